@@ -1,0 +1,68 @@
+/**
+ * What the commands share: how they open storage, read a token, refuse, and print.
+ */
+
+import { InvalidArgumentError } from "commander";
+import type { Config } from "../config.ts";
+import { parseToken, type Token } from "../http/token.ts";
+import { LocalStorage } from "../storage/local.ts";
+import type { Entry, Kind } from "../storage/storage.ts";
+
+/** Gives the settings, read when a command needs them, so that help never depends on them. */
+export type Settings = () => Config;
+
+/** A command that cannot be carried out, with the reason in words for the operator. */
+export class RefusedError extends Error {
+  override readonly name = "RefusedError";
+}
+
+/** Runs an action on the storage that the environment names, and closes it in any case. */
+export async function withStorage<T>(
+  config: Config,
+  action: (storage: LocalStorage) => Promise<T>,
+): Promise<T> {
+  const storage = await LocalStorage.open(config);
+  try {
+    return await action(storage);
+  } finally {
+    storage.close();
+  }
+}
+
+/** Reads a token given as an argument. */
+export function tokenArgument(text: string): Token {
+  const token = parseToken(text);
+  if (token === undefined) throw new InvalidArgumentError(`"${text}" is not a version 4 UUID.`);
+  return token;
+}
+
+/** What is on record of a token, with instants as ISO 8601. */
+export function toRecord(token: Token, entry: Entry) {
+  const { state, kind } = entry;
+  if (entry.state === "unpublished") {
+    return { token, state, kind, unpublishedAt: new Date(entry.unpublishedAt).toISOString() };
+  }
+  const { publishedAt, ...rest } = entry.item;
+  return { state, ...rest, publishedAt: new Date(publishedAt).toISOString() };
+}
+
+/** The paths of an item: the replacement first, then the deprecated one. */
+export function pathsOf({ token, kind }: { token: Token; kind: Kind }) {
+  return [`/media/${token}`, `/${kind}/${token}`] as const;
+}
+
+/** Where a server with these settings is reached from this machine. */
+export function originOf({ host, port }: Config): string {
+  const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
+  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+}
+
+/**
+ * Prints a line.
+ *
+ * @throws {Deno.errors.BrokenPipe} When nobody reads any more.
+ */
+export async function print(line: string): Promise<void> {
+  const bytes = new TextEncoder().encode(`${line}\n`);
+  for (let done = 0; done < bytes.length;) done += await Deno.stdout.write(bytes.subarray(done));
+}

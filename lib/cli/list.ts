@@ -1,0 +1,35 @@
+/**
+ * `media list`
+ */
+
+import { Command } from "commander";
+import type { Token } from "../http/token.ts";
+import type { Entry } from "../storage/storage.ts";
+import { print, type Settings, toRecord, withStorage } from "./command.ts";
+
+/** Builds the command. */
+export function listCommand(settings: Settings): Command {
+  return new Command("list")
+    .description("List everything that was ever published, in the order of tokens.")
+    .option("--json", "print one JSON object a line")
+    .action(async ({ json }: { json?: true }) => {
+      await withStorage(settings(), async (storage) => {
+        for await (const [token, entry] of storage.list()) {
+          await print(json ? JSON.stringify(toRecord(token, entry)) : toLine(token, entry));
+        }
+      });
+    });
+}
+
+function toLine(token: Token, entry: Entry): string {
+  const { state, kind } = entry;
+  const columns = entry.state === "unpublished" ? [instant(entry.unpublishedAt)] : [
+    instant(entry.item.publishedAt),
+    String(entry.item.length).padStart(12),
+    entry.item.type,
+    entry.item.name ?? "",
+  ];
+  return [token, kind, state.padEnd("unpublished".length), ...columns].join("  ").trimEnd();
+}
+
+const instant = (at: number) => new Date(at).toISOString();

@@ -1,0 +1,53 @@
+/**
+ * `deno task media`: the command line of operators. Exit status 0 done, 1 refused or failed, 2
+ * wrong usage.
+ */
+
+import { Command, CommanderError } from "commander";
+import { ConfigError, readConfig } from "../config.ts";
+import { StorageError } from "../storage/storage.ts";
+import { RefusedError } from "./command.ts";
+import { listCommand } from "./list.ts";
+import { publishCommand } from "./publish.ts";
+import { showCommand } from "./show.ts";
+import { unpublishCommand } from "./unpublish.ts";
+
+/**
+ * Runs one command.
+ *
+ * @param args What follows `deno task media`.
+ * @returns The exit status.
+ */
+export async function runMedia(args: string[]): Promise<number> {
+  const config = () => readConfig((name) => Deno.env.get(name));
+  const program = new Command("media")
+    .description("Publish media, and look after what is published.")
+    .showHelpAfterError("(add --help for what can be said)")
+    .exitOverride();
+  for (const command of [publishCommand, unpublishCommand, showCommand, listCommand]) {
+    program.addCommand(command(config).copyInheritedSettings(program));
+  }
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return 0;
+  } catch (error) {
+    // Commander has said already what was wrong with the usage, or printed the help asked for.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof ConfigError) {
+      console.error(error.message);
+      return 2;
+    }
+    if (error instanceof Deno.errors.BrokenPipe) return 0; // the reader has seen enough
+    if (error instanceof RefusedError || error instanceof StorageError) {
+      console.error(`media: ${error.message}${because(error.cause)}`);
+      return 1;
+    }
+    throw error;
+  }
+}
+
+function because(cause: unknown): string {
+  return cause instanceof Error ? ` (${cause.message})` : "";
+}
+
+if (import.meta.main) Deno.exit(await runMedia(Deno.args));

@@ -1,0 +1,57 @@
+/**
+ * `media show TOKEN`
+ */
+
+import { Command } from "commander";
+import { createHandler } from "../../main.ts";
+import type { Token } from "../http/token.ts";
+import {
+  pathsOf,
+  print,
+  RefusedError,
+  type Settings,
+  tokenArgument,
+  toRecord,
+  withStorage,
+} from "./command.ts";
+
+/** Builds the command. */
+export function showCommand(settings: Settings): Command {
+  return new Command("show")
+    .description("Show what is on record of an item, and what a HEAD of it answers.")
+    .argument("<token>", "the token of the item", tokenArgument)
+    .option("--json", "print all of it as JSON")
+    .action(async (token: Token, { json }: { json?: true }) => {
+      const config = settings();
+      await withStorage(config, async (storage) => {
+        const finding = await storage.lookUp(token);
+        if (finding.state === "unknown") {
+          throw new RefusedError(`Token "${token}" was never published`);
+        }
+        const record = toRecord(token, finding);
+        // The server's own handler answers, so what is shown is what is served.
+        const faults: string[] = [];
+        const handle = createHandler({
+          storage,
+          config,
+          now: Date.now,
+          log: ({ cause }) => faults.push(String(cause).split("\n", 1)[0] as string),
+        });
+        const heads = [];
+        for (const path of pathsOf(record)) {
+          const request = new Request(`http://localhost${path}`, { method: "HEAD" });
+          const { status, headers } = await handle(request);
+          heads.push({ path, status, fields: Object.fromEntries(headers) });
+        }
+        if (json) return await print(JSON.stringify({ ...record, heads, faults }));
+        for (const [name, value] of Object.entries(record)) {
+          await print(`${name.padEnd(14)}${value}`);
+        }
+        for (const { path, status, fields } of heads) {
+          await print(`\nHEAD ${path}\n${status}`);
+          for (const [name, value] of Object.entries(fields)) await print(`${name}: ${value}`);
+        }
+        for (const fault of new Set(faults)) await print(`\n${fault}`);
+      });
+    });
+}

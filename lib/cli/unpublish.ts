@@ -1,0 +1,36 @@
+/**
+ * `media unpublish TOKEN`
+ */
+
+import { Command } from "commander";
+import type { Token } from "../http/token.ts";
+import {
+  print,
+  RefusedError,
+  type Settings,
+  tokenArgument,
+  toRecord,
+  withStorage,
+} from "./command.ts";
+
+/** Builds the command. */
+export function unpublishCommand(settings: Settings): Command {
+  return new Command("unpublish")
+    .description("Unpublish an item for good: its token answers 410 from then on.")
+    .argument("<token>", "the token of the item", tokenArgument)
+    .option("--json", "print the record as JSON")
+    .action(async (token: Token, { json }: { json?: true }) => {
+      const config = settings();
+      await withStorage(config, async (storage) => {
+        const isNew = await storage.unpublish(token, Date.now());
+        const finding = await storage.lookUp(token);
+        if (finding.state === "unknown") {
+          throw new RefusedError(`Token "${token}" was never published`);
+        }
+        if (!isNew) throw new RefusedError(`Token "${token}" was unpublished already`);
+        if (json) return await print(JSON.stringify(toRecord(token, finding)));
+        const seconds = config.cacheTtl / 1000;
+        await print(`Unpublished ${token}; running servers answer 410 within ${seconds} s`);
+      });
+    });
+}

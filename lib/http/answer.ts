@@ -1,0 +1,57 @@
+/**
+ * An answer before it becomes a response. Everything that decides an answer builds one of these,
+ * for GET and HEAD alike; the method is looked at once, here, and only to decide whether the
+ * content is opened. That is what makes a HEAD say exactly what the GET would have said.
+ */
+
+/** One response field. */
+export type Field = readonly [name: string, value: string];
+
+/** Keeps an answer out of every cache. */
+export const NO_STORE: Field = ["Cache-Control", "no-store"];
+
+/** Content in memory, or a way to open it, called for a GET only. */
+export type Content = Uint8Array<ArrayBuffer> | (() => Promise<ReadableStream<Uint8Array>>);
+
+/** Status, fields and content of an answer. */
+export interface Answer {
+  readonly status: number;
+  /** With an explicit Content-Length wherever there is content: Deno would send a HEAD's as 0. */
+  readonly fields: readonly Field[];
+  readonly content?: Content;
+}
+
+/**
+ * An answer whose content is a short text.
+ *
+ * @param type The media type; the text is sent in UTF-8.
+ * @param fields Fields besides those that describe the content.
+ */
+export function textAnswer(
+  status: number,
+  { type, text, fields }: { type: string; text: string; fields: readonly Field[] },
+): Answer {
+  const content = new TextEncoder().encode(text);
+  return {
+    status,
+    fields: [
+      ["Content-Type", type],
+      ["Content-Length", String(content.length)],
+      ["X-Content-Type-Options", "nosniff"],
+      ...fields,
+    ],
+    content,
+  };
+}
+
+/**
+ * Makes the response to a request of the given method.
+ *
+ * @throws Whatever opening the content throws.
+ */
+export async function toResponse(method: string, answer: Answer): Promise<Response> {
+  const { status, fields, content } = answer;
+  const init = { status, headers: fields as [string, string][] };
+  if (method === "HEAD" || content === undefined) return new Response(null, init);
+  return new Response(typeof content === "function" ? await content() : content, init);
+}

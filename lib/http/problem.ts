@@ -1,0 +1,35 @@
+/**
+ * Errors as problem details (RFC 9457).
+ */
+
+import { STATUS_TEXT } from "@std/http/status";
+import { type Answer, type Field, NO_STORE, textAnswer } from "./answer.ts";
+
+/** What a problem says beyond its status. */
+export interface ProblemOptions {
+  /** What is wrong with this request, for a person. */
+  readonly detail: string;
+  /** A URI that names this very occurrence. */
+  readonly instance?: string;
+  /** Fields besides those that follow from the content. */
+  readonly fields?: readonly Field[];
+}
+
+/**
+ * An error answer. Never to be stored: some of these statuses are cacheable unless they say
+ * otherwise (RFC 9110 §15.1), and a stored error would outlive its cause.
+ *
+ * @param status From 400 to 599.
+ */
+export function problem(
+  status: number,
+  { detail, instance, fields = [] }: ProblemOptions,
+): Answer {
+  // Without a `type` a problem is "about:blank", whose title is the reason phrase (§4.2.1).
+  const body = { title: STATUS_TEXT[status], status, detail, instance };
+  return textAnswer(status, {
+    type: "application/problem+json",
+    text: JSON.stringify(body),
+    fields: [NO_STORE, ...fields],
+  });
+}

@@ -1,0 +1,35 @@
+/**
+ * The log: one JSON object a line. No line holds a token.
+ */
+
+/** What happened, and the facts about it. */
+export interface LogEvent {
+  readonly event: "start" | "stop" | "error";
+  readonly [fact: string]: unknown;
+}
+
+/** Takes one event. */
+export type Log = (event: LogEvent) => void;
+
+/** A log that writes lines to standard error, each with the time it was written. */
+export function lineLog(now: () => number): Log {
+  return (event) =>
+    console.error(JSON.stringify({ time: new Date(now()).toISOString(), ...event }));
+}
+
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
+
+/**
+ * An error and its causes in one text, with the stack of the innermost. Whatever looks like a
+ * token is left out, since messages of the runtime may quote a URL.
+ */
+export function describeError(error: unknown): string {
+  const messages = [];
+  let innermost = error;
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    messages.push(`${cause.name}: ${cause.message}`);
+    innermost = cause;
+  }
+  const stack = innermost instanceof Error ? innermost.stack : String(innermost);
+  return [messages.join(", caused by "), stack].join("\n").replaceAll(UUID, "(token)");
+}

@@ -1,0 +1,35 @@
+/**
+ * The two samples that make a newcomer's first request answer 200.
+ */
+
+import { fileURLToPath } from "node:url";
+import { pathsOf } from "./cli/command.ts";
+import { publishFile } from "./cli/publish.ts";
+import { parseToken, type Token } from "./http/token.ts";
+import type { LocalStorage } from "./storage/local.ts";
+
+/** Always the same tokens, so that what the README shows can be tried as it stands. */
+const SAMPLES = [
+  { file: "sample.mp3", token: parseToken("bb3017d2-c56e-40fb-8495-0316e6321879") as Token },
+  { file: "sample.mp4", token: parseToken("6e89c33b-8d74-41c8-9661-a1e31cbff191") as Token },
+];
+
+/**
+ * Publishes the samples where nothing was ever published.
+ *
+ * @returns The deprecated paths of the samples that are published, now or since an earlier start.
+ */
+export async function publishSamples(storage: LocalStorage): Promise<string[]> {
+  if (await storage.isEmpty()) {
+    for (const { file, token } of SAMPLES) {
+      const url = new URL(`../tests/fixtures/${file}`, import.meta.url);
+      await publishFile(storage, fileURLToPath(url), { token, language: "en-GB" });
+    }
+  }
+  const paths = [];
+  for (const { token } of SAMPLES) {
+    const finding = await storage.lookUp(token);
+    if (finding.state === "published") paths.push(pathsOf(finding.item)[1]);
+  }
+  return paths;
+}

@@ -1,0 +1,44 @@
+// Types of the standard library functions used here: the npm package `deno-std` is the library
+// itself, but ships none. Moving the imports to JSR brings its own types; then delete this file.
+
+declare module "@std/uuid/v4" {
+  /** Whether a string is a version 4 UUID (RFC 9562 §5.4), in either case. */
+  export function validate(id: string): boolean;
+}
+
+declare module "@std/http/status" {
+  /** The reason phrase of each status code, e.g. `STATUS_TEXT[404]` is "Not Found". */
+  export const STATUS_TEXT: Readonly<Record<number, string>>;
+}
+
+declare module "@std/media-types" {
+  /** The media type registered for a file extension (with or without the dot), if any. */
+  export function typeByExtension(extension: string): string | undefined;
+}
+
+declare module "@std/assert" {
+  export class AssertionError extends Error {}
+  export function assert(condition: unknown, message?: string): asserts condition;
+  export function assertEquals<T>(actual: T, expected: T, message?: string): void;
+  export function assertStrictEquals<T>(actual: unknown, expected: T, message?: string): void;
+  export function assertMatch(actual: string, expected: RegExp, message?: string): void;
+  export function assertStringIncludes(actual: string, expected: string, message?: string): void;
+  export function assertInstanceOf<T>(
+    actual: unknown,
+    // deno-lint-ignore no-explicit-any -- any constructor, whatever it takes
+    expected: new (...args: any[]) => T,
+    message?: string,
+  ): asserts actual is T;
+  export function assertRejects<E extends Error>(
+    fn: () => PromiseLike<unknown>,
+    // deno-lint-ignore no-explicit-any -- any constructor, whatever it takes
+    error: new (...args: any[]) => E,
+    includes?: string,
+  ): Promise<E>;
+  export function assertThrows<E extends Error>(
+    fn: () => unknown,
+    // deno-lint-ignore no-explicit-any -- any constructor, whatever it takes
+    error: new (...args: any[]) => E,
+    includes?: string,
+  ): E;
+}

@@ -1,0 +1,165 @@
+/**
+ * The catalogue: what is published, in Deno KV. The same code runs on an embedded SQLite file, on
+ * a platform's KV, and on any KV Connect URL.
+ *
+ * Keys: `["item", token]` holds an item or its tombstone; `["use", digest, token]` stands as long
+ * as a published item uses that content. Both change in one atomic commit.
+ */
+
+import { dirname } from "node:path";
+import { z } from "zod";
+import { parseToken, type Token } from "../http/token.ts";
+import { type Entry, type Finding, type PublishedItem, StorageError } from "./storage.ts";
+
+const kind = z.enum(["audio", "video"]);
+const instant = z.number().int();
+
+/** What a key holds. Parsed whenever it is read: another version may have written it. */
+const Stored = z.discriminatedUnion("state", [
+  z.object({
+    state: z.literal("published"),
+    kind,
+    type: z.string().regex(/^(audio|video)\/[\x21-\x7e][\x20-\x7e]*$/),
+    length: z.number().int().nonnegative(),
+    digest: z.string().regex(/^[0-9a-f]{64}$/),
+    publishedAt: instant,
+    name: z.string().exactOptional(),
+    language: z.string().regex(/^[A-Za-z0-9-]+$/).exactOptional(),
+  }),
+  z.object({ state: z.literal("unpublished"), kind, unpublishedAt: instant }),
+]);
+
+/** A token that already names an item, published or not: tokens are never used twice. */
+export class TokenTakenError extends Error {
+  override readonly name = "TokenTakenError";
+}
+
+/** A catalogue in Deno KV. Every method throws {@linkcode StorageError} when KV fails. */
+export class Catalogue {
+  readonly #kv: Deno.Kv;
+
+  private constructor(kv: Deno.Kv) {
+    this.#kv = kv;
+  }
+
+  /**
+   * Opens a catalogue, and makes an empty one where there is none.
+   *
+   * @param location A path, `:memory:`, or a KV Connect URL; the platform's own KV without one.
+   * @throws {StorageError} When it cannot be opened.
+   */
+  static async open(location: string | undefined): Promise<Catalogue> {
+    return new Catalogue(
+      await guarded("cannot open the catalogue", async () => {
+        if (location !== undefined && location !== ":memory:" && !URL.canParse(location)) {
+          await Deno.mkdir(dirname(location), { recursive: true });
+        }
+        return await Deno.openKv(location);
+      }),
+    );
+  }
+
+  /** Looks a token up. */
+  async find(token: Token): Promise<Finding> {
+    const { value } = await guarded("cannot read an item", () => this.#kv.get(itemKey(token)));
+    return value === null ? { state: "unknown" } : parseEntry(token, value);
+  }
+
+  /**
+   * Adds an item.
+   *
+   * @throws {TokenTakenError} When its token was ever used.
+   */
+  async add(item: PublishedItem): Promise<void> {
+    const { token, ...entry } = item;
+    const { ok } = await guarded("cannot add an item", () =>
+      this.#kv.atomic()
+        .check({ key: itemKey(token), versionstamp: null })
+        .set(itemKey(token), { state: "published", ...entry })
+        .set(useKey(item.digest, token), true)
+        .commit());
+    if (!ok) throw new TokenTakenError(`Token "${token}" is taken`);
+  }
+
+  /**
+   * Puts a tombstone in the place of a published item.
+   *
+   * @returns Whether it was published until now.
+   */
+  async retire(item: PublishedItem, unpublishedAt: number): Promise<boolean> {
+    const { token, kind, digest } = item;
+    const current = await guarded("cannot read an item", () => this.#kv.get(itemKey(token)));
+    if (current.value === null || parseEntry(token, current.value).state !== "published") {
+      return false;
+    }
+    const { ok } = await guarded("cannot unpublish an item", () =>
+      this.#kv.atomic()
+        .check(current)
+        .set(itemKey(token), { state: "unpublished", kind, unpublishedAt })
+        .delete(useKey(digest, token))
+        .commit());
+    return ok;
+  }
+
+  /** Whether any published item uses the content of this digest. */
+  async uses(digest: string): Promise<boolean> {
+    for await (const _ of this.#list(["use", digest], { limit: 1 })) return true;
+    return false;
+  }
+
+  /** Whether nothing was ever published. */
+  async isEmpty(): Promise<boolean> {
+    for await (const _ of this.#list(["item"], { limit: 1 })) return false;
+    return true;
+  }
+
+  /** Everything the catalogue holds, in the order of tokens, read bit by bit. */
+  async *list(): AsyncGenerator<[Token, Entry]> {
+    for await (const { key, value } of this.#list(["item"])) {
+      const token = parseToken(String(key[1]));
+      if (token === undefined) throw new StorageError("kv", "a key of the catalogue is no token");
+      yield [token, parseEntry(token, value)];
+    }
+  }
+
+  /** Makes sure that the catalogue answers. */
+  async check(): Promise<void> {
+    await guarded("the catalogue does not answer", () => this.#kv.get(["item"]));
+  }
+
+  /** Closes the catalogue. */
+  close(): void {
+    this.#kv.close();
+  }
+
+  async *#list(prefix: Deno.KvKey, options?: Deno.KvListOptions) {
+    const entries = this.#kv.list({ prefix }, options);
+    for (;;) {
+      const next = await guarded("cannot list the catalogue", () => entries.next());
+      if (next.done) return;
+      yield next.value;
+    }
+  }
+}
+
+const itemKey = (token: Token) => ["item", token];
+const useKey = (digest: string, token: Token) => ["use", digest, token];
+
+function parseEntry(token: Token, value: unknown): Entry {
+  const parsed = Stored.safeParse(value);
+  if (!parsed.success) {
+    const fields = parsed.error.issues.map((issue) => issue.path.join(".") || "state").join(", ");
+    throw new StorageError("kv", `a record of the catalogue is malformed (${fields})`);
+  }
+  if (parsed.data.state === "unpublished") return parsed.data;
+  const { state, ...rest } = parsed.data;
+  return { state, kind: rest.kind, item: { token, ...rest } };
+}
+
+async function guarded<T>(message: string, operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (cause) {
+    throw new StorageError("kv", message, { cause });
+  }
+}

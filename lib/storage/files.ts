@@ -1,0 +1,223 @@
+/**
+ * Content-addressed files: the bytes of published items, each stored once under its digest.
+ *
+ *     <folder>/ab/abcd…     content, named by its SHA-256
+ *     <folder>/staged/      content on its way in, each file locked by the process that writes it
+ *     <folder>/unsettled/   digests whose content is being added or removed
+ *     <folder>/lock         held while any of the above changes
+ *
+ * Locks are the operating system's (flock), so a killed process holds none, and what it left
+ * behind is recognised by the next one that writes.
+ */
+
+import { createHash } from "node:crypto";
+import { dirname, join } from "node:path";
+import type { ByteRange } from "../http/byte_range.ts";
+import { StorageError } from "./storage.ts";
+
+/** Bytes read from a file at a time. */
+const CHUNK = 64 * 1024;
+
+/** Content on its way in: whole, on disk, and not yet in its place. */
+export interface Staged extends AsyncDisposable {
+  readonly digest: string;
+  /** Bytes. */
+  readonly length: number;
+  readonly path: string;
+}
+
+/** Content files in a local folder. */
+export class Files {
+  readonly #folder: string;
+
+  /** @param folder Made when the first content comes. */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /**
+   * Makes sure that content is there with the length it was published with.
+   *
+   * @throws {StorageError} When it is missing, has another length, or cannot be looked at.
+   */
+  async check(digest: string, length: number): Promise<void> {
+    const info = await guarded(digest, () => Deno.stat(this.#path(digest)));
+    requireLength(digest, info.size, length);
+  }
+
+  /**
+   * Opens content, or a range of it.
+   *
+   * @throws {StorageError} As {@linkcode check}.
+   */
+  async open(
+    digest: string,
+    length: number,
+    range?: ByteRange,
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    const file = await guarded(digest, () => Deno.open(this.#path(digest)));
+    try {
+      requireLength(digest, (await file.stat()).size, length);
+      if (range === undefined) return file.readable; // closes itself, also when cancelled
+      await file.seek(range.first, Deno.SeekMode.Start);
+      return readPart(file, range.last - range.first + 1);
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Writes content to disk while hashing it, without giving it its place yet. Content of a killed
+   * process is swept away first. To be disposed of in any case.
+   *
+   * @param source Read once.
+   */
+  async stage(source: AsyncIterable<Uint8Array>): Promise<Staged> {
+    const folder = join(this.#folder, "staged");
+    const path = join(folder, crypto.randomUUID());
+    const file = await this.#exclusively(async () => {
+      await Deno.mkdir(folder, { recursive: true });
+      await sweep(folder);
+      const file = await Deno.open(path, { write: true, createNew: true });
+      await file.lock(true);
+      return file;
+    });
+
+    const discard = async () => {
+      await ignoreNotFound(Deno.remove(path));
+      file.close();
+    };
+    try {
+      const hash = createHash("sha256");
+      let length = 0;
+      for await (const chunk of source) {
+        hash.update(chunk);
+        for (let done = 0; done < chunk.length;) done += await file.write(chunk.subarray(done));
+        length += chunk.length;
+      }
+      await file.sync();
+      return { digest: hash.digest("hex"), length, path, [Symbol.asyncDispose]: discard };
+    } catch (error) {
+      await discard();
+      throw error;
+    }
+  }
+
+  /**
+   * Runs a change of what uses some content, as the only one at work in this folder. Should the
+   * process be killed in the midst of it, the next change puts right what it left.
+   *
+   * @param digest The content concerned.
+   * @param isUsed Whether any published item uses the content of a digest, by now.
+   * @param change Commits to the catalogue.
+   * @param staged Content to put in its place before that.
+   */
+  async change<T>(
+    digest: string,
+    isUsed: (digest: string) => Promise<boolean>,
+    change: () => Promise<T>,
+    staged?: Staged,
+  ): Promise<T> {
+    const unsettled = join(this.#folder, "unsettled");
+    const settle = async (digest: string) => {
+      if (!await isUsed(digest)) await ignoreNotFound(Deno.remove(this.#path(digest)));
+      await Deno.remove(join(unsettled, digest));
+    };
+    return await this.#exclusively(async () => {
+      await Deno.mkdir(unsettled, { recursive: true });
+      for await (const left of Deno.readDir(unsettled)) await settle(left.name);
+      await Deno.writeFile(join(unsettled, digest), new Uint8Array());
+      try {
+        if (staged !== undefined) await this.#place(staged);
+        return await change();
+      } finally {
+        await settle(digest);
+      }
+    });
+  }
+
+  async #place({ digest, path }: Staged): Promise<void> {
+    const place = this.#path(digest);
+    await Deno.mkdir(dirname(place), { recursive: true });
+    await Deno.rename(path, place); // over the same bytes, when they were there already
+    await syncFolder(dirname(place));
+    await syncFolder(this.#folder);
+  }
+
+  async #exclusively<T>(action: () => Promise<T>): Promise<T> {
+    await Deno.mkdir(this.#folder, { recursive: true });
+    using lock = await Deno.open(join(this.#folder, "lock"), { write: true, create: true });
+    await lock.lock(true);
+    return await action();
+  }
+
+  #path(digest: string): string {
+    return join(this.#folder, digest.slice(0, 2), digest);
+  }
+}
+
+/** A part of a file, from where it stands. Closes the file at the end, or when cancelled. */
+function readPart(file: Deno.FsFile, length: number): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let left = length;
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const chunk = new Uint8Array(Math.min(CHUNK, left));
+        const read = await file.read(chunk);
+        if (read === null) throw new StorageError("files", "content ended early");
+        controller.enqueue(chunk.subarray(0, read));
+        left -= read;
+      } catch (error) {
+        file.close();
+        throw error;
+      }
+      if (left > 0) return;
+      file.close();
+      controller.close();
+    },
+    cancel: () => file.close(),
+  }, { highWaterMark: 0 });
+}
+
+/** Removes what no living process is writing. */
+async function sweep(folder: string): Promise<void> {
+  for await (const { name } of Deno.readDir(folder)) {
+    const path = join(folder, name);
+    try {
+      using file = await Deno.open(path, { write: true });
+      if (await file.tryLock(true)) await Deno.remove(path);
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error; // its writer was done with it
+    }
+  }
+}
+
+/** Puts a folder's entries on disk. Windows does not open folders, and needs no such thing. */
+async function syncFolder(path: string): Promise<void> {
+  if (Deno.build.os === "windows") return;
+  using folder = await Deno.open(path);
+  await folder.sync();
+}
+
+async function ignoreNotFound(operation: Promise<void>): Promise<void> {
+  try {
+    await operation;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
+function requireLength(digest: string, actual: number, expected: number): void {
+  if (actual === expected) return;
+  throw new StorageError("files", `content ${digest} has ${actual} bytes instead of ${expected}`);
+}
+
+async function guarded<T>(digest: string, operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (cause) {
+    const fault = cause instanceof Deno.errors.NotFound ? "is missing" : "cannot be read";
+    throw new StorageError("files", `content ${digest} ${fault}`, { cause });
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * Storage on one machine: the catalogue in Deno KV, the content in files beside it. Reading for
+ * the server, and writing for the command line.
+ */
+
+import type { ByteRange } from "../http/byte_range.ts";
+import type { Token } from "../http/token.ts";
+import { Catalogue } from "./catalogue.ts";
+import { Files, type Staged } from "./files.ts";
+import type { Entry, Finding, PublishedItem, Storage } from "./storage.ts";
+import { UnpublishedError } from "./storage.ts";
+
+/** Where storage is. */
+export interface StorageLocation {
+  /** A path or a KV Connect URL; the platform's own KV without one. */
+  readonly kv: string | undefined;
+  /** The content folder. */
+  readonly files: string;
+}
+
+/** What publishing needs to know of an item besides its content. */
+export type Description = Omit<PublishedItem, "digest" | "length">;
+
+/** Catalogue and content files as one. */
+export class LocalStorage implements Storage {
+  readonly #catalogue: Catalogue;
+  readonly #files: Files;
+
+  private constructor(catalogue: Catalogue, files: Files) {
+    this.#catalogue = catalogue;
+    this.#files = files;
+  }
+
+  /** @throws {StorageError} When the catalogue cannot be opened. */
+  static async open({ kv, files }: StorageLocation): Promise<LocalStorage> {
+    return new LocalStorage(await Catalogue.open(kv), new Files(files));
+  }
+
+  /** @inheritdoc */
+  async find(token: Token): Promise<Finding> {
+    const finding = await this.#catalogue.find(token);
+    if (finding.state === "published") {
+      await this.#files.check(finding.item.digest, finding.item.length);
+    }
+    return finding;
+  }
+
+  /** @inheritdoc */
+  async open({ token, digest, length }: PublishedItem, range?: ByteRange) {
+    try {
+      return await this.#files.open(digest, length, range);
+    } catch (error) {
+      const { state } = await this.#catalogue.find(token);
+      if (state !== "published") throw new UnpublishedError("The item was unpublished");
+      throw error;
+    }
+  }
+
+  /** @inheritdoc */
+  check(): Promise<void> {
+    return this.#catalogue.check();
+  }
+
+  /** @inheritdoc */
+  close(): void {
+    this.#catalogue.close();
+  }
+
+  /** Takes content in without publishing it; see {@linkcode Files.stage}. */
+  stage(source: AsyncIterable<Uint8Array>): Promise<Staged> {
+    return this.#files.stage(source);
+  }
+
+  /**
+   * Publishes staged content, whole or not at all.
+   *
+   * @throws {TokenTakenError} When the token was ever used.
+   * @throws {StorageError} When the catalogue fails.
+   */
+  async publish(description: Description, staged: Staged): Promise<PublishedItem> {
+    const { digest, length } = staged;
+    const item: PublishedItem = { ...description, digest, length };
+    await this.#change(digest, () => this.#catalogue.add(item), staged);
+    return item;
+  }
+
+  /**
+   * Unpublishes an item: leaves a tombstone, and removes the content when no other item uses it.
+   *
+   * @param at Milliseconds since the epoch.
+   * @returns Whether it was published until now.
+   * @throws {StorageError} When the catalogue fails.
+   */
+  async unpublish(token: Token, at: number): Promise<boolean> {
+    const finding = await this.#catalogue.find(token);
+    if (finding.state !== "published") return false;
+    const { item } = finding;
+    return await this.#change(item.digest, () => this.#catalogue.retire(item, at));
+  }
+
+  /** What the catalogue says of a token, whether or not the content is whole. */
+  lookUp(token: Token): Promise<Finding> {
+    return this.#catalogue.find(token);
+  }
+
+  /** Everything ever published, in the order of tokens, read bit by bit. */
+  list(): AsyncIterable<[Token, Entry]> {
+    return this.#catalogue.list();
+  }
+
+  /** Whether nothing was ever published. */
+  isEmpty(): Promise<boolean> {
+    return this.#catalogue.isEmpty();
+  }
+
+  #change<T>(digest: string, change: () => Promise<T>, staged?: Staged): Promise<T> {
+    return this.#files.change(digest, (digest) => this.#catalogue.uses(digest), change, staged);
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * What the server asks of storage, and what it gets.
+ */
+
+import type { ByteRange } from "../http/byte_range.ts";
+import type { Token } from "../http/token.ts";
+
+/** The two kinds of published media. */
+export type Kind = "audio" | "video";
+
+/** An item as it was published. Nothing of it ever changes; it can only be unpublished. */
+export interface PublishedItem {
+  readonly token: Token;
+  readonly kind: Kind;
+  /** Media type, e.g. `audio/mpeg`. */
+  readonly type: string;
+  /** Bytes. */
+  readonly length: number;
+  /** SHA-256 of the content, 64 lower-case hexadecimal digits. */
+  readonly digest: string;
+  /** Milliseconds since the epoch. */
+  readonly publishedAt: number;
+  /** A file name to offer for saving. */
+  readonly name?: string;
+  /** BCP 47 language tag of the content, e.g. `en-GB`. */
+  readonly language?: string;
+}
+
+/** What storage knows of a token. */
+export type Finding =
+  | { readonly state: "published"; readonly kind: Kind; readonly item: PublishedItem }
+  | {
+    readonly state: "unpublished";
+    readonly kind: Kind;
+    /** Milliseconds since the epoch. */
+    readonly unpublishedAt: number;
+  }
+  | { readonly state: "unknown" };
+
+/** What the catalogue has on record. */
+export type Entry = Exclude<Finding, { state: "unknown" }>;
+
+/** The side of storage that serves requests. Every driver passes `tests/storage_suite.ts`. */
+export interface Storage {
+  /**
+   * Looks a token up, and sees to it that the content of a published item is there and whole.
+   *
+   * @throws {StorageError} For faults only; absence is an answer.
+   */
+  find(token: Token): Promise<Finding>;
+
+  /**
+   * Opens the content of an item, or a range of it. The stream reads as fast as it is consumed,
+   * and cancelling it closes whatever it holds.
+   *
+   * @throws {UnpublishedError} When the item was unpublished since it was found.
+   * @throws {StorageError} When the content is missing, is not whole, or cannot be read.
+   */
+  open(item: PublishedItem, range?: ByteRange): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
+
+  /**
+   * Makes sure that storage answers.
+   *
+   * @throws {StorageError} When it does not.
+   */
+  check(): Promise<void>;
+
+  /** Lets go of everything held open. */
+  close(): void;
+}
+
+/** A fault of storage. The message names content by digest, and never holds a token. */
+export class StorageError extends Error {
+  override readonly name = "StorageError";
+
+  /**
+   * @param driver The part of storage that failed, e.g. `kv`.
+   * @param message What failed.
+   * @param options The cause, where there is one.
+   */
+  constructor(readonly driver: string, message: string, options?: ErrorOptions) {
+    super(`${driver}: ${message}`, options);
+  }
+}
+
+/** The item was published when it was found, and is no more. */
+export class UnpublishedError extends Error {
+  override readonly name = "UnpublishedError";
+}

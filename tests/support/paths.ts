@@ -1,0 +1,14 @@
+/**
+ * Where the files of this project are, wherever the tests are started.
+ */
+
+import { fileURLToPath } from "node:url";
+
+/** The path of a file of this project, given relative to its root. */
+export function fromRoot(path: string): string {
+  return fileURLToPath(new URL(`../../${path}`, import.meta.url));
+}
+
+/** The two samples, which serve as small real media in the tests as well. */
+export const SAMPLE_MP3 = fromRoot("tests/fixtures/sample.mp3");
+export const SAMPLE_MP4 = fromRoot("tests/fixtures/sample.mp4");

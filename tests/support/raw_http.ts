@@ -1,0 +1,55 @@
+/**
+ * HTTP/1.1 on a raw socket: what was sent is what is seen, which `fetch` does not grant.
+ */
+
+/** A response as it was on the wire. */
+export interface RawResponse {
+  readonly status: number;
+  /** Names in lower case; fields in the order they came. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  /** Everything after the head, until the server closed the connection. */
+  readonly content: Uint8Array;
+}
+
+/**
+ * Sends one request on a connection of its own and reads all that comes until the server closes.
+ *
+ * @param target Put into the request line as it is.
+ */
+export async function requestRaw(
+  port: number,
+  method: string,
+  target: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<RawResponse> {
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  const lines = Object.entries({ Host: "test", Connection: "close", ...fields })
+    .map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = latin1(`${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n`);
+  for (let done = 0; done < head.length;) done += await connection.write(head.subarray(done));
+  return parseResponse(await new Response(connection.readable).bytes());
+}
+
+/** Takes a whole response apart. A chunked one is refused: this server states every length. */
+export function parseResponse(bytes: Uint8Array): RawResponse {
+  const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+  const end = text.indexOf("\r\n\r\n");
+  const [statusLine = "", ...lines] = text.slice(0, end).split("\r\n");
+  const status = /^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1];
+  if (end < 0 || status === undefined) throw new Error(`Not a response: ${JSON.stringify(text)}`);
+  const fields = lines.map((line) => {
+    const colon = line.indexOf(":");
+    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()] as const;
+  });
+  if (fields.some(([name]) => name === "transfer-encoding")) throw new Error("Chunked response");
+  return { status: Number(status), fields, content: bytes.subarray(end + 4) };
+}
+
+/** The value of a field, or `undefined`. */
+export function field(response: RawResponse, name: string): string | undefined {
+  return response.fields.find(([other]) => other === name)?.[1];
+}
+
+function latin1(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(text, (char) => char.charCodeAt(0));
+}

@@ -1,0 +1,92 @@
+/**
+ * A real server process, on an ephemeral port and in a folder of its own.
+ */
+
+import { fromRoot } from "./paths.ts";
+
+/** A line of the server's log. */
+export interface LogLine {
+  readonly event: string;
+  readonly [fact: string]: unknown;
+}
+
+/** A running server. Disposing of it stops it and removes its folder. */
+export class ServerProcess implements AsyncDisposable {
+  readonly #child: Deno.ChildProcess;
+  readonly #stderr: Promise<string>;
+
+  private constructor(
+    child: Deno.ChildProcess,
+    stderr: Promise<string>,
+    /** Where it keeps its data. */
+    readonly folder: string,
+    readonly port: number,
+  ) {
+    this.#child = child;
+    this.#stderr = stderr;
+  }
+
+  /**
+   * Starts a server and waits until it listens.
+   *
+   * @param environment Variables besides those that give it a port and a folder of its own.
+   * @param folder Where to keep data; a new one when left out.
+   */
+  static async start(
+    environment: Record<string, string> = {},
+    folder = Deno.makeTempDirSync({ prefix: "media-head-" }),
+  ): Promise<ServerProcess> {
+    const child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "--allow-all", fromRoot("main.ts")],
+      env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", ...environment },
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    const started = Promise.withResolvers<number>();
+    const stderr = collect(child.stderr, (text) => {
+      const port = /"event":"start".*?"port":(\d+)/.exec(text)?.[1];
+      if (port !== undefined) started.resolve(Number(port));
+    });
+    stderr.then((text) => started.reject(new Error(`The server did not start:\n${text}`)));
+    return new ServerProcess(child, stderr, folder, await started.promise);
+  }
+
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Sends a signal, waits for the end, and returns the exit code with every line of the log. */
+  async stop(signal: Deno.Signal = "SIGTERM"): Promise<{ code: number; log: LogLine[] }> {
+    try {
+      this.#child.kill(signal);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // it has ended already
+    }
+    const { code } = await this.#child.status;
+    const lines = (await this.#stderr).split("\n").filter((line) => line.startsWith("{"));
+    return { code, log: lines.map((line) => JSON.parse(line)) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await Deno.remove(this.folder, { recursive: true });
+  }
+}
+
+/** The variables that put storage into a folder. */
+export function storageIn(folder: string): Record<"STORAGE_KV" | "STORAGE_FILES", string> {
+  return { STORAGE_KV: `${folder}/catalogue.sqlite`, STORAGE_FILES: `${folder}/files` };
+}
+
+async function collect(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  onText: (text: string) => void,
+): Promise<string> {
+  let text = "";
+  for await (const chunk of stream.pipeThrough(new TextDecoderStream())) onText(text += chunk);
+  return text;
+}
