@@ -18,8 +18,8 @@ export class ServerProcess implements AsyncDisposable {
   private constructor(
     child: Deno.ChildProcess,
     stderr: Promise<string>,
-    /** Where it keeps its data. */
-    readonly folder: string,
+    /** Where it keeps its data, when the folder is its own. */
+    private readonly ownFolder: string | undefined,
     readonly port: number,
   ) {
     this.#child = child;
@@ -30,12 +30,13 @@ export class ServerProcess implements AsyncDisposable {
    * Starts a server and waits until it listens.
    *
    * @param environment Variables besides those that give it a port and a folder of its own.
-   * @param folder Where to keep data; a new one when left out.
+   * @param givenFolder Where to keep data, and not to remove it; one of its own when left out.
    */
   static async start(
     environment: Record<string, string> = {},
-    folder = Deno.makeTempDirSync({ prefix: "media-head-" }),
+    givenFolder?: string,
   ): Promise<ServerProcess> {
+    const folder = givenFolder ?? await Deno.makeTempDir({ prefix: "media-head-" });
     const child = new Deno.Command(Deno.execPath(), {
       args: ["run", "--no-prompt", "--allow-all", fromRoot("main.ts")],
       env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", ...environment },
@@ -48,7 +49,8 @@ export class ServerProcess implements AsyncDisposable {
       if (port !== undefined) started.resolve(Number(port));
     });
     stderr.then((text) => started.reject(new Error(`The server did not start:\n${text}`)));
-    return new ServerProcess(child, stderr, folder, await started.promise);
+    const ownFolder = givenFolder === undefined ? folder : undefined;
+    return new ServerProcess(child, stderr, ownFolder, await started.promise);
   }
 
   get pid(): number {
@@ -73,7 +75,7 @@ export class ServerProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-    await Deno.remove(this.folder, { recursive: true });
+    if (this.ownFolder !== undefined) await Deno.remove(this.ownFolder, { recursive: true });
   }
 }
 

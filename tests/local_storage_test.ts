@@ -1,0 +1,110 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { newToken } from "../lib/http/token.ts";
+import { TokenTakenError } from "../lib/storage/catalogue.ts";
+import { LocalStorage } from "../lib/storage/local.ts";
+import { StorageError } from "../lib/storage/storage.ts";
+import { description, testStorage } from "./storage_suite.ts";
+import { openLocal } from "./support/local_storage.ts";
+
+testStorage("LocalStorage on a file", () => openLocal());
+testStorage("LocalStorage in memory", () => openLocal(() => ":memory:"));
+
+const CONTENT = new TextEncoder().encode("content");
+
+Deno.test("LocalStorage.publish() never uses a token twice", async () => {
+  await using subject = await openLocal();
+  const first = await subject.publish(description(), CONTENT);
+  const again = { ...description("video"), token: first.token };
+  await assertRejects(() => subject.publish(again, CONTENT), TokenTakenError);
+  await assertRejects(() => subject.publish(again, new Uint8Array([1])), TokenTakenError);
+  const found = await subject.storage.find(first.token);
+  assertEquals(found, { state: "published", kind: "audio", item: first });
+
+  await subject.unpublish(first.token, 5000);
+  await assertRejects(() => subject.publish(again, CONTENT), TokenTakenError);
+  assertEquals(await contentFiles(subject.folder), []);
+});
+
+Deno.test("LocalStorage.publish() stores the same content once", async () => {
+  await using subject = await openLocal();
+  const items = await Promise.all(
+    Array.from({ length: 8 }, () => subject.publish(description(), CONTENT)),
+  );
+  assertEquals(await contentFiles(subject.folder), [items[0]?.digest]);
+
+  for (const { token } of items.slice(1)) assert(await subject.storage.unpublish(token, 5000));
+  assertEquals(await contentFiles(subject.folder), [items[0]?.digest]);
+  assert(await subject.storage.unpublish(items[0]?.token ?? newToken(), 5000));
+  assertEquals(await contentFiles(subject.folder), []);
+});
+
+Deno.test("LocalStorage.unpublish() says whether there was something to unpublish", async () => {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(description(), CONTENT);
+  assertEquals(await subject.storage.unpublish(newToken(), 5000), false);
+  assertEquals(await subject.storage.unpublish(token, 5000), true);
+  assertEquals(await subject.storage.unpublish(token, 6000), false);
+  const tombstone = { state: "unpublished", kind: "audio", unpublishedAt: 5000 } as const;
+  assertEquals(await subject.storage.lookUp(token), tombstone);
+});
+
+Deno.test("LocalStorage keeps content that is published while it is unpublished", async () => {
+  await using subject = await openLocal();
+  for (let round = 0; round < 20; round++) {
+    const { token } = await subject.publish(description(), CONTENT);
+    const [, item] = await Promise.all([
+      subject.storage.unpublish(token, 5000),
+      subject.publish(description(), CONTENT),
+    ]);
+    assertEquals((await subject.storage.find(item.token)).state, "published");
+    await subject.storage.unpublish(item.token, 5000);
+  }
+  assertEquals(await contentFiles(subject.folder), []);
+});
+
+Deno.test("LocalStorage.list() goes through everything in the order of tokens", async () => {
+  await using subject = await openLocal();
+  assert(await subject.storage.isEmpty());
+  const tokens = [];
+  for (let count = 0; count < 250; count++) {
+    tokens.push((await subject.publish(description(), CONTENT)).token);
+  }
+  await subject.unpublish(tokens[7] ?? newToken(), 5000);
+  const listed = await Array.fromAsync(subject.storage.list());
+  assertEquals(listed.map(([token]) => token), tokens.toSorted());
+  assertEquals(listed.filter(([, { state }]) => state === "unpublished").length, 1);
+  assert(!await subject.storage.isEmpty());
+});
+
+Deno.test("LocalStorage takes a malformed record for a fault, not for absence", async () => {
+  await using subject = await openLocal();
+  const token = newToken();
+  const kv = await Deno.openKv(`${subject.folder}/catalogue.sqlite`);
+  await kv.set(["item", token], { state: "published", kind: "audio", type: "audio/mpeg" });
+  kv.close();
+  const error = await assertRejects(() => subject.storage.find(token), StorageError);
+  assertEquals(
+    error.message,
+    "kv: a record of the catalogue is malformed (length, digest, publishedAt)",
+  );
+});
+
+Deno.test("LocalStorage.open() says what cannot be opened", async () => {
+  const folder = await Deno.makeTempDir();
+  await Deno.writeTextFile(
+    `${folder}/catalogue.sqlite`,
+    "no database, and not a short text either",
+  );
+  const opening = () => LocalStorage.open({ kv: `${folder}/catalogue.sqlite`, files: folder });
+  await assertRejects(opening, StorageError, "kv: cannot open the catalogue");
+  await Deno.remove(folder, { recursive: true });
+});
+
+async function contentFiles(folder: string): Promise<string[]> {
+  const names = [];
+  for await (const shard of Deno.readDir(`${folder}/files`)) {
+    if (shard.name.length !== 2) continue;
+    for await (const { name } of Deno.readDir(`${folder}/files/${shard.name}`)) names.push(name);
+  }
+  return names;
+}

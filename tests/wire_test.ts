@@ -1,0 +1,198 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { newToken } from "../lib/http/token.ts";
+import { StorageError } from "../lib/storage/storage.ts";
+import { createHandler } from "../main.ts";
+import { DEPRECATED_AT, publishTableItems, requestTable, runRow } from "./request_table.ts";
+import { openLocal } from "./support/local_storage.ts";
+import { fromRoot } from "./support/paths.ts";
+import { field, parseResponse, requestRaw } from "./support/raw_http.ts";
+import { type LogLine, ServerProcess, storageIn } from "./support/server.ts";
+import { description } from "./storage_suite.ts";
+
+Deno.test("a server process answers the whole table on the wire, HEAD as GET", async (t) => {
+  await using subject = await openLocal();
+  const rows = requestTable(await publishTableItems(subject));
+  await using server = await ServerProcess.start({ DEPRECATED_AT }, subject.folder);
+  for (const row of rows) {
+    await t.step(row.what, () =>
+      runRow(row, async (method, target, fields) => {
+        const seen = await requestRaw(server.port, method, target, fields);
+        assertMatch(field(seen, "date") ?? "", /^\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT$/);
+        return seen;
+      }));
+  }
+});
+
+Deno.test("a server process answers what no URL can say", async () => {
+  await using server = await ServerProcess.start();
+  const requests: [method: string, target: string, fields: Record<string, string>, number][] = [
+    ["OPTIONS", "*", {}, 404],
+    ["GET", "//", {}, 404],
+    ["GET", "/media/%", {}, 400],
+    ["GET", "/healthz", { Host: "not a host" }, 404], // the URL of the request cannot be parsed
+    ["POST", "/healthz", { "Content-Length": "0" }, 405],
+    ["TRACE", "/healthz", {}, 405],
+    ["BREW", "/healthz", {}, 405],
+  ];
+  for (const [method, target, fields, status] of requests) {
+    const seen = await requestRaw(server.port, method, target, fields);
+    assertEquals([method, target, seen.status], [method, target, status]);
+    assertEquals(field(seen, "content-length"), String(seen.content.length));
+  }
+  const preflight = await requestRaw(server.port, "OPTIONS", `/media/${newToken()}`);
+  assertEquals([preflight.status, preflight.content.length], [204, 0]);
+  assertEquals(field(preflight, "content-length"), undefined);
+});
+
+Deno.test("a HEAD agrees with its GET on the wire when the server fails", async () => {
+  for (const [error, status] of [[new Error("bug"), 500], [new StorageError("kv", "down"), 503]]) {
+    const fail = () => Promise.reject(error);
+    const handle = createHandler({
+      storage: { find: fail, open: fail, check: fail, close() {} },
+      config: { cacheMaxAge: 300, deprecatedAt: 0 },
+      now: Date.now,
+      log() {},
+    });
+    const options = { hostname: "127.0.0.1", port: 0, automaticCompression: false, onListen() {} };
+    const server = Deno.serve(options, handle);
+    for (const target of [`/audio/${newToken()}`, `/media/${newToken()}`, "/healthz"]) {
+      const [get, head] = await Promise.all(
+        ["GET", "HEAD"].map((method) => requestRaw(server.addr.port, method, target)),
+      );
+      assertEquals([get?.status, head?.status], [status, status]);
+      assertEquals(head?.content.length, 0);
+      const fields = (seen = get) => seen?.fields.filter(([name]) => name !== "date").toSorted();
+      assertEquals(fields(head), fields(get));
+    }
+    await server.shutdown();
+  }
+});
+
+Deno.test("a server process keeps a connection in step over GET, HEAD, 304 and 416", async () => {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
+  await using server = await ServerProcess.start({}, subject.folder);
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+  const request = (method: string, fields = "") =>
+    `${method} /media/${token} HTTP/1.1\r\nHost: test\r\n${fields}\r\n`;
+  const pipeline = request("HEAD") + request("GET", "If-None-Match: *\r\n") +
+    request("HEAD", 'If-Match: "x"\r\n') + request("GET", "Range: bytes=9-\r\n") +
+    request("HEAD", "Range: bytes=9-\r\n") + request("GET", "Connection: close\r\n");
+  await connection.write(new TextEncoder().encode(pipeline));
+  const text = await new Response(connection.readable).text();
+  const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
+  assertEquals(statuses, ["200", "304", "412", "416", "200", "200"]);
+  assert(text.endsWith("\r\n\r\ncontent"));
+});
+
+Deno.test("a server process finishes the requests in flight, then stops", async () => {
+  await using subject = await openLocal();
+  const content = new Uint8Array(20_000_000).fill(7);
+  const { token } = await subject.publish(description(), content);
+  const server = await ServerProcess.start({}, subject.folder);
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+  using idle = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+  const head = `GET /media/${token} HTTP/1.1\r\nHost: test\r\n\r\n`;
+  await connection.write(new TextEncoder().encode(head));
+  const first = new Uint8Array(1000);
+  const length = await connection.read(first) ?? 0; // the answer is under way
+
+  const stopped = server.stop("SIGTERM");
+  const rest = await new Response(connection.readable).bytes();
+  const seen = parseResponse(new Uint8Array([...first.subarray(0, length), ...rest]));
+  assertEquals(seen.content, content);
+
+  const { code, log } = await stopped;
+  assertEquals(code, 0);
+  assertEquals(log.map(({ event }) => event), ["start", "stop"]);
+  assertEquals(await idle.read(new Uint8Array(1)), null);
+});
+
+Deno.test("a server process logs faults without tokens, and one line each", async () => {
+  await using subject = await openLocal();
+  const item = await subject.publish(description(), new TextEncoder().encode("content"));
+  await subject.damage(item, undefined);
+  const server = await ServerProcess.start({}, subject.folder);
+  await requestRaw(server.port, "HEAD", `/audio/${item.token}`);
+  await requestRaw(server.port, "GET", "/media/x");
+  const { log } = await server.stop("SIGINT");
+  assertEquals(log.map(({ event }) => event), ["start", "error", "stop"]);
+  const fault = log[1] as LogLine;
+  assertEquals([fault["status"], fault["method"]], [503, "HEAD"]);
+  assertEquals(fault["route"], "/audio/:token");
+  assert(String(fault["cause"]).includes(`content ${item.digest} is missing`));
+  assert(!JSON.stringify(log).includes(item.token));
+});
+
+Deno.test("an unpublished item answers 410 within CACHE_TTL", async () => {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
+  await using server = await ServerProcess.start({ CACHE_TTL: "1" }, subject.folder);
+  const status = async () => (await requestRaw(server.port, "HEAD", `/media/${token}`)).status;
+  assertEquals(await status(), 200);
+  const unpublishedAt = performance.now();
+  await subject.unpublish(token, 5000);
+  while (await status() === 200) assert(performance.now() - unpublishedAt < 10_000);
+  assertEquals(await status(), 410);
+});
+
+Deno.test("a server process refuses to start with a reason", async () => {
+  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const folder = await Deno.makeTempDir();
+  const port = String(taken.addr.port);
+  const refusals: [environment: Record<string, string>, reason: RegExp][] = [
+    [
+      { PORT: port },
+      new RegExp(`^media-head does not start: Cannot listen on 127.0.0.1:${port}: `),
+    ],
+    [{ PORT: "http" }, /^media-head does not start: PORT: expected .* got "http"$/],
+    [{ CACHE_TTL: "-1", PORT: "70000" }, /PORT: .*\nCACHE_TTL: /],
+    [{ STORAGE_KV: folder }, /^media-head does not start: kv: cannot open the catalogue \(.+\)$/],
+  ];
+  for (const [environment, reason] of refusals) {
+    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "--allow-all", fromRoot("main.ts")],
+      env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", NO_COLOR: "1", ...environment },
+    }).output();
+    const lines = new TextDecoder().decode(stderr).trim().split("\n")
+      .filter((line) => !line.startsWith("warning:"));
+    assertMatch(lines.join("\n"), reason);
+    assertEquals(code, 1);
+  }
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("deno serve answers with the same handler, and on its own port alone", async () => {
+  const folder = await Deno.makeTempDir();
+  using free = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      "serve",
+      "--no-prompt",
+      "--allow-all",
+      "--host=127.0.0.1",
+      "--port=0",
+      fromRoot("main.ts"),
+    ],
+    // Were it to listen by itself as well, it would find this port taken, and say so.
+    env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: String(free.addr.port) },
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  let text = "";
+  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  while (!text.includes('"port"')) text += (await reader.read()).value ?? "";
+  const port = Number(/"port":(\d+)/.exec(text)?.[1]);
+  assertEquals((await requestRaw(port, "HEAD", "/healthz")).status, 200);
+  assertEquals((await requestRaw(port, "HEAD", `/audio/${newToken()}`)).status, 404);
+  child.kill("SIGTERM");
+  for (let done = false; !done;) {
+    const next = await reader.read();
+    text += next.value ?? "";
+    done = next.done;
+  }
+  assertEquals((await child.status).code, 0);
+  const events = text.split("\n").filter((line) => line.startsWith("{"));
+  assertEquals(events.map((line) => JSON.parse(line).event), ["start", "stop"]);
+  await Deno.remove(folder, { recursive: true });
+});
