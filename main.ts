@@ -10,11 +10,12 @@
  */
 
 import { type Config, readConfig } from "./lib/config.ts";
-import { type Answer, type Field, NO_STORE, textAnswer, toResponse } from "./lib/http/answer.ts";
+import { type Answer, type Field, NO_STORE, textAnswer } from "./lib/http/answer.ts";
 import { CORS_FIELDS, optionsAnswer } from "./lib/http/cors.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import { problem } from "./lib/http/problem.ts";
 import { lengthFields, represent } from "./lib/http/representation.ts";
+import { createResponder, type Handler } from "./lib/http/responder.ts";
 import { createMatcher, type Route, type Target } from "./lib/http/route.ts";
 import { deprecationFields } from "./lib/lifecycle/deprecation.ts";
 import { describeError, lineLog, type Log } from "./lib/log.ts";
@@ -43,30 +44,10 @@ export interface Dependencies {
   readonly log: Log;
 }
 
-type Handler = (request: Request) => Promise<Response>;
-
 const GONE = { detail: "This was unpublished, for good" };
 
-/** Makes the handler of every request. What it returns never rejects. */
+/** Makes the handler of every request. */
 export function createHandler({ storage, config, now, log }: Dependencies): Handler {
-  const match = createMatcher(ROUTES);
-
-  async function handle(request: Request): Promise<Response> {
-    const target = match(request.url);
-    const common = [...CORS_FIELDS];
-    if (target.route?.isDeprecated) {
-      const successor = target.token && `/media/${target.token}`;
-      common.push(...deprecationFields(config.deprecatedAt, successor));
-    }
-    const respond = (answer: Answer) =>
-      toResponse(request.method, { ...answer, fields: [...answer.fields, ...common] });
-    try {
-      return await respond(await decide(request, target));
-    } catch (error) {
-      return respond(failure(error, request, target));
-    }
-  }
-
   /** Every outcome but failure, the first that applies. */
   async function decide(request: Request, { route, segment, token }: Target): Promise<Answer> {
     if (route === undefined) return problem(404, { detail: "There is no such route" });
@@ -84,11 +65,12 @@ export function createHandler({ storage, config, now, log }: Dependencies): Hand
       return problem(400, { detail: `"${segment.slice(0, 64)}" is not a version 4 UUID` });
     }
     const finding = await storage.find(token);
-    if (finding.state === "unknown" || !route.kinds.includes(finding.kind)) {
-      return problem(404, { detail: `No such ${route.kinds.join(" or ")} was ever published` });
-    }
-    if (finding.state === "unpublished") return problem(410, GONE);
-    return decideItem(request, finding.item);
+    const decided = finding.state === "unknown" || !route.kinds.includes(finding.kind)
+      ? problem(404, { detail: `No such ${route.kinds.join(" or ")} was ever published` })
+      : finding.state === "unpublished"
+      ? problem(410, GONE)
+      : decideItem(request, finding.item);
+    return { ...decided, freshUntil: finding.freshUntil };
   }
 
   /** The outcomes for a published item. GET and HEAD part only over Range, which is GET's alone. */
@@ -116,7 +98,7 @@ export function createHandler({ storage, config, now, log }: Dependencies): Hand
   }
 
   /** What went wrong is for the log; the client gets a name for it, to ask about. */
-  function failure(error: unknown, { method }: Request, { route }: Target): Answer {
+  function fail(error: unknown, { method }: Request, { route }: Target): Answer {
     if (error instanceof UnpublishedError) return problem(410, GONE);
     const id = crypto.randomUUID();
     const isStorage = error instanceof StorageError;
@@ -129,7 +111,14 @@ export function createHandler({ storage, config, now, log }: Dependencies): Hand
     });
   }
 
-  return handle;
+  /** What every answer of a route carries. */
+  function fields({ route, token }: Target): Field[] {
+    if (!route?.isDeprecated) return [...CORS_FIELDS];
+    const successor = token && `/media/${token}`;
+    return [...CORS_FIELDS, ...deprecationFields(config.deprecatedAt, successor)];
+  }
+
+  return createResponder({ match: createMatcher(ROUTES), decide, fail, fields, now });
 }
 
 /** Puts the server together, in the order told at the top. */
@@ -140,7 +129,9 @@ async function assemble(): Promise<App> {
   const samples = config.isDefaultStorage
     ? await (await import("./lib/samples.ts")).publishSamples(local)
     : [];
-  const storage = config.cacheTtl > 0 ? new CachedStorage(local, { ttl: config.cacheTtl }) : local;
+  const storage = config.cacheTtl > 0
+    ? new CachedStorage(local, { ttl: config.cacheTtl, now: Date.now })
+    : local;
   const log = lineLog(Date.now);
   const handle = createHandler({ storage, config, now: Date.now, log });
   return { ...config, handle, log, samples, close: () => storage.close() };

@@ -2,6 +2,7 @@
  * A listening server and its end.
  */
 
+import type { Handler } from "./http/responder.ts";
 import type { Log } from "./log.ts";
 import { ConfigError } from "./config.ts";
 import { StorageError } from "./storage/storage.ts";
@@ -39,7 +40,7 @@ function compare(a: number[], b: number[]): number {
 export interface App {
   readonly host: string;
   readonly port: number;
-  readonly handle: (request: Request) => Promise<Response>;
+  readonly handle: Handler;
   readonly log: Log;
   /** Paths that a newcomer can try. */
   readonly samples: readonly string[];

@@ -37,7 +37,7 @@ export function testStorage(name: string, open: () => Promise<Subject>): void {
     });
 
   test("find() does not know a token that was never published", async ({ storage }) => {
-    assertEquals(await storage.find(newToken()), { state: "unknown" });
+    assertEquals((await storage.find(newToken())).state, "unknown");
   });
 
   test("find() gives back an item as it was published", async ({ storage, publish }) => {
@@ -46,7 +46,7 @@ export function testStorage(name: string, open: () => Promise<Subject>): void {
     for (const described of [plain, rich]) {
       const item = await publish(described, CONTENT);
       assertEquals(item, { ...described, length: CONTENT.length, digest: sha256(CONTENT) });
-      const found = await storage.find(described.token);
+      const { freshUntil: _, ...found } = await storage.find(described.token);
       assertEquals(found, { state: "published", kind: described.kind, item });
     }
   });
@@ -55,7 +55,8 @@ export function testStorage(name: string, open: () => Promise<Subject>): void {
     const { token } = await publish(description("video"), CONTENT);
     await unpublish(token, 5000);
     const tombstone = { state: "unpublished", kind: "video", unpublishedAt: 5000 } as const;
-    assertEquals(await storage.find(token), tombstone);
+    const { freshUntil: _, ...found } = await storage.find(token);
+    assertEquals(found, tombstone);
   });
 
   test("open() gives the whole content and any part of it", async ({ storage, publish }) => {

@@ -19,6 +19,11 @@ export interface Answer {
   /** With an explicit Content-Length wherever there is content: Deno would send a HEAD's as 0. */
   readonly fields: readonly Field[];
   readonly content?: Content;
+  /**
+   * Milliseconds since the epoch, until when the same request without conditions gets the same
+   * answer; when left out, nothing is known of the next one.
+   */
+  readonly freshUntil?: number | undefined;
 }
 
 /**

@@ -17,6 +17,12 @@ export interface Validators {
 /** The outcome of one condition; `undefined` when the request does not state it. */
 type Condition = boolean | undefined;
 
+/** Whether a HEAD states any condition; a GET may state one for a range besides. */
+export function isConditional(fields: Headers): boolean {
+  return fields.has("if-none-match") || fields.has("if-modified-since") ||
+    fields.has("if-match") || fields.has("if-unmodified-since");
+}
+
 /**
  * Evaluates the preconditions of a GET or HEAD in the order of RFC 9110 §13.2.2. To be called
  * only when the answer without them would be a 2xx (§13.2.1).

@@ -15,29 +15,37 @@ const MAX_ENTRIES = 10_000;
 export interface CacheOptions {
   /** Milliseconds, at least 1. */
   readonly ttl: number;
-  /** Milliseconds, from any start, never going back. */
-  readonly now?: () => number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
 }
 
 /** Storage whose look-ups are remembered, and shared while they are under way. Faults are not. */
 export class CachedStorage implements Storage {
   readonly #storage: Storage;
-  readonly #findings: LRUCache<Token, Finding>;
+  readonly #options: CacheOptions;
+  readonly #findings: LRUCache<Token, Finding & { readonly freshUntil: number }>;
 
-  constructor(storage: Storage, { ttl, now = () => performance.now() }: CacheOptions) {
+  constructor(storage: Storage, options: CacheOptions) {
     this.#storage = storage;
+    this.#options = options;
     this.#findings = new LRUCache({
       max: MAX_ENTRIES,
-      ttl,
-      ttlResolution: 0, // ask the clock each time: the cache's own timer would keep a process up
-      perf: { now },
-      fetchMethod: (token) => storage.find(token),
+      fetchMethod: async (token) => {
+        const finding = await storage.find(token);
+        return { ...finding, freshUntil: options.now() + options.ttl };
+      },
     });
   }
 
   /** @inheritdoc */
   async find(token: Token): Promise<Finding> {
-    return this.#findings.get(token) ?? await this.#findings.forceFetch(token);
+    const remembered = this.#findings.get(token);
+    if (remembered !== undefined) {
+      const left = remembered.freshUntil - this.#options.now();
+      if (left > 0 && left <= this.#options.ttl) return remembered; // more: the clock was set back
+      this.#findings.delete(token);
+    }
+    return await this.#findings.forceFetch(token);
   }
 
   /** @inheritdoc */

@@ -28,14 +28,20 @@ export interface PublishedItem {
 
 /** What storage knows of a token. */
 export type Finding =
-  | { readonly state: "published"; readonly kind: Kind; readonly item: PublishedItem }
-  | {
-    readonly state: "unpublished";
-    readonly kind: Kind;
-    /** Milliseconds since the epoch. */
-    readonly unpublishedAt: number;
-  }
-  | { readonly state: "unknown" };
+  & (
+    | { readonly state: "published"; readonly kind: Kind; readonly item: PublishedItem }
+    | {
+      readonly state: "unpublished";
+      readonly kind: Kind;
+      /** Milliseconds since the epoch. */
+      readonly unpublishedAt: number;
+    }
+    | { readonly state: "unknown" }
+  )
+  & {
+    /** Milliseconds since the epoch, until when this may be used again; only now if left out. */
+    readonly freshUntil?: number;
+  };
 
 /** What the catalogue has on record. */
 export type Entry = Exclude<Finding, { state: "unknown" }>;

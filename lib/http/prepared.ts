@@ -1,0 +1,53 @@
+/**
+ * Prepared responses: most HEADs ask again for what was just answered, and building a dozen fields
+ * costs more than all the rest. An answer that says until when it holds is kept as a response, and
+ * cloned for whoever asks the same. The other way gives the same bytes; a test holds them together.
+ *
+ * Kept answers end with what they were made of: `freshUntil` is never later than the look-up they
+ * come from may be reused (`CACHE_TTL`, and so unpublishing). Any fault ends them all.
+ */
+
+import { LRUCache } from "lru-cache";
+import type { Answer } from "./answer.ts";
+import { isConditional } from "./preconditions.ts";
+
+/** Responses kept at most; about 2 kB each. */
+const MAX_RESPONSES = 10_000;
+
+interface Prepared {
+  readonly response: Response;
+  /** Milliseconds since the epoch, as is `until`: a clock set back makes nothing last longer. */
+  readonly since: number;
+  readonly until: number;
+}
+
+/** Responses to HEAD requests without conditions, by URL. */
+export class PreparedResponses {
+  readonly #byUrl = new LRUCache<string, Prepared>({ max: MAX_RESPONSES });
+
+  /**
+   * The response to a request, if one is prepared.
+   *
+   * @param now Milliseconds since the epoch.
+   */
+  find(request: Request, now: number): Response | undefined {
+    if (request.method !== "HEAD") return undefined;
+    const prepared = this.#byUrl.get(request.url);
+    if (prepared === undefined || now >= prepared.until || now < prepared.since) return undefined;
+    if (isConditional(request.headers)) return undefined;
+    return prepared.response.clone();
+  }
+
+  /** Keeps the response to a HEAD for as long as its answer says that it holds. */
+  keep(request: Request, response: Response, { freshUntil }: Answer, now: number): void {
+    if (request.method !== "HEAD" || freshUntil === undefined || freshUntil <= now) return;
+    if (isConditional(request.headers)) return;
+    const prepared = { response: response.clone(), since: now, until: freshUntil };
+    this.#byUrl.set(request.url, prepared);
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#byUrl.clear();
+  }
+}

@@ -1,0 +1,127 @@
+import { assertEquals } from "@std/assert";
+import { newToken } from "../lib/http/token.ts";
+import { CachedStorage } from "../lib/storage/cache.ts";
+import { type Finding, type Storage, StorageError } from "../lib/storage/storage.ts";
+import { createHandler } from "../main.ts";
+import { DEPRECATED_AT, publishTableItems, requestTable } from "./request_table.ts";
+import { description } from "./storage_suite.ts";
+import { openLocal } from "./support/local_storage.ts";
+
+const NOW = Date.parse("2026-11-21T12:00:00Z");
+const TTL = 5_000;
+const config = { cacheMaxAge: 300, deprecatedAt: Date.parse(DEPRECATED_AT) };
+
+Deno.test("a prepared response says what the long way says, over the whole table", async () => {
+  await using subject = await openLocal();
+  const rows = requestTable(await publishTableItems(subject));
+  const common = { config, now: () => NOW, log() {} };
+  const slow = createHandler({ ...common, storage: subject.storage });
+  const cached = new CachedStorage(subject.storage, { ttl: TTL, now: () => NOW });
+  const fast = createHandler({ ...common, storage: cached });
+  let prepared = 0;
+  for (const { what, target, fields } of rows) {
+    const request = () => {
+      const url = URL.canParse(target) ? target : `http://test${target}`;
+      return new Request(url, { method: "HEAD", headers: fields ?? {} });
+    };
+    const expected = await slow(request());
+    for (const time of ["first", "second", "third"]) {
+      const response = fast(request());
+      if (response instanceof Response) prepared++;
+      const { status, headers, body } = await response;
+      assertEquals(
+        [status, [...headers], body],
+        [expected.status, [...expected.headers], null],
+        `${what}, ${time}`,
+      );
+    }
+  }
+  assertEquals(prepared > rows.length / 2, true, `${prepared} answers were prepared`);
+});
+
+/** Storage with one item, whose state and faults a test sets. */
+class OneItem implements Storage {
+  readonly item = { ...description(), digest: "ab".repeat(32), length: 7 };
+  finding: Finding = { state: "published", kind: "audio", item: this.item };
+  finds = 0;
+
+  find(): Promise<Finding> {
+    this.finds++;
+    return Promise.resolve(this.finding);
+  }
+  open = () => Promise.reject(new StorageError("test", "content is missing"));
+  check = () => Promise.resolve();
+  close() {}
+}
+
+function handlerOn(storage: Storage) {
+  const clock = { now: NOW };
+  const now = () => clock.now;
+  const cached = new CachedStorage(storage, { ttl: TTL, now });
+  const handle = createHandler({ storage: cached, config, now, log() {} });
+  const status = async (method: string, path: string, headers = {}) =>
+    (await handle(new Request(`http://test${path}`, { method, headers }))).status;
+  return { clock, status };
+}
+
+Deno.test("a prepared response lasts no longer than the look-up it comes from", async () => {
+  const storage = new OneItem();
+  const { clock, status } = handlerOn(storage);
+  const [media, audio] = [`/media/${storage.item.token}`, `/audio/${storage.item.token}`];
+  assertEquals(await status("HEAD", media), 200);
+  storage.finding = { state: "unpublished", kind: "audio", unpublishedAt: NOW };
+
+  clock.now += TTL - 1;
+  assertEquals(await status("HEAD", media), 200);
+  assertEquals(await status("HEAD", audio), 200); // prepared just now, from the same look-up
+  assertEquals(storage.finds, 1);
+  clock.now += 1;
+  assertEquals(await status("HEAD", audio), 410);
+  assertEquals(await status("HEAD", media), 410);
+  assertEquals(storage.finds, 2);
+});
+
+Deno.test("a prepared response does not outlive a clock that is set back", async () => {
+  const storage = new OneItem();
+  const { clock, status } = handlerOn(storage);
+  assertEquals(await status("HEAD", `/media/${storage.item.token}`), 200);
+  storage.finding = { state: "unknown" };
+  clock.now -= 3_600_000;
+  assertEquals(await status("HEAD", `/media/${storage.item.token}`), 404);
+});
+
+Deno.test("a prepared response never answers a condition, nor a GET", async () => {
+  const storage = new OneItem();
+  const { status } = handlerOn(storage);
+  const path = `/media/${storage.item.token}`;
+  assertEquals(await status("HEAD", path), 200);
+  assertEquals(await status("HEAD", path, { "If-None-Match": "*" }), 304);
+  assertEquals(await status("HEAD", path, { "If-Match": '"x"' }), 412);
+  const past = "Sun, 09 Sep 2001 01:46:39 GMT";
+  assertEquals(await status("HEAD", path, { "If-Unmodified-Since": past }), 412);
+  assertEquals(
+    await status("HEAD", path, { "If-Modified-Since": new Date(NOW).toUTCString() }),
+    304,
+  );
+  assertEquals(await status("HEAD", path), 200);
+  assertEquals(await status("GET", path), 503);
+});
+
+Deno.test("a fault that a GET finds is told to the next HEAD", async () => {
+  const storage = new OneItem();
+  const { status } = handlerOn(storage);
+  const path = `/media/${storage.item.token}`;
+  assertEquals(await status("HEAD", path), 200);
+  storage.find = () => Promise.reject(new StorageError("test", "content is missing"));
+  assertEquals(await status("GET", path), 503);
+  assertEquals(await status("HEAD", path), 503);
+});
+
+Deno.test("responses are prepared for unknown tokens too", async () => {
+  const storage = new OneItem();
+  storage.finding = { state: "unknown" };
+  const { status } = handlerOn(storage);
+  const path = `/media/${newToken()}`;
+  for (let count = 0; count < 3; count++) assertEquals(await status("HEAD", path), 404);
+  assertEquals(storage.finds, 1);
+});
