@@ -14,31 +14,31 @@ import { type Answer, type Field, NO_STORE, textAnswer } from "./lib/http/answer
 import { CORS_FIELDS, optionsAnswer } from "./lib/http/cors.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import { problem } from "./lib/http/problem.ts";
-import { lengthFields, represent } from "./lib/http/representation.ts";
+import { lengthFields, type Representation, representItem } from "./lib/http/representation.ts";
 import { createResponder, type Handler } from "./lib/http/responder.ts";
 import { createMatcher, type Route, type Target } from "./lib/http/route.ts";
-import { deprecationFields } from "./lib/lifecycle/deprecation.ts";
+import { announcementFields, momentAt, refusal } from "./lib/lifecycle/mod.ts";
 import { describeError, lineLog, type Log } from "./lib/log.ts";
 import { type App, createServer, requireHonestHead, type Server } from "./lib/server.ts";
 import { CachedStorage } from "./lib/storage/cache.ts";
 import { LocalStorage } from "./lib/storage/local.ts";
-import type { PublishedItem, Storage } from "./lib/storage/storage.ts";
-import { StorageError, UnpublishedError } from "./lib/storage/storage.ts";
+import { type Storage, StorageError, UnpublishedError } from "./lib/storage/storage.ts";
 
-const ITEM = ["GET", "HEAD", "OPTIONS"];
+const READ = ["GET", "HEAD"];
+const ITEM = [...READ, "OPTIONS"];
 
 /** Every route. Case and trailing slashes matter. */
 export const ROUTES: readonly Route[] = [
-  { path: "/audio/:token", methods: ITEM, kinds: ["audio"], isDeprecated: true },
-  { path: "/video/:token", methods: ITEM, kinds: ["video"], isDeprecated: true },
-  { path: "/media/:token", methods: ITEM, kinds: ["audio", "video"] },
-  { path: "/healthz", methods: ["GET", "HEAD"] },
+  { path: "/audio/:token", methods: ITEM, serves: ["audio"], isDeprecated: true },
+  { path: "/video/:token", methods: ITEM, serves: ["video"], isDeprecated: true },
+  { path: "/media/:token", methods: ITEM, serves: ["audio", "video"] },
+  { path: "/healthz", methods: READ, serves: "health" },
 ];
 
 /** What a handler works with. */
 export interface Dependencies {
   readonly storage: Storage;
-  readonly config: Pick<Config, "cacheMaxAge" | "deprecatedAt">;
+  readonly config: Pick<Config, "cacheMaxAge" | "policy">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Log;
@@ -48,52 +48,60 @@ const GONE = { detail: "This was unpublished, for good" };
 
 /** Makes the handler of every request. */
 export function createHandler({ storage, config, now, log }: Dependencies): Handler {
+  const { policy, cacheMaxAge: maxAge } = config;
+
   /** Every outcome but failure, the first that applies. */
-  async function decide(request: Request, { route, segment, token }: Target): Promise<Answer> {
+  async function decide(request: Request, target: Target): Promise<Answer> {
+    const { route, segment, token } = target;
     if (route === undefined) return problem(404, { detail: "There is no such route" });
     const methods = route.methods.join(", ");
     if (!route.methods.includes(request.method)) {
       return problem(405, { detail: `This route takes ${methods}`, fields: [["Allow", methods]] });
     }
     if (request.method === "OPTIONS") return optionsAnswer(methods);
-    if (route.kinds === undefined) {
+    if (route.serves === "health") {
       await storage.check();
       return textAnswer(200, { type: "text/plain", text: "ok\n", fields: [NO_STORE] });
     }
 
+    if (route.isDeprecated) { // 410, or 308 to the successor, in a brownout or after the sunset
+      const refused = refusal(policy, { now: now(), successor: successorOf(target), maxAge });
+      if (refused !== undefined) return refused;
+    }
     if (token === undefined) {
       return problem(400, { detail: `"${segment.slice(0, 64)}" is not a version 4 UUID` });
     }
     const finding = await storage.find(token);
-    const decided = finding.state === "unknown" || !route.kinds.includes(finding.kind)
-      ? problem(404, { detail: `No such ${route.kinds.join(" or ")} was ever published` })
-      : finding.state === "unpublished"
-      ? problem(410, GONE)
-      : decideItem(request, finding.item);
-    return { ...decided, freshUntil: finding.freshUntil };
+    const { freshUntil } = finding;
+    if (finding.state === "unknown" || !route.serves.includes(finding.kind)) {
+      const detail = `No such ${route.serves.join(" or ")} was ever published`;
+      return { ...problem(404, { detail }), freshUntil };
+    }
+    if (finding.state === "unpublished") return { ...problem(410, GONE), freshUntil };
+    return { ...select(request, representItem(finding.item, storage, now())), freshUntil };
   }
 
-  /** The outcomes for a published item. GET and HEAD part only over Range, which is GET's alone. */
-  function decideItem({ method, headers }: Request, item: PublishedItem): Answer {
-    const representation = represent(item, now());
-    const { validatorFields, contentFields } = representation;
-    const cacheFields: Field[] = [["Cache-Control", `max-age=${config.cacheMaxAge}`]];
+  /** The outcomes for a representation. GET and HEAD part only over Range, which is GET's alone. */
+  function select({ method, headers }: Request, representation: Representation): Answer {
+    const { length, validatorFields, contentFields } = representation;
+    const cacheFields: Field[] = [["Cache-Control", `max-age=${maxAge}`]];
 
     const status = evaluatePreconditions(headers, representation, now());
     if (status === 412) return problem(412, { detail: "A precondition of the request failed" });
     if (status === 304) return { status, fields: [...validatorFields, ...cacheFields] };
 
     const range = method === "GET"
-      ? requestedRange(headers, representation, { length: item.length, now: now() })
+      ? requestedRange(headers, representation, { length, now: now() })
       : undefined;
     if (range === "unsatisfiable") {
-      const fields: Field[] = [["Content-Range", `bytes */${item.length}`]];
-      return problem(416, { detail: `The content has ${item.length} bytes`, fields });
+      const fields: Field[] = [["Content-Range", `bytes */${length}`]];
+      return problem(416, { detail: `The content has ${length} bytes`, fields });
     }
+    const fields = [...contentFields, ...lengthFields(length, range)];
     return {
       status: range === undefined ? 200 : 206,
-      fields: [...contentFields, ...lengthFields(item, range), ...validatorFields, ...cacheFields],
-      content: () => storage.open(item, range),
+      fields: [...fields, ...validatorFields, ...cacheFields],
+      content: representation.content(range),
     };
   }
 
@@ -111,14 +119,19 @@ export function createHandler({ storage, config, now, log }: Dependencies): Hand
     });
   }
 
-  /** What every answer of a route carries. */
-  function fields({ route, token }: Target): Field[] {
-    if (!route?.isDeprecated) return [...CORS_FIELDS];
-    const successor = token && `/media/${token}`;
-    return [...CORS_FIELDS, ...deprecationFields(config.deprecatedAt, successor)];
-  }
+  const successorOf = ({ token }: Target) => token && `/media/${token}`;
 
-  return createResponder({ match: createMatcher(ROUTES), decide, fail, fields, now });
+  return createResponder({
+    match: createMatcher(ROUTES),
+    decide,
+    fail,
+    fields: (target) =>
+      target.route?.isDeprecated
+        ? [...CORS_FIELDS, ...announcementFields(policy, successorOf(target))]
+        : CORS_FIELDS,
+    until: ({ route }) => route?.isDeprecated ? momentAt(policy, now()).until : Infinity,
+    now,
+  });
 }
 
 /** Puts the server together, in the order told at the top. */

@@ -3,6 +3,13 @@
  */
 
 import { z } from "zod";
+import {
+  type AfterSunset,
+  definePolicy,
+  type Policy,
+  PolicyError,
+  type PolicySettings,
+} from "./lifecycle/policy.ts";
 
 /** The settings of a server. */
 export interface Config {
@@ -20,8 +27,8 @@ export interface Config {
   readonly cacheMaxAge: number;
   /** Milliseconds for which a look-up may be reused; 0 for none. */
   readonly cacheTtl: number;
-  /** When the old routes were deprecated: milliseconds since the epoch. */
-  readonly deprecatedAt: number;
+  /** How the old routes are retired. */
+  readonly policy: Policy;
 }
 
 /** Values of the environment that cannot be used; one line each. */
@@ -38,6 +45,10 @@ const VARIABLES = [
   "CACHE_MAX_AGE",
   "CACHE_TTL",
   "DEPRECATED_AT",
+  "SUNSET_AT",
+  "BROWNOUTS",
+  "AFTER_SUNSET",
+  "DEPRECATION_DOC",
   "DENO_DEPLOYMENT_ID",
 ] as const;
 
@@ -51,10 +62,14 @@ const integer = (what: string, max: number) =>
     })
     .transform(Number);
 
-/** ISO 8601, a date or an instant with its offset: without one it would depend on the machine. */
-const instant = z.union([z.iso.date(), z.iso.datetime({ offset: true })], {
-  error: 'expected an ISO 8601 date or instant like "2026-11-21" or "2026-11-21T08:00:00Z"',
-}).transform((text) => Date.parse(text));
+/** The variables that make up the policy. */
+const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, typeof VARIABLES[number]>> = {
+  deprecatedAt: "DEPRECATED_AT",
+  sunsetAt: "SUNSET_AT",
+  brownouts: "BROWNOUTS",
+  afterSunset: "AFTER_SUNSET",
+  documentation: "DEPRECATION_DOC",
+};
 
 const kvLocation = z.string().refine(
   (text) => !/^[a-z][a-z0-9+.-]+:\/\//i.test(text) || /^https?:\/\/./i.test(text),
@@ -69,7 +84,6 @@ const Environment = z.object({
   STORAGE_FILES: z.string().default("./data/files"),
   CACHE_MAX_AGE: integer("seconds", 31_536_000).default(300),
   CACHE_TTL: integer("seconds", 86_400).default(5),
-  DEPRECATED_AT: instant.prefault(FIRST_RELEASE),
   DENO_DEPLOYMENT_ID: z.string().optional(),
 });
 
@@ -81,16 +95,20 @@ const Environment = z.object({
  */
 export function readConfig(get: (name: string) => string | undefined): Config {
   const given = Object.fromEntries(VARIABLES.map((name) => [name, get(name) || undefined]));
-  const parsed = Environment.safeParse(given);
-  if (!parsed.success) {
-    throw new ConfigError(
-      parsed.error.issues.map(({ path, message }) => {
-        const name = String(path[0]);
-        return `${name}: ${message}, got ${JSON.stringify(given[name])}`;
-      }).join("\n"),
-    );
+  const environment = Environment.safeParse(given);
+  const policy = readPolicy(given);
+  if (!environment.success || policy instanceof PolicyError) {
+    const problems = [
+      ...(environment.error?.issues ?? []).map(({ path: [name], message }) =>
+        `${String(name)}: ${message}, got ${JSON.stringify(given[String(name)])}`
+      ),
+      ...(policy instanceof PolicyError ? policy.issues : []).map(({ setting, value, expected }) =>
+        `${POLICY_VARIABLES[setting]}: expected ${expected}, got ${JSON.stringify(value)}`
+      ),
+    ];
+    throw new ConfigError(problems.join("\n"));
   }
-  const env = parsed.data;
+  const env = environment.data;
   const isDeploy = env.DENO_DEPLOYMENT_ID !== undefined;
   return {
     host: env.HOST,
@@ -100,6 +118,22 @@ export function readConfig(get: (name: string) => string | undefined): Config {
     isDefaultStorage: env.STORAGE_KV === undefined && !isDeploy,
     cacheMaxAge: env.CACHE_MAX_AGE,
     cacheTtl: env.CACHE_TTL * 1000,
-    deprecatedAt: env.DEPRECATED_AT,
+    policy,
   };
+}
+
+function readPolicy(given: Record<string, string | undefined>): Policy | PolicyError {
+  try {
+    return definePolicy({
+      deprecatedAt: given[POLICY_VARIABLES.deprecatedAt] ?? FIRST_RELEASE,
+      sunsetAt: given[POLICY_VARIABLES.sunsetAt],
+      brownouts: given[POLICY_VARIABLES.brownouts]?.split(",").map((text) => text.trim()),
+      // Whether it is one of the two is for the policy to say.
+      afterSunset: given[POLICY_VARIABLES.afterSunset] as AfterSunset | undefined,
+      documentation: given[POLICY_VARIABLES.documentation] ?? "/deprecation",
+    });
+  } catch (error) {
+    if (error instanceof PolicyError) return error;
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@ import type { LogEvent } from "../lib/log.ts";
 import { type Storage, StorageError, UnpublishedError } from "../lib/storage/storage.ts";
 import { createHandler, ROUTES } from "../main.ts";
 import {
-  DEPRECATED_AT,
+  CONFIG,
   publishTableItems,
   requestTable,
   runRow,
@@ -14,13 +14,17 @@ import {
 import { description } from "./storage_suite.ts";
 import { openLocal } from "./support/local_storage.ts";
 
-const config = { cacheMaxAge: 300, deprecatedAt: Date.parse(DEPRECATED_AT) };
 const now = () => Date.parse("2026-11-21T12:00:00Z");
 
 /** A handler, what it logs, and a way to send to it without a socket. */
 function handlerOn(storage: Storage) {
   const events: LogEvent[] = [];
-  const handle = createHandler({ storage, config, now, log: (event) => events.push(event) });
+  const handle = createHandler({
+    storage,
+    config: CONFIG,
+    now,
+    log: (event) => events.push(event),
+  });
   const send: Send = async (method, target, fields) => {
     const url = URL.canParse(target) ? target : `http://test${target}`;
     return await seen(await handle(new Request(url, { method, headers: fields })));

@@ -3,18 +3,17 @@ import { newToken } from "../lib/http/token.ts";
 import { CachedStorage } from "../lib/storage/cache.ts";
 import { type Finding, type Storage, StorageError } from "../lib/storage/storage.ts";
 import { createHandler } from "../main.ts";
-import { DEPRECATED_AT, publishTableItems, requestTable } from "./request_table.ts";
+import { CONFIG, publishTableItems, requestTable } from "./request_table.ts";
 import { description } from "./storage_suite.ts";
 import { openLocal } from "./support/local_storage.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const TTL = 5_000;
-const config = { cacheMaxAge: 300, deprecatedAt: Date.parse(DEPRECATED_AT) };
 
 Deno.test("a prepared response says what the long way says, over the whole table", async () => {
   await using subject = await openLocal();
   const rows = requestTable(await publishTableItems(subject));
-  const common = { config, now: () => NOW, log() {} };
+  const common = { config: CONFIG, now: () => NOW, log() {} };
   const slow = createHandler({ ...common, storage: subject.storage });
   const cached = new CachedStorage(subject.storage, { ttl: TTL, now: () => NOW });
   const fast = createHandler({ ...common, storage: cached });
@@ -58,7 +57,7 @@ function handlerOn(storage: Storage) {
   const clock = { now: NOW };
   const now = () => clock.now;
   const cached = new CachedStorage(storage, { ttl: TTL, now });
-  const handle = createHandler({ storage: cached, config, now, log() {} });
+  const handle = createHandler({ storage: cached, config: CONFIG, now, log() {} });
   const status = async (method: string, path: string, headers = {}) =>
     (await handle(new Request(`http://test${path}`, { method, headers }))).status;
   return { clock, status };

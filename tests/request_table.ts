@@ -4,6 +4,7 @@
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { definePolicy } from "../lib/lifecycle/policy.ts";
 import { newToken, type Token } from "../lib/http/token.ts";
 import type { PublishedItem } from "../lib/storage/storage.ts";
 import { description, type Subject } from "./storage_suite.ts";
@@ -47,9 +48,16 @@ const LAST_MODIFIED = "Sun, 09 Sep 2001 01:46:40 GMT";
 const LATER = "Sun, 09 Sep 2001 01:46:41 GMT";
 const EARLIER = "Sun, 09 Sep 2001 01:46:39 GMT";
 
-/** The `DEPRECATED_AT` that the table expects, as the field states it. */
+/** The policy that the table expects: `DEPRECATED_AT` alone, as the fields state it. */
 export const DEPRECATED_AT = "2026-03-04T05:06:07Z";
 const DEPRECATION = "@1772600767";
+const DOCUMENTATION = '</deprecation>; rel="deprecation"';
+
+/** The settings of a handler that the table expects. */
+export const CONFIG = {
+  cacheMaxAge: 300,
+  policy: definePolicy({ deprecatedAt: DEPRECATED_AT, documentation: "/deprecation" }),
+};
 
 /** Publishes what the table asks for. */
 export async function publishTableItems(subject: Subject): Promise<TableItems> {
@@ -130,7 +138,9 @@ export function requestTable(items: TableItems): Row[] {
   const plain: Expectation = { deprecation: null, link: null };
   const deprecated = (token?: string): Expectation => ({
     deprecation: DEPRECATION,
-    link: token === undefined ? null : `</media/${token}>; rel="successor-version"`,
+    link: token === undefined
+      ? DOCUMENTATION
+      : `</media/${token}>; rel="successor-version", ${DOCUMENTATION}`,
   });
   const part = (first: number, last: number) => ({
     status: 206,

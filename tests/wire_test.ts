@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../lib/http/token.ts";
 import { StorageError } from "../lib/storage/storage.ts";
 import { createHandler } from "../main.ts";
-import { DEPRECATED_AT, publishTableItems, requestTable, runRow } from "./request_table.ts";
+import { CONFIG, DEPRECATED_AT, publishTableItems, requestTable, runRow } from "./request_table.ts";
 import { openLocal } from "./support/local_storage.ts";
 import { fromRoot } from "./support/paths.ts";
 import { field, parseResponse, requestRaw } from "./support/raw_http.ts";
@@ -49,7 +49,7 @@ Deno.test("a HEAD agrees with its GET on the wire when the server fails", async 
     const fail = () => Promise.reject(error);
     const handle = createHandler({
       storage: { find: fail, open: fail, check: fail, close() {} },
-      config: { cacheMaxAge: 300, deprecatedAt: 0 },
+      config: CONFIG,
       now: Date.now,
       log() {},
     });

@@ -10,8 +10,11 @@ import { parseHttpDate } from "./http_date.ts";
 /** What a request's conditions are held against. */
 export interface Validators {
   readonly etag: EntityTag;
-  /** Milliseconds since the epoch, in whole seconds, as `Last-Modified` states it. */
-  readonly lastModified: number;
+  /**
+   * Milliseconds since the epoch, in whole seconds, as `Last-Modified` states it; `undefined`
+   * where there is none, and then conditions on it are ignored.
+   */
+  readonly lastModified: number | undefined;
 }
 
 /** The outcome of one condition; `undefined` when the request does not state it. */
@@ -84,13 +87,15 @@ function ifNoneMatch(fields: Headers, { etag }: Validators): Condition {
 /** §13.1.3 */
 function ifModifiedSince(fields: Headers, { lastModified }: Validators, now: number): Condition {
   const date = dateOf(fields, "if-modified-since", now);
-  return date === undefined ? undefined : lastModified > date;
+  if (date === undefined || lastModified === undefined) return undefined;
+  return lastModified > date;
 }
 
 /** §13.1.4 */
 function ifUnmodifiedSince(fields: Headers, { lastModified }: Validators, now: number): Condition {
   const date = dateOf(fields, "if-unmodified-since", now);
-  return date === undefined ? undefined : lastModified <= date;
+  if (date === undefined || lastModified === undefined) return undefined;
+  return lastModified <= date;
 }
 
 /** §13.1.5 */

@@ -4,11 +4,11 @@
  * cloned for whoever asks the same. The other way gives the same bytes; a test holds them together.
  *
  * Kept answers end with what they were made of: `freshUntil` is never later than the look-up they
- * come from may be reused (`CACHE_TTL`, and so unpublishing). Any fault ends them all.
+ * come from may be reused (`CACHE_TTL`, and so unpublishing), than the next change of phase, or
+ * than their `max-age` is the right one. Any fault ends them all.
  */
 
 import { LRUCache } from "lru-cache";
-import type { Answer } from "./answer.ts";
 import { isConditional } from "./preconditions.ts";
 
 /** Responses kept at most; about 2 kB each. */
@@ -19,6 +19,13 @@ interface Prepared {
   /** Milliseconds since the epoch, as is `until`: a clock set back makes nothing last longer. */
   readonly since: number;
   readonly until: number;
+}
+
+/** Milliseconds since the epoch. */
+export interface Lifetime {
+  readonly now: number;
+  /** Until when the same request gets the same answer. */
+  readonly freshUntil: number;
 }
 
 /** Responses to HEAD requests without conditions, by URL. */
@@ -38,12 +45,11 @@ export class PreparedResponses {
     return prepared.response.clone();
   }
 
-  /** Keeps the response to a HEAD for as long as its answer says that it holds. */
-  keep(request: Request, response: Response, { freshUntil }: Answer, now: number): void {
-    if (request.method !== "HEAD" || freshUntil === undefined || freshUntil <= now) return;
+  /** Keeps the response to a HEAD until it is said to hold no more. */
+  keep(request: Request, response: Response, { now, freshUntil }: Lifetime): void {
+    if (request.method !== "HEAD" || freshUntil <= now) return;
     if (isConditional(request.headers)) return;
-    const prepared = { response: response.clone(), since: now, until: freshUntil };
-    this.#byUrl.set(request.url, prepared);
+    this.#byUrl.set(request.url, { response: response.clone(), since: now, until: freshUntil });
   }
 
   /** Forgets everything. */

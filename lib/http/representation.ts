@@ -1,56 +1,101 @@
 /**
- * What the server says about a published item (RFC 9110 §8), in the two groups that §15.4.5 tells
+ * What the server says about what it serves (RFC 9110 §8), in the two groups that §15.4.5 tells
  * apart: a 304 carries the validators only.
  */
 
-import type { PublishedItem } from "../storage/storage.ts";
-import type { Field } from "./answer.ts";
+import { createHash } from "node:crypto";
+import type { PublishedItem, Storage } from "../storage/storage.ts";
+import type { Content, Field } from "./answer.ts";
 import type { ByteRange } from "./byte_range.ts";
 import { inlineDisposition } from "./content_disposition.ts";
 import { formatHttpDate } from "./http_date.ts";
 import type { Validators } from "./preconditions.ts";
 
-/** A published item as HTTP sees it. */
+/** Something to serve, as HTTP sees it. */
 export interface Representation extends Validators {
-  /** ETag and Last-Modified. */
+  /** Bytes. */
+  readonly length: number;
+  /** ETag, and what else a 304 has to say. */
   readonly validatorFields: readonly Field[];
   /** What describes the content, but for its length, which a part of it does not share. */
   readonly contentFields: readonly Field[];
+  /** The content, or a range of it. */
+  readonly content: (range?: ByteRange) => Content;
 }
 
 /**
- * Describes an item.
+ * Represents an item.
  *
+ * @param storage Opens its content, for a GET.
  * @param now Milliseconds since the epoch. No date later than this is stated (RFC 9110
  *   §8.8.2.1), should the clock of the machine that published be ahead.
  */
-export function represent(item: PublishedItem, now: number): Representation {
+export function representItem(item: PublishedItem, storage: Storage, now: number): Representation {
+  const { digest, length, type, language, name } = item;
   const lastModified = Math.floor(Math.min(item.publishedAt, now) / 1000) * 1000;
   return {
-    etag: { weak: false, opaque: item.digest },
+    length,
+    etag: { weak: false, opaque: digest },
     lastModified,
-    validatorFields: [
-      ["ETag", `"${item.digest}"`],
-      ["Last-Modified", formatHttpDate(lastModified)],
-    ],
+    validatorFields: [["ETag", `"${digest}"`], ["Last-Modified", formatHttpDate(lastModified)]],
     contentFields: [
-      ["Content-Type", item.type],
-      ...(item.language === undefined ? [] : [["Content-Language", item.language] as const]),
-      ...(item.name === undefined
-        ? []
-        : [["Content-Disposition", inlineDisposition(item.name)] as const]),
+      ["Content-Type", type],
+      ...optional("Content-Language", language),
+      ...optional("Content-Disposition", name === undefined ? undefined : inlineDisposition(name)),
       ["Accept-Ranges", "bytes"],
-      ["Repr-Digest", `sha-256=:${Uint8Array.fromHex(item.digest).toBase64()}:`], // RFC 9530 §3
+      ["Repr-Digest", reprDigest(digest)],
       ["X-Content-Type-Options", "nosniff"],
     ],
+    content: (range) => () => storage.open(item, range),
+  };
+}
+
+/** A short text to serve. */
+export interface TextOptions {
+  /** The media type; the text is sent in UTF-8. */
+  readonly type: string;
+  readonly text: string;
+  /** Fields that a 304 has to carry too, like Vary. */
+  readonly validatorFields?: readonly Field[];
+  /** Fields that describe the content, besides the usual. */
+  readonly contentFields?: readonly Field[];
+}
+
+/** Represents a text. It has no date: what it is made of changes with the clock. */
+export function representText(options: TextOptions): Representation {
+  const { type, text, validatorFields = [], contentFields = [] } = options;
+  const content = new TextEncoder().encode(text);
+  const digest = createHash("sha256").update(content).digest("hex");
+  return {
+    length: content.length,
+    etag: { weak: false, opaque: digest },
+    lastModified: undefined,
+    validatorFields: [["ETag", `"${digest}"`], ...validatorFields],
+    contentFields: [
+      ["Content-Type", type],
+      ["Accept-Ranges", "bytes"],
+      ["Repr-Digest", reprDigest(digest)],
+      ["X-Content-Type-Options", "nosniff"],
+      ...contentFields,
+    ],
+    content: (range) => range === undefined ? content : content.slice(range.first, range.last + 1),
   };
 }
 
 /** The fields that tell the whole (200) from a part (206). */
-export function lengthFields({ length }: PublishedItem, range: ByteRange | undefined): Field[] {
+export function lengthFields(length: number, range: ByteRange | undefined): Field[] {
   if (range === undefined) return [["Content-Length", String(length)]];
   return [
     ["Content-Length", String(range.last - range.first + 1)],
     ["Content-Range", `bytes ${range.first}-${range.last}/${length}`],
   ];
+}
+
+/** RFC 9530 §3. */
+function reprDigest(hex: string): string {
+  return `sha-256=:${Uint8Array.fromHex(hex).toBase64()}:`;
+}
+
+function optional(name: string, value: string | undefined): Field[] {
+  return value === undefined ? [] : [[name, value]];
 }

@@ -4,6 +4,7 @@
  */
 
 import { type Answer, type Field, toResponse } from "./answer.ts";
+import { limitFreshness } from "../lifecycle/freshness.ts";
 import { PreparedResponses } from "./prepared.ts";
 import type { Target } from "./route.ts";
 
@@ -20,20 +21,25 @@ export interface Decisions {
   readonly fail: (error: unknown, request: Request, target: Target) => Answer;
   /** The fields that every answer carries. */
   readonly fields: (target: Target) => readonly Field[];
+  /** When the phase ends that an answer belongs to: milliseconds since the epoch, or Infinity. */
+  readonly until: (target: Target) => number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
 /** Makes a handler that never rejects. */
-export function createResponder({ match, decide, fail, fields, now }: Decisions): Handler {
+export function createResponder({ match, decide, fail, fields, until, now }: Decisions): Handler {
   const prepared = new PreparedResponses();
 
   async function respond(request: Request): Promise<Response> {
     const target = match(request.url);
+    const phaseEnd = until(target);
     const send = async (answer: Answer) => {
       const all = { ...answer, fields: [...answer.fields, ...fields(target)] };
       const response = await toResponse(request.method, all);
-      prepared.keep(request, response, answer, now());
+      const unchanged = limitFreshness(response.headers, { until: phaseEnd, now: now() });
+      const freshUntil = Math.min(answer.freshUntil ?? 0, unchanged);
+      prepared.keep(request, response, { now: now(), freshUntil });
       return response;
     };
     try {

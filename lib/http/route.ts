@@ -10,8 +10,8 @@ export interface Route {
   /** A `URLPattern` path; `:token` stands for the token. Case and trailing slashes matter. */
   readonly path: string;
   readonly methods: readonly string[];
-  /** The kinds of media published here; `undefined` on a route that is not about items. */
-  readonly kinds?: readonly Kind[];
+  /** The kinds of media published here, or what else there is to see. */
+  readonly serves: readonly Kind[] | "health";
   readonly isDeprecated?: true;
 }
 

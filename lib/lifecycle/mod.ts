@@ -1,0 +1,24 @@
+/**
+ * Retire HTTP endpoints by the book: one policy, from which everything follows that a client, a
+ * cache or a person has to be told.
+ *
+ * @module
+ */
+
+export {
+  type AfterSunset,
+  definePolicy,
+  type Interval,
+  type Moment,
+  momentAt,
+  type Phase,
+  type Policy,
+  PolicyError,
+  type PolicyIssue,
+  type PolicySettings,
+} from "./policy.ts";
+export { announcementFields } from "./announcement.ts";
+export { type FreshnessLimit, limitFreshness } from "./freshness.ts";
+export { refusal, type RefusalOptions } from "./refusal.ts";
+export { type LifecycleOptions, withLifecycle } from "./with_lifecycle.ts";
+export type { Answer, Content, Field } from "../http/answer.ts";
