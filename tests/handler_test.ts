@@ -8,7 +8,7 @@ import {
   publishTableItems,
   requestTable,
   runRow,
-  type Seen,
+  seen,
   type Send,
 } from "./request_table.ts";
 import { description } from "./storage_suite.ts";
@@ -30,11 +30,6 @@ function handlerOn(storage: Storage) {
     return await seen(await handle(new Request(url, { method, headers: fields })));
   };
   return { handle, send, events };
-}
-
-async function seen(response: Response): Promise<Seen> {
-  const content = await response.bytes();
-  return { status: response.status, fields: [...response.headers], content };
 }
 
 Deno.test("createHandler() answers the whole table, HEAD as GET", async (t) => {

@@ -450,6 +450,12 @@ export interface Seen {
   readonly content: Uint8Array;
 }
 
+/** Reads a response to compare. */
+export async function seen(response: Response): Promise<Seen> {
+  const content = await response.bytes();
+  return { status: response.status, fields: [...response.headers], content };
+}
+
 /** Sends a request and gives what came back. */
 export type Send = (
   method: string,
@@ -470,7 +476,7 @@ export async function runRow(row: Row, send: Send): Promise<void> {
     : await send("GET", row.target, unranged);
   const head = await send("HEAD", row.target, fields);
   checkExpected(row, get);
-  checkParity(row, head, plainGet);
+  checkParity(row.what, head, plainGet);
 }
 
 function checkExpected({ what, status, expect = {}, content }: Row, get: Seen): void {
@@ -488,7 +494,8 @@ function checkExpected({ what, status, expect = {}, content }: Row, get: Seen): 
   }
 }
 
-function checkParity({ what }: Row, head: Seen, get: Seen): void {
+/** A HEAD says what the GET says, without content. */
+export function checkParity(what: string, head: Seen, get: Seen): void {
   assertEquals(head.content.length, 0, `${what}: content of the HEAD`);
   assertEquals(head.status, get.status, `${what}: status of the HEAD`);
   assertEquals(comparable(head), comparable(get), `${what}: fields of the HEAD`);
@@ -502,7 +509,8 @@ function comparable({ fields }: Seen): string[] {
     .sort();
 }
 
-function valueOf({ fields }: Seen, name: string): string | undefined {
+/** The value of a field, which is there once at most. */
+export function valueOf({ fields }: Seen, name: string): string | undefined {
   const values = fields.filter(([other]) => other === name).map(([, value]) => value);
   assert(values.length <= 1, `${name} is there ${values.length} times`);
   return values[0];

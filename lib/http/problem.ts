@@ -13,23 +13,25 @@ export interface ProblemOptions {
   readonly instance?: string;
   /** Fields besides those that follow from the content. */
   readonly fields?: readonly Field[];
+  /** How caches may keep it; not at all when left out. */
+  readonly cacheControl?: Field;
 }
 
 /**
- * An error answer. Never to be stored: some of these statuses are cacheable unless they say
- * otherwise (RFC 9110 §15.1), and a stored error would outlive its cause.
+ * An error answer. Not to be stored, unless it says so: some of these statuses are cacheable by
+ * default (RFC 9110 §15.1), and a stored error would outlive its cause.
  *
  * @param status From 400 to 599.
  */
 export function problem(
   status: number,
-  { detail, instance, fields = [] }: ProblemOptions,
+  { detail, instance, fields = [], cacheControl = NO_STORE }: ProblemOptions,
 ): Answer {
   // Without a `type` a problem is "about:blank", whose title is the reason phrase (§4.2.1).
   const body = { title: STATUS_TEXT[status], status, detail, instance };
   return textAnswer(status, {
     type: "application/problem+json",
     text: JSON.stringify(body),
-    fields: [NO_STORE, ...fields],
+    fields: [cacheControl, ...fields],
   });
 }

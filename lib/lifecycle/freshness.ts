@@ -4,9 +4,8 @@
 
 import { parseHttpDate } from "../http/http_date.ts";
 
-const AGE = /\b(max-age|s-maxage)\s*=\s*"?(\d+)"?/gi;
-const STALE = /,?\s*\bstale-(?:while-revalidate|if-error)\s*=\s*"?\d+"?/gi;
-const NEVER_REUSED = /\bno-store\b|\bno-cache\b(?!\s*=)/i;
+/** One directive of Cache-Control (RFC 9111 §5.2): a name, and perhaps a token or a quoted string. */
+const DIRECTIVE = /([^\s,="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?/g;
 
 /** Milliseconds since the epoch. */
 export interface FreshnessLimit {
@@ -24,28 +23,39 @@ export interface FreshnessLimit {
  * @returns Until when the same would be stated, in milliseconds since the epoch.
  */
 export function limitFreshness(headers: Headers, { until, now }: FreshnessLimit): number {
-  const stated = headers.get("cache-control") ?? "";
-  if (until === Infinity || NEVER_REUSED.test(stated)) return until;
+  if (until === Infinity) return until;
+  const stated = [...(headers.get("cache-control") ?? "").matchAll(DIRECTIVE)]
+    .map(([text, name = "", value]) => ({ text, name: name.toLowerCase(), value }));
+  const states = (name: string) => stated.some((directive) => directive.name === name);
+  const isNeverReused = states("no-store") ||
+    stated.some(({ name, value }) => name === "no-cache" && value === undefined);
+  if (isNeverReused) return until;
 
   const left = Math.floor((until - now) / 1000);
-  let longest = -1;
-  const limit = (seconds: number) => {
-    const age = Math.max(0, Math.min(seconds, left));
-    longest = Math.max(longest, age);
-    return age;
+  let longest = 0;
+  const age = (name: string, seconds: number) => {
+    const limited = Math.max(0, Math.min(seconds, left));
+    longest = Math.max(longest, limited);
+    return `${name}=${limited}`;
   };
-  let limited = stated.replaceAll(STALE, "")
-    .replaceAll(AGE, (_, name, seconds) => `${name}=${limit(Number(seconds))}`);
-  if (longest < 0) {
+  const limited = stated
+    .filter(({ name }) => name !== "stale-while-revalidate" && name !== "stale-if-error")
+    .map(({ text, name, value }) =>
+      name === "max-age" || name === "s-maxage" ? age(name, secondsOf(value)) : text
+    );
+  if (!states("max-age") && !states("s-maxage")) {
     const expires = parseHttpDate(headers.get("expires") ?? "", now);
-    const age = limit(expires === undefined ? 0 : Math.floor((expires - now) / 1000));
-    limited = [limited, `max-age=${age}`].filter((part) => part !== "").join(", ");
+    limited.push(age("max-age", expires === undefined ? 0 : Math.floor((expires - now) / 1000)));
   }
-  headers.delete("expires"); // overruled by max-age, but not for a cache of HTTP/1.0
-  headers.set(
-    "cache-control",
-    /\bmust-revalidate\b/i.test(limited) ? limited : `${limited}, must-revalidate`,
-  );
+  if (!states("must-revalidate")) limited.push("must-revalidate");
+  headers.set("cache-control", limited.join(", "));
+  headers.delete("expires"); // max-age overrules it, but not in a cache of HTTP/1.0
   // The same is stated as long as at least so much is left.
   return Math.min(until, until - longest * 1000 + 1);
+}
+
+/** A number of seconds, quoted or not; none that can be read makes a response stale (§4.2.1). */
+function secondsOf(value = ""): number {
+  const seconds = /^"?(\d+)"?$/.exec(value)?.[1];
+  return seconds === undefined ? 0 : Number(seconds);
 }

@@ -2,7 +2,7 @@
  * The answers that take the place of what is retired.
  */
 
-import { type Answer, type Field, NO_STORE } from "../http/answer.ts";
+import type { Answer, Field } from "../http/answer.ts";
 import { formatHttpDate } from "../http/http_date.ts";
 import { problem } from "../http/problem.ts";
 import { formatInstant, momentAt, type Policy } from "./policy.ts";
@@ -25,7 +25,7 @@ export function refusal(policy: Policy, options: RefusalOptions): Answer | undef
     const detail = `This is off on trial until ${formatInstant(until)}, ahead of its removal`;
     // A date, not a number of seconds, so that a HEAD says what its GET said a second before.
     const retry: Field = ["Retry-After", formatHttpDate(until)];
-    return { ...problem(410, { detail, fields: [NO_STORE, retry] }), freshUntil: until };
+    return { ...problem(410, { detail, fields: [retry] }), freshUntil: until };
   }
   if (phase !== "removed") return undefined;
 
@@ -35,5 +35,5 @@ export function refusal(policy: Policy, options: RefusalOptions): Answer | undef
     return { status: 308, fields, freshUntil: until };
   }
   const detail = `This was removed at ${formatInstant(policy.sunsetAt as number)}`;
-  return { ...problem(410, { detail, fields: [cacheControl] }), freshUntil: until };
+  return { ...problem(410, { detail, cacheControl }), freshUntil: until };
 }
