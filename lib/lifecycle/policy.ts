@@ -186,8 +186,8 @@ function attempt<T>(parse: () => T): T | undefined {
   }
 }
 
-/** What can stand in a Link (RFC 8288 §3): no spaces, and none of the characters around it. */
+/** A URL reference (RFC 3986) that is a path of this server, or secure. */
 function isLinkTarget(text: string): boolean {
-  return /^(\/(?!\/)|https:\/\/)[^\s<>"\\^`{|}\x00-\x1f\x7f-\uffff]*$/.test(text) &&
+  return /^(\/(?!\/)|https:\/\/)[\w\-.~:/?#[\]@!$&'()*+,;=%]*$/.test(text) &&
     URL.canParse(text, "https://localhost");
 }
