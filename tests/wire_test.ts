@@ -196,3 +196,45 @@ Deno.test("deno serve answers with the same handler, and on its own port alone",
   assertEquals(events.map((line) => JSON.parse(line).event), ["start", "stop"]);
   await Deno.remove(folder, { recursive: true });
 });
+
+Deno.test("a running server goes through every phase to the second, without a restart", async () => {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
+  const start = Math.ceil(Date.now() / 1000) * 1000 + 3000;
+  const [brownout, after, sunset] = [start, start + 2000, start + 4000];
+  const instant = (time: number) => new Date(time).toISOString();
+  await using server = await ServerProcess.start({
+    DEPRECATED_AT: "2026-01-01",
+    SUNSET_AT: instant(sunset),
+    BROWNOUTS: `${instant(brownout)}/PT2S`,
+    AFTER_SUNSET: "redirect",
+  }, subject.folder);
+
+  const phases = [
+    { until: brownout, status: 200 },
+    { until: after, status: 410 },
+    { until: sunset, status: 200 },
+    { until: Infinity, status: 308 },
+  ];
+  const seen = new Set<unknown>();
+  for (let isOver = false; !isOver;) {
+    for (const method of ["HEAD", "GET"]) {
+      const sent = Date.now();
+      const answer = await requestRaw(server.port, method, `/audio/${token}`);
+      const received = Date.now();
+      const possible = phases.filter(({ until }, index) =>
+        sent < until && received >= (phases[index - 1]?.until ?? 0)
+      );
+      const phase = possible.find(({ status }) => status === answer.status);
+      assert(
+        phase !== undefined,
+        `${answer.status} between ${instant(sent)} and ${instant(received)}`,
+      );
+      seen.add(phase);
+      const maxAge = Number(/max-age=(\d+)/.exec(field(answer, "cache-control") ?? "")?.[1] ?? 0);
+      assert(sent + maxAge * 1000 <= phase.until, `max-age=${maxAge} reaches past the phase`);
+      isOver = sent > sunset + 500;
+    }
+  }
+  assertEquals(seen.size, phases.length);
+});
