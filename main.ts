@@ -11,13 +11,15 @@
 
 import { type Config, readConfig } from "./lib/config.ts";
 import { type Answer, type Field, NO_STORE, textAnswer } from "./lib/http/answer.ts";
-import { CORS_FIELDS, optionsAnswer } from "./lib/http/cors.ts";
+import { optionsAnswer } from "./lib/http/cors.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
-import { problem } from "./lib/http/problem.ts";
+import { failure, problem } from "./lib/http/problem.ts";
 import { lengthFields, type Representation, representItem } from "./lib/http/representation.ts";
 import { createResponder, type Handler } from "./lib/http/responder.ts";
 import { createMatcher, type Route, type Target } from "./lib/http/route.ts";
-import { announcementFields, momentAt, refusal } from "./lib/lifecycle/mod.ts";
+import { recordUsage } from "./lib/lifecycle/recorder.ts";
+import { Retirement } from "./lib/lifecycle/retirement.ts";
+import type { UsageMeter } from "./lib/lifecycle/usage.ts";
 import { describeError, lineLog, type Log } from "./lib/log.ts";
 import { type App, createServer, requireHonestHead, type Server } from "./lib/server.ts";
 import { CachedStorage } from "./lib/storage/cache.ts";
@@ -42,13 +44,16 @@ export interface Dependencies {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Log;
+  /** Counts the calls of deprecated routes, when it is given. */
+  readonly meter?: UsageMeter;
 }
 
 const GONE = { detail: "This was unpublished, for good" };
 
 /** Makes the handler of every request. */
-export function createHandler({ storage, config, now, log }: Dependencies): Handler {
+export function createHandler({ storage, config, now, log, meter }: Dependencies): Handler {
   const { policy, cacheMaxAge: maxAge } = config;
+  const retirement = new Retirement({ policy, maxAge, meter, now });
 
   /** Every outcome but failure, the first that applies. */
   async function decide(request: Request, target: Target): Promise<Answer> {
@@ -64,10 +69,8 @@ export function createHandler({ storage, config, now, log }: Dependencies): Hand
       return textAnswer(200, { type: "text/plain", text: "ok\n", fields: [NO_STORE] });
     }
 
-    if (route.isDeprecated) { // 410, or 308 to the successor, in a brownout or after the sunset
-      const refused = refusal(policy, { now: now(), successor: successorOf(target), maxAge });
-      if (refused !== undefined) return refused;
-    }
+    const refused = retirement.refusal(target); // 410 in a brownout; 410 or 308 after the sunset
+    if (refused !== undefined) return refused;
     if (token === undefined) {
       return problem(400, { detail: `"${segment.slice(0, 64)}" is not a version 4 UUID` });
     }
@@ -109,29 +112,12 @@ export function createHandler({ storage, config, now, log }: Dependencies): Hand
   function fail(error: unknown, { method }: Request, { route }: Target): Answer {
     if (error instanceof UnpublishedError) return problem(410, GONE);
     const id = crypto.randomUUID();
-    const isStorage = error instanceof StorageError;
-    const status = isStorage ? 503 : 500;
+    const status = error instanceof StorageError ? 503 : 500;
     log({ event: "error", id, status, method, route: route?.path, cause: describeError(error) });
-    return problem(status, {
-      detail: isStorage ? "Storage is unavailable; try again" : "The server failed",
-      instance: `urn:uuid:${id}`,
-      fields: isStorage ? [["Retry-After", "5"]] : [],
-    });
+    return failure(status, id);
   }
 
-  const successorOf = ({ token }: Target) => token && `/media/${token}`;
-
-  return createResponder({
-    match: createMatcher(ROUTES),
-    decide,
-    fail,
-    fields: (target) =>
-      target.route?.isDeprecated
-        ? [...CORS_FIELDS, ...announcementFields(policy, successorOf(target))]
-        : CORS_FIELDS,
-    until: ({ route }) => route?.isDeprecated ? momentAt(policy, now()).until : Infinity,
-    now,
-  });
+  return createResponder({ match: createMatcher(ROUTES), decide, fail, retirement, now });
 }
 
 /** Puts the server together, in the order told at the top. */
@@ -145,9 +131,14 @@ async function assemble(): Promise<App> {
   const storage = config.cacheTtl > 0
     ? new CachedStorage(local, { ttl: config.cacheTtl, now: Date.now })
     : local;
-  const log = lineLog(Date.now);
-  const handle = createHandler({ storage, config, now: Date.now, log });
-  return { ...config, handle, log, samples, close: () => storage.close() };
+  const [now, log] = [Date.now, lineLog(Date.now)];
+  const usage = recordUsage({ ledger: local.ledger, days: config.usageDays, now, log });
+  const handle = createHandler({ storage, config, now, log, meter: usage.meter });
+  const close = async () => {
+    await usage.stop();
+    storage.close();
+  };
+  return { ...config, handle, log, samples, close };
 }
 
 /** For `deno serve`, which calls the same handler. */

@@ -27,6 +27,8 @@ export interface Config {
   readonly cacheMaxAge: number;
   /** Milliseconds for which a look-up may be reused; 0 for none. */
   readonly cacheTtl: number;
+  /** Days for which it is kept who called the old routes. */
+  readonly usageDays: number;
   /** How the old routes are retired. */
   readonly policy: Policy;
 }
@@ -49,16 +51,17 @@ const VARIABLES = [
   "BROWNOUTS",
   "AFTER_SUNSET",
   "DEPRECATION_DOC",
+  "USAGE_DAYS",
   "DENO_DEPLOYMENT_ID",
 ] as const;
 
 /** The date of the first release. */
 const FIRST_RELEASE = "2026-11-21";
 
-const integer = (what: string, max: number) =>
+const integer = (what: string, max: number, min = 0) =>
   z.string()
-    .refine((text) => /^\d+$/.test(text) && Number(text) <= max, {
-      error: `expected ${what} from 0 to ${max}`,
+    .refine((text) => /^\d+$/.test(text) && min <= Number(text) && Number(text) <= max, {
+      error: `expected ${what} from ${min} to ${max}`,
     })
     .transform(Number);
 
@@ -84,6 +87,7 @@ const Environment = z.object({
   STORAGE_FILES: z.string().default("./data/files"),
   CACHE_MAX_AGE: integer("seconds", 31_536_000).default(300),
   CACHE_TTL: integer("seconds", 86_400).default(5),
+  USAGE_DAYS: integer("days", 3650, 1).default(400),
   DENO_DEPLOYMENT_ID: z.string().optional(),
 });
 
@@ -118,6 +122,7 @@ export function readConfig(get: (name: string) => string | undefined): Config {
     isDefaultStorage: env.STORAGE_KV === undefined && !isDeploy,
     cacheMaxAge: env.CACHE_MAX_AGE,
     cacheTtl: env.CACHE_TTL * 1000,
+    usageDays: env.USAGE_DAYS,
     policy,
   };
 }

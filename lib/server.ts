@@ -45,7 +45,7 @@ export interface App {
   /** Paths that a newcomer can try. */
   readonly samples: readonly string[];
   /** Lets go of what the app holds, once the last request is finished. */
-  readonly close: () => void;
+  readonly close: () => Promise<void>;
 }
 
 /** A module's default export for `deno serve`, that can also listen by itself. */
@@ -69,10 +69,11 @@ export function createServer(assemble: () => Promise<App>): Server {
     const { hostname, port } = address as Deno.NetAddr;
     log({ event: "start", hostname, port, deno: Deno.version.deno });
     for (const path of samples) console.log(`curl -I http://localhost:${port}${path}`);
-    addEventListener("unload", () => {
-      close();
+    // Once the last request is finished, nothing is left to do, whoever stopped the server.
+    addEventListener("beforeunload", async () => {
+      await close();
       log({ event: "stop" });
-    });
+    }, { once: true });
   }
 
   async function start(): Promise<void> {

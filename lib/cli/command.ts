@@ -16,6 +16,15 @@ export class RefusedError extends Error {
   override readonly name = "RefusedError";
 }
 
+/** The end of a command that has said what there is to say, with an exit status of its own. */
+export class ExitError extends Error {
+  override readonly name = "ExitError";
+
+  constructor(readonly status: number) {
+    super(`Exit status ${status}`);
+  }
+}
+
 /** Runs an action on the storage that the environment names, and closes it in any case. */
 export async function withStorage<T>(
   config: Config,

@@ -1,16 +1,17 @@
 /**
  * `deno task media`: the command line of operators. Exit status 0 done, 1 refused or failed, 2
- * wrong usage.
+ * wrong usage; `usage --gate` adds 3, unknown.
  */
 
 import { Command, CommanderError } from "commander";
 import { ConfigError, readConfig } from "../config.ts";
 import { StorageError } from "../storage/storage.ts";
-import { RefusedError } from "./command.ts";
+import { ExitError, RefusedError } from "./command.ts";
 import { listCommand } from "./list.ts";
 import { publishCommand } from "./publish.ts";
 import { showCommand } from "./show.ts";
 import { unpublishCommand } from "./unpublish.ts";
+import { usageCommand } from "./usage.ts";
 
 /**
  * Runs one command.
@@ -24,7 +25,8 @@ export async function runMedia(args: string[]): Promise<number> {
     .description("Publish media, and look after what is published.")
     .showHelpAfterError("(add --help for what can be said)")
     .exitOverride();
-  for (const command of [publishCommand, unpublishCommand, showCommand, listCommand]) {
+  const commands = [publishCommand, unpublishCommand, showCommand, listCommand, usageCommand];
+  for (const command of commands) {
     program.addCommand(command(config).copyInheritedSettings(program));
   }
   try {
@@ -33,6 +35,7 @@ export async function runMedia(args: string[]): Promise<number> {
   } catch (error) {
     // Commander has said already what was wrong with the usage, or printed the help asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof ExitError) return error.status;
     if (error instanceof ConfigError) {
       console.error(error.message);
       return 2;

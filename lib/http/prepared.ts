@@ -10,22 +10,25 @@
 
 import { LRUCache } from "lru-cache";
 import { isConditional } from "./preconditions.ts";
+import type { Target } from "./route.ts";
 
 /** Responses kept at most; about 2 kB each. */
 const MAX_RESPONSES = 10_000;
 
 interface Prepared {
   readonly response: Response;
+  readonly target: Target;
   /** Milliseconds since the epoch, as is `until`: a clock set back makes nothing last longer. */
   readonly since: number;
   readonly until: number;
 }
 
-/** Milliseconds since the epoch. */
+/** What a response is about, and how long it holds, in milliseconds since the epoch. */
 export interface Lifetime {
   readonly now: number;
   /** Until when the same request gets the same answer. */
   readonly freshUntil: number;
+  readonly target: Target;
 }
 
 /** Responses to HEAD requests without conditions, by URL. */
@@ -33,23 +36,24 @@ export class PreparedResponses {
   readonly #byUrl = new LRUCache<string, Prepared>({ max: MAX_RESPONSES });
 
   /**
-   * The response to a request, if one is prepared.
+   * The response to a request, if one is prepared, and what it is about.
    *
    * @param now Milliseconds since the epoch.
    */
-  find(request: Request, now: number): Response | undefined {
+  find(request: Request, now: number): { response: Response; target: Target } | undefined {
     if (request.method !== "HEAD") return undefined;
     const prepared = this.#byUrl.get(request.url);
     if (prepared === undefined || now >= prepared.until || now < prepared.since) return undefined;
     if (isConditional(request.headers)) return undefined;
-    return prepared.response.clone();
+    return { response: prepared.response.clone(), target: prepared.target };
   }
 
   /** Keeps the response to a HEAD until it is said to hold no more. */
-  keep(request: Request, response: Response, { now, freshUntil }: Lifetime): void {
+  keep(request: Request, response: Response, { now, freshUntil, target }: Lifetime): void {
     if (request.method !== "HEAD" || freshUntil <= now) return;
     if (isConditional(request.headers)) return;
-    this.#byUrl.set(request.url, { response: response.clone(), since: now, until: freshUntil });
+    const prepared = { response: response.clone(), target, since: now, until: freshUntil };
+    this.#byUrl.set(request.url, prepared);
   }
 
   /** Forgets everything. */

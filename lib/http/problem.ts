@@ -35,3 +35,17 @@ export function problem(
     fields: [cacheControl, ...fields],
   });
 }
+
+/**
+ * The answer when the server cannot do what it should. It tells nothing of the cause.
+ *
+ * @param status 503 when the same may succeed later, 500 when it is not known to.
+ * @param id A UUID that names the occurrence in the log.
+ */
+export function failure(status: 500 | 503, id: string): Answer {
+  return problem(status, {
+    detail: status === 503 ? "Storage is unavailable; try again" : "The server failed",
+    instance: `urn:uuid:${id}`,
+    fields: status === 503 ? [["Retry-After", "5"]] : [],
+  });
+}

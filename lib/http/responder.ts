@@ -3,8 +3,10 @@
  * of the route carries, and sends the same to GET and HEAD.
  */
 
-import { type Answer, type Field, toResponse } from "./answer.ts";
+import { type Answer, toResponse } from "./answer.ts";
+import type { Retirement } from "../lifecycle/retirement.ts";
 import { limitFreshness } from "../lifecycle/freshness.ts";
+import { CORS_FIELDS } from "./cors.ts";
 import { PreparedResponses } from "./prepared.ts";
 import type { Target } from "./route.ts";
 
@@ -19,27 +21,30 @@ export interface Decisions {
   readonly decide: (request: Request, target: Target) => Promise<Answer>;
   /** Decides the answer when that failed, or the content could not be opened. */
   readonly fail: (error: unknown, request: Request, target: Target) => Answer;
-  /** The fields that every answer carries. */
-  readonly fields: (target: Target) => readonly Field[];
-  /** When the phase ends that an answer belongs to: milliseconds since the epoch, or Infinity. */
-  readonly until: (target: Target) => number;
+  /** Adds what has to be said of the routes that are retired. */
+  readonly retirement: Pick<Retirement, "fields" | "until" | "count">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
 /** Makes a handler that never rejects. */
-export function createResponder({ match, decide, fail, fields, until, now }: Decisions): Handler {
+export function createResponder(decisions: Decisions): Handler {
+  const { match, decide, fail, retirement, now } = decisions;
   const prepared = new PreparedResponses();
 
   async function respond(request: Request): Promise<Response> {
     const target = match(request.url);
-    const phaseEnd = until(target);
+    const until = retirement.until(target);
     const send = async (answer: Answer) => {
-      const all = { ...answer, fields: [...answer.fields, ...fields(target)] };
+      const all = {
+        ...answer,
+        fields: [...answer.fields, ...CORS_FIELDS, ...retirement.fields(target)],
+      };
       const response = await toResponse(request.method, all);
-      const unchanged = limitFreshness(response.headers, { until: phaseEnd, now: now() });
+      const unchanged = limitFreshness(response.headers, { until, now: now() });
       const freshUntil = Math.min(answer.freshUntil ?? 0, unchanged);
-      prepared.keep(request, response, { now: now(), freshUntil });
+      prepared.keep(request, response, { target, now: now(), freshUntil });
+      retirement.count(request, target, response.status);
       return response;
     };
     try {
@@ -50,5 +55,10 @@ export function createResponder({ match, decide, fail, fields, until, now }: Dec
     }
   }
 
-  return (request) => prepared.find(request, now()) ?? respond(request);
+  return (request) => {
+    const known = prepared.find(request, now());
+    if (known === undefined) return respond(request);
+    retirement.count(request, known.target, known.response.status);
+    return known.response;
+  };
 }

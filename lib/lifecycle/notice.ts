@@ -4,13 +4,13 @@
  */
 
 import { z } from "zod";
-import { formatInstant, momentAt, type Policy } from "./policy.ts";
+import { formatInstant, momentAt, PHASES, type Policy } from "./policy.ts";
 
 const instant = z.iso.datetime().describe("ISO 8601, UTC");
 
 /** The notice as programs read it. */
 export const Notice = z.object({
-  phase: z.enum(["announced", "deprecated", "brownout", "removed"])
+  phase: z.enum(PHASES)
     .describe("The state right now"),
   phaseEndsAt: instant.nullable()
     .describe("When the next phase begins; null when none is to follow"),

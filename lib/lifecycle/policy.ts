@@ -39,7 +39,10 @@ export interface Policy {
  * The phases of a retirement: the deprecation lies ahead; it is in force; a trial removal is on;
  * the sunset has passed.
  */
-export type Phase = "announced" | "deprecated" | "brownout" | "removed";
+export type Phase = typeof PHASES[number];
+
+/** Every {@linkcode Phase}, in the order in which they come. */
+export const PHASES = ["announced", "deprecated", "brownout", "removed"] as const;
 
 /** What a policy says of an instant. */
 export interface Moment {

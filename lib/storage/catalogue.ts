@@ -1,14 +1,13 @@
 /**
- * The catalogue: what is published, in Deno KV. The same code runs on an embedded SQLite file, on
- * a platform's KV, and on any KV Connect URL.
+ * The catalogue: what is published, in Deno KV.
  *
  * Keys: `["item", token]` holds an item or its tombstone; `["use", digest, token]` stands as long
  * as a published item uses that content. Both change in one atomic commit.
  */
 
-import { dirname } from "node:path";
 import { z } from "zod";
 import { parseToken, type Token } from "../http/token.ts";
+import { guarded, listKv } from "./kv.ts";
 import { type Entry, type Finding, type PublishedItem, StorageError } from "./storage.ts";
 
 const kind = z.enum(["audio", "video"]);
@@ -38,25 +37,9 @@ export class TokenTakenError extends Error {
 export class Catalogue {
   readonly #kv: Deno.Kv;
 
-  private constructor(kv: Deno.Kv) {
+  /** @param kv Stays the caller's to close. */
+  constructor(kv: Deno.Kv) {
     this.#kv = kv;
-  }
-
-  /**
-   * Opens a catalogue, and makes an empty one where there is none.
-   *
-   * @param location A path, `:memory:`, or a KV Connect URL; the platform's own KV without one.
-   * @throws {StorageError} When it cannot be opened.
-   */
-  static async open(location: string | undefined): Promise<Catalogue> {
-    return new Catalogue(
-      await guarded("cannot open the catalogue", async () => {
-        if (location !== undefined && location !== ":memory:" && !URL.canParse(location)) {
-          await Deno.mkdir(dirname(location), { recursive: true });
-        }
-        return await Deno.openKv(location);
-      }),
-    );
   }
 
   /** Looks a token up. */
@@ -103,19 +86,19 @@ export class Catalogue {
 
   /** Whether any published item uses the content of this digest. */
   async uses(digest: string): Promise<boolean> {
-    for await (const _ of this.#list(["use", digest], { limit: 1 })) return true;
+    for await (const _ of listKv(this.#kv, { prefix: ["use", digest] }, { limit: 1 })) return true;
     return false;
   }
 
   /** Whether nothing was ever published. */
   async isEmpty(): Promise<boolean> {
-    for await (const _ of this.#list(["item"], { limit: 1 })) return false;
+    for await (const _ of listKv(this.#kv, { prefix: ["item"] }, { limit: 1 })) return false;
     return true;
   }
 
   /** Everything the catalogue holds, in the order of tokens, read bit by bit. */
   async *list(): AsyncGenerator<[Token, Entry]> {
-    for await (const { key, value } of this.#list(["item"])) {
+    for await (const { key, value } of listKv(this.#kv, { prefix: ["item"] })) {
       const token = parseToken(String(key[1]));
       if (token === undefined) throw new StorageError("kv", "a key of the catalogue is no token");
       yield [token, parseEntry(token, value)];
@@ -125,20 +108,6 @@ export class Catalogue {
   /** Makes sure that the catalogue answers. */
   async check(): Promise<void> {
     await guarded("the catalogue does not answer", () => this.#kv.get(["item"]));
-  }
-
-  /** Closes the catalogue. */
-  close(): void {
-    this.#kv.close();
-  }
-
-  async *#list(prefix: Deno.KvKey, options?: Deno.KvListOptions) {
-    const entries = this.#kv.list({ prefix }, options);
-    for (;;) {
-      const next = await guarded("cannot list the catalogue", () => entries.next());
-      if (next.done) return;
-      yield next.value;
-    }
   }
 }
 
@@ -154,12 +123,4 @@ function parseEntry(token: Token, value: unknown): Entry {
   if (parsed.data.state === "unpublished") return parsed.data;
   const { state, ...rest } = parsed.data;
   return { state, kind: rest.kind, item: { token, ...rest } };
-}
-
-async function guarded<T>(message: string, operation: () => Promise<T>): Promise<T> {
-  try {
-    return await operation();
-  } catch (cause) {
-    throw new StorageError("kv", message, { cause });
-  }
 }

@@ -29,6 +29,7 @@ export interface Staged extends AsyncDisposable {
 /** Content files in a local folder. */
 export class Files {
   readonly #folder: string;
+  #isSwept = false;
 
   /** @param folder Made when the first content comes. */
   constructor(folder: string) {
@@ -68,8 +69,8 @@ export class Files {
   }
 
   /**
-   * Writes content to disk while hashing it, without giving it its place yet. Content of a killed
-   * process is swept away first. To be disposed of in any case.
+   * Writes content to disk while hashing it, without giving it its place yet. The first time, what
+   * killed processes left is swept away before. To be disposed of in any case.
    *
    * @param source Read once.
    */
@@ -78,7 +79,8 @@ export class Files {
     const path = join(folder, crypto.randomUUID());
     const file = await this.#exclusively(async () => {
       await Deno.mkdir(folder, { recursive: true });
-      await sweep(folder);
+      if (!this.#isSwept) await sweep(folder);
+      this.#isSwept = true;
       const file = await Deno.open(path, { write: true, createNew: true });
       await file.lock(true);
       return file;

@@ -7,6 +7,8 @@ import type { ByteRange } from "../http/byte_range.ts";
 import type { Token } from "../http/token.ts";
 import { Catalogue } from "./catalogue.ts";
 import { Files, type Staged } from "./files.ts";
+import { openKv } from "./kv.ts";
+import { Ledger } from "./ledger.ts";
 import type { Entry, Finding, PublishedItem, Storage } from "./storage.ts";
 import { UnpublishedError } from "./storage.ts";
 
@@ -23,17 +25,22 @@ export type Description = Omit<PublishedItem, "digest" | "length">;
 
 /** Catalogue and content files as one. */
 export class LocalStorage implements Storage {
+  readonly #kv: Deno.Kv;
   readonly #catalogue: Catalogue;
   readonly #files: Files;
+  /** Who called the deprecated routes. */
+  readonly ledger: Ledger;
 
-  private constructor(catalogue: Catalogue, files: Files) {
-    this.#catalogue = catalogue;
+  private constructor(kv: Deno.Kv, files: Files) {
+    this.#kv = kv;
+    this.#catalogue = new Catalogue(kv);
     this.#files = files;
+    this.ledger = new Ledger(kv);
   }
 
   /** @throws {StorageError} When the catalogue cannot be opened. */
   static async open({ kv, files }: StorageLocation): Promise<LocalStorage> {
-    return new LocalStorage(await Catalogue.open(kv), new Files(files));
+    return new LocalStorage(await openKv(kv), new Files(files));
   }
 
   /** @inheritdoc */
@@ -63,7 +70,7 @@ export class LocalStorage implements Storage {
 
   /** @inheritdoc */
   close(): void {
-    this.#catalogue.close();
+    this.#kv.close();
   }
 
   /** Takes content in without publishing it; see {@linkcode Files.stage}. */

@@ -1,0 +1,77 @@
+/**
+ * Hands counts to the ledger every few seconds, and marks how far it has come, so that a gap in
+ * the record can be told from a time without calls.
+ */
+
+import { describeError, type Log } from "../log.ts";
+import type { Ledger } from "../storage/ledger.ts";
+import { UsageMeter } from "./usage.ts";
+
+/** Milliseconds between two hand-overs, and so what a crash can lose. */
+export const INTERVAL = 5_000;
+
+/**
+ * Milliseconds without a sign of life after which a server was not counting: it was restarted, or
+ * the machine slept.
+ */
+export const GAP = 60_000;
+
+const DAY = 86_400_000;
+
+/** What a record is kept with. */
+export interface RecordOptions {
+  readonly ledger: Pick<Ledger, "add" | "beat" | "forget">;
+  /** Days for which the ledger is kept. */
+  readonly days: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+/** The record of one server, under way. */
+export interface UsageRecord {
+  readonly meter: UsageMeter;
+  /** Hands over what was counted so far. Never rejects: faults are logged, and tried again. */
+  readonly record: () => Promise<void>;
+  /** Hands over the rest, and ends the record. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Begins a record. Its timer keeps no process up. */
+export function recordUsage({ ledger, days, now, log }: RecordOptions): UsageRecord {
+  const meter = new UsageMeter();
+  const server = crypto.randomUUID();
+  let from = now();
+  let lastSign = from;
+  let forgottenBefore = "";
+  let isFailing = false;
+
+  async function handOver(): Promise<void> {
+    const until = now();
+    if (until - lastSign > GAP) from = until;
+    lastSign = until;
+    let left = meter.take();
+    try {
+      await ledger.add(left, (added) => left = left.slice(added.length));
+      await ledger.beat({ server, from, until }, days * DAY);
+      const firstDay = new Date(until - days * DAY).toISOString().slice(0, 10);
+      if (firstDay !== forgottenBefore) await ledger.forget(firstDay); // once a day
+      forgottenBefore = firstDay;
+      isFailing = false;
+    } catch (error) {
+      meter.giveBack(left);
+      if (!isFailing) log({ event: "error", cause: describeError(error) });
+      isFailing = true; // said once; what is counted meanwhile is handed over later
+    }
+  }
+
+  let last = handOver();
+  const record = () => last = last.then(handOver); // one at a time
+  const timer = setInterval(record, INTERVAL);
+  Deno.unrefTimer(timer);
+  const stop = async () => {
+    clearInterval(timer);
+    await record();
+  };
+  return { meter, record, stop };
+}

@@ -1,0 +1,64 @@
+/**
+ * One policy applied to the routes of this server: what their answers carry, when something else
+ * answers in their place, and who was answered. Other routes are left alone.
+ */
+
+import type { Answer, Field } from "../http/answer.ts";
+import type { Target } from "../http/route.ts";
+import { announcementFields } from "./announcement.ts";
+import { momentAt, type Policy } from "./policy.ts";
+import { refusal } from "./refusal.ts";
+import type { UsageMeter } from "./usage.ts";
+
+/** What a retirement works with. */
+export interface RetirementOptions {
+  readonly policy: Policy;
+  /** Seconds for which caches may keep the answer of a final removal. */
+  readonly maxAge: number;
+  /** Counts the calls, when it is given. */
+  readonly meter?: UsageMeter | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** The retirement of the routes that are deprecated. */
+export class Retirement {
+  readonly #options: RetirementOptions;
+
+  constructor(options: RetirementOptions) {
+    this.#options = options;
+  }
+
+  /** The answer in place of the route's own, if any. */
+  refusal(target: Target): Answer | undefined {
+    if (!target.route?.isDeprecated) return undefined;
+    const { policy, maxAge, now } = this.#options;
+    return refusal(policy, { now: now(), successor: successorOf(target), maxAge });
+  }
+
+  /** The fields that announce the retirement on every answer of the route. */
+  fields(target: Target): Field[] {
+    if (!target.route?.isDeprecated) return [];
+    return announcementFields(this.#options.policy, successorOf(target));
+  }
+
+  /** When what is said of the route changes: milliseconds since the epoch, or `Infinity`. */
+  until({ route }: Target): number {
+    if (!route?.isDeprecated) return Infinity;
+    return momentAt(this.#options.policy, this.#options.now()).until;
+  }
+
+  /** Counts an answer. */
+  count({ method, headers }: Request, { route }: Target, status: number): void {
+    const { policy, meter, now } = this.#options;
+    if (!route?.isDeprecated || meter === undefined) return;
+    const instant = now();
+    const { phase } = momentAt(policy, instant);
+    const userAgent = headers.get("user-agent");
+    meter.count({ route: route.path, method, phase, status, userAgent }, instant);
+  }
+}
+
+function successorOf({ token }: Target): string | undefined {
+  return token && `/media/${token}`;
+}

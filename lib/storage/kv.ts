@@ -1,0 +1,49 @@
+/**
+ * Deno KV, opened and guarded. The same code runs on an embedded SQLite file, on a platform's KV,
+ * and on any KV Connect URL.
+ */
+
+import { dirname } from "node:path";
+import { StorageError } from "./storage.ts";
+
+/**
+ * Opens a database, and makes an empty one where there is none.
+ *
+ * @param location A path, `:memory:`, or a KV Connect URL; the platform's own KV without one.
+ * @throws {StorageError} When it cannot be opened.
+ */
+export function openKv(location: string | undefined): Promise<Deno.Kv> {
+  return guarded("cannot open the catalogue", async () => {
+    if (location !== undefined && location !== ":memory:" && !URL.canParse(location)) {
+      await Deno.mkdir(dirname(location), { recursive: true });
+    }
+    return await Deno.openKv(location);
+  });
+}
+
+/**
+ * Runs an operation of KV.
+ *
+ * @throws {StorageError} With the message and the cause, when it fails.
+ */
+export async function guarded<T>(message: string, operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (cause) {
+    throw new StorageError("kv", message, { cause });
+  }
+}
+
+/** Lists what a selector selects, bit by bit, with faults guarded as well. */
+export async function* listKv(
+  kv: Deno.Kv,
+  selector: Deno.KvListSelector,
+  options?: Deno.KvListOptions,
+): AsyncGenerator<Deno.KvEntry<unknown>> {
+  const entries = kv.list(selector, options);
+  for (;;) {
+    const next = await guarded("cannot list the catalogue", () => entries.next());
+    if (next.done) return;
+    yield next.value;
+  }
+}
