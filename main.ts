@@ -12,6 +12,7 @@
 import { type Config, readConfig } from "./lib/config.ts";
 import { type Answer, type Field, NO_STORE, textAnswer } from "./lib/http/answer.ts";
 import { optionsAnswer } from "./lib/http/cors.ts";
+import { representApi, representNotice } from "./lib/http/documents.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import { failure, problem } from "./lib/http/problem.ts";
 import { lengthFields, type Representation, representItem } from "./lib/http/representation.ts";
@@ -22,7 +23,7 @@ import { Retirement } from "./lib/lifecycle/retirement.ts";
 import type { UsageMeter } from "./lib/lifecycle/usage.ts";
 import { describeError, lineLog, type Log } from "./lib/log.ts";
 import { type App, createServer, requireHonestHead, type Server } from "./lib/server.ts";
-import { CachedStorage } from "./lib/storage/cache.ts";
+import { cached } from "./lib/storage/cache.ts";
 import { LocalStorage } from "./lib/storage/local.ts";
 import { type Storage, StorageError, UnpublishedError } from "./lib/storage/storage.ts";
 
@@ -34,6 +35,8 @@ export const ROUTES: readonly Route[] = [
   { path: "/audio/:token", methods: ITEM, serves: ["audio"], isDeprecated: true },
   { path: "/video/:token", methods: ITEM, serves: ["video"], isDeprecated: true },
   { path: "/media/:token", methods: ITEM, serves: ["audio", "video"] },
+  { path: "/deprecation", methods: READ, serves: "notice" },
+  { path: "/openapi.json", methods: READ, serves: "description" },
   { path: "/healthz", methods: READ, serves: "health" },
 ];
 
@@ -48,6 +51,7 @@ export interface Dependencies {
   readonly meter?: UsageMeter;
 }
 
+const HEALTHY = textAnswer(200, { type: "text/plain", text: "ok\n", fields: [NO_STORE] });
 const GONE = { detail: "This was unpublished, for good" };
 
 /** Makes the handler of every request. */
@@ -64,10 +68,11 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
       return problem(405, { detail: `This route takes ${methods}`, fields: [["Allow", methods]] });
     }
     if (request.method === "OPTIONS") return optionsAnswer(methods);
-    if (route.serves === "health") {
-      await storage.check();
-      return textAnswer(200, { type: "text/plain", text: "ok\n", fields: [NO_STORE] });
+    if (route.serves === "health") return await storage.check(), HEALTHY;
+    if (route.serves === "notice") {
+      return select(request, representNotice(request, { routes: ROUTES, policy, now: now() }));
     }
+    if (route.serves === "description") return select(request, await representApi(ROUTES, policy));
 
     const refused = retirement.refusal(target); // 410 in a brownout; 410 or 308 after the sunset
     if (refused !== undefined) return refused;
@@ -93,9 +98,7 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
     if (status === 412) return problem(412, { detail: "A precondition of the request failed" });
     if (status === 304) return { status, fields: [...validatorFields, ...cacheFields] };
 
-    const range = method === "GET"
-      ? requestedRange(headers, representation, { length, now: now() })
-      : undefined;
+    const range = method === "GET" ? requestedRange(headers, representation, now()) : undefined;
     if (range === "unsatisfiable") {
       const fields: Field[] = [["Content-Range", `bytes */${length}`]];
       return problem(416, { detail: `The content has ${length} bytes`, fields });
@@ -128,10 +131,8 @@ async function assemble(): Promise<App> {
   const samples = config.isDefaultStorage
     ? await (await import("./lib/samples.ts")).publishSamples(local)
     : [];
-  const storage = config.cacheTtl > 0
-    ? new CachedStorage(local, { ttl: config.cacheTtl, now: Date.now })
-    : local;
   const [now, log] = [Date.now, lineLog(Date.now)];
+  const storage = cached(local, { ttl: config.cacheTtl, now });
   const usage = recordUsage({ ledger: local.ledger, days: config.usageDays, now, log });
   const handle = createHandler({ storage, config, now, log, meter: usage.meter });
   const close = async () => {

@@ -11,6 +11,14 @@ declare module "@std/http/status" {
   export const STATUS_TEXT: Readonly<Record<number, string>>;
 }
 
+declare module "@std/http/negotiation" {
+  /** The best of the media types on offer, by the Accept field (RFC 9110 §12.5.1), if any. */
+  export function accepts(
+    request: Pick<Request, "headers">,
+    ...types: string[]
+  ): string | undefined;
+}
+
 declare module "@std/media-types" {
   /** The media type registered for a file extension (with or without the dot), if any. */
   export function typeByExtension(extension: string): string | undefined;

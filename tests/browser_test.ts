@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "playwright-core";
 import { publishFile } from "../lib/cli/publish.ts";
 import { newToken } from "../lib/http/token.ts";
@@ -7,114 +7,210 @@ import { openLocal } from "./support/local_storage.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "./support/paths.ts";
 import { ServerProcess } from "./support/server.ts";
 
-const DEPRECATED_AT = "2020-01-01";
-const SUNSET_AT = "2999-01-01";
-const DEPRECATION = `@${Date.parse(DEPRECATED_AT) / 1000}`;
-
-/** Skipped where there is no browser to start. */
-const ignore = !HAS_BROWSER;
+/** Dates that make every field of a retirement appear, and the fields. */
+const POLICY = { DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2999-01-01" };
+const DATES = { deprecation: "@1577836800", sunset: "Tue, 01 Jan 2999 00:00:00 GMT" };
+const NOTICE_LINKS = '</deprecation>; rel="deprecation", </deprecation>; rel="sunset"';
 
 Deno.test({
-  name: "a page of another origin plays media, and seeks in it",
-  ignore,
+  name: "a page of another origin plays media and seeks in it",
+  ignore: !HAS_BROWSER, // nothing else asks for media as a player does
   async fn(t) {
     await using subject = await openLocal();
-    const wav = `${subject.folder}/long.wav`;
-    await Deno.writeFile(wav, silence(1200));
-    const publish = async (path: string) =>
-      `/media/${(await publishFile(subject.storage, path)).token}`;
-    const [mp3, mp4, long] = [await publish(SAMPLE_MP3), await publish(SAMPLE_MP4), await publish(wav)];
+    const longWav = `${subject.folder}/long.wav`;
+    await Deno.writeFile(longWav, silentWav(1200)); // browsers keep the samples whole
+    const mp3 = await publishFile(subject.storage, SAMPLE_MP3);
+    const mp4 = await publishFile(subject.storage, SAMPLE_MP4);
+    const wav = await publishFile(subject.storage, longWav);
     await using server = await ServerProcess.start({}, subject.folder);
+    await using site = serveSite();
     await using browser = await launchBrowser();
+    const page = await browser.newPage();
+    const open = (element: string, { token }: { token: string }) =>
+      page.goto(pageOf(site, `<${element} autoplay src="${server.origin}/media/${token}">`));
 
     await t.step("the spoken sample", async () => {
-      await using site = serveSite(`<audio autoplay src="${server.origin}${mp3}"></audio>`);
-      const page = await browser.newPage();
-      await page.goto(originOf(site));
+      await open("audio", mp3);
       await playAndSeek(page, 4);
     });
 
     await t.step("the sample with pictures, fetched with CORS", async () => {
-      await using site = serveSite(
-        `<video autoplay crossorigin="anonymous" src="${server.origin}${mp4}"></video>`,
-      );
-      const page = await browser.newPage();
-      await page.goto(originOf(site));
-      const { frames } = await playAndSeek(page, 2.5);
-      const media = page.locator("video");
-      const [width, height] = await media.evaluate((media: Media) => [
-        media.videoWidth,
-        media.videoHeight,
-      ]);
-      assertEquals([width, height], [320, 180]);
-      assert(frames > 0, "no picture was shown");
+      await open('video crossorigin="anonymous"', mp4);
+      await playAndSeek(page, 2);
+      const seen = await page.locator("video").evaluate((video: Media) => ({
+        size: [video.videoWidth, video.videoHeight],
+        pictures: video.getVideoPlaybackQuality().totalVideoFrames,
+      }));
+      assertEquals(seen.size, [320, 180]);
+      assert(seen.pictures > 0, "no picture was decoded");
     });
 
-    await t.step("audio too long to be loaded whole before the seek", async () => {
-      await using site = serveSite(`<audio autoplay src="${server.origin}${long}"></audio>`);
-      const page = await browser.newPage();
+    await t.step("audio too long to be loaded as far as is sought", async () => {
       const ranges: string[] = [];
       page.on("response", (response) => {
         const range = response.headers()["content-range"];
-        if (range !== undefined) ranges.push(`${response.status()} ${range}`);
+        if (range !== undefined) ranges.push(range);
       });
-      await page.goto(originOf(site));
+      await open("audio", wav);
       await playAndSeek(page, 1100);
-      console.log(ranges);
+      assertMatch(ranges.join("\n"), /^bytes 17\d{6}-19200043\/19200044$/m);
     });
   },
 });
 
-/** What is used here of a media element; Deno's types know no documents. */
+Deno.test({
+  name: "a page of another origin reads the fields, and sets conditions and ranges",
+  ignore: !HAS_BROWSER, // nothing else keeps fields from a page, or asks before it sets them
+  async fn(t) {
+    await using subject = await openLocal();
+    const { token, digest } = await publishFile(subject.storage, SAMPLE_MP3);
+    await using server = await ServerProcess.start(POLICY, subject.folder);
+    const url = `${server.origin}/audio/${token}`;
+    const etag = `"${digest}"`;
+    const validators = { ...announced(token), etag };
+    const reprDigest = `sha-256=:${Uint8Array.fromHex(digest).toBase64()}:`;
+    const whole = { ...validators, "accept-ranges": "bytes", "repr-digest": reprDigest };
+    const first = { ...whole, "content-range": "bytes 0-9/26186", "content-length": "10" };
+    const last = { ...whole, "content-range": "bytes 26176-26185/26186", "content-length": "10" };
+    await readFromPage(t, [
+      ["HEAD", url, {}, 200, whole],
+      ["HEAD", url, { "If-None-Match": etag }, 304, validators],
+      ["GET", url, { "If-None-Match": etag }, 304, validators],
+      ["GET", url, { "Range": "bytes=0-9" }, 206, first],
+      ["GET", url, { "Range": "bytes=0-9", "If-None-Match": '"other"' }, 206, first],
+      ["GET", url, { "Range": "bytes=-10", "If-Range": etag }, 206, last],
+    ]);
+  },
+});
+
+Deno.test({
+  name: "a page of another origin reads the fields of errors",
+  ignore: !HAS_BROWSER, // nothing else keeps fields from a page
+  async fn(t) {
+    await using subject = await openLocal();
+    const { token } = await publishFile(subject.storage, SAMPLE_MP3);
+    await using server = await ServerProcess.start(POLICY, subject.folder);
+    await using dark = await ServerProcess.start(
+      { ...POLICY, BROWNOUTS: "2020-01-02/2998-01-01" },
+      subject.folder,
+    );
+    const url = `${server.origin}/audio/${token}`;
+    const unknown = newToken();
+    const known = announced(token);
+    const off = { ...known, "retry-after": "Mon, 01 Jan 2998 00:00:00 GMT" };
+    await readFromPage(t, [
+      ...["HEAD", "GET"].flatMap((method): Row[] => [
+        [method, `${server.origin}/audio/${unknown}`, {}, 404, announced(unknown)],
+        [method, `${server.origin}/audio/x`, {}, 400, announced()],
+        [method, url, { "If-Match": '"other"' }, 412, known],
+        [method, `${dark.origin}/audio/${token}`, { "If-Match": "*" }, 410, off],
+      ]),
+      ["GET", url, { "Range": "bytes=26186-" }, 416, {
+        ...known,
+        "content-range": "bytes */26186",
+      }],
+      ["POST", url, {}, 405, known],
+    ]);
+  },
+});
+
+/** What is used here of media elements; Deno's own types know no documents. */
 interface Media {
   currentTime: number;
-  readonly error: { readonly message: string } | null;
+  onseeked: () => void;
+  readonly dataset: { soughtTo?: string };
+  readonly error: { readonly code: number; readonly message: string } | null;
   readonly videoWidth: number;
   readonly videoHeight: number;
-  getVideoPlaybackQuality?(): { readonly totalVideoFrames: number };
+  getVideoPlaybackQuality(): { readonly totalVideoFrames: number };
 }
-interface Player extends Media { seekedTo?: number; onseeked: () => void }
 
-async function playAndSeek(page: Page, target: number): Promise<{ frames: number }> {
+/** Waits until a page plays its media, has it seek, and waits until it goes on from there. */
+async function playAndSeek(page: Page, target: number): Promise<void> {
+  const media = page.locator("audio, video");
+  await playsPast(page, 0);
+  await media.evaluate((media: Media, target) => {
+    media.onseeked = () => media.dataset.soughtTo = String(media.currentTime);
+    media.currentTime = target;
+  }, target);
+  await page.locator("[data-sought-to]").waitFor({ state: "attached" });
+  const time = Number(await media.getAttribute("data-sought-to"));
+  assert(time >= target, `sought ${target} s, got to ${time} s`);
+  await playsPast(page, time);
+}
+
+/** Waits until the media of a page plays past a time in seconds. */
+async function playsPast(page: Page, time: number): Promise<void> {
   const media = await page.locator("audio, video").elementHandle();
-  const isPast = (time: number) =>
-    page.waitForFunction(([media, time]: [Media, number]) => {
-      if (media.error !== null) throw new Error(media.error.message);
-      return media.currentTime > time;
-    }, [media, time]);
-  await isPast(0.2);
-  return { frames: 0 };
+  await page.waitForFunction(({ media, time }: { media: Media; time: number }) => {
+    const { error } = media;
+    if (error !== null) throw new Error(`Media error ${error.code}: ${error.message}`);
+    return media.currentTime > time;
+  }, { media, time });
 }
 
-/** Serves one page. */
-function serveSite(html: string): Deno.HttpServer<Deno.NetAddr> {
-  return Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen() {} },
-    () => new Response(html, { headers: { "Content-Type": "text/html" } }),
-  );
+/** A request, its status, and fields that a script gets to read, by name in lower case. */
+type Row = [
+  method: string,
+  url: string,
+  send: Record<string, string>,
+  status: number,
+  fields: Record<string, string>,
+];
+
+/** Sends every request from a page of another origin, and compares what its script can read. */
+async function readFromPage(t: Deno.TestContext, rows: readonly Row[]): Promise<void> {
+  await using site = serveSite();
+  await using browser = await launchBrowser();
+  const page = await browser.newPage();
+  await page.goto(pageOf(site, ""));
+  for (const [method, url, send, status, fields] of rows) {
+    await t.step([status, method, ...Object.keys(send)].join(" "), async () => {
+      const seen = await page.evaluate(async ({ method, url, send }) => {
+        const signal = AbortSignal.timeout(30_000);
+        const response = await fetch(url, { method, headers: send, signal });
+        const { status, headers } = response;
+        return { status, fields: Object.fromEntries(headers), text: await response.text() };
+      }, { method, url, send });
+      const compared = Object.keys(fields).map((name) => [name, seen.fields[name]]);
+      assertEquals([seen.status, Object.fromEntries(compared)], [status, fields]);
+      if (method === "GET" && status >= 400) assertEquals(JSON.parse(seen.text).status, status);
+    });
+  }
 }
 
-function originOf({ addr }: Deno.HttpServer<Deno.NetAddr>): string {
-  return `http://127.0.0.1:${addr.port}`;
+/** The fields that announce the retirement of a path, with a valid token or without. */
+function announced(token?: string): Record<string, string> {
+  const successor = token === undefined ? "" : `</media/${token}>; rel="successor-version", `;
+  return { ...DATES, link: successor + NOTICE_LINKS };
 }
 
-/** A WAV file of silence, 16 kB a second. */
-function silence(seconds: number): Uint8Array<ArrayBuffer> {
+/** A site whose pages are what their URLs say. */
+function serveSite(): Deno.HttpServer<Deno.NetAddr> {
+  return Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ url }) => {
+    const html = decodeURIComponent(new URL(url).search.slice(1));
+    return new Response(html, { headers: { "Content-Type": "text/html; charset=utf-8" } });
+  });
+}
+
+function pageOf({ addr }: Deno.HttpServer<Deno.NetAddr>, html: string): string {
+  return `http://127.0.0.1:${addr.port}/?${encodeURIComponent(html)}`;
+}
+
+/** A WAV file of 16 kB a second. */
+function silentWav(seconds: number): Uint8Array<ArrayBuffer> {
   const length = seconds * 16_000;
   const bytes = new Uint8Array(44 + length);
+  bytes.set(new TextEncoder().encode("RIFF    WAVEfmt                     data"));
   const view = new DataView(bytes.buffer);
-  const text = (at: number, text: string) => bytes.set(new TextEncoder().encode(text), at);
-  text(0, "RIFF");
   view.setUint32(4, 36 + length, true);
-  text(8, "WAVEfmt ");
-  view.setUint32(16, 16, true);
+  view.setUint32(16, 16, true); // bytes of the format, which follows: PCM, one channel
   view.setUint16(20, 1, true);
   view.setUint16(22, 1, true);
-  view.setUint32(24, 8_000, true);
-  view.setUint32(28, 16_000, true);
-  view.setUint16(32, 2, true);
-  view.setUint16(34, 16, true);
-  text(36, "data");
+  view.setUint32(24, 8_000, true); // samples a second
+  view.setUint32(28, 16_000, true); // bytes a second
+  view.setUint16(32, 2, true); // bytes a sample
+  view.setUint16(34, 16, true); // bits a sample
   view.setUint32(40, length, true);
   return bytes;
 }

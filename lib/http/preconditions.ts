@@ -55,17 +55,18 @@ export function evaluatePreconditions(
  * Decides what part of a representation a GET asks for: its Range, unless If-Range says that the
  * part would be one of another representation (RFC 9110 §13.1.5).
  *
- * @param length The length of the representation in bytes.
+ * @param representation What would be sent; its length is in bytes.
+ * @param now Milliseconds since the epoch; only the century of an obsolete date depends on it.
  * @returns As {@linkcode parseByteRange}.
  */
 export function requestedRange(
   fields: Headers,
-  validators: Validators,
-  { length, now }: { length: number; now: number },
+  representation: Validators & { readonly length: number },
+  now: number,
 ): ByteRange | "unsatisfiable" | undefined {
   const value = fields.get("range");
-  if (value === null || ifRange(fields, validators, now) === false) return undefined;
-  return parseByteRange(value, length);
+  if (value === null || ifRange(fields, representation, now) === false) return undefined;
+  return parseByteRange(value, representation.length);
 }
 
 /** §13.1.1 */

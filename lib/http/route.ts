@@ -11,7 +11,7 @@ export interface Route {
   readonly path: string;
   readonly methods: readonly string[];
   /** The kinds of media published here, or what else there is to see. */
-  readonly serves: readonly Kind[] | "health";
+  readonly serves: readonly Kind[] | "health" | "notice" | "description";
   readonly isDeprecated?: true;
 }
 

@@ -44,7 +44,7 @@ export class Retirement {
 
   /** When what is said of the route changes: milliseconds since the epoch, or `Infinity`. */
   until({ route }: Target): number {
-    if (!route?.isDeprecated) return Infinity;
+    if (!route?.isDeprecated && route?.serves !== "notice") return Infinity;
     return momentAt(this.#options.policy, this.#options.now()).until;
   }
 

@@ -13,10 +13,15 @@ const MAX_ENTRIES = 10_000;
 
 /** How long look-ups are believed, and by which clock. */
 export interface CacheOptions {
-  /** Milliseconds, at least 1. */
+  /** Milliseconds. */
   readonly ttl: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+}
+
+/** Storage with a memory; as it is, when that is to last no time at all. */
+export function cached(storage: Storage, options: CacheOptions): Storage {
+  return options.ttl > 0 ? new CachedStorage(storage, options) : storage;
 }
 
 /** Storage whose look-ups are remembered, and shared while they are under way. Faults are not. */
