@@ -133,12 +133,10 @@ async function assemble(): Promise<App> {
     : [];
   const [now, log] = [Date.now, lineLog(Date.now)];
   const storage = cached(local, { ttl: config.cacheTtl, now });
-  const usage = recordUsage({ ledger: local.ledger, days: config.usageDays, now, log });
+  const deprecated = ROUTES.filter(({ isDeprecated }) => isDeprecated).map(({ path }) => path);
+  const usage = await recordUsage({ ledger: local.ledger, config, routes: deprecated, now, log });
   const handle = createHandler({ storage, config, now, log, meter: usage.meter });
-  const close = async () => {
-    await usage.stop();
-    storage.close();
-  };
+  const close = () => usage.stop().then(() => storage.close());
   return { ...config, handle, log, samples, close };
 }
 

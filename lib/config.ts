@@ -29,6 +29,8 @@ export interface Config {
   readonly cacheTtl: number;
   /** Days for which it is kept who called the old routes. */
   readonly usageDays: number;
+  /** Whether Deno exports telemetry. */
+  readonly isTelemetryOn: boolean;
   /** How the old routes are retired. */
   readonly policy: Policy;
 }
@@ -53,6 +55,7 @@ const VARIABLES = [
   "DEPRECATION_DOC",
   "USAGE_DAYS",
   "DENO_DEPLOYMENT_ID",
+  "OTEL_DENO",
 ] as const;
 
 /** The date of the first release. */
@@ -89,6 +92,7 @@ const Environment = z.object({
   CACHE_TTL: integer("seconds", 86_400).default(5),
   USAGE_DAYS: integer("days", 3650, 1).default(400),
   DENO_DEPLOYMENT_ID: z.string().optional(),
+  OTEL_DENO: z.string().optional(),
 });
 
 /**
@@ -123,6 +127,7 @@ export function readConfig(get: (name: string) => string | undefined): Config {
     cacheMaxAge: env.CACHE_MAX_AGE,
     cacheTtl: env.CACHE_TTL * 1000,
     usageDays: env.USAGE_DAYS,
+    isTelemetryOn: env.OTEL_DENO === "true" || env.OTEL_DENO === "1",
     policy,
   };
 }

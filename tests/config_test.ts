@@ -14,6 +14,7 @@ Deno.test("readConfig() has a default for everything", () => {
     cacheMaxAge: 300,
     cacheTtl: 5000,
     usageDays: 400,
+    isTelemetryOn: false,
   });
   assertEquals(policy, {
     deprecatedAt: Date.parse("2026-11-21"),
@@ -34,6 +35,7 @@ Deno.test("readConfig() reads every variable", () => {
     CACHE_MAX_AGE: "0",
     CACHE_TTL: "60",
     USAGE_DAYS: "30",
+    OTEL_DENO: "true",
     DEPRECATED_AT: "2027-01-01T12:00:00+02:00",
     SUNSET_AT: "2027-06-30",
     BROWNOUTS: "2027-03-01T09:00Z/PT1H, 2027-04-01T09:00Z/2027-04-01T17:00Z",
@@ -49,6 +51,7 @@ Deno.test("readConfig() reads every variable", () => {
     cacheMaxAge: 0,
     cacheTtl: 60_000,
     usageDays: 30,
+    isTelemetryOn: true,
   });
   assertEquals(policy.deprecatedAt, Date.parse("2027-01-01T10:00:00Z"));
   assertEquals(policy.sunsetAt, Date.parse("2027-06-30"));

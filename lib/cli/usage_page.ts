@@ -125,9 +125,16 @@ ${
 ${dayTable(days)}`;
 }
 
+const PHASE_NAMES: Readonly<Record<Phase, string>> = {
+  announced: "calls before the deprecation",
+  deprecated: "calls while deprecated",
+  brownout: "calls in a brownout",
+  removed: "calls after the removal",
+};
+
 function legend(phases: readonly Phase[], hasBrownouts: boolean, hasSunset: boolean): string {
   const items = PHASES.filter((phase) => phases.includes(phase))
-    .map((phase) => `<li><span class="key ${phase}"></span>calls while ${phase}</li>`);
+    .map((phase) => `<li><span class="key ${phase}"></span>${PHASE_NAMES[phase]}</li>`);
   if (hasBrownouts) items.push('<li><span class="key shade"></span>brownout window</li>');
   if (hasSunset) items.push('<li><span class="key sunset"></span>sunset</li>');
   return items.length === 0 ? "" : `<ul class="legend">${items.join("")}</ul>`;

@@ -30,8 +30,8 @@ export function verdictText(verdict: Verdict, days: number): string {
     case "clear":
       return `Clear: no deprecated route was called in ${span}, and servers were counting all the time.`;
     case "called": {
-      const lines = verdict.clients.slice(0, CLIENTS).map(({ client, calls, last }) =>
-        `  ${client}: ${count(calls)} calls, the last at ${formatInstant(last)}`
+      const lines = verdict.clients.slice(0, CLIENTS).map(({ client, last }) =>
+        `  ${client}, last at ${formatInstant(last)}`
       );
       const more = verdict.clients.length - lines.length;
       if (more > 0) lines.push(`  and ${count(more)} more clients`);
@@ -55,8 +55,10 @@ export function sunsetText({ policy, daysToSunset }: Report): string {
     return "Sunset: no date is set.";
   }
   const date = formatInstant(policy.sunsetAt);
-  if (daysToSunset < 0) return `Sunset: ${date}, ${count(-daysToSunset)} days ago.`;
-  return `Sunset: ${date}, in ${count(daysToSunset)} days.`;
+  const days = Math.abs(daysToSunset);
+  if (days === 0) return `Sunset: ${date}, less than a day away.`;
+  const distance = `${count(days)} ${days === 1 ? "day" : "days"}`;
+  return `Sunset: ${date}, ${daysToSunset < 0 ? `${distance} ago` : `in ${distance}`}.`;
 }
 
 /** The change against the period before, e.g. "down 12 %". */

@@ -5,6 +5,8 @@
 
 import { describeError, type Log } from "../log.ts";
 import type { Ledger } from "../storage/ledger.ts";
+import type { Config } from "../config.ts";
+import { exportUsage } from "./metrics.ts";
 import { UsageMeter } from "./usage.ts";
 
 /** Milliseconds between two hand-overs, and so what a crash can lose. */
@@ -21,8 +23,9 @@ const DAY = 86_400_000;
 /** What a record is kept with. */
 export interface RecordOptions {
   readonly ledger: Pick<Ledger, "add" | "beat" | "forget">;
-  /** Days for which the ledger is kept. */
-  readonly days: number;
+  readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy">;
+  /** The paths of the deprecated routes. */
+  readonly routes: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Log;
@@ -38,8 +41,12 @@ export interface UsageRecord {
 }
 
 /** Begins a record. Its timer keeps no process up. */
-export function recordUsage({ ledger, days, now, log }: RecordOptions): UsageRecord {
+export async function recordUsage(options: RecordOptions): Promise<UsageRecord> {
+  const { ledger, config, routes, now, log } = options;
+  const { usageDays: days, policy } = config;
+  const metrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;
   const meter = new UsageMeter();
+  const backlog = new UsageMeter(); // adds up what could not be handed over
   const server = crypto.randomUUID();
   let from = now();
   let lastSign = from;
@@ -50,7 +57,10 @@ export function recordUsage({ ledger, days, now, log }: RecordOptions): UsageRec
     const until = now();
     if (until - lastSign > GAP) from = until;
     lastSign = until;
-    let left = meter.take();
+    const counted = meter.take();
+    metrics?.(counted);
+    backlog.add(counted);
+    let left = backlog.take();
     try {
       await ledger.add(left, (added) => left = left.slice(added.length));
       await ledger.beat({ server, from, until }, days * DAY);
@@ -59,7 +69,7 @@ export function recordUsage({ ledger, days, now, log }: RecordOptions): UsageRec
       forgottenBefore = firstDay;
       isFailing = false;
     } catch (error) {
-      meter.giveBack(left);
+      backlog.add(left);
       if (!isFailing) log({ event: "error", cause: describeError(error) });
       isFailing = true; // said once; what is counted meanwhile is handed over later
     }

@@ -100,7 +100,7 @@ export async function reportUsage(
       .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1)),
     daysToSunset: policy.sunsetAt === undefined
       ? undefined
-      : Math.floor((policy.sunsetAt - now) / DAY),
+      : Math.trunc((policy.sunsetAt - now) / DAY),
     policy,
   };
 }

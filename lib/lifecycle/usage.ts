@@ -78,8 +78,8 @@ export class UsageMeter {
     return lines;
   }
 
-  /** Takes back what could not be handed on. */
-  giveBack(lines: readonly Usage[]): void {
+  /** Adds what was counted elsewhere. */
+  add(lines: readonly Usage[]): void {
     for (const line of lines) this.#add(line);
   }
 

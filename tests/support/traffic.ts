@@ -1,0 +1,45 @@
+/**
+ * A process that serves a month of traffic on a clock of its own. Arguments: folder, name, first
+ * day, days. It says on standard output what it sent, a JSON line for every hand-over, and waits
+ * for a line on standard input before each but the first.
+ */
+
+import { newToken } from "../../lib/http/token.ts";
+import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { recordUsage } from "../../lib/lifecycle/recorder.ts";
+import { LocalStorage } from "../../lib/storage/local.ts";
+import { createHandler } from "../../main.ts";
+import { storageIn } from "./server.ts";
+
+const [folder = "", name = "", firstDay = "", days = ""] = Deno.args;
+const { STORAGE_KV, STORAGE_FILES } = storageIn(folder);
+const storage = await LocalStorage.open({ kv: STORAGE_KV, files: STORAGE_FILES });
+const policy = definePolicy({ deprecatedAt: "2020-01-01" });
+const clock = { now: Date.parse(firstDay) };
+const now = () => clock.now;
+const config = { cacheMaxAge: 300, usageDays: 400, isTelemetryOn: false, policy };
+const { meter, record, stop } = await recordUsage({
+  ledger: storage.ledger,
+  config,
+  routes: [],
+  now,
+  log: (event) => console.error(event),
+});
+const handle = createHandler({ storage, config, now, log() {}, meter });
+const path = `/audio/${newToken()}`;
+
+for (let day = 0; day < Number(days); day++) {
+  const sent: Record<string, number> = {};
+  for (let request = 0; request < 40; request++) {
+    const client = `${name}-${(day * 40 + request * 7) % 170}`;
+    const headers = { "User-Agent": `${client}/1.0 (test)` };
+    await handle(new Request(`http://test${path}`, { method: "HEAD", headers }));
+    sent[client] = (sent[client] ?? 0) + 1;
+    clock.now += 2_160_000; // forty of them make a day
+  }
+  console.log(JSON.stringify(sent)); // before it is handed over: it may be lost, no more than this
+  await record();
+  console.log("recorded");
+}
+await stop();
+storage.close();
