@@ -4,10 +4,10 @@
  */
 
 import { describeError, type Log } from "../log.ts";
-import type { Ledger } from "../storage/ledger.ts";
+import type { Ledger, Usage } from "../storage/ledger.ts";
 import type { Config } from "../config.ts";
 import { exportUsage } from "./metrics.ts";
-import { UsageMeter } from "./usage.ts";
+import { addUp, UsageMeter } from "./usage.ts";
 
 /** Milliseconds between two hand-overs, and so what a crash can lose. */
 export const INTERVAL = 5_000;
@@ -46,7 +46,7 @@ export async function recordUsage(options: RecordOptions): Promise<UsageRecord> 
   const { usageDays: days, policy } = config;
   const metrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;
   const meter = new UsageMeter();
-  const backlog = new UsageMeter(); // adds up what could not be handed over
+  let backlog: Usage[] = []; // what could not be handed over
   const server = crypto.randomUUID();
   let from = now();
   let lastSign = from;
@@ -59,8 +59,7 @@ export async function recordUsage(options: RecordOptions): Promise<UsageRecord> 
     lastSign = until;
     const counted = meter.take();
     metrics?.(counted);
-    backlog.add(counted);
-    let left = backlog.take();
+    let left = addUp([...backlog, ...counted]);
     try {
       await ledger.add(left, (added) => left = left.slice(added.length));
       await ledger.beat({ server, from, until }, days * DAY);
@@ -69,10 +68,10 @@ export async function recordUsage(options: RecordOptions): Promise<UsageRecord> 
       forgottenBefore = firstDay;
       isFailing = false;
     } catch (error) {
-      backlog.add(left);
       if (!isFailing) log({ event: "error", cause: describeError(error) });
       isFailing = true; // said once; what is counted meanwhile is handed over later
     }
+    backlog = left;
   }
 
   let last = handOver();

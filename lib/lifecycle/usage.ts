@@ -3,7 +3,7 @@
  * adding one to a number in memory.
  */
 
-import type { Usage, UsageKey } from "../storage/ledger.ts";
+import type { Usage } from "../storage/ledger.ts";
 import type { Phase } from "./policy.ts";
 
 /** Clients told apart in one day; those that come after them count as one. */
@@ -41,10 +41,17 @@ export function clientOf(userAgent: string | null): string {
   return PRODUCT.exec(userAgent)?.[0] ?? OTHER;
 }
 
+/** Lines by what they share and then by client; each level is told apart by one part of the key. */
+type Lines = Map<string, Map<string, Map<string, Map<string, Map<string, Usage>>>>>;
+
 /** Counts answers in memory, until they are taken. */
 export class UsageMeter {
-  /** By everything but the client, then by client. */
-  #counts = new Map<string, Map<string, Usage>>();
+  /** Of the current day, by route, method, phase, status and client: no key is ever put together. */
+  #lines: Lines = new Map();
+  /** Of days before. */
+  #past: Usage[] = [];
+  /** Clients of the day, by the User-Agent that they were read from. */
+  readonly #names = new Map<string | null, string>();
   readonly #clients = new Set<string>();
   #day = "";
   #dayEnd = -Infinity;
@@ -56,61 +63,84 @@ export class UsageMeter {
    */
   count(answer: CountedAnswer, now: number): void {
     if (now >= this.#dayEnd || now < this.#dayEnd - DAY) this.#startDay(now);
-    const { route, phase } = answer;
+    const { route, phase, userAgent } = answer;
     const method = METHODS.has(answer.method) ? answer.method : OTHER;
     const status = CLASSES[Math.floor(answer.status / 100)] ?? OTHER;
-    const client = this.#admit(clientOf(answer.userAgent));
-    const day = this.#day;
+    const client = this.#names.get(userAgent) ?? this.#admit(userAgent);
 
-    const known = this.#counts.get(seriesOf({ day, route, method, phase, status }))?.get(client);
-    if (known === undefined) {
-      this.#add({ day, route, method, phase, status, client, calls: 1, first: now, last: now });
-    } else {
+    const known = this.#lines.get(route)?.get(method)?.get(phase)?.get(status)?.get(client);
+    if (known !== undefined) {
       known.calls++;
       known.last = now;
+      return;
     }
+    const day = this.#day;
+    this.#add({ day, route, method, phase, status, client, calls: 1, first: now, last: now });
   }
 
   /** Hands over what was counted since the last time. */
   take(): Usage[] {
-    const lines = [...this.#counts.values()].flatMap((clients) => [...clients.values()]);
-    this.#counts = new Map();
+    const lines = [...this.#past, ...linesIn(this.#lines)];
+    this.#past = [];
+    this.#lines = new Map();
     return lines;
   }
 
-  /** Adds what was counted elsewhere. */
-  add(lines: readonly Usage[]): void {
-    for (const line of lines) this.#add(line);
-  }
-
   #add(line: Usage): void {
-    const series = seriesOf(line);
-    let clients = this.#counts.get(series);
-    if (clients === undefined) this.#counts.set(series, clients = new Map());
-    const known = clients.get(line.client);
-    if (known === undefined) {
-      clients.set(line.client, { ...line });
-    } else {
-      known.calls += line.calls;
-      known.first = Math.min(known.first, line.first);
-      known.last = Math.max(known.last, line.last);
-    }
+    const byMethod = getOrAdd(this.#lines, line.route, () => new Map());
+    const byPhase = getOrAdd(byMethod, line.method, () => new Map());
+    const byStatus = getOrAdd(byPhase, line.phase, () => new Map());
+    getOrAdd(byStatus, line.status, () => new Map()).set(line.client, line);
   }
 
-  #admit(client: string): string {
-    if (this.#clients.has(client)) return client;
-    if (this.#clients.size >= MAX_CLIENTS) return OTHER;
-    this.#clients.add(client);
-    return client;
+  #admit(userAgent: string | null): string {
+    const name = clientOf(userAgent);
+    const isKnown = this.#clients.has(name);
+    if (!isKnown && this.#clients.size >= MAX_CLIENTS) return OTHER;
+    this.#clients.add(name);
+    const isShort = (userAgent?.length ?? 0) <= 256;
+    if (isShort && this.#names.size < MAX_CLIENTS) this.#names.set(userAgent, name);
+    return name;
   }
 
   #startDay(now: number): void {
+    this.#past.push(...linesIn(this.#lines));
+    this.#lines = new Map();
+    this.#names.clear();
+    this.#clients.clear();
     this.#dayEnd = (Math.floor(now / DAY) + 1) * DAY;
     this.#day = new Date(now).toISOString().slice(0, 10);
-    this.#clients.clear();
   }
 }
 
-function seriesOf({ day, route, method, phase, status }: Omit<UsageKey, "client">): string {
-  return `${day} ${route} ${method} ${phase} ${status}`;
+/** Adds lines up, so that each client has one for all that is the same about its calls. */
+export function addUp(lines: readonly Usage[]): Usage[] {
+  const sums = new Map<string, Usage>();
+  for (const line of lines) {
+    const { day, route, method, phase, status, client } = line;
+    const key = [day, route, method, phase, status, client].join(" ");
+    const sum = sums.get(key);
+    if (sum === undefined) {
+      sums.set(key, { ...line });
+    } else {
+      sum.calls += line.calls;
+      sum.first = Math.min(sum.first, line.first);
+      sum.last = Math.max(sum.last, line.last);
+    }
+  }
+  return [...sums.values()];
+}
+
+function linesIn(lines: Lines): Usage[] {
+  return [...lines.values()]
+    .flatMap((methods) => [...methods.values()])
+    .flatMap((phases) => [...phases.values()])
+    .flatMap((statuses) => [...statuses.values()])
+    .flatMap((clients) => [...clients.values()]);
+}
+
+function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) map.set(key, value = make());
+  return value;
 }

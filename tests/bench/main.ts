@@ -1,6 +1,6 @@
 /**
- * `deno task bench`: what a request costs, as a ratio to the floor. Machines are noisy and differ,
- * so each round measures every contender in turn, and only ratios within a round are compared.
+ * `deno task bench`: what a request costs. Machines are noisy and differ, so each round measures
+ * every contender in turn, and only ratios within a round are compared.
  */
 
 import { LocalStorage } from "../../lib/storage/local.ts";
@@ -11,48 +11,48 @@ import { Contender } from "./contender.ts";
 import { type Load, prepareRequest, sendLoad } from "./load.ts";
 
 const isQuick = Deno.args.includes("--quick");
-const ROUNDS = isQuick ? 5 : 15;
+const ROUNDS = isQuick ? 7 : 25;
 const COUNT = isQuick ? 5_000 : 20_000;
 const ITEMS = 1_000;
 
 const folder = await Deno.makeTempDir({ prefix: "media-head-bench-" });
 try {
   const paths = await publishItems(storageIn(folder));
-  await using server = await Contender.start("media-head", [
-    "run",
-    "--allow-all",
-    fromRoot("main.ts"),
-  ], { ...storageIn(folder), CACHE_TTL: "3600" });
+  const environment = { ...storageIn(folder), CACHE_TTL: "3600", SUNSET_AT: "2999-01-01" };
+  const start = (name: string, file: string, ...args: string[]) =>
+    Contender.start(name, ["run", "--allow-all", fromRoot(file), ...args], environment);
+
+  await using server = await start("media-head", "main.ts");
+  await using plain = await start("without ledger", "tests/bench/without_ledger.ts");
   const atRest = server.memory();
   const answer = await fetch(`http://127.0.0.1:${server.port}${paths[0]}`, { method: "HEAD" });
   const fields = JSON.stringify([...answer.headers].filter(([name]) => name !== "date"));
-  await using floor = await Contender.start("floor", [
-    "run",
-    "--allow-net",
-    fromRoot("tests/bench/floor.ts"),
-    fields,
-  ]);
+  await using floor = await start("floor", "tests/bench/floor.ts", fields);
 
+  const contenders = [floor, plain, server];
   const load: Load = {
-    requests: paths.map((path) => prepareRequest("HEAD", path)),
+    requests: paths.map((path) => prepareRequest("HEAD", path, { "User-Agent": "bench/1.0" })),
     count: COUNT,
     status: 200,
   };
-  for (const contender of [floor, server]) await sendLoad(contender.port, load); // warms it up
-  const rounds = [];
+  for (const contender of contenders) await sendLoad(contender.port, load); // warms it up
+  const costs = new Map(contenders.map((contender) => [contender, [] as number[]]));
   for (let round = 0; round < ROUNDS; round++) {
-    rounds.push({
-      floor: await cpuPerRequest(floor, load),
-      server: await cpuPerRequest(server, load),
-    });
+    for (const contender of contenders) {
+      costs.get(contender)?.push(await cpuPerRequest(contender, load));
+    }
   }
+  const of = (contender: Contender) => costs.get(contender) ?? [];
+  const ratio = (a: Contender, b: Contender) =>
+    of(a).map((cost, round) => cost / (of(b)[round] as number));
 
-  console.log(`Deno ${Deno.version.deno}, ${ROUNDS} rounds of ${COUNT} requests each\n`);
-  console.log("CPU per request of the server process, as a ratio to the floor");
-  row("hot HEAD, 1,000 items in turn", rounds.map(({ floor, server }) => server / floor));
+  console.log(`Deno ${Deno.version.deno}, ${ROUNDS} rounds of ${COUNT} requests each`);
+  console.log("Hot HEAD: 1,000 items in turn, look-ups remembered\n");
+  console.log("CPU per request of the server process, as a ratio");
+  row("media-head to the floor", ratio(server, floor));
+  row("with the ledger to without", ratio(server, plain));
   console.log("\nMicroseconds of CPU per request");
-  row("floor", rounds.map(({ floor }) => floor / 1000));
-  row("media-head", rounds.map(({ server }) => server / 1000));
+  for (const contender of contenders) row(contender.name, of(contender).map((cost) => cost / 1000));
   console.log(`\nMemory: ${atRest.toFixed(0)} MB at rest, ${server.memory().toFixed(0)} MB after`);
 } finally {
   await Deno.remove(folder, { recursive: true });
@@ -85,5 +85,5 @@ function row(name: string, values: number[]): void {
   const sorted = values.toSorted((a, b) => a - b);
   const [min, median, max] = [0, Math.floor(sorted.length / 2), sorted.length - 1]
     .map((index) => (sorted[index] as number).toFixed(2));
-  console.log(`  ${name.padEnd(32)} median ${median}  (${min} to ${max})`);
+  console.log(`  ${name.padEnd(28)} median ${median}  (${min} to ${max})`);
 }
