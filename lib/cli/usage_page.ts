@@ -6,7 +6,7 @@
 import { formatInstant, type Interval, type Phase, PHASES } from "../lifecycle/policy.ts";
 import type { ClientUsage, Report, RouteUsage, Verdict } from "../lifecycle/report.ts";
 import { PAGE_SCRIPT, PAGE_STYLE } from "./usage_page_assets.ts";
-import { count, sunsetText, trendText, verdictText } from "./usage_text.ts";
+import { callsText, count, sunsetText, trendText, verdictText } from "./usage_text.ts";
 
 /** The page as HTML. */
 export function usagePage(report: Report, verdict: Verdict): string {
@@ -27,7 +27,7 @@ export function usagePage(report: Report, verdict: Verdict): string {
 <main>
 <header>
 <h1>Who still calls the deprecated routes</h1>
-<p class="lead">${from} to ${to}, ${count(days)} days, UTC · ${count(calls)} calls</p>
+<p class="lead">${from} to ${to}, ${count(days)} days, UTC · ${callsText(calls)}</p>
 </header>
 <section class="verdict ${verdict.verdict}" aria-label="Verdict">
 <p><strong>${escape(headline ?? "")}</strong></p>
@@ -52,7 +52,7 @@ function routeSection(usage: RouteUsage, report: Report): string {
   const path = escape(route.replace(":token", "{token}"));
   return `<section>
 <h2><code>${path}</code></h2>
-<p>${count(calls)} calls, ${trendText(calls, previousCalls)} against the ${
+<p>${callsText(calls)}, ${trendText(calls, previousCalls)} against the ${
     count(days.length)
   } days before</p>
 ${chart(usage, report)}

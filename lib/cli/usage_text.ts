@@ -74,6 +74,11 @@ export function count(value: number): string {
   return value.toLocaleString("en-US");
 }
 
+/** e.g. "1 call", "1,000 calls" */
+export function callsText(calls: number): string {
+  return `${count(calls)} ${calls === 1 ? "call" : "calls"}`;
+}
+
 function routeText({ route, calls, previousCalls, days }: RouteUsage, length: number): string {
   const trend = `${trendText(calls, previousCalls)} against the ${length} days before`;
   const most = Math.max(...days.map(({ calls }) => calls), 1);
@@ -83,7 +88,7 @@ function routeText({ route, calls, previousCalls, days }: RouteUsage, length: nu
     const mark = (byPhase.brownout ?? 0) > 0 ? "  brownout" : "";
     return `  ${day}  ${count(calls).padStart(width)}  ${bar}${mark}`.trimEnd();
   });
-  return [`${route}: ${count(calls)} calls, ${trend}`, ...lines].join("\n");
+  return [`${route}: ${callsText(calls)}, ${trend}`, ...lines].join("\n");
 }
 
 function clientsText(clients: readonly ClientUsage[]): string {
