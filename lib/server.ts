@@ -61,28 +61,27 @@ export interface Server extends Deno.ServeDefaultExport {
 /** Makes a server of an app, which is put together when it is first needed. */
 export function createServer(assemble: () => Promise<App>): Server {
   let app: Promise<App> | undefined;
-  let isListening = false;
+
+  let hasStarted = false;
 
   async function onListen(address: Deno.Addr): Promise<void> {
-    isListening = true;
-    const { log, samples, close } = await (app ??= assemble());
+    const { log, samples } = await (app ??= assemble());
     const { hostname, port } = address as Deno.NetAddr;
     log({ event: "start", hostname, port, deno: Deno.version.deno });
     for (const path of samples) console.log(`curl -I http://localhost:${port}${path}`);
-    // Once the last request is finished, nothing is left to do, whoever stopped the server.
-    addEventListener("beforeunload", async () => {
-      await close();
-      log({ event: "stop" });
-    }, { once: true });
+    hasStarted = true;
   }
 
   async function start(): Promise<void> {
+    const isServed = watchDenoServe();
     try {
       const ready = await (app ??= assemble());
-      // Nothing tells `deno serve` from `deno run` (denoland/deno#29447), but the former calls
-      // onListen right after the main module, before the next task.
-      await new Promise((resolve) => setTimeout(resolve));
-      if (!isListening) listen(ready, onListen);
+      // Once the last request is finished, nothing is left to do, whoever stopped the server.
+      addEventListener("beforeunload", async () => {
+        await ready.close();
+        if (hasStarted) ready.log({ event: "stop" });
+      }, { once: true });
+      if (!await isServed) listen(ready, onListen);
     } catch (error) {
       refuse(error);
     }
@@ -95,9 +94,30 @@ export function createServer(assemble: () => Promise<App>): Server {
   };
 }
 
+/**
+ * Finds out whether `deno serve` runs this module. Nothing tells it from `deno run`
+ * (denoland/deno#29447), but it calls `Deno.serve` right after the module, before the next task,
+ * in each of its threads. What it does not offer to set, is set on the way.
+ */
+async function watchDenoServe(): Promise<boolean> {
+  const original = Object.getOwnPropertyDescriptor(Deno, "serve") as PropertyDescriptor;
+  const { serve } = Deno;
+  let isServed = false;
+  const watched = (options: Deno.ServeTcpOptions & Deno.ServeInit<Deno.NetAddr>) => {
+    isServed = true;
+    return serve({ ...options, ...UNCOMPRESSED });
+  };
+  Object.defineProperty(Deno, "serve", { configurable: true, value: watched });
+  await new Promise((resolve) => setTimeout(resolve));
+  Object.defineProperty(Deno, "serve", original);
+  return isServed;
+}
+
+/** Compressed by the runtime, a GET would say other things than its HEAD. */
+const UNCOMPRESSED = { automaticCompression: false };
+
 function listen({ host: hostname, port, handle }: App, onListen: (addr: Deno.Addr) => void): void {
-  // Compressed by the runtime, a GET would say other things than its HEAD.
-  const options = { hostname, port, onListen, automaticCompression: false };
+  const options = { hostname, port, onListen, ...UNCOMPRESSED };
   let server: Deno.HttpServer;
   try {
     server = Deno.serve(options, handle);

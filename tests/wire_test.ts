@@ -2,7 +2,15 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../lib/http/token.ts";
 import { StorageError } from "../lib/storage/storage.ts";
 import { createHandler } from "../main.ts";
-import { CONFIG, DEPRECATED_AT, publishTableItems, requestTable, runRow } from "./request_table.ts";
+import { LocalStorage } from "../lib/storage/local.ts";
+import {
+  checkParity,
+  CONFIG,
+  DEPRECATED_AT,
+  publishTableItems,
+  requestTable,
+  runRow,
+} from "./request_table.ts";
 import { openLocal } from "./support/local_storage.ts";
 import { fromRoot } from "./support/paths.ts";
 import { field, parseResponse, requestRaw } from "./support/raw_http.ts";
@@ -162,40 +170,59 @@ Deno.test("a server process refuses to start with a reason", async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("deno serve answers with the same handler, and on its own port alone", async () => {
-  const folder = await Deno.makeTempDir();
-  using free = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const child = new Deno.Command(Deno.execPath(), {
-    args: [
-      "serve",
-      "--no-prompt",
-      "--allow-all",
-      "--host=127.0.0.1",
-      "--port=0",
-      fromRoot("main.ts"),
-    ],
-    // Were it to listen by itself as well, it would find this port taken, and say so.
-    env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: String(free.addr.port) },
-    stdout: "null",
-    stderr: "piped",
-  }).spawn();
-  let text = "";
-  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-  while (!text.includes('"port"')) text += (await reader.read()).value ?? "";
-  const port = Number(/"port":(\d+)/.exec(text)?.[1]);
-  assertEquals((await requestRaw(port, "HEAD", "/healthz")).status, 200);
-  assertEquals((await requestRaw(port, "HEAD", `/audio/${newToken()}`)).status, 404);
-  child.kill("SIGTERM");
-  for (let done = false; !done;) {
-    const next = await reader.read();
-    text += next.value ?? "";
-    done = next.done;
-  }
-  assertEquals((await child.status).code, 0);
-  const events = text.split("\n").filter((line) => line.startsWith("{"));
-  assertEquals(events.map((line) => JSON.parse(line).event), ["start", "stop"]);
-  await Deno.remove(folder, { recursive: true });
-});
+for (const options of [[], ["--parallel"]]) {
+  const command = ["deno serve", ...options].join(" ");
+  Deno.test(`${command} answers with the same handler, and on its own port alone`, async () => {
+    const folder = await Deno.makeTempDir();
+    const child = new Deno.Command(Deno.execPath(), {
+      args: [
+        ...["serve", ...options, "--no-prompt", "--allow-all", "--host=127.0.0.1", "--port=0"],
+        fromRoot("main.ts"),
+      ],
+      env: {
+        ...storageIn(folder),
+        // Were it to listen by itself as well, it would be refused this address, and say so.
+        HOST: "192.0.2.1",
+        DENO_SERVE_AUTOMATIC_COMPRESSION: "1",
+      },
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    let text = "";
+    const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+    while (!text.includes('"port"')) text += (await reader.read()).value ?? "";
+    const port = Number(/"port":(\d+)/.exec(text)?.[1]);
+    assertEquals((await requestRaw(port, "HEAD", `/audio/${newToken()}`)).status, 404);
+    const encodings = { "Accept-Encoding": "gzip, br" };
+    const [get, head] = await Promise.all(
+      ["GET", "HEAD"].map((method) => requestRaw(port, method, "/deprecation", encodings)),
+    );
+    assert(get !== undefined && head !== undefined);
+    checkParity("/deprecation", head, get);
+
+    const calls = 200; // spread over all threads
+    for (let sent = 0; sent < calls; sent++) await requestRaw(port, "HEAD", "/video/x");
+    child.kill("SIGTERM");
+    for (let done = false; !done;) {
+      const next = await reader.read();
+      text += next.value ?? "";
+      done = next.done;
+    }
+    assertEquals((await child.status).code, 0);
+    const events = text.split("\n").filter((line) => line.includes("{"))
+      .map((line) => JSON.parse(line.slice(line.indexOf("{"))).event);
+    assertEquals(events, ["start", "stop"]);
+    const storage = await LocalStorage.open({
+      kv: storageIn(folder).STORAGE_KV,
+      files: storageIn(folder).STORAGE_FILES,
+    });
+    const lines = await Array.fromAsync(storage.ledger.usage("2000-01-01"));
+    storage.close();
+    const video = lines.filter(({ route }) => route === "/video/:token");
+    assertEquals(video.reduce((sum, { calls }) => sum + calls, 0), calls);
+    await Deno.remove(folder, { recursive: true });
+  });
+}
 
 Deno.test("a running server goes through every phase to the second, without a restart", async () => {
   await using subject = await openLocal();
