@@ -52,8 +52,11 @@ export class PreparedResponses {
   keep(request: Request, response: Response, { now, freshUntil, target }: Lifetime): void {
     if (request.method !== "HEAD" || freshUntil <= now) return;
     if (isConditional(request.headers)) return;
-    const prepared = { response: response.clone(), target, since: now, until: freshUntil };
-    this.#byUrl.set(request.url, prepared);
+    // Made anew and not cloned: were clones kept, V8 would learn to allocate all clones among the
+    // old objects, and collecting them costs as much as making them.
+    const { status, headers } = response;
+    const kept = new Response(null, { status, headers });
+    this.#byUrl.set(request.url, { response: kept, target, since: now, until: freshUntil });
   }
 
   /** Forgets everything. */
