@@ -3,7 +3,7 @@
  */
 
 import { fileURLToPath } from "node:url";
-import { pathsOf } from "./cli/command.ts";
+import { pathsOf, RefusedError } from "./cli/command.ts";
 import { publishFile } from "./cli/publish.ts";
 import { parseToken, type Token } from "./http/token.ts";
 import type { LocalStorage } from "./storage/local.ts";
@@ -23,7 +23,12 @@ export async function publishSamples(storage: LocalStorage): Promise<string[]> {
   if (await storage.isEmpty()) {
     for (const { file, token } of SAMPLES) {
       const url = new URL(`../tests/fixtures/${file}`, import.meta.url);
-      await publishFile(storage, fileURLToPath(url), { token, language: "en-GB" });
+      try {
+        await publishFile(storage, fileURLToPath(url), { token, language: "en-GB" });
+      } catch (error) {
+        // Not part of this installation, or published by another process by now.
+        if (!(error instanceof RefusedError)) throw error;
+      }
     }
   }
   const paths = [];
