@@ -214,3 +214,19 @@ Deno.test("recordUsage() forgets the days before those it is to keep", async () 
   const left = await Array.fromAsync(ledger.usage("2026-01-01"), ({ day }) => day);
   assertEquals(left, ["2027-01-02", "2027-01-03", "2027-02-01"]);
 });
+
+Deno.test("Ledger.add() takes more lines than one commit holds", async () => {
+  await using subject = await openLocal();
+  const { ledger } = subject.storage;
+  const lines = Array.from({ length: 1001 }, (_, index) => ({
+    ...{ ...LINE, route: "r".repeat(64), method: "m".repeat(64), status: "s".repeat(64) },
+    client: String(index).padStart(64, "c"),
+    ...{ calls: 2, first: NOON, last: NOON + index },
+  }));
+  const parts: number[] = [];
+  for (const _ of [1, 2]) await ledger.add(lines, (added) => parts.push(added.length));
+  assertEquals(parts, [...Array(12).fill(80), 41, ...Array(12).fill(80), 41]);
+  const kept = await Array.fromAsync(ledger.usage("2027-01-01"));
+  assertEquals(kept.length, 1001);
+  assert(kept.every(({ calls, first }) => calls === 4 && first === NOON));
+});

@@ -205,18 +205,12 @@ function responsesOf(route: Route, policy: Policy): Responses {
         ...FAULTS,
       };
     case "notice":
-      return {
-        ...textResponses({
-          "text/html": { schema: z.string() },
-          "application/json": { schema: NoticeSchema },
-        }, { always: ["Vary"], sometimes: ["Content-Language", "Content-Security-Policy"] }),
-        500: FAULTS[500],
-      };
+      return textResponses({
+        "text/html": { schema: z.string() },
+        "application/json": { schema: NoticeSchema },
+      }, { always: ["Vary"], sometimes: ["Content-Language", "Content-Security-Policy"] });
     case "description":
-      return {
-        ...textResponses({ "application/json": { schema: z.looseObject({}) } }, { always: [] }),
-        500: FAULTS[500],
-      };
+      return textResponses({ "application/json": { schema: z.looseObject({}) } }, { always: [] });
     default:
       return itemResponses(route, policy);
   }
