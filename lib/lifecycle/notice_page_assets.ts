@@ -37,7 +37,8 @@ pre code { font-size: .85em; }
 .facts div { padding: .9rem 1.25rem; border: 1px solid var(--line); border-radius: 8px; }
 dt { color: var(--soft); font-size: .9rem; }
 dd { margin: 0; font-size: 1.2rem; font-weight: 600; font-variant-numeric: tabular-nums; }
-time { font-variant-numeric: tabular-nums; }
+time { font-variant-numeric: tabular-nums; white-space: nowrap; }
+td time, time .local { white-space: normal; }
 time .local { display: block; color: var(--soft); font-size: .8rem; font-weight: 400; }
 .banner time .local { display: inline; }
 .scroll { overflow-x: auto; margin: .75rem 0; }
@@ -45,6 +46,7 @@ table { width: 100%; border-collapse: collapse; font-size: .95rem; }
 th, td { padding: .5rem .9rem .5rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { color: var(--soft); font-size: .85rem; font-weight: 600; }
+@media (max-width: 40rem) { th, td { padding-right: .6rem; white-space: normal; } }
 tr.over { color: var(--soft); }
 tr.on td { font-weight: 600; }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
