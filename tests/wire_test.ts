@@ -265,3 +265,34 @@ Deno.test("a running server goes through every phase to the second, without a re
   }
   assertEquals(seen.size, phases.length);
 });
+
+Deno.test("a server process refuses alike on HEAD and GET, in a brownout and after the sunset", async () => {
+  const token = newToken();
+  const past = { DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" };
+  const brownout = {
+    DEPRECATED_AT: "2020-01-01",
+    SUNSET_AT: "2999-01-01",
+    BROWNOUTS: "2020-01-01/2998-01-01",
+  };
+  const rows: [environment: Record<string, string>, status: number][] = [
+    [brownout, 410],
+    [past, 410],
+    [{ ...past, AFTER_SUNSET: "redirect" }, 308],
+  ];
+  for (const [environment, status] of rows) {
+    await using server = await ServerProcess.start(environment);
+    for (const path of [`/audio/${token}`, `/video/${token}`, "/audio/malformed"]) {
+      const fields = { "If-None-Match": "*", Range: "bytes=0-1" };
+      const get = await requestRaw(server.port, "GET", path, fields);
+      for (const _ of ["first", "prepared"]) {
+        checkParity(path, await requestRaw(server.port, "HEAD", path), get);
+      }
+      checkParity(path, await requestRaw(server.port, "HEAD", path, fields), get);
+      const isRedirect = status === 308 && path !== "/audio/malformed";
+      assertEquals(get.status, isRedirect ? 308 : 410);
+      assertEquals(field(get, "location"), isRedirect ? `/media/${token}` : undefined);
+      const preflight = await requestRaw(server.port, "OPTIONS", path);
+      assertEquals([preflight.status, field(preflight, "deprecation")], [204, "@1577836800"]);
+    }
+  }
+});
