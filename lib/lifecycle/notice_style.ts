@@ -1,0 +1,93 @@
+/**
+ * The style of the notice.
+ */
+
+/** Text has a contrast of at least 4.5 on its background, in both colour schemes. */
+export const PAGE_STYLE = `
+:root { color-scheme: light dark; --back: #fff; --text: #1b1f24; --soft: #57606b; --line: #d8dce2;
+  --panel: #f5f6f8; --link: #1a5fc8;
+  --announced: #2d6fd0; --announced-back: #eef4fd; --deprecated: #b26a00; --deprecated-back: #fdf5e8;
+  --brownout: #c02f37; --brownout-back: #fdf0f0; --removed: #6b7280; --removed-back: #f1f2f4;
+  --del: #a3262e; --del-back: #fdeced; --ins: #17692f; --ins-back: #e9f6ed; }
+@media screen and (prefers-color-scheme: dark) { :root { --back: #121519; --text: #e7e9ed;
+  --soft: #a2abb7; --line: #333943; --panel: #1b1f25; --link: #82b1ff;
+  --announced: #7fb0ff; --announced-back: #172234; --deprecated: #e8a33d; --deprecated-back: #2a2114;
+  --brownout: #ff8086; --brownout-back: #311a1d; --removed: #9aa3af; --removed-back: #20242a;
+  --del: #ff9ba0; --del-back: #351c1f; --ins: #7fd99a; --ins-back: #162a1d; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--back); color: var(--text);
+  font: 17px/1.6 system-ui, -apple-system, "Segoe UI", sans-serif; -webkit-text-size-adjust: 100%; }
+main { max-width: 46rem; margin: 0 auto; padding: clamp(1.5rem, 5vw, 3.5rem) 1.25rem 4rem; }
+h1 { font-size: clamp(1.5rem, 5vw, 2.1rem); line-height: 1.25; margin: 0 0 .6rem;
+  letter-spacing: -.01em; overflow-wrap: anywhere; text-wrap: balance; }
+h2 { font-size: 1.3rem; line-height: 1.3; margin: 3rem 0 .5rem; letter-spacing: -.005em; }
+h3 { font-size: 1rem; margin: 1.5rem 0 .35rem; font-weight: 600; }
+p { margin: .35rem 0; text-wrap: pretty; }
+a { color: var(--link); text-underline-offset: .15em; }
+code { font: .9em/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
+h1 code { font-weight: 600; letter-spacing: -.03em; }
+pre { margin: .5rem 0; padding: .8rem 1rem; overflow-x: auto; background: var(--panel);
+  border: 1px solid var(--line); border-radius: 8px; line-height: 1.55; }
+pre code { font-size: .82em; line-height: inherit; }
+del, ins { display: block; margin: 0 -1rem; padding: 0 1rem; text-decoration: none; }
+del { color: var(--del); background: var(--del-back); }
+ins { color: var(--ins); background: var(--ins-back); }
+.lead { font-size: 1.1rem; color: var(--soft); }
+.banner { margin: 1.75rem 0 1rem; padding: 1rem 1.25rem 1.1rem; border-left: 6px solid;
+  border-radius: 8px; }
+.banner strong { display: block; margin-bottom: .3rem; font-size: 1.35rem; line-height: 1.3; }
+.banner .state { margin: 0; color: var(--soft); font-size: .8rem; font-weight: 600;
+  letter-spacing: .06em; text-transform: uppercase; }
+.announced { border-color: var(--announced); background: var(--announced-back); }
+.deprecated { border-color: var(--deprecated); background: var(--deprecated-back); }
+.brownout { border-color: var(--brownout); background: var(--brownout-back); }
+.removed { border-color: var(--removed); background: var(--removed-back); }
+.facts { display: grid; grid-template-columns: 5fr 6fr; gap: 1rem; margin: 1rem 0 0; }
+.facts div { padding: .9rem 1.25rem 1rem; border: 1px solid var(--line); border-radius: 8px; }
+.facts dt { color: var(--soft); font-size: .9rem; }
+.facts dd { margin: 0; font-weight: 600; }
+.facts .removal dd { font-size: clamp(1.3rem, 5.5vw, 1.75rem); line-height: 1.3; font-weight: 700;
+  letter-spacing: -.01em; }
+time { font-variant-numeric: tabular-nums; white-space: nowrap; }
+td time, th time, time .local { white-space: normal; }
+time .local { display: block; color: var(--soft); font-size: .85rem; font-weight: 400;
+  line-height: 1.5; letter-spacing: 0; }
+.banner time { white-space: normal; }
+.banner time .local { display: inline-block; }
+.fields dt { margin-top: .9rem; overflow-wrap: anywhere; }
+.fields dd { margin: 0; color: var(--soft); font-size: .95rem; }
+.scroll { overflow-x: auto; margin: .75rem 0; }
+.scroll code { overflow-wrap: normal; }
+table { width: 100%; border-collapse: collapse; font-size: .95rem; }
+th, td { padding: .55rem .9rem .55rem 0; text-align: left; vertical-align: top;
+  border-bottom: 1px solid var(--line); white-space: nowrap; font-weight: 400; }
+thead th { color: var(--soft); font-size: .85rem; font-weight: 600; }
+tbody tr:last-child > * { border-bottom: 0; }
+tr.over { color: var(--soft); }
+tr.on > * { font-weight: 600; }
+.mark { display: inline-block; padding: 0 .55rem; border: 1px solid; border-radius: 1rem;
+  font-size: .85rem; font-weight: 600; white-space: nowrap; }
+.mark.on { color: var(--brownout); }
+.mark.next { color: var(--text); border-color: var(--soft); }
+:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
+@media (max-width: 40rem) {
+  main { padding-inline: 1.1rem; }
+  .facts { grid-template-columns: 1fr; }
+  h2 { margin-top: 2.5rem; }
+  th, td { padding-right: .6rem; white-space: normal; }
+  .calendar { font-size: .85rem; line-height: 1.45; }
+  .calendar tbody th, .calendar td:nth-child(2) { min-width: 5.9rem; }
+  .calendar .local { font-size: .75rem; line-height: 1.35; }
+  .calendar .mark { font-size: .75rem; padding: 0 .4rem; }
+}
+@media print {
+  :root { color-scheme: light; }
+  body { font-size: 11pt; }
+  main { max-width: none; padding: 0; }
+  h2 { margin-top: 1.5rem; }
+  h2, h3 { break-after: avoid; }
+  pre, tr, .banner, .facts div { break-inside: avoid; border-color: #999; }
+  pre { white-space: pre-wrap; }
+  a { color: inherit; }
+}
+`;
