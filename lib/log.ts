@@ -24,12 +24,15 @@ const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
  * token is left out, since messages of the runtime may quote a URL.
  */
 export function describeError(error: unknown): string {
-  const messages = [];
-  let innermost = error;
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    messages.push(`${cause.name}: ${cause.message}`);
-    innermost = cause;
+  const chain = new Set<unknown>();
+  for (let cause = error; cause !== undefined && !chain.has(cause);) {
+    chain.add(cause);
+    cause = cause instanceof Error ? cause.cause : undefined;
   }
-  const stack = innermost instanceof Error ? innermost.stack : String(innermost);
-  return [messages.join(", caused by "), stack].join("\n").replaceAll(UUID, "(token)");
+  const messages = [...chain].map((cause) =>
+    cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
+  );
+  const innermost = [...chain].findLast((cause) => cause instanceof Error);
+  return [messages.join(", caused by ") || String(error), ...(innermost ? [innermost.stack] : [])]
+    .join("\n").replaceAll(UUID, "(token)");
 }

@@ -14,9 +14,7 @@ export const HEAD_LENGTH = 64 * 1024;
 const PREFERRED: Readonly<Record<string, string>> = {
   "audio/x-m4a": "audio/mp4",
   "audio/x-flac": "audio/flac",
-  "audio/vnd.wave": "audio/wav",
-  "audio/x-wav": "audio/wav",
-  "audio/opus": "audio/ogg; codecs=opus", // the bare name is for RTP (RFC 7587)
+  "audio/wave": "audio/wav",
   "video/x-m4v": "video/mp4",
   "video/matroska": "video/x-matroska",
 };
@@ -64,7 +62,8 @@ export async function detectMediaType(
 }
 
 async function detect(file: string, head: Uint8Array): Promise<string | undefined> {
-  const detected = (await fileTypeFromBuffer(head))?.mime;
+  let detected: string | undefined = (await fileTypeFromBuffer(head))?.mime;
+  if (detected === "application/ogg") detected = undefined; // a container of anything
   // An extension proves little: ".ts" is a transport stream's, and TypeScript's.
   const type = detected ?? (isText(head) ? "text/plain" : typeByExtension(extname(file)));
   return type === undefined ? undefined : PREFERRED[type] ?? type;

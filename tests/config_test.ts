@@ -1,5 +1,5 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import { ConfigError, readConfig } from "../lib/config.ts";
+import { type Config, ConfigError, readConfig } from "../lib/config.ts";
 
 const read = (environment: Record<string, string>) => readConfig((name) => environment[name]);
 
@@ -65,6 +65,36 @@ Deno.test("readConfig() takes the assigned KV on Deno Deploy, and publishes noth
   assertEquals([kv, isDefaultStorage], [undefined, false]);
 });
 
+Deno.test("readConfig() takes what is at the edge of its range", () => {
+  const rows: [environment: Record<string, string>, expected: Partial<Config>][] = [
+    [{ HOST: "localhost" }, { host: "localhost" }],
+    [{ HOST: "127.0.0.1" }, { host: "127.0.0.1" }],
+    [{ PORT: "65535" }, { port: 65535 }],
+    [{ CACHE_MAX_AGE: "31536000" }, { cacheMaxAge: 31_536_000 }],
+    [{ CACHE_TTL: "0" }, { cacheTtl: 0 }],
+    [{ CACHE_TTL: "86400" }, { cacheTtl: 86_400_000 }],
+    [{ USAGE_DAYS: "1" }, { usageDays: 1 }],
+    [{ USAGE_DAYS: "3650" }, { usageDays: 3650 }],
+    [{ STORAGE_KV: "./x.sqlite" }, { kv: "./x.sqlite", isDefaultStorage: false }],
+    [{ STORAGE_KV: "C:\\x.sqlite" }, { kv: "C:\\x.sqlite", isDefaultStorage: false }],
+    [{ STORAGE_KV: "http://localhost:4512" }, {
+      kv: "http://localhost:4512",
+      isDefaultStorage: false,
+    }],
+    [{ STORAGE_FILES: "x" }, { files: "x", isDefaultStorage: true }],
+    [
+      { STORAGE_KV: "x", DENO_DEPLOYMENT_ID: "y" },
+      { kv: "x", isDefaultStorage: false },
+    ],
+    [{ OTEL_DENO: "1" }, { isTelemetryOn: true }],
+    [{ OTEL_DENO: "0" }, { isTelemetryOn: false }],
+    [{ OTEL_DENO: "false" }, { isTelemetryOn: false }],
+  ];
+  for (const [environment, expected] of rows) {
+    assertEquals(read(environment), { ...read({}), ...expected }, JSON.stringify(environment));
+  }
+});
+
 Deno.test("readConfig() refuses what cannot be used, with its name, value and what is expected", () => {
   const instant = 'an ISO 8601 date or instant like "2027-06-30" or "2027-06-30T12:00:00Z"';
   const rows: [environment: Record<string, string>, message: string][] = [
@@ -81,6 +111,16 @@ Deno.test("readConfig() refuses what cannot be used, with its name, value and wh
       { STORAGE_KV: "redis://x" },
       'STORAGE_KV: expected a path, or a KV Connect URL that starts with "https://", got "redis://x"',
     ],
+    [
+      { STORAGE_KV: "https://" },
+      'STORAGE_KV: expected a path, or a KV Connect URL that starts with "https://", got "https://"',
+    ],
+    [
+      { CACHE_MAX_AGE: "31536001" },
+      'CACHE_MAX_AGE: expected seconds from 0 to 31536000, got "31536001"',
+    ],
+    [{ CACHE_TTL: "86401" }, 'CACHE_TTL: expected seconds from 0 to 86400, got "86401"'],
+    [{ USAGE_DAYS: "3651" }, 'USAGE_DAYS: expected days from 1 to 3650, got "3651"'],
     [{ DEPRECATED_AT: "soon" }, `DEPRECATED_AT: expected ${instant}, got "soon"`],
     [{ SUNSET_AT: "2027-02-30" }, `SUNSET_AT: expected ${instant}, got "2027-02-30"`],
     [{ AFTER_SUNSET: "teapot" }, 'AFTER_SUNSET: expected "gone" or "redirect", got "teapot"'],

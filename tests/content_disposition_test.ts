@@ -11,6 +11,9 @@ Deno.test("inlineDisposition() quotes what ASCII can say, and extends what it ca
     ["für.mp3", "inline; filename=\"f_r.mp3\"; filename*=UTF-8''f%C3%BCr.mp3"],
     ["100%.mp3", "inline; filename=\"100%.mp3\"; filename*=UTF-8''100%25.mp3"],
     ["€'(*).mp3", "inline; filename=\"_'(*).mp3\"; filename*=UTF-8''%E2%82%AC%27%28%2A%29.mp3"],
+    ["", 'inline; filename=""'],
+    ["\x7f.mp3", "inline; filename=\"_.mp3\"; filename*=UTF-8''%7F.mp3"],
+    ["\ud83c.mp3", "inline; filename=\"_.mp3\"; filename*=UTF-8''%EF%BF%BD.mp3"], // half a pair
     ["🎧.mp3", "inline; filename=\"_.mp3\"; filename*=UTF-8''%F0%9F%8E%A7.mp3"],
   ];
   for (const [filename, value] of rows) assertEquals(inlineDisposition(filename), value);
@@ -26,5 +29,18 @@ Deno.test("inlineDisposition() gives a field value that can be sent, and the nam
     );
     const extended = /filename\*=UTF-8''(.*)$/.exec(value)?.[1];
     if (extended !== undefined) assertEquals(decodeURIComponent(extended), filename.toWellFormed());
+  }));
+});
+
+Deno.test("inlineDisposition() gives the name back from the plain form, as far as ASCII goes", () => {
+  const unit = fc.constantFrom(..."a;,=*'% ", '"', "\\", "é", "€", "🎧", "\ud83c", "\x7f", "\n");
+  fc.assert(fc.property(fc.string({ unit }), (filename) => {
+    const value = inlineDisposition(filename);
+    const quoted = /^inline; filename="((?:[ !#-[\]-~]|\\["\\])*)"/.exec(value)?.[1];
+    const name = quoted?.replaceAll(/\\(.)/g, "$1");
+    assertEquals(name, [...filename].map((char) => /[ -~]/.test(char) ? char : "_").join(""));
+    // Recipients that know the extended form prefer it (RFC 6266 §4.3), so it is for need only.
+    const isNeeded = name !== filename || filename.includes("%");
+    assertEquals(value.includes("filename*="), isNeeded);
   }));
 });

@@ -31,6 +31,8 @@ Deno.test("parseEntityTags() reads lists of quoted strings", () => {
     ['"a b"', []],
     ['"a", *', []],
     ["*, *", []],
+    ["\xa0*", []], // no white space in HTTP
+    ["*\v", []],
   ];
   for (const [value, tags] of rows) assertEquals(parseEntityTags(value), tags, value);
 });

@@ -10,6 +10,7 @@ Deno.test("parseHttpDate() reads the three formats, and ignores everything else"
     ["Sun, 06 Nov 1994 08:49:37 GMT", EXAMPLE],
     ["Sunday, 06-Nov-94 08:49:37 GMT", EXAMPLE],
     ["Sun Nov  6 08:49:37 1994", EXAMPLE],
+    ["Sun Nov 06 08:49:37 1994", EXAMPLE], // asctime's day may have a zero (§5.6.7)
     ["Sun Nov 16 08:49:37 1994", Date.parse("1994-11-16T08:49:37Z")],
     ["Mon, 06 Nov 1994 08:49:37 GMT", EXAMPLE], // the wrong weekday
     ["Thu, 29 Feb 2024 00:00:00 GMT", Date.parse("2024-02-29T00:00:00Z")],
@@ -70,6 +71,50 @@ Deno.test("formatHttpDate() writes what parseHttpDate() reads, without the fract
     assertEquals(text.length, "Sun, 06 Nov 1994 08:49:37 GMT".length);
     assertEquals(parseHttpDate(text, NOW), second * 1000);
   }));
+});
+
+const LONG_DAYS = {
+  Mon: "Monday",
+  Tue: "Tuesday",
+  Wed: "Wednesday",
+  Thu: "Thursday",
+  Fri: "Friday",
+  Sat: "Saturday",
+  Sun: "Sunday",
+};
+
+/** An instant in each of the three formats, put together from what the language itself writes. */
+function formatsOf(instant: number): string[] {
+  const [weekday, day, month, year, time] = new Date(instant).toUTCString().split(/,? /) as [
+    keyof typeof LONG_DAYS,
+    ...[day: string, month: string, year: string, time: string],
+  ];
+  return [
+    `${weekday}, ${day} ${month} ${year} ${time} GMT`,
+    `${LONG_DAYS[weekday]}, ${day}-${month}-${year.slice(2)} ${time} GMT`,
+    `${weekday} ${month} ${day.replace(/^0/, " ")} ${time} ${year}`,
+  ];
+}
+
+Deno.test("parseHttpDate() reads an instant alike in each format", () => {
+  // The hundred years that a two-digit year can mean.
+  const seconds = fc.integer({
+    min: Date.parse("1976-11-21T12:00:01Z") / 1000,
+    max: Date.parse("2076-11-21T12:00:00Z") / 1000,
+  });
+  fc.assert(fc.property(seconds, (second) => {
+    for (const text of formatsOf(second * 1000)) {
+      assertEquals(parseHttpDate(text, NOW), second * 1000, text);
+    }
+  }));
+});
+
+Deno.test("parseHttpDate() knows every weekday and month by each of its names", () => {
+  const days = Array.from({ length: 366 }, (_, day) => Date.UTC(2024, 0, 1 + day));
+  for (const text of days.flatMap(formatsOf)) {
+    const read = parseHttpDate(text, NOW);
+    assertEquals(read !== undefined && formatsOf(read).includes(text), true, text);
+  }
 });
 
 Deno.test("parseHttpDate() takes any text without throwing", () => {

@@ -1,4 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
 import { newToken } from "../lib/http/token.ts";
 import { describeError, lineLog } from "../lib/log.ts";
 
@@ -25,7 +26,22 @@ Deno.test("describeError() tells of every cause, and of no token", () => {
     ),
   );
   assert(text.includes("log_test.ts"), "the stack of the innermost");
+  assertEquals(text.split("\n")[1], "TypeError: cannot open /media/(token)");
   assert(!text.toLowerCase().includes(token));
+  assert(describeError(new Error("out", { cause: "disk full" })).includes("disk full"));
+  const circular = new Error("itself");
+  circular.cause = circular;
+  assert(describeError(circular).startsWith("Error: itself\n"));
   assert(describeError("a string").includes("a string"));
   assert(describeError(undefined).includes("undefined"));
+});
+
+Deno.test("describeError() leaves out every token, wherever it stands", () => {
+  const texts = fc.array(fc.constantFrom(" ", "/", "x", "\n", "%2F", newToken(), newToken()));
+  fc.assert(fc.property(texts, fc.boolean(), (parts, isUpper) => {
+    const text = parts.map((part) => isUpper ? part.toUpperCase() : part).join("");
+    for (const error of [text, new Error(text), new Error("x", { cause: new Error(text) })]) {
+      assert(!/[0-9a-f]{8}-[0-9a-f]{4}-4/i.test(describeError(error)), text);
+    }
+  }));
 });

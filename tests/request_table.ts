@@ -399,6 +399,7 @@ export function requestTable(items: TableItems): Row[] {
     ["bytes=10-19", all, `W/${etag}`],
     ["bytes=10-19", all, LATER],
     ["bytes=10-19", all, "*"],
+    ["bytes=10-19", all, `${etag},`],
     ["bytes=5000-", all, other],
   ];
 

@@ -106,6 +106,7 @@ function ifRange(fields: Headers, { etag, lastModified }: Validators, now: numbe
   // An item never changes under its token, so its date is a strong validator (§8.8.2.2).
   const date = parseHttpDate(value, now);
   if (date !== undefined) return date === lastModified;
+  if (!/^(W\/)?"[^"]*"$/.test(value)) return false; // one tag, where the others take a list
   const tags = parseEntityTags(value);
   return tags !== "*" && tags.length === 1 && matchesStrongly(tags[0] as EntityTag, etag);
 }
