@@ -230,6 +230,7 @@ function unbalanced(html: string): string[] {
 /** The states to look at in a browser: every phase, and what a policy can leave open. */
 const STATES: [name: string, page: ReturnType<typeof pageAt>][] = [
   ...PHASES.map((phase): [string, ReturnType<typeof pageAt>] => [phase, pageAt(INSTANTS[phase])]),
+  ["deprecated, the brownouts over", pageAt("2027-06-20T00:00Z")],
   ["deprecated without a sunset", pageAt(INSTANTS.deprecated, OPEN)],
   ["removed, redirecting", pageAt(INSTANTS.removed, REDIRECTING)],
 ];

@@ -1,6 +1,5 @@
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { Notice, noticeAt } from "../lib/lifecycle/notice.ts";
-import { noticePage } from "../lib/lifecycle/notice_page.ts";
 import { definePolicy, type Policy } from "../lib/lifecycle/policy.ts";
 import { createHandler } from "../main.ts";
 import { checkParity, seen, valueOf } from "./request_table.ts";
@@ -22,19 +21,6 @@ const ENDPOINTS = ["/audio/{token}", "/video/{token}"].map((path) => ({
   successor: "/media/{token}",
 }));
 const ORIGIN = "https://media.test";
-
-/** Every state that the page can be in: its name, the policy, and when. */
-const STATES: [name: string, policy: Policy, instant: string][] = [
-  ["announced", POLICY, "2026-11-21T00:00:00Z"],
-  ["deprecated", POLICY, "2027-04-01T00:00:00Z"],
-  ["deprecated, the brownouts over", POLICY, "2027-06-20T00:00:00Z"],
-  ["deprecated without a sunset", OPEN, "2027-04-01T00:00:00Z"],
-  ["brownout", POLICY, "2027-05-03T12:00:00Z"],
-  ["removed", POLICY, "2027-07-01T00:00:00Z"],
-];
-
-const pageAt = (policy: Policy, instant: string) =>
-  noticePage(noticeAt(policy, ENDPOINTS, at(instant)), ORIGIN).html;
 
 /** The handler of the server under a policy, at an instant. */
 function handlerAt(policy: Policy, instant: string) {
@@ -108,48 +94,6 @@ Deno.test("/deprecation is negotiated, conditional, and the same for HEAD", asyn
   assertEquals(new Set(etags.values()).size, 2);
 });
 
-Deno.test("the page says what holds in every state", () => {
-  const texts: Record<string, RegExp> = {
-    "announced":
-      /<strong>Announced\.<\/strong> .*begins <time datetime="2027-01-01T00:00:00Z">2027-01-01 00:00 UTC</,
-    "deprecated": /works until the next brownout, <time datetime="2027-05-03T09:00:00Z">/,
-    "deprecated, the brownouts over":
-      /works until the removal, <time datetime="2027-06-30T12:00:00Z">/,
-    "deprecated without a sunset": /No date is set for the removal yet/,
-    "brownout": /answered with 410 until <time datetime="2027-05-03T17:30:00Z">/,
-    "removed": /<strong>Removed\.<\/strong>/,
-  };
-  for (const [name, policy, instant] of STATES) {
-    const html = pageAt(policy, instant);
-    assertMatch(html, texts[name] as RegExp);
-    assertEquals(html.includes("<h2>Brownouts</h2>"), policy === POLICY);
-    assertEquals(html.includes("<h2>After the removal</h2>"), policy === POLICY);
-    assertStringIncludes(html, `curl -I ${ORIGIN}/audio/`);
-    assertStringIncludes(html, `curl -I ${ORIGIN}/media/`);
-  }
-  const states = (instant: string) =>
-    [...pageAt(POLICY, instant).matchAll(/<tr class="([^"]+)">/g)].map(([, state]) => state);
-  assertEquals(states("2026-01-01"), ["to come", "to come", "to come"]);
-  assertEquals(states("2027-03-01T09:00Z"), ["on", "to come", "to come"]);
-  assertEquals(states("2027-04-01"), ["over", "to come", "to come"]);
-  assertEquals(states("2027-06-10T12:00Z"), ["over", "over", "on"]);
-  assertEquals(states("2028-01-01"), ["over", "over", "over"]);
-  assertEquals(
-    [...pageAt(POLICY, "2028-01-01").matchAll(/<td>((?:\d+ \w+ ?)+)<\/td>/g)].map(([, text]) =>
-      text
-    ),
-    ["1 h", "8 h 30 min", "1 d"],
-  );
-});
-
-Deno.test("the page takes nothing it is given for markup", () => {
-  const hostile = `"><script>alert('1')</script>&`;
-  const endpoints = [{ path: hostile, methods: ["GET"], successor: hostile }];
-  const { html } = noticePage(noticeAt(POLICY, endpoints, 0), `https://${hostile}`);
-  assert(!html.includes("<script>alert"), html);
-  assert(!html.includes(hostile));
-});
-
 Deno.test("the page may load its own style and script, and nothing else", async () => {
   const handle = handlerAt(POLICY, "2027-04-01");
   const answer = await handle(new Request(`${ORIGIN}/deprecation`));
@@ -165,59 +109,6 @@ Deno.test("the page may load its own style and script, and nothing else", async 
     assertStringIncludes(policy, `${element}-src 'sha256-${new Uint8Array(digest).toBase64()}'`);
   }
 });
-
-Deno.test({
-  name: "the page is accessible, fits, and loads nothing, in every state, scheme and size",
-  ignore: !HAS_BROWSER, // only a browser knows how a page comes out
-  async fn(t) {
-    const axe = await Deno.readTextFile(new URL(import.meta.resolve("axe-core/axe.min.js")));
-    await using browser = await launchBrowser();
-    for (const [name, policy, instant] of STATES) {
-      await t.step(name, async () => {
-        const handle = handlerAt(policy, instant);
-        const site = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handle);
-        const url = `http://127.0.0.1:${site.addr.port}/deprecation`;
-        for (const colorScheme of ["light", "dark"] as const) {
-          for (const [width, height] of [[360, 740], [1280, 900]] as const) {
-            const context = await browser.newContext({
-              colorScheme,
-              viewport: { width, height },
-              timezoneId: "America/New_York",
-              bypassCSP: true, // for axe alone, which is no part of the page
-            });
-            const page = await context.newPage();
-            const requests: string[] = [];
-            page.on("request", (request) => requests.push(request.url()));
-            await page.goto(url);
-            assertEquals(requests.filter((request) => !request.endsWith("/favicon.ico")), [url]);
-            const widths = "[document.documentElement.scrollWidth, innerWidth]";
-            const [content, window] = await page.evaluate(widths) as [number, number];
-            assert(content <= window, `${content} pixels in a window of ${window}`);
-            assertEquals(await page.locator("time .local").count() > 0, true);
-            await page.evaluate(axe);
-            const { violations } = await page.evaluate("axe.run()") as AxeResults;
-            assertEquals(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`), []);
-            await context.close();
-          }
-        }
-        const context = await browser.newContext({ javaScriptEnabled: false });
-        const page = await context.newPage();
-        await page.goto(url);
-        assert((await page.locator("main").innerText()).includes("2027-01-01 00:00 UTC"));
-        assertEquals(await page.locator("time .local").count(), 0);
-        await context.close();
-        await site.shutdown();
-      });
-    }
-  },
-});
-
-interface AxeResults {
-  readonly violations: readonly {
-    readonly id: string;
-    readonly nodes: readonly { readonly html: string }[];
-  }[];
-}
 
 Deno.test({
   name: "the script of the page runs under its own policy",

@@ -1,41 +1,53 @@
 import { assert, assertEquals } from "@std/assert";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
+import { z } from "zod";
 import { describeApi } from "../lib/http/openapi.ts";
 import { definePolicy, type Policy } from "../lib/lifecycle/policy.ts";
-import { newToken } from "../lib/http/token.ts";
+import { newToken, parseToken } from "../lib/http/token.ts";
 import { StorageError } from "../lib/storage/storage.ts";
 import { createHandler, ROUTES } from "../main.ts";
 import { publishTableItems, requestTable } from "./request_table.ts";
 import { openLocal } from "./support/local_storage.ts";
 
-const PLAIN = definePolicy({ deprecatedAt: "2027-01-01", documentation: "/deprecation" });
+const SETTINGS = { deprecatedAt: "2027-01-01", documentation: "/deprecation" };
+const PLAIN = definePolicy(SETTINGS);
+const SUNSET = definePolicy({ ...SETTINGS, sunsetAt: "2027-06-30" });
 const FULL = definePolicy({
-  deprecatedAt: "2027-01-01",
+  ...SETTINGS,
   sunsetAt: "2027-06-30",
   brownouts: ["2027-03-01T09:00Z/PT1H"],
   afterSunset: "redirect",
-  documentation: "/deprecation",
 });
+const POLICIES = [PLAIN, SUNSET, FULL];
+
+type JsonSchema = Exclude<Parameters<typeof z.fromJSONSchema>[0], boolean>;
+
+interface DocumentedResponse {
+  readonly description: string;
+  readonly headers?: Record<string, { required?: boolean; $ref?: string }>;
+  readonly content?: Record<string, { schema?: JsonSchema }>;
+}
 
 interface Operation {
   readonly deprecated?: boolean;
   readonly description?: string;
-  readonly responses: Record<
-    string,
-    { headers?: Record<string, { required?: boolean; $ref?: string }> }
-  >;
+  readonly responses: Record<string, DocumentedResponse>;
 }
 
 interface Document {
   readonly paths: Record<string, Record<string, Operation & { "x-sunset"?: string }>>;
-  readonly components: { headers: Record<string, { required?: boolean }> };
+  readonly components: {
+    readonly headers: Record<string, { required?: boolean }>;
+    readonly parameters: Record<string, { schema: JsonSchema }>;
+    readonly schemas: Record<string, JsonSchema>;
+  };
 }
 
 const describe = (policy: Policy): Document => JSON.parse(describeApi(ROUTES, policy));
 const templateOf = (path: string) => path.replace(":token", "{token}");
 
 Deno.test("the description has every route with every method, and no others", () => {
-  for (const policy of [PLAIN, FULL]) {
+  for (const policy of POLICIES) {
     const documented = Object.entries(describe(policy).paths)
       .flatMap(([path, item]) =>
         Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`)
@@ -48,7 +60,8 @@ Deno.test("the description has every route with every method, and no others", ()
 });
 
 Deno.test("the description says what is deprecated, until when, and what replaces it", () => {
-  for (const [policy, sunset] of [[PLAIN, undefined], [FULL, "2027-06-30"]] as const) {
+  for (const policy of POLICIES) {
+    const sunset = policy.sunsetAt && "2027-06-30";
     const { paths } = describe(policy);
     for (const { path, isDeprecated } of ROUTES) {
       for (const operation of Object.values(paths[templateOf(path)] ?? {})) {
@@ -62,10 +75,45 @@ Deno.test("the description says what is deprecated, until when, and what replace
   }
 });
 
+Deno.test("the description says of 410 and 308 what the policy can bring about", () => {
+  const texts = (policy: Policy, path: string) => {
+    const responses = describe(policy).paths[path]?.["get"]?.responses ?? {};
+    return [responses[410]?.description, responses[308] !== undefined];
+  };
+  const unpublished = "Published once, and unpublished since";
+  for (const path of ["/audio/{token}", "/video/{token}"]) {
+    assertEquals(texts(PLAIN, path), [unpublished, false]);
+    assertEquals(texts(SUNSET, path), [`${unpublished}; or removed`, false]);
+    assertEquals(texts(FULL, path), [
+      `${unpublished}; or off on trial until Retry-After; or removed, and the token is malformed`,
+      true,
+    ]);
+  }
+  for (const policy of POLICIES) {
+    assertEquals(texts(policy, "/media/{token}"), [unpublished, false]);
+  }
+});
+
+Deno.test("the description takes for a token what parseToken() does", () => {
+  const schema = describe(PLAIN).components.parameters["token"]?.schema;
+  assert(schema !== undefined);
+  const documented = z.fromJSONSchema(schema);
+  const token = newToken();
+  for (
+    const text of [
+      ...[token, token.toUpperCase(), token.replaceAll("-", ""), `{${token}}`, `${token} `],
+      ...["5b6ea11c-9c5e-1b58-8f6b-0a7a6cf5d1e0", "5b6ea11c-9c5e-4b58-cf6b-0a7a6cf5d1e0"],
+      ...["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", "x", ""],
+    ]
+  ) {
+    assertEquals(documented.safeParse(text).success, parseToken(text) !== undefined, text);
+  }
+});
+
 // The linter of @redocly/cli as a library: the same rules, without a process for each document.
 Deno.test("the description passes the recommended rules of Redocly's linter", async () => {
   const config = await createConfig({ extends: ["recommended"] });
-  for (const policy of [PLAIN, FULL]) {
+  for (const policy of POLICIES) {
     const problems = await lintFromString({ source: describeApi(ROUTES, policy), config });
     const errors = problems.filter(({ severity }) => severity === "error");
     assertEquals(errors.map(({ ruleId, message }) => `${ruleId}: ${message}`), []);
@@ -74,8 +122,30 @@ Deno.test("the description passes the recommended rules of Redocly's linter", as
   assert((await lintFromString({ source: broken, config })).some((p) => p.severity === "error"));
 });
 
-/** Statuses and field names seen, by method and path: `"HEAD /media/{token} 200"`. */
-type Answers = Map<string, Set<string>[]>;
+/** What came back. */
+interface SeenAnswer {
+  /** Field names in lower case, but for Content-Type: a description of content says it. */
+  readonly names: Set<string>;
+  /** The media type, without parameters; empty where there is none. */
+  readonly type: string;
+  /** Empty for HEAD. */
+  readonly text: string;
+}
+
+/** Answers by method, path and status: `"HEAD /media/{token} 200"`. */
+type Answers = Map<string, SeenAnswer[]>;
+
+/** A request whose fields cannot be read at the first try: a bug that no storage has a part in. */
+function unreadable(target: string, method: string): Request {
+  const request = new Request(`http://test${target}`, { method });
+  return Object.defineProperty(request, "headers", {
+    configurable: true,
+    get() {
+      Reflect.deleteProperty(request, "headers");
+      throw new Error("bug");
+    },
+  });
+}
 
 /** Sends requests for every outcome under a policy, and notes what is answered. */
 async function everyAnswer(policy: Policy): Promise<Answers> {
@@ -105,23 +175,25 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
     });
   };
 
+  const note = async (handle: typeof healthy, request: Request) => {
+    const { method, url } = request;
+    const response = await handle(request);
+    const text = await response.text();
+    const route = ROUTES.find(({ path }) => new URLPattern({ pathname: path }).test(url));
+    if (route === undefined || response.status === 405) return;
+    const names = new Set(response.headers.keys());
+    names.delete("content-type");
+    const type = response.headers.get("content-type")?.split(";")[0] ?? "";
+    const key = `${method} ${templateOf(route.path)} ${response.status}`;
+    seen.set(key, [...seen.get(key) ?? [], { names, type, text }]);
+  };
   const send = async (
     handle: typeof healthy,
     target: string,
     headers: Record<string, string> = {},
   ) => {
     for (const method of ["GET", "HEAD", "OPTIONS"]) {
-      const response = await handle(new Request(`http://test${target}`, { method, headers }));
-      await response.body?.cancel();
-      const { pathname } = new URL(`http://test${target}`);
-      const route = ROUTES.find(({ path }) =>
-        new URLPattern({ pathname: path }).test({ pathname })
-      );
-      if (route === undefined || response.status === 405) continue;
-      const names = new Set(response.headers.keys());
-      names.delete("content-type"); // a description of content says it, not one of fields
-      const key = `${method} ${templateOf(route.path)} ${response.status}`;
-      seen.set(key, [...seen.get(key) ?? [], names]);
+      await note(handle, new Request(`http://test${target}`, { method, headers }));
     }
   };
 
@@ -140,7 +212,9 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
     if (instant === undefined) continue;
     clock.now = instant;
     for (const { target, fields } of rows) await send(healthy, target, fields);
-    await send(healthy, "/deprecation", { Accept: "application/json" });
+    for (const fields of [{}, { Range: "bytes=0-1" }]) {
+      await send(healthy, "/deprecation", { Accept: "application/json", ...fields });
+    }
     for (const target of [video, `/media/${plain.token}`]) {
       const head = await healthy(new Request(`http://test${target}`, { method: "HEAD" }));
       const etag = head.headers.get("etag") ?? "";
@@ -153,6 +227,7 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
     }
     for (const document of ["/deprecation", "/openapi.json"]) {
       await send(healthy, document, { Range: "bytes=999999-" });
+      for (const method of ["GET", "HEAD"]) await note(healthy, unreadable(document, method));
     }
     for (const error of [new StorageError("kv", "down"), new Error("bug")]) {
       for (const target of [`/audio/${newToken()}`, video, `/media/${newToken()}`, "/healthz"]) {
@@ -170,20 +245,26 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
   return seen;
 }
 
-Deno.test("every status and field in the description is sent, and none that is not in it", async () => {
-  for (const policy of [PLAIN, FULL]) {
+Deno.test("all in the description is sent, and nothing that is not in it", async () => {
+  for (const policy of POLICIES) {
     const { paths, components } = describe(policy);
     const answers = await everyAnswer(policy);
-    const documented = new Map<string, { always: Set<string>; all: Set<string> }>();
+    const documented = new Map<
+      string,
+      { always: Set<string>; all: Set<string>; content: DocumentedResponse["content"] }
+    >();
     for (const [path, item] of Object.entries(paths)) {
       for (const [method, { responses }] of Object.entries(item)) {
-        for (const [status, { headers = {} }] of Object.entries(responses)) {
+        for (const [status, { headers = {}, content }] of Object.entries(responses)) {
+          assert(method !== "head" || content === undefined, `HEAD ${path} has content`);
           const required = Object.entries(headers).filter(([, { required, $ref }]) =>
             required ?? components.headers[$ref?.split("/").at(-1) ?? ""]?.required
           );
           documented.set(`${method.toUpperCase()} ${path} ${status}`, {
             always: new Set(required.map(([name]) => name.toLowerCase())),
             all: new Set(Object.keys(headers).map((name) => name.toLowerCase())),
+            // A HEAD states the media type of its GET, which is where the description has it.
+            content: item["get"]?.responses[method === "options" ? "" : status]?.content,
           });
         }
       }
@@ -192,13 +273,26 @@ Deno.test("every status and field in the description is sent, and none that is n
     assertEquals([...answers.keys()].toSorted(), [...documented.keys()].toSorted());
 
     for (const [key, seen] of answers) {
-      const { always, all } = documented.get(key) ?? { always: new Set(), all: new Set() };
-      for (const names of seen) {
+      const response = documented.get(key);
+      assert(response !== undefined, key);
+      const { always, all, content = {} } = response;
+      for (const { names } of seen) {
         assertEquals([...names.difference(all)], [], `${key} has undocumented fields`);
         assertEquals([...always.difference(names)], [], `${key} lacks fields`);
       }
-      const ever = new Set(seen.flatMap((names) => [...names]));
+      const ever = new Set(seen.flatMap(({ names }) => [...names]));
       assertEquals([...all.difference(ever)], [], `${key} never has these fields`);
+
+      const types = new Set(seen.map(({ type }) => type).filter((type) => type !== ""));
+      const ranges = [...types].map((type) => type in content ? type : type.replace(/\/.*/, "/*"));
+      assertEquals([...new Set(ranges)].toSorted(), Object.keys(content).toSorted(), key);
+      for (const { type, text } of seen) {
+        const name = content[type]?.schema?.$ref?.split("/").at(-1);
+        if (name === undefined || text === "" || key.endsWith("206")) continue;
+        const schema = components.schemas[name];
+        assert(schema !== undefined, name);
+        z.fromJSONSchema(schema).parse(JSON.parse(text));
+      }
     }
   }
 });

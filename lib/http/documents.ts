@@ -54,6 +54,7 @@ export function representApi(routes: readonly Route[], policy: Policy): Promise<
       representText({ type: "application/json", text: describeApi(routes, policy) })
     );
     descriptions.set(policy, description);
+    description.catch(() => descriptions.delete(policy)); // the next request tries again
   }
   return description;
 }

@@ -17,7 +17,7 @@ import type { Route } from "./route.ts";
 
 const Problem = z.object({
   title: z.string().describe("The reason phrase of the status"),
-  status: z.number().int().describe("The status"),
+  status: z.int().min(400).max(599).describe("The status"),
   detail: z.string().describe("What is wrong with this request, for a person"),
   instance: z.string().exactOptional().describe("A URI that names this occurrence; on 5xx only"),
 }).meta({ id: "Problem", description: "Problem details (RFC 9457)" });
@@ -88,6 +88,7 @@ export function describeApi(routes: readonly Route[], policy: Policy): string {
     info: {
       title: "media-head",
       version: metadata.version,
+      summary: "Published audio and video, as GET and HEAD tell of it",
       description: "Published media, with two deprecated paths on their way out. A HEAD says " +
         "exactly what the GET would have said.",
       license: { name: "MIT", identifier: "MIT" },
@@ -222,14 +223,19 @@ function itemResponses(route: Route, policy: Policy): Responses {
   const content = Object.fromEntries(
     (route.serves as readonly string[]).map((kind) => [`${kind}/*`, {}]),
   );
-  const gone: Described = route.isDeprecated
-    ? {
-      ...error("Unpublished; or off on trial until Retry-After; or removed for good"),
-      ...(policy.brownouts.length > 0 ? { sometimes: ["Retry-After"] } : {}),
-    }
-    : error("Published once, and unpublished since");
-  const redirect: Responses = route.isDeprecated && policy.afterSunset === "redirect" &&
-      policy.sunsetAt !== undefined
+  const isRemoved = route.isDeprecated && policy.sunsetAt !== undefined;
+  const isRedirected = isRemoved && policy.afterSunset === "redirect";
+  const hasBrownouts = route.isDeprecated && policy.brownouts.length > 0;
+  const removed = isRedirected ? "; or removed, and the token is malformed" : "; or removed";
+  const gone: Described = {
+    ...error(
+      "Published once, and unpublished since" +
+        (hasBrownouts ? "; or off on trial until Retry-After" : "") +
+        (isRemoved ? removed : ""),
+    ),
+    ...(hasBrownouts ? { sometimes: ["Retry-After"] } : {}),
+  };
+  const redirect: Responses = isRedirected
     ? {
       308: {
         description: "Removed; Location says what replaces this very item",
@@ -271,6 +277,7 @@ function textResponses(
     },
     304: { description: "Not modified", always: ["ETag", "Cache-Control", ...always] },
     ...CONDITIONAL,
+    ...BUG,
   };
 }
 
@@ -287,7 +294,9 @@ const CONDITIONAL = {
   416: error("The range asked for lies beyond the content", ["Content-Range"]),
 };
 
+const BUG = { 500: error("The server failed") };
+
 const FAULTS = {
-  500: error("The server failed"),
+  ...BUG,
   503: error("Storage is unavailable", ["Retry-After"]),
 };
