@@ -190,7 +190,11 @@ for (const options of [[], ["--parallel"]]) {
     }).spawn();
     let text = "";
     const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-    while (!text.includes('"port"')) text += (await reader.read()).value ?? "";
+    while (!text.includes('"port"')) {
+      const { done, value } = await reader.read();
+      if (done) throw new Error(`The server did not start:\n${text}`);
+      text += value;
+    }
     const port = Number(/"port":(\d+)/.exec(text)?.[1]);
     assertEquals((await requestRaw(port, "HEAD", `/audio/${newToken()}`)).status, 404);
     const encodings = { "Accept-Encoding": "gzip, br" };

@@ -17,8 +17,28 @@ export function openKv(location: string | undefined): Promise<Deno.Kv> {
     if (location !== undefined && location !== ":memory:" && !URL.canParse(location)) {
       await Deno.mkdir(dirname(location), { recursive: true });
     }
-    return await Deno.openKv(location);
+    return await openUnlocked(location);
   });
+}
+
+/** How long an embedded database may be locked while it is opened, in milliseconds. */
+const MAX_LOCKED = 10_000;
+
+/**
+ * Opens a database that others may be opening too, such as the threads of `deno serve --parallel`:
+ * SQLite refuses at once, without waiting, while another turns a new file to its write-ahead log.
+ */
+async function openUnlocked(location: string | undefined): Promise<Deno.Kv> {
+  const end = performance.now() + MAX_LOCKED;
+  for (;;) {
+    try {
+      return await Deno.openKv(location);
+    } catch (error) {
+      const isLocked = error instanceof Error && error.message.includes("database is locked");
+      if (!isLocked || performance.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 40));
+    }
+  }
 }
 
 /**

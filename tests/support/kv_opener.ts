@@ -1,0 +1,35 @@
+/**
+ * A thread that opens databases at the same moment as others. It is sent what to open, and a
+ * counter that all threads share; it sends back what went wrong.
+ */
+
+import { openKv } from "../../lib/storage/kv.ts";
+
+/** What to do. */
+export interface OpenerTask {
+  readonly paths: readonly string[];
+  readonly threads: number;
+  readonly arrivals: Int32Array;
+}
+
+/** The side of a worker's scope that is used here. */
+interface Scope {
+  onmessage: ((event: MessageEvent<OpenerTask>) => void) | null;
+  postMessage(faults: string[]): void;
+}
+
+const scope = globalThis as unknown as Scope;
+
+scope.onmessage = async ({ data: { paths, threads, arrivals } }) => {
+  const faults: string[] = [];
+  for (const [index, path] of paths.entries()) {
+    Atomics.add(arrivals, 0, 1);
+    while (Atomics.load(arrivals, 0) < (index + 1) * threads); // for the others, without a pause
+    try {
+      (await openKv(path)).close();
+    } catch (error) {
+      faults.push(String((error as Error).cause));
+    }
+  }
+  scope.postMessage(faults);
+};
