@@ -1,10 +1,16 @@
 /**
- * The floor: a server that answers every request with a clone of one constant response. Nothing on
- * this runtime answers with these fields for less. The fields come as JSON in the first argument.
+ * The floor: a server that answers every request with a clone of one constant response, whose
+ * status, fields and length of content come as JSON in the first argument. Nothing on this runtime
+ * looks at a request and answers for less.
  */
 
-const headers: [string, string][] = JSON.parse(Deno.args[0] ?? "[]");
-const constant = new Response(null, { headers });
+const { status, headers, length } = JSON.parse(Deno.args[0] ?? "{}") as {
+  status: number;
+  headers: [string, string][];
+  length: number;
+};
+const content = length > 0 ? new Uint8Array(length) : null;
+const constant = new Response(content, { status, headers });
 
 Deno.serve({
   hostname: "127.0.0.1",

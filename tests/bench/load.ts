@@ -1,12 +1,19 @@
 /**
- * Load on a server: a fixed number of requests over a few connections, each sending its next
- * request when the answer to the last has come. The usual tools do not serve here: several take a
- * HEAD's Content-Length for content to wait for, and then hang.
+ * Load on a server, over a fixed number of connections. The usual tools do not serve here: several
+ * take a HEAD's Content-Length for content to wait for, and then hang.
  */
+
+import { setImmediate } from "node:timers/promises";
+
+/** The method that all this is about. */
+export const HEAD = "HEAD";
 
 /** A request, ready to be written. */
 export interface PreparedRequest {
   readonly method: string;
+  readonly target: string;
+  /** Those beside Host and User-Agent. */
+  readonly fields: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
@@ -16,69 +23,148 @@ export function prepareRequest(
   target: string,
   fields: Readonly<Record<string, string>> = {},
 ): PreparedRequest {
-  const lines = Object.entries({ Host: "bench", ...fields }).map(([n, v]) => `${n}: ${v}\r\n`);
+  const all = { Host: "bench", "User-Agent": "bench/1.0", ...fields };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   const text = `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n`;
-  return { method, bytes: new TextEncoder().encode(text) };
+  return { method, target, fields, bytes: new TextEncoder().encode(text) };
 }
 
 /** What to send, and what is expected of every answer. */
 export interface Load {
-  /** Sent in turn, again and again. */
-  readonly requests: readonly PreparedRequest[];
+  /** The request to send, by how many were sent before. */
+  readonly request: (index: number) => PreparedRequest;
   /** How many to send in all. */
   readonly count: number;
   /** The status of every answer. */
   readonly status: number;
 }
 
-const CONNECTIONS = 16;
-
-/** Sends a load. @throws When an answer is not what is expected, so that no error looks fast. */
-export async function sendLoad(port: number, { requests, count, status }: Load): Promise<void> {
-  let sent = 0;
-  const worker = async () => {
-    using connection = await Deno.connect({ hostname: "127.0.0.1", port });
-    const buffer = new Uint8Array(256 * 1024);
-    const expected = new TextEncoder().encode(`HTTP/1.1 ${status} `);
-    while (sent < count) {
-      const { method, bytes } = requests[sent++ % requests.length] as PreparedRequest;
-      for (let done = 0; done < bytes.length;) done += await connection.write(bytes.subarray(done));
-      await readAnswer(connection, { buffer, expected, isHead: method === "HEAD" });
-    }
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, worker));
+/** Sends these in turn, again and again. */
+export function inTurn(requests: readonly PreparedRequest[]): Load["request"] {
+  return (index) => requests[index % requests.length] as PreparedRequest;
 }
 
-interface ReadOptions {
-  readonly buffer: Uint8Array<ArrayBuffer>;
-  /** The beginning of the status line. */
-  readonly expected: Uint8Array;
-  readonly isHead: boolean;
+/** How a load is sent. */
+export interface LoadOptions {
+  /** 16, unless given. */
+  readonly connections?: number;
 }
 
-async function readAnswer(
-  connection: Deno.Conn,
-  { buffer, expected, isHead }: ReadOptions,
+/**
+ * Sends a load: each connection sends its next request when it has the answer to the last.
+ *
+ * @throws When an answer is not what is expected, so that no error looks fast.
+ */
+export async function sendLoad(
+  port: number,
+  { request, count, status }: Load,
+  { connections = 16 }: LoadOptions = {},
 ): Promise<void> {
-  let length = 0;
-  let end = -1;
-  while (end < 0) {
-    const count = await connection.read(buffer.subarray(length));
+  let sent = 0;
+  await Promise.all(Array.from({ length: connections }, async () => {
+    using connection = await Connection.open(port);
+    while (sent < count) {
+      await connection.ask(request(sent++), status);
+    }
+  }));
+}
+
+/**
+ * Sends a load at a fixed rate, whether or not answers keep up. What a request waits for a free
+ * connection counts as part of its time: a server that stalls gets no fewer requests for it.
+ *
+ * @param rate Requests a second.
+ * @returns The time of each, from when it was due to the end of its answer, in milliseconds.
+ */
+export async function sendAtRate(
+  port: number,
+  { request, count, status }: Load,
+  rate: number,
+): Promise<number[]> {
+  const times: number[] = [];
+  const free = await Promise.all(Array.from({ length: 64 }, () => Connection.open(port)));
+  const all = [...free];
+  const due: number[] = [];
+  const failures: unknown[] = [];
+  let sent = 0;
+  const send = async (connection: Connection, since: number): Promise<void> => {
+    try {
+      await connection.ask(request(sent++), status);
+    } catch (error) {
+      failures.push(error);
+    }
+    times.push(performance.now() - since);
+    const next = due.shift();
+    if (next === undefined) free.push(connection);
+    else await send(connection, next);
+  };
+  const start = performance.now();
+  for (let issued = 0; times.length < count && failures.length === 0;) {
+    const arrived = Math.min(count, Math.floor((performance.now() - start) * rate / 1000));
+    for (; issued < arrived; issued++) {
+      const since = start + (issued + 1) * 1000 / rate;
+      const connection = free.pop();
+      if (connection === undefined) due.push(since);
+      else send(connection, since);
+    }
+    await setImmediate(); // a timer would come up to a millisecond late
+  }
+  for (const connection of all) connection[Symbol.dispose]();
+  if (failures.length > 0) throw failures[0];
+  return times;
+}
+
+/** A connection that is kept alive. */
+class Connection implements Disposable {
+  readonly #connection: Deno.Conn;
+  readonly #buffer = new Uint8Array(256 * 1024);
+
+  private constructor(connection: Deno.Conn) {
+    this.#connection = connection;
+  }
+
+  static async open(port: number): Promise<Connection> {
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+    connection.setNoDelay();
+    return new Connection(connection);
+  }
+
+  /** Sends a request and reads the whole answer. */
+  async ask({ method, bytes }: PreparedRequest, status: number): Promise<void> {
+    for (let done = 0; done < bytes.length;) {
+      done += await this.#connection.write(bytes.subarray(done));
+    }
+    const buffer = this.#buffer;
+    let length = 0;
+    let end = -1;
+    while (end < 0) {
+      length += await this.#read(length);
+      end = endOfHead(buffer, length);
+    }
+    if (statusIn(buffer) !== status) {
+      throw new Error(`Unexpected answer: ${new TextDecoder().decode(buffer.subarray(0, end))}`);
+    }
+    if (method === HEAD || status === 304) return;
+    const head = new TextDecoder().decode(buffer.subarray(0, end));
+    let left = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0) - (length - end);
+    while (left > 0) left -= await this.#read(0);
+  }
+
+  [Symbol.dispose](): void {
+    this.#connection.close();
+  }
+
+  async #read(at: number): Promise<number> {
+    const count = await this.#connection.read(this.#buffer.subarray(at));
     if (count === null) throw new Error("The server closed the connection");
-    length += count;
-    end = endOfHead(buffer, length);
+    return count;
   }
-  if (!expected.every((byte, index) => buffer[index] === byte)) {
-    throw new Error(`Unexpected answer: ${new TextDecoder().decode(buffer.subarray(0, end))}`);
-  }
-  if (isHead) return;
-  const head = new TextDecoder().decode(buffer.subarray(0, end));
-  let left = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0) - (length - end);
-  while (left > 0) {
-    const count = await connection.read(buffer);
-    if (count === null) throw new Error("The server closed the connection");
-    left -= count;
-  }
+}
+
+/** The status code, which stands after `HTTP/1.1 `. */
+function statusIn(bytes: Uint8Array): number {
+  const digit = (at: number) => (bytes[at] as number) - 48;
+  return digit(9) * 100 + digit(10) * 10 + digit(11);
 }
 
 /** Where the head ends, or -1: it ends in an empty line, and so does this much of it. */

@@ -1,89 +1,283 @@
 /**
- * `deno task bench`: what a request costs. Machines are noisy and differ, so each round measures
- * every contender in turn, and only ratios within a round are compared.
+ * `deno task bench`: what a request costs, side by side with the floor and with peers.
+ *
+ *     deno task bench [--quick] [--only CASE]...
  */
 
-import { LocalStorage } from "../../lib/storage/local.ts";
-import { description } from "../storage_suite.ts";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { newToken } from "../../lib/http/token.ts";
+import type { PublishedItem } from "../../lib/storage/storage.ts";
 import { fromRoot } from "../support/paths.ts";
+import { type RawResponse, requestRaw } from "../support/raw_http.ts";
 import { storageIn } from "../support/server.ts";
-import { Contender } from "./contender.ts";
-import { type Load, prepareRequest, sendLoad } from "./load.ts";
+import { Contender, type Launch } from "./contender.ts";
+import { HEAD, inTurn, type PreparedRequest, prepareRequest, sendLoad } from "./load.ts";
+import { type Case, type Effort, measure, quantile, type Result } from "./measurement.ts";
+import { type Peers, preparePeers, versions } from "./peers.ts";
+import { coldToken, publishAll } from "./published.ts";
 
-const isQuick = Deno.args.includes("--quick");
-const ROUNDS = isQuick ? 7 : 25;
-const COUNT = isQuick ? 5_000 : 20_000;
-const ITEMS = 1_000;
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    only: { type: "string", multiple: true, default: [] },
+  },
+});
+const { quick } = options;
+const EXTENT = quick
+  ? { hot: 1_000, cold: 20_000, large: 100_000_000 }
+  : { hot: 1_000, cold: 1_000_000, large: 1_000_000_000 };
+const PEER_ITEMS = quick ? 5_000 : 100_000;
+const EFFORT: Effort = quick
+  ? { rounds: 3, pacedRounds: 1, pacedSeconds: 0.25 }
+  : { rounds: 15, pacedRounds: 3, pacedSeconds: 2 };
+const REQUESTS = quick ? 3_000 : 20_000;
+
+/** Everything on: announcements with a sunset and a brownout ahead, usage, CORS. */
+const EVERYTHING = {
+  DEPRECATED_AT: "2026-01-01",
+  SUNSET_AT: "2999-01-01",
+  BROWNOUTS: "2998-01-01/P1D",
+};
+
+const STD = "std's file server";
+
+/** A row of the plan: a case, with what every contender is asked for, and by whom. */
+interface Plan extends Case {
+  readonly launch: Launch;
+  readonly against: readonly string[];
+}
+
+async function measureCases(
+  storage: string,
+  peers: Peers,
+  { hot, sized }: { hot: readonly PublishedItem[]; sized: readonly PublishedItem[] },
+): Promise<void> {
+  const server = launchServer(storage, { CACHE_TTL: "3600" });
+  const frameworks = ["bare Deno.serve", "Hono on Deno"];
+  const everyPeer = [...frameworks, "Hono on Node", "Fastify on Node", "Express on Node"];
+  const fileServers = [STD, "nginx", "Caddy"];
+  const paths = hot.map(({ token }) => `/audio/${token}`);
+  const unknown = hot.map(() => `/audio/${newToken()}`);
+  const malformed = hot.map(({ token }) => `/audio/${token.slice(1)}`);
+  const heads = (targets: readonly string[], status: number, count = REQUESTS) => ({
+    request: inTurn(targets.map((target) => prepareRequest(HEAD, target))),
+    status,
+    count,
+  });
+  const get = (index: number, share: number, range?: string) => {
+    const fields: Record<string, string> = range === undefined ? {} : { Range: range };
+    const request = prepareRequest("GET", `/audio/${sized[index]?.token}`, fields);
+    const count = Math.ceil(REQUESTS / share);
+    return { request: () => request, status: range === undefined ? 200 : 206, count };
+  };
+  const conditional = hot.map(({ token, digest }) =>
+    prepareRequest(HEAD, `/audio/${token}`, { "If-None-Match": `"${digest}"` })
+  );
+  const plans: Plan[] = [
+    {
+      name: "hot HEAD",
+      load: heads(paths, 200),
+      rate: 3_000,
+      launch: server,
+      against: [...everyPeer, ...fileServers],
+    },
+    {
+      name: "hot HEAD, 304",
+      load: { request: inTurn(conditional), status: 304, count: REQUESTS },
+      rate: 3_000,
+      launch: server,
+      against: frameworks,
+    },
+    {
+      name: "HEAD, 404",
+      load: heads(unknown, 404),
+      rate: 3_000,
+      launch: server,
+      against: frameworks,
+    },
+    {
+      name: "HEAD, 400",
+      load: heads(malformed, 400),
+      rate: 3_000,
+      launch: server,
+      against: frameworks,
+    },
+    {
+      name: "cold HEAD",
+      load: {
+        request: () => prepareRequest(HEAD, `/audio/${coldToken(randomBelow(EXTENT.cold))}`),
+        status: 200,
+        count: REQUESTS / 2,
+      },
+      rate: 1_000,
+      launch: launchServer(storage, { CACHE_TTL: "0" }),
+      against: [],
+    },
+    { name: "GET 4 kB", load: get(0, 5), rate: 1_000, launch: server, against: fileServers },
+    { name: "GET 1 MB", load: get(1, 50), rate: 100, launch: server, against: fileServers },
+    {
+      name: `GET 64 kB of ${EXTENT.large / 1e6} MB`,
+      load: get(2, 10, `bytes=${EXTENT.large / 2}-${EXTENT.large / 2 + 65_535}`),
+      rate: 500,
+      launch: server,
+      against: fileServers,
+    },
+  ];
+  console.log(HEADING);
+  for (const plan of plans) {
+    if (options.only.length > 0 && !options.only.some((name) => plan.name.includes(name))) continue;
+    await measureCase(plan, peers);
+  }
+}
+
+async function measureCase(plan: Plan, peers: Peers): Promise<void> {
+  await using running = new AsyncDisposableStack();
+  const start = async (name: string, launch: Launch) =>
+    running.use(await Contender.start(name, launch));
+  const request = plan.load.request(0);
+  const server = await start("media-head", plan.launch);
+  const expected = await ask(server, request);
+  const constant = {
+    status: expected.status,
+    headers: expected.fields.filter(([name]) => name !== "date" && name !== "connection"),
+    length: expected.content.length,
+  };
+  const contenders = [await start("the floor", launchConstant(constant)), server];
+  for (const name of plan.against) {
+    const launch = peers.get(name);
+    if (launch !== undefined) contenders.push(await start(name, launch));
+  }
+  for (const contender of contenders) {
+    requireSame(contender, await ask(contender, request), expected);
+  }
+  for (const result of await measure(plan, contenders, EFFORT)) console.log(row(plan.name, result));
+}
+
+function ask({ port }: Contender, { method, target, fields }: PreparedRequest) {
+  return requestRaw(port, method, target, fields);
+}
+
+/** The fields of an item. */
+const NINE = new Set([
+  "content-type",
+  "content-length",
+  "content-disposition",
+  "etag",
+  "last-modified",
+  "accept-ranges",
+  "cache-control",
+  "repr-digest",
+  "x-content-type-options",
+]);
+
+/** Makes sure that a contender does the same work: else it would be compared for nothing. */
+function requireSame({ name }: Contender, answer: RawResponse, expected: RawResponse): void {
+  const describe = ({ status, fields, content }: RawResponse) => {
+    const sent = fields.map(([name]) => name).filter((name) => NINE.has(name)).toSorted();
+    // Of an item, std's file server says only what the file system knows.
+    const said = status !== 200 || name === STD ? "" : `, ${sent.join(" ")}`;
+    return `${status}, ${content.length} bytes${said}`;
+  };
+  if (describe(answer) === describe(expected)) return;
+  throw new Error(`${name} answers ${describe(answer)} instead of ${describe(expected)}`);
+}
+
+/** A bare `Deno.serve` with a constant answer; see floor.ts. */
+function launchConstant(answer: { status: number; headers: unknown[]; length: number }): Launch {
+  const args = ["run", "--allow-all", fromRoot("tests/bench/floor.ts"), JSON.stringify(answer)];
+  return { command: Deno.execPath(), args };
+}
+
+function launchServer(storage: string, environment: Record<string, string>): Launch {
+  return {
+    command: Deno.execPath(),
+    args: ["run", "--allow-all", fromRoot("main.ts")],
+    env: { ...storageIn(storage), ...EVERYTHING, ...environment },
+  };
+}
+
+async function measureStart(storage: string): Promise<void> {
+  const bare = launchConstant({ status: 404, headers: [], length: 0 });
+  const server = launchServer(storage, {});
+  const times: [bare: number, server: number][] = [];
+  for (let round = 0; round < EFFORT.rounds; round++) {
+    const path = `/audio/${newToken()}`;
+    times.push([
+      await Contender.timeToAnswer(bare, path, 404),
+      await Contender.timeToAnswer(server, path, 404),
+    ]);
+  }
+  const [one, other] = [0, 1].map((index) =>
+    quantile(times.map((pair) => pair[index] as number), 0.5).toFixed(0)
+  );
+  const ratios = spread(times.map(([bare, server]) => server / bare));
+  console.log(`\nStart to first answer: ${other} ms; a bare Deno.serve ${one} ms; ratio ${ratios}`);
+}
+
+async function measureMemory(storage: string): Promise<void> {
+  await using server = await Contender.start("media-head", launchServer(storage, {}));
+  const say = (when: string) => console.log(`Memory ${when}: ${server.memory().toFixed(0)} MB`);
+  await sendLoad(server.port, {
+    request: () => prepareRequest(HEAD, `/audio/${newToken()}`),
+    status: 404,
+    count: 1,
+  });
+  say("at rest");
+  const full = Math.min(EXTENT.cold, 20_000);
+  const cold = (index: number) => prepareRequest(HEAD, `/audio/${coldToken(index)}`);
+  await sendLoad(server.port, { request: cold, status: 200, count: full });
+  say(`with the caches full (${full} items asked for)`);
+  await sendLoad(server.port, { request: cold, status: 200, count: EXTENT.cold });
+  say(`after ${EXTENT.cold} distinct tokens`);
+}
+
+const HEADING =
+  `| case | server | CPU, as a ratio to the floor | µs | requests/s | p50, p99, p99.9 ms |
+|---|---|---|---|---|---|`;
+
+function row(name: string, { name: server, cpu, ratio, rate, times }: Result): string {
+  const paced = [0.5, 0.99, 0.999].map((share) => quantile(times, share).toFixed(2)).join(", ");
+  const cells = [
+    name,
+    server,
+    spread(ratio),
+    (quantile(cpu, 0.5) / 1000).toFixed(1),
+    quantile(rate, 0.5).toFixed(0),
+    paced,
+  ];
+  return `| ${cells.join(" | ")} |`;
+}
+
+/** Median, least and most. */
+function spread(values: readonly number[]): string {
+  const [min, median, max] = [0, 0.5, 1].map((share) => quantile(values, share).toFixed(2));
+  return `${median} (${min} to ${max})`;
+}
+
+function randomBelow(limit: number): number {
+  return Math.floor(Math.random() * limit);
+}
 
 const folder = await Deno.makeTempDir({ prefix: "media-head-bench-" });
 try {
-  const paths = await publishItems(storageIn(folder));
-  const environment = { ...storageIn(folder), CACHE_TTL: "3600", SUNSET_AT: "2999-01-01" };
-  const start = (name: string, file: string, ...args: string[]) =>
-    Contender.start(name, ["run", "--allow-all", fromRoot(file), ...args], environment);
-
-  await using server = await start("media-head", "main.ts");
-  await using plain = await start("without ledger", "tests/bench/without_ledger.ts");
-  const atRest = server.memory();
-  const answer = await fetch(`http://127.0.0.1:${server.port}${paths[0]}`, { method: "HEAD" });
-  const fields = JSON.stringify([...answer.headers].filter(([name]) => name !== "date"));
-  await using floor = await start("floor", "tests/bench/floor.ts", fields);
-
-  const contenders = [floor, plain, server];
-  const load: Load = {
-    requests: paths.map((path) => prepareRequest("HEAD", path, { "User-Agent": "bench/1.0" })),
-    count: COUNT,
-    status: 200,
-  };
-  for (const contender of contenders) await sendLoad(contender.port, load); // warms it up
-  const costs = new Map(contenders.map((contender) => [contender, [] as number[]]));
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const contender of contenders) {
-      costs.get(contender)?.push(await cpuPerRequest(contender, load));
-    }
+  const storage = join(folder, "storage");
+  const { hot, sized } = await publishAll(storage, EXTENT);
+  const peersFolder = join(folder, "peers");
+  await Deno.mkdir(peersFolder);
+  const peers = await preparePeers({
+    folder: peersFolder,
+    storage,
+    items: [...hot, ...sized],
+    count: PEER_ITEMS,
+  });
+  console.log(`${versions()}; ${navigator.hardwareConcurrency} cores\n`);
+  console.log(`${EFFORT.rounds} rounds; CPU is that of the server process, per request.\n`);
+  await measureCases(storage, peers, { hot, sized });
+  if (options.only.length === 0) {
+    await measureStart(storage);
+    await measureMemory(storage);
   }
-  const of = (contender: Contender) => costs.get(contender) ?? [];
-  const ratio = (a: Contender, b: Contender) =>
-    of(a).map((cost, round) => cost / (of(b)[round] as number));
-
-  console.log(`Deno ${Deno.version.deno}, ${ROUNDS} rounds of ${COUNT} requests each`);
-  console.log("Hot HEAD: 1,000 items in turn, look-ups remembered\n");
-  console.log("CPU per request of the server process, as a ratio");
-  row("media-head to the floor", ratio(server, floor));
-  row("with the ledger to without", ratio(server, plain));
-  console.log("\nMicroseconds of CPU per request");
-  for (const contender of contenders) row(contender.name, of(contender).map((cost) => cost / 1000));
-  console.log(`\nMemory: ${atRest.toFixed(0)} MB at rest, ${server.memory().toFixed(0)} MB after`);
 } finally {
   await Deno.remove(folder, { recursive: true });
-}
-
-async function publishItems({ STORAGE_KV, STORAGE_FILES }: ReturnType<typeof storageIn>) {
-  const storage = await LocalStorage.open({ kv: STORAGE_KV, files: STORAGE_FILES });
-  const paths = [];
-  for (let index = 0; index < ITEMS; index++) {
-    await using staged = await storage.stage(once(new TextEncoder().encode(`item ${index}`)));
-    const named = { ...description(), name: `item ${index}.mp3` };
-    const { token } = await storage.publish(named, staged);
-    paths.push(`/audio/${token}`);
-  }
-  storage.close();
-  return paths;
-}
-
-async function* once(content: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield await Promise.resolve(content);
-}
-
-async function cpuPerRequest(contender: Contender, load: Load): Promise<number> {
-  const before = contender.cpu();
-  await sendLoad(contender.port, load);
-  return (contender.cpu() - before) / load.count;
-}
-
-function row(name: string, values: number[]): void {
-  const sorted = values.toSorted((a, b) => a - b);
-  const [min, median, max] = [0, Math.floor(sorted.length / 2), sorted.length - 1]
-    .map((index) => (sorted[index] as number).toFixed(2));
-  console.log(`  ${name.padEnd(28)} median ${median}  (${min} to ${max})`);
 }

@@ -1,0 +1,81 @@
+/**
+ * Measuring contenders side by side. Machines are noisy and differ, so each round measures every
+ * contender in turn, and only ratios within a round are compared.
+ */
+
+import type { Contender } from "./contender.ts";
+import { type Load, sendAtRate, sendLoad } from "./load.ts";
+
+/** How much to measure. */
+export interface Effort {
+  readonly rounds: number;
+  /** Rounds at a fixed rate. */
+  readonly pacedRounds: number;
+  /** Seconds of each of them. */
+  readonly pacedSeconds: number;
+}
+
+/** What to measure. */
+export interface Case {
+  readonly name: string;
+  /** The load of one round. */
+  readonly load: Load;
+  /** Requests a second, at the fixed rate. */
+  readonly rate: number;
+}
+
+/** What was measured of one contender; a number for every round. */
+export interface Result {
+  readonly name: string;
+  /** Nanoseconds of CPU of the server process per request. */
+  readonly cpu: number[];
+  /** The same, as a ratio to the first contender. */
+  readonly ratio: number[];
+  /** Requests a second, as fast as they are answered. */
+  readonly rate: number[];
+  /** Milliseconds from when a request was due to its answer, at the fixed rate. */
+  readonly times: number[];
+}
+
+/** Rounds that are not measured, in which code is compiled and caches are filled. */
+const WARM_UP = 4;
+
+/** Measures contenders; the first is what the others are compared with. */
+export async function measure(
+  { load, rate }: Case,
+  contenders: readonly Contender[],
+  { rounds, pacedRounds, pacedSeconds }: Effort,
+): Promise<Result[]> {
+  const results = contenders.map(({ name }): Result => (
+    { name, cpu: [], ratio: [], rate: [], times: [] }
+  ));
+  for (const { port } of contenders) await sendLoad(port, { ...load, count: WARM_UP * load.count });
+  for (let round = 0; round < rounds; round++) {
+    for (const [index, contender] of contenders.entries()) {
+      const result = results[index] as Result;
+      const [start, before] = [performance.now(), contender.cpu()];
+      await sendLoad(contender.port, load);
+      result.cpu.push((contender.cpu() - before) / load.count);
+      result.rate.push(load.count / (performance.now() - start) * 1000);
+      result.ratio.push((result.cpu[round] as number) / (results[0]?.cpu[round] as number));
+    }
+  }
+  const paced = { ...load, count: rate * pacedSeconds };
+  for (let round = 0; round < pacedRounds; round++) {
+    for (const [index, { port }] of contenders.entries()) {
+      results[index]?.times.push(...await sendAtRate(port, paced, rate));
+    }
+  }
+  return results;
+}
+
+/** The value that a share of all values, from 0 to 1, does not exceed. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
+}
+
+/** The median of ratios between two contenders, round by round. */
+export function medianRatio(one: Result, other: Result): number {
+  return quantile(one.cpu.map((cpu, round) => cpu / (other.cpu[round] as number)), 0.5);
+}

@@ -1,0 +1,80 @@
+/**
+ * What the contenders serve: storage filled for a measurement.
+ */
+
+import { join } from "node:path";
+import type { Token } from "../../lib/http/token.ts";
+import { LocalStorage } from "../../lib/storage/local.ts";
+import type { PublishedItem } from "../../lib/storage/storage.ts";
+import { description } from "../storage_suite.ts";
+import { storageIn } from "../support/server.ts";
+
+/** How much to publish. */
+export interface Extent {
+  readonly hot: number;
+  readonly cold: number;
+  /** Bytes of the largest item. */
+  readonly large: number;
+}
+
+/** What was published. */
+export interface Published {
+  /** Asked for again and again. */
+  readonly hot: readonly PublishedItem[];
+  /** Items of 4 kB, 1 MB and the largest, by their length. */
+  readonly sized: readonly PublishedItem[];
+}
+
+/** The token of a cold item, by its number from 0 on. */
+export function coldToken(index: number): Token {
+  return `${index.toString(16).padStart(8, "0")}-c01d-4c01-8c01-c01dc01dc01d` as Token;
+}
+
+/** Publishes everything into a folder. */
+export async function publishAll(folder: string, extent: Extent): Promise<Published> {
+  const { STORAGE_KV, STORAGE_FILES } = storageIn(folder);
+  const storage = await LocalStorage.open({ kv: STORAGE_KV, files: STORAGE_FILES });
+  const publish = async (name: string, content: AsyncIterable<Uint8Array>) => {
+    await using staged = await storage.stage(content);
+    return await storage.publish({ ...description(), name }, staged);
+  };
+  const hot = [];
+  for (let index = 0; index < extent.hot; index++) {
+    hot.push(await publish(`item ${index}.mp3`, zeros(100 + index)));
+  }
+  const sized = [];
+  for (const length of [4_096, 1_048_576, extent.large]) {
+    sized.push(await publish(`${length}.mp3`, zeros(length)));
+  }
+  storage.close();
+  await copyRecords(STORAGE_KV, hot, extent.cold);
+  return { hot, sized };
+}
+
+/** Where the content of an item is. */
+export function contentPath(folder: string, { digest }: PublishedItem): string {
+  return join(storageIn(folder).STORAGE_FILES, digest.slice(0, 2), digest);
+}
+
+async function* zeros(length: number): AsyncGenerator<Uint8Array> {
+  const block = new Uint8Array(1_048_576);
+  for (let left = length; left > 0; left -= block.length) {
+    yield await Promise.resolve(block.subarray(0, Math.min(left, block.length)));
+  }
+}
+
+/** Gives the records of items to many more tokens: published one by one, it would take hours. */
+async function copyRecords(location: string, items: readonly PublishedItem[], count: number) {
+  using kv = await Deno.openKv(location);
+  const values = await Promise.all(
+    items.map(async ({ token }) => (await kv.get(["item", token])).value),
+  );
+  const batch = 500; // KV takes at most 1,000 changes and 80 KiB of keys in one commit
+  for (let start = 0; start < count; start += batch) {
+    const commit = kv.atomic();
+    for (let index = start; index < Math.min(count, start + batch); index++) {
+      commit.set(["item", coldToken(index)], values[index % values.length]);
+    }
+    await commit.commit();
+  }
+}
