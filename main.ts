@@ -52,6 +52,7 @@ export interface Dependencies {
 }
 
 const HEALTHY = textAnswer(200, { type: "text/plain", text: "ok\n", fields: [NO_STORE] });
+const NO_ROUTE = { detail: "There is no such route", freshUntil: Infinity };
 const GONE = { detail: "This was unpublished, for good" };
 
 /** Makes the handler of every request. */
@@ -62,7 +63,7 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
   /** Every outcome but failure, the first that applies. */
   async function decide(request: Request, target: Target): Promise<Answer> {
     const { route, segment, token } = target;
-    if (route === undefined) return problem(404, { detail: "There is no such route" });
+    if (route === undefined) return problem(404, NO_ROUTE);
     const methods = route.methods.join(", ");
     if (!route.methods.includes(request.method)) {
       return problem(405, { detail: `This route takes ${methods}`, fields: [["Allow", methods]] });
@@ -77,15 +78,16 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
     const refused = retirement.refusal(target); // 410 in a brownout; 410 or 308 after the sunset
     if (refused !== undefined) return refused;
     if (token === undefined) {
-      return problem(400, { detail: `"${segment.slice(0, 64)}" is not a version 4 UUID` });
+      const detail = `"${segment.slice(0, 64)}" is not a version 4 UUID`;
+      return problem(400, { detail, freshUntil: Infinity });
     }
     const finding = await storage.find(token);
     const { freshUntil } = finding;
     if (finding.state === "unknown" || !route.serves.includes(finding.kind)) {
       const detail = `No such ${route.serves.join(" or ")} was ever published`;
-      return { ...problem(404, { detail }), freshUntil };
+      return problem(404, { detail, freshUntil });
     }
-    if (finding.state === "unpublished") return { ...problem(410, GONE), freshUntil };
+    if (finding.state === "unpublished") return problem(410, { ...GONE, freshUntil });
     return { ...select(request, representItem(finding.item, storage, now())), freshUntil };
   }
 

@@ -1,8 +1,8 @@
 import { assertEquals } from "@std/assert";
 import type { ByteRange } from "../lib/http/byte_range.ts";
 import {
+  conditionsIn,
   evaluatePreconditions,
-  isConditional,
   requestedRange,
   type Validators,
 } from "../lib/http/preconditions.ts";
@@ -206,20 +206,33 @@ Deno.test("requestedRange() asks for the whole when there is no range that count
   }
 });
 
-Deno.test("isConditional() knows the conditions of a HEAD, whatever their values", () => {
-  const rows: [name: string, isCondition: boolean][] = [
-    ["If-Match", true],
-    ["If-None-Match", true],
-    ["If-Modified-Since", true],
-    ["If-Unmodified-Since", true],
-    ["If-Range", false], // goes with Range, which a HEAD ignores (RFC 9110 §14.2)
-    ["Range", false],
-    ["Accept", false],
+Deno.test("conditionsIn() is the same for the same conditions, and for no others", () => {
+  const kinds: Fields[] = [
+    {},
+    { "If-None-Match": "" },
+    { "If-None-Match": "null" },
+    { "If-None-Match": '"a"' },
+    { "If-None-Match": '"a", "b"' },
+    { "If-Match": '"a"' },
+    { "If-Match": '"a"', "If-None-Match": '"a"' },
+    { "If-Match": '"a" 0 "b"' },
+    { "If-Modified-Since": DATE },
+    { "If-Modified-Since": LATER },
+    { "If-Unmodified-Since": DATE },
+    { "If-Modified-Since": DATE, "If-Unmodified-Since": DATE },
+    { "If-Modified-Since": DATE, "If-None-Match": "" },
   ];
-  for (const [name, isCondition] of rows) {
-    for (const value of ["x", ""]) {
-      assertEquals(isConditional(new Headers({ [name]: value })), isCondition, name);
-    }
+  const texts = kinds.map((fields) => conditionsIn(new Headers(fields)));
+  assertEquals(new Set(texts).size, kinds.length);
+  assertEquals(texts[0], "");
+
+  // If-Range goes with Range, which a HEAD ignores (RFC 9110 §14.2).
+  const others = { "If-Range": '"x"', Range: "bytes=0-1", Accept: "*/*" };
+  for (const [index, fields] of kinds.entries()) {
+    const again = new Headers({
+      ...others,
+      ...Object.fromEntries(Object.entries(fields).toReversed()),
+    });
+    assertEquals(conditionsIn(again), texts[index]);
   }
-  assertEquals(isConditional(new Headers()), false);
 });

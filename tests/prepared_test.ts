@@ -1,4 +1,5 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
+import { definePolicy } from "../lib/lifecycle/policy.ts";
 import { newToken } from "../lib/http/token.ts";
 import { CachedStorage } from "../lib/storage/cache.ts";
 import { type Finding, type Storage, StorageError } from "../lib/storage/storage.ts";
@@ -9,6 +10,7 @@ import { openLocal } from "./support/local_storage.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const TTL = 5_000;
+const HOUR = 3_600_000;
 
 Deno.test("a prepared response says what the long way says, over the whole table", async () => {
   await using subject = await openLocal();
@@ -53,14 +55,14 @@ class OneItem implements Storage {
   close() {}
 }
 
-function handlerOn(storage: Storage) {
+function handlerOn(storage: Storage, config = CONFIG) {
   const clock = { now: NOW };
   const now = () => clock.now;
   const cached = new CachedStorage(storage, { ttl: TTL, now });
-  const handle = createHandler({ storage: cached, config: CONFIG, now, log() {} });
+  const handle = createHandler({ storage: cached, config, now, log() {} });
   const status = async (method: string, path: string, headers = {}) =>
     (await handle(new Request(`http://test${path}`, { method, headers }))).status;
-  return { clock, status };
+  return { clock, handle, status };
 }
 
 Deno.test("a prepared response lasts no longer than the look-up it comes from", async () => {
@@ -89,21 +91,59 @@ Deno.test("a prepared response does not outlive a clock that is set back", async
   assertEquals(await status("HEAD", `/media/${storage.item.token}`), 404);
 });
 
-Deno.test("a prepared response never answers a condition, nor a GET", async () => {
+Deno.test("a prepared response answers the same conditions only, and never a GET", async () => {
   const storage = new OneItem();
   const { status } = handlerOn(storage);
   const path = `/media/${storage.item.token}`;
-  assertEquals(await status("HEAD", path), 200);
-  assertEquals(await status("HEAD", path, { "If-None-Match": "*" }), 304);
-  assertEquals(await status("HEAD", path, { "If-Match": '"x"' }), 412);
-  const past = "Sun, 09 Sep 2001 01:46:39 GMT";
-  assertEquals(await status("HEAD", path, { "If-Unmodified-Since": past }), 412);
-  assertEquals(
-    await status("HEAD", path, { "If-Modified-Since": new Date(NOW).toUTCString() }),
-    304,
-  );
-  assertEquals(await status("HEAD", path), 200);
+  const [past, present] = [NOW - 60_000, NOW].map((instant) => new Date(instant).toUTCString());
+  const rows: [fields: Record<string, string>, status: number][] = [
+    [{}, 200],
+    [{ "If-None-Match": "*" }, 304],
+    [{ "If-None-Match": "" }, 200],
+    [{ "If-None-Match": '"x"' }, 200],
+    [{ "If-None-Match": `"x", "${storage.item.digest}"` }, 304],
+    [{ "If-Match": '"x"' }, 412],
+    [{ "If-Match": `"${storage.item.digest}"` }, 200],
+    [{ "If-Unmodified-Since": "Sun, 09 Sep 2001 01:46:39 GMT" }, 412],
+    [{ "If-Modified-Since": String(present) }, 304],
+    [{ "If-Modified-Since": String(past), "If-None-Match": "*" }, 304],
+    [{ Range: "bytes=0-0" }, 200],
+  ];
+  for (const time of ["first", "second", "third"]) {
+    for (const [fields, expected] of rows) {
+      assertEquals(await status("HEAD", path, fields), expected, JSON.stringify([time, fields]));
+      assertEquals(await status("OPTIONS", path, fields), 204);
+    }
+  }
   assertEquals(await status("GET", path), 503);
+  assertEquals(storage.finds, 1);
+});
+
+Deno.test("what needs no storage is prepared, until the phase changes", async () => {
+  const storage = new OneItem();
+  const policy = definePolicy({
+    deprecatedAt: "2026-01-01",
+    sunsetAt: "2027-01-01",
+    brownouts: [`${new Date(NOW + HOUR).toISOString()}/PT1H`],
+  });
+  const { clock, handle } = handlerOn(storage, { ...CONFIG, policy });
+  const paths = {
+    "/audio/x": 400,
+    "/media/x": 400,
+    "/audio/": 404,
+    [`/media/${newToken()}/`]: 404,
+  };
+  for (const [path, expected] of Object.entries(paths)) {
+    const request = () => new Request(`http://test${path}`, { method: "HEAD" });
+    const first = await handle(request());
+    const second = handle(request());
+    assert(second instanceof Response, path); // no promise: it was there
+    assertEquals([first.status, second.status], [expected, expected]);
+  }
+  assertEquals(storage.finds, 0);
+  clock.now += HOUR;
+  const refused = await handle(new Request("http://test/audio/x", { method: "HEAD" }));
+  assertEquals(refused.status, 410);
 });
 
 Deno.test("a fault that a GET finds is told to the next HEAD", async () => {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { newToken } from "../lib/http/token.ts";
 import { definePolicy } from "../lib/lifecycle/policy.ts";
 import { recordUsage } from "../lib/lifecycle/recorder.ts";
-import { clientOf, UsageMeter } from "../lib/lifecycle/usage.ts";
+import { type AnswerClass, clientOf, UsageMeter } from "../lib/lifecycle/usage.ts";
 import type { Usage } from "../lib/storage/ledger.ts";
 import { StorageError } from "../lib/storage/storage.ts";
 import { createHandler } from "../main.ts";
@@ -18,6 +18,14 @@ const ANSWER = {
   status: 200,
 } as const;
 const LINE = { ...ANSWER, day: "2027-02-01", status: "2xx" } as const;
+
+function countOne(
+  meter: UsageMeter,
+  { userAgent, ...answer }: Partial<AnswerClass> & { userAgent: string | null },
+  now: number,
+): void {
+  meter.count(meter.tally({ ...ANSWER, ...answer }), userAgent, now);
+}
 
 Deno.test("clientOf() names the product, and nothing else of a User-Agent", () => {
   const rows: [userAgent: string | null, client: string][] = [
@@ -44,12 +52,12 @@ Deno.test("clientOf() names the product, and nothing else of a User-Agent", () =
 
 Deno.test("UsageMeter counts by day, route, method, phase, status and client", () => {
   const meter = new UsageMeter();
-  meter.count({ ...ANSWER, userAgent: "curl/1" }, NOON);
-  meter.count({ ...ANSWER, userAgent: "curl/2" }, NOON + 5);
-  meter.count({ ...ANSWER, userAgent: "curl/2", status: 206 }, NOON + 9);
-  meter.count({ ...ANSWER, userAgent: null, status: 404 }, NOON + 1);
-  meter.count({ ...ANSWER, userAgent: null, method: "BREW" }, NOON + 1);
-  meter.count({ ...ANSWER, userAgent: "curl/2", phase: "brownout" }, NOON + 43_200_000);
+  countOne(meter, { userAgent: "curl/1" }, NOON);
+  countOne(meter, { userAgent: "curl/2" }, NOON + 5);
+  countOne(meter, { userAgent: "curl/2", status: 206 }, NOON + 9);
+  countOne(meter, { userAgent: null, status: 404 }, NOON + 1);
+  countOne(meter, { userAgent: null, method: "BREW" }, NOON + 1);
+  countOne(meter, { userAgent: "curl/2", phase: "brownout" }, NOON + 43_200_000);
   const sorted = meter.take().toSorted((a, b) =>
     a.first - b.first || (a.method < b.method ? -1 : 1)
   );
@@ -77,7 +85,7 @@ Deno.test("UsageMeter tells a thousand clients a day apart, whatever they call t
     ][index % 5] as string;
   for (let index = 0; index < 100_000; index++) {
     const method = index % 7 === 0 ? `METHOD${index}` : "GET";
-    meter.count({ ...ANSWER, method, userAgent: hostile(index) }, NOON);
+    countOne(meter, { method, userAgent: hostile(index) }, NOON);
   }
   const lines = meter.take();
   const clients = new Set(lines.map(({ client }) => client));
@@ -85,7 +93,7 @@ Deno.test("UsageMeter tells a thousand clients a day apart, whatever they call t
   assert(lines.length <= 2 * 1001, `${lines.length} lines`);
   assertEquals(lines.reduce((sum, { calls }) => sum + calls, 0), 100_000);
   for (const client of clients) assertMatch(client, /^[\x21-\x7e]{1,64}$/);
-  meter.count({ ...ANSWER, userAgent: "fresh/1" }, NOON + 86_400_000); // a new day, a new thousand
+  countOne(meter, { userAgent: "fresh/1" }, NOON + 86_400_000); // a new day, a new thousand
   assertEquals(meter.take()[0]?.client, "fresh");
 });
 
@@ -145,7 +153,7 @@ Deno.test("recordUsage() shares one ledger among servers, and sums", async () =>
   );
   for (let round = 0; round < 5; round++) {
     clock.now += 1000;
-    for (const { meter } of servers) meter.count({ ...ANSWER, userAgent: "curl/1" }, clock.now);
+    for (const { meter } of servers) countOne(meter, { userAgent: "curl/1" }, clock.now);
     await Promise.all(servers.map(({ record }) => record()));
   }
   await Promise.all(servers.map(({ stop }) => stop()));
@@ -179,7 +187,7 @@ Deno.test("recordUsage() loses nothing to faults, counts nothing twice, and comp
     log,
   });
   for (let round = 0; round < 4; round++) {
-    for (const client of ["a", "b", "c"]) meter.count({ ...ANSWER, userAgent: client }, clock.now);
+    for (const client of ["a", "b", "c"]) countOne(meter, { userAgent: client }, clock.now);
     await record();
   }
   failing = false;

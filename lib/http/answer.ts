@@ -20,8 +20,8 @@ export interface Answer {
   readonly fields: readonly Field[];
   readonly content?: Content;
   /**
-   * Milliseconds since the epoch, until when the same request without conditions gets the same
-   * answer; when left out, nothing is known of the next one.
+   * Milliseconds since the epoch, until when the same request gets the same answer; when left out,
+   * nothing is known of the next one.
    */
   readonly freshUntil?: number | undefined;
 }

@@ -20,10 +20,18 @@ export interface Validators {
 /** The outcome of one condition; `undefined` when the request does not state it. */
 type Condition = boolean | undefined;
 
-/** Whether a HEAD states any condition; a GET may state one for a range besides. */
-export function isConditional(fields: Headers): boolean {
-  return fields.has("if-none-match") || fields.has("if-modified-since") ||
-    fields.has("if-match") || fields.has("if-unmodified-since");
+/**
+ * The conditions of a HEAD, as a text that is the same for the same ones; empty without any. A GET
+ * may state one for a range besides.
+ */
+export function conditionsIn(fields: Headers): string {
+  return line(fields, "if-none-match") + line(fields, "if-modified-since") +
+    line(fields, "if-match") + line(fields, "if-unmodified-since");
+}
+
+/** A field as a line; no field has two. */
+function line(fields: Headers, name: string): string {
+  return fields.has(name) ? `\n${name} ${fields.get(name)}` : "";
 }
 
 /**

@@ -1,66 +1,57 @@
 /**
  * Prepared responses: most HEADs ask again for what was just answered, and building a dozen fields
  * costs more than all the rest. An answer that says until when it holds is kept as a response, and
- * cloned for whoever asks the same. The other way gives the same bytes; a test holds them together.
+ * sent to whoever asks the same, again and again: a response without content is never used up. The
+ * other way gives the same bytes; a test holds them together.
  *
  * Kept answers end with what they were made of: `freshUntil` is never later than the look-up they
  * come from may be reused (`CACHE_TTL`, and so unpublishing), than the next change of phase, or
  * than their `max-age` is the right one. Any fault ends them all.
  */
 
-import { LRUCache } from "lru-cache";
-import { isConditional } from "./preconditions.ts";
-import type { Target } from "./route.ts";
+import type { Tally } from "../lifecycle/usage.ts";
+import { RecentMap } from "../recent_map.ts";
+import { conditionsIn } from "./preconditions.ts";
 
 /** Responses kept at most; about 2 kB each. */
 const MAX_RESPONSES = 10_000;
 
-interface Prepared {
+/** A response to one and the same request, and what else there is to do. */
+export interface Prepared {
+  /** For many requests at once: to be sent, never to be changed. */
   readonly response: Response;
-  readonly target: Target;
-  /** Milliseconds since the epoch, as is `until`: a clock set back makes nothing last longer. */
-  readonly since: number;
-  readonly until: number;
-}
-
-/** What a response is about, and how long it holds, in milliseconds since the epoch. */
-export interface Lifetime {
-  readonly now: number;
-  /** Until when the same request gets the same answer. */
+  /** Counts it, where answers like this are counted. */
+  readonly tally: Tally | undefined;
+  /** Until when it holds, in milliseconds since the epoch. */
   readonly freshUntil: number;
-  readonly target: Target;
 }
 
-/** Responses to HEAD requests without conditions, by URL. */
+/** Responses to HEAD requests, by all that such a response depends on: URL and conditions. */
 export class PreparedResponses {
-  readonly #byUrl = new LRUCache<string, Prepared>({ max: MAX_RESPONSES });
+  readonly #responses = new RecentMap<string, Prepared>(MAX_RESPONSES);
+  #latest = -Infinity;
 
   /**
-   * The response to a request, if one is prepared, and what it is about.
+   * What is prepared for a request, if anything.
    *
    * @param now Milliseconds since the epoch.
    */
-  find(request: Request, now: number): { response: Response; target: Target } | undefined {
+  find(request: Request, now: number): Prepared | undefined {
+    if (now < this.#latest) this.clear(); // a clock set back makes nothing last longer
+    this.#latest = now;
     if (request.method !== "HEAD") return undefined;
-    const prepared = this.#byUrl.get(request.url);
-    if (prepared === undefined || now >= prepared.until || now < prepared.since) return undefined;
-    if (isConditional(request.headers)) return undefined;
-    return { response: prepared.response.clone(), target: prepared.target };
+    const prepared = this.#responses.get(request.url + conditionsIn(request.headers));
+    return prepared === undefined || now >= prepared.freshUntil ? undefined : prepared;
   }
 
-  /** Keeps the response to a HEAD until it is said to hold no more. */
-  keep(request: Request, response: Response, { now, freshUntil, target }: Lifetime): void {
-    if (request.method !== "HEAD" || freshUntil <= now) return;
-    if (isConditional(request.headers)) return;
-    // Made anew and not cloned: were clones kept, V8 would learn to allocate all clones among the
-    // old objects, and collecting them costs as much as making them.
-    const { status, headers } = response;
-    const kept = new Response(null, { status, headers });
-    this.#byUrl.set(request.url, { response: kept, target, since: now, until: freshUntil });
+  /** Keeps the response to a HEAD until it holds no more. */
+  keep(request: Request, prepared: Prepared): void {
+    if (request.method !== "HEAD" || prepared.freshUntil <= this.#latest) return;
+    this.#responses.set(request.url + conditionsIn(request.headers), prepared);
   }
 
   /** Forgets everything. */
   clear(): void {
-    this.#byUrl.clear();
+    this.#responses.clear();
   }
 }

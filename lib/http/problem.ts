@@ -15,6 +15,8 @@ export interface ProblemOptions {
   readonly fields?: readonly Field[];
   /** How caches may keep it; not at all when left out. */
   readonly cacheControl?: Field;
+  /** See {@linkcode Answer}. */
+  readonly freshUntil?: number | undefined;
 }
 
 /**
@@ -25,15 +27,16 @@ export interface ProblemOptions {
  */
 export function problem(
   status: number,
-  { detail, instance, fields = [], cacheControl = NO_STORE }: ProblemOptions,
+  { detail, instance, fields = [], cacheControl = NO_STORE, freshUntil }: ProblemOptions,
 ): Answer {
   // Without a `type` a problem is "about:blank", whose title is the reason phrase (§4.2.1).
   const body = { title: STATUS_TEXT[status], status, detail, instance };
-  return textAnswer(status, {
+  const answer = textAnswer(status, {
     type: "application/problem+json",
     text: JSON.stringify(body),
     fields: [cacheControl, ...fields],
   });
+  return { ...answer, freshUntil };
 }
 
 /**

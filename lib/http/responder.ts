@@ -3,14 +3,14 @@
  * of the route carries, and sends the same to GET and HEAD.
  */
 
-import { type Answer, toResponse } from "./answer.ts";
+import { type Answer, type Field, toResponse } from "./answer.ts";
 import type { Retirement } from "../lifecycle/retirement.ts";
-import { limitFreshness } from "../lifecycle/freshness.ts";
+import { type FreshnessLimit, limitCacheControl } from "../lifecycle/freshness.ts";
 import { CORS_FIELDS } from "./cors.ts";
 import { PreparedResponses } from "./prepared.ts";
 import type { Target } from "./route.ts";
 
-/** What handles a request. */
+/** What handles a request. Others may be sent the same response: it is not to be changed. */
 export type Handler = (request: Request) => Response | Promise<Response>;
 
 /** The decisions that a responder carries out. */
@@ -22,7 +22,7 @@ export interface Decisions {
   /** Decides the answer when that failed, or the content could not be opened. */
   readonly fail: (error: unknown, request: Request, target: Target) => Answer;
   /** Adds what has to be said of the routes that are retired. */
-  readonly retirement: Pick<Retirement, "fields" | "until" | "count">;
+  readonly retirement: Pick<Retirement, "fields" | "until" | "tally" | "count">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -36,15 +36,14 @@ export function createResponder(decisions: Decisions): Handler {
     const target = match(request.url);
     const until = retirement.until(target);
     const send = async (answer: Answer) => {
-      const all = {
-        ...answer,
-        fields: [...answer.fields, ...CORS_FIELDS, ...retirement.fields(target)],
-      };
-      const response = await toResponse(request.method, all);
-      const unchanged = limitFreshness(response.headers, { until, now: now() });
-      const freshUntil = Math.min(answer.freshUntil ?? 0, unchanged);
-      prepared.keep(request, response, { target, now: now(), freshUntil });
-      retirement.count(request, target, response.status);
+      const instant = now();
+      const { fields, unchangedUntil } = withinPhase(answer.fields, { until, now: instant });
+      const all = [...fields, ...CORS_FIELDS, ...retirement.fields(target)];
+      const response = await toResponse(request.method, { ...answer, fields: all });
+      const freshUntil = Math.min(answer.freshUntil ?? 0, unchangedUntil);
+      const tally = retirement.tally(request.method, target, response.status);
+      prepared.keep(request, { response, tally, freshUntil });
+      retirement.count(tally, request, instant);
       return response;
     };
     try {
@@ -56,9 +55,23 @@ export function createResponder(decisions: Decisions): Handler {
   }
 
   return (request) => {
-    const known = prepared.find(request, now());
+    const instant = now();
+    const known = prepared.find(request, instant);
     if (known === undefined) return respond(request);
-    retirement.count(request, known.target, known.response.status);
+    retirement.count(known.tally, request, instant);
     return known.response;
   };
+}
+
+/** Keeps caches from using an answer beyond the phase that it was given in. */
+function withinPhase(fields: readonly Field[], limit: FreshnessLimit) {
+  let unchangedUntil = limit.until;
+  const limited = fields.map((field): Field => {
+    const [name, value] = field;
+    if (name !== "Cache-Control") return field;
+    const { cacheControl, ...rest } = limitCacheControl(value, limit);
+    unchangedUntil = rest.unchangedUntil;
+    return [name, cacheControl];
+  });
+  return { fields: limited, unchangedUntil };
 }

@@ -13,17 +13,24 @@ import type { Policy } from "./policy.ts";
  * @param successor The URL reference of what replaces the very thing asked for, if known.
  */
 export function announcementFields(policy: Policy, successor?: string): Field[] {
-  const { deprecatedAt, sunsetAt, documentation } = policy;
-  const links = [
-    ...(successor === undefined ? [] : [`<${successor}>; rel="successor-version"`]),
-    ...(documentation === undefined ? [] : [`<${documentation}>; rel="deprecation"`]),
-    ...(documentation === undefined || sunsetAt === undefined
-      ? []
-      : [`<${documentation}>; rel="sunset"`]),
-  ];
-  return [
-    ["Deprecation", `@${deprecatedAt / 1000}`],
-    ...(sunsetAt === undefined ? [] : [["Sunset", formatHttpDate(sunsetAt)] as const]),
-    ...(links.length === 0 ? [] : [["Link", links.join(", ")] as const]),
-  ];
+  let fixed = announcements.get(policy);
+  if (fixed === undefined) announcements.set(policy, fixed = announce(policy));
+  const links = successor === undefined
+    ? fixed.links
+    : [`<${successor}>; rel="successor-version"`, ...fixed.links];
+  return links.length === 0 ? fixed.fields : [...fixed.fields, ["Link", links.join(", ")]];
+}
+
+/** What a policy announces of everything alike. */
+const announcements = new WeakMap<Policy, ReturnType<typeof announce>>();
+
+function announce({ deprecatedAt, sunsetAt, documentation }: Policy) {
+  const fields: Field[] = [["Deprecation", `@${deprecatedAt / 1000}`]];
+  if (sunsetAt !== undefined) fields.push(["Sunset", formatHttpDate(sunsetAt)]);
+  const links: string[] = [];
+  if (documentation !== undefined) {
+    links.push(`<${documentation}>; rel="deprecation"`);
+    if (sunsetAt !== undefined) links.push(`<${documentation}>; rel="sunset"`);
+  }
+  return { fields, links };
 }

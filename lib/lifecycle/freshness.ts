@@ -3,6 +3,7 @@
  */
 
 import { parseHttpDate } from "../http/http_date.ts";
+import { RecentMap } from "../recent_map.ts";
 
 /** One directive of Cache-Control (RFC 9111 §5.2): a name, and perhaps a token or a quoted string. */
 const DIRECTIVE = /([^\s,="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?/g;
@@ -14,6 +15,13 @@ export interface FreshnessLimit {
   readonly now: number;
 }
 
+/** What a response is to state instead. */
+export interface LimitedFreshness {
+  readonly cacheControl: string;
+  /** Until when the same would be stated, in milliseconds since the epoch. */
+  readonly unchangedUntil: number;
+}
+
 /**
  * Limits the freshness that a response states (RFC 9111 §4.2) to what is left of the phase. While
  * a change lies ahead, stale use is ruled out too (§4.2.4), and so are heuristics (§4.2.2): what
@@ -22,14 +30,31 @@ export interface FreshnessLimit {
  * @param headers Changed in place.
  * @returns Until when the same would be stated, in milliseconds since the epoch.
  */
-export function limitFreshness(headers: Headers, { until, now }: FreshnessLimit): number {
-  if (until === Infinity) return until;
-  const stated = [...(headers.get("cache-control") ?? "").matchAll(DIRECTIVE)]
-    .map(([text, name = "", value]) => ({ text, name: name.toLowerCase(), value }));
-  const states = (name: string) => stated.some((directive) => directive.name === name);
-  const isNeverReused = states("no-store") ||
-    stated.some(({ name, value }) => name === "no-cache" && value === undefined);
-  if (isNeverReused) return until;
+export function limitFreshness(headers: Headers, limit: FreshnessLimit): number {
+  const stated = headers.get("cache-control") ?? "";
+  const limited = limitCacheControl(stated, limit, headers.get("expires"));
+  if (limited.cacheControl !== stated) {
+    headers.set("cache-control", limited.cacheControl);
+    headers.delete("expires"); // max-age overrules it, but not in a cache of HTTP/1.0
+  }
+  return limited.unchangedUntil;
+}
+
+/**
+ * The same for the values of the fields alone.
+ *
+ * @param stated The value of Cache-Control; empty without one.
+ * @param expires The value of Expires, if there is one.
+ */
+export function limitCacheControl(
+  stated: string,
+  { until, now }: FreshnessLimit,
+  expires: string | null = null,
+): LimitedFreshness {
+  const unlimited = { cacheControl: stated, unchangedUntil: until };
+  if (until === Infinity) return unlimited;
+  const { directives, isNeverReused } = parse(stated);
+  if (isNeverReused) return unlimited;
 
   const left = Math.floor((until - now) / 1000);
   let longest = 0;
@@ -38,20 +63,51 @@ export function limitFreshness(headers: Headers, { until, now }: FreshnessLimit)
     longest = Math.max(longest, limited);
     return `${name}=${limited}`;
   };
-  const limited = stated
+  const states = (name: string) => directives.some((directive) => directive.name === name);
+  const limited = directives
     .filter(({ name }) => name !== "stale-while-revalidate" && name !== "stale-if-error")
-    .map(({ text, name, value }) =>
-      name === "max-age" || name === "s-maxage" ? age(name, secondsOf(value)) : text
-    );
+    .map(({ text, name, value }) => isAge(name) ? age(name, secondsOf(value)) : text);
   if (!states("max-age") && !states("s-maxage")) {
-    const expires = parseHttpDate(headers.get("expires") ?? "", now);
-    limited.push(age("max-age", expires === undefined ? 0 : Math.floor((expires - now) / 1000)));
+    const date = parseHttpDate(expires ?? "", now);
+    limited.push(age("max-age", date === undefined ? 0 : Math.floor((date - now) / 1000)));
   }
   if (!states("must-revalidate")) limited.push("must-revalidate");
-  headers.set("cache-control", limited.join(", "));
-  headers.delete("expires"); // max-age overrules it, but not in a cache of HTTP/1.0
-  // The same is stated as long as at least so much is left.
-  return Math.min(until, until - longest * 1000 + 1);
+  return {
+    cacheControl: limited.join(", "),
+    // The same is stated as long as at least so much is left.
+    unchangedUntil: Math.min(until, until - longest * 1000 + 1),
+  };
+}
+
+function isAge(name: string): boolean {
+  return name === "max-age" || name === "s-maxage";
+}
+
+interface Directive {
+  readonly text: string;
+  readonly name: string;
+  readonly value: string | undefined;
+}
+
+interface CacheControl {
+  readonly directives: readonly Directive[];
+  readonly isNeverReused: boolean;
+}
+
+/** Servers state few different things, and the same again and again. */
+const parsed = new RecentMap<string, CacheControl>(64);
+
+function parse(cacheControl: string): CacheControl {
+  let known = parsed.get(cacheControl);
+  if (known === undefined) {
+    const directives = [...cacheControl.matchAll(DIRECTIVE)]
+      .map(([text, name = "", value]) => ({ text, name: name.toLowerCase(), value }));
+    const isNeverReused = directives.some(({ name, value }) =>
+      name === "no-store" || name === "no-cache" && value === undefined
+    );
+    parsed.set(cacheControl, known = { directives, isNeverReused });
+  }
+  return known;
 }
 
 /** A number of seconds, quoted or not; none that can be read makes a response stale (§4.2.1). */

@@ -8,7 +8,7 @@ import type { Target } from "../http/route.ts";
 import { announcementFields } from "./announcement.ts";
 import { momentAt, type Policy } from "./policy.ts";
 import { refusal } from "./refusal.ts";
-import type { UsageMeter } from "./usage.ts";
+import type { Tally, UsageMeter } from "./usage.ts";
 
 /** What a retirement works with. */
 export interface RetirementOptions {
@@ -48,14 +48,17 @@ export class Retirement {
     return momentAt(this.#options.policy, this.#options.now()).until;
   }
 
-  /** Counts an answer. */
-  count({ method, headers }: Request, { route }: Target, status: number): void {
+  /** What counts such answers, as long as the phase lasts; `undefined` where none are counted. */
+  tally(method: string, { route }: Target, status: number): Tally | undefined {
     const { policy, meter, now } = this.#options;
-    if (!route?.isDeprecated || meter === undefined) return;
-    const instant = now();
-    const { phase } = momentAt(policy, instant);
-    const userAgent = headers.get("user-agent");
-    meter.count({ route: route.path, method, phase, status, userAgent }, instant);
+    if (!route?.isDeprecated || meter === undefined) return undefined;
+    const { phase } = momentAt(policy, now());
+    return meter.tally({ route: route.path, method, phase, status });
+  }
+
+  /** Counts an answer to a request; `now` is in milliseconds since the epoch. */
+  count(tally: Tally | undefined, { headers }: Request, now: number): void {
+    if (tally !== undefined) this.#options.meter?.count(tally, headers.get("user-agent"), now);
   }
 }
 

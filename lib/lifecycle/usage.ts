@@ -19,15 +19,22 @@ const DAY = 86_400_000;
 /** The product that leads a User-Agent field (RFC 9110 §10.1.5), at most 64 characters of it. */
 const PRODUCT = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}/;
 
-/** An answer, as far as it is counted. */
-export interface CountedAnswer {
+/** Answers that are counted together, whoever asked. */
+export interface AnswerClass {
   /** The route's path, e.g. `/audio/:token`. */
   readonly route: string;
   readonly method: string;
   readonly phase: Phase;
   readonly status: number;
-  /** The User-Agent field, if there is one. */
-  readonly userAgent: string | null;
+}
+
+/** The count of one class of answers, by client. Only {@linkcode UsageMeter} makes and counts. */
+export interface Tally {
+  /** What all its lines share. */
+  readonly common: Pick<Usage, "route" | "method" | "phase" | "status">;
+  readonly lines: Map<string, Usage>;
+  /** Some of the lines, by the User-Agent that counts there. */
+  readonly byUserAgent: Map<string | null, Usage>;
 }
 
 /**
@@ -41,72 +48,85 @@ export function clientOf(userAgent: string | null): string {
   return PRODUCT.exec(userAgent)?.[0] ?? OTHER;
 }
 
-/** Lines by what they share and then by client; each level is told apart by one part of the key. */
-type Lines = Map<string, Map<string, Map<string, Map<string, Map<string, Usage>>>>>;
-
 /** Counts answers in memory, until they are taken. */
 export class UsageMeter {
-  /** Of the current day, by route, method, phase, status and client: no key is ever put together. */
-  #lines: Lines = new Map();
+  /** Of the current day. There are few: methods and statuses are told apart by class. */
+  readonly #tallies = new Map<string, Tally>();
   /** Of days before. */
   #past: Usage[] = [];
-  /** Clients of the day, by the User-Agent that they were read from. */
-  readonly #names = new Map<string | null, string>();
+  /** Of the day. */
   readonly #clients = new Set<string>();
   #day = "";
   #dayEnd = -Infinity;
 
+  /** Finds what counts answers of a class. It may be kept. */
+  tally(answer: AnswerClass): Tally {
+    const { route, phase } = answer;
+    const method = METHODS.has(answer.method) ? answer.method : OTHER;
+    const status = CLASSES[Math.floor(answer.status / 100)] ?? OTHER;
+    const key = [route, method, phase, status].join(" ");
+    let tally = this.#tallies.get(key);
+    if (tally === undefined) {
+      tally = {
+        common: { route, method, phase, status },
+        lines: new Map(),
+        byUserAgent: new Map(),
+      };
+      this.#tallies.set(key, tally);
+    }
+    return tally;
+  }
+
   /**
    * Counts one answer.
    *
+   * @param tally What {@linkcode tally} found for it.
+   * @param userAgent The User-Agent field of the request, if there is one.
    * @param now Milliseconds since the epoch.
    */
-  count(answer: CountedAnswer, now: number): void {
+  count(tally: Tally, userAgent: string | null, now: number): void {
     if (now >= this.#dayEnd || now < this.#dayEnd - DAY) this.#startDay(now);
-    const { route, phase, userAgent } = answer;
-    const method = METHODS.has(answer.method) ? answer.method : OTHER;
-    const status = CLASSES[Math.floor(answer.status / 100)] ?? OTHER;
-    const client = this.#names.get(userAgent) ?? this.#admit(userAgent);
-
-    const known = this.#lines.get(route)?.get(method)?.get(phase)?.get(status)?.get(client);
-    if (known !== undefined) {
-      known.calls++;
-      known.last = now;
-      return;
-    }
-    const day = this.#day;
-    this.#add({ day, route, method, phase, status, client, calls: 1, first: now, last: now });
+    const line = tally.byUserAgent.get(userAgent) ?? this.#lineOf(tally, userAgent, now);
+    line.calls++;
+    line.last = now;
   }
 
   /** Hands over what was counted since the last time. */
   take(): Usage[] {
-    const lines = [...this.#past, ...linesIn(this.#lines)];
+    this.#close();
+    const lines = this.#past;
     this.#past = [];
-    this.#lines = new Map();
     return lines;
   }
 
-  #add(line: Usage): void {
-    const byMethod = getOrAdd(this.#lines, line.route, () => new Map());
-    const byPhase = getOrAdd(byMethod, line.method, () => new Map());
-    const byStatus = getOrAdd(byPhase, line.phase, () => new Map());
-    getOrAdd(byStatus, line.status, () => new Map()).set(line.client, line);
+  #close(): void {
+    for (const { lines, byUserAgent } of this.#tallies.values()) {
+      this.#past.push(...lines.values());
+      lines.clear();
+      byUserAgent.clear();
+    }
   }
 
-  #admit(userAgent: string | null): string {
-    const name = clientOf(userAgent);
-    const isKnown = this.#clients.has(name);
-    if (!isKnown && this.#clients.size >= MAX_CLIENTS) return OTHER;
-    this.#clients.add(name);
+  #lineOf({ common, lines, byUserAgent }: Tally, userAgent: string | null, now: number): Usage {
+    const client = this.#admit(clientOf(userAgent));
+    let line = lines.get(client);
+    if (line === undefined) {
+      line = { day: this.#day, ...common, client, calls: 0, first: now, last: now };
+      lines.set(client, line);
+    }
     const isShort = (userAgent?.length ?? 0) <= 256;
-    if (isShort && this.#names.size < MAX_CLIENTS) this.#names.set(userAgent, name);
-    return name;
+    if (isShort && byUserAgent.size < MAX_CLIENTS) byUserAgent.set(userAgent, line);
+    return line;
+  }
+
+  #admit(client: string): string {
+    if (!this.#clients.has(client) && this.#clients.size >= MAX_CLIENTS) return OTHER;
+    this.#clients.add(client);
+    return client;
   }
 
   #startDay(now: number): void {
-    this.#past.push(...linesIn(this.#lines));
-    this.#lines = new Map();
-    this.#names.clear();
+    this.#close();
     this.#clients.clear();
     this.#dayEnd = (Math.floor(now / DAY) + 1) * DAY;
     this.#day = new Date(now).toISOString().slice(0, 10);
@@ -129,18 +149,4 @@ export function addUp(lines: readonly Usage[]): Usage[] {
     }
   }
   return [...sums.values()];
-}
-
-function linesIn(lines: Lines): Usage[] {
-  return [...lines.values()]
-    .flatMap((methods) => [...methods.values()])
-    .flatMap((phases) => [...phases.values()])
-    .flatMap((statuses) => [...statuses.values()])
-    .flatMap((clients) => [...clients.values()]);
-}
-
-function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) map.set(key, value = make());
-  return value;
 }

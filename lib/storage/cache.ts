@@ -3,9 +3,9 @@
  * tell this one, so what is remembered is believed for a limited time only.
  */
 
-import { LRUCache } from "lru-cache";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Token } from "../http/token.ts";
+import { RecentMap } from "../recent_map.ts";
 import type { Finding, PublishedItem, Storage } from "./storage.ts";
 
 /** Tokens remembered at most, known or not. About 1 kB each. */
@@ -24,22 +24,19 @@ export function cached(storage: Storage, options: CacheOptions): Storage {
   return options.ttl > 0 ? new CachedStorage(storage, options) : storage;
 }
 
+/** A look-up, and how long it is believed. */
+type Remembered = Finding & { readonly freshUntil: number };
+
 /** Storage whose look-ups are remembered, and shared while they are under way. Faults are not. */
 export class CachedStorage implements Storage {
   readonly #storage: Storage;
   readonly #options: CacheOptions;
-  readonly #findings: LRUCache<Token, Finding & { readonly freshUntil: number }>;
+  readonly #findings = new RecentMap<Token, Remembered>(MAX_ENTRIES);
+  readonly #underWay = new Map<Token, Promise<Remembered>>();
 
   constructor(storage: Storage, options: CacheOptions) {
     this.#storage = storage;
     this.#options = options;
-    this.#findings = new LRUCache({
-      max: MAX_ENTRIES,
-      fetchMethod: async (token) => {
-        const finding = await storage.find(token);
-        return { ...finding, freshUntil: options.now() + options.ttl };
-      },
-    });
   }
 
   /** @inheritdoc */
@@ -48,9 +45,10 @@ export class CachedStorage implements Storage {
     if (remembered !== undefined) {
       const left = remembered.freshUntil - this.#options.now();
       if (left > 0 && left <= this.#options.ttl) return remembered; // more: the clock was set back
-      this.#findings.delete(token);
     }
-    return await this.#findings.forceFetch(token);
+    let lookUp = this.#underWay.get(token);
+    if (lookUp === undefined) this.#underWay.set(token, lookUp = this.#lookUp(token));
+    return await lookUp;
   }
 
   /** @inheritdoc */
@@ -71,5 +69,20 @@ export class CachedStorage implements Storage {
   /** @inheritdoc */
   close(): void {
     this.#storage.close();
+  }
+
+  async #lookUp(token: Token): Promise<Remembered> {
+    const { now, ttl } = this.#options;
+    try {
+      const finding = await this.#storage.find(token);
+      const remembered = { ...finding, freshUntil: now() + ttl };
+      this.#findings.set(token, remembered);
+      return remembered;
+    } catch (error) {
+      this.#findings.delete(token);
+      throw error;
+    } finally {
+      this.#underWay.delete(token);
+    }
   }
 }

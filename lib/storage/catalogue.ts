@@ -7,6 +7,7 @@
 
 import { z } from "zod";
 import { parseToken, type Token } from "../http/token.ts";
+import { BatchedReads } from "./batch.ts";
 import { guarded, listKv } from "./kv.ts";
 import { type Entry, type Finding, type PublishedItem, StorageError } from "./storage.ts";
 
@@ -36,15 +37,17 @@ export class TokenTakenError extends Error {
 /** A catalogue in Deno KV. Every method throws {@linkcode StorageError} when KV fails. */
 export class Catalogue {
   readonly #kv: Deno.Kv;
+  readonly #reads: BatchedReads;
 
   /** @param kv Stays the caller's to close. */
   constructor(kv: Deno.Kv) {
     this.#kv = kv;
+    this.#reads = new BatchedReads(kv);
   }
 
   /** Looks a token up. */
   async find(token: Token): Promise<Finding> {
-    const { value } = await guarded("cannot read an item", () => this.#kv.get(itemKey(token)));
+    const value = await this.#reads.read(itemKey(token));
     return value === null ? { state: "unknown" } : parseEntry(token, value);
   }
 

@@ -42,7 +42,8 @@ export class Files {
    * @throws {StorageError} When it is missing, has another length, or cannot be looked at.
    */
   async check(digest: string, length: number): Promise<void> {
-    const info = await guarded(digest, () => Deno.stat(this.#path(digest)));
+    // Handed to another thread, this look into a folder would take five times the work.
+    const info = await guarded(digest, () => Deno.statSync(this.#path(digest)));
     requireLength(digest, info.size, length);
   }
 
@@ -215,7 +216,7 @@ function requireLength(digest: string, actual: number, expected: number): void {
   throw new StorageError("files", `content ${digest} has ${actual} bytes instead of ${expected}`);
 }
 
-async function guarded<T>(digest: string, operation: () => Promise<T>): Promise<T> {
+async function guarded<T>(digest: string, operation: () => T | Promise<T>): Promise<T> {
   try {
     return await operation();
   } catch (cause) {
