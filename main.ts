@@ -12,7 +12,6 @@
 import { type Config, readConfig } from "./lib/config.ts";
 import { type Answer, type Field, NO_STORE, textAnswer } from "./lib/http/answer.ts";
 import { optionsAnswer } from "./lib/http/cors.ts";
-import { representApi, representNotice } from "./lib/http/documents.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import { failure, problem } from "./lib/http/problem.ts";
 import { lengthFields, type Representation, representItem } from "./lib/http/representation.ts";
@@ -70,10 +69,11 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
     }
     if (request.method === "OPTIONS") return optionsAnswer(methods);
     if (route.serves === "health") return await storage.check(), HEALTHY;
-    if (route.serves === "notice") {
-      return select(request, representNotice(request, { routes: ROUTES, policy, now: now() }));
+    if (route.serves === "notice" || route.serves === "description") {
+      const { representDocument } = await import("./lib/http/documents.ts"); // not needed to start
+      const context = { routes: ROUTES, policy, now: now() };
+      return select(request, await representDocument(route.serves, request, context));
     }
-    if (route.serves === "description") return select(request, await representApi(ROUTES, policy));
 
     const refused = retirement.refusal(target); // 410 in a brownout; 410 or 308 after the sunset
     if (refused !== undefined) return refused;

@@ -76,8 +76,9 @@ export function createServer(assemble: () => Promise<App>): Server {
     const isServed = watchDenoServe();
     try {
       const ready = await (app ??= assemble());
-      // Once the last request is finished, nothing is left to do, whoever stopped the server.
-      addEventListener("beforeunload", async () => {
+      // Once the last request is finished, no event is left to wait for, whoever stopped the server.
+      addEventListener("beforeunload", async (event) => {
+        event.preventDefault(); // there is something left to do
         await ready.close();
         if (hasStarted) ready.log({ event: "stop" });
       }, { once: true });

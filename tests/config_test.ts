@@ -109,11 +109,11 @@ Deno.test("readConfig() refuses what cannot be used, with its name, value and wh
     [{ USAGE_DAYS: "0" }, 'USAGE_DAYS: expected days from 1 to 3650, got "0"'],
     [
       { STORAGE_KV: "redis://x" },
-      'STORAGE_KV: expected a path, or a KV Connect URL that starts with "https://", got "redis://x"',
+      'STORAGE_KV: expected a path, or a KV Connect URL that starts with "https://" or "http://", got "redis://x"',
     ],
     [
       { STORAGE_KV: "https://" },
-      'STORAGE_KV: expected a path, or a KV Connect URL that starts with "https://", got "https://"',
+      'STORAGE_KV: expected a path, or a KV Connect URL that starts with "https://" or "http://", got "https://"',
     ],
     [
       { CACHE_MAX_AGE: "31536001" },

@@ -78,15 +78,46 @@ Deno.test("LocalStorage.list() goes through everything in the order of tokens", 
 
 Deno.test("LocalStorage takes a malformed record for a fault, not for absence", async () => {
   await using subject = await openLocal();
-  const token = newToken();
-  const kv = await Deno.openKv(`${subject.folder}/catalogue.sqlite`);
-  await kv.set(["item", token], { state: "published", kind: "audio", type: "audio/mpeg" });
-  kv.close();
-  const error = await assertRejects(() => subject.storage.find(token), StorageError);
-  assertEquals(
-    error.message,
-    "kv: a record of the catalogue is malformed (length, digest, publishedAt)",
-  );
+  const item = await subject.publish(description(), CONTENT);
+  using kv = await Deno.openKv(`${subject.folder}/catalogue.sqlite`);
+  const whole = (await kv.get(["item", item.token])).value as Record<string, unknown>;
+  const tombstone = { state: "unpublished", kind: "video", unpublishedAt: 5 };
+  const rows: [record: unknown, faults: string | undefined][] = [
+    [whole, undefined],
+    [{ ...whole, writtenBy: "a later version" }, undefined],
+    [{ ...whole, name: "", language: "de-AT" }, undefined],
+    [tombstone, undefined],
+    [
+      { state: "published", kind: "audio", type: "audio/mpeg" },
+      "length, digest, publishedAt",
+    ],
+    [{ ...whole, kind: "text" }, "kind"],
+    [{ ...whole, type: "text/html" }, "type"],
+    [{ ...whole, type: "audio/mpeg\r\nX: y" }, "type"],
+    [{ ...whole, length: -1 }, "length"],
+    [{ ...whole, length: 1.5 }, "length"],
+    [{ ...whole, length: "7" }, "length"],
+    [{ ...whole, digest: "AB".repeat(32) }, "digest"],
+    [{ ...whole, digest: "../../etc/passwd" }, "digest"],
+    [{ ...whole, publishedAt: NaN }, "publishedAt"],
+    [{ ...whole, name: 7 }, "name"],
+    [{ ...whole, language: "de\n" }, "language"],
+    [{ ...tombstone, unpublishedAt: "yesterday" }, "unpublishedAt"],
+    [{ ...whole, state: "constructor" }, "state"],
+    [{}, "state"],
+    ["published", "state"],
+    [7, "state"],
+  ];
+  for (const [record, faults] of rows) {
+    await kv.set(["item", item.token], record);
+    if (faults === undefined) {
+      const finding = await subject.storage.find(item.token);
+      assert(finding.state !== "unknown" && !JSON.stringify(finding).includes("later version"));
+      continue;
+    }
+    const error = await assertRejects(() => subject.storage.find(item.token), StorageError);
+    assertEquals(error.message, `kv: a record of the catalogue is malformed (${faults})`);
+  }
 });
 
 Deno.test("LocalStorage.open() says what cannot be opened", async () => {

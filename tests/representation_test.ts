@@ -2,7 +2,8 @@ import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import fc from "fast-check";
 import type { Content } from "../lib/http/answer.ts";
 import type { ByteRange } from "../lib/http/byte_range.ts";
-import { lengthFields, representItem, representText } from "../lib/http/representation.ts";
+import { representText } from "../lib/http/documents.ts";
+import { lengthFields, representItem } from "../lib/http/representation.ts";
 import { newToken } from "../lib/http/token.ts";
 import type { PublishedItem, Storage } from "../lib/storage/storage.ts";
 

@@ -1,26 +1,39 @@
 /**
  * The documents that the server makes of its own routes and policy: the retirement notice, and the
- * description of the API.
+ * description of the API. Loaded when they are first asked for.
  */
 
 import { accepts } from "@std/http/negotiation";
+import { createHash } from "node:crypto";
 import { noticeAt } from "../lifecycle/notice.ts";
 import { noticePage } from "../lifecycle/notice_page.ts";
 import type { Policy } from "../lifecycle/policy.ts";
-import { type Representation, representText } from "./representation.ts";
+import type { Field } from "./answer.ts";
+import { reprDigest, type Representation } from "./representation.ts";
 import type { Route } from "./route.ts";
 
-/** What a notice depends on besides the request. */
-export interface NoticeOptions {
+/** What documents depend on besides the request. */
+export interface DocumentOptions {
   readonly routes: readonly Route[];
   readonly policy: Policy;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
+/** Represents the document that a route serves. */
+export async function representDocument(
+  document: "notice" | "description",
+  request: Request,
+  options: DocumentOptions,
+): Promise<Representation> {
+  return document === "notice" ? representNotice(request, options) : await representApi(options);
+}
+
 /** The retirement notice: a page for people, and JSON for programs that ask for it. */
-export function representNotice(request: Request, options: NoticeOptions): Representation {
-  const { routes, policy, now } = options;
+function representNotice(
+  request: Request,
+  { routes, policy, now }: DocumentOptions,
+): Representation {
   const endpoints = routes.filter(({ isDeprecated }) => isDeprecated).map(({ path, methods }) => ({
     path: path.replace(":token", "{token}"),
     methods: [...methods],
@@ -47,7 +60,7 @@ const descriptions = new WeakMap<Policy, Promise<Representation>>();
  * The description of the API. What makes it is loaded when it is first asked for, and used once:
  * it depends on nothing that changes.
  */
-export function representApi(routes: readonly Route[], policy: Policy): Promise<Representation> {
+function representApi({ routes, policy }: DocumentOptions): Promise<Representation> {
   let description = descriptions.get(policy);
   if (description === undefined) {
     description = import("./openapi.ts").then(({ describeApi }) =>
@@ -57,4 +70,36 @@ export function representApi(routes: readonly Route[], policy: Policy): Promise<
     description.catch(() => descriptions.delete(policy)); // the next request tries again
   }
   return description;
+}
+
+/** A short text to serve. */
+export interface TextOptions {
+  /** The media type; the text is sent in UTF-8. */
+  readonly type: string;
+  readonly text: string;
+  /** Fields that a 304 has to carry too, like Vary. */
+  readonly validatorFields?: readonly Field[];
+  /** Fields that describe the content, besides the usual. */
+  readonly contentFields?: readonly Field[];
+}
+
+/** Represents a text. It has no date: what it is made of changes with the clock. */
+export function representText(options: TextOptions): Representation {
+  const { type, text, validatorFields = [], contentFields = [] } = options;
+  const content = new TextEncoder().encode(text);
+  const digest = createHash("sha256").update(content).digest("hex");
+  return {
+    length: content.length,
+    etag: { weak: false, opaque: digest },
+    lastModified: undefined,
+    validatorFields: [["ETag", `"${digest}"`], ...validatorFields],
+    contentFields: [
+      ["Content-Type", type],
+      ["Accept-Ranges", "bytes"],
+      ["Repr-Digest", reprDigest(digest)],
+      ["X-Content-Type-Options", "nosniff"],
+      ...contentFields,
+    ],
+    content: (range) => range === undefined ? content : content.slice(range.first, range.last + 1),
+  };
 }

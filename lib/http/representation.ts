@@ -3,7 +3,6 @@
  * apart: a 304 carries the validators only.
  */
 
-import { createHash } from "node:crypto";
 import type { PublishedItem, Storage } from "../storage/storage.ts";
 import type { Content, Field } from "./answer.ts";
 import type { ByteRange } from "./byte_range.ts";
@@ -50,38 +49,6 @@ export function representItem(item: PublishedItem, storage: Storage, now: number
   };
 }
 
-/** A short text to serve. */
-export interface TextOptions {
-  /** The media type; the text is sent in UTF-8. */
-  readonly type: string;
-  readonly text: string;
-  /** Fields that a 304 has to carry too, like Vary. */
-  readonly validatorFields?: readonly Field[];
-  /** Fields that describe the content, besides the usual. */
-  readonly contentFields?: readonly Field[];
-}
-
-/** Represents a text. It has no date: what it is made of changes with the clock. */
-export function representText(options: TextOptions): Representation {
-  const { type, text, validatorFields = [], contentFields = [] } = options;
-  const content = new TextEncoder().encode(text);
-  const digest = createHash("sha256").update(content).digest("hex");
-  return {
-    length: content.length,
-    etag: { weak: false, opaque: digest },
-    lastModified: undefined,
-    validatorFields: [["ETag", `"${digest}"`], ...validatorFields],
-    contentFields: [
-      ["Content-Type", type],
-      ["Accept-Ranges", "bytes"],
-      ["Repr-Digest", reprDigest(digest)],
-      ["X-Content-Type-Options", "nosniff"],
-      ...contentFields,
-    ],
-    content: (range) => range === undefined ? content : content.slice(range.first, range.last + 1),
-  };
-}
-
 /** The fields that tell the whole (200) from a part (206). */
 export function lengthFields(length: number, range: ByteRange | undefined): Field[] {
   if (range === undefined) return [["Content-Length", String(length)]];
@@ -91,8 +58,8 @@ export function lengthFields(length: number, range: ByteRange | undefined): Fiel
   ];
 }
 
-/** RFC 9530 §3. */
-function reprDigest(hex: string): string {
+/** The value of Repr-Digest (RFC 9530 §3), from a SHA-256 in hexadecimal digits. */
+export function reprDigest(hex: string): string {
   return `sha-256=:${Uint8Array.fromHex(hex).toBase64()}:`;
 }
 

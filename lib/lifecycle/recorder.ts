@@ -12,6 +12,9 @@ import { addUp, UsageMeter } from "./usage.ts";
 /** Milliseconds between two hand-overs, and so what a crash can lose. */
 export const INTERVAL = 5_000;
 
+/** Milliseconds until the first hand-over, which is not to hold up the first answers. */
+const FIRST = 500;
+
 /**
  * Milliseconds without a sign of life after which a server was not counting: it was restarted, or
  * the machine slept.
@@ -74,12 +77,12 @@ export async function recordUsage(options: RecordOptions): Promise<UsageRecord> 
     backlog = left;
   }
 
-  let last = handOver();
+  let last = Promise.resolve();
   const record = () => last = last.then(handOver); // one at a time
-  const timer = setInterval(record, INTERVAL);
-  Deno.unrefTimer(timer);
+  const timers = [setTimeout(record, FIRST), setInterval(record, INTERVAL)];
+  timers.forEach(Deno.unrefTimer);
   const stop = async () => {
-    clearInterval(timer);
+    timers.forEach(clearTimeout);
     await record();
   };
   return { meter, record, stop };

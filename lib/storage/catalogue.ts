@@ -5,29 +5,33 @@
  * as a published item uses that content. Both change in one atomic commit.
  */
 
-import { z } from "zod";
 import { parseToken, type Token } from "../http/token.ts";
 import { BatchedReads } from "./batch.ts";
 import { guarded, listKv } from "./kv.ts";
 import { type Entry, type Finding, type PublishedItem, StorageError } from "./storage.ts";
 
-const kind = z.enum(["audio", "video"]);
-const instant = z.number().int();
+type Check = (value: unknown) => boolean;
 
-/** What a key holds. Parsed whenever it is read: another version may have written it. */
-const Stored = z.discriminatedUnion("state", [
-  z.object({
-    state: z.literal("published"),
-    kind,
-    type: z.string().regex(/^(audio|video)\/[\x21-\x7e][\x20-\x7e]*$/),
-    length: z.number().int().nonnegative(),
-    digest: z.string().regex(/^[0-9a-f]{64}$/),
-    publishedAt: instant,
-    name: z.string().exactOptional(),
-    language: z.string().regex(/^[A-Za-z0-9-]+$/).exactOptional(),
-  }),
-  z.object({ state: z.literal("unpublished"), kind, unpublishedAt: instant }),
-]);
+const text = (pattern: RegExp): Check => (value) =>
+  typeof value === "string" && pattern.test(value);
+const optional = (check: Check): Check => (value) => value === undefined || check(value);
+const KIND = text(/^(audio|video)$/);
+const INSTANT: Check = Number.isSafeInteger;
+
+/** What the facts of a record have to be: another version may have written them. */
+type Checks = Readonly<Record<string, Check>>;
+
+const PUBLISHED: Checks = {
+  kind: KIND,
+  type: text(/^(audio|video)\/[\x21-\x7e][\x20-\x7e]*$/),
+  length: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  digest: text(/^[0-9a-f]{64}$/),
+  publishedAt: INSTANT,
+  name: optional(text(/^/)),
+  language: optional(text(/^[A-Za-z0-9-]+$/)),
+};
+const UNPUBLISHED: Checks = { kind: KIND, unpublishedAt: INSTANT };
+const NEITHER: Checks = { state: () => false };
 
 /** A token that already names an item, published or not: tokens are never used twice. */
 export class TokenTakenError extends Error {
@@ -117,13 +121,21 @@ export class Catalogue {
 const itemKey = (token: Token) => ["item", token];
 const useKey = (digest: string, token: Token) => ["use", digest, token];
 
+/** Checks a record whenever it is read, and takes from it what is known. */
 function parseEntry(token: Token, value: unknown): Entry {
-  const parsed = Stored.safeParse(value);
-  if (!parsed.success) {
-    const fields = parsed.error.issues.map((issue) => issue.path.join(".") || "state").join(", ");
-    throw new StorageError("kv", `a record of the catalogue is malformed (${fields})`);
+  const record = Object(value) as Record<string, unknown>;
+  const { state } = record;
+  const checks = Object.entries(
+    state === "published" ? PUBLISHED : state === "unpublished" ? UNPUBLISHED : NEITHER,
+  );
+  const faults = checks.filter(([name, check]) => !check(record[name])).map(([name]) => name);
+  if (faults.length > 0) {
+    const names = faults.join(", ");
+    throw new StorageError("kv", `a record of the catalogue is malformed (${names})`);
   }
-  if (parsed.data.state === "unpublished") return parsed.data;
-  const { state, ...rest } = parsed.data;
-  return { state, kind: rest.kind, item: { token, ...rest } };
+  const facts = Object.fromEntries(
+    checks.map(([name]) => [name, record[name]]).filter(([, fact]) => fact !== undefined),
+  );
+  if (state === "unpublished") return { state, ...facts };
+  return { state: "published", kind: facts.kind, item: { token, ...facts } };
 }

@@ -10,8 +10,6 @@
  * behind is recognised by the next one that writes.
  */
 
-import { createHash } from "node:crypto";
-import { dirname, join } from "node:path";
 import type { ByteRange } from "../http/byte_range.ts";
 import { StorageError } from "./storage.ts";
 
@@ -76,8 +74,8 @@ export class Files {
    * @param source Read once.
    */
   async stage(source: AsyncIterable<Uint8Array>): Promise<Staged> {
-    const folder = join(this.#folder, "staged");
-    const path = join(folder, crypto.randomUUID());
+    const folder = `${this.#folder}/staged`;
+    const path = `${folder}/${crypto.randomUUID()}`;
     const file = await this.#exclusively(async () => {
       await Deno.mkdir(folder, { recursive: true });
       if (!this.#isSwept) await sweep(folder);
@@ -92,6 +90,7 @@ export class Files {
       file.close();
     };
     try {
+      const { createHash } = await import("node:crypto"); // not needed to serve
       const hash = createHash("sha256");
       let length = 0;
       for await (const chunk of source) {
@@ -122,15 +121,15 @@ export class Files {
     change: () => Promise<T>,
     staged?: Staged,
   ): Promise<T> {
-    const unsettled = join(this.#folder, "unsettled");
+    const unsettled = `${this.#folder}/unsettled`;
     const settle = async (digest: string) => {
       if (!await isUsed(digest)) await ignoreNotFound(Deno.remove(this.#path(digest)));
-      await Deno.remove(join(unsettled, digest));
+      await Deno.remove(`${unsettled}/${digest}`);
     };
     return await this.#exclusively(async () => {
       await Deno.mkdir(unsettled, { recursive: true });
       for await (const left of Deno.readDir(unsettled)) await settle(left.name);
-      await Deno.writeFile(join(unsettled, digest), new Uint8Array());
+      await Deno.writeFile(`${unsettled}/${digest}`, new Uint8Array());
       try {
         if (staged !== undefined) await this.#place(staged);
         return await change();
@@ -141,22 +140,26 @@ export class Files {
   }
 
   async #place({ digest, path }: Staged): Promise<void> {
-    const place = this.#path(digest);
-    await Deno.mkdir(dirname(place), { recursive: true });
-    await Deno.rename(path, place); // over the same bytes, when they were there already
-    await syncFolder(dirname(place));
+    const folder = this.#folderOf(digest);
+    await Deno.mkdir(folder, { recursive: true });
+    await Deno.rename(path, this.#path(digest)); // over the same bytes, if they were there already
+    await syncFolder(folder);
     await syncFolder(this.#folder);
   }
 
   async #exclusively<T>(action: () => Promise<T>): Promise<T> {
     await Deno.mkdir(this.#folder, { recursive: true });
-    using lock = await Deno.open(join(this.#folder, "lock"), { write: true, create: true });
+    using lock = await Deno.open(`${this.#folder}/lock`, { write: true, create: true });
     await lock.lock(true);
     return await action();
   }
 
+  #folderOf(digest: string): string {
+    return `${this.#folder}/${digest.slice(0, 2)}`;
+  }
+
   #path(digest: string): string {
-    return join(this.#folder, digest.slice(0, 2), digest);
+    return `${this.#folderOf(digest)}/${digest}`;
   }
 }
 
@@ -186,7 +189,7 @@ function readPart(file: Deno.FsFile, length: number): ReadableStream<Uint8Array<
 /** Removes what no living process is writing. */
 async function sweep(folder: string): Promise<void> {
   for await (const { name } of Deno.readDir(folder)) {
-    const path = join(folder, name);
+    const path = `${folder}/${name}`;
     try {
       using file = await Deno.open(path, { write: true });
       if (await file.tryLock(true)) await Deno.remove(path);

@@ -3,7 +3,6 @@
  * and on any KV Connect URL.
  */
 
-import { dirname } from "node:path";
 import { StorageError } from "./storage.ts";
 
 /**
@@ -15,7 +14,8 @@ import { StorageError } from "./storage.ts";
 export function openKv(location: string | undefined): Promise<Deno.Kv> {
   return guarded("cannot open the catalogue", async () => {
     if (location !== undefined && location !== ":memory:" && !URL.canParse(location)) {
-      await Deno.mkdir(dirname(location), { recursive: true });
+      const folder = /^(.*)[/\\]/.exec(location)?.[1]; // a path library looks at `process`: see RecentMap
+      if (folder) await Deno.mkdir(folder, { recursive: true });
     }
     return await openUnlocked(location);
   });

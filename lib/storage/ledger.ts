@@ -7,9 +7,9 @@
  * began to count at `from` has handed in all that it counted.
  */
 
-import { z } from "zod";
-import { type Phase, PHASES } from "../lifecycle/policy.ts";
+import type { Phase } from "../lifecycle/policy.ts";
 import { guarded, listKv } from "./kv.ts";
+import type { Fact } from "./ledger_keys.ts";
 import { StorageError } from "./storage.ts";
 
 /** What was called, and by whom. */
@@ -44,21 +44,6 @@ export interface Watch {
 
 /** KV takes 1,000 mutations and 80 KiB of keys in one commit; a line takes three of up to 300 B. */
 const LINES_PER_COMMIT = 80;
-
-const FACTS = ["calls", "first", "last"] as const;
-/** Names come from clients, and end up on terminals and pages. */
-const Name = z.string().regex(/^[\x20-\x7e]{1,64}$/);
-const UsageKeyParts = z.tuple([
-  z.literal("usage"),
-  z.iso.date(),
-  Name,
-  Name,
-  z.enum(PHASES),
-  Name,
-  Name,
-  z.enum(FACTS),
-]);
-const BeatKeyParts = z.tuple([z.literal("beat"), z.number(), z.string()]);
 
 /** A ledger in Deno KV. Every method throws {@linkcode StorageError} when KV fails. */
 export class Ledger {
@@ -105,6 +90,7 @@ export class Ledger {
 
   /** The lines of the days from one on, in the order of days, read bit by bit. */
   async *usage(fromDay: string): AsyncGenerator<Usage> {
+    const { UsageKeyParts } = await import("./ledger_keys.ts");
     let key: UsageKey | undefined;
     let count: Record<string, number> = {};
     // The facts of a line are neighbours: "calls", "first", "last".
@@ -129,6 +115,7 @@ export class Ledger {
 
   /** When servers were counting, in the order in which they began. */
   async watches(): Promise<Watch[]> {
+    const { BeatKeyParts } = await import("./ledger_keys.ts");
     const watches = [];
     for await (const { key, value } of listKv(this.#kv, { prefix: ["beat"] })) {
       const parts = BeatKeyParts.safeParse(key);
@@ -153,7 +140,7 @@ export class Ledger {
   }
 }
 
-function usageKey(line: UsageKey, fact: typeof FACTS[number]): Deno.KvKey {
+function usageKey(line: UsageKey, fact: Fact): Deno.KvKey {
   const { day, route, method, phase, status, client } = line;
   return ["usage", day, route, method, phase, status, client, fact];
 }
