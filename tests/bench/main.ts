@@ -13,7 +13,7 @@ import { type RawResponse, requestRaw } from "../support/raw_http.ts";
 import { storageIn } from "../support/server.ts";
 import { Contender, type Launch } from "./contender.ts";
 import { HEAD, inTurn, type PreparedRequest, prepareRequest, sendLoad } from "./load.ts";
-import { type Case, type Effort, measure, quantile, type Result } from "./measurement.ts";
+import { type Case, type Effort, measure, quantile, ratios, type Result } from "./measurement.ts";
 import { type Peers, preparePeers, versions } from "./peers.ts";
 import { coldToken, publishAll } from "./published.ts";
 
@@ -106,7 +106,7 @@ async function measureCases(
     {
       name: "cold HEAD",
       load: {
-        request: () => prepareRequest(HEAD, `/audio/${coldToken(randomBelow(EXTENT.cold))}`),
+        request: coldRequest,
         status: 200,
         count: REQUESTS / 2,
       },
@@ -151,7 +151,8 @@ async function measureCase(plan: Plan, peers: Peers): Promise<void> {
   for (const contender of contenders) {
     requireSame(contender, await ask(contender, request), expected);
   }
-  for (const result of await measure(plan, contenders, EFFORT)) console.log(row(plan.name, result));
+  const [floor, own, ...others] = await measure(plan, contenders, EFFORT) as [Result, Result];
+  for (const result of [floor, own, ...others]) console.log(row(plan.name, result, { floor, own }));
 }
 
 function ask({ port }: Contender, { method, target, fields }: PreparedRequest) {
@@ -212,7 +213,50 @@ async function measureStart(storage: string): Promise<void> {
     quantile(times.map((pair) => pair[index] as number), 0.5).toFixed(0)
   );
   const ratios = spread(times.map(([bare, server]) => server / bare));
-  console.log(`\nStart to first answer: ${other} ms; a bare Deno.serve ${one} ms; ratio ${ratios}`);
+  console.log(`Start to first answer: ${other} ms; a bare Deno.serve ${one} ms; ratio ${ratios}`);
+}
+
+/**
+ * `deno serve --parallel`: more threads on the same port. Asked for is what takes a thread longest,
+ * for the load needs its part of the cores as well.
+ */
+async function measureCores(storage: string): Promise<void> {
+  const cores = navigator.hardwareConcurrency;
+  await using running = new AsyncDisposableStack();
+  const start = async (threads: number) => {
+    const options = ["--parallel", "--allow-all", "--host=127.0.0.1", "--port=0"];
+    const env = { ...storageIn(storage), ...EVERYTHING, DENO_JOBS: String(threads) };
+    const args = ["serve", ...options, fromRoot("main.ts")];
+    return running.use(
+      await Contender.start(`${threads}`, { command: Deno.execPath(), args, env }),
+    );
+  };
+  const request = prepareRequest("GET", "/deprecation");
+  const load = { request: () => request, status: 200, count: REQUESTS / 2 };
+  const measureOne = async (contender: Contender) => {
+    const [since, before] = [performance.now(), contender.cpu()];
+    await sendLoad(contender.port, load, { connections: 64 });
+    const took = performance.now() - since;
+    return { rate: load.count / took * 1000, used: (contender.cpu() - before) / 1e6 / took };
+  };
+  const [one, all] = [await start(1), await start(cores)];
+  for (const contender of [one, all]) await measureOne(contender); // warms it up
+  const rounds = [];
+  for (let round = 0; round < EFFORT.rounds; round++) {
+    rounds.push({ one: await measureOne(one), all: await measureOne(all) });
+  }
+  const median = (values: number[], digits: number) => quantile(values, 0.5).toFixed(digits);
+  for (const [name, threads] of [["one", 1], ["all", cores]] as const) {
+    const rate = median(rounds.map((round) => round[name].rate), 0);
+    const used = median(rounds.map((round) => round[name].used), 2);
+    console.log(`${threads} threads: ${rate} GETs of /deprecation a second, with ${used} cores`);
+  }
+  console.log(`All threads to one: ${spread(rounds.map(({ one, all }) => all.rate / one.rate))}`);
+}
+
+/** A HEAD of any cold item. */
+function coldRequest(): PreparedRequest {
+  return prepareRequest(HEAD, `/audio/${coldToken(Math.floor(Math.random() * EXTENT.cold))}`);
 }
 
 async function measureMemory(storage: string): Promise<void> {
@@ -232,19 +276,20 @@ async function measureMemory(storage: string): Promise<void> {
   say(`after ${EXTENT.cold} distinct tokens`);
 }
 
-const HEADING =
-  `| case | server | CPU, as a ratio to the floor | µs | requests/s | p50, p99, p99.9 ms |
-|---|---|---|---|---|---|`;
+const HEADING = `| case | server | CPU to the floor's | media-head's CPU to this one's | \
+µs | requests/s | p50, p99, p99.9 ms |
+|---|---|---|---|---|---|---|`;
 
-function row(name: string, { name: server, cpu, ratio, rate, times }: Result): string {
-  const paced = [0.5, 0.99, 0.999].map((share) => quantile(times, share).toFixed(2)).join(", ");
+function row(name: string, result: Result, { floor, own }: Record<"floor" | "own", Result>) {
+  const paced = [0.5, 0.99, 0.999].map((share) => quantile(result.times, share).toFixed(2));
   const cells = [
     name,
-    server,
-    spread(ratio),
-    (quantile(cpu, 0.5) / 1000).toFixed(1),
-    quantile(rate, 0.5).toFixed(0),
-    paced,
+    result.name,
+    spread(ratios(result, floor)),
+    quantile(ratios(own, result), 0.5).toFixed(2),
+    (quantile(result.cpu, 0.5) / 1000).toFixed(1),
+    quantile(result.rate, 0.5).toFixed(0),
+    paced.join(", "),
   ];
   return `| ${cells.join(" | ")} |`;
 }
@@ -253,10 +298,6 @@ function row(name: string, { name: server, cpu, ratio, rate, times }: Result): s
 function spread(values: readonly number[]): string {
   const [min, median, max] = [0, 0.5, 1].map((share) => quantile(values, share).toFixed(2));
   return `${median} (${min} to ${max})`;
-}
-
-function randomBelow(limit: number): number {
-  return Math.floor(Math.random() * limit);
 }
 
 const folder = await Deno.makeTempDir({ prefix: "media-head-bench-" });
@@ -275,6 +316,8 @@ try {
   console.log(`${EFFORT.rounds} rounds; CPU is that of the server process, per request.\n`);
   await measureCases(storage, peers, { hot, sized });
   if (options.only.length === 0) {
+    console.log();
+    await measureCores(storage);
     await measureStart(storage);
     await measureMemory(storage);
   }

@@ -29,8 +29,6 @@ export interface Result {
   readonly name: string;
   /** Nanoseconds of CPU of the server process per request. */
   readonly cpu: number[];
-  /** The same, as a ratio to the first contender. */
-  readonly ratio: number[];
   /** Requests a second, as fast as they are answered. */
   readonly rate: number[];
   /** Milliseconds from when a request was due to its answer, at the fixed rate. */
@@ -40,14 +38,14 @@ export interface Result {
 /** Rounds that are not measured, in which code is compiled and caches are filled. */
 const WARM_UP = 4;
 
-/** Measures contenders; the first is what the others are compared with. */
+/** Measures contenders side by side. */
 export async function measure(
   { load, rate }: Case,
   contenders: readonly Contender[],
   { rounds, pacedRounds, pacedSeconds }: Effort,
 ): Promise<Result[]> {
   const results = contenders.map(({ name }): Result => (
-    { name, cpu: [], ratio: [], rate: [], times: [] }
+    { name, cpu: [], rate: [], times: [] }
   ));
   for (const { port } of contenders) await sendLoad(port, { ...load, count: WARM_UP * load.count });
   for (let round = 0; round < rounds; round++) {
@@ -57,7 +55,6 @@ export async function measure(
       await sendLoad(contender.port, load);
       result.cpu.push((contender.cpu() - before) / load.count);
       result.rate.push(load.count / (performance.now() - start) * 1000);
-      result.ratio.push((result.cpu[round] as number) / (results[0]?.cpu[round] as number));
     }
   }
   const paced = { ...load, count: rate * pacedSeconds };
@@ -75,7 +72,7 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
 }
 
-/** The median of ratios between two contenders, round by round. */
-export function medianRatio(one: Result, other: Result): number {
-  return quantile(one.cpu.map((cpu, round) => cpu / (other.cpu[round] as number)), 0.5);
+/** What one contender uses as a ratio to another, round by round. */
+export function ratios(one: Result, other: Result): number[] {
+  return one.cpu.map((cpu, round) => cpu / (other.cpu[round] as number));
 }
