@@ -228,6 +228,29 @@ for (const options of [[], ["--parallel"]]) {
   });
 }
 
+Deno.test("a prepared response is sent whole to many at once, again and again", async () => {
+  await using subject = await openLocal();
+  const { token, digest } = await subject.publish(description(), new Uint8Array(1000));
+  await using server = await ServerProcess.start({ CACHE_TTL: "60" }, subject.folder);
+  const heads = (count: number, path: string, fields = {}) =>
+    Promise.all(
+      Array.from({ length: count }, () => requestRaw(server.port, "HEAD", path, fields)),
+    );
+  const rows: [path: string, fields: Record<string, string>, status: number][] = [
+    [`/audio/${token}`, {}, 200],
+    [`/audio/${token}`, { "If-None-Match": `"${digest}"` }, 304],
+    [`/media/${newToken()}`, {}, 404],
+    ["/video/x", {}, 400],
+  ];
+  for (const [path, fields, status] of rows) {
+    const get = await requestRaw(server.port, "GET", path, fields);
+    assertEquals(get.status, status);
+    for (let round = 0; round < 3; round++) {
+      for (const head of await heads(40, path, fields)) checkParity(path, head, get);
+    }
+  }
+});
+
 Deno.test("a running server goes through every phase to the second, without a restart", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(description(), new TextEncoder().encode("content"));

@@ -13,8 +13,8 @@ import type { Tally } from "../lifecycle/usage.ts";
 import { RecentMap } from "../recent_map.ts";
 import { conditionsIn } from "./preconditions.ts";
 
-/** Responses kept at most; about 2 kB each. */
-const MAX_RESPONSES = 10_000;
+/** Responses kept at most; a few kB each. */
+const MAX_RESPONSES = 5_000;
 
 /** A response to one and the same request, and what else there is to do. */
 export interface Prepared {
