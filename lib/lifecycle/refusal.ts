@@ -25,7 +25,7 @@ export function refusal(policy: Policy, options: RefusalOptions): Answer | undef
     const detail = `This is off on trial until ${formatInstant(until)}, ahead of its removal`;
     // A date, not a number of seconds, so that a HEAD says what its GET said a second before.
     const retry: Field = ["Retry-After", formatHttpDate(until)];
-    return { ...problem(410, { detail, fields: [retry] }), freshUntil: until };
+    return problem(410, { detail, fields: [retry], freshUntil: until });
   }
   if (phase !== "removed") return undefined;
 
@@ -35,5 +35,5 @@ export function refusal(policy: Policy, options: RefusalOptions): Answer | undef
     return { status: 308, fields, freshUntil: until };
   }
   const detail = `This was removed at ${formatInstant(policy.sunsetAt as number)}`;
-  return { ...problem(410, { detail, cacheControl }), freshUntil: until };
+  return problem(410, { detail, cacheControl, freshUntil: until });
 }

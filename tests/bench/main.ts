@@ -40,6 +40,7 @@ const EVERYTHING = {
   BROWNOUTS: "2998-01-01/P1D",
 };
 
+const HONEST = "an honest floor";
 const STD = "std's file server";
 
 /** A row of the plan: a case, with what every contender is asked for, and by whom. */
@@ -80,7 +81,7 @@ async function measureCases(
       load: heads(paths, 200),
       rate: 3_000,
       launch: server,
-      against: [...everyPeer, ...fileServers],
+      against: [HONEST, ...everyPeer, ...fileServers],
     },
     {
       name: "hot HEAD, 304",
@@ -143,9 +144,9 @@ async function measureCase(plan: Plan, peers: Peers): Promise<void> {
     headers: expected.fields.filter(([name]) => name !== "date" && name !== "connection"),
     length: expected.content.length,
   };
-  const contenders = [await start("the floor", launchConstant(constant)), server];
+  const contenders = [await start("the floor", launchConstant("floor.ts", constant)), server];
   for (const name of plan.against) {
-    const launch = peers.get(name);
+    const launch = name === HONEST ? launchConstant("honest_floor.ts", constant) : peers.get(name);
     if (launch !== undefined) contenders.push(await start(name, launch));
   }
   for (const contender of contenders) {
@@ -184,9 +185,12 @@ function requireSame({ name }: Contender, answer: RawResponse, expected: RawResp
   throw new Error(`${name} answers ${describe(answer)} instead of ${describe(expected)}`);
 }
 
-/** A bare `Deno.serve` with a constant answer; see floor.ts. */
-function launchConstant(answer: { status: number; headers: unknown[]; length: number }): Launch {
-  const args = ["run", "--allow-all", fromRoot("tests/bench/floor.ts"), JSON.stringify(answer)];
+/** A bare `Deno.serve` with a constant answer; see floor.ts and honest_floor.ts. */
+function launchConstant(
+  file: string,
+  answer: { status: number; headers: unknown[]; length: number },
+): Launch {
+  const args = ["run", "--allow-all", fromRoot(`tests/bench/${file}`), JSON.stringify(answer)];
   return { command: Deno.execPath(), args };
 }
 
@@ -199,7 +203,7 @@ function launchServer(storage: string, environment: Record<string, string>): Lau
 }
 
 async function measureStart(storage: string): Promise<void> {
-  const bare = launchConstant({ status: 404, headers: [], length: 0 });
+  const bare = launchConstant("floor.ts", { status: 404, headers: [], length: 0 });
   const server = launchServer(storage, {});
   const times: [bare: number, server: number][] = [];
   for (let round = 0; round < EFFORT.rounds; round++) {
