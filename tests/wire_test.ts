@@ -93,28 +93,30 @@ Deno.test("a server process keeps a connection in step over GET, HEAD, 304 and 4
   assert(text.endsWith("\r\n\r\ncontent"));
 });
 
-Deno.test("a server process finishes the requests in flight, then stops", async () => {
-  await using subject = await openLocal();
-  const content = new Uint8Array(20_000_000).fill(7);
-  const { token } = await subject.publish(description(), content);
-  const server = await ServerProcess.start({}, subject.folder);
-  using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
-  using idle = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
-  const head = `GET /media/${token} HTTP/1.1\r\nHost: test\r\n\r\n`;
-  await connection.write(new TextEncoder().encode(head));
-  const first = new Uint8Array(1000);
-  const length = await connection.read(first) ?? 0; // the answer is under way
+for (const runner of ["run", "serve", "serve --parallel"] as const) {
+  Deno.test(`deno ${runner} finishes the requests in flight, then stops`, async () => {
+    await using subject = await openLocal();
+    const content = new Uint8Array(20_000_000).fill(7);
+    const { token } = await subject.publish(description(), content);
+    const server = await ServerProcess.start({}, subject.folder, runner);
+    using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+    using idle = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+    const head = `GET /media/${token} HTTP/1.1\r\nHost: test\r\n\r\n`;
+    await connection.write(new TextEncoder().encode(head));
+    const first = new Uint8Array(1000);
+    const length = await connection.read(first) ?? 0; // the answer is under way
 
-  const stopped = server.stop("SIGTERM");
-  const rest = await new Response(connection.readable).bytes();
-  const seen = parseResponse(new Uint8Array([...first.subarray(0, length), ...rest]));
-  assertEquals(seen.content, content);
+    const stopped = server.stop("SIGTERM");
+    const rest = await new Response(connection.readable).bytes();
+    const seen = parseResponse(new Uint8Array([...first.subarray(0, length), ...rest]));
+    assertEquals(seen.content, content);
 
-  const { code, log } = await stopped;
-  assertEquals(code, 0);
-  assertEquals(log.map(({ event }) => event), ["start", "stop"]);
-  assertEquals(await idle.read(new Uint8Array(1)), null);
-});
+    const { code, log } = await stopped;
+    assertEquals(code, 0);
+    assertEquals(log.map(({ event }) => event), ["start", "stop"]);
+    assertEquals(await idle.read(new Uint8Array(1)), null);
+  });
+}
 
 Deno.test("a server process logs faults without tokens, and one line each", async () => {
   await using subject = await openLocal();

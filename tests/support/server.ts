@@ -10,6 +10,9 @@ export interface LogLine {
   readonly [fact: string]: unknown;
 }
 
+/** The ways to run a server. */
+export type Runner = "run" | "serve" | "serve --parallel";
+
 /** A running server. Disposing of it stops it and removes its folder. */
 export class ServerProcess implements AsyncDisposable {
   readonly #child: Deno.ChildProcess;
@@ -31,14 +34,20 @@ export class ServerProcess implements AsyncDisposable {
    *
    * @param environment Variables besides those that give it a port and a folder of its own.
    * @param givenFolder Where to keep data, and not to remove it; one of its own when left out.
+   * @param runner What comes after `deno`.
    */
   static async start(
     environment: Record<string, string> = {},
     givenFolder?: string,
+    runner: Runner = "run",
   ): Promise<ServerProcess> {
     const folder = givenFolder ?? await Deno.makeTempDir({ prefix: "media-head-" });
     const child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "--no-prompt", "--allow-all", fromRoot("main.ts")],
+      args: [
+        ...runner.split(" "),
+        ...(runner === "run" ? [] : ["--host=127.0.0.1", "--port=0"]),
+        ...["--no-prompt", "--allow-all", fromRoot("main.ts")],
+      ],
       env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", ...environment },
       stdout: "null",
       stderr: "piped",
@@ -69,8 +78,14 @@ export class ServerProcess implements AsyncDisposable {
       if (!(error instanceof TypeError)) throw error; // it has ended already
     }
     const { code } = await this.#child.status;
-    const lines = (await this.#stderr).split("\n").filter((line) => line.startsWith("{"));
-    return { code, log: lines.map((line) => JSON.parse(line)) };
+    // Several threads have a name in front of their lines.
+    const lines = (await this.#stderr).split("\n").map((line) =>
+      /^(?:\[.+\] )?(\{.*)/.exec(line)?.[1]
+    );
+    return {
+      code,
+      log: lines.filter((line) => line !== undefined).map((line) => JSON.parse(line)),
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
