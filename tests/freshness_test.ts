@@ -55,6 +55,13 @@ Deno.test("limitFreshness() lets nothing be used beyond the phase", () => {
   }
 });
 
+Deno.test("limitFreshness() leaves no Expires beside what it limits, changed or not", () => {
+  const stated = { "cache-control": "max-age=7, must-revalidate", expires: "0" };
+  const headers = new Headers(stated);
+  limitFreshness(headers, { until: NOW + 100_999, now: NOW });
+  assertEquals([...headers], [["cache-control", stated["cache-control"]]]);
+});
+
 Deno.test("limitFreshness() changes nothing while no change lies ahead", () => {
   for (const [stated] of ROWS) {
     const headers = new Headers(stated);

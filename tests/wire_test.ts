@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../lib/http/token.ts";
 import { StorageError } from "../lib/storage/storage.ts";
 import { createHandler } from "../main.ts";
-import { LocalStorage } from "../lib/storage/local.ts";
+import type { LocalStorage } from "../lib/storage/local.ts";
 import {
   checkParity,
   CONFIG,
@@ -14,7 +14,7 @@ import {
 import { openLocal } from "./support/local_storage.ts";
 import { fromRoot } from "./support/paths.ts";
 import { field, parseResponse, requestRaw } from "./support/raw_http.ts";
-import { type LogLine, ServerProcess, storageIn } from "./support/server.ts";
+import { type LogLine, type Runner, ServerProcess, storageIn } from "./support/server.ts";
 import { description } from "./storage_suite.ts";
 
 Deno.test("a server process answers the whole table on the wire, HEAD as GET", async (t) => {
@@ -98,7 +98,8 @@ for (const runner of ["run", "serve", "serve --parallel"] as const) {
     await using subject = await openLocal();
     const content = new Uint8Array(20_000_000).fill(7);
     const { token } = await subject.publish(description(), content);
-    const server = await ServerProcess.start({}, subject.folder, runner);
+    const server = await ServerProcess.start({ DENO_JOBS: "2" }, subject.folder, runner);
+    await untilThreadsRun(subject.storage, runner);
     using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
     using idle = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
     const head = `GET /media/${token} HTTP/1.1\r\nHost: test\r\n\r\n`;
@@ -172,62 +173,45 @@ Deno.test("a server process refuses to start with a reason", async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
-for (const options of [[], ["--parallel"]]) {
-  const command = ["deno serve", ...options].join(" ");
-  Deno.test(`${command} answers with the same handler, and on its own port alone`, async () => {
-    const folder = await Deno.makeTempDir();
-    const child = new Deno.Command(Deno.execPath(), {
-      args: [
-        ...["serve", ...options, "--no-prompt", "--allow-all", "--host=127.0.0.1", "--port=0"],
-        fromRoot("main.ts"),
-      ],
-      env: {
-        ...storageIn(folder),
+for (const runner of ["serve", "serve --parallel"] as const) {
+  Deno.test(`deno ${runner} answers with the same handler, and on its own port alone`, async () => {
+    await using subject = await openLocal();
+    const server = await ServerProcess.start(
+      {
         // Were it to listen by itself as well, it would be refused this address, and say so.
         HOST: "192.0.2.1",
+        DENO_JOBS: "2",
         DENO_SERVE_AUTOMATIC_COMPRESSION: "1",
       },
-      stdout: "null",
-      stderr: "piped",
-    }).spawn();
-    let text = "";
-    const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-    while (!text.includes('"port"')) {
-      const { done, value } = await reader.read();
-      if (done) throw new Error(`The server did not start:\n${text}`);
-      text += value;
-    }
-    const port = Number(/"port":(\d+)/.exec(text)?.[1]);
-    assertEquals((await requestRaw(port, "HEAD", `/audio/${newToken()}`)).status, 404);
+      subject.folder,
+      runner,
+    );
+    await untilThreadsRun(subject.storage, runner);
+    assertEquals((await requestRaw(server.port, "HEAD", `/audio/${newToken()}`)).status, 404);
     const encodings = { "Accept-Encoding": "gzip, br" };
     const [get, head] = await Promise.all(
-      ["GET", "HEAD"].map((method) => requestRaw(port, method, "/deprecation", encodings)),
+      ["GET", "HEAD"].map((method) => requestRaw(server.port, method, "/deprecation", encodings)),
     );
     assert(get !== undefined && head !== undefined);
     checkParity("/deprecation", head, get);
 
     const calls = 200; // spread over all threads
-    for (let sent = 0; sent < calls; sent++) await requestRaw(port, "HEAD", "/video/x");
-    child.kill("SIGTERM");
-    for (let done = false; !done;) {
-      const next = await reader.read();
-      text += next.value ?? "";
-      done = next.done;
-    }
-    assertEquals((await child.status).code, 0);
-    const events = text.split("\n").filter((line) => line.includes("{"))
-      .map((line) => JSON.parse(line.slice(line.indexOf("{"))).event);
-    assertEquals(events, ["start", "stop"]);
-    const storage = await LocalStorage.open({
-      kv: storageIn(folder).STORAGE_KV,
-      files: storageIn(folder).STORAGE_FILES,
-    });
-    const lines = await Array.fromAsync(storage.ledger.usage("2000-01-01"));
-    storage.close();
+    for (let sent = 0; sent < calls; sent++) await requestRaw(server.port, "HEAD", "/video/x");
+    const { code, log } = await server.stop();
+    assertEquals([code, ...log.map(({ event }) => event)], [0, "start", "stop"]);
+    const lines = await Array.fromAsync(subject.storage.ledger.usage("2000-01-01"));
     const video = lines.filter(({ route }) => route === "/video/:token");
     assertEquals(video.reduce((sum, { calls }) => sum + calls, 0), calls);
-    await Deno.remove(folder, { recursive: true });
   });
+}
+
+/** Waits for all threads, because a signal reaches those that run. Each leaves a mark soon. */
+async function untilThreadsRun({ ledger }: LocalStorage, runner: Runner): Promise<void> {
+  const threads = runner === "serve --parallel" ? 2 : 1;
+  for (let waited = 0; (await ledger.watches()).length < threads; waited++) {
+    if (waited === 1_000) throw new Error(`Not all of the ${threads} threads run`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }
 
 Deno.test("a prepared response is sent whole to many at once, again and again", async () => {

@@ -18,6 +18,8 @@ export interface FreshnessLimit {
 /** What a response is to state instead. */
 export interface LimitedFreshness {
   readonly cacheControl: string;
+  /** Whether freshness is stated, and limited. */
+  readonly isLimited: boolean;
   /** Until when the same would be stated, in milliseconds since the epoch. */
   readonly unchangedUntil: number;
 }
@@ -33,7 +35,7 @@ export interface LimitedFreshness {
 export function limitFreshness(headers: Headers, limit: FreshnessLimit): number {
   const stated = headers.get("cache-control") ?? "";
   const limited = limitCacheControl(stated, limit, headers.get("expires"));
-  if (limited.cacheControl !== stated) {
+  if (limited.isLimited) {
     headers.set("cache-control", limited.cacheControl);
     headers.delete("expires"); // max-age overrules it, but not in a cache of HTTP/1.0
   }
@@ -51,7 +53,7 @@ export function limitCacheControl(
   { until, now }: FreshnessLimit,
   expires: string | null = null,
 ): LimitedFreshness {
-  const unlimited = { cacheControl: stated, unchangedUntil: until };
+  const unlimited = { cacheControl: stated, isLimited: false, unchangedUntil: until };
   if (until === Infinity) return unlimited;
   const { directives, isNeverReused } = parse(stated);
   if (isNeverReused) return unlimited;
@@ -74,6 +76,7 @@ export function limitCacheControl(
   if (!states("must-revalidate")) limited.push("must-revalidate");
   return {
     cacheControl: limited.join(", "),
+    isLimited: true,
     // The same is stated as long as at least so much is left.
     unchangedUntil: Math.min(until, until - longest * 1000 + 1),
   };

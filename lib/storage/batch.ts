@@ -8,8 +8,8 @@ import { guarded } from "./kv.ts";
 /** Keys that KV reads in one call at most. */
 const MAX_KEYS = 10;
 
-/** Milliseconds of a call from which on nothing waits for another: a network lies between. */
-const SLOW = 5;
+/** Milliseconds that a read waits for a batch under way: it may be held up, or far away. */
+const MAX_WAIT = 1;
 
 interface Waiting {
   readonly key: Deno.KvKey;
@@ -18,16 +18,15 @@ interface Waiting {
 }
 
 /**
- * Reads values in batches: what is asked for in one turn of the event loop, and while another
- * batch is under way, if that is not for long.
+ * Reads values in batches: what is asked for in one turn of the event loop, or while another batch
+ * is under way, if that is not for long.
  */
 export class BatchedReads {
   readonly #kv: Deno.Kv;
   #waiting: Waiting[] = [];
-  #isSendDue = false;
   #underWay = 0;
-  /** How long the last batch took, in milliseconds. */
-  #took = 0;
+  #isSendDue = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param kv Stays the caller's to close. */
   constructor(kv: Deno.Kv) {
@@ -43,26 +42,27 @@ export class BatchedReads {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ key, resolve, reject });
       if (this.#waiting.length === MAX_KEYS) this.#send();
-      else this.#sendSoon();
+      else if (this.#underWay === 0) this.#sendSoon();
+      else this.#timer ??= setTimeout(() => this.#send(), MAX_WAIT);
     });
   }
 
-  /** Sends what is waiting after this turn, unless it is to wait for a batch under way. */
+  /** Sends what is waiting after this turn, in which more may come. */
   #sendSoon(): void {
-    const mayLeave = () => this.#underWay === 0 || this.#took > SLOW;
-    if (this.#isSendDue || !mayLeave()) return;
+    if (this.#isSendDue) return;
     this.#isSendDue = true;
     setImmediate(() => {
       this.#isSendDue = false;
-      if (this.#waiting.length > 0 && mayLeave()) this.#send();
+      if (this.#underWay === 0 && this.#waiting.length > 0) this.#send();
     });
   }
 
   async #send(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     const batch = this.#waiting;
     this.#waiting = [];
     this.#underWay++;
-    const start = performance.now();
     try {
       const keys = batch.map(({ key }) => key);
       const entries = await guarded("cannot read an item", () => this.#kv.getMany(keys));
@@ -70,8 +70,7 @@ export class BatchedReads {
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
-    this.#took = performance.now() - start;
     this.#underWay--;
-    if (this.#waiting.length > 0) this.#sendSoon();
+    if (this.#underWay === 0 && this.#waiting.length > 0) this.#sendSoon();
   }
 }
