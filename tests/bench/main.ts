@@ -125,11 +125,16 @@ async function measureCases(
       against: fileServers,
     },
   ];
-  console.log(HEADING);
-  for (const plan of plans) {
-    if (options.only.length > 0 && !options.only.some((name) => plan.name.includes(name))) continue;
-    await measureCase(plan, peers);
+  const isChosen = ({ name }: Plan) => options.only.some((part) => name.includes(part));
+  const chosen = options.only.length === 0 ? plans : plans.filter(isChosen);
+  if (chosen.length === 0) {
+    const names = plans.map(({ name }) => `"${name}"`).join(", ");
+    throw new Error(
+      `--only: expected a part of one of ${names}, got "${options.only.join('", "')}"`,
+    );
   }
+  console.log(HEADING);
+  for (const plan of chosen) await measureCase(plan, peers);
 }
 
 async function measureCase(plan: Plan, peers: Peers): Promise<void> {
