@@ -81,14 +81,15 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
       const detail = `"${segment.slice(0, 64)}" is not a version 4 UUID`;
       return problem(400, { detail, freshUntil: Infinity });
     }
-    const finding = await storage.find(token);
-    const { freshUntil } = finding;
+    const { freshUntil, ...finding } = await storage.find(token);
     if (finding.state === "unknown" || !route.serves.includes(finding.kind)) {
       const detail = `No such ${route.serves.join(" or ")} was ever published`;
       return problem(404, { detail, freshUntil });
     }
     if (finding.state === "unpublished") return problem(410, { ...GONE, freshUntil });
-    return { ...select(request, representItem(finding.item, storage, now())), freshUntil };
+    const answer = select(request, representItem(finding.item, storage, now()));
+    const isDated = finding.item.publishedAt <= now(); // else its date is that of the answer
+    return { ...answer, freshUntil: isDated ? freshUntil : undefined };
   }
 
   /** The outcomes for a representation. GET and HEAD part only over Range, which is GET's alone. */

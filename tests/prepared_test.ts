@@ -119,6 +119,20 @@ Deno.test("a prepared response answers the same conditions only, and never a GET
   assertEquals(storage.finds, 1);
 });
 
+Deno.test("nothing is prepared whose date goes with the time", async () => {
+  const storage = new OneItem(); // published by a clock that is ahead
+  const item = { ...storage.item, publishedAt: NOW + 60_000 };
+  storage.finding = { state: "published", kind: "audio", item };
+  const { clock, handle } = handlerOn(storage);
+  const date = async () => {
+    const request = new Request(`http://test/media/${item.token}`, { method: "HEAD" });
+    return Date.parse((await handle(request)).headers.get("last-modified") ?? "");
+  };
+  assertEquals(await date(), NOW);
+  clock.now += 2_000;
+  assertEquals(await date(), NOW + 2_000);
+});
+
 Deno.test("what needs no storage is prepared, until the phase changes", async () => {
   const storage = new OneItem();
   const policy = definePolicy({
