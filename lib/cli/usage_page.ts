@@ -3,6 +3,7 @@
  * clients. It is good without a script; with one, its table sorts.
  */
 
+import { escape } from "../html.ts";
 import { formatInstant, type Interval, type Phase, PHASES } from "../lifecycle/policy.ts";
 import type { ClientUsage, Report, RouteUsage, Verdict } from "../lifecycle/report.ts";
 import { PAGE_SCRIPT, PAGE_STYLE } from "./usage_page_assets.ts";
@@ -181,8 +182,4 @@ function niceCeiling(value: number): number {
 
 function px(value: number): string {
   return String(Math.round(value * 100) / 100);
-}
-
-function escape(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }

@@ -1,6 +1,6 @@
 /**
- * Cross-origin reads (the CORS protocol of the Fetch standard, §3.3): any origin may read any
- * answer, and the fields that clients of this server need.
+ * Cross-origin reads (the CORS protocol of the Fetch standard, §3.3): pages of every origin may read
+ * answers, for players run wherever they are embedded; nothing here depends on who is signed in.
  */
 
 import { type Answer, type Field, NO_STORE } from "./answer.ts";

@@ -5,7 +5,9 @@
 
 import { createHash } from "node:crypto";
 import { formatHttpDate } from "../http/http_date.ts";
+import { escape } from "../html.ts";
 import type { Notice, RetiredEndpoint } from "./notice.ts";
+import { block, code, duration, rfc, time } from "./notice_html.ts";
 import { PAGE_STYLE } from "./notice_style.ts";
 
 /** A page, and what it may load. */
@@ -265,41 +267,6 @@ ${
   }
 <p>The whole API is described at <a href="/openapi.json">/openapi.json</a>.</p>
 </section>`;
-}
-
-function rfc(number: number): string {
-  return `<a href="https://www.rfc-editor.org/rfc/rfc${number}">RFC ${number}</a>`;
-}
-
-function code(text: string): string {
-  return `<code>${escape(text)}</code>`;
-}
-
-/** Code that scrolls by itself, and by keyboard too. */
-function block(label: string, html: string): string {
-  return `<pre tabindex="0" role="region" aria-label="${label}"><code>${html}</code></pre>`;
-}
-
-/** A date in UTC, for a script to add the local one to. */
-function time(instant: string): string {
-  const text = instant.replace("T", " ").replace(/(:00)?Z$/, " UTC");
-  return `<time datetime="${escape(instant)}">${escape(text)}</time>`;
-}
-
-/** e.g. "1 d 8 h 30 min" */
-function duration(start: string, end: string): string {
-  const seconds = (Date.parse(end) - Date.parse(start)) / 1000;
-  const parts: [number, string][] = [
-    [Math.floor(seconds / 86_400), "d"],
-    [Math.floor(seconds / 3600) % 24, "h"],
-    [Math.floor(seconds / 60) % 60, "min"],
-    [seconds % 60, "s"],
-  ];
-  return parts.filter(([count]) => count > 0).map(([count, unit]) => `${count} ${unit}`).join(" ");
-}
-
-function escape(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
 function hashOf(text: string): string {
