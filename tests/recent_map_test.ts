@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { RecentMap } from "../lib/recent_map.ts";
 
 Deno.test("RecentMap keeps the most recent half, and no more than it may", () => {
-  const steps = fc.array(fc.tuple(fc.boolean(), fc.nat(30)), { maxLength: 200 });
+  const steps = fc.array(fc.tuple(fc.boolean(), fc.nat(30)), { maxLength: 200, size: "max" });
   fc.assert(fc.property(fc.integer({ min: 2, max: 20 }), steps, (max, steps) => {
     const map = new RecentMap<number, object>(max);
     const values = new Map<number, object>();
