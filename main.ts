@@ -52,16 +52,18 @@ export interface Dependencies {
 
 const HEALTHY = textAnswer(200, { type: "text/plain", text: "ok\n", fields: [NO_STORE] });
 const NO_ROUTE = { detail: "There is no such route", freshUntil: Infinity };
+const INVALID_HOST = { detail: "The Host field names no host" };
 const GONE = { detail: "This was unpublished, for good" };
 
 /** Makes the handler of every request. */
 export function createHandler({ storage, config, now, log, meter }: Dependencies): Handler {
   const { policy, cacheMaxAge: maxAge } = config;
-  const retirement = new Retirement({ policy, maxAge, meter, now });
+  const retirement = new Retirement({ policy, maxAge, meter });
 
   /** Every outcome but failure, the first that applies. */
-  async function decide(request: Request, target: Target): Promise<Answer> {
+  async function decide(request: Request, target: Target, now: number): Promise<Answer> {
     const { route, segment, token } = target;
+    if (target.hasInvalidHost) return problem(400, INVALID_HOST);
     if (route === undefined) return problem(404, NO_ROUTE);
     const methods = route.methods.join(", ");
     if (!route.methods.includes(request.method)) {
@@ -71,11 +73,11 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
     if (route.serves === "health") return await storage.check(), HEALTHY;
     if (route.serves === "notice" || route.serves === "description") {
       const { representDocument } = await import("./lib/http/documents.ts"); // not needed to start
-      const context = { routes: ROUTES, policy, now: now() };
-      return select(request, await representDocument(route.serves, request, context));
+      const context = { routes: ROUTES, policy, now };
+      return select(request, await representDocument(route.serves, request, context), now);
     }
 
-    const refused = retirement.refusal(target); // 410 in a brownout; 410 or 308 after the sunset
+    const refused = retirement.refusal(target, now); // 410 in a brownout; 410 or 308 after the sunset
     if (refused !== undefined) return refused;
     if (token === undefined) {
       const detail = `"${segment.slice(0, 64)}" is not a version 4 UUID`;
@@ -87,21 +89,25 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
       return problem(404, { detail, freshUntil });
     }
     if (finding.state === "unpublished") return problem(410, { ...GONE, freshUntil });
-    const answer = select(request, representItem(finding.item, storage, now()));
-    const isDated = finding.item.publishedAt <= now(); // else its date is that of the answer
+    const answer = select(request, representItem(finding.item, storage, now), now);
+    const isDated = finding.item.publishedAt <= now; // else its date is that of the answer
     return { ...answer, freshUntil: isDated ? freshUntil : undefined };
   }
 
   /** The outcomes for a representation. GET and HEAD part only over Range, which is GET's alone. */
-  function select({ method, headers }: Request, representation: Representation): Answer {
+  function select(
+    { method, headers }: Request,
+    representation: Representation,
+    now: number,
+  ): Answer {
     const { length, validatorFields, contentFields } = representation;
     const cacheFields: Field[] = [["Cache-Control", `max-age=${maxAge}`]];
 
-    const status = evaluatePreconditions(headers, representation, now());
+    const status = evaluatePreconditions(headers, representation, now);
     if (status === 412) return problem(412, { detail: "A precondition of the request failed" });
     if (status === 304) return { status, fields: [...validatorFields, ...cacheFields] };
 
-    const range = method === "GET" ? requestedRange(headers, representation, now()) : undefined;
+    const range = method === "GET" ? requestedRange(headers, representation, now) : undefined;
     if (range === "unsatisfiable") {
       const fields: Field[] = [["Content-Range", `bytes */${length}`]];
       return problem(416, { detail: `The content has ${length} bytes`, fields });

@@ -198,6 +198,12 @@ export function requestTable(items: TableItems): Row[] {
     { what: "an absolute target", target: `http://elsewhere.test${media}`, ...all },
     { what: "dots in the path", target: `/x/..${media}`, ...all },
     {
+      what: "unreserved characters percent-encoded",
+      target: `/%61udio/${audio.token.replaceAll("-", "%2D")}`,
+      ...all,
+      expect: { ...whole, ...deprecated(audio.token) },
+    },
+    {
       what: "storage at work",
       target: "/healthz",
       status: 200,
@@ -229,7 +235,7 @@ export function requestTable(items: TableItems): Row[] {
       expect: { ...error, ...deprecated() },
     },
     {
-      what: "a percent-encoded token",
+      what: "a token with a percent sign",
       target: `/audio/%${audio.token}`,
       status: 400,
       expect: error,

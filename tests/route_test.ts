@@ -13,7 +13,7 @@ const ROUTES: readonly Route[] = [
 
 const match = createMatcher(ROUTES);
 
-Deno.test("createMatcher() finds the route, the segment as sent, and the token", () => {
+Deno.test("createMatcher() finds the route, the segment, and the token", () => {
   const rows: [url: string, path?: string, segment?: string, token?: string][] = [
     [`http://x.test/audio/${TOKEN}`, "/audio/:token", TOKEN, TOKEN],
     [`http://x.test/media/${TOKEN}`, "/media/:token", TOKEN, TOKEN],
@@ -25,11 +25,21 @@ Deno.test("createMatcher() finds the route, the segment as sent, and the token",
     [`http://x.test/media/${TOKEN.toUpperCase()}`, "/media/:token", TOKEN.toUpperCase(), TOKEN],
     ["http://x.test/healthz", "/healthz", ""],
     ["http://x.test/healthz?now", "/healthz", ""],
+    [`http://x.test:99999/media/${TOKEN}`, "/media/:token", TOKEN, TOKEN], // not for a route to say
+
+    // Percent-encoded, but unreserved (RFC 3986 §6.2.2.2).
+    [`http://x.test/%6dedia/${TOKEN}`, "/media/:token", TOKEN, TOKEN],
+    [`http://x.test/%6Dedi%61/${TOKEN.replaceAll("-", "%2D")}`, "/media/:token", TOKEN, TOKEN],
+    [`http://x.test/media/%35${TOKEN.slice(1)}`, "/media/:token", TOKEN, TOKEN],
+    [`http://x.test/media/x/%2E%2e/${TOKEN}`, "/media/:token", TOKEN, TOKEN],
+    ["http://x.test/media/%7E%5F%2e", "/media/:token", "~_."],
+    ["http://x.test/he%61lthz?%61", "/healthz", ""],
 
     // A route, but no token.
     ["http://x.test/media/x", "/media/:token", "x"],
     ["http://x.test/media/:token", "/media/:token", ":token"],
-    [`http://x.test/media/%35${TOKEN.slice(1)}`, "/media/:token", `%35${TOKEN.slice(1)}`],
+    [`http://x.test/media/%2535${TOKEN.slice(1)}`, "/media/:token", `%2535${TOKEN.slice(1)}`],
+    ["http://x.test/media/%40%5B%60%7B%3a", "/media/:token", "%40%5B%60%7B%3a"],
     [`http://x.test/media/${TOKEN}%2F`, "/media/:token", `${TOKEN}%2F`],
     [`http://x.test/media/${TOKEN}%00`, "/media/:token", `${TOKEN}%00`],
     [`http://x.test/media/${TOKEN}.mp3`, "/media/:token", `${TOKEN}.mp3`],
@@ -44,7 +54,9 @@ Deno.test("createMatcher() finds the route, the segment as sent, and the token",
     [`http://x.test//media/${TOKEN}`],
     [`http://x.test/media//${TOKEN}`],
     [`http://x.test/Media/${TOKEN}`],
-    [`http://x.test/%6dedia/${TOKEN}`],
+    [`http://x.test/%4dedia/${TOKEN}`],
+    [`http://x.test%2Fmedia/${TOKEN}`],
+    [`http://x.test/%2Fmedia/${TOKEN}`],
     [`http://x.test/video/${TOKEN}`],
     [`http://x.test/y/media/${TOKEN}`],
     [`http://x.test/?/media/${TOKEN}`],
@@ -52,7 +64,6 @@ Deno.test("createMatcher() finds the route, the segment as sent, and the token",
     ["http://x.test/HEALTHZ"],
     ["http://x.test/healthzz"],
     [`/media/${TOKEN}`], // no URL at all
-    ["http://[/media/x"],
     ["*"],
     [""],
   ];
@@ -61,6 +72,12 @@ Deno.test("createMatcher() finds the route, the segment as sent, and the token",
     const seen = [target.route?.path, target.segment, target.token as string | undefined];
     assertEquals(seen, [path, segment, token], url);
   }
+});
+
+Deno.test("createMatcher() finds no route where the Host field is none", () => {
+  const url = `http://a/media/${TOKEN}?/healthz`; // as Deno puts it together
+  assertEquals(match(url, `a/media/${TOKEN}?`), { segment: "", hasInvalidHost: true });
+  assertEquals(match(url, "a").token as string | undefined, TOKEN);
 });
 
 Deno.test("createMatcher() gives the very route it was given, the first that fits", () => {

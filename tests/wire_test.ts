@@ -37,7 +37,6 @@ Deno.test("a server process answers what no URL can say", async () => {
     ["OPTIONS", "*", {}, 404],
     ["GET", "//", {}, 404],
     ["GET", "/media/%", {}, 400],
-    ["GET", "/healthz", { Host: "not a host" }, 404], // the URL of the request cannot be parsed
     ["POST", "/healthz", { "Content-Length": "0" }, 405],
     ["TRACE", "/healthz", {}, 405],
     ["BREW", "/healthz", {}, 405],
@@ -50,6 +49,32 @@ Deno.test("a server process answers what no URL can say", async () => {
   const preflight = await requestRaw(server.port, "OPTIONS", `/media/${newToken()}`);
   assertEquals([preflight.status, preflight.content.length], [204, 0]);
   assertEquals(field(preflight, "content-length"), undefined);
+});
+
+Deno.test("a server process answers 400 where the Host is none, whatever is prepared", async () => {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
+  await using server = await ServerProcess.start({}, subject.folder);
+  const path = `/audio/${token}`;
+  const send = (method: string, target: string, host: string) =>
+    requestRaw(server.port, method, target, { Host: host });
+  for (const _ of ["first", "prepared"]) {
+    for (const host of ["a", "a:80", "[::1]:8000", ""]) {
+      assertEquals((await send("HEAD", path, host)).status, 200, host);
+    }
+    for (
+      const [target, host] of [["/healthz", `a${path}?`], [`/${token}`, "a/audio"], [
+        path,
+        "a:99999",
+      ]]
+    ) {
+      const get = await send("GET", target as string, host as string);
+      const problem = JSON.parse(new TextDecoder().decode(get.content));
+      assertEquals([get.status, problem.status], [400, 400], host);
+      assertEquals(field(get, "deprecation"), undefined);
+      checkParity(`Host: ${host}`, await send("HEAD", target as string, host as string), get);
+    }
+  }
 });
 
 Deno.test("a HEAD agrees with its GET on the wire when the server fails", async () => {

@@ -11,10 +11,14 @@
 
 import type { Tally } from "../lifecycle/usage.ts";
 import { RecentMap } from "../recent_map.ts";
+import { isHost } from "./host.ts";
 import { conditionsIn } from "./preconditions.ts";
 
-/** Responses kept at most; a few kB each. */
+/** Responses kept at most: up to 3 kB each, besides the key. */
 const MAX_RESPONSES = 5_000;
+
+/** Characters of the longest key that is kept; clients choose how long a URL or a condition is. */
+const MAX_KEY = 1_024;
 
 /** A response to one and the same request, and what else there is to do. */
 export interface Prepared {
@@ -39,19 +43,24 @@ export class PreparedResponses {
   find(request: Request, now: number): Prepared | undefined {
     if (now < this.#latest) this.clear(); // a clock set back makes nothing last longer
     this.#latest = now;
-    if (request.method !== "HEAD") return undefined;
-    const prepared = this.#responses.get(request.url + conditionsIn(request.headers));
+    if (request.method !== "HEAD" || !isHost(request.headers.get("host"))) return undefined;
+    const prepared = this.#responses.get(keyOf(request));
     return prepared === undefined || now >= prepared.freshUntil ? undefined : prepared;
   }
 
   /** Keeps the response to a HEAD until it holds no more. */
   keep(request: Request, prepared: Prepared): void {
     if (request.method !== "HEAD" || prepared.freshUntil <= this.#latest) return;
-    this.#responses.set(request.url + conditionsIn(request.headers), prepared);
+    const key = keyOf(request);
+    if (key.length <= MAX_KEY) this.#responses.set(key, prepared);
   }
 
   /** Forgets everything. */
   clear(): void {
     this.#responses.clear();
   }
+}
+
+function keyOf({ url, headers }: Request): string {
+  return url + conditionsIn(headers);
 }

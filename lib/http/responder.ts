@@ -8,17 +8,17 @@ import type { Retirement } from "../lifecycle/retirement.ts";
 import { type FreshnessLimit, limitCacheControl } from "../lifecycle/freshness.ts";
 import { CORS_FIELDS } from "./cors.ts";
 import { PreparedResponses } from "./prepared.ts";
-import type { Target } from "./route.ts";
+import type { Matcher, Target } from "./route.ts";
 
 /** What handles a request. Others may be sent the same response: it is not to be changed. */
 export type Handler = (request: Request) => Response | Promise<Response>;
 
 /** The decisions that a responder carries out. */
 export interface Decisions {
-  /** Finds what a URL is about. */
-  readonly match: (url: string) => Target;
-  /** Decides the answer. */
-  readonly decide: (request: Request, target: Target) => Promise<Answer>;
+  /** Finds what a request is about. */
+  readonly match: Matcher;
+  /** Decides the answer to a request that came at an instant, in milliseconds since the epoch. */
+  readonly decide: (request: Request, target: Target, instant: number) => Promise<Answer>;
   /** Decides the answer when that failed, or the content could not be opened. */
   readonly fail: (error: unknown, request: Request, target: Target) => Answer;
   /** Adds what has to be said of the routes that are retired. */
@@ -32,22 +32,22 @@ export function createResponder(decisions: Decisions): Handler {
   const { match, decide, fail, retirement, now } = decisions;
   const prepared = new PreparedResponses();
 
-  async function respond(request: Request): Promise<Response> {
-    const target = match(request.url);
-    const until = retirement.until(target);
+  async function respond(request: Request, instant: number): Promise<Response> {
+    const target = match(request.url, request.headers.get("host"));
+    // The answer belongs to the phase in which the request came, however long it takes.
+    const until = retirement.until(target, instant);
     const send = async (answer: Answer) => {
-      const instant = now();
-      const { fields, unchangedUntil } = withinPhase(answer.fields, { until, now: instant });
+      const { fields, unchangedUntil } = withinPhase(answer.fields, { until, now: now() });
       const all = [...fields, ...CORS_FIELDS, ...retirement.fields(target)];
       const response = await toResponse(request.method, { ...answer, fields: all });
       const freshUntil = Math.min(answer.freshUntil ?? 0, unchangedUntil);
-      const tally = retirement.tally(request.method, target, response.status);
+      const tally = retirement.tally(request.method, target, { status: response.status, instant });
       prepared.keep(request, { response, tally, freshUntil });
       retirement.count(tally, request, instant);
       return response;
     };
     try {
-      return await send(await decide(request, target));
+      return await send(await decide(request, target, instant));
     } catch (error) {
       prepared.clear(); // what failed may be what something kept was made of
       return send(fail(error, request, target));
@@ -57,7 +57,7 @@ export function createResponder(decisions: Decisions): Handler {
   return (request) => {
     const instant = now();
     const known = prepared.find(request, instant);
-    if (known === undefined) return respond(request);
+    if (known === undefined) return respond(request, instant);
     retirement.count(known.tally, request, instant);
     return known.response;
   };

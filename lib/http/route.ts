@@ -3,6 +3,7 @@
  */
 
 import type { Kind } from "../storage/storage.ts";
+import { isHost } from "./host.ts";
 import { parseToken, type Token } from "./token.ts";
 
 /** A route: where it is, what it takes, and what it serves. */
@@ -23,18 +24,39 @@ export interface Target {
   readonly segment: string;
   /** `undefined` when the segment is no token. */
   readonly token?: Token | undefined;
+  /** The request names no host, so nothing can be said of where it leads. */
+  readonly hasInvalidHost?: true;
 }
 
-/** Prepares the look-up of a request's URL among routes; the first that fits counts. */
-export function createMatcher(routes: readonly Route[]): (url: string) => Target {
+/** Finds what a request is about, by its URL and its Host field. */
+export type Matcher = (url: string, host?: string | null) => Target;
+
+/** Prepares the lookup of a request's URL among routes; the first that fits counts. */
+export function createMatcher(routes: readonly Route[]): Matcher {
   const patterns = routes.map((route) => ({ route, at: new URLPattern({ pathname: route.path }) }));
-  return (url) => {
+  return (url, host = null) => {
+    if (!isHost(host)) return { segment: "", hasInvalidHost: true };
+    // The path alone decides, so that no name of this server can make a difference.
+    const path = `http://localhost${decodeUnreserved(pathOf(url))}`;
     for (const { route, at } of patterns) {
-      const found = at.exec(url); // null, too, for a URL that cannot be parsed
+      const found = at.exec(path); // null, too, for a URL that cannot be parsed
       if (found === null) continue;
       const segment = found.pathname.groups["token"] ?? "";
       return { route, segment, token: parseToken(segment) };
     }
     return { segment: "" };
   };
+}
+
+/** The path of an absolute URL, as it was sent. */
+function pathOf(url: string): string {
+  return /^[^:]*:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] ?? "";
+}
+
+/** An unreserved character means the same when it is percent-encoded (RFC 3986 §6.2.2.2). */
+function decodeUnreserved(path: string): string {
+  return path.replaceAll(/%[2-7][0-9a-f]/gi, (encoded) => {
+    const char = String.fromCharCode(parseInt(encoded.slice(1), 16));
+    return /[\w.~-]/.test(char) ? char : encoded;
+  });
 }

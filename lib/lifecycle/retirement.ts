@@ -17,11 +17,9 @@ export interface RetirementOptions {
   readonly maxAge: number;
   /** Counts the calls, when it is given. */
   readonly meter?: UsageMeter | undefined;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
 }
 
-/** The retirement of the routes that are deprecated. */
+/** The retirement of the routes that are deprecated. Instants are milliseconds since the epoch. */
 export class Retirement {
   readonly #options: RetirementOptions;
 
@@ -30,10 +28,10 @@ export class Retirement {
   }
 
   /** The answer in place of the route's own, if any. */
-  refusal(target: Target): Answer | undefined {
+  refusal(target: Target, now: number): Answer | undefined {
     if (!target.route?.isDeprecated) return undefined;
-    const { policy, maxAge, now } = this.#options;
-    return refusal(policy, { now: now(), successor: successorOf(target), maxAge });
+    const { policy, maxAge } = this.#options;
+    return refusal(policy, { now, successor: successorOf(target), maxAge });
   }
 
   /** The fields that announce the retirement on every answer of the route. */
@@ -43,20 +41,24 @@ export class Retirement {
   }
 
   /** When what is said of the route changes: milliseconds since the epoch, or `Infinity`. */
-  until({ route }: Target): number {
+  until({ route }: Target, now: number): number {
     if (!route?.isDeprecated && route?.serves !== "notice") return Infinity;
-    return momentAt(this.#options.policy, this.#options.now()).until;
+    return momentAt(this.#options.policy, now).until;
   }
 
   /** What counts such answers, as long as the phase lasts; `undefined` where none are counted. */
-  tally(method: string, { route }: Target, status: number): Tally | undefined {
-    const { policy, meter, now } = this.#options;
+  tally(
+    method: string,
+    { route }: Target,
+    { status, instant }: { status: number; instant: number },
+  ): Tally | undefined {
+    const { policy, meter } = this.#options;
     if (!route?.isDeprecated || meter === undefined) return undefined;
-    const { phase } = momentAt(policy, now());
+    const { phase } = momentAt(policy, instant);
     return meter.tally({ route: route.path, method, phase, status });
   }
 
-  /** Counts an answer to a request; `now` is in milliseconds since the epoch. */
+  /** Counts an answer to a request. */
   count(tally: Tally | undefined, { headers }: Request, now: number): void {
     if (tally !== undefined) this.#options.meter?.count(tally, headers.get("user-agent"), now);
   }
