@@ -83,16 +83,19 @@ Deno.test("every phase answers as it should, on every route, with every outcome"
     const config = { cacheMaxAge: 300, policy };
     const handle = createHandler({ storage, config, now, log() {} });
     const faulty = createHandler({ storage, config, now, log() {} });
-    let prepared = 0;
     for (const [next, phase, until] of INSTANTS) {
       instant = next;
       await t.step(`${instant}, ${phase}, then ${afterSunset}`, async () => {
-        for (const [target, fields, status] of [...outcomes, ...outcomes]) {
+        for (const [index, [target, fields, status]] of [...outcomes, ...outcomes].entries()) {
+          const isSecond = index >= outcomes.length;
           const send = async (method: string) => {
             const request = new Request(`http://test/${target}`, { method, headers: fields });
             // A fault ends everything prepared, so it gets a handler of its own.
-            const response = target.includes(missing) ? faulty(request) : handle(request);
-            if (response instanceof Response) prepared++;
+            const isFault = target.includes(missing);
+            const response = isFault ? faulty(request) : handle(request);
+            if (method === "HEAD" && isSecond && !isFault) {
+              assert(response instanceof Response, `${target} is not prepared`);
+            }
             return await seen(await response);
           };
           const [get, head] = [await send("GET"), await send("HEAD")];
@@ -114,7 +117,6 @@ Deno.test("every phase answers as it should, on every route, with every outcome"
         }
       });
     }
-    assert(prepared > 100, `only ${prepared} answers were prepared ones`);
   }
 });
 

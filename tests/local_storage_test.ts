@@ -139,3 +139,13 @@ async function contentFiles(folder: string): Promise<string[]> {
   }
   return names;
 }
+
+Deno.test("LocalStorage.open() reads nothing of a range before it is asked for", async () => {
+  await using subject = await openLocal();
+  const { storage, publish, damage } = subject;
+  const item = await publish(description(), CONTENT);
+  const reader = (await storage.open(item, { first: 0, last: 3 })).getReader();
+  await new Promise((resolve) => setTimeout(resolve)); // time enough to read ahead
+  await damage(item, new Uint8Array()); // the same file, now empty
+  await assertRejects(() => reader.read(), StorageError, "content ended early");
+});

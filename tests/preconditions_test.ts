@@ -221,6 +221,8 @@ Deno.test("conditionsIn() is the same for the same conditions, and for no others
     { "If-Unmodified-Since": DATE },
     { "If-Modified-Since": DATE, "If-Unmodified-Since": DATE },
     { "If-Modified-Since": DATE, "If-None-Match": "" },
+    { "If-Modified-Since": DATE, "If-None-Match": "*" },
+    { "If-None-Match": `*if-modified-since ${DATE}` }, // one that poses as two
   ];
   const texts = kinds.map((fields) => conditionsIn(new Headers(fields)));
   assertEquals(new Set(texts).size, kinds.length);
