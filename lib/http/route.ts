@@ -37,7 +37,7 @@ export function createMatcher(routes: readonly Route[]): Matcher {
   return (url, host = null) => {
     if (!isHost(host)) return { segment: "", hasInvalidHost: true };
     // The path alone decides, so that no name of this server can make a difference.
-    const path = `http://localhost${decodeUnreserved(pathOf(url))}`;
+    const path = shorten(`http://localhost${decodeUnreserved(pathOf(url))}`);
     for (const { route, at } of patterns) {
       const found = at.exec(path); // null, too, for a URL that cannot be parsed
       if (found === null) continue;
@@ -51,6 +51,20 @@ export function createMatcher(routes: readonly Route[]): Matcher {
 /** The path of an absolute URL, as it was sent. */
 function pathOf(url: string): string {
   return /^[^:]*:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] ?? "";
+}
+
+/** Characters of a path, and of one segment: more than any route or token has. */
+const [MAX_PATH, MAX_SEGMENT] = [512, 128];
+
+/**
+ * Cuts what no route and no token is as long as. Deno's URLPattern keeps the last 4,096 texts that
+ * it was given, and clients choose how long those are.
+ */
+function shorten(url: string): string {
+  if (url.length <= MAX_PATH) return url;
+  const { origin, pathname } = new URL(url); // without dots, as a pattern takes it
+  const segments = pathname.split("/").map((segment) => segment.slice(0, MAX_SEGMENT));
+  return origin + segments.join("/").slice(0, MAX_PATH);
 }
 
 /** An unreserved character means the same when it is percent-encoded (RFC 3986 §6.2.2.2). */
