@@ -21,7 +21,7 @@ import { recordUsage } from "./lib/lifecycle/recorder.ts";
 import { Retirement } from "./lib/lifecycle/retirement.ts";
 import type { UsageMeter } from "./lib/lifecycle/usage.ts";
 import { describeError, lineLog, type Log } from "./lib/log.ts";
-import { type App, createServer, requireHonestHead, type Server } from "./lib/server.ts";
+import { type App, requireHonestHead, runServer } from "./lib/server.ts";
 import { cached } from "./lib/storage/cache.ts";
 import { LocalStorage } from "./lib/storage/local.ts";
 import { type Storage, StorageError, UnpublishedError } from "./lib/storage/storage.ts";
@@ -146,11 +146,7 @@ async function assemble(): Promise<App> {
   const usage = await recordUsage({ ledger: local.ledger, config, routes: deprecated, now, log });
   const handle = createHandler({ storage, config, now, log, meter: usage.meter });
   const close = () => usage.stop().then(() => storage.close());
-  return { ...config, handle, log, samples, close };
+  return { ...config, handle, log, samples, flush: usage.record, close };
 }
 
-/** For `deno serve`, which calls the same handler. */
-const server: Server = createServer(assemble);
-export default server;
-
-if (import.meta.main) server.start();
+if (import.meta.main) await runServer(assemble);

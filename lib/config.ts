@@ -17,6 +17,8 @@ export interface Config {
   readonly host: string;
   /** The port to listen on; 0 for any free one. */
   readonly port: number;
+  /** Whether other processes may listen on the same port. */
+  readonly reusePort: boolean;
   /** Where the catalogue is: a path or a KV Connect URL; the platform's own without one. */
   readonly kv: string | undefined;
   /** The content folder. */
@@ -65,6 +67,10 @@ const HOST: Setting<string> = {
   expected: "a host name or an IP address",
   read: (text) => /^[\w.:-]+$/.test(text) ? text : undefined,
 };
+const SWITCH: Setting<boolean> = {
+  expected: '"true" or "false"',
+  read: (text) => text === "true" ? true : text === "false" ? false : undefined,
+};
 const KV_LOCATION: Setting<string> = {
   expected: 'a path, or a KV Connect URL that starts with "https://" or "http://"',
   read: (text) => /^(?![a-z][a-z0-9+.-]+:\/\/)|^https?:\/\/./i.test(text) ? text : undefined,
@@ -103,6 +109,7 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
   const settings = {
     host: read("HOST", HOST) ?? "0.0.0.0",
     port: read("PORT", PORT) ?? 8000,
+    reusePort: read("REUSE_PORT", SWITCH) ?? false,
     kv: location ?? (isDeploy ? undefined : "./data/catalogue.sqlite"),
     files: get("STORAGE_FILES") ?? "./data/files",
     isDefaultStorage: location === undefined && !isDeploy,

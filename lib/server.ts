@@ -1,10 +1,11 @@
 /**
- * A listening server and its end.
+ * A server process, from its start to its end.
  */
 
-import type { Handler } from "./http/responder.ts";
-import type { Log } from "./log.ts";
 import { ConfigError } from "./config.ts";
+import type { Handler } from "./http/responder.ts";
+import { Listener } from "./listener.ts";
+import type { Log } from "./log.ts";
 import { StorageError } from "./storage/storage.ts";
 
 /** Releases that send `content-length: 0` on every HEAD, whatever the handler sets. */
@@ -40,103 +41,93 @@ function compare(a: number[], b: number[]): number {
 export interface App {
   readonly host: string;
   readonly port: number;
+  /** Whether other processes may listen on the same port. */
+  readonly reusePort: boolean;
   readonly handle: Handler;
   readonly log: Log;
   /** Paths that a newcomer can try. */
   readonly samples: readonly string[];
+  /** Saves what was counted so far. Never rejects. */
+  readonly flush: () => Promise<void>;
   /** Lets go of what the app holds, once the last request is finished. */
   readonly close: () => Promise<void>;
 }
 
-/** A module's default export for `deno serve`, that can also listen by itself. */
-export interface Server extends Deno.ServeDefaultExport {
-  /**
-   * Puts the app together, or ends the process with the reason why not. Listens, unless
-   * `deno serve` does, until SIGINT or SIGTERM, and then until the requests in flight are
-   * finished; a second signal ends the process at once.
-   */
-  readonly start: () => Promise<void>;
-}
+/** Milliseconds that requests in flight have to finish after a signal. */
+const GRACE = 10_000;
 
-/** Makes a server of an app, which is put together when it is first needed. */
-export function createServer(assemble: () => Promise<App>): Server {
-  let app: Promise<App> | undefined;
-
-  let hasStarted = false;
-
-  async function onListen(address: Deno.Addr): Promise<void> {
-    const { log, samples } = await (app ??= assemble());
-    const { hostname, port } = address as Deno.NetAddr;
-    log({ event: "start", hostname, port, deno: Deno.version.deno });
-    for (const path of samples) console.log(`curl -I http://localhost:${port}${path}`);
-    hasStarted = true;
-  }
-
-  async function start(): Promise<void> {
-    const isServed = watchDenoServe();
-    try {
-      const ready = await (app ??= assemble());
-      // Once the last request is finished, no event is left to wait for, whoever stopped the server.
-      addEventListener("beforeunload", async (event) => {
-        event.preventDefault(); // there is something left to do
-        await ready.close();
-        if (hasStarted) ready.log({ event: "stop" });
-      }, { once: true });
-      if (!await isServed) listen(ready, onListen);
-    } catch (error) {
-      refuse(error);
-    }
-  }
-
-  return {
-    fetch: async (request) => (await (app ??= assemble())).handle(request),
-    onListen,
-    start,
-  };
-}
+/** Milliseconds that closing may take after that, should storage not answer. */
+const CLOSING = 5_000;
 
 /**
- * Finds out whether `deno serve` runs this module. Nothing tells it from `deno run`
- * (denoland/deno#29447), but it calls `Deno.serve` right after the module, before the next task,
- * in each of its threads. What it does not offer to set, is set on the way.
+ * Milliseconds within which signals are one wish to stop: in a terminal, `deno task` passes SIGINT
+ * on beside the terminal's own. A later one is deliberate.
  */
-async function watchDenoServe(): Promise<boolean> {
-  const original = Object.getOwnPropertyDescriptor(Deno, "serve") as PropertyDescriptor;
-  const { serve } = Deno;
-  let isServed = false;
-  const watched = (options: Deno.ServeTcpOptions & Deno.ServeInit<Deno.NetAddr>) => {
-    isServed = true;
-    return serve({ ...options, ...UNCOMPRESSED });
-  };
-  Object.defineProperty(Deno, "serve", { configurable: true, value: watched });
-  await new Promise((resolve) => setTimeout(resolve));
-  Object.defineProperty(Deno, "serve", original);
-  return isServed;
+const ONE_WISH = 1_000;
+
+/**
+ * Puts an app together and serves it, until SIGINT or SIGTERM; then it stops listening, saves the
+ * counts, finishes the requests in flight as far as {@linkcode GRACE} allows, and ends the process.
+ * A second signal ends the process at once. So does a reason not to start, which it prints.
+ */
+export async function runServer(assemble: () => Promise<App>): Promise<void> {
+  const stop = Promise.withResolvers<void>();
+  try {
+    const app = await assemble();
+    const { log, samples, flush, close } = app;
+    const listener = listen(app, ({ hostname, port }) => {
+      log({ event: "start", hostname, port, deno: Deno.version.deno });
+      for (const path of samples) console.log(`curl -I http://localhost:${port}${path}`);
+    });
+    onStopSignal(stop.resolve);
+    await stop.promise;
+    await within(GRACE, Promise.all([listener.shutdown(), flush()]));
+    const { unfinished } = listener;
+    await within(CLOSING, close());
+    log({ event: "stop", unfinished });
+  } catch (error) {
+    refuse(error);
+  }
+  Deno.exit(0);
 }
 
-/** Compressed by the runtime, a GET would say other things than its HEAD. */
-const UNCOMPRESSED = { automaticCompression: false };
-
-function listen({ host: hostname, port, handle }: App, onListen: (addr: Deno.Addr) => void): void {
-  const options = { hostname, port, onListen, ...UNCOMPRESSED };
-  let server: Deno.HttpServer;
-  try {
-    server = Deno.serve(options, handle);
-  } catch (error) {
-    const reason = REASONS.find(([type]) => error instanceof type)?.[1] ?? (error as Error).message;
-    throw new RefusalError(`Cannot listen on ${hostname}:${port}: ${reason}`, { cause: error });
+/** Calls back at the first signal to stop; a deliberate second one ends the process. */
+function onStopSignal(stop: () => void): void {
+  const signals = Deno.build.os === "windows" ? { SIGINT: 130 } : { SIGINT: 130, SIGTERM: 143 };
+  let stoppedAt = Infinity;
+  for (const [signal, status] of Object.entries(signals)) {
+    Deno.addSignalListener(signal as Deno.Signal, () => {
+      if (performance.now() - stoppedAt >= ONE_WISH) Deno.exit(status);
+      stoppedAt = Math.min(stoppedAt, performance.now());
+      stop();
+    });
   }
-  const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT"] : ["SIGINT", "SIGTERM"];
-  const stop = () => {
-    for (const signal of signals) Deno.removeSignalListener(signal, stop);
-    server.shutdown();
-  };
-  for (const signal of signals) Deno.addSignalListener(signal, stop);
+}
+
+/** Waits until a promise is settled, but no longer than so many milliseconds. */
+async function within(limit: number, promise: Promise<unknown>): Promise<void> {
+  let timer;
+  const timeout = new Promise((resolve) => timer = setTimeout(resolve, limit));
+  await Promise.race([promise, timeout]);
+  clearTimeout(timer);
+}
+
+function listen(app: App, onListen: (address: Deno.NetAddr) => void): Listener {
+  try {
+    return new Listener({ ...app, onListen });
+  } catch (error) {
+    const { host, port } = app;
+    const reason = REASONS.find(([type]) => error instanceof type)?.[1] ?? (error as Error).message;
+    throw new RefusalError(`Cannot listen on ${host}:${port}: ${reason}`, { cause: error });
+  }
 }
 
 /** What the system says of an address that cannot be had, in words for the operator. */
 const REASONS: readonly (readonly [new (message: string) => Error, string])[] = [
-  [Deno.errors.AddrInUse, "another process has it (choose another PORT)"],
+  [
+    Deno.errors.AddrInUse,
+    "another process has it (choose another PORT, or REUSE_PORT=true for both)",
+  ],
   [Deno.errors.AddrNotAvailable, "this machine has no such address (choose another HOST)"],
   [Deno.errors.PermissionDenied, "it is not allowed (choose a PORT from 1024 on)"],
 ];

@@ -8,6 +8,7 @@ Deno.test("readConfig() has a default for everything", () => {
   assertEquals(config, {
     host: "0.0.0.0",
     port: 8000,
+    reusePort: false,
     kv: "./data/catalogue.sqlite",
     files: "./data/files",
     isDefaultStorage: true,
@@ -31,6 +32,7 @@ Deno.test("readConfig() reads every variable", () => {
     HOST: "::1",
     PORT: "0",
     STORAGE_KV: "https://kv.test/db",
+    REUSE_PORT: "true",
     STORAGE_FILES: "/srv/files",
     CACHE_MAX_AGE: "0",
     CACHE_TTL: "60",
@@ -45,6 +47,7 @@ Deno.test("readConfig() reads every variable", () => {
   assertEquals(config, {
     host: "::1",
     port: 0,
+    reusePort: true,
     kv: "https://kv.test/db",
     files: "/srv/files",
     isDefaultStorage: false,
@@ -98,6 +101,7 @@ Deno.test("readConfig() takes what is at the edge of its range", () => {
 Deno.test("readConfig() refuses what cannot be used, with its name, value and what is expected", () => {
   const instant = 'an ISO 8601 date or instant like "2027-06-30" or "2027-06-30T12:00:00Z"';
   const rows: [environment: Record<string, string>, message: string][] = [
+    [{ REUSE_PORT: "yes" }, 'REUSE_PORT: expected "true" or "false", got "yes"'],
     [{ PORT: "http" }, 'PORT: expected a port number from 0 to 65535, got "http"'],
     [{ PORT: "65536" }, 'PORT: expected a port number from 0 to 65535, got "65536"'],
     [{ PORT: "-1" }, 'PORT: expected a port number from 0 to 65535, got "-1"'],

@@ -2,7 +2,6 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../lib/http/token.ts";
 import { StorageError } from "../lib/storage/storage.ts";
 import { createHandler } from "../main.ts";
-import type { LocalStorage } from "../lib/storage/local.ts";
 import {
   checkParity,
   CONFIG,
@@ -13,8 +12,8 @@ import {
 } from "./request_table.ts";
 import { openLocal } from "./support/local_storage.ts";
 import { fromRoot } from "./support/paths.ts";
-import { field, parseResponse, requestRaw } from "./support/raw_http.ts";
-import { type LogLine, type Runner, ServerProcess, storageIn } from "./support/server.ts";
+import { field, requestRaw } from "./support/raw_http.ts";
+import { type LogLine, ServerProcess, storageIn } from "./support/server.ts";
 import { description } from "./storage_suite.ts";
 
 Deno.test("a server process answers the whole table on the wire, HEAD as GET", async (t) => {
@@ -118,32 +117,6 @@ Deno.test("a server process keeps a connection in step over GET, HEAD, 304 and 4
   assert(text.endsWith("\r\n\r\ncontent"));
 });
 
-for (const runner of ["run", "serve", "serve --parallel"] as const) {
-  Deno.test(`deno ${runner} finishes the requests in flight, then stops`, async () => {
-    await using subject = await openLocal();
-    const content = new Uint8Array(20_000_000).fill(7);
-    const { token } = await subject.publish(description(), content);
-    const server = await ServerProcess.start({ DENO_JOBS: "2" }, subject.folder, runner);
-    await untilThreadsRun(subject.storage, runner);
-    using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
-    using idle = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
-    const head = `GET /media/${token} HTTP/1.1\r\nHost: test\r\n\r\n`;
-    await connection.write(new TextEncoder().encode(head));
-    const first = new Uint8Array(1000);
-    const length = await connection.read(first) ?? 0; // the answer is under way
-
-    const stopped = server.stop("SIGTERM");
-    const rest = await new Response(connection.readable).bytes();
-    const seen = parseResponse(new Uint8Array([...first.subarray(0, length), ...rest]));
-    assertEquals(seen.content, content);
-
-    const { code, log } = await stopped;
-    assertEquals(code, 0);
-    assertEquals(log.map(({ event }) => event), ["start", "stop"]);
-    assertEquals(await idle.read(new Uint8Array(1)), null);
-  });
-}
-
 Deno.test("a server process logs faults without tokens, and one line each", async () => {
   await using subject = await openLocal();
   const item = await subject.publish(description(), new TextEncoder().encode("content"));
@@ -197,47 +170,6 @@ Deno.test("a server process refuses to start with a reason", async () => {
   }
   await Deno.remove(folder, { recursive: true });
 });
-
-for (const runner of ["serve", "serve --parallel"] as const) {
-  Deno.test(`deno ${runner} answers with the same handler, and on its own port alone`, async () => {
-    await using subject = await openLocal();
-    const server = await ServerProcess.start(
-      {
-        // Were it to listen by itself as well, it would be refused this address, and say so.
-        HOST: "192.0.2.1",
-        DENO_JOBS: "2",
-        DENO_SERVE_AUTOMATIC_COMPRESSION: "1",
-      },
-      subject.folder,
-      runner,
-    );
-    await untilThreadsRun(subject.storage, runner);
-    assertEquals((await requestRaw(server.port, "HEAD", `/audio/${newToken()}`)).status, 404);
-    const encodings = { "Accept-Encoding": "gzip, br" };
-    const [get, head] = await Promise.all(
-      ["GET", "HEAD"].map((method) => requestRaw(server.port, method, "/deprecation", encodings)),
-    );
-    assert(get !== undefined && head !== undefined);
-    checkParity("/deprecation", head, get);
-
-    const calls = 200; // spread over all threads
-    for (let sent = 0; sent < calls; sent++) await requestRaw(server.port, "HEAD", "/video/x");
-    const { code, log } = await server.stop();
-    assertEquals([code, ...log.map(({ event }) => event)], [0, "start", "stop"]);
-    const lines = await Array.fromAsync(subject.storage.ledger.usage("2000-01-01"));
-    const video = lines.filter(({ route }) => route === "/video/:token");
-    assertEquals(video.reduce((sum, { calls }) => sum + calls, 0), calls);
-  });
-}
-
-/** Waits for all threads, because a signal reaches those that run. Each leaves a mark soon. */
-async function untilThreadsRun({ ledger }: LocalStorage, runner: Runner): Promise<void> {
-  const threads = runner === "serve --parallel" ? 2 : 1;
-  for (let waited = 0; (await ledger.watches()).length < threads; waited++) {
-    if (waited === 1_000) throw new Error(`Not all of the ${threads} threads run`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
 
 Deno.test("a prepared response is sent whole to many at once, again and again", async () => {
   await using subject = await openLocal();

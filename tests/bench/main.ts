@@ -226,41 +226,43 @@ async function measureStart(storage: string): Promise<void> {
 }
 
 /**
- * `deno serve --parallel`: more threads on the same port. Asked for is what takes a thread longest,
- * for the load needs its part of the cores as well.
+ * Processes that share a port. Asked for is what takes a process longest, for the load needs its
+ * part of the cores as well.
  */
 async function measureCores(storage: string): Promise<void> {
   const cores = navigator.hardwareConcurrency;
   await using running = new AsyncDisposableStack();
-  const start = async (threads: number) => {
-    const options = ["--parallel", "--allow-all", "--host=127.0.0.1", "--port=0"];
-    const env = { ...storageIn(storage), ...EVERYTHING, DENO_JOBS: String(threads) };
-    const args = ["serve", ...options, fromRoot("main.ts")];
-    return running.use(
-      await Contender.start(`${threads}`, { command: Deno.execPath(), args, env }),
-    );
+  const start = async (count: number) => {
+    const processes: Contender[] = [];
+    while (processes.length < count) {
+      const PORT = String(processes[0]?.port ?? 0);
+      const launch = launchServer(storage, { ...EVERYTHING, PORT, REUSE_PORT: "true" });
+      processes.push(running.use(await Contender.start(`${processes.length}`, launch)));
+    }
+    return processes;
   };
   const request = prepareRequest("GET", "/deprecation");
   const load = { request: () => request, status: 200, count: REQUESTS / 2 };
-  const measureOne = async (contender: Contender) => {
-    const [since, before] = [performance.now(), contender.cpu()];
-    await sendLoad(contender.port, load, { connections: 64 });
+  const measureOne = async (processes: readonly Contender[]) => {
+    const cpu = () => processes.reduce((sum, contender) => sum + contender.cpu(), 0);
+    const [since, before] = [performance.now(), cpu()];
+    await sendLoad(processes[0]?.port ?? 0, load, { connections: 64 });
     const took = performance.now() - since;
-    return { rate: load.count / took * 1000, used: (contender.cpu() - before) / 1e6 / took };
+    return { rate: load.count / took * 1000, used: (cpu() - before) / 1e6 / took };
   };
   const [one, all] = [await start(1), await start(cores)];
-  for (const contender of [one, all]) await measureOne(contender); // warms it up
+  for (const processes of [one, all]) await measureOne(processes); // warms them up
   const rounds = [];
   for (let round = 0; round < EFFORT.rounds; round++) {
     rounds.push({ one: await measureOne(one), all: await measureOne(all) });
   }
   const median = (values: number[], digits: number) => quantile(values, 0.5).toFixed(digits);
-  for (const [name, threads] of [["one", 1], ["all", cores]] as const) {
+  for (const [name, { length }] of [["one", one], ["all", all]] as const) {
     const rate = median(rounds.map((round) => round[name].rate), 0);
     const used = median(rounds.map((round) => round[name].used), 2);
-    console.log(`${threads} threads: ${rate} GETs of /deprecation a second, with ${used} cores`);
+    console.log(`Processes: ${length}; ${rate} GETs of /deprecation a second, ${used} cores`);
   }
-  console.log(`All threads to one: ${spread(rounds.map(({ one, all }) => all.rate / one.rate))}`);
+  console.log(`All cores to one: ${spread(rounds.map(({ one, all }) => all.rate / one.rate))}`);
 }
 
 /** A HEAD of any cold item. */

@@ -10,9 +10,6 @@ export interface LogLine {
   readonly [fact: string]: unknown;
 }
 
-/** The ways to run a server. */
-export type Runner = "run" | "serve" | "serve --parallel";
-
 /** A running server. Disposing of it stops it and removes its folder. */
 export class ServerProcess implements AsyncDisposable {
   readonly #child: Deno.ChildProcess;
@@ -34,20 +31,20 @@ export class ServerProcess implements AsyncDisposable {
    *
    * @param environment Variables besides those that give it a port and a folder of its own.
    * @param givenFolder Where to keep data, and not to remove it; one of its own when left out.
-   * @param runner What comes after `deno`.
+   * @param limits What `ulimit` is given before, e.g. `-n 64`.
    */
   static async start(
     environment: Record<string, string> = {},
     givenFolder?: string,
-    runner: Runner = "run",
+    limits?: string,
   ): Promise<ServerProcess> {
     const folder = givenFolder ?? await Deno.makeTempDir({ prefix: "media-head-" });
-    const child = new Deno.Command(Deno.execPath(), {
-      args: [
-        ...runner.split(" "),
-        ...(runner === "run" ? [] : ["--host=127.0.0.1", "--port=0"]),
-        ...["--no-prompt", "--allow-all", fromRoot("main.ts")],
-      ],
+    const [program = "", ...args] = [
+      ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
+      ...[Deno.execPath(), "run", "--no-prompt", "--allow-all", fromRoot("main.ts")],
+    ];
+    const child = new Deno.Command(program, {
+      args,
       env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", ...environment },
       stdout: "null",
       stderr: "piped",
@@ -78,14 +75,8 @@ export class ServerProcess implements AsyncDisposable {
       if (!(error instanceof TypeError)) throw error; // it has ended already
     }
     const { code } = await this.#child.status;
-    // Several threads have a name in front of their lines.
-    const lines = (await this.#stderr).split("\n").map((line) =>
-      /^(?:\[.+\] )?(\{.*)/.exec(line)?.[1]
-    );
-    return {
-      code,
-      log: lines.filter((line) => line !== undefined).map((line) => JSON.parse(line)),
-    };
+    const lines = (await this.#stderr).split("\n").filter((line) => line.startsWith("{"));
+    return { code, log: lines.map((line) => JSON.parse(line)) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
