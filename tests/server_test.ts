@@ -132,8 +132,10 @@ Deno.test({
   name: "a server process out of file descriptors serves on, and accepts again when it has some",
   ignore: Deno.build.os === "windows",
   async fn() {
-    const server = await ServerProcess.start({}, undefined, "-n 64");
-    await using _ = server;
+    await using subject = await openLocal();
+    const content = new Uint8Array(20_000_000).fill(7);
+    const { token } = await subject.publish(description(), content);
+    const server = await ServerProcess.start({}, subject.folder, "-n 64");
     const { port } = server;
     using first = await Deno.connect({ hostname: "127.0.0.1", port });
     const ask = async () => {
@@ -171,7 +173,16 @@ Deno.test({
         }
       }
     }
-    const { code, log } = await server.stop();
+    // A connection from before is given the time to finish, too.
+    const request = `GET /media/${token} HTTP/1.1\r\nHost: test\r\n\r\n`;
+    await first.write(new TextEncoder().encode(request));
+    const begin = new Uint8Array(1000);
+    const length = await first.read(begin) ?? 0;
+    const stopped = server.stop();
+    const rest = await new Response(first.readable).bytes();
+    const bytes = new Uint8Array([...begin.subarray(0, length), ...rest]);
+    assertEquals(parseResponse(bytes).content, content);
+    const { code, log } = await stopped;
     assertEquals([code, log.map(({ event }) => event)], [0, ["start", "error", "stop"]]);
     assertMatch(String(log[1]?.["cause"]), /Too many open files/);
   },
