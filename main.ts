@@ -137,6 +137,7 @@ async function assemble(): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const config = readConfig((name) => Deno.env.get(name));
   const local = await LocalStorage.open(config);
+  await local.prepare();
   const samples = config.isDefaultStorage
     ? await (await import("./lib/samples.ts")).publishSamples(local)
     : [];

@@ -3,6 +3,7 @@
  */
 
 import { ConfigError } from "./config.ts";
+import { within } from "./deadline.ts";
 import type { Handler } from "./http/responder.ts";
 import { Listener } from "./listener.ts";
 import type { Log } from "./log.ts";
@@ -102,14 +103,6 @@ function onStopSignal(stop: () => void): void {
       stop();
     });
   }
-}
-
-/** Waits until a promise is settled, but no longer than so many milliseconds. */
-async function within(limit: number, promise: Promise<unknown>): Promise<void> {
-  let timer;
-  const timeout = new Promise((resolve) => timer = setTimeout(resolve, limit));
-  await Promise.race([promise, timeout]);
-  clearTimeout(timer);
 }
 
 function listen(app: App, onListen: (address: Deno.NetAddr) => void): Listener {

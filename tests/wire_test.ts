@@ -157,6 +157,10 @@ Deno.test("a server process refuses to start with a reason", async () => {
     [{ PORT: "http" }, /^media-head does not start: PORT: expected .* got "http"$/],
     [{ CACHE_TTL: "-1", PORT: "70000" }, /PORT: .*\nCACHE_TTL: /],
     [{ STORAGE_KV: folder }, /^media-head does not start: kv: cannot open the catalogue \(.+\)$/],
+    [
+      { STORAGE_FILES: `${folder}/catalogue.sqlite` },
+      /^media-head does not start: files: cannot make the content folder ".*"; check STORAGE_FILES \(.+\)$/,
+    ],
   ];
   for (const [environment, reason] of refusals) {
     const { code, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -169,6 +173,42 @@ Deno.test("a server process refuses to start with a reason", async () => {
     assertEquals(code, 1);
   }
   await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("a server process is healthy only while its content is where it was", async () => {
+  await using subject = await openLocal();
+  const { folder } = subject;
+  const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
+  const start = async (files: string) => {
+    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-prompt", "--allow-all", fromRoot("main.ts")],
+      env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", STORAGE_FILES: files },
+    }).output();
+    return [code, new TextDecoder().decode(stderr)] as const;
+  };
+  for (const other of [`${folder}/mistyped`, folder, `${folder}/catalogue.sqlite`]) {
+    const [code, stderr] = await start(other);
+    assertEquals(code, 1);
+    assert(stderr.includes(`files: "${other}" is not the content folder; check STORAGE_FILES (`));
+  }
+
+  await using server = await ServerProcess.start({}, folder);
+  const statuses = async () => {
+    const targets = ["/healthz", `/media/${newToken()}`, `/media/${token}`];
+    const answers = await Promise.all(
+      targets.flatMap((target) =>
+        ["HEAD", "GET"].map((method) => requestRaw(server.port, method, target))
+      ),
+    );
+    return answers.map(({ status }) => status);
+  };
+  await Deno.rename(`${folder}/files`, `${folder}/moved`);
+  assertEquals(await statuses(), [503, 503, 404, 404, 503, 503]);
+  await Deno.mkdir(`${folder}/files`); // there, but another
+  assertEquals(await statuses(), [503, 503, 404, 404, 503, 503]);
+  await Deno.remove(`${folder}/files`);
+  await Deno.rename(`${folder}/moved`, `${folder}/files`);
+  assertEquals(await statuses(), [200, 200, 404, 404, 200, 200]);
 });
 
 Deno.test("a prepared response is sent whole to many at once, again and again", async () => {

@@ -4,7 +4,7 @@
  *     <folder>/ab/abcd…     content, named by its SHA-256
  *     <folder>/staged/      content on its way in, each file locked by the process that writes it
  *     <folder>/unsettled/   digests whose content is being added or removed
- *     <folder>/lock         held while any of the above changes
+ *     <folder>/lock         held while any of the above changes; tells this folder from others
  *
  * Locks are the operating system's (flock), so a killed process holds none, and what it left
  * behind is recognised by the next one that writes.
@@ -29,9 +29,38 @@ export class Files {
   readonly #folder: string;
   #isSwept = false;
 
-  /** @param folder Made when the first content comes. */
+  /** @param folder See {@linkcode create}. */
   constructor(folder: string) {
     this.#folder = folder;
+  }
+
+  /**
+   * Makes the folder, unless it is there.
+   *
+   * @throws {StorageError} When it cannot be made.
+   */
+  async create(): Promise<void> {
+    try {
+      await Deno.mkdir(this.#folder, { recursive: true });
+      using _lock = await Deno.open(this.#lock, { write: true, create: true });
+    } catch (cause) {
+      const message = `cannot make the content folder "${this.#folder}"; check STORAGE_FILES`;
+      throw new StorageError("files", message, { cause });
+    }
+  }
+
+  /**
+   * Makes sure that the folder is there, and is one of content.
+   *
+   * @throws {StorageError} When it is not.
+   */
+  async check(): Promise<void> {
+    try {
+      await Deno.stat(this.#lock);
+    } catch (cause) {
+      const message = `"${this.#folder}" is not the content folder; check STORAGE_FILES`;
+      throw new StorageError("files", message, { cause });
+    }
   }
 
   /**
@@ -39,7 +68,7 @@ export class Files {
    *
    * @throws {StorageError} When it is missing, has another length, or cannot be looked at.
    */
-  async check(digest: string, length: number): Promise<void> {
+  async requireContent(digest: string, length: number): Promise<void> {
     // Handed to another thread, this look into a folder would take five times the work.
     const info = await guarded(digest, () => Deno.statSync(this.#path(digest)));
     requireLength(digest, info.size, length);
@@ -148,10 +177,13 @@ export class Files {
   }
 
   async #exclusively<T>(action: () => Promise<T>): Promise<T> {
-    await Deno.mkdir(this.#folder, { recursive: true });
-    using lock = await Deno.open(`${this.#folder}/lock`, { write: true, create: true });
+    using lock = await Deno.open(this.#lock, { write: true });
     await lock.lock(true);
     return await action();
+  }
+
+  get #lock(): string {
+    return `${this.#folder}/lock`;
   }
 
   #folderOf(digest: string): string {

@@ -3,14 +3,24 @@
  * the server, and writing for the command line.
  */
 
+import { within } from "../deadline.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Token } from "../http/token.ts";
 import { Catalogue } from "./catalogue.ts";
 import { Files, type Staged } from "./files.ts";
 import { openKv } from "./kv.ts";
 import { Ledger } from "./ledger.ts";
-import type { Entry, Finding, PublishedItem, Storage } from "./storage.ts";
-import { UnpublishedError } from "./storage.ts";
+import {
+  type Entry,
+  type Finding,
+  type PublishedItem,
+  type Storage,
+  StorageError,
+  UnpublishedError,
+} from "./storage.ts";
+
+/** Milliseconds that storage may take to show that it answers. */
+const MAX_CHECK = 5_000;
 
 /** Where storage is. */
 export interface StorageLocation {
@@ -47,7 +57,7 @@ export class LocalStorage implements Storage {
   async find(token: Token): Promise<Finding> {
     const finding = await this.#catalogue.find(token);
     if (finding.state === "published") {
-      await this.#files.check(finding.item.digest, finding.item.length);
+      await this.#files.requireContent(finding.item.digest, finding.item.length);
     }
     return finding;
   }
@@ -64,8 +74,21 @@ export class LocalStorage implements Storage {
   }
 
   /** @inheritdoc */
-  check(): Promise<void> {
-    return this.#catalogue.check();
+  async check(): Promise<void> {
+    const halves = Promise.all([this.#catalogue.check(), this.#files.check()]);
+    if (await within(MAX_CHECK, halves)) return;
+    throw new StorageError("storage", `no answer within ${MAX_CHECK / 1000} s`);
+  }
+
+  /**
+   * Makes sure that content is where the catalogue's items have theirs, and makes the folder where
+   * nothing was ever published.
+   *
+   * @throws {StorageError} When it is elsewhere.
+   */
+  async prepare(): Promise<void> {
+    if (await this.#catalogue.isEmpty()) await this.#files.create();
+    else await this.#files.check();
   }
 
   /** @inheritdoc */
@@ -74,8 +97,9 @@ export class LocalStorage implements Storage {
   }
 
   /** Takes content in without publishing it; see {@linkcode Files.stage}. */
-  stage(source: AsyncIterable<Uint8Array>): Promise<Staged> {
-    return this.#files.stage(source);
+  async stage(source: AsyncIterable<Uint8Array>): Promise<Staged> {
+    await this.prepare();
+    return await this.#files.stage(source);
   }
 
   /**

@@ -12,6 +12,7 @@ export async function openLocal(
 ): Promise<Subject & { readonly storage: LocalStorage; readonly folder: string }> {
   const folder = await Deno.makeTempDir({ prefix: "media-head-" });
   const storage = await LocalStorage.open({ kv: kv(folder), files: `${folder}/files` });
+  await storage.prepare();
   let isClosed = false;
   const close = storage.close.bind(storage);
   storage.close = () => {
