@@ -54,21 +54,19 @@ function representNotice(
   });
 }
 
-const descriptions = new WeakMap<Policy, Promise<Representation>>();
+const descriptions = new WeakMap<Policy, Representation>();
 
 /**
  * The description of the API. What makes it is loaded when it is first asked for, and used once:
- * it depends on nothing that changes.
+ * it depends on nothing that changes. A failure is not kept, so the next request tries again.
  */
-function representApi({ routes, policy }: DocumentOptions): Promise<Representation> {
-  let description = descriptions.get(policy);
-  if (description === undefined) {
-    description = import("./openapi.ts").then(({ describeApi }) =>
-      representText({ type: "application/json", text: describeApi(routes, policy) })
-    );
-    descriptions.set(policy, description);
-    description.catch(() => descriptions.delete(policy)); // the next request tries again
-  }
+async function representApi({ routes, policy }: DocumentOptions): Promise<Representation> {
+  const known = descriptions.get(policy);
+  if (known !== undefined) return known;
+  const { describeApi } = await import("./openapi.ts");
+  const text = describeApi(routes, policy);
+  const description = representText({ type: "application/json", text });
+  descriptions.set(policy, description);
   return description;
 }
 
