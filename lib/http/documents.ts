@@ -45,7 +45,7 @@ function representNotice(
     const text = JSON.stringify(notice, null, 2) + "\n";
     return representText({ type: "application/json", text, validatorFields });
   }
-  const { html, contentSecurityPolicy } = noticePage(notice, new URL(request.url).origin);
+  const { html, contentSecurityPolicy } = noticePage(notice);
   return representText({
     type: "text/html; charset=utf-8",
     text: html,

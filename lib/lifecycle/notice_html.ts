@@ -14,6 +14,9 @@ export function code(text: string): string {
   return `<code>${escape(text)}</code>`;
 }
 
+/** The origin of the server, for a script to fill in. */
+export const ORIGIN = `<span class="origin">{origin}</span>`;
+
 /** Code that scrolls by itself, and by keyboard too. */
 export function block(label: string, html: string): string {
   return `<pre tabindex="0" role="region" aria-label="${label}"><code>${html}</code></pre>`;

@@ -1,24 +1,32 @@
 /**
  * The retirement notice for people: one page, read in one minute, that loads nothing else. It is
- * whole without a script; with one, it adds the reader's local time to every date.
+ * whole without a script; with one, it adds the reader's local time to every date, and the origin
+ * to the commands.
  */
 
 import { createHash } from "node:crypto";
 import { formatHttpDate } from "../http/http_date.ts";
 import { escape } from "../html.ts";
 import type { Notice, RetiredEndpoint } from "./notice.ts";
-import { block, code, duration, rfc, time } from "./notice_html.ts";
+import { block, code, duration, ORIGIN, rfc, time } from "./notice_html.ts";
+import { banner, facts } from "./notice_state.ts";
 import { PAGE_STYLE } from "./notice_style.ts";
 
 /** A page, and what it may load. */
 export interface NoticePage {
   readonly html: string;
-  /** The value of the Content-Security-Policy field: its own style and script, and nothing else. */
+  /** The value of the Content-Security-Policy field: its own style, script and icon. */
   readonly contentSecurityPolicy: string;
 }
 
-/** Adds the reader's local time to every date, unless it is the same as UTC on that date. */
+/**
+ * Adds the reader's local time to every date, unless it is the same as UTC on that date; and the
+ * origin, which the reader's address bar knows, and a server behind a proxy does not.
+ */
 const PAGE_SCRIPT = `
+if (location.origin !== "null") {
+  for (const origin of document.querySelectorAll(".origin")) origin.textContent = location.origin;
+}
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 for (const time of document.querySelectorAll("time")) {
   const date = new Date(time.dateTime);
@@ -31,18 +39,25 @@ for (const time of document.querySelectorAll("time")) {
 }
 `;
 
-/** The page's own style and script by their digests (CSP Level 3 §2.3.1), and nothing else. */
+/** A clock; browsers would ask for /favicon.ico otherwise. */
+const ICON = `data:image/svg+xml,${
+  encodeURIComponent(
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="none" stroke="#b26a00" ` +
+      `stroke-width="4" stroke-linecap="round" stroke-linejoin="round"><circle cx="16" cy="16" ` +
+      `r="13"/><path d="M16 8v8l5 4"/></svg>`,
+  )
+}`;
+
+/** The page's own style and script by their digests (CSP Level 3 §2.3.1), and its icon. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   `style-src '${hashOf(PAGE_STYLE)}'`,
   `script-src '${hashOf(PAGE_SCRIPT)}'`,
+  "img-src data:",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join("; ");
-
-/** A token for the examples, which look better whole. */
-const EXAMPLE_TOKEN = "0f8c2a4e-5b7d-4e19-9c3a-6d1f2b8e7a50";
 
 /** How a client learns of a retirement by itself. A test runs it. */
 const CLIENT = `const { headers } = await fetch(url, { method: "HEAD" });
@@ -57,12 +72,8 @@ if (deprecation !== null) {
 
 const list = new Intl.ListFormat("en");
 
-/**
- * Writes the page.
- *
- * @param origin Where the server is, e.g. `https://media.example`, for the lines to try.
- */
-export function noticePage(notice: Notice, origin: string): NoticePage {
+/** Writes the page. */
+export function noticePage(notice: Notice): NoticePage {
   const { endpoints, phase } = notice;
   const title = list.format(endpoints.map(({ path }) => path));
   const paths = list.format(endpoints.map(({ path }) => code(path)));
@@ -74,6 +85,7 @@ export function noticePage(notice: Notice, origin: string): NoticePage {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Retirement of ${escape(title)}</title>
+<link rel="icon" href="${ICON}">
 <style>${PAGE_STYLE}</style>
 </head>
 <body>
@@ -84,10 +96,10 @@ export function noticePage(notice: Notice, origin: string): NoticePage {
 </header>
 ${banner(notice)}
 ${facts(notice)}
-${whatToDo(endpoints, origin)}
+${whatToDo(endpoints)}
 ${calendar(notice)}
 ${afterwards(notice)}
-${forPrograms(notice, origin)}
+${forPrograms(notice)}
 </main>
 <script>${PAGE_SCRIPT}</script>
 </body>
@@ -96,65 +108,9 @@ ${forPrograms(notice, origin)}
   return { html, contentSecurityPolicy: CONTENT_SECURITY_POLICY };
 }
 
-function banner(notice: Notice): string {
-  const { phase } = notice;
-  const [title, text] = stateNow(notice);
-  return `<section class="banner ${phase}" aria-label="The state right now">
-<p class="state">Right now</p>
-<p><strong>${title}.</strong> ${text}</p>
-</section>`;
-}
-
-function stateNow(notice: Notice): [title: string, text: string] {
-  const { phase, phaseEndsAt, sunsetAt, afterSunset } = notice;
-  const until = phaseEndsAt === null ? "" : time(phaseEndsAt);
-  switch (phase) {
-    case "announced":
-      return ["Announced", `Everything works as ever. The deprecation begins ${until}.`];
-    case "deprecated":
-      return [
-        "Deprecated, and still working",
-        phaseEndsAt === null
-          ? "No date is set for the removal yet. Move now, while nothing is urgent."
-          : `Everything works until the ${
-            phaseEndsAt === sunsetAt ? "removal" : "next brownout"
-          }, ${until}.`,
-      ];
-    case "brownout":
-      return [
-        "Brownout: off on trial",
-        `Requests for media are answered with 410 until ${until}. ${afterBrownout(notice)}`,
-      ];
-    case "removed":
-      return [
-        "Removed",
-        afterSunset === "redirect"
-          ? "Requests are redirected to the replacement, with 308."
-          : "Requests are answered with 410, for good.",
-      ];
-  }
-}
-
-function afterBrownout({ phaseEndsAt, sunsetAt, brownouts }: Notice): string {
-  if (phaseEndsAt === sunsetAt) return "Then comes the removal.";
-  return brownouts.some(({ start }) => start === phaseEndsAt)
-    ? "Then comes the next brownout."
-    : "Then everything works again.";
-}
-
-function facts({ deprecatedAt, sunsetAt, phase }: Notice): string {
-  return `<dl class="facts">
-<div><dt>Deprecated ${phase === "announced" ? "from" : "since"}</dt>
-<dd>${time(deprecatedAt)}</dd></div>
-<div class="removal"><dt>${phase === "removed" ? "Removed" : "To be removed"}</dt>
-<dd>${sunsetAt === null ? "No date set yet" : time(sunsetAt)}</dd></div>
-</dl>`;
-}
-
-function whatToDo(endpoints: RetiredEndpoint[], origin: string): string {
-  const rows = endpoints.map(({ path, methods, successor }) =>
-    `<tr><th scope="row">${code(path)}</th><td>${code(successor)}</td>` +
-    `<td>${escape(methods.join(", "))}</td></tr>`
+function whatToDo(endpoints: RetiredEndpoint[]): string {
+  const rows = endpoints.map(({ path, successor }) =>
+    `<tr><th scope="row">${code(path)}</th><td>${code(successor)}</td></tr>`
   );
   const [first] = endpoints;
   return `<section>
@@ -162,13 +118,13 @@ function whatToDo(endpoints: RetiredEndpoint[], origin: string): string {
 <p>Change the path, and nothing else.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="What replaces what">
 <table>
-<thead><tr><th scope="col">Instead of</th><th scope="col">Use</th><th scope="col">Methods</th></tr></thead>
+<thead><tr><th scope="col">Instead of</th><th scope="col">Use</th></tr></thead>
 <tbody>
 ${rows.join("\n")}
 </tbody>
 </table>
 </div>
-${first === undefined ? "" : tryIt(first, origin)}
+${first === undefined ? "" : tryIt(first)}
 <h3>Let your client notice by itself</h3>
 <p>Every answer of the old paths says that they go, when, and what replaces the very item:</p>
 ${block("A client in JavaScript", escape(CLIENT))}
@@ -176,14 +132,15 @@ ${block("A client in JavaScript", escape(CLIENT))}
 }
 
 /** One endpoint by example: on the command line, and in a client's code. */
-function tryIt({ path, successor }: RetiredEndpoint, origin: string): string {
-  const curl = (path: string) =>
-    escape(`curl -I ${origin}${path.replace("{token}", EXAMPLE_TOKEN)}`);
+function tryIt({ path, successor }: RetiredEndpoint): string {
+  const curl = (path: string) => `curl -I ${ORIGIN}${escape(path)}`;
   const line = (path: string) => escape(`fetch(\`${path.replace("{token}", "${token}")}\`)`);
   return `<h3>Before</h3>
 ${block("Before, with curl", curl(path))}
 <h3>After</h3>
 ${block("After, with curl", curl(successor))}
+<p>${code("{token}")} stands for the token of an item<noscript>, and ${code("{origin}")} for the
+scheme and host of this page</noscript>.</p>
 <h3>In your code</h3>
 ${block("The line to change", `<del>- ${line(path)}</del><ins>+ ${line(successor)}</ins>`)}`;
 }
@@ -240,7 +197,7 @@ function afterwards({ afterSunset, sunsetAt, phase }: Notice): string {
 </section>`;
 }
 
-function forPrograms({ deprecatedAt, sunsetAt }: Notice, origin: string): string {
+function forPrograms({ deprecatedAt, sunsetAt }: Notice): string {
   const deprecation = `Deprecation: @${Date.parse(deprecatedAt) / 1000}`;
   const sunset = sunsetAt === null ? "Sunset" : `Sunset: ${formatHttpDate(Date.parse(sunsetAt))}`;
   return `<section>
@@ -255,14 +212,15 @@ function forPrograms({ deprecatedAt, sunsetAt }: Notice, origin: string): string
   }
 (${rfc(8594)}).</dd>
 <dt>${code("Link")}</dt>
-<dd>What replaces this very item, ${code('rel="successor-version"')}, and where this notice is,
-${code('rel="deprecation"')} and, once a date is set, ${code('rel="sunset"')} (${rfc(8288)}).</dd>
+<dd>What replaces this very item, with ${code('rel="successor-version"')}; where
+this notice is, with ${code('rel="deprecation"')} and, once a date is set, ${code('rel="sunset"')}
+(${rfc(8288)}).</dd>
 </dl>
 <h3>This notice as JSON</h3>
 ${
     block(
       "This notice as JSON, with curl",
-      escape(`curl -H "Accept: application/json" ${origin}/deprecation`),
+      `curl -H "Accept: application/json" ${ORIGIN}/deprecation`,
     )
   }
 <p>The whole API is described at <a href="/openapi.json">/openapi.json</a>.</p>

@@ -46,14 +46,14 @@ ins { color: var(--ins); background: var(--ins-back); }
 .facts div { padding: .9rem 1.25rem 1rem; border: 1px solid var(--line); border-radius: 8px; }
 .facts dt { color: var(--soft); font-size: .9rem; }
 .facts dd { margin: 0; font-weight: 600; }
-.facts .removal dd { font-size: clamp(1.3rem, 5.5vw, 1.75rem); line-height: 1.3; font-weight: 700;
+.facts .removal dd { font-size: clamp(1.2rem, 5.5vw, 1.75rem); line-height: 1.3; font-weight: 700;
   letter-spacing: -.01em; }
 time { font-variant-numeric: tabular-nums; white-space: nowrap; }
 td time, th time, time .local { white-space: normal; }
 time .local { display: block; color: var(--soft); font-size: .85rem; font-weight: 400;
   line-height: 1.5; letter-spacing: 0; }
 .banner time { white-space: normal; }
-.banner time .local { display: inline-block; }
+.banner time .local { display: inline; }
 .fields dt { margin-top: .9rem; overflow-wrap: anywhere; }
 .fields dd { margin: 0; color: var(--soft); font-size: .95rem; }
 .scroll { overflow-x: auto; margin: .75rem 0; }
@@ -73,12 +73,21 @@ tr.on > * { font-weight: 600; }
 @media (max-width: 40rem) {
   main { padding-inline: 1.1rem; }
   .facts { grid-template-columns: 1fr; }
+  .facts time { white-space: normal; }
   h2 { margin-top: 2.5rem; }
   th, td { padding-right: .6rem; white-space: normal; }
   .calendar { font-size: .85rem; line-height: 1.45; }
   .calendar tbody th, .calendar td:nth-child(2) { min-width: 5.9rem; }
   .calendar .local { font-size: .75rem; line-height: 1.35; }
   .calendar .mark { font-size: .75rem; padding: 0 .4rem; }
+}
+@media (max-width: 22rem) {
+  .calendar { font-size: .8rem; }
+  .calendar th, .calendar td { padding-right: .35rem; }
+  .calendar thead th { font-size: .75rem; }
+  .calendar .mark { padding: 0 .2rem; font-size: .7rem; }
+  .calendar tbody th, .calendar td:nth-child(2) { min-width: 4.9rem; }
+  .calendar tr.on > * { font-weight: 400; }
 }
 @media print {
   :root { color-scheme: light; }

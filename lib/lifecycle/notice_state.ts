@@ -1,0 +1,63 @@
+/**
+ * What the notice's page says of the state right now, and of the two dates that matter.
+ */
+
+import type { Notice } from "./notice.ts";
+import { time } from "./notice_html.ts";
+
+/** The phase, in large. */
+export function banner(notice: Notice): string {
+  const { phase } = notice;
+  const [title, text] = stateNow(notice);
+  return `<section class="banner ${phase}" aria-label="The state right now">
+<p class="state">Right now</p>
+<p><strong>${title}.</strong> ${text}</p>
+</section>`;
+}
+
+function stateNow(notice: Notice): [title: string, text: string] {
+  const { phase, phaseEndsAt, sunsetAt, afterSunset } = notice;
+  const until = phaseEndsAt === null ? "" : time(phaseEndsAt);
+  switch (phase) {
+    case "announced":
+      return ["Announced", `Everything works as ever. The deprecation begins ${until}.`];
+    case "deprecated":
+      return [
+        "Deprecated, and still working",
+        phaseEndsAt === null
+          ? "No date is set for the removal yet. Move now, while nothing is urgent."
+          : `Everything works until the ${
+            phaseEndsAt === sunsetAt ? "removal" : "next brownout"
+          }, ${until}.`,
+      ];
+    case "brownout":
+      return [
+        "Brownout: off on trial",
+        `Requests for media are answered with 410 until ${until}. ${afterBrownout(notice)}`,
+      ];
+    case "removed":
+      return [
+        "Removed",
+        afterSunset === "redirect"
+          ? "Requests are redirected to the replacement, with 308."
+          : "Requests are answered with 410, for good.",
+      ];
+  }
+}
+
+function afterBrownout({ phaseEndsAt, sunsetAt, brownouts }: Notice): string {
+  if (phaseEndsAt === sunsetAt) return "Then comes the removal.";
+  return brownouts.some(({ start }) => start === phaseEndsAt)
+    ? "Then comes the next brownout."
+    : "Then everything works again.";
+}
+
+/** The dates of deprecation and removal. */
+export function facts({ deprecatedAt, sunsetAt, phase }: Notice): string {
+  return `<dl class="facts">
+<div><dt>Deprecated ${phase === "announced" ? "from" : "since"}</dt>
+<dd>${time(deprecatedAt)}</dd></div>
+<div class="removal"><dt>${phase === "removed" ? "Removed" : "To be removed"}</dt>
+<dd>${sunsetAt === null ? "No date set yet" : time(sunsetAt)}</dd></div>
+</dl>`;
+}
