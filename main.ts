@@ -16,7 +16,7 @@ import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.
 import { failure, problem } from "./lib/http/problem.ts";
 import { lengthFields, type Representation, representItem } from "./lib/http/representation.ts";
 import { createResponder, type Handler } from "./lib/http/responder.ts";
-import { createMatcher, type Route, type Target } from "./lib/http/route.ts";
+import { createMatcher, METHODS, type Route, type Target } from "./lib/http/route.ts";
 import { recordUsage } from "./lib/lifecycle/recorder.ts";
 import { Retirement } from "./lib/lifecycle/retirement.ts";
 import type { UsageMeter } from "./lib/lifecycle/usage.ts";
@@ -26,17 +26,14 @@ import { cached } from "./lib/storage/cache.ts";
 import { LocalStorage } from "./lib/storage/local.ts";
 import { type Storage, StorageError, UnpublishedError } from "./lib/storage/storage.ts";
 
-const READ = ["GET", "HEAD"];
-const ITEM = [...READ, "OPTIONS"];
-
-/** Every route. Case and trailing slashes matter. */
+/** Every route, for all of {@linkcode METHODS}. Case and trailing slashes matter. */
 export const ROUTES: readonly Route[] = [
-  { path: "/audio/:token", methods: ITEM, serves: ["audio"], isDeprecated: true },
-  { path: "/video/:token", methods: ITEM, serves: ["video"], isDeprecated: true },
-  { path: "/media/:token", methods: ITEM, serves: ["audio", "video"] },
-  { path: "/deprecation", methods: READ, serves: "notice" },
-  { path: "/openapi.json", methods: READ, serves: "description" },
-  { path: "/healthz", methods: READ, serves: "health" },
+  { path: "/audio/:token", serves: ["audio"], isDeprecated: true },
+  { path: "/video/:token", serves: ["video"], isDeprecated: true },
+  { path: "/media/:token", serves: ["audio", "video"] },
+  { path: "/deprecation", serves: "notice" },
+  { path: "/openapi.json", serves: "description" },
+  { path: "/healthz", serves: "health" },
 ];
 
 /** What a handler works with. */
@@ -51,6 +48,8 @@ export interface Dependencies {
 }
 
 const HEALTHY = textAnswer(200, { type: "text/plain", text: "ok\n", fields: [NO_STORE] });
+const ALLOW: Field = ["Allow", METHODS.join(", ")];
+const OTHER_METHOD = { detail: `This route takes ${ALLOW[1]}`, fields: [ALLOW] };
 const NO_ROUTE = { detail: "There is no such route", freshUntil: Infinity };
 const INVALID_HOST = { detail: "The Host field names no host" };
 const GONE = { detail: "This was unpublished, for good" };
@@ -65,11 +64,8 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
     const { route, segment, token } = target;
     if (target.hasInvalidHost) return problem(400, INVALID_HOST);
     if (route === undefined) return problem(404, NO_ROUTE);
-    const methods = route.methods.join(", ");
-    if (!route.methods.includes(request.method)) {
-      return problem(405, { detail: `This route takes ${methods}`, fields: [["Allow", methods]] });
-    }
-    if (request.method === "OPTIONS") return optionsAnswer(methods);
+    if (!METHODS.includes(request.method)) return problem(405, OTHER_METHOD);
+    if (request.method === "OPTIONS") return optionsAnswer(ALLOW);
     if (route.serves === "health") return await storage.check(), HEALTHY;
     if (route.serves === "notice" || route.serves === "description") {
       const { representDocument } = await import("./lib/http/documents.ts"); // not needed to start

@@ -5,6 +5,7 @@ import { newToken } from "../lib/http/token.ts";
 import { HAS_BROWSER, launchBrowser } from "./support/browser.ts";
 import { openLocal } from "./support/local_storage.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "./support/paths.ts";
+import { field, requestRaw } from "./support/raw_http.ts";
 import { ServerProcess } from "./support/server.ts";
 
 /** Dates that make every field of a retirement appear, and the fields. */
@@ -109,8 +110,32 @@ Deno.test({
         ...known,
         "content-range": "bytes */26186",
       }],
-      ["POST", url, {}, 405, known],
+      ["POST", url, {}, 405, { ...known, allow: "GET, HEAD, OPTIONS" }],
     ]);
+  },
+});
+
+Deno.test({
+  name: "a page of another origin asks the server about itself, with conditions",
+  ignore: !HAS_BROWSER, // nothing else asks before it sets a condition
+  async fn(t) {
+    await using server = await ServerProcess.start(POLICY);
+    const etagOf = async (path: string) =>
+      field(await requestRaw(server.port, "HEAD", path), "etag") ?? "";
+    const [notice, description] = [await etagOf("/deprecation"), await etagOf("/openapi.json")];
+    await readFromPage(
+      t,
+      ["HEAD", "GET"].flatMap((method): Row[] => [
+        [method, `${server.origin}/deprecation`, {}, 200, { etag: notice, vary: "Accept" }],
+        [method, `${server.origin}/deprecation`, { "If-None-Match": notice }, 304, {
+          vary: "Accept",
+        }],
+        [method, `${server.origin}/deprecation`, { "If-Match": '"other"' }, 412, {}],
+        [method, `${server.origin}/openapi.json`, { "If-None-Match": description }, 304, {}],
+        [method, `${server.origin}/healthz`, { "If-None-Match": "*" }, 200, {}],
+        [method, `${server.origin}/nowhere`, {}, 404, {}],
+      ]),
+    );
   },
 });
 
@@ -158,7 +183,10 @@ type Row = [
   fields: Record<string, string>,
 ];
 
-/** Sends every request from a page of another origin, and compares what its script can read. */
+/**
+ * Sends every request from a page of another origin, and compares what its script can read: the
+ * fields that a row names, and all the names that are on the wire.
+ */
 async function readFromPage(t: Deno.TestContext, rows: readonly Row[]): Promise<void> {
   await using site = serveSite();
   await using browser = await launchBrowser();
@@ -174,6 +202,10 @@ async function readFromPage(t: Deno.TestContext, rows: readonly Row[]): Promise<
       }, { method, url, send });
       const compared = Object.keys(fields).map((name) => [name, seen.fields[name]]);
       assertEquals([seen.status, Object.fromEntries(compared)], [status, fields]);
+      const { port, pathname } = new URL(url);
+      const { fields: sent } = await requestRaw(Number(port), method, pathname, send);
+      const names = sent.map(([name]) => name).filter((name) => name !== "connection");
+      assertEquals(names.filter((name) => seen.fields[name] === undefined), []);
       if (method === "GET" && status >= 400) assertEquals(JSON.parse(seen.text).status, status);
     });
   }

@@ -108,8 +108,7 @@ export function requestTable(items: TableItems): Row[] {
     "repr-digest": /^sha-256=:[A-Za-z0-9+/]{43}=:$/,
     "x-content-type-options": "nosniff",
     "access-control-allow-origin": "*",
-    "access-control-expose-headers":
-      "Deprecation, Sunset, Link, ETag, Accept-Ranges, Content-Range, Repr-Digest, Retry-After",
+    "access-control-expose-headers": "*",
     deprecation: null,
     link: null,
     "transfer-encoding": null,

@@ -6,9 +6,9 @@ import { parseToken } from "../lib/http/token.ts";
 const TOKEN = "5b6ea11c-9c5e-4b58-8f6b-0a7a6cf5d1e0";
 
 const ROUTES: readonly Route[] = [
-  { path: "/audio/:token", methods: ["GET"], serves: ["audio"], isDeprecated: true },
-  { path: "/media/:token", methods: ["GET"], serves: ["audio", "video"] },
-  { path: "/healthz", methods: ["GET"], serves: "health" },
+  { path: "/audio/:token", serves: ["audio"], isDeprecated: true },
+  { path: "/media/:token", serves: ["audio", "video"] },
+  { path: "/healthz", serves: "health" },
 ];
 
 const match = createMatcher(ROUTES);

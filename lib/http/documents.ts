@@ -10,7 +10,7 @@ import { noticePage } from "../lifecycle/notice_page.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import type { Field } from "./answer.ts";
 import { reprDigest, type Representation } from "./representation.ts";
-import type { Route } from "./route.ts";
+import { METHODS, type Route } from "./route.ts";
 
 /** What documents depend on besides the request. */
 export interface DocumentOptions {
@@ -34,9 +34,9 @@ function representNotice(
   request: Request,
   { routes, policy, now }: DocumentOptions,
 ): Representation {
-  const endpoints = routes.filter(({ isDeprecated }) => isDeprecated).map(({ path, methods }) => ({
+  const endpoints = routes.filter(({ isDeprecated }) => isDeprecated).map(({ path }) => ({
     path: path.replace(":token", "{token}"),
-    methods: [...methods],
+    methods: [...METHODS],
     successor: "/media/{token}",
   }));
   const notice = noticeAt(policy, endpoints, now);

@@ -19,7 +19,7 @@ import {
   type Responses,
   responsesOf,
 } from "./openapi_responses.ts";
-import type { Route } from "./route.ts";
+import { METHODS, type Route } from "./route.ts";
 
 const Token = z.uuid({ version: "v4" }).meta({
   description: "The media token; in either case",
@@ -62,7 +62,7 @@ function templateOf({ path }: Route): string {
 
 function describeRoute(route: Route, policy: Policy): ZodOpenApiPathItemObject {
   const responses = responsesOf(route, policy);
-  const operations = route.methods.map((method) => {
+  const operations = METHODS.map((method) => {
     const applying = method === "OPTIONS"
       ? { 204: { description: "What the route takes", always: PREFLIGHT } }
       : method === "HEAD"

@@ -6,11 +6,13 @@ import type { Kind } from "../storage/storage.ts";
 import { isHost } from "./host.ts";
 import { parseToken, type Token } from "./token.ts";
 
-/** A route: where it is, what it takes, and what it serves. */
+/** The methods that every route takes. */
+export const METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
+
+/** A route: where it is, and what it serves. */
 export interface Route {
   /** A `URLPattern` path; `:token` stands for the token. Case and trailing slashes matter. */
   readonly path: string;
-  readonly methods: readonly string[];
   /** The kinds of media published here, or what else there is to see. */
   readonly serves: readonly Kind[] | "health" | "notice" | "description";
   readonly isDeprecated?: true;
