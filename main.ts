@@ -13,7 +13,8 @@ import { type Config, readConfig } from "./lib/config.ts";
 import { type Answer, type Field, NO_STORE, textAnswer } from "./lib/http/answer.ts";
 import { optionsAnswer } from "./lib/http/cors.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
-import { failure, problem } from "./lib/http/problem.ts";
+import type { Problem } from "./lib/http/problem.ts";
+import { failure, problem } from "./lib/http/problem_types.ts";
 import { lengthFields, type Representation, representItem } from "./lib/http/representation.ts";
 import { createResponder, type Handler } from "./lib/http/responder.ts";
 import { createMatcher, METHODS, type Route, type Target } from "./lib/http/route.ts";
@@ -52,7 +53,8 @@ const ALLOW: Field = ["Allow", METHODS.join(", ")];
 const OTHER_METHOD = { detail: `This route takes ${ALLOW[1]}`, fields: [ALLOW] };
 const NO_ROUTE = { detail: "There is no such route", freshUntil: Infinity };
 const INVALID_HOST = { detail: "The Host field names no host" };
-const GONE = { detail: "This was unpublished, for good" };
+const FAILED = { detail: "A precondition of the request failed" };
+const GONE = { detail: "This was unpublished, for good", hasSuccessor: false };
 
 /** Makes the handler of every request. */
 export function createHandler({ storage, config, now, log, meter }: Dependencies): Handler {
@@ -60,11 +62,15 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
   const retirement = new Retirement({ policy, maxAge, meter });
 
   /** Every outcome but failure, the first that applies. */
-  async function decide(request: Request, target: Target, now: number): Promise<Answer> {
+  async function decide(
+    request: Request,
+    target: Target,
+    now: number,
+  ): Promise<Answer | Problem> {
     const { route, segment, token } = target;
-    if (target.hasInvalidHost) return problem(400, INVALID_HOST);
-    if (route === undefined) return problem(404, NO_ROUTE);
-    if (!METHODS.includes(request.method)) return problem(405, OTHER_METHOD);
+    if (target.hasInvalidHost) return problem(400, "bad-host", INVALID_HOST);
+    if (route === undefined) return problem(404, "no-such-route", NO_ROUTE);
+    if (!METHODS.includes(request.method)) return problem(405, "method-not-allowed", OTHER_METHOD);
     if (request.method === "OPTIONS") return optionsAnswer(ALLOW);
     if (route.serves === "health") return await storage.check(), HEALTHY;
     if (route.serves === "notice" || route.serves === "description") {
@@ -77,14 +83,17 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
     if (refused !== undefined) return refused;
     if (token === undefined) {
       const detail = `"${segment.slice(0, 64)}" is not a version 4 UUID`;
-      return problem(400, { detail, freshUntil: Infinity });
+      return problem(400, "malformed-token", { detail, freshUntil: Infinity });
     }
     const { freshUntil, ...finding } = await storage.find(token);
     if (finding.state === "unknown" || !route.serves.includes(finding.kind)) {
       const detail = `No such ${route.serves.join(" or ")} was ever published`;
-      return problem(404, { detail, freshUntil });
+      const hasSuccessor = finding.state !== "unpublished";
+      return problem(404, "never-published", { detail, hasSuccessor, freshUntil });
     }
-    if (finding.state === "unpublished") return problem(410, { ...GONE, freshUntil });
+    if (finding.state === "unpublished") {
+      return problem(410, "unpublished", { ...GONE, freshUntil });
+    }
     const answer = select(request, representItem(finding.item, storage, now), now);
     const isDated = finding.item.publishedAt <= now; // else its date is that of the answer
     return { ...answer, freshUntil: isDated ? freshUntil : undefined };
@@ -95,18 +104,21 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
     { method, headers }: Request,
     representation: Representation,
     now: number,
-  ): Answer {
+  ): Answer | Problem {
     const { length, validatorFields, contentFields } = representation;
     const cacheFields: Field[] = [["Cache-Control", `max-age=${maxAge}`]];
 
     const status = evaluatePreconditions(headers, representation, now);
-    if (status === 412) return problem(412, { detail: "A precondition of the request failed" });
+    if (status === 412) return problem(412, "precondition-failed", FAILED);
     if (status === 304) return { status, fields: [...validatorFields, ...cacheFields] };
 
     const range = method === "GET" ? requestedRange(headers, representation, now) : undefined;
     if (range === "unsatisfiable") {
       const fields: Field[] = [["Content-Range", `bytes */${length}`]];
-      return problem(416, { detail: `The content has ${length} bytes`, fields });
+      return problem(416, "range-not-satisfiable", {
+        detail: `The content has ${length} bytes`,
+        fields,
+      });
     }
     const fields = [...contentFields, ...lengthFields(length, range)];
     return {
@@ -117,8 +129,8 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
   }
 
   /** What went wrong is for the log; the client gets a name for it, to ask about. */
-  function fail(error: unknown, { method }: Request, { route }: Target): Answer {
-    if (error instanceof UnpublishedError) return problem(410, GONE);
+  function fail(error: unknown, { method }: Request, { route }: Target): Problem {
+    if (error instanceof UnpublishedError) return problem(410, "unpublished", GONE);
     const id = crypto.randomUUID();
     const status = error instanceof StorageError ? 503 : 500;
     log({ event: "error", id, status, method, route: route?.path, cause: describeError(error) });

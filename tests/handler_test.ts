@@ -1,9 +1,11 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE } from "../lib/http/problem_types.ts";
 import { newToken } from "../lib/http/token.ts";
 import type { LogEvent } from "../lib/log.ts";
 import { type Storage, StorageError, UnpublishedError } from "../lib/storage/storage.ts";
 import { createHandler, ROUTES } from "../main.ts";
 import {
+  checkProblem,
   CONFIG,
   publishTableItems,
   requestTable,
@@ -94,6 +96,7 @@ Deno.test("createHandler() tells a fault of storage (503) from a bug (500)", asy
     assertEquals(fields["cache-control"], "no-store");
     assertEquals(fields["deprecation"], target.startsWith("/audio") ? "@1772600767" : undefined);
 
+    checkProblem(target, get, status === 503 ? "storage-unavailable" : "server-fault");
     const body = new TextDecoder().decode(get.content);
     assert(!body.includes("fire") && !body.includes("kv"), "the cause stays in the server");
     const { instance } = JSON.parse(body);
@@ -116,7 +119,12 @@ Deno.test("createHandler() tells a fault of storage (503) from a bug (500)", asy
 
 Deno.test("createHandler() answers 410 when an item is unpublished under a GET", async () => {
   const { send, events } = handlerOn(storageWithout("open", new UnpublishedError("gone")));
-  assertEquals((await send("GET", `/media/${newToken()}`, {})).status, 410);
+  for (const path of ["media", "audio"]) {
+    const answer = await send("GET", `/${path}/${newToken()}`, {});
+    assertEquals(answer.status, 410);
+    checkProblem(path, answer, "unpublished");
+    assert(!String(valueOf(answer, "link")).includes("successor-version"));
+  }
   assertEquals(events, []);
 });
 
@@ -128,6 +136,7 @@ Deno.test("createHandler() refuses other methods with what it allows", async () 
     for (const method of ["POST", "PUT", "PATCH", "DELETE", "PROPFIND"]) {
       const answer = await send(method, target, {});
       assertEquals([answer.status, valueOf(answer, "allow")], [405, "GET, HEAD, OPTIONS"]);
+      checkProblem(`${method} ${target}`, answer, "method-not-allowed");
       const isDeprecated = /^.(audio|video)/.test(target);
       assertEquals(valueOf(answer, "deprecation") !== undefined, isDeprecated);
       assertEquals(valueOf(answer, "link") !== undefined, isDeprecated);
@@ -164,8 +173,23 @@ Deno.test("createHandler() names a malformed token in the problem, cut to a bear
   const { send } = handlerOn(storageWithout("find", new Error()));
   const { content } = await send("GET", `/media/${"x".repeat(100)}`, {});
   assertEquals(JSON.parse(new TextDecoder().decode(content)), {
-    title: "Bad Request",
+    type: "/deprecation#malformed-token",
+    title: "Malformed token",
     status: 400,
     detail: `"${"x".repeat(64)}" is not a version 4 UUID`,
   });
+});
+
+Deno.test("createHandler() explains every type of problem where its URI leads", async () => {
+  const { send } = handlerOn(storageWithout("find", new Error()));
+  for (const [name, { title, meaning }] of Object.entries(PROBLEM_TYPES)) {
+    const { pathname, hash } = new URL(`${PROBLEM_TYPES_PAGE}#${name}`, "http://test");
+    const { status, content } = await send("GET", pathname, { Accept: "text/html" });
+    assertEquals(status, 200);
+    const html = new TextDecoder().decode(content);
+    const [, explanation = ""] = html.split(`id="${hash.slice(1)}"`);
+    for (const text of [title, meaning]) {
+      assertStringIncludes(explanation.slice(0, 500), text);
+    }
+  }
 });

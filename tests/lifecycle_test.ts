@@ -7,6 +7,7 @@ import { CachedStorage } from "../lib/storage/cache.ts";
 import { createHandler } from "../main.ts";
 import {
   checkParity,
+  checkProblem,
   publishTableItems,
   type Seen,
   seen,
@@ -111,7 +112,10 @@ Deno.test("every phase answers as it should, on every route, with every outcome"
           }
           const token = target.slice("audio/".length).toLowerCase();
           const successor = token === "malformed" ? undefined : `/media/${token}`;
-          checkAnnouncement(get, successor, note);
+          const name = phase === "brownout" || phase === "removed" ? phase : "unpublished";
+          if (get.status === 410) checkProblem(note, get, name);
+          const isFinal = get.status === 410 && name === "unpublished";
+          checkAnnouncement(get, isFinal ? undefined : successor, note);
           const expected = { phase, until, now: at(instant), status, afterSunset, successor };
           checkPhase(get, expected, note);
         }

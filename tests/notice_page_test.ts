@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { PROBLEM_TYPES } from "../lib/http/problem_types.ts";
 import { announcementFields } from "../lib/lifecycle/announcement.ts";
 import { noticeAt } from "../lib/lifecycle/notice.ts";
 import { noticePage } from "../lib/lifecycle/notice_page.ts";
@@ -32,7 +33,7 @@ const ENDPOINTS = ["/audio/{token}", "/video/{token}"].map((path) => ({
 }));
 
 function pageAt(instant: string, policy = POLICY) {
-  return noticePage(noticeAt(policy, ENDPOINTS, Date.parse(instant)));
+  return noticePage(noticeAt(policy, ENDPOINTS, Date.parse(instant)), PROBLEM_TYPES);
 }
 
 /** What a page says, without its markup, style and script. */
@@ -149,6 +150,17 @@ Deno.test("noticePage() shows the change: with curl, and in a line of code", () 
   );
 });
 
+Deno.test("noticePage() explains each type of problem once, and where it says", () => {
+  const { html } = pageAt(INSTANTS.deprecated);
+  const entries = [...html.matchAll(/<div id="([^"]+)"><dt>([^]*?)<\/dt>\n<dd>(.*?)<\/dd>/g)];
+  assertEquals(
+    entries.map(([, id, term = "", meaning = ""]) => [id, textOf(term), textOf(meaning)]),
+    Object.entries(PROBLEM_TYPES).map((
+      [name, { title, status, meaning }],
+    ) => [name, `${title} ${status}`, meaning]),
+  );
+});
+
 Deno.test("noticePage() states the fields as the old paths send them", () => {
   const { html } = pageAt(INSTANTS.deprecated);
   for (const [name, value] of announcementFields(POLICY)) {
@@ -191,8 +203,11 @@ Deno.test("noticePage() takes nothing it is given for markup", () => {
     methods: ["GET"],
     successor: hostile("successor"),
   }], 0);
-  const { html } = noticePage(notice);
-  for (const name of ["path", "successor"]) {
+  const { html } = noticePage(notice, {
+    [hostile("name")]: { status: 400, title: hostile("title"), meaning: hostile("meaning") },
+  });
+  assert(!html.includes(hostile("name")));
+  for (const name of ["path", "successor", "title", "meaning"]) {
     assert(!html.includes(hostile(name)), name);
     assertStringIncludes(textOf(html), hostile(name));
   }
@@ -419,5 +434,25 @@ Deno.test({
     })`) as number;
     assert(width > 0);
     assertEquals([requests.length, complaints], [1, []]);
+  },
+});
+
+const OUTLINE = `getComputedStyle(document.querySelector(":target")).outlineStyle`;
+
+Deno.test({
+  name: "the type of a problem leads to its explanation, which stands out",
+  ignore: !HAS_BROWSER, // nothing else follows a fragment
+  async fn() {
+    await using browser = await launchBrowser();
+    const { page } = await visit(browser, pageAt(INSTANTS.deprecated), {});
+    for (const [name, { title }] of Object.entries(PROBLEM_TYPES)) {
+      await page.goto(`${ORIGIN}/deprecation#${name}`);
+      const target = page.locator(":target");
+      assertStringIncludes(await target.innerText(), title);
+      assertEquals(
+        await target.evaluate(OUTLINE),
+        "solid",
+      );
+    }
   },
 });

@@ -246,6 +246,11 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
   return seen;
 }
 
+/** Takes out a format that Zod reads as that of absolute URLs alone. */
+function withoutReferences(key: string, value: unknown): unknown {
+  return key === "format" && value === "uri-reference" ? undefined : value;
+}
+
 Deno.test("all in the description is sent, and nothing that is not in it", async () => {
   for (const policy of POLICIES) {
     const { paths, components } = describe(policy);
@@ -292,7 +297,8 @@ Deno.test("all in the description is sent, and nothing that is not in it", async
         if (name === undefined || text === "" || key.endsWith("206")) continue;
         const schema = components.schemas[name];
         assert(schema !== undefined, name);
-        z.fromJSONSchema(schema).parse(JSON.parse(text));
+        z.fromJSONSchema(JSON.parse(JSON.stringify(schema), withoutReferences))
+          .parse(JSON.parse(text));
       }
     }
   }

@@ -4,6 +4,7 @@
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { PROBLEM_TYPES, type ProblemName } from "../lib/http/problem_types.ts";
 import { definePolicy } from "../lib/lifecycle/policy.ts";
 import { newToken, type Token } from "../lib/http/token.ts";
 import type { PublishedItem } from "../lib/storage/storage.ts";
@@ -23,7 +24,9 @@ export interface Row {
   /** Of the GET. */
   readonly status: number;
   readonly expect?: Expectation;
-  /** The content of the GET, where it is not the problem that goes with the status. */
+  /** The problem that the GET tells of; every error tells of one. */
+  readonly problem?: ProblemName;
+  /** The content of the GET, where it is not a problem. */
   readonly content?: Uint8Array;
 }
 
@@ -152,8 +155,12 @@ export function requestTable(items: TableItems): Row[] {
   });
   const all = { status: 200, expect: whole, content: AUDIO };
   const fresh = { status: 304, expect: notModified, content: new Uint8Array() };
-  const failed = { status: 412, expect: error };
-  const unsatisfiable = { status: 416, expect: { ...error, "content-range": "bytes */1000" } };
+  const failed = { status: 412, expect: error, problem: "precondition-failed" } as const;
+  const unsatisfiable = {
+    status: 416,
+    expect: { ...error, "content-range": "bytes */1000" },
+    problem: "range-not-satisfiable",
+  } as const;
 
   const items200: Row[] = [
     { what: "audio at its replacement", target: media, ...all },
@@ -211,100 +218,180 @@ export function requestTable(items: TableItems): Row[] {
   ];
 
   const errors: Row[] = [
-    { what: "the root", target: "/", status: 404, expect: { ...error, ...plain } },
-    { what: "another route", target: "/image/x", status: 404, expect: { ...error, ...plain } },
-    { what: "no token", target: "/media/", status: 404, expect: error },
-    { what: "no token and no slash", target: "/audio", status: 404, expect: error },
-    { what: "a trailing slash", target: `${media}/`, status: 404, expect: error },
-    { what: "a doubled slash", target: `/${media}`, status: 404, expect: error },
-    { what: "another case", target: `/Media/${audio.token}`, status: 404, expect: error },
-    { what: "a longer path", target: `${media}/x`, status: 404, expect: error },
-    { what: "a health check with a slash", target: "/healthz/", status: 404, expect: error },
-    { what: "a malformed token", target: "/media/x", status: 400, expect: { ...error, ...plain } },
+    {
+      what: "the root",
+      target: "/",
+      status: 404,
+      problem: "no-such-route",
+      expect: { ...error, ...plain },
+    },
+    {
+      what: "another route",
+      target: "/image/x",
+      status: 404,
+      problem: "no-such-route",
+      expect: { ...error, ...plain },
+    },
+    { what: "no token", target: "/media/", status: 404, problem: "no-such-route", expect: error },
+    {
+      what: "no token and no slash",
+      target: "/audio",
+      status: 404,
+      problem: "no-such-route",
+      expect: error,
+    },
+    {
+      what: "a trailing slash",
+      target: `${media}/`,
+      status: 404,
+      problem: "no-such-route",
+      expect: error,
+    },
+    {
+      what: "a doubled slash",
+      target: `/${media}`,
+      status: 404,
+      problem: "no-such-route",
+      expect: error,
+    },
+    {
+      what: "another case",
+      target: `/Media/${audio.token}`,
+      status: 404,
+      problem: "no-such-route",
+      expect: error,
+    },
+    {
+      what: "a longer path",
+      target: `${media}/x`,
+      status: 404,
+      problem: "no-such-route",
+      expect: error,
+    },
+    {
+      what: "a health check with a slash",
+      target: "/healthz/",
+      status: 404,
+      problem: "no-such-route",
+      expect: error,
+    },
+    {
+      what: "a malformed token",
+      target: "/media/x",
+      status: 400,
+      problem: "malformed-token",
+      expect: { ...error, ...plain },
+    },
     {
       what: "a malformed token, deprecated",
       target: "/audio/x",
       status: 400,
+      problem: "malformed-token",
       expect: { ...error, ...deprecated() },
     },
     {
       what: "a version 1 UUID",
       target: "/video/5b6ea11c-9c5e-1b58-8f6b-0a7a6cf5d1e0",
       status: 400,
+      problem: "malformed-token",
       expect: { ...error, ...deprecated() },
     },
     {
       what: "a token with a percent sign",
       target: `/audio/%${audio.token}`,
       status: 400,
+      problem: "malformed-token",
       expect: error,
     },
-    { what: "an encoded slash", target: `/media/${audio.token}%2F`, status: 400, expect: error },
-    { what: "a very long token", target: `/media/${"x".repeat(5000)}`, status: 400, expect: error },
+    {
+      what: "an encoded slash",
+      target: `/media/${audio.token}%2F`,
+      status: 400,
+      problem: "malformed-token",
+      expect: error,
+    },
+    {
+      what: "a very long token",
+      target: `/media/${"x".repeat(5000)}`,
+      status: 400,
+      problem: "malformed-token",
+      expect: error,
+    },
     {
       what: "an unknown token",
       target: `/media/${unknown}`,
       status: 404,
+      problem: "never-published",
       expect: { ...error, ...plain },
     },
     {
       what: "an unknown token, audio",
       target: `/audio/${unknown}`,
       status: 404,
+      problem: "never-published",
       expect: { ...error, ...deprecated(unknown) },
     },
     {
       what: "an unknown token, video",
       target: `/video/${unknown}`,
       status: 404,
+      problem: "never-published",
       expect: { ...error, ...deprecated(unknown) },
     },
     {
       what: "video as audio",
       target: `/audio/${video.token}`,
       status: 404,
+      problem: "never-published",
       expect: { ...error, ...deprecated(video.token) },
     },
     {
       what: "audio as video",
       target: `/video/${audio.token}`,
       status: 404,
+      problem: "never-published",
       expect: { ...error, ...deprecated(audio.token) },
     },
     {
       what: "an unpublished item",
       target: `/media/${unpublished}`,
       status: 410,
+      problem: "unpublished",
       expect: { ...error, ...plain },
     },
     {
       what: "an unpublished item, deprecated",
       target: `/audio/${unpublished}`,
       status: 410,
-      expect: { ...error, ...deprecated(unpublished) },
+      problem: "unpublished",
+      expect: { ...error, ...deprecated() },
     },
     {
       what: "an unpublished audio as video",
       target: `/video/${unpublished}`,
       status: 404,
+      problem: "never-published",
       expect: error,
     },
     {
       what: "missing content",
       target: `/media/${missing}`,
       status: 503,
+      problem: "storage-unavailable",
       expect: { ...error, "retry-after": "5" },
     },
     {
       what: "missing content, deprecated",
       target: `/audio/${missing}`,
       status: 503,
+      problem: "storage-unavailable",
       expect: { ...error, ...deprecated(missing), "retry-after": "5" },
     },
     {
       what: "cut content",
       target: `/video/${cut}`,
       status: 503,
+      problem: "storage-unavailable",
       expect: { ...error, ...deprecated(cut), "retry-after": "5" },
     },
     {
@@ -312,6 +399,7 @@ export function requestTable(items: TableItems): Row[] {
       target: `/media/${unknown}`,
       fields: { "If-None-Match": "*" },
       status: 404,
+      problem: "never-published",
       expect: error,
     },
     {
@@ -319,6 +407,7 @@ export function requestTable(items: TableItems): Row[] {
       target: `/media/${unpublished}`,
       fields: { "If-Match": '"x"' },
       status: 410,
+      problem: "unpublished",
       expect: error,
     },
     {
@@ -326,6 +415,7 @@ export function requestTable(items: TableItems): Row[] {
       target: `/media/${missing}`,
       fields: { Range: "bytes=0-1" },
       status: 503,
+      problem: "storage-unavailable",
       expect: error,
     },
   ];
@@ -436,7 +526,7 @@ export function requestTable(items: TableItems): Row[] {
       what: "a bad range at the deprecated path",
       target: `/audio/${audio.token}`,
       fields: { Range: "bytes=1000-" },
-      status: 416,
+      ...unsatisfiable,
       expect: { ...error, ...deprecated(audio.token), "content-range": "bytes */1000" },
     },
     {
@@ -485,7 +575,7 @@ export async function runRow(row: Row, send: Send): Promise<void> {
   checkParity(row.what, head, plainGet);
 }
 
-function checkExpected({ what, status, expect = {}, content }: Row, get: Seen): void {
+function checkExpected({ what, status, expect = {}, problem, content }: Row, get: Seen): void {
   assertEquals(get.status, status, what);
   for (const [name, expected] of Object.entries(expect)) {
     const value = valueOf(get, name);
@@ -495,9 +585,24 @@ function checkExpected({ what, status, expect = {}, content }: Row, get: Seen): 
     else assertMatch(value ?? "", expected, note);
   }
   if (content !== undefined) assertEquals(get.content, content, what);
-  else if (status >= 400) {
-    assertEquals(JSON.parse(new TextDecoder().decode(get.content)).status, status);
-  }
+  if (status >= 400) checkProblem(what, get, problem as ProblemName);
+}
+
+/** An error tells which problem it is, and the same of what comes next as its fields. */
+export function checkProblem(what: string, get: Seen, name: ProblemName): void {
+  const { detail, instance, ...members } = JSON.parse(new TextDecoder().decode(get.content));
+  assert(detail.length > 0, what);
+  assertEquals(instance !== undefined, get.status >= 500, what);
+  const linked = (relation: string) =>
+    new RegExp(`<([^>]*)>; rel="${relation}"`).exec(valueOf(get, "link") ?? "")?.[1];
+  const [successor, documentation] = ["successor-version", "deprecation"].map(linked);
+  assertEquals(members, {
+    type: `/deprecation#${name}`,
+    title: PROBLEM_TYPES[name].title,
+    status: get.status,
+    ...(successor === undefined ? {} : { successor }),
+    ...(documentation === undefined ? {} : { documentation }),
+  }, what);
 }
 
 /** A HEAD says what the GET says, without content. */

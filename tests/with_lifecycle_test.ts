@@ -1,5 +1,12 @@
-import { assertEquals, assertRejects } from "@std/assert";
-import { definePolicy, type LifecycleOptions, withLifecycle } from "../lib/lifecycle/mod.ts";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import {
+  definePolicy,
+  type LifecycleOptions,
+  refusal,
+  type RefusalOptions,
+  withLifecycle,
+} from "../lib/lifecycle/mod.ts";
+import { REFUSAL_TYPES } from "../lib/lifecycle/refusal.ts";
 import { checkParity, seen, valueOf } from "./request_table.ts";
 import denoServe from "./examples/deno_serve.ts";
 import hono from "./examples/hono.ts";
@@ -100,6 +107,31 @@ Deno.test("withLifecycle() answers in place of the handler, HEAD as GET", async 
   }
   const shorter = await answerAt(REMOVED, handler, { maxAge: 7 });
   assertEquals(valueOf(shorter, "cache-control"), "max-age=7");
+});
+
+Deno.test("refusal() tells of problems of a type only where there is a page for them", async () => {
+  const documentation = "https://example.com/why";
+  const rows: [now: number, name: "brownout" | "removed"][] = [
+    [BROWNOUT, "brownout"],
+    [REMOVED, "removed"],
+  ];
+  for (const [now, name] of rows) {
+    for (const successor of [undefined, "/v2/things"]) {
+      const bodyWith = async (options: Partial<RefusalOptions>) => {
+        const refused = refusal(POLICY, { now, successor, maxAge: 300, ...options });
+        assert(refused?.content instanceof Uint8Array);
+        const { detail, ...members } = await new Response(refused.content).json();
+        assert(detail.length > 0);
+        return members;
+      };
+      const directions = successor === undefined ? { documentation } : { successor, documentation };
+      const plain = { title: "Gone", status: 410, ...directions };
+      assertEquals(await bodyWith({}), plain);
+      const { title } = REFUSAL_TYPES[name];
+      const typed = { ...plain, type: `/errors#${name}`, title };
+      assertEquals(await bodyWith({ problemTypesPage: "/errors" }), typed);
+    }
+  }
 });
 
 Deno.test("withLifecycle() lets through what a retirement does not apply to", async () => {

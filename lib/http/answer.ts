@@ -19,6 +19,8 @@ export interface Answer {
   /** With an explicit Content-Length wherever there is content: Deno would send a HEAD's as 0. */
   readonly fields: readonly Field[];
   readonly content?: Content;
+  /** `false` when nothing replaces what was asked for, whatever else its route says. */
+  readonly hasSuccessor?: boolean | undefined;
   /**
    * Milliseconds since the epoch, until when the same request gets the same answer; when left out,
    * nothing is known of the next one.

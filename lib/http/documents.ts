@@ -9,6 +9,7 @@ import { noticeAt } from "../lifecycle/notice.ts";
 import { noticePage } from "../lifecycle/notice_page.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import type { Field } from "./answer.ts";
+import { PROBLEM_TYPES } from "./problem_types.ts";
 import { reprDigest, type Representation } from "./representation.ts";
 import { METHODS, type Route } from "./route.ts";
 
@@ -45,7 +46,7 @@ function representNotice(
     const text = JSON.stringify(notice, null, 2) + "\n";
     return representText({ type: "application/json", text, validatorFields });
   }
-  const { html, contentSecurityPolicy } = noticePage(notice);
+  const { html, contentSecurityPolicy } = noticePage(notice, PROBLEM_TYPES);
   return representText({
     type: "text/html; charset=utf-8",
     text: html,

@@ -7,13 +7,22 @@ import { z } from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 import { Notice } from "../lifecycle/notice.ts";
 import type { Policy } from "../lifecycle/policy.ts";
+import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE } from "./problem_types.ts";
 import type { Route } from "./route.ts";
 
+const types = Object.keys(PROBLEM_TYPES).map((name) => `${PROBLEM_TYPES_PAGE}#${name}`);
+const uriReference = z.string().meta({ format: "uri-reference" });
+
 const Problem = z.object({
-  title: z.string().describe("The reason phrase of the status"),
+  type: z.enum(types).describe("What kind of problem this is; the page it leads to explains it"),
+  title: z.string().describe("The kind of problem in a few words"),
   status: z.int().min(400).max(599).describe("The status"),
   detail: z.string().describe("What is wrong with this request, for a person"),
-  instance: z.string().exactOptional().describe("A URI that names this occurrence; on 5xx only"),
+  instance: uriReference.exactOptional().describe("Names this occurrence; on 5xx only"),
+  successor: uriReference.exactOptional()
+    .describe("What replaces this very item; on deprecated paths only"),
+  documentation: uriReference.exactOptional()
+    .describe("Where the retirement is explained; on deprecated paths only"),
 }).meta({ id: "Problem", description: "Problem details (RFC 9457)" });
 
 const NoticeSchema = Notice.meta({ id: "Notice", description: "The retirement notice" });

@@ -8,6 +8,7 @@ import type { Retirement } from "../lifecycle/retirement.ts";
 import { type FreshnessLimit, limitCacheControl } from "../lifecycle/freshness.ts";
 import { CORS_FIELDS } from "./cors.ts";
 import { PreparedResponses } from "./prepared.ts";
+import { type Problem, problemAnswer } from "./problem.ts";
 import type { Matcher, Target } from "./route.ts";
 
 /** What handles a request. Others may be sent the same response: it is not to be changed. */
@@ -18,11 +19,15 @@ export interface Decisions {
   /** Finds what a request is about. */
   readonly match: Matcher;
   /** Decides the answer to a request that came at an instant, in milliseconds since the epoch. */
-  readonly decide: (request: Request, target: Target, instant: number) => Promise<Answer>;
+  readonly decide: (
+    request: Request,
+    target: Target,
+    instant: number,
+  ) => Promise<Answer | Problem>;
   /** Decides the answer when that failed, or the content could not be opened. */
-  readonly fail: (error: unknown, request: Request, target: Target) => Answer;
+  readonly fail: (error: unknown, request: Request, target: Target) => Problem;
   /** Adds what has to be said of the routes that are retired. */
-  readonly retirement: Pick<Retirement, "fields" | "until" | "tally" | "count">;
+  readonly retirement: Pick<Retirement, "fields" | "directions" | "until" | "tally" | "count">;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -36,9 +41,12 @@ export function createResponder(decisions: Decisions): Handler {
     const target = match(request.url, request.headers.get("host"));
     // The answer belongs to the phase in which the request came, however long it takes.
     const until = retirement.until(target, instant);
-    const send = async (answer: Answer) => {
+    const send = async (outcome: Answer | Problem) => {
+      const answer = "detail" in outcome
+        ? problemAnswer(outcome, retirement.directions(target, outcome))
+        : outcome;
       const { fields, unchangedUntil } = withinPhase(answer.fields, { until, now: now() });
-      const all = [...fields, ...CORS_FIELDS, ...retirement.fields(target)];
+      const all = [...fields, ...CORS_FIELDS, ...retirement.fields(target, answer)];
       const response = await toResponse(request.method, { ...answer, fields: all });
       const freshUntil = Math.min(answer.freshUntil ?? 0, unchangedUntil);
       const tally = retirement.tally(request.method, target, { status: response.status, instant });

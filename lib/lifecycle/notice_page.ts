@@ -6,8 +6,10 @@
 
 import { createHash } from "node:crypto";
 import { formatHttpDate } from "../http/http_date.ts";
+import type { ProblemType } from "../http/problem.ts";
 import { escape } from "../html.ts";
 import type { Notice, RetiredEndpoint } from "./notice.ts";
+import { errors } from "./notice_errors.ts";
 import { block, code, duration, ORIGIN, rfc, time } from "./notice_html.ts";
 import { banner, facts } from "./notice_state.ts";
 import { PAGE_STYLE } from "./notice_style.ts";
@@ -72,8 +74,15 @@ if (deprecation !== null) {
 
 const list = new Intl.ListFormat("en");
 
-/** Writes the page. */
-export function noticePage(notice: Notice): NoticePage {
+/**
+ * Writes the page.
+ *
+ * @param types The types of problem to explain, by the ids that they get.
+ */
+export function noticePage(
+  notice: Notice,
+  types: Readonly<Record<string, ProblemType>>,
+): NoticePage {
   const { endpoints, phase } = notice;
   const title = list.format(endpoints.map(({ path }) => path));
   const paths = list.format(endpoints.map(({ path }) => code(path)));
@@ -100,6 +109,7 @@ ${whatToDo(endpoints)}
 ${calendar(notice)}
 ${afterwards(notice)}
 ${forPrograms(notice)}
+${errors(types)}
 </main>
 <script>${PAGE_SCRIPT}</script>
 </body>
@@ -212,7 +222,7 @@ function forPrograms({ deprecatedAt, sunsetAt }: Notice): string {
   }
 (${rfc(8594)}).</dd>
 <dt>${code("Link")}</dt>
-<dd>What replaces this very item, with ${code('rel="successor-version"')}; where
+<dd>What replaces this very item, if anything does, with ${code('rel="successor-version"')}; where
 this notice is, with ${code('rel="deprecation"')} and, once a date is set, ${code('rel="sunset"')}
 (${rfc(8288)}).</dd>
 </dl>

@@ -54,6 +54,13 @@ time .local { display: block; color: var(--soft); font-size: .85rem; font-weight
   line-height: 1.5; letter-spacing: 0; }
 .banner time { white-space: normal; }
 .banner time .local { display: inline; }
+.errors div { margin-top: .9rem; border-radius: 2px; scroll-margin: 1rem; }
+.errors div:target { background: var(--panel); box-shadow: 0 0 0 .35rem var(--panel);
+  outline: 2px solid var(--link); outline-offset: .35rem; }
+.errors dt a { color: inherit; font-weight: 600; text-decoration: none; }
+.errors dt a:hover { text-decoration: underline; }
+.errors dt code { margin-left: .25rem; color: var(--soft); }
+.errors dd { margin: 0; color: var(--soft); font-size: .95rem; }
 .fields dt { margin-top: .9rem; overflow-wrap: anywhere; }
 .fields dd { margin: 0; color: var(--soft); font-size: .95rem; }
 .scroll { overflow-x: auto; margin: .75rem 0; }

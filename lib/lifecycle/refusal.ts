@@ -2,10 +2,25 @@
  * The answers that take the place of what is retired.
  */
 
-import type { Answer, Field } from "../http/answer.ts";
+import { type Answer, type Field, NO_STORE } from "../http/answer.ts";
 import { formatHttpDate } from "../http/http_date.ts";
-import { problem } from "../http/problem.ts";
+import { problemAnswer, type ProblemType } from "../http/problem.ts";
 import { formatInstant, momentAt, type Policy } from "./policy.ts";
+
+/** The types of problem that a refusal tells of, by their names. */
+export const REFUSAL_TYPES = {
+  brownout: {
+    status: 410,
+    title: "Brownout",
+    meaning: "The path is switched off on trial, ahead of its removal, until the time in the " +
+      "Retry-After field. Move to the successor.",
+  },
+  removed: {
+    status: 410,
+    title: "Removed",
+    meaning: "The path was removed for good. Use the successor.",
+  },
+} as const satisfies Record<string, ProblemType>;
 
 /** What decides an answer in place of what is retired. */
 export interface RefusalOptions {
@@ -15,17 +30,28 @@ export interface RefusalOptions {
   readonly successor?: string | undefined;
   /** Seconds for which caches may keep the final answer. */
   readonly maxAge: number;
+  /**
+   * The URL reference of a page that explains `brownout` and `removed` at the elements of these
+   * ids: the problems get types that lead there. Without one they have no type.
+   */
+  readonly problemTypesPage?: string | undefined;
 }
 
 /** The answer in a brownout and after the sunset; `undefined` while all goes on. */
 export function refusal(policy: Policy, options: RefusalOptions): Answer | undefined {
-  const { now, successor, maxAge } = options;
+  const { now, successor, maxAge, problemTypesPage: page } = options;
   const { phase, until } = momentAt(policy, now);
+  const refuse = (name: keyof typeof REFUSAL_TYPES, detail: string, fields: Field[]) => {
+    const { status, title } = REFUSAL_TYPES[name];
+    const type = page === undefined ? undefined : { uri: `${page}#${name}`, title };
+    const { documentation } = policy;
+    const problem = { status, type, detail, fields, freshUntil: until };
+    return problemAnswer(problem, { successor, documentation });
+  };
   if (phase === "brownout") {
     const detail = `This is off on trial until ${formatInstant(until)}, ahead of its removal`;
     // A date, not a number of seconds, so that a HEAD says what its GET said a second before.
-    const retry: Field = ["Retry-After", formatHttpDate(until)];
-    return problem(410, { detail, fields: [retry], freshUntil: until });
+    return refuse("brownout", detail, [NO_STORE, ["Retry-After", formatHttpDate(until)]]);
   }
   if (phase !== "removed") return undefined;
 
@@ -35,5 +61,5 @@ export function refusal(policy: Policy, options: RefusalOptions): Answer | undef
     return { status: 308, fields, freshUntil: until };
   }
   const detail = `This was removed at ${formatInstant(policy.sunsetAt as number)}`;
-  return problem(410, { detail, cacheControl, freshUntil: until });
+  return refuse("removed", detail, [cacheControl]);
 }

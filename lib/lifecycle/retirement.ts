@@ -4,6 +4,8 @@
  */
 
 import type { Answer, Field } from "../http/answer.ts";
+import type { Directions, Problem } from "../http/problem.ts";
+import { PROBLEM_TYPES_PAGE } from "../http/problem_types.ts";
 import type { Target } from "../http/route.ts";
 import { announcementFields } from "./announcement.ts";
 import { momentAt, type Policy } from "./policy.ts";
@@ -31,13 +33,22 @@ export class Retirement {
   refusal(target: Target, now: number): Answer | undefined {
     if (!target.route?.isDeprecated) return undefined;
     const { policy, maxAge } = this.#options;
-    return refusal(policy, { now, successor: successorOf(target), maxAge });
+    const successor = successorOf(target);
+    const problemTypesPage = PROBLEM_TYPES_PAGE;
+    return refusal(policy, { now, successor, maxAge, problemTypesPage });
   }
 
   /** The fields that announce the retirement on every answer of the route. */
-  fields(target: Target): Field[] {
+  fields(target: Target, answer: Answer): Field[] {
     if (!target.route?.isDeprecated) return [];
-    return announcementFields(this.#options.policy, successorOf(target));
+    return announcementFields(this.#options.policy, successorOf(target, answer));
+  }
+
+  /** What a problem says of the retirement of its route. */
+  directions(target: Target, problem: Problem): Directions {
+    if (!target.route?.isDeprecated) return {};
+    const { documentation } = this.#options.policy;
+    return { successor: successorOf(target, problem), documentation };
   }
 
   /** When what is said of the route changes: milliseconds since the epoch, or `Infinity`. */
@@ -64,6 +75,10 @@ export class Retirement {
   }
 }
 
-function successorOf({ token }: Target): string | undefined {
-  return token && `/media/${token}`;
+/** What replaces the item that a request is about, unless the answer is that nothing does. */
+function successorOf(
+  { token }: Target,
+  answer?: Pick<Answer, "hasSuccessor">,
+): string | undefined {
+  return answer?.hasSuccessor === false ? undefined : token && `/media/${token}`;
 }
