@@ -371,7 +371,7 @@ export function requestTable(items: TableItems): Row[] {
       target: `/video/${unpublished}`,
       status: 404,
       problem: "never-published",
-      expect: error,
+      expect: { ...error, ...deprecated() },
     },
     {
       what: "missing content",
