@@ -156,10 +156,13 @@ Deno.test("a server process refuses to start with a reason", async () => {
     ],
     [{ PORT: "http" }, /^media-head does not start: PORT: expected .* got "http"$/],
     [{ CACHE_TTL: "-1", PORT: "70000" }, /PORT: .*\nCACHE_TTL: /],
-    [{ STORAGE_KV: folder }, /^media-head does not start: kv: cannot open the catalogue \(.+\)$/],
+    [
+      { STORAGE_KV: folder },
+      /^media-head does not start: kv: cannot open the catalogue ".+" \(STORAGE_KV\) \(.+\)$/,
+    ],
     [
       { STORAGE_FILES: `${folder}/catalogue.sqlite` },
-      /^media-head does not start: files: cannot make the content folder ".*"; check STORAGE_FILES \(.+\)$/,
+      /^media-head does not start: files: cannot write to ".*" \(STORAGE_FILES\) \(.+\)$/,
     ],
   ];
   for (const [environment, reason] of refusals) {
@@ -189,7 +192,7 @@ Deno.test("a server process is healthy only while its content is where it was", 
   for (const other of [`${folder}/mistyped`, folder, `${folder}/catalogue.sqlite`]) {
     const [code, stderr] = await start(other);
     assertEquals(code, 1);
-    assert(stderr.includes(`files: "${other}" is not the content folder; check STORAGE_FILES (`));
+    assert(stderr.includes(`files: "${other}" (STORAGE_FILES) is not the folder with the content`));
   }
 
   await using server = await ServerProcess.start({}, folder);

@@ -39,14 +39,11 @@ export class Files {
    *
    * @throws {StorageError} When it cannot be made.
    */
-  async create(): Promise<void> {
-    try {
+  create(): Promise<void> {
+    return this.#writing(async () => {
       await Deno.mkdir(this.#folder, { recursive: true });
       using _lock = await Deno.open(this.#lock, { write: true, create: true });
-    } catch (cause) {
-      const message = `cannot make the content folder "${this.#folder}"; check STORAGE_FILES`;
-      throw new StorageError("files", message, { cause });
-    }
+    });
   }
 
   /**
@@ -58,7 +55,7 @@ export class Files {
     try {
       await Deno.stat(this.#lock);
     } catch (cause) {
-      const message = `"${this.#folder}" is not the content folder; check STORAGE_FILES`;
+      const message = `${this.#location} is not the folder with the content of this catalogue`;
       throw new StorageError("files", message, { cause });
     }
   }
@@ -100,7 +97,8 @@ export class Files {
    * Writes content to disk while hashing it, without giving it its place yet. The first time, what
    * killed processes left is swept away before. To be disposed of in any case.
    *
-   * @param source Read once.
+   * @param source Read once. When it fails, nothing stays behind.
+   * @throws {StorageError} When it cannot be written.
    */
   async stage(source: AsyncIterable<Uint8Array>): Promise<Staged> {
     const folder = `${this.#folder}/staged`;
@@ -118,16 +116,20 @@ export class Files {
       await ignoreNotFound(Deno.remove(path));
       file.close();
     };
+    const write = (chunk: Uint8Array) =>
+      this.#writing(async () => {
+        for (let done = 0; done < chunk.length;) done += await file.write(chunk.subarray(done));
+      });
     try {
       const { createHash } = await import("node:crypto"); // not needed to serve
       const hash = createHash("sha256");
       let length = 0;
       for await (const chunk of source) {
         hash.update(chunk);
-        for (let done = 0; done < chunk.length;) done += await file.write(chunk.subarray(done));
+        await write(chunk);
         length += chunk.length;
       }
-      await file.sync();
+      await this.#writing(() => file.sync());
       return { digest: hash.digest("hex"), length, path, [Symbol.asyncDispose]: discard };
     } catch (error) {
       await discard();
@@ -143,6 +145,7 @@ export class Files {
    * @param isUsed Whether any published item uses the content of a digest, by now.
    * @param change Commits to the catalogue.
    * @param staged Content to put in its place before that.
+   * @throws {StorageError} When the folder cannot be written to.
    */
   async change<T>(
     digest: string,
@@ -176,10 +179,27 @@ export class Files {
     await syncFolder(this.#folder);
   }
 
-  async #exclusively<T>(action: () => Promise<T>): Promise<T> {
-    using lock = await Deno.open(this.#lock, { write: true });
-    await lock.lock(true);
-    return await action();
+  #exclusively<T>(action: () => Promise<T>): Promise<T> {
+    return this.#writing(async () => {
+      using lock = await Deno.open(this.#lock, { write: true });
+      await lock.lock(true);
+      return await action();
+    });
+  }
+
+  /** Runs an operation that writes here, and names the place when the system does not let it. */
+  async #writing<T>(operation: () => Promise<T>): Promise<T> {
+    try {
+      return await operation();
+    } catch (cause) {
+      if (!isSystemError(cause)) throw cause;
+      throw new StorageError("files", `cannot write to ${this.#location}`, { cause });
+    }
+  }
+
+  /** For messages. */
+  get #location(): string {
+    return `${JSON.stringify(this.#folder)} (STORAGE_FILES)`;
   }
 
   get #lock(): string {
@@ -236,6 +256,12 @@ async function syncFolder(path: string): Promise<void> {
   if (Deno.build.os === "windows") return;
   using folder = await Deno.open(path);
   await folder.sync();
+}
+
+/** Whether an error is what the system, or Deno's permissions, have against an operation. */
+function isSystemError(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? error.code : undefined; // e.g. "ENOSPC"
+  return typeof code === "string" || error instanceof Deno.errors.NotCapable;
 }
 
 async function ignoreNotFound(operation: Promise<void>): Promise<void> {

@@ -12,7 +12,8 @@ import { StorageError } from "./storage.ts";
  * @throws {StorageError} When it cannot be opened.
  */
 export function openKv(location: string | undefined): Promise<Deno.Kv> {
-  return guarded("cannot open the catalogue", async () => {
+  const place = location === undefined ? "of the platform" : `${JSON.stringify(location)}`;
+  return guarded(`cannot open the catalogue ${place} (STORAGE_KV)`, async () => {
     if (location !== undefined && location !== ":memory:" && !URL.canParse(location)) {
       const folder = /^(.*)[/\\]/.exec(location)?.[1]; // a path library looks at `process`: see RecentMap
       if (folder) await Deno.mkdir(folder, { recursive: true });

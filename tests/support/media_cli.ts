@@ -28,12 +28,48 @@ export function mediaCommand(
 }
 
 /** Runs a command to its end. */
-export async function media(
+export function media(
   folder: string,
   args: string[],
   environment: Record<string, string> = {},
 ): Promise<CommandResult> {
-  const { code, stdout, stderr } = await mediaCommand(folder, args, environment).output();
+  return result(mediaCommand(folder, args, environment));
+}
+
+/** What to type for `deno task media`, wherever the user stands, with options of `deno task`. */
+export function taskArguments(args: string[], options: string[] = []): string[] {
+  return ["task", "--config", fromRoot("deno.json"), ...options, "media", ...args];
+}
+
+/** Runs a command as the operator does: by its task, with the permissions it has there. */
+export function mediaTask(
+  folder: string,
+  standing: string,
+  args: string[],
+  options: string[] = [],
+): Promise<CommandResult> {
+  return result(
+    new Deno.Command(Deno.execPath(), {
+      args: taskArguments(args, options),
+      cwd: standing,
+      env: { ...storageIn(folder), NO_COLOR: "1" },
+      stdin: "null",
+    }),
+  );
+}
+
+/** A folder for one test, removed when it is over. */
+export async function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "media-head-" });
+  try {
+    await body(folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function result(command: Deno.Command): Promise<CommandResult> {
+  const { code, stdout, stderr } = await command.output();
   const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
   return { code, stdout: decode(stdout), stderr: decode(stderr) };
 }
