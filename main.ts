@@ -5,8 +5,8 @@
  * What starts, in order: the check of this Deno, the environment (lib/config.ts), storage
  * (lib/storage/), the samples where storage is the default and empty, the server (lib/server.ts).
  *
- * Permissions, and what for: --allow-net to listen, and to reach a KV Connect URL; --allow-env for
- * the variables of lib/config.ts; --allow-read and --allow-write for the catalogue and content.
+ * Permissions (deno.json), and what for: net to listen, and to reach a KV Connect URL; env for the
+ * variables of lib/config.ts; read and write for the catalogue and content.
  */
 
 import { type Config, readConfig } from "./lib/config.ts";
