@@ -19,11 +19,6 @@ declare module "@std/http/negotiation" {
   ): string | undefined;
 }
 
-declare module "@std/media-types" {
-  /** The media type registered for a file extension (with or without the dot), if any. */
-  export function typeByExtension(extension: string): string | undefined;
-}
-
 declare module "@std/assert" {
   export class AssertionError extends Error {}
   export function assert(condition: unknown, message?: string): asserts condition;

@@ -5,10 +5,12 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { basename } from "node:path";
 import { newToken, type Token } from "../http/token.ts";
-import { detectMediaType, HEAD_LENGTH, MediaTypeError } from "../media_type.ts";
+import { parseLanguageTag } from "../language_tag.ts";
+import { detectMediaType, MediaTypeError } from "../media_type.ts";
 import { TokenTakenError } from "../storage/catalogue.ts";
 import type { LocalStorage } from "../storage/local.ts";
 import type { Kind, PublishedItem } from "../storage/storage.ts";
+import { fileBytes } from "../tracks/bytes.ts";
 import {
   originOf,
   pathsOf,
@@ -76,11 +78,10 @@ export async function publishFile(
     using file = await Deno.open(path);
     const { size, isDirectory } = await file.stat();
     if (isDirectory) throw new RefusedError(`"${path}" is a folder`);
-    const head = await readHead(file);
-    if (head.length === 0) throw new RefusedError(`"${path}" is empty`);
-    const detected = await detectMediaType(path, head, options);
+    if (size === 0) throw new RefusedError(`"${path}" is empty`);
+    const detected = await detectMediaType(fileBytes(file, size), options);
 
-    await using staged = await storage.stage(withProgress(readAll(head, file), { name, size }));
+    await using staged = await storage.stage(withProgress(readAll(file), { name, size }));
     return await storage.publish({
       token,
       ...detected,
@@ -93,9 +94,8 @@ export async function publishFile(
     if (error instanceof Deno.errors.PermissionDenied) {
       throw new RefusedError(`"${path}" cannot be read`, { cause: error });
     }
-    if (error instanceof MediaTypeError || error instanceof TokenTakenError) {
-      throw new RefusedError(error.message);
-    }
+    if (error instanceof MediaTypeError) throw new RefusedError(`"${path}" ${error.message}`);
+    if (error instanceof TokenTakenError) throw new RefusedError(error.message);
     throw error;
   }
 }
@@ -107,20 +107,8 @@ async function requireFree(storage: LocalStorage, token: Token): Promise<void> {
   throw new RefusedError(`Token "${token}" ${history}; tokens are never used twice`);
 }
 
-/** Up to {@linkcode HEAD_LENGTH} bytes, fewer only at the end of the file. */
-async function readHead(file: Deno.FsFile): Promise<Uint8Array> {
-  const head = new Uint8Array(HEAD_LENGTH);
-  let length = 0;
-  while (length < head.length) {
-    const read = await file.read(head.subarray(length));
-    if (read === null) break;
-    length += read;
-  }
-  return head.subarray(0, length);
-}
-
-async function* readAll(head: Uint8Array, file: Deno.FsFile): AsyncGenerator<Uint8Array> {
-  yield head;
+async function* readAll(file: Deno.FsFile): AsyncGenerator<Uint8Array> {
+  await file.seek(0, Deno.SeekMode.Start);
   const chunk = new Uint8Array(256 * 1024);
   for (;;) {
     const read = await file.read(chunk);
@@ -149,9 +137,7 @@ function mediaTypeArgument(text: string): string {
 }
 
 function languageArgument(text: string): string {
-  try {
-    return Intl.getCanonicalLocales(text)[0] as string;
-  } catch {
-    throw new InvalidArgumentError("Expected a BCP 47 language tag, e.g. en-GB.");
-  }
+  const tag = parseLanguageTag(text);
+  if (tag !== undefined) return tag;
+  throw new InvalidArgumentError("Expected a BCP 47 language tag, e.g. en-GB.");
 }
