@@ -5,20 +5,10 @@ import { definePolicy } from "../lib/lifecycle/policy.ts";
 import { createHandler } from "../main.ts";
 import { description } from "./storage_suite.ts";
 import { openLocal } from "./support/local_storage.ts";
-import { media, mediaCommand } from "./support/media_cli.ts";
+import { inFolder, media, mediaCommand } from "./support/media_cli.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "./support/paths.ts";
 
 const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
-
-/** A folder for one test, with files in it to publish. */
-async function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir({ prefix: "media-head-" });
-  try {
-    await body(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-}
 
 Deno.test("media publish prints the token, the URLs and a line to try", () =>
   inFolder(async (folder) => {
@@ -156,7 +146,7 @@ Deno.test("media refuses with status 1, and takes wrong usage with status 2, nam
 
     const rows: [args: string[], code: number, stderr: RegExp][] = [
       [["publish", `${folder}/nothing.mp3`], 1, /^media: There is no file ".*nothing\.mp3"\n$/],
-      [["publish", folder], 1, /^media: ".*" is a folder\n$/],
+      [["publish", folder], 1, /^media: ".*" is a folder, not a file\n$/],
       [["publish", empty], 1, /^media: ".*empty\.mp3" is empty\n$/],
       [
         ["publish", text],
@@ -186,6 +176,14 @@ Deno.test("media refuses with status 1, and takes wrong usage with status 2, nam
       [["publish", SAMPLE_MP3, "--type", "image/png"], 2, /Expected an audio or video type/],
       [["publish", SAMPLE_MP3, "--type", "audio/x\ny"], 2, /Expected an audio or video type/],
       [["publish", SAMPLE_MP3, "--name", "../x"], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "a\u202egpj.mp3"], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "a\x1b[31m.mp3"], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "a\u2028b"], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", ".."], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "."], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "a\\b"], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", ""], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "a".repeat(256)], 2, /Expected a file name/],
       [["publish", SAMPLE_MP3, "--language", "english"], 2, /Expected a BCP 47 language tag/],
       [["publish", SAMPLE_MP3, "--language", "x_y!"], 2, /Expected a BCP 47 language tag/],
       [["publish", SAMPLE_MP3, "--bogus"], 2, /unknown option '--bogus'/],

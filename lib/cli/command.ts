@@ -3,8 +3,10 @@
  */
 
 import { InvalidArgumentError } from "commander";
+import { resolve } from "node:path";
 import type { Config } from "../config.ts";
 import { parseToken, type Token } from "../http/token.ts";
+import { printableLines } from "../printable.ts";
 import { LocalStorage } from "../storage/local.ts";
 import type { Entry, Kind } from "../storage/storage.ts";
 
@@ -38,6 +40,14 @@ export async function withStorage<T>(
   }
 }
 
+/**
+ * A path given as an argument, from where the user stands. `deno task` runs in the project's folder,
+ * and keeps in INIT_CWD the one it was first called from.
+ */
+export function fromUser(path: string): string {
+  return resolve(Deno.env.get("INIT_CWD") || Deno.cwd(), path);
+}
+
 /** Reads a token given as an argument. */
 export function tokenArgument(text: string): Token {
   const token = parseToken(text);
@@ -67,11 +77,11 @@ export function originOf({ host, port }: Config): string {
 }
 
 /**
- * Prints a line.
+ * Prints a line, or several; what of it cannot be shown is escaped.
  *
  * @throws {Deno.errors.BrokenPipe} When nobody reads any more.
  */
 export async function print(line: string): Promise<void> {
-  const bytes = new TextEncoder().encode(`${line}\n`);
+  const bytes = new TextEncoder().encode(`${printableLines(line)}\n`);
   for (let done = 0; done < bytes.length;) done += await Deno.stdout.write(bytes.subarray(done));
 }

@@ -4,6 +4,7 @@
 
 import { Command } from "commander";
 import type { Token } from "../http/token.ts";
+import { printable } from "../printable.ts";
 import type { Entry } from "../storage/storage.ts";
 import { print, type Settings, toRecord, withStorage } from "./command.ts";
 
@@ -27,7 +28,7 @@ function toLine(token: Token, entry: Entry): string {
     instant(entry.item.publishedAt),
     String(entry.item.length).padStart(12),
     entry.item.type,
-    entry.item.name ?? "",
+    printable(entry.item.name ?? ""),
   ];
   return [token, kind, state.padEnd("unpublished".length), ...columns].join("  ").trimEnd();
 }

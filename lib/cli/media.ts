@@ -5,8 +5,10 @@
 
 import { Command, CommanderError } from "commander";
 import { ConfigError, readConfig } from "../config.ts";
+import { printable, printableLines } from "../printable.ts";
 import { StorageError } from "../storage/storage.ts";
 import { ExitError, RefusedError } from "./command.ts";
+import { InterruptedError } from "./interruption.ts";
 import { listCommand } from "./list.ts";
 import { publishCommand } from "./publish.ts";
 import { showCommand } from "./show.ts";
@@ -24,6 +26,7 @@ export async function runMedia(args: string[]): Promise<number> {
   const program = new Command("media")
     .description("Publish media, and look after what is published.")
     .showHelpAfterError("(add --help for what can be said)")
+    .configureOutput({ writeErr: (text) => tell(text.trimEnd()) })
     .exitOverride();
   const commands = [publishCommand, unpublishCommand, showCommand, listCommand, usageCommand];
   for (const command of commands) {
@@ -37,20 +40,29 @@ export async function runMedia(args: string[]): Promise<number> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (error instanceof ExitError) return error.status;
     if (error instanceof ConfigError) {
-      console.error(error.message);
+      tell(error.message);
       return 2;
     }
     if (error instanceof Deno.errors.BrokenPipe) return 0; // the reader has seen enough
     if (error instanceof RefusedError || error instanceof StorageError) {
-      console.error(`media: ${error.message}${because(error.cause)}`);
+      tell(`media: ${error.message}${because(error.cause)}`);
       return 1;
+    }
+    if (error instanceof InterruptedError) {
+      tell(`media: ${error.message}; nothing was published`);
+      return error.status;
     }
     throw error;
   }
 }
 
+/** Says something to the operator; what of it cannot be shown is escaped. */
+function tell(text: string): void {
+  console.error(printableLines(text));
+}
+
 function because(cause: unknown): string {
-  return cause instanceof Error ? ` (${cause.message})` : "";
+  return cause instanceof Error ? ` (${printable(cause.message)})` : "";
 }
 
 if (import.meta.main) Deno.exit(await runMedia(Deno.args));

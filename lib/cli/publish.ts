@@ -7,11 +7,13 @@ import { basename } from "node:path";
 import { newToken, type Token } from "../http/token.ts";
 import { parseLanguageTag } from "../language_tag.ts";
 import { detectMediaType, MediaTypeError } from "../media_type.ts";
+import { isPrintable, quoted, withoutUnprintable } from "../printable.ts";
 import { TokenTakenError } from "../storage/catalogue.ts";
 import type { LocalStorage } from "../storage/local.ts";
 import type { Kind, PublishedItem } from "../storage/storage.ts";
 import { fileBytes } from "../tracks/bytes.ts";
 import {
+  fromUser,
   originOf,
   pathsOf,
   print,
@@ -21,6 +23,7 @@ import {
   toRecord,
   withStorage,
 } from "./command.ts";
+import { unlessAborted, watchInterruption } from "./interruption.ts";
 import { withProgress } from "./progress.ts";
 
 /** What a publisher may say of an item; all of it has a default. */
@@ -30,6 +33,8 @@ export interface PublishOptions {
   readonly type?: string;
   readonly name?: string;
   readonly language?: string;
+  /** Ends the work before anything is published. */
+  readonly signal?: AbortSignal;
 }
 
 /** Builds the command. */
@@ -49,7 +54,11 @@ export function publishCommand(settings: Settings): Command {
     .option("--json", "print the record as JSON")
     .action(async (file: string, { json, ...options }: PublishOptions & { json?: true }) => {
       const config = settings();
-      const item = await withStorage(config, (storage) => publishFile(storage, file, options));
+      const signal = watchInterruption();
+      const item = await withStorage(
+        config,
+        (storage) => publishFile(storage, fromUser(file), { ...options, signal }),
+      );
       const urls = pathsOf(item).map((path) => originOf(config) + path);
       const entry = { state: "published", kind: item.kind, item } as const;
       if (json) return await print(JSON.stringify({ ...toRecord(item.token, entry), urls }));
@@ -61,40 +70,36 @@ export function publishCommand(settings: Settings): Command {
 }
 
 /**
- * Publishes a file, whole or not at all. It is read once.
+ * Publishes a file, whole or not at all.
  *
  * @throws {RefusedError} When the file cannot be read, is neither audio nor video, or the token is
  *   taken.
  * @throws {StorageError} When storage fails.
+ * @throws What aborted the signal.
  */
 export async function publishFile(
   storage: LocalStorage,
   path: string,
   options: PublishOptions = {},
 ): Promise<PublishedItem> {
-  const { token = newToken(), name = basename(path), language } = options;
+  const { token = newToken(), name = fileName(path), language, signal } = options;
   await requireFree(storage, token); // before any work; the commit makes sure of it
+  const { file, size } = await openFile(path);
+  using _file = file;
   try {
-    using file = await Deno.open(path);
-    const { size, isDirectory } = await file.stat();
-    if (isDirectory) throw new RefusedError(`"${path}" is a folder`);
-    if (size === 0) throw new RefusedError(`"${path}" is empty`);
     const detected = await detectMediaType(fileBytes(file, size), options);
-
-    await using staged = await storage.stage(withProgress(readAll(file), { name, size }));
+    const source = withProgress(readAll(file, path, signal), { name, size });
+    await using staged = await storage.stage(source);
+    signal?.throwIfAborted();
     return await storage.publish({
       token,
       ...detected,
       publishedAt: Date.now(),
-      ...(isFileName(name) ? { name } : {}),
+      name,
       ...(language === undefined ? {} : { language }),
     }, staged);
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) throw new RefusedError(`There is no file "${path}"`);
-    if (error instanceof Deno.errors.PermissionDenied) {
-      throw new RefusedError(`"${path}" cannot be read`, { cause: error });
-    }
-    if (error instanceof MediaTypeError) throw new RefusedError(`"${path}" ${error.message}`);
+    if (error instanceof MediaTypeError) throw new RefusedError(`${quoted(path)} ${error.message}`);
     if (error instanceof TokenTakenError) throw new RefusedError(error.message);
     throw error;
   }
@@ -107,24 +112,68 @@ async function requireFree(storage: LocalStorage, token: Token): Promise<void> {
   throw new RefusedError(`Token "${token}" ${history}; tokens are never used twice`);
 }
 
-async function* readAll(file: Deno.FsFile): AsyncGenerator<Uint8Array> {
-  await file.seek(0, Deno.SeekMode.Start);
+/** Opens a file that has content; nothing else, for opening a FIFO waits for its writer. */
+async function openFile(path: string): Promise<{ file: Deno.FsFile; size: number }> {
+  const { size, ...info } = await readable(path, () => Deno.stat(path));
+  const other = OTHERS.find(([is]) => info[is])?.[1];
+  if (other !== undefined) throw new RefusedError(`${quoted(path)} is ${other}, not a file`);
+  if (size === 0) throw new RefusedError(`${quoted(path)} is empty`);
+  return { file: await readable(path, () => Deno.open(path)), size };
+}
+
+const OTHERS = [
+  ["isDirectory", "a folder"],
+  ["isFifo", "a FIFO"],
+  ["isSocket", "a socket"],
+  ["isCharDevice", "a device"],
+  ["isBlockDevice", "a device"],
+] as const;
+
+async function* readAll(
+  file: Deno.FsFile,
+  path: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  await readable(path, () => file.seek(0, Deno.SeekMode.Start));
   const chunk = new Uint8Array(256 * 1024);
   for (;;) {
-    const read = await file.read(chunk);
+    const read = await unlessAborted(readable(path, () => file.read(chunk)), signal);
     if (read === null) return;
     yield chunk.subarray(0, read);
   }
 }
 
-/** A name that can be offered for saving: no control characters, no path, of usual length. */
+/** Runs an operation on the file to publish, and refuses the file when it fails. */
+async function readable<T>(path: string, operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (cause) {
+    if (!(cause instanceof Deno.errors.NotFound)) {
+      throw new RefusedError(`${quoted(path)} cannot be read`, { cause });
+    }
+    // Bytes that are not UTF-8 have become replacement characters before any program sees them.
+    const hint = path.includes("\ufffd")
+      ? "; a name that is not UTF-8 cannot be given: rename the file, or give a link to it"
+      : "";
+    throw new RefusedError(`There is no file ${quoted(path)}${hint}`);
+  }
+}
+
+/** The name of a file, made fit to be offered for saving. */
+function fileName(path: string): string {
+  return withoutUnprintable(basename(path)).replaceAll("\\", "_");
+}
+
+/** A name that can be offered for saving: no path, and nothing that cannot be shown. */
 function isFileName(name: string): boolean {
-  return /^[^\p{Cc}/\\]{1,255}$/u.test(name) && name !== "." && name !== "..";
+  return /^[^/\\]{1,255}$/u.test(name) && isPrintable(name) && name !== "." && name !== "..";
 }
 
 function nameArgument(text: string): string {
   if (isFileName(text)) return text;
-  throw new InvalidArgumentError("Expected a file name of 1 to 255 characters, without a path.");
+  throw new InvalidArgumentError(
+    "Expected a file name of 1 to 255 characters, without a path or control characters.",
+  );
 }
 
 function mediaTypeArgument(text: string): string {

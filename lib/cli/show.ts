@@ -5,6 +5,7 @@
 import { Command } from "commander";
 import { createHandler } from "../../main.ts";
 import type { Token } from "../http/token.ts";
+import { printable } from "../printable.ts";
 import {
   pathsOf,
   print,
@@ -45,7 +46,7 @@ export function showCommand(settings: Settings): Command {
         }
         if (json) return await print(JSON.stringify({ ...record, heads, faults }));
         for (const [name, value] of Object.entries(record)) {
-          await print(`${name.padEnd(14)}${value}`);
+          await print(`${name.padEnd(14)}${printable(String(value))}`);
         }
         for (const { path, status, fields } of heads) {
           await print(`\nHEAD ${path}\n${status}`);

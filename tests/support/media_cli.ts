@@ -52,10 +52,16 @@ export function mediaTask(
     new Deno.Command(Deno.execPath(), {
       args: taskArguments(args, options),
       cwd: standing,
-      env: { ...storageIn(folder), NO_COLOR: "1" },
+      ...operatorEnvironment(folder),
       stdin: "null",
     }),
   );
+}
+
+/** The environment that an operator has: `deno task test` has put INIT_CWD into that of the tests. */
+export function operatorEnvironment(folder: string): Pick<Deno.CommandOptions, "env" | "clearEnv"> {
+  const { INIT_CWD: _, ...environment } = Deno.env.toObject();
+  return { clearEnv: true, env: { ...environment, ...storageIn(folder), NO_COLOR: "1" } };
 }
 
 /** A folder for one test, removed when it is over. */
