@@ -2,11 +2,17 @@
  * Caches and phases: what a cache keeps must not be used beyond the phase it was sent in.
  */
 
-import { parseHttpDate } from "../http/http_date.ts";
+import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import { RecentMap } from "../recent_map.ts";
 
 /** One directive of Cache-Control (RFC 9111 §5.2): a name, and perhaps a token or a quoted string. */
 const DIRECTIVE = /([^\s,="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?/g;
+
+/**
+ * Milliseconds that a response may take to a cache. Few caches make up for that (RFC 9111 §4.2.3):
+ * they count from when they receive it, and some in whole seconds.
+ */
+const TRAVEL = 1000;
 
 /** Milliseconds since the epoch. */
 export interface FreshnessLimit {
@@ -18,47 +24,50 @@ export interface FreshnessLimit {
 /** What a response is to state instead. */
 export interface LimitedFreshness {
   readonly cacheControl: string;
-  /** Whether freshness is stated, and limited. */
-  readonly isLimited: boolean;
   /** Until when the same would be stated, in milliseconds since the epoch. */
   readonly unchangedUntil: number;
 }
 
 /**
- * Limits the freshness that a response states (RFC 9111 §4.2) to what is left of the phase. While
- * a change lies ahead, stale use is ruled out too (§4.2.4), and so are heuristics (§4.2.2): what
- * states no freshness gets none.
+ * Limits the freshness that a response states (RFC 9111 §4.2) to what is left of the phase, for
+ * shared and private caches alike. While a change lies ahead, stale use is ruled out too (§4.2.4),
+ * and so are heuristics (§4.2.2): what states no freshness gets none. CDN-Cache-Control (RFC 9213)
+ * and Expires, for caches that go by them, are limited where they are stated.
  *
  * @param headers Changed in place.
- * @returns Until when the same would be stated, in milliseconds since the epoch.
  */
-export function limitFreshness(headers: Headers, limit: FreshnessLimit): number {
+export function limitFreshness(headers: Headers, limit: FreshnessLimit): void {
+  const { until, now } = limit;
+  if (until === Infinity) return;
+  const expires = headers.get("expires");
+  // What is no date means that the response has expired (§5.3).
+  const expiry = expires === null ? 0 : parseHttpDate(expires, now) ?? 0;
+  const date = parseHttpDate(headers.get("date") ?? "", now) ?? now;
   const stated = headers.get("cache-control") ?? "";
-  const limited = limitCacheControl(stated, limit, headers.get("expires"));
-  if (limited.isLimited) {
-    headers.set("cache-control", limited.cacheControl);
-    headers.delete("expires"); // max-age overrules it, but not in a cache of HTTP/1.0
+  const { cacheControl } = limitCacheControl(stated, limit, Math.floor((expiry - date) / 1000));
+  headers.set("cache-control", cacheControl);
+  if (expires !== null) headers.set("expires", formatHttpDate(Math.min(expiry, until - TRAVEL)));
+  const targeted = headers.get("cdn-cache-control");
+  if (targeted !== null) {
+    headers.set("cdn-cache-control", limitCacheControl(targeted, limit).cacheControl);
   }
-  return limited.unchangedUntil;
 }
 
 /**
- * The same for the values of the fields alone.
+ * The same for the value of Cache-Control alone.
  *
- * @param stated The value of Cache-Control; empty without one.
- * @param expires The value of Expires, if there is one.
+ * @param stated The value; empty without one.
+ * @param lifetime Seconds of freshness that the response states by other means than max-age.
  */
 export function limitCacheControl(
   stated: string,
   { until, now }: FreshnessLimit,
-  expires: string | null = null,
+  lifetime = 0,
 ): LimitedFreshness {
-  const unlimited = { cacheControl: stated, isLimited: false, unchangedUntil: until };
-  if (until === Infinity) return unlimited;
+  if (until === Infinity) return { cacheControl: stated, unchangedUntil: until };
   const { directives, isNeverReused } = parse(stated);
-  if (isNeverReused) return unlimited;
 
-  const left = Math.floor((until - now) / 1000);
+  const left = Math.max(0, Math.floor((until - TRAVEL - now) / 1000));
   let longest = 0;
   const age = (name: string, seconds: number) => {
     const limited = Math.max(0, Math.min(seconds, left));
@@ -69,16 +78,17 @@ export function limitCacheControl(
   const limited = directives
     .filter(({ name }) => name !== "stale-while-revalidate" && name !== "stale-if-error")
     .map(({ text, name, value }) => isAge(name) ? age(name, secondsOf(value)) : text);
-  if (!states("max-age") && !states("s-maxage")) {
-    const date = parseHttpDate(expires ?? "", now);
-    limited.push(age("max-age", date === undefined ? 0 : Math.floor((date - now) / 1000)));
+  if (!isNeverReused) {
+    // Besides s-maxage too, which says nothing to browsers.
+    if (!states("max-age")) limited.push(age("max-age", lifetime));
+    if (!states("must-revalidate")) limited.push("must-revalidate");
+    // Varnish goes by this one, and by must-revalidate not at all.
+    limited.push("stale-while-revalidate=0");
   }
-  if (!states("must-revalidate")) limited.push("must-revalidate");
   return {
     cacheControl: limited.join(", "),
-    isLimited: true,
     // The same is stated as long as at least so much is left.
-    unchangedUntil: Math.min(until, until - longest * 1000 + 1),
+    unchangedUntil: longest === 0 ? until : until - TRAVEL - longest * 1000 + 1,
   };
 }
 
@@ -105,9 +115,13 @@ function parse(cacheControl: string): CacheControl {
   if (known === undefined) {
     const directives = [...cacheControl.matchAll(DIRECTIVE)]
       .map(([text, name = "", value]) => ({ text, name: name.toLowerCase(), value }));
-    const isNeverReused = directives.some(({ name, value }) =>
-      name === "no-store" || name === "no-cache" && value === undefined
-    );
+    // Of a directive that is stated twice, caches take the first or the last.
+    const states = (name: string) => {
+      const stated = directives.filter((directive) => directive.name === name);
+      return stated.length > 0 && stated.every(({ value }) => value === undefined);
+    };
+    // A cache that knows must-understand ignores the no-store beside it (§5.2.2.3).
+    const isNeverReused = states("no-cache") || states("no-store") && !states("must-understand");
     parsed.set(cacheControl, known = { directives, isNeverReused });
   }
   return known;
