@@ -2,17 +2,22 @@
  * `media usage`
  */
 
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { ROUTES } from "../../main.ts";
-import { firstDayFor, judge, reportUsage, type Verdict } from "../lifecycle/report.ts";
+import { formatInstant } from "../lifecycle/policy.ts";
+import { firstDayOf, reportUsage } from "../lifecycle/report.ts";
+import type { Verdict } from "../lifecycle/verdict.ts";
 import { ExitError, print, RefusedError, type Settings, withStorage } from "./command.ts";
 import { usageCsv } from "./usage_csv.ts";
+import { markGone } from "./usage_gone.ts";
+import { gateJson, usageJson } from "./usage_json.ts";
 import { usagePage } from "./usage_page.ts";
-import { usageText, verdictText } from "./usage_text.ts";
+import { gateText, usageText } from "./usage_text.ts";
 
 interface UsageOptions {
   readonly days: number;
   readonly gate?: number;
+  readonly gone?: string[];
   readonly html?: string;
   readonly json?: true;
   readonly csv?: true;
@@ -20,62 +25,83 @@ interface UsageOptions {
 
 /** Builds the command. */
 export function usageCommand(settings: Settings): Command {
+  const option = (flags: string, description: string, conflicts: string[] = []) =>
+    new Option(flags, description).conflicts(conflicts);
   return new Command("usage")
     .description("Report who calls the deprecated routes, and whether they can be removed.")
-    .option("--days <n>", "the length of the period, which ends today", daysArgument, 30)
-    .option(
-      "--gate <days>",
-      "only judge: exit 0 when nothing was called for so many days, 1 when" +
-        " something was, 3 when that is not known",
-      daysArgument,
+    .option("--days <n>", "the length of the period in whole days, before today", daysArgument, 30)
+    .addOption(
+      option(
+        "--gate <days>",
+        "only judge: exit 0 when nothing was called in so many whole days and today, 1 when" +
+          " something was, 3 when that is not known",
+        ["csv", "html", "gone"],
+      ).argParser(daysArgument),
     )
-    .option("--html <file>", "write a page to send to the people who own the clients")
-    .option("--json", "print all of it as JSON")
-    .option("--csv", "print a line for each day, route, method, phase, status and client")
-    .action(async ({ days, gate, html, json, csv }: UsageOptions) => {
+    .addOption(option("--html <file>", "write a page to send to the people who own the clients"))
+    .addOption(option("--json", "print all of it as JSON"))
+    .addOption(
+      option(
+        "--csv",
+        "print a row for each day, route, method, phase, status, impact and client",
+        ["json", "html", "gone"],
+      ),
+    )
+    .addOption(
+      option(
+        "--gone <server...>",
+        "tell that silent servers have answered nothing since they were last heard from",
+        ["html"],
+      ),
+    )
+    .action(async ({ days, gate, gone, html, json, csv }: UsageOptions) => {
       const config = settings();
       const now = Date.now();
       await withStorage(config, async ({ ledger }) => {
-        const judgeDays = async (days: number) =>
-          await judge(ledger.usage(dayBefore(now, days)), await ledger.watches(), { days, now });
-        if (gate !== undefined) {
-          const verdict = await judgeDays(gate);
-          await print(
-            json ? JSON.stringify({ days: gate, ...verdict }) : verdictText(verdict, gate),
-          );
-          throw new ExitError(STATUS[verdict.verdict]);
-        }
-        if (csv) {
-          for await (const line of usageCsv(ledger.usage(dayBefore(now, days - 1)))) {
-            await print(line);
+        if (gone !== undefined) {
+          for (const { server, until, end } of await markGone(ledger, gone, now)) {
+            const last = new Date(until).toISOString();
+            await print(
+              json
+                ? JSON.stringify({ server, end, last })
+                : `Server ${server} is ${end}; it was last heard from at ${formatInstant(until)}`,
+            );
           }
           return;
         }
+        if (csv) {
+          for await (const row of usageCsv(ledger.usage(firstDayOf(days, now)))) await print(row);
+          return;
+        }
         const routes = ROUTES.filter(({ isDeprecated }) => isDeprecated).map(({ path }) => path);
-        const options = { routes, policy: config.policy, days, now };
-        const report = await reportUsage(ledger.usage(firstDayFor(days, now)), options);
-        const verdict = await judgeDays(days);
+        const options = { routes, policy: config.policy, days: gate ?? days, now };
+        const report = await reportUsage(ledger, options);
+        if (gate !== undefined) {
+          await print(json ? JSON.stringify(gateJson(report)) : gateText(report));
+          throw new ExitError(STATUS[report.verdict.verdict]);
+        }
         if (html !== undefined) {
-          await writePage(html, usagePage(report, verdict));
+          await writePage(fromInitialFolder(html), usagePage(report));
           await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
           return;
         }
-        await print(json ? JSON.stringify({ ...report, verdict }) : usageText(report, verdict));
+        await print(json ? JSON.stringify(usageJson(report)) : usageText(report));
       });
     });
 }
 
 const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };
 
-/** The UTC day of the instant so many days ago. */
-function dayBefore(now: number, days: number): string {
-  return new Date(now - days * 86_400_000).toISOString().slice(0, 10);
-}
-
 function daysArgument(text: string): number {
   const days = Number(text);
   if (/^\d+$/.test(text) && days >= 1 && days <= 3650) return days;
   throw new InvalidArgumentError("Expected a number of days from 1 to 3650.");
+}
+
+/** `deno task` changes to the project's folder, and tells in INIT_CWD where the user stands. */
+function fromInitialFolder(file: string): string {
+  const folder = Deno.env.get("INIT_CWD");
+  return folder === undefined || /^([/\\]|[a-z]:)/i.test(file) ? file : `${folder}/${file}`;
 }
 
 async function writePage(file: string, html: string): Promise<void> {

@@ -4,15 +4,16 @@
 
 import type { Usage } from "../storage/ledger.ts";
 
-const COLUMNS = ["day", "route", "method", "phase", "status", "client", "calls", "first", "last"];
+const NAMES = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
+const COLUMNS = [...NAMES, "calls", "first", "last"];
 
-/** One line for each line of the ledger, after one of names. */
-export async function* usageCsv(lines: AsyncIterable<Usage>): AsyncGenerator<string> {
+/** A line for each row of the ledger, after one of names. */
+export async function* usageCsv(rows: AsyncIterable<Usage>): AsyncGenerator<string> {
   yield COLUMNS.join(",");
-  for await (const line of lines) {
-    const { day, route, method, phase, status, client, calls } = line;
-    const instants = [line.first, line.last].map((at) => new Date(at).toISOString());
-    yield [day, route, method, phase, status, client, calls, ...instants].map(cell).join(",");
+  for await (const row of rows) {
+    const names = NAMES.map((name) => row[name]);
+    const instants = [row.first, row.last].map((at) => new Date(at).toISOString());
+    yield [...names, row.calls, ...instants].map(cell).join(",");
   }
 }
 

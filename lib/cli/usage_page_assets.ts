@@ -25,8 +25,15 @@ code { font: .95em ui-monospace, monospace; }
 .verdict.called { border-color: var(--removed); }
 .verdict p { color: inherit; }
 .verdict ul { margin: .25rem 0; padding-left: 1.2rem; overflow-wrap: anywhere; }
-svg { display: block; width: 100%; height: auto; margin-top: .75rem; }
-svg text { font: 11px system-ui, sans-serif; fill: var(--soft); }
+.chart { display: grid; grid-template: 13rem 1.5rem / var(--axis) 1fr; gap: 0 .6rem;
+  margin-top: 1.25rem; color: var(--soft); font-size: .75rem; font-variant-numeric: tabular-nums; }
+.calls, .dates { position: relative; }
+.calls span, .dates span { position: absolute; line-height: 1; white-space: nowrap; }
+.calls span { right: 0; transform: translateY(-50%); }
+.dates { grid-column: 2; }
+.dates span { top: .5rem; transform: translateX(-50%); }
+svg { display: block; width: 100%; height: 100%; overflow: visible; }
+svg line { vector-effect: non-scaling-stroke; }
 .grid { stroke: var(--line); }
 line.sunset { stroke: var(--removed); stroke-width: 2; stroke-dasharray: 4 3; }
 rect.shade { fill: var(--shade); }
@@ -47,7 +54,9 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .clients { width: 100%; font-size: .9rem; }
 th, td { padding: .4rem .75rem .4rem 0; text-align: left; white-space: nowrap;
   border-bottom: 1px solid var(--line); }
-th[scope=row] { font-weight: 600; white-space: normal; overflow-wrap: anywhere; min-width: 8rem; }
+th[scope=row] { font-weight: 600; white-space: normal; min-width: 8rem; }
+.number { text-align: right; }
+.note { color: var(--soft); font-size: .875rem; }
 thead button { all: unset; cursor: pointer; }
 thead button:focus-visible, .scroll:focus-visible, summary:focus-visible {
   outline: 2px solid var(--deprecated); outline-offset: 2px; }
@@ -56,7 +65,7 @@ th[aria-sort=descending] button::after { content: " \\25BE"; }
 @media print { details { display: none; } }
 `;
 
-/** Makes a button of every head of the clients' table. */
+/** Makes a button of every head of the clients' table; a new one sorts down first. */
 export const PAGE_SCRIPT = `
 for (const table of document.querySelectorAll("table.clients")) {
   const heads = [...table.tHead.rows[0].cells];

@@ -1,31 +1,34 @@
 /**
- * Hands counts to the ledger every few seconds, and marks how far it has come, so that a gap in
- * the record can be told from a time without calls.
+ * Flushes counts to the ledger every few seconds, each time with a heartbeat: so a report knows for
+ * which time it has all the calls, and which servers it has yet to hear from.
  */
 
 import { describeError, type Log } from "../log.ts";
-import type { Ledger, Usage } from "../storage/ledger.ts";
+import type { Ledger, Usage, Watch } from "../storage/ledger.ts";
 import type { Config } from "../config.ts";
 import { exportUsage } from "./metrics.ts";
 import { addUp, UsageMeter } from "./usage.ts";
 
-/** Milliseconds between two hand-overs, and so what a crash can lose. */
+/** Milliseconds between two flushes, and so what a crash can lose. */
 export const INTERVAL = 5_000;
 
-/** Milliseconds until the first hand-over, which is not to hold up the first answers. */
+/** Milliseconds until the first flush, which is not to hold up the first answers. */
 const FIRST = 500;
 
 /**
- * Milliseconds without a sign of life after which a server was not counting: it was restarted, or
- * the machine slept.
+ * Milliseconds without a heartbeat after which a server is silent, and without any server after
+ * which nothing was counting. One that slept so long itself begins a new watch.
  */
 export const GAP = 60_000;
 
+/** Days of which the clients are known when a server starts. */
+const KNOWN_DAYS = 7;
+
 const DAY = 86_400_000;
 
-/** What a record is kept with. */
+/** What a recorder works with. */
 export interface RecordOptions {
-  readonly ledger: Pick<Ledger, "add" | "beat" | "forget">;
+  readonly ledger: Pick<Ledger, "add" | "mark" | "forget" | "usage">;
   readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy">;
   /** The paths of the deprecated routes. */
   readonly routes: readonly string[];
@@ -34,56 +37,81 @@ export interface RecordOptions {
   readonly log: Log;
 }
 
-/** The record of one server, under way. */
+/** The recorder of one server. */
 export interface UsageRecord {
   readonly meter: UsageMeter;
-  /** Hands over what was counted so far. Never rejects: faults are logged, and tried again. */
+  /** Flushes what was counted so far. Never rejects: faults are logged, and the flush retried. */
   readonly record: () => Promise<void>;
-  /** Hands over the rest, and ends the record. */
+  /** Flushes the rest, and marks that the server stopped. */
   readonly stop: () => Promise<void>;
 }
 
-/** Begins a record. Its timer keeps no process up. */
+/** Registers the server in the ledger, and starts to flush. Its timer keeps no process up. */
 export async function recordUsage(options: RecordOptions): Promise<UsageRecord> {
   const { ledger, config, routes, now, log } = options;
   const { usageDays: days, policy } = config;
   const metrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;
   const meter = new UsageMeter();
-  let backlog: Usage[] = []; // what could not be handed over
   const server = crypto.randomUUID();
+  let backlog: Usage[] = []; // what could not be flushed
   let from = now();
-  let lastSign = from;
-  let forgottenBefore = "";
+  let lastTick = from;
+  let knowsClients = false;
+  let keptFrom = "";
   let isFailing = false;
 
-  async function handOver(): Promise<void> {
-    const until = now();
-    if (until - lastSign > GAP) from = until;
-    lastSign = until;
-    const counted = meter.take();
-    metrics?.(counted);
-    let left = addUp([...backlog, ...counted]);
+  /** Logs the first fault of an outage; the next flush retries. */
+  async function attempt(action: () => Promise<void>): Promise<void> {
     try {
-      await ledger.add(left, (added) => left = left.slice(added.length));
-      await ledger.beat({ server, from, until }, days * DAY);
-      const firstDay = new Date(until - days * DAY).toISOString().slice(0, 10);
-      if (firstDay !== forgottenBefore) await ledger.forget(firstDay); // once a day
-      forgottenBefore = firstDay;
+      await action();
       isFailing = false;
     } catch (error) {
-      if (!isFailing) log({ event: "error", cause: describeError(error) });
-      isFailing = true; // said once; what is counted meanwhile is handed over later
+      if (!isFailing) log({ event: "error", server, cause: describeError(error) });
+      isFailing = true;
     }
-    backlog = left;
   }
 
-  let last = Promise.resolve();
-  const record = () => last = last.then(handOver); // one at a time
+  async function knowClients(): Promise<void> {
+    for await (const { client } of ledger.usage(dayOf(now() - KNOWN_DAYS * DAY))) {
+      meter.know(client);
+    }
+    knowsClients = true;
+  }
+
+  async function flush(isLast: boolean): Promise<void> {
+    let fault: unknown;
+    if (!knowsClients) await knowClients().catch((error) => fault = error);
+    const until = now();
+    const watch: Watch = { server, from, until, ...(isLast ? { end: "stopped" } : {}) };
+    const counted = meter.take(until);
+    metrics?.add(counted);
+    if (isLast) metrics?.end();
+    backlog = addUp([...backlog, ...counted]);
+    await ledger.add(backlog, (added) => backlog = backlog.slice(added.length));
+    await ledger.mark(watch);
+    const firstDay = dayOf(until - days * DAY);
+    if (firstDay !== keptFrom) await ledger.forget(firstDay); // once a day
+    keptFrom = firstDay;
+    if (fault !== undefined) throw fault;
+  }
+
+  let last = attempt(() => ledger.mark({ server, from, until: from }));
+  const record = (isLast = false) => {
+    const tick = now(); // when it was due, however long the flush before takes
+    if (tick - lastTick > GAP) from = tick;
+    lastTick = tick;
+    return last = last.then(() => attempt(() => flush(isLast))); // one at a time
+  };
+  await last;
   const timers = [setTimeout(record, FIRST), setInterval(record, INTERVAL)];
   timers.forEach(Deno.unrefTimer);
   const stop = async () => {
     timers.forEach(clearTimeout);
-    await record();
+    await record(true);
   };
-  return { meter, record, stop };
+  return { meter, record: () => record(), stop };
+}
+
+function dayOf(instant: number): string {
+  return new Date(instant).toISOString().slice(0, 10);
 }

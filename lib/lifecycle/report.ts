@@ -1,13 +1,21 @@
 /**
- * The retirement report: what the ledger says of the calls of deprecated routes, and whether they
- * can be removed on its evidence.
+ * The retirement report: what the ledger says of the calls of deprecated routes in one period, and
+ * whether the routes can be removed on that evidence.
+ *
+ * "Calls" are those that removal breaks; all else that was asked of the routes is "other requests".
  */
 
-import type { Usage, Watch } from "../storage/ledger.ts";
-import type { Interval, Phase, Policy } from "./policy.ts";
-import { GAP } from "./recorder.ts";
+import type { Ledger, Usage } from "../storage/ledger.ts";
+import type { Phase, Policy } from "./policy.ts";
+import { gapsIn, recordedSince, type Verdict } from "./verdict.ts";
 
 const DAY = 86_400_000;
+
+/** Calls in the whole days of a period, and in as many days before. */
+export interface Trend {
+  readonly calls: number;
+  readonly previousCalls: number;
+}
 
 /** Calls of one route in one UTC day. */
 export interface DayUsage {
@@ -21,9 +29,10 @@ export interface DayUsage {
 export interface RouteUsage {
   readonly route: string;
   readonly calls: number;
-  /** In a period of the same length before. */
-  readonly previousCalls: number;
-  /** Every day of the period, also those without calls. */
+  readonly otherRequests: number;
+  /** `undefined` where the days compared are not all on record. */
+  readonly trend: Trend | undefined;
+  /** Every day of the period, also those without calls; today last. */
   readonly days: readonly DayUsage[];
 }
 
@@ -31,25 +40,32 @@ export interface RouteUsage {
 export interface ClientUsage {
   readonly client: string;
   readonly calls: number;
-  readonly previousCalls: number;
-  /** Milliseconds since the epoch, as is `last`; within the period. */
+  /** `undefined` where the days compared are not all on record. */
+  readonly trend: Trend | undefined;
+  /** Of all that is on record, in milliseconds since the epoch, as is `last`. */
   readonly first: number;
   readonly last: number;
   readonly routes: readonly string[];
 }
 
-/** The report of a period: whole UTC days, of which the last is today. */
+/** The report of a period: so many whole UTC days, and today so far. */
 export interface Report {
+  /** Whole days. */
+  readonly days: number;
+  /** The first of them. */
   readonly from: string;
-  readonly to: string;
+  readonly today: string;
+  /** When the report was made: milliseconds since the epoch. */
+  readonly now: number;
   readonly calls: number;
-  readonly previousCalls: number;
+  readonly otherRequests: number;
   readonly routes: readonly RouteUsage[];
   /** Most calls first. */
   readonly clients: readonly ClientUsage[];
-  /** Whole days until the sunset, negative after it; `undefined` without a date. */
-  readonly daysToSunset: number | undefined;
+  /** Since when calls are on record, in milliseconds since the epoch; `undefined` for never. */
+  readonly recordedSince: number | undefined;
   readonly policy: Policy;
+  readonly verdict: Verdict;
 }
 
 /** What a report is made of. */
@@ -57,157 +73,117 @@ export interface ReportOptions {
   /** The deprecated routes, so that one without calls is told of as well. */
   readonly routes: readonly string[];
   readonly policy: Policy;
-  /** The length of the period. */
+  /** Whole days of the period. */
   readonly days: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** The first day that a report of so many days needs, the period before it included. */
-export function firstDayFor(days: number, now: number): string {
-  return dayOf(now - (2 * days - 1) * DAY);
+/** The first day of a period of so many whole days and today. */
+export function firstDayOf(days: number, now: number): string {
+  return dayOf(now - days * DAY);
 }
 
-/** Makes a report. Lines of days before {@linkcode firstDayFor} are passed over. */
+/** Reads a ledger, and makes the report. */
 export async function reportUsage(
-  lines: AsyncIterable<Usage>,
+  ledger: Pick<Ledger, "usage" | "watches" | "keptFrom">,
   { routes, policy, days, now }: ReportOptions,
 ): Promise<Report> {
-  const period = Array.from({ length: days }, (_, index) => dayOf(now - (days - 1 - index) * DAY));
-  const [from, to] = [period[0] as string, period.at(-1) as string];
-  const previousFrom = firstDayFor(days, now);
-  const byRoute = new Map(routes.map((route) => [route, new RouteTally()]));
-  const byClient = new Map<string, ClientTally>();
+  const period = Array.from({ length: days + 1 }, (_, index) => dayOf(now - (days - index) * DAY));
+  const [from, today] = [firstDayOf(days, now), dayOf(now)];
+  const previousFrom = firstDayOf(2 * days, now);
+  const byRoute = new Map(routes.map((route) => [route, new Tally()]));
+  const byClient = new Map<string, Tally>();
 
-  for await (const line of lines) {
-    if (line.day < previousFrom || line.day > to) continue;
-    const route = getOrAdd(byRoute, line.route, () => new RouteTally());
-    const client = getOrAdd(byClient, line.client, () => new ClientTally());
-    const isPrevious = line.day < from;
-    route.add(line, isPrevious);
-    client.add(line, isPrevious);
+  // In this order: heartbeats promise rows, which are read later; a removal is told before it is
+  // done, and so is read last.
+  const watches = await ledger.watches();
+  for await (const row of ledger.usage("")) {
+    const client = getOrAdd(byClient, row.client, () => new Tally());
+    if (row.impact === "breaking") client.first = Math.min(client.first, row.first);
+    if (row.day < previousFrom) continue;
+    const route = getOrAdd(byRoute, row.route, () => new Tally());
+    const day = row.day < today ? row.day : today; // a server's clock may be ahead
+    for (const tally of [route, client]) {
+      if (row.day < from) tally.addPrevious(row);
+      else tally.add(row, day);
+    }
   }
+  const coverage = { watches, keptFrom: await ledger.keptFrom() };
 
-  const routeUsages = [...byRoute].map(([route, tally]) => tally.usage(route, period));
+  const compared = { start: Date.parse(previousFrom), end: Date.parse(today) };
+  const hasTrend = gapsIn(coverage, compared, now).length === 0;
+  const trendOf = (tally: Tally): Trend | undefined =>
+    hasTrend
+      ? { calls: tally.calls - tally.callsOf(today), previousCalls: tally.previousCalls }
+      : undefined;
+  const routeUsages = [...byRoute].map(([route, tally]): RouteUsage => ({
+    route,
+    calls: tally.calls,
+    otherRequests: tally.otherRequests,
+    trend: trendOf(tally),
+    days: period.map((day) => ({ day, calls: tally.callsOf(day), byPhase: tally.byPhase(day) })),
+  }));
+  const clients = [...byClient].filter(([, { calls }]) => calls > 0)
+    .map(([client, tally]): ClientUsage => ({
+      client,
+      calls: tally.calls,
+      trend: trendOf(tally),
+      first: tally.first,
+      last: tally.last,
+      routes: [...tally.routes].sort(),
+    }))
+    .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
+  const gaps = gapsIn(coverage, { start: Date.parse(from), end: now }, now);
   return {
-    from,
-    to,
+    ...{ days, from, today, now },
     calls: sum(routeUsages, ({ calls }) => calls),
-    previousCalls: sum(routeUsages, ({ previousCalls }) => previousCalls),
+    otherRequests: sum(routeUsages, ({ otherRequests }) => otherRequests),
     routes: routeUsages,
-    clients: [...byClient].filter(([, { calls }]) => calls > 0)
-      .map(([client, tally]) => tally.usage(client))
-      .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1)),
-    daysToSunset: policy.sunsetAt === undefined
-      ? undefined
-      : Math.trunc((policy.sunsetAt - now) / DAY),
+    clients,
+    recordedSince: recordedSince(coverage),
     policy,
+    // A call decides, even where there are gaps.
+    verdict: clients.length > 0
+      ? { verdict: "called" }
+      : gaps.length > 0
+      ? { verdict: "unknown", gaps }
+      : { verdict: "clear" },
   };
 }
 
-/** Whether removal is safe, on the evidence of the ledger. */
-export type Verdict =
-  | { readonly verdict: "clear" }
-  | { readonly verdict: "called"; readonly clients: readonly ClientUsage[] }
-  /** Nothing is known of some stretches of time, so that nothing can be said. */
-  | { readonly verdict: "unknown"; readonly gaps: readonly Interval[] };
-
-/** What is judged. */
-export interface JudgeOptions {
-  /** The length of the time that must have passed without a call. */
-  readonly days: number;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
-
-/**
- * Judges whether no deprecated route was called in the last days, and servers were counting all
- * that time. A call decides even where there are gaps.
- *
- * @param lines At least those of the days since `now - days`.
- */
-export async function judge(
-  lines: AsyncIterable<Usage>,
-  watches: readonly Watch[],
-  { days, now }: JudgeOptions,
-): Promise<Verdict> {
-  const start = now - days * DAY;
-  const byClient = new Map<string, ClientTally>();
-  for await (const line of lines) {
-    if (line.last < start) continue;
-    getOrAdd(byClient, line.client, () => new ClientTally()).add(line, false);
-  }
-  if (byClient.size > 0) {
-    const clients = [...byClient].map(([client, tally]) => tally.usage(client));
-    return { verdict: "called", clients: clients.sort((a, b) => b.last - a.last) };
-  }
-  const gaps = gapsBetween(watches, { start, end: now });
-  return gaps.length > 0 ? { verdict: "unknown", gaps } : { verdict: "clear" };
-}
-
-/** The stretches longer than {@linkcode GAP} in which no server was counting. */
-function gapsBetween(watches: readonly Watch[], { start, end }: Interval): Interval[] {
-  const gaps = [];
-  let covered = start;
-  for (const { from, until } of watches.toSorted((a, b) => a.from - b.from)) {
-    if (from >= end) break;
-    if (from - covered > GAP) gaps.push({ start: covered, end: from });
-    covered = Math.max(covered, until);
-  }
-  if (end - covered > GAP) gaps.push({ start: covered, end });
-  return gaps;
-}
-
-class RouteTally {
-  #previousCalls = 0;
+/** The calls of one route or client. */
+class Tally {
+  calls = 0;
+  otherRequests = 0;
+  previousCalls = 0;
+  first = Infinity;
+  last = -Infinity;
+  readonly routes = new Set<string>();
   readonly #days = new Map<string, Partial<Record<Phase, number>>>();
 
-  add({ day, phase, calls }: Usage, isPrevious: boolean): void {
-    if (isPrevious) {
-      this.#previousCalls += calls;
+  add({ route, phase, impact, calls, last }: Usage, day: string): void {
+    if (impact === "none") {
+      this.otherRequests += calls;
       return;
     }
+    this.calls += calls;
+    this.last = Math.max(this.last, last);
+    this.routes.add(route);
     const byPhase = getOrAdd(this.#days, day, (): Partial<Record<Phase, number>> => ({}));
     byPhase[phase] = (byPhase[phase] ?? 0) + calls;
   }
 
-  usage(route: string, period: readonly string[]): RouteUsage {
-    const days = period.map((day) => {
-      const byPhase = this.#days.get(day) ?? {};
-      return { day, byPhase, calls: sum(Object.values(byPhase), (calls) => calls) };
-    });
-    const calls = sum(days, ({ calls }) => calls);
-    return { route, calls, previousCalls: this.#previousCalls, days };
-  }
-}
-
-class ClientTally {
-  calls = 0;
-  #previousCalls = 0;
-  #first = Infinity;
-  #last = -Infinity;
-  readonly #routes = new Set<string>();
-
-  add({ route, calls, first, last }: Usage, isPrevious: boolean): void {
-    if (isPrevious) {
-      this.#previousCalls += calls;
-      return;
-    }
-    this.calls += calls;
-    this.#first = Math.min(this.#first, first);
-    this.#last = Math.max(this.#last, last);
-    this.#routes.add(route);
+  addPrevious({ impact, calls }: Usage): void {
+    if (impact === "breaking") this.previousCalls += calls;
   }
 
-  usage(client: string): ClientUsage {
-    return {
-      client,
-      calls: this.calls,
-      previousCalls: this.#previousCalls,
-      first: this.#first,
-      last: this.#last,
-      routes: [...this.#routes].sort(),
-    };
+  byPhase(day: string): Partial<Record<Phase, number>> {
+    return this.#days.get(day) ?? {};
+  }
+
+  callsOf(day: string): number {
+    return sum(Object.values(this.byPhase(day)), (calls) => calls);
   }
 }
 

@@ -60,13 +60,14 @@ export class Retirement {
   /** What counts such answers, as long as the phase lasts; `undefined` where none are counted. */
   tally(
     method: string,
-    { route }: Target,
+    { route, token }: Target,
     { status, instant }: { status: number; instant: number },
   ): Tally | undefined {
     const { policy, meter } = this.#options;
     if (!route?.isDeprecated || meter === undefined) return undefined;
     const { phase } = momentAt(policy, instant);
-    return meter.tally({ route: route.path, method, phase, status });
+    const hasToken = token !== undefined;
+    return meter.tally({ route: route.path, method, phase, status, hasToken });
   }
 
   /** Counts an answer to a request. */

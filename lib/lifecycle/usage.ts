@@ -3,21 +3,21 @@
  * adding one to a number in memory.
  */
 
-import type { Usage } from "../storage/ledger.ts";
+import type { Impact, Usage } from "../storage/ledger.ts";
+import { ClientNames, clientOf, OTHER } from "./client_names.ts";
 import type { Phase } from "./policy.ts";
 
-/** Clients told apart in one day; those that come after them count as one. */
-const MAX_CLIENTS = 1_000;
+/** User-Agents remembered for a class of answers between two flushes, and how long they may be. */
+const [MAX_USER_AGENTS, MAX_USER_AGENT_LENGTH] = [1_000, 256];
 
-/** Methods told apart; a client can make up any number of others. */
-const METHODS = new Set(["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]);
+/** Methods told apart: those that a deprecated route takes. A client can make up any others. */
+const METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-const OTHER = "(other)";
+/** Statuses of calls that removal does not break: nothing was there for them. */
+const REFUSED = new Set([400, 404, 405, 410]);
+
 const CLASSES = [undefined, "1xx", "2xx", "3xx", "4xx", "5xx"];
 const DAY = 86_400_000;
-
-/** The product that leads a User-Agent field (RFC 9110 §10.1.5), at most 64 characters of it. */
-const PRODUCT = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}/;
 
 /** Answers that are counted together, whoever asked. */
 export interface AnswerClass {
@@ -26,26 +26,27 @@ export interface AnswerClass {
   readonly method: string;
   readonly phase: Phase;
   readonly status: number;
+  /** Whether the path holds a token that can be valid. */
+  readonly hasToken: boolean;
 }
 
 /** The count of one class of answers, by client. Only {@linkcode UsageMeter} makes and counts. */
 export interface Tally {
-  /** What all its lines share. */
-  readonly common: Pick<Usage, "route" | "method" | "phase" | "status">;
-  readonly lines: Map<string, Usage>;
-  /** Some of the lines, by the User-Agent that counts there. */
+  /** What all its rows share. */
+  readonly common: Pick<Usage, "route" | "method" | "phase" | "status" | "impact">;
+  readonly rows: Map<string, Usage>;
+  /** Some of the rows, by the User-Agent that counts there. */
   readonly byUserAgent: Map<string | null, Usage>;
 }
 
 /**
- * The name under which a client is counted: nothing of a person, an address or a token.
- *
- * @param userAgent e.g. `Overcast/3.1 (+https://overcast.fm/)`, which is "Overcast".
- * @returns "(none)" without a field, and "(other)" where it does not begin with a product.
+ * What removal does to calls that were answered so. In a brownout and after the removal nobody
+ * looks whether the token names an item, so that every valid one counts as breaking.
  */
-export function clientOf(userAgent: string | null): string {
-  if (userAgent === null || userAgent === "") return "(none)";
-  return PRODUCT.exec(userAgent)?.[0] ?? OTHER;
+export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impact {
+  if (!hasToken || (method !== "GET" && method !== "HEAD")) return "none";
+  if (phase === "brownout" || phase === "removed") return "breaking";
+  return REFUSED.has(status) ? "none" : "breaking";
 }
 
 /** Counts answers in memory, until they are taken. */
@@ -54,22 +55,22 @@ export class UsageMeter {
   readonly #tallies = new Map<string, Tally>();
   /** Of days before. */
   #past: Usage[] = [];
-  /** Of the day. */
-  readonly #clients = new Set<string>();
+  readonly #names = new ClientNames();
   #day = "";
   #dayEnd = -Infinity;
 
   /** Finds what counts answers of a class. It may be kept. */
   tally(answer: AnswerClass): Tally {
     const { route, phase } = answer;
+    const impact = impactOf(answer);
     const method = METHODS.has(answer.method) ? answer.method : OTHER;
     const status = CLASSES[Math.floor(answer.status / 100)] ?? OTHER;
-    const key = [route, method, phase, status].join(" ");
+    const key = [route, method, phase, status, impact].join(" ");
     let tally = this.#tallies.get(key);
     if (tally === undefined) {
       tally = {
-        common: { route, method, phase, status },
-        lines: new Map(),
+        common: { route, method, phase, status, impact },
+        rows: new Map(),
         byUserAgent: new Map(),
       };
       this.#tallies.set(key, tally);
@@ -86,66 +87,74 @@ export class UsageMeter {
    */
   count(tally: Tally, userAgent: string | null, now: number): void {
     if (now >= this.#dayEnd || now < this.#dayEnd - DAY) this.#startDay(now);
-    const line = tally.byUserAgent.get(userAgent) ?? this.#lineOf(tally, userAgent, now);
-    line.calls++;
-    line.last = now;
+    const row = tally.byUserAgent.get(userAgent) ?? this.#rowOf(tally, userAgent, now);
+    row.calls++;
+    row.last = now;
   }
 
-  /** Hands over what was counted since the last time. */
-  take(): Usage[] {
+  /** Lets a client that was counted before keep its rows, however many new ones there are. */
+  know(client: string): void {
+    this.#names.know(client);
+  }
+
+  /**
+   * Returns what was counted since the last time, and admits new names of clients; the calls of
+   * those that are not admitted are in rows of "(other)".
+   *
+   * @param now Milliseconds since the epoch.
+   */
+  take(now: number): Usage[] {
     this.#close();
-    const lines = this.#past;
+    const rows = this.#past;
     this.#past = [];
-    return lines;
+    const calls = new Map<string, number>();
+    for (const row of rows) calls.set(row.client, (calls.get(row.client) ?? 0) + row.calls);
+    const refused = this.#names.admit((client) => calls.get(client) ?? 0, now);
+    return addUp(
+      rows.map((row) => refused.has(row.client) ? { ...row, client: OTHER } : row),
+    );
   }
 
   #close(): void {
-    for (const { lines, byUserAgent } of this.#tallies.values()) {
-      this.#past.push(...lines.values());
-      lines.clear();
+    for (const { rows, byUserAgent } of this.#tallies.values()) {
+      this.#past.push(...rows.values());
+      rows.clear();
       byUserAgent.clear();
     }
   }
 
-  #lineOf({ common, lines, byUserAgent }: Tally, userAgent: string | null, now: number): Usage {
-    const client = this.#admit(clientOf(userAgent));
-    let line = lines.get(client);
-    if (line === undefined) {
-      line = { day: this.#day, ...common, client, calls: 0, first: now, last: now };
-      lines.set(client, line);
+  #rowOf({ common, rows, byUserAgent }: Tally, userAgent: string | null, now: number): Usage {
+    const client = this.#names.nameFor(clientOf(userAgent));
+    let row = rows.get(client);
+    if (row === undefined) {
+      row = { day: this.#day, ...common, client, calls: 0, first: now, last: now };
+      rows.set(client, row);
     }
-    const isShort = (userAgent?.length ?? 0) <= 256;
-    if (isShort && byUserAgent.size < MAX_CLIENTS) byUserAgent.set(userAgent, line);
-    return line;
-  }
-
-  #admit(client: string): string {
-    if (!this.#clients.has(client) && this.#clients.size >= MAX_CLIENTS) return OTHER;
-    this.#clients.add(client);
-    return client;
+    const isShort = (userAgent?.length ?? 0) <= MAX_USER_AGENT_LENGTH;
+    if (isShort && byUserAgent.size < MAX_USER_AGENTS) byUserAgent.set(userAgent, row);
+    return row;
   }
 
   #startDay(now: number): void {
     this.#close();
-    this.#clients.clear();
     this.#dayEnd = (Math.floor(now / DAY) + 1) * DAY;
     this.#day = new Date(now).toISOString().slice(0, 10);
   }
 }
 
-/** Adds lines up, so that each client has one for all that is the same about its calls. */
-export function addUp(lines: readonly Usage[]): Usage[] {
+/** Adds rows up, so that each client has one for all that is the same about its calls. */
+export function addUp(rows: readonly Usage[]): Usage[] {
   const sums = new Map<string, Usage>();
-  for (const line of lines) {
-    const { day, route, method, phase, status, client } = line;
-    const key = [day, route, method, phase, status, client].join(" ");
+  for (const row of rows) {
+    const { day, route, method, phase, status, impact, client } = row;
+    const key = [day, route, method, phase, status, impact, client].join(" ");
     const sum = sums.get(key);
     if (sum === undefined) {
-      sums.set(key, { ...line });
+      sums.set(key, { ...row });
     } else {
-      sum.calls += line.calls;
-      sum.first = Math.min(sum.first, line.first);
-      sum.last = Math.max(sum.last, line.last);
+      sum.calls += row.calls;
+      sum.first = Math.min(sum.first, row.first);
+      sum.last = Math.max(sum.last, row.last);
     }
   }
   return [...sums.values()];

@@ -1,16 +1,19 @@
 /**
- * The ledger: who called the deprecated routes, in Deno KV. Counts are atomic sums, and the first
- * and last sights atomic minima and maxima, so that any number of servers share one ledger.
- *
- * Keys: `["usage", day, route, method, phase, status, client, fact]` holds one number, where fact
- * is "calls", "first" or "last"; `["beat", from, server]` holds the time until which a server that
- * began to count at `from` has handed in all that it counted.
+ * The ledger: who called the deprecated routes, and for which time that is known. Any number of
+ * servers share one. Every driver passes `tests/ledger_suite.ts`.
  */
 
 import type { Phase } from "../lifecycle/policy.ts";
-import { guarded, listKv } from "./kv.ts";
-import type { Fact } from "./ledger_keys.ts";
-import { StorageError } from "./storage.ts";
+
+/**
+ * What the removal of a route does to a call: "breaking" when its caller gets an answer now, or
+ * would outside a brownout, that the removal takes away; "none" for all else, e.g. a malformed
+ * token.
+ */
+export type Impact = typeof IMPACTS[number];
+
+/** Every {@linkcode Impact}. */
+export const IMPACTS = ["breaking", "none"] as const;
 
 /** What was called, and by whom. */
 export interface UsageKey {
@@ -22,11 +25,12 @@ export interface UsageKey {
   readonly phase: Phase;
   /** The class of the status, e.g. `2xx`. */
   readonly status: string;
+  readonly impact: Impact;
   /** The product that called, without its version. */
   readonly client: string;
 }
 
-/** One line of the ledger: who called what, how often, and when. */
+/** One row of the ledger: who called what, how often, and when. */
 export interface Usage extends UsageKey {
   calls: number;
   /** Milliseconds since the epoch, as is `last`. */
@@ -38,109 +42,60 @@ export interface Usage extends UsageKey {
 export interface Watch {
   readonly server: string;
   readonly from: number;
-  /** Everything counted before this is in the ledger. */
+  /** The heartbeat: every call that the server answered before this is in the ledger. */
   readonly until: number;
+  /** Why no further heartbeat is due: the server stopped, or the operator said that it is gone. */
+  readonly end?: "stopped" | "gone";
 }
 
-/** KV takes 1,000 mutations and 80 KiB of keys in one commit; a line takes three of up to 300 B. */
-const LINES_PER_COMMIT = 80;
-
-/** A ledger in Deno KV. Every method throws {@linkcode StorageError} when KV fails. */
-export class Ledger {
-  readonly #kv: Deno.Kv;
-
-  /** @param kv Stays the caller's to close. */
-  constructor(kv: Deno.Kv) {
-    this.#kv = kv;
-  }
-
+/** A ledger. Every method throws {@linkcode StorageError} when the engine fails. */
+export interface Ledger {
   /**
-   * Adds to the counts.
+   * Adds rows to those of the same key: sums their calls, and widens `first` and `last`.
    *
    * @param onAdded Told of every part that is in the ledger for good, so that after a fault only
    *   the rest is added again.
    */
-  async add(lines: readonly Usage[], onAdded: (lines: readonly Usage[]) => void): Promise<void> {
-    for (let start = 0; start < lines.length; start += LINES_PER_COMMIT) {
-      const part = lines.slice(start, start + LINES_PER_COMMIT);
-      await guarded("cannot add to the ledger", () => {
-        const operation = this.#kv.atomic();
-        for (const line of part) {
-          operation.sum(usageKey(line, "calls"), BigInt(line.calls));
-          operation.min(usageKey(line, "first"), BigInt(line.first));
-          operation.max(usageKey(line, "last"), BigInt(line.last));
-        }
-        return operation.commit();
-      });
-      onAdded(part);
-    }
-  }
+  add(rows: readonly Usage[], onAdded: (rows: readonly Usage[]) => void): Promise<void>;
+
+  /** The rows of a day and of all days after it, in the order of days, read incrementally. */
+  usage(fromDay: string): AsyncIterable<Usage>;
+
+  /** Writes a watch, in place of what was written for the same `server` and `from`. */
+  mark(watch: Watch): Promise<void>;
+
+  /** Every watch, in the order of `from`. */
+  watches(): Promise<Watch[]>;
 
   /**
-   * Marks how far a server has come.
-   *
-   * @param expireIn Milliseconds after which the mark goes away by itself.
+   * Removes the rows of the days before one, and the watches that ended before it. A server that
+   * fell silent stays known. {@linkcode Ledger.keptFrom} tells of the removal before it begins.
    */
-  async beat({ server, from, until }: Watch, expireIn: number): Promise<void> {
-    await guarded(
-      "cannot add to the ledger",
-      () => this.#kv.set(["beat", from, server], until, { expireIn }),
-    );
-  }
+  forget(beforeDay: string): Promise<void>;
 
-  /** The lines of the days from one on, in the order of days, read bit by bit. */
-  async *usage(fromDay: string): AsyncGenerator<Usage> {
-    const { UsageKeyParts } = await import("./ledger_keys.ts");
-    let key: UsageKey | undefined;
-    let count: Record<string, number> = {};
-    // The facts of a line are neighbours: "calls", "first", "last".
-    for await (const entry of listKv(this.#kv, { start: ["usage", fromDay], end: ["usagf"] })) {
-      const parts = UsageKeyParts.safeParse(entry.key);
-      if (!parts.success || !(entry.value instanceof Deno.KvU64)) {
-        throw new StorageError("kv", "a line of the ledger is malformed");
-      }
-      const [, day, route, method, phase, status, client, fact] = parts.data;
-      if (fact === "calls") {
-        key = { day, route, method, phase, status, client };
-        count = {};
-      }
-      count[fact] = Number(entry.value.value);
-      const { calls, first, last } = count;
-      if (key === undefined || fact !== "last") continue;
-      if (calls !== undefined && first !== undefined && last !== undefined) {
-        yield { ...key, calls, first, last };
-      }
-    }
-  }
-
-  /** When servers were counting, in the order in which they began. */
-  async watches(): Promise<Watch[]> {
-    const { BeatKeyParts } = await import("./ledger_keys.ts");
-    const watches = [];
-    for await (const { key, value } of listKv(this.#kv, { prefix: ["beat"] })) {
-      const parts = BeatKeyParts.safeParse(key);
-      if (!parts.success || typeof value !== "number") {
-        throw new StorageError("kv", "a beat of the ledger is malformed");
-      }
-      const [, from, server] = parts.data;
-      watches.push({ server, from, until: value });
-    }
-    return watches;
-  }
-
-  /**
-   * Removes the days before one. Sums cannot be given a time to expire, so a server does this
-   * once a day.
-   */
-  async forget(beforeDay: string): Promise<void> {
-    const selector = { start: ["usage"], end: ["usage", beforeDay] };
-    for await (const { key } of listKv(this.#kv, selector)) {
-      await guarded("cannot remove from the ledger", () => this.#kv.delete(key));
-    }
-  }
+  /** The day before which rows were removed, as given to {@linkcode Ledger.forget}, if any. */
+  keptFrom(): Promise<string | undefined>;
 }
 
-function usageKey(line: UsageKey, fact: Fact): Deno.KvKey {
-  const { day, route, method, phase, status, client } = line;
-  return ["usage", day, route, method, phase, status, client, fact];
+/**
+ * The watches that {@linkcode Ledger.forget} leaves: those that reach the day, and the latest of
+ * every server that may still be answering.
+ *
+ * @param watches In the order of `from`.
+ */
+export function retained(watches: readonly Watch[], beforeDay: string): Watch[] {
+  const latest = latestWatches(watches);
+  return watches.filter((watch) =>
+    watch.until >= Date.parse(beforeDay) ||
+    (watch.end === undefined && latest.get(watch.server) === watch)
+  );
+}
+
+/**
+ * The latest watch of every server.
+ *
+ * @param watches In the order of `from`.
+ */
+export function latestWatches(watches: readonly Watch[]): Map<string, Watch> {
+  return new Map(watches.map((watch) => [watch.server, watch]));
 }

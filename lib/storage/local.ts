@@ -9,7 +9,8 @@ import type { Token } from "../http/token.ts";
 import { Catalogue } from "./catalogue.ts";
 import { Files, type Staged } from "./files.ts";
 import { openKv } from "./kv.ts";
-import { Ledger } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
+import { KvLedger } from "./ledger_kv.ts";
 import {
   type Entry,
   type Finding,
@@ -45,7 +46,7 @@ export class LocalStorage implements Storage {
     this.#kv = kv;
     this.#catalogue = new Catalogue(kv);
     this.#files = files;
-    this.ledger = new Ledger(kv);
+    this.ledger = new KvLedger(kv);
   }
 
   /** @throws {StorageError} When the catalogue cannot be opened. */

@@ -26,7 +26,10 @@ const { meter, record, stop } = await recordUsage({
   log: (event) => console.error(event),
 });
 const handle = createHandler({ storage, config, now, log() {}, meter });
-const path = `/audio/${newToken()}`;
+const token = newToken();
+await using staged = await storage.stage(oneByte());
+await storage.publish({ token, kind: "audio", type: "audio/mp4", publishedAt: 0 }, staged);
+const path = `/audio/${token}`;
 
 for (let day = 0; day < Number(days); day++) {
   const sent: Record<string, number> = {};
@@ -43,3 +46,7 @@ for (let day = 0; day < Number(days); day++) {
 }
 await stop();
 storage.close();
+
+async function* oneByte(): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(new Uint8Array(1));
+}
