@@ -6,7 +6,7 @@
 import { escape } from "../html.ts";
 import { formatInstant, type Interval, type Phase, PHASES } from "../lifecycle/policy.ts";
 import type { DayUsage, Report, RouteUsage } from "../lifecycle/report.ts";
-import { count } from "./usage_words.ts";
+import { count, NOT_WHOLE } from "./usage_words.ts";
 
 const DAY = 86_400_000;
 
@@ -33,6 +33,10 @@ export function usageChart({ route, days }: RouteUsage, { policy, today }: Repor
       }" ` +
         `height="100"><title>${title}</title></rect>`;
     });
+  const unknown = days.map(({ day, isWhole }, index) =>
+    isWhole ? "" : `<rect class="unknown" x="${percent(index * step)}" y="0" ` +
+      `width="${percent(step)}" height="100"><title>${day}: ${NOT_WHOLE}</title></rect>`
+  );
   const bars = days.map(({ day, byPhase }, index) => {
     let below = 0;
     return PHASES.map((phase) => {
@@ -68,7 +72,7 @@ export function usageChart({ route, days }: RouteUsage, { policy, today }: Repor
 <svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="Calls of ${
     escape(route)
   } a day">
-${shades.join("")}${grid.join("")}${bars.join("")}${line}
+${unknown.join("")}${shades.join("")}${grid.join("")}${bars.join("")}${line}
 </svg>
 <div class="dates" aria-hidden="true">${dates.join("")}</div>
 </div>
@@ -97,6 +101,9 @@ const PHASE_NAMES: Readonly<Record<Phase, string>> = {
 function legend(days: readonly DayUsage[], hasBrownouts: boolean, hasSunset: boolean): string {
   const items = PHASES.filter((phase) => days.some(({ byPhase }) => byPhase[phase] !== undefined))
     .map((phase) => `<li><span class="key ${phase}"></span>${PHASE_NAMES[phase]}</li>`);
+  if (days.some(({ isWhole }) => !isWhole)) {
+    items.push(`<li><span class="key unknown"></span>${NOT_WHOLE}</li>`);
+  }
   if (hasBrownouts) items.push('<li><span class="key shade"></span>brownout window</li>');
   if (hasSunset) items.push('<li><span class="key sunset"></span>sunset</li>');
   return items.length === 0 ? "" : `<ul class="legend">${items.join("")}</ul>`;

@@ -12,6 +12,7 @@ import {
   comparedText,
   count,
   gapLines,
+  NOT_WHOLE,
   OTHER_REQUESTS,
   periodText,
   plural,
@@ -69,11 +70,11 @@ ${dayTable(usage, report)}
 
 /** What the chart shows, for those who cannot see it. */
 function dayTable({ days }: RouteUsage, { today }: Report): string {
-  const rows = days.map(({ day, calls }) =>
-    `<tr><td>${day}${day === today ? ", so far" : ""}</td><td class="number">${
-      count(calls)
-    }</td></tr>`
-  );
+  const rows = days.map(({ day, isWhole, calls }) => {
+    const marks = [...(day === today ? ["so far"] : []), ...(isWhole ? [] : [NOT_WHOLE])];
+    const name = [day, ...marks].join(", ");
+    return `<tr><td>${name}</td><td class="number">${count(calls)}</td></tr>`;
+  });
   return `<details><summary>The same in numbers</summary>
 <table><thead><tr><th scope="col">Day</th><th scope="col" class="number">Calls</th></tr></thead>
 <tbody>${rows.join("")}</tbody></table></details>`;

@@ -36,7 +36,7 @@ svg { display: block; width: 100%; height: 100%; overflow: visible; }
 svg line { vector-effect: non-scaling-stroke; }
 .grid { stroke: var(--line); }
 line.sunset { stroke: var(--removed); stroke-width: 2; stroke-dasharray: 4 3; }
-rect.shade { fill: var(--shade); }
+rect.shade { fill: var(--shade); } rect.unknown { fill: var(--line); opacity: .5; }
 rect.announced { fill: var(--announced); } rect.deprecated { fill: var(--deprecated); }
 rect.brownout { fill: var(--brownout); } rect.removed { fill: var(--removed); }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .5rem 0; padding: 0;
@@ -45,7 +45,7 @@ rect.brownout { fill: var(--brownout); } rect.removed { fill: var(--removed); }
   border-radius: 2px; vertical-align: -1px; }
 .key.announced { background: var(--announced); } .key.deprecated { background: var(--deprecated); }
 .key.brownout { background: var(--brownout); } .key.removed { background: var(--removed); }
-.key.shade { background: var(--shade); } .key.sunset { height: 0; border-radius: 0;
+.key.shade { background: var(--shade); } .key.unknown { background: var(--line); } .key.sunset { height: 0; border-radius: 0;
   border-top: 2px dashed var(--removed); vertical-align: 4px; }
 details { color: var(--soft); font-size: .875rem; }
 summary { cursor: pointer; }

@@ -9,6 +9,7 @@ import {
   count,
   gapLines,
   MAX_LISTED,
+  NOT_WHOLE,
   OTHER_REQUESTS,
   periodText,
   plural,
@@ -52,11 +53,12 @@ function routeText(usage: RouteUsage, { days: length, today }: Report): string {
   const others = otherRequests === 0 ? "" : `, and ${plural(otherRequests, "other request")}`;
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
-  const lines = days.map(({ day, calls, byPhase }) => {
+  const lines = days.map(({ day, isWhole, calls, byPhase }) => {
     const bar = "█".repeat(Math.ceil(calls / most * BAR));
     const marks = [
       ...((byPhase.brownout ?? 0) > 0 ? ["brownout"] : []),
       ...(day === today ? ["so far"] : []),
+      ...(isWhole ? [] : [NOT_WHOLE]),
     ];
     return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...marks].join("  ");
   });

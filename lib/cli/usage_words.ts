@@ -114,6 +114,9 @@ export function sinceText({ recordedSince }: Report): string {
     : `Calls are on record since ${formatInstant(recordedSince)}; who called before is not known.`;
 }
 
+/** Said of a day whose number may be too small. */
+export const NOT_WHOLE = "not all on record";
+
 /** What the "other requests" are. */
 export const OTHER_REQUESTS =
   "Other requests: OPTIONS, other methods, malformed tokens, and items that are not published." +

@@ -21,6 +21,8 @@ export interface Trend {
 export interface DayUsage {
   /** e.g. `2027-01-31` */
   readonly day: string;
+  /** Whether the whole day is on record; today as far as it went. */
+  readonly isWhole: boolean;
   readonly calls: number;
   readonly byPhase: Readonly<Partial<Record<Phase, number>>>;
 }
@@ -117,12 +119,21 @@ export async function reportUsage(
     hasTrend
       ? { calls: tally.calls - tally.callsOf(today), previousCalls: tally.previousCalls }
       : undefined;
+  const daysOnRecord = period.map((day) => {
+    const start = Date.parse(day);
+    const isWhole = gapsIn(coverage, { start, end: Math.min(start + DAY, now) }, now).length === 0;
+    return { day, isWhole };
+  });
   const routeUsages = [...byRoute].map(([route, tally]): RouteUsage => ({
     route,
     calls: tally.calls,
     otherRequests: tally.otherRequests,
     trend: trendOf(tally),
-    days: period.map((day) => ({ day, calls: tally.callsOf(day), byPhase: tally.byPhase(day) })),
+    days: daysOnRecord.map(({ day, isWhole }) => ({
+      ...{ day, isWhole },
+      calls: tally.callsOf(day),
+      byPhase: tally.byPhase(day),
+    })),
   }));
   const clients = [...byClient].filter(([, { calls }]) => calls > 0)
     .map(([client, tally]): ClientUsage => ({

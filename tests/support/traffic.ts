@@ -1,6 +1,6 @@
 /**
  * A process that serves a month of traffic on a clock of its own. Arguments: folder, name, first
- * day, days. It says on standard output what it sent, a JSON line for every hand-over, and waits
+ * day, days. It says on standard output what it sent, a JSON line for every flush, and waits
  * for a line on standard input before each but the first.
  */
 
@@ -40,7 +40,7 @@ for (let day = 0; day < Number(days); day++) {
     sent[client] = (sent[client] ?? 0) + 1;
     clock.now += 2_160_000; // forty of them make a day
   }
-  console.log(JSON.stringify(sent)); // before it is handed over: it may be lost, no more than this
+  console.log(JSON.stringify(sent)); // before the flush: it may be lost, no more than this
   await record();
   console.log("recorded");
 }
