@@ -7,6 +7,7 @@ import { within } from "./deadline.ts";
 import type { Handler } from "./http/responder.ts";
 import { Listener } from "./listener.ts";
 import type { Log } from "./log.ts";
+import { onStopSignal } from "./stop_signal.ts";
 import { StorageError } from "./storage/storage.ts";
 
 /** Releases that send `content-length: 0` on every HEAD, whatever the handler sets. */
@@ -61,12 +62,6 @@ const GRACE = 10_000;
 const CLOSING = 5_000;
 
 /**
- * Milliseconds within which signals are one wish to stop: in a terminal, `deno task` passes SIGINT
- * on beside the terminal's own. A later one is deliberate.
- */
-const ONE_WISH = 1_000;
-
-/**
  * Puts an app together and serves it, until SIGINT or SIGTERM; then it stops listening, saves the
  * counts, finishes the requests in flight as far as {@linkcode GRACE} allows, and ends the process.
  * A second signal ends the process at once. So does a reason not to start, which it prints.
@@ -80,7 +75,7 @@ export async function runServer(assemble: () => Promise<App>): Promise<void> {
       log({ event: "start", hostname, port, deno: Deno.version.deno });
       for (const path of samples) console.log(`curl -I http://localhost:${port}${path}`);
     });
-    onStopSignal(stop.resolve);
+    onStopSignal(() => stop.resolve());
     await stop.promise;
     await within(GRACE, Promise.all([listener.shutdown(), flush()]));
     const { unfinished } = listener;
@@ -90,19 +85,6 @@ export async function runServer(assemble: () => Promise<App>): Promise<void> {
     refuse(error);
   }
   Deno.exit(0);
-}
-
-/** Calls back at the first signal to stop; a deliberate second one ends the process. */
-function onStopSignal(stop: () => void): void {
-  const signals = Deno.build.os === "windows" ? { SIGINT: 130 } : { SIGINT: 130, SIGTERM: 143 };
-  let stoppedAt = Infinity;
-  for (const [signal, status] of Object.entries(signals)) {
-    Deno.addSignalListener(signal as Deno.Signal, () => {
-      if (performance.now() - stoppedAt >= ONE_WISH) Deno.exit(status);
-      stoppedAt = Math.min(stoppedAt, performance.now());
-      stop();
-    });
-  }
 }
 
 function listen(app: App, onListen: (address: Deno.NetAddr) => void): Listener {

@@ -2,42 +2,29 @@
  * Ctrl-C and SIGTERM, for a command that has something to clear up before it ends.
  */
 
+import { exitStatusOf, onStopSignal, type StopSignal } from "../stop_signal.ts";
+
 /** A command was told to stop, and did. */
 export class InterruptedError extends Error {
   override readonly name = "InterruptedError";
 
-  constructor(readonly signal: Deno.Signal) {
+  constructor(readonly signal: StopSignal) {
     super(`stopped by ${signal}`);
   }
 
-  /** 128 and the signal's number, as a shell says of a process that a signal ended. */
   get status(): number {
-    return this.signal === "SIGINT" ? 130 : 143;
+    return exitStatusOf(this.signal);
   }
 }
 
-/** Milliseconds after which a further signal is a wish of its own, and not the first one again. */
-const DELIBERATE = 1000;
-
 /**
- * Watches, until the process ends, for being told to stop. `deno task` passes SIGINT on beside the
- * terminal's own: the second one must not cut short what the first one set off. One that comes
- * later ends the process at once.
+ * Watches, until the process ends, for being told to stop.
  *
  * @returns Aborted with an {@linkcode InterruptedError}.
  */
 export function watchInterruption(): AbortSignal {
   const controller = new AbortController();
-  const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT"] : ["SIGINT", "SIGTERM"];
-  let first = Infinity;
-  for (const signal of signals) {
-    Deno.addSignalListener(signal, () => {
-      const error = new InterruptedError(signal);
-      if (performance.now() - first > DELIBERATE) Deno.exit(error.status);
-      first = Math.min(first, performance.now());
-      controller.abort(error);
-    });
-  }
+  onStopSignal((signal) => controller.abort(new InterruptedError(signal)));
   return controller.signal;
 }
 
