@@ -66,9 +66,12 @@ async function observe(): Promise<Observations> {
       const status = await ask();
       if (isStill && status === 200) observation.held++;
     }));
-    await Promise.race([answers, until(Date.now() + 1000)]);
-    isStill = false;
-    Deno.kill(server.pid, "SIGCONT");
+    try {
+      await Promise.race([answers, until(Date.now() + 1000)]);
+    } finally {
+      isStill = false;
+      Deno.kill(server.pid, "SIGCONT");
+    }
     await answers;
     await Promise.all(asked.map(async ({ ask, observation, offset }) => {
       await until(boundary + offset);
