@@ -121,7 +121,8 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
   const policy = readPolicy(get);
   if (policy instanceof PolicyError) {
     for (const { setting, value, expected } of policy.issues) {
-      expect(POLICY_VARIABLES[setting], expected, value);
+      const [name] = setting.split("["); // the variable holds the whole list
+      expect(POLICY_VARIABLES[name as keyof PolicySettings], expected, value);
     }
   } else if (problems.length === 0) return { ...settings, policy };
   throw new ConfigError(problems.join("\n"));

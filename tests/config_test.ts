@@ -99,7 +99,8 @@ Deno.test("readConfig() takes what is at the edge of its range", () => {
 });
 
 Deno.test("readConfig() refuses what cannot be used, with its name, value and what is expected", () => {
-  const instant = 'an ISO 8601 date or instant like "2027-06-30" or "2027-06-30T12:00:00Z"';
+  const instant =
+    'an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or "2027-06-30T12:00:00Z"';
   const rows: [environment: Record<string, string>, message: string][] = [
     [{ REUSE_PORT: "yes" }, 'REUSE_PORT: expected "true" or "false", got "yes"'],
     [{ PORT: "http" }, 'PORT: expected a port number from 0 to 65535, got "http"'],
@@ -127,6 +128,10 @@ Deno.test("readConfig() refuses what cannot be used, with its name, value and wh
     [{ USAGE_DAYS: "3651" }, 'USAGE_DAYS: expected days from 1 to 3650, got "3651"'],
     [{ DEPRECATED_AT: "soon" }, `DEPRECATED_AT: expected ${instant}, got "soon"`],
     [{ SUNSET_AT: "2027-02-30" }, `SUNSET_AT: expected ${instant}, got "2027-02-30"`],
+    [
+      { SUNSET_AT: "+010000-01-01T00:00Z" },
+      `SUNSET_AT: expected ${instant}, got "+010000-01-01T00:00Z"`,
+    ],
     [{ AFTER_SUNSET: "teapot" }, 'AFTER_SUNSET: expected "gone" or "redirect", got "teapot"'],
     [
       { DEPRECATION_DOC: "http://x.test/" },

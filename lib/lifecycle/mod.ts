@@ -8,7 +8,9 @@
 export {
   type AfterSunset,
   definePolicy,
+  type InstantSetting,
   type Interval,
+  type IntervalSetting,
   type Moment,
   momentAt,
   type Phase,

@@ -45,11 +45,8 @@ function stateNow(notice: Notice): [title: string, text: string] {
   }
 }
 
-function afterBrownout({ phaseEndsAt, sunsetAt, brownouts }: Notice): string {
-  if (phaseEndsAt === sunsetAt) return "Then comes the removal.";
-  return brownouts.some(({ start }) => start === phaseEndsAt)
-    ? "Then comes the next brownout."
-    : "Then everything works again.";
+function afterBrownout({ phaseEndsAt, sunsetAt }: Notice): string {
+  return phaseEndsAt === sunsetAt ? "Then comes the removal." : "Then everything works again.";
 }
 
 /** The dates of deprecation and removal. */

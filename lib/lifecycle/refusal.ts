@@ -48,15 +48,19 @@ export function refusal(policy: Policy, options: RefusalOptions): Answer | undef
     const problem = { status, type, detail, fields, freshUntil: until };
     return problemAnswer(problem, { successor, documentation });
   };
+  const isRedirecting = policy.afterSunset === "redirect" && successor !== undefined;
   if (phase === "brownout") {
-    const detail = `This is off on trial until ${formatInstant(until)}, ahead of its removal`;
+    const isLast = until === policy.sunsetAt && !isRedirecting; // what follows is the removal
+    const purpose = isLast ? "when it is removed" : "ahead of its removal";
+    const detail = `This is off on trial until ${formatInstant(until)}, ${purpose}`;
     // A date, not a number of seconds, so that a HEAD says what its GET said a second before.
-    return refuse("brownout", detail, [NO_STORE, ["Retry-After", formatHttpDate(until)]]);
+    const retry: Field[] = isLast ? [] : [["Retry-After", formatHttpDate(until)]];
+    return refuse("brownout", detail, [NO_STORE, ...retry]);
   }
   if (phase !== "removed") return undefined;
 
   const cacheControl: Field = ["Cache-Control", `max-age=${maxAge}`];
-  if (policy.afterSunset === "redirect" && successor !== undefined) {
+  if (isRedirecting) {
     const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
     return { status: 308, fields, freshUntil: until };
   }

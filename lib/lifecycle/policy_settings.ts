@@ -1,0 +1,196 @@
+/**
+ * A policy as people and programs write it, and what is wrong with it.
+ */
+
+import {
+  formatInstant,
+  type InstantSetting,
+  type Interval,
+  type IntervalSetting,
+  readInstant,
+  readInterval,
+} from "./instant.ts";
+import { isPath, isSecureUrl } from "./link_target.ts";
+import type { AfterSunset, Policy } from "./policy.ts";
+
+/** What a policy is made of. Instants are from 1970 to 9999; a fraction of a second is dropped. */
+export interface PolicySettings {
+  /** When the deprecation begins or began. */
+  readonly deprecatedAt: InstantSetting;
+  /** When the removal follows. */
+  readonly sunsetAt?: InstantSetting | undefined;
+  /** Trial removals before the sunset. Those that touch are one. */
+  readonly brownouts?: readonly IntervalSetting[] | undefined;
+  /** What answers after the sunset: 410, or 308 to the successor. `gone` when left out. */
+  readonly afterSunset?: AfterSunset | undefined;
+  /** Where the retirement is explained: an absolute path, or an `https:` URL. */
+  readonly documentation?: string | undefined;
+}
+
+/** A setting that cannot be used. */
+export interface PolicyIssue {
+  /** Its name, like `sunsetAt` or `brownouts[0].start`; `settings` for all of them. */
+  readonly setting: string;
+  readonly value: unknown;
+  readonly expected: string;
+}
+
+/** Settings that make no policy, each with its value and what is expected. */
+export class PolicyError extends Error {
+  override readonly name = "PolicyError";
+
+  constructor(readonly issues: readonly PolicyIssue[]) {
+    const lines = issues.map(({ setting, value, expected }) =>
+      `${setting}: expected ${expected}, got ${describe(value)}`
+    );
+    super(lines.join("\n"));
+  }
+}
+
+const SETTINGS: Readonly<Record<keyof PolicySettings, true>> = {
+  deprecatedAt: true,
+  sunsetAt: true,
+  brownouts: true,
+  afterSunset: true,
+  documentation: true,
+};
+const INSTANT =
+  'an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or "2027-06-30T12:00:00Z"';
+const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" or ' +
+  '"2027-03-01T09:00Z/PT1H"';
+
+/**
+ * Makes a policy of settings.
+ *
+ * @throws {PolicyError} When a setting is missing, unknown or of the wrong type; when an instant or
+ *   an interval cannot be read; when the sunset comes before the deprecation; when a brownout ends
+ *   before it starts, overlaps another, or is not between deprecation and sunset; when the
+ *   documentation is neither a path nor an `https:` URL. It names all that is wrong at once.
+ */
+export function definePolicy(settings: PolicySettings): Policy {
+  const issues: PolicyIssue[] = [];
+  const refuse: Refuse = (setting, value, expected) => {
+    issues.push({ setting, value, expected });
+    return undefined;
+  };
+  if (!isRecord(settings)) {
+    refuse("settings", settings, "an object");
+    throw new PolicyError(issues);
+  }
+  refuseOthers(settings, { known: SETTINGS, prefix: "", refuse });
+
+  const { afterSunset = "gone", documentation } = settings;
+  const deprecatedAt = instantIn("deprecatedAt", settings.deprecatedAt, refuse);
+  const hasSunset = settings.sunsetAt !== undefined;
+  const sunsetAt = hasSunset ? instantIn("sunsetAt", settings.sunsetAt, refuse) : undefined;
+  if (deprecatedAt !== undefined && sunsetAt !== undefined && sunsetAt < deprecatedAt) {
+    const expected = `an instant not before the deprecation at ${formatInstant(deprecatedAt)}`;
+    refuse("sunsetAt", settings.sunsetAt, expected);
+  }
+  if (afterSunset !== "gone" && afterSunset !== "redirect") {
+    refuse("afterSunset", afterSunset, '"gone" or "redirect"');
+  }
+  if (documentation !== undefined && !isDocumentation(documentation)) {
+    refuse("documentation", documentation, 'a path that starts with "/", or an "https:" URL');
+  }
+
+  const brownouts: Brownout[] = [];
+  for (const [index, value] of listIn("brownouts", settings.brownouts, refuse).entries()) {
+    const setting = `brownouts[${index}]`;
+    const interval = intervalIn(setting, value, refuse);
+    if (interval === undefined) continue;
+    const { start, end } = interval;
+    const text = typeof value === "string"
+      ? value
+      : `${formatInstant(start)}/${formatInstant(end)}`;
+    const expected = end <= start
+      ? "an interval that ends after it starts"
+      : !hasSunset
+      ? "a sunset that it leads up to"
+      : sunsetAt !== undefined && end > sunsetAt
+      ? `an end not after the sunset at ${formatInstant(sunsetAt)}`
+      : deprecatedAt !== undefined && start < deprecatedAt
+      ? `a start not before the deprecation at ${formatInstant(deprecatedAt)}`
+      : undefined;
+    if (expected !== undefined) refuse(setting, text, expected);
+    else brownouts.push({ start, end, setting, text });
+  }
+  brownouts.sort((a, b) => a.start - b.start);
+  for (const [index, { start, setting, text }] of brownouts.entries()) {
+    const previous = brownouts[index - 1];
+    if (previous === undefined || start >= previous.end) continue;
+    refuse(setting, text, `no overlap with "${previous.text}"`);
+  }
+
+  if (deprecatedAt === undefined || issues.length > 0) throw new PolicyError(issues);
+  return { deprecatedAt, sunsetAt, brownouts: joined(brownouts), afterSunset, documentation };
+}
+
+/** Notes a setting that cannot be used. */
+type Refuse = (setting: string, value: unknown, expected: string) => undefined;
+
+type Brownout = Interval & { readonly setting: string; readonly text: string };
+
+function instantIn(setting: string, value: unknown, refuse: Refuse): number | undefined {
+  const other = typeof value === "string" ? "" : "a Date, a Temporal.Instant, or ";
+  return readInstant(value) ?? refuse(setting, value, other + INSTANT);
+}
+
+function intervalIn(setting: string, value: unknown, refuse: Refuse): Interval | undefined {
+  if (typeof value === "string") return readInterval(value) ?? refuse(setting, value, INTERVAL);
+  if (!isRecord(value)) return refuse(setting, value, `{ start, end }, or ${INTERVAL}`);
+  refuseOthers(value, { known: { start: true, end: true }, prefix: `${setting}.`, refuse });
+  const start = instantIn(`${setting}.start`, value["start"], refuse);
+  const end = instantIn(`${setting}.end`, value["end"], refuse);
+  return start === undefined || end === undefined ? undefined : { start, end };
+}
+
+function listIn(setting: string, value: unknown, refuse: Refuse): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  if (value !== undefined) refuse(setting, value, "a list of intervals");
+  return [];
+}
+
+/** What is misspelt would pass silently for what is left out. */
+function refuseOthers(
+  value: object,
+  { known, prefix, refuse }: { known: object; prefix: string; refuse: Refuse },
+): void {
+  for (const [name, setting] of Object.entries(value)) {
+    if (Object.hasOwn(known, name)) continue;
+    refuse(prefix + name, setting, `one of the names ${Object.keys(known).join(", ")}`);
+  }
+}
+
+/** Intervals that touch are one. */
+function joined(intervals: readonly Interval[]): Interval[] {
+  const result: Interval[] = [];
+  for (const { start, end } of intervals) {
+    const previous = result.at(-1);
+    if (previous?.end === start) result[result.length - 1] = { start: previous.start, end };
+    else result.push({ start, end });
+  }
+  return result;
+}
+
+function isDocumentation(value: unknown): boolean {
+  return typeof value === "string" && (isPath(value) || isSecureUrl(value));
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) &&
+    !(value instanceof Date);
+}
+
+/** A value as an error names it. */
+function describe(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (value instanceof Date) {
+    return Number.isNaN(value.getTime()) ? "an invalid Date" : value.toISOString();
+  }
+  if (value instanceof Temporal.Instant) return value.toString();
+  if (typeof value !== "object" && typeof value !== "function" || value === null) {
+    return String(value);
+  }
+  return Object.prototype.toString.call(value); // like "[object Array]"
+}
