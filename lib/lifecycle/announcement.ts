@@ -10,7 +10,7 @@ import type { Policy } from "./policy.ts";
  * The fields that announce a retirement: Deprecation (RFC 9745), Sunset (RFC 8594), and Link
  * (RFC 8288) with the relations `successor-version` (RFC 5829), `deprecation` and `sunset`.
  *
- * @param successor The URL reference of what replaces the very thing asked for, if known.
+ * @param successor The URL reference of what replaces the very thing asked for, if known; sent as it is.
  */
 export function announcementFields(policy: Policy, successor?: string): Field[] {
   let fixed = announcements.get(policy);

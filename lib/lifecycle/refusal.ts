@@ -26,7 +26,7 @@ export const REFUSAL_TYPES = {
 export interface RefusalOptions {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** The URL reference of what replaces the very thing asked for, if known. */
+  /** The URL reference of what replaces the very thing asked for, if known; sent as it is. */
   readonly successor?: string | undefined;
   /** Seconds for which caches may keep the final answer. */
   readonly maxAge: number;

@@ -7,11 +7,19 @@ import { announcementFields } from "./announcement.ts";
 import { limitFreshness } from "./freshness.ts";
 import { momentAt, type Policy } from "./policy.ts";
 import { refusal } from "./refusal.ts";
+import { successorOf } from "./successor.ts";
 
 /** What is retired, beyond when. */
 export interface LifecycleOptions {
-  /** The URL reference of what replaces the very thing a request asks for, if there is one. */
+  /**
+   * Names what replaces the very thing a request asks for, if there is anything: a path that starts
+   * with one `/`, or a URL at the origin of the request or at `successorOrigin`. Clients choose
+   * what comes in, so anything else is left out: it is not linked to, and 410 answers instead of
+   * 308. So is what could break a Link, and what it throws; the console tells of the first.
+   */
   readonly successor?: (request: Request) => string | undefined;
+  /** Another origin at which successors may be, like `https://example.com`. */
+  readonly successorOrigin?: string;
   /**
    * Whether brownouts and the removal apply to a request; other requests are handled, and
    * announced, as ever. When left out, they apply to all but OPTIONS, so that a page is allowed to
@@ -32,6 +40,7 @@ export interface LifecycleOptions {
  * @param handler Handles what is not refused. Its Link stays, and is added to.
  * @param policy See `definePolicy()`.
  * @returns A handler of the same shape. It throws what the handler throws.
+ * @throws {TypeError} When `successorOrigin` is no origin.
  *
  * @example Retire everything that a server answers
  * ```ts
@@ -54,9 +63,10 @@ export function withLifecycle<Rest extends unknown[]>(
   options: LifecycleOptions = {},
 ): (request: Request, ...rest: Rest) => Promise<Response> {
   const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, now = Date.now } = options;
+  const nameSuccessor = successorOf(options);
   return async (request, ...rest) => {
     const start = now();
-    const successor = options.successor?.(request);
+    const successor = nameSuccessor(request);
     const refused = applies(request)
       ? refusal(policy, { now: start, successor, maxAge })
       : undefined;
