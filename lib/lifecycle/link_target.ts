@@ -15,7 +15,7 @@ export function isPath(text: string): boolean {
 
 /** Whether a text is a path at an origin, like `https://example.com/path`. */
 export function isPathAt(origin: string, text: string): boolean {
-  return text.startsWith(`${origin}/`) && isPath(text.slice(origin.length));
+  return text.startsWith(origin) && isPath(text.slice(origin.length));
 }
 
 /** Whether a text is an `https:` URL. */
