@@ -24,7 +24,10 @@ export async function isoTracks(file: Bytes): Promise<Track[]> {
   return tracks.map(({ id, holds }) => ({ holds: chapters.has(id) ? "other" : holds }));
 }
 
-/** Header of a box: 32 bits of size, four characters, and 64 bits of size where 32 are too few. */
+/**
+ * The boxes of a type on one level. A header has 32 bits of size, four characters, and 64 bits of
+ * size where 32 are too few.
+ */
 async function boxes(
   file: Bytes,
   type: string,
