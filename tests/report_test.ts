@@ -3,6 +3,7 @@ import { definePolicy } from "../lib/lifecycle/policy.ts";
 import { recordUsage } from "../lib/lifecycle/recorder.ts";
 import { type Report, reportUsage } from "../lib/lifecycle/report.ts";
 import { markGone } from "../lib/cli/usage_gone.ts";
+import { gapsIn } from "../lib/lifecycle/verdict.ts";
 import { axisTicks } from "../lib/cli/usage_chart.ts";
 import { usageCsv } from "../lib/cli/usage_csv.ts";
 import { usagePage } from "../lib/cli/usage_page.ts";
@@ -208,6 +209,41 @@ Deno.test("the gate is never clear over a ledger that lacks something, and says 
     });
     assertEquals(seen, expected, what);
   }
+});
+
+Deno.test("gapsIn() gives the gaps within an interval, in the order of time", () => {
+  const end = NOW - 5 * HOUR;
+  const interval = { start: NOW - 10 * HOUR, end };
+  const stopped = watch(20, 7, { end: "stopped" });
+  const silent = watch(20, 8, { server: "b" });
+  const later = watch(3, 0, { server: "c" });
+  const coverage = { watches: [stopped, later], keptFrom: undefined };
+  const gap = { reason: "no server", start: NOW - 7 * HOUR, end } as const;
+  assertEquals(gapsIn(coverage, interval, NOW), [gap]);
+  assertEquals(gapsIn({ ...coverage, watches: [stopped, silent, later] }, interval, NOW), [
+    { reason: "silent", server: "b", start: NOW - 8 * HOUR, end },
+  ]);
+  const three = [watch(9, 8, { end: "stopped" }), watch(7, 6, { server: "b" }), later];
+  assertEquals(
+    gapsIn({ ...coverage, watches: three }, interval, NOW).map(({ reason, start }) => [
+      reason,
+      (NOW - start) / HOUR,
+    ]),
+    [["no server", 10], ["no server", 8], ["silent", 6]],
+  );
+  const two = [watch(20, 6), watch(19, 8, { server: "b" })];
+  assertEquals(
+    gapsIn({ ...coverage, watches: two }, interval, NOW).map(({ start }) => (NOW - start) / HOUR),
+    [8, 6],
+  );
+  assertEquals(gapsIn({ watches: two, keptFrom: "2027-06-16" }, interval, NOW), [
+    { reason: "deleted", ...interval },
+  ]);
+  const deleted = { watches: [watch(9, 0)], keptFrom: "2027-06-15" };
+  assertEquals(gapsIn(deleted, { start: NOW - DAY, end: NOW }, NOW).map(({ end }) => end), [
+    NOW - 12 * HOUR,
+    NOW - 9 * HOUR,
+  ]);
 });
 
 Deno.test("a trend compares only days that are all on record", async () => {

@@ -56,10 +56,8 @@ export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number
   const latest = latestWatches(watches);
   let covered = kept;
   for (const watch of watches) {
-    if (watch.from >= end) break;
-    if (watch.from - covered > GAP) {
-      gaps.push({ reason: "no server", start: covered, end: watch.from });
-    }
+    const from = Math.min(watch.from, end);
+    if (from - covered > GAP) gaps.push({ reason: "no server", start: covered, end: from });
     const hasEnded = watch.end !== undefined || latest.get(watch.server) !== watch;
     covered = Math.max(covered, hasEnded ? watch.until : Infinity);
   }
