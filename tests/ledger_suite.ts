@@ -109,7 +109,8 @@ export function testLedger(name: string, open: () => Promise<LedgerSubject>): vo
       { server: "slept", from: at(-18), until: at(-17) },
       { server: "silent", from: at(-17), until: at(-16) },
       { server: "slept", from: at(-16), until: at(0) },
-      { server: "whole", from: at(-15), until: at(1), end: "stopped" },
+      { server: "edge", from: at(-15), until: Date.parse("2027-02-01"), end: "stopped" },
+      { server: "whole", from: at(-14), until: at(1), end: "stopped" },
     ];
     for (const watch of watches) await ledger.mark(watch);
     await ledger.forget("2027-02-01");

@@ -65,9 +65,11 @@ const ALWAYS = [watch(1000, 0)];
 const ROWS = [
   row(30, "Forgotten", 7), // before both periods
   row(30, "curl", 7),
+  row(40, "curl", 1, { impact: "none" }),
   row(15, "Overcast", 999), // a day too early
   row(14, "Overcast", 40),
   row(8, "Overcast", 10),
+  row(8, "Overcast", 99, { status: "4xx", impact: "none" }),
   row(7, "Overcast", 30),
   row(6, "Overcast", 5, { phase: "brownout", status: "4xx" }),
   row(5, "curl", 60, { route: "/video/:token" }),
@@ -370,6 +372,8 @@ Deno.test("usageText() shows the calls a day, the clients, the sunset and the ve
   ];
   for (const part of parts) assertStringIncludes(text, part);
   assert(!text.includes("not all on record"));
+  const restarting = usageText(await report([], [watch(1000, 1 / 120, { end: "stopped" })]));
+  assert(!restarting.includes("not all on record"));
   const without = usageText(await report(ROWS, [watch(100, 0)]));
   assertStringIncludes(without, "No trend: the 14 days to compare are not all on record\n");
   assertMatch(without, /\n {2}2027-06-11 {3}0 {2}not all on record\n {2}2027-06-12 {3}0\n/);

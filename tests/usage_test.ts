@@ -251,6 +251,26 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   ]);
 });
 
+Deno.test("createHandler() counts who calls in a brownout, malformed tokens apart", async () => {
+  await using subject = await openLocal();
+  const meter = new UsageMeter();
+  const policy = definePolicy({
+    deprecatedAt: "2027-01-01",
+    sunsetAt: "2027-06-01",
+    brownouts: ["2027-02-01T11:00Z/PT2H"],
+  });
+  const { storage } = subject;
+  const config = { ...CONFIG, policy };
+  const handle = createHandler({ storage, config, now: () => NOON, log() {}, meter });
+  for (const path of [`/audio/${newToken()}`, "/audio/x", "/audio/x"]) {
+    await handle(new Request(`http://test${path}`, { method: "HEAD" }));
+  }
+  const counted = meter.take(NOON).map(({ phase, status, impact, calls }) =>
+    `${phase} ${status} ${impact}: ${calls}`
+  );
+  assertEquals(counted.toSorted(), ["brownout 4xx breaking: 1", "brownout 4xx none: 2"]);
+});
+
 const RECORD = {
   config: {
     usageDays: 30,
