@@ -268,7 +268,7 @@ Deno.test("USAGE_DAYS makes no trend: 100 calls a day for 25 days, of which 10 a
   const clock = { now: NOW - 25 * DAY };
   const options = { ledger, routes: [], now: () => clock.now, log() {} };
   const config = { usageDays: 10, isTelemetryOn: false, policy: POLICY };
-  const { meter, record } = await recordUsage({ ...options, config });
+  const { meter, record, stop } = await recordUsage({ ...options, config });
   const tally = meter.tally({
     ...{ route: "/audio/:token", method: "HEAD", phase: "deprecated", status: 200, hasToken: true },
   });
@@ -277,6 +277,7 @@ Deno.test("USAGE_DAYS makes no trend: 100 calls a day for 25 days, of which 10 a
     if (tick % 16 === 8) meter.count(tally, "curl", clock.now);
     await record();
   }
+  await stop();
   const read = (days: number) =>
     reportUsage(ledger, { routes: [], policy: POLICY, days, now: NOW });
   const whole = await read(10);
@@ -292,8 +293,9 @@ Deno.test("a week kept is no evidence of 19 days without a call", async () => {
   const clock = { now: NOW - 30 * DAY };
   const config = { usageDays: 7, isTelemetryOn: false, policy: POLICY };
   const options = { ledger, routes: [], now: () => clock.now, log() {}, config };
-  const { record } = await recordUsage(options);
+  const { record, stop } = await recordUsage(options);
   for (; clock.now < NOW; clock.now += MINUTE) await record();
+  await stop();
   const gate = async (days: number) =>
     (await reportUsage(ledger, { routes: [], policy: POLICY, days, now: NOW })).verdict;
   assertEquals((await gate(7)).verdict, "clear");

@@ -7,7 +7,7 @@ import { ROUTES } from "../../main.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import { firstDayOf, reportUsage } from "../lifecycle/report.ts";
 import type { Verdict } from "../lifecycle/verdict.ts";
-import { ExitError, print, RefusedError, type Settings, withStorage } from "./command.ts";
+import { ExitError, fromUser, print, RefusedError, type Settings, withStorage } from "./command.ts";
 import { usageCsv } from "./usage_csv.ts";
 import { markGone } from "./usage_gone.ts";
 import { gateJson, usageJson } from "./usage_json.ts";
@@ -81,7 +81,7 @@ export function usageCommand(settings: Settings): Command {
           throw new ExitError(STATUS[report.verdict.verdict]);
         }
         if (html !== undefined) {
-          await writePage(fromInitialFolder(html), usagePage(report));
+          await writePage(fromUser(html), usagePage(report));
           await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
           return;
         }
@@ -96,12 +96,6 @@ function daysArgument(text: string): number {
   const days = Number(text);
   if (/^\d+$/.test(text) && days >= 1 && days <= 3650) return days;
   throw new InvalidArgumentError("Expected a number of days from 1 to 3650.");
-}
-
-/** `deno task` changes to the project's folder, and tells in INIT_CWD where the user stands. */
-function fromInitialFolder(file: string): string {
-  const folder = Deno.env.get("INIT_CWD");
-  return folder === undefined || /^([/\\]|[a-z]:)/i.test(file) ? file : `${folder}/${file}`;
 }
 
 async function writePage(file: string, html: string): Promise<void> {

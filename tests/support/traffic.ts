@@ -4,11 +4,12 @@
  * for a line on standard input before each but the first.
  */
 
-import { newToken } from "../../lib/http/token.ts";
 import { definePolicy } from "../../lib/lifecycle/policy.ts";
 import { recordUsage } from "../../lib/lifecycle/recorder.ts";
 import { LocalStorage } from "../../lib/storage/local.ts";
+import type { Storage } from "../../lib/storage/storage.ts";
 import { createHandler } from "../../main.ts";
+import { description } from "../storage_suite.ts";
 import { storageIn } from "./server.ts";
 
 const [folder = "", name = "", firstDay = "", days = ""] = Deno.args;
@@ -25,11 +26,16 @@ const { meter, record, stop } = await recordUsage({
   now,
   log: (event) => console.error(event),
 });
-const handle = createHandler({ storage, config, now, log() {}, meter });
-const token = newToken();
-await using staged = await storage.stage(oneByte());
-await storage.publish({ token, kind: "audio", type: "audio/mp4", publishedAt: 0 }, staged);
-const path = `/audio/${token}`;
+// The ledger alone is shared.
+const item = { ...description(), digest: "ab".repeat(32), length: 7 };
+const items: Storage = {
+  find: () => Promise.resolve({ state: "published", kind: "audio", item }),
+  open: () => Promise.reject(new Error("Only HEADs are sent")),
+  check: () => Promise.resolve(),
+  close() {},
+};
+const handle = createHandler({ storage: items, config, now, log() {}, meter });
+const path = `/audio/${item.token}`;
 
 for (let day = 0; day < Number(days); day++) {
   const sent: Record<string, number> = {};
@@ -46,7 +52,3 @@ for (let day = 0; day < Number(days); day++) {
 }
 await stop();
 storage.close();
-
-async function* oneByte(): AsyncGenerator<Uint8Array> {
-  yield await Promise.resolve(new Uint8Array(1));
-}
