@@ -9,20 +9,20 @@
  * variables of lib/config.ts; read and write for the catalogue and content.
  */
 
-import { type Config, readConfig } from "./lib/config.ts";
+import { type Config, readConfig } from "./lib/server/config.ts";
 import { type Answer, type Field, NO_STORE, textAnswer } from "./lib/http/answer.ts";
 import { optionsAnswer } from "./lib/http/cors.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import type { Problem } from "./lib/http/problem.ts";
-import { failure, problem } from "./lib/http/problem_types.ts";
-import { lengthFields, type Representation, representItem } from "./lib/http/representation.ts";
-import { createResponder, type Handler } from "./lib/http/responder.ts";
-import { createMatcher, METHODS, type Route, type Target } from "./lib/http/route.ts";
-import { recordUsage } from "./lib/lifecycle/recorder.ts";
-import { Retirement } from "./lib/lifecycle/retirement.ts";
-import type { UsageMeter } from "./lib/lifecycle/usage.ts";
-import { describeError, lineLog, type Log } from "./lib/log.ts";
-import { type App, requireHonestHead, runServer } from "./lib/server.ts";
+import { failure, problem } from "./lib/server/problem_types.ts";
+import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
+import { createResponder, type Handler } from "./lib/server/responder.ts";
+import { createMatcher, METHODS, type Route, type Target } from "./lib/server/route.ts";
+import { recordUsage } from "./lib/usage/recorder.ts";
+import { Retirement } from "./lib/server/retirement.ts";
+import type { UsageMeter } from "./lib/usage/meter.ts";
+import { describeError, lineLog, type Log } from "./lib/server/log.ts";
+import { type App, requireHonestHead, runServer } from "./lib/server/process.ts";
 import { cached } from "./lib/storage/cache.ts";
 import { LocalStorage } from "./lib/storage/local.ts";
 import { type Storage, StorageError, UnpublishedError } from "./lib/storage/storage.ts";
@@ -74,7 +74,7 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
     if (request.method === "OPTIONS") return optionsAnswer(ALLOW);
     if (route.serves === "health") return await storage.check(), HEALTHY;
     if (route.serves === "notice" || route.serves === "description") {
-      const { representDocument } = await import("./lib/http/documents.ts"); // not needed to start
+      const { representDocument } = await import("./lib/documents/documents.ts"); // not needed to start
       const context = { routes: ROUTES, policy, now };
       return select(request, await representDocument(route.serves, request, context), now);
     }
@@ -147,7 +147,7 @@ async function assemble(): Promise<App> {
   const local = await LocalStorage.open(config);
   await local.prepare();
   const samples = config.isDefaultStorage
-    ? await (await import("./lib/samples.ts")).publishSamples(local)
+    ? await (await import("./lib/publishing/samples.ts")).publishSamples(local)
     : [];
   const [now, log] = [Date.now, lineLog(Date.now)];
   const storage = cached(local, { ttl: config.cacheTtl, now });

@@ -4,9 +4,9 @@
 
 import { InvalidArgumentError } from "commander";
 import { resolve } from "node:path";
-import type { Config } from "../config.ts";
-import { parseToken, type Token } from "../http/token.ts";
-import { printableLines } from "../printable.ts";
+import type { Config } from "../server/config.ts";
+import { parseToken, type Token } from "../storage/token.ts";
+import { printableLines } from "../publishing/printable.ts";
 import { LocalStorage } from "../storage/local.ts";
 import type { Entry, Kind } from "../storage/storage.ts";
 

@@ -2,7 +2,7 @@
  * Ctrl-C and SIGTERM, for a command that has something to clear up before it ends.
  */
 
-import { exitStatusOf, onStopSignal, type StopSignal } from "../stop_signal.ts";
+import { exitStatusOf, onStopSignal, type StopSignal } from "../server/stop_signal.ts";
 
 /** A command was told to stop, and did. */
 export class InterruptedError extends Error {

@@ -3,8 +3,8 @@
  */
 
 import { Command } from "commander";
-import type { Token } from "../http/token.ts";
-import { printable } from "../printable.ts";
+import type { Token } from "../storage/token.ts";
+import { printable } from "../publishing/printable.ts";
 import type { Entry } from "../storage/storage.ts";
 import { print, type Settings, toRecord, withStorage } from "./command.ts";
 

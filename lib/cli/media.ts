@@ -4,8 +4,8 @@
  */
 
 import { Command, CommanderError } from "commander";
-import { ConfigError, readConfig } from "../config.ts";
-import { printable, printableLines } from "../printable.ts";
+import { ConfigError, readConfig } from "../server/config.ts";
+import { printable, printableLines } from "../publishing/printable.ts";
 import { StorageError } from "../storage/storage.ts";
 import { ExitError, RefusedError } from "./command.ts";
 import { InterruptedError } from "./interruption.ts";

@@ -4,14 +4,14 @@
 
 import { Command, InvalidArgumentError, Option } from "commander";
 import { basename } from "node:path";
-import { newToken, type Token } from "../http/token.ts";
-import { parseLanguageTag } from "../language_tag.ts";
-import { detectMediaType, MediaTypeError } from "../media_type.ts";
-import { isPrintable, quoted, withoutUnprintable } from "../printable.ts";
-import { TokenTakenError } from "../storage/catalogue.ts";
+import { newToken, type Token } from "../storage/token.ts";
+import { parseLanguageTag } from "../publishing/language_tag.ts";
+import { detectMediaType, MediaTypeError } from "../publishing/media_type.ts";
+import { isPrintable, quoted, withoutUnprintable } from "../publishing/printable.ts";
+import { TokenTakenError } from "../storage/kv/catalogue.ts";
 import type { LocalStorage } from "../storage/local.ts";
 import type { Kind, PublishedItem } from "../storage/storage.ts";
-import { fileBytes } from "../tracks/bytes.ts";
+import { fileBytes } from "../publishing/tracks/bytes.ts";
 import {
   fromUser,
   originOf,

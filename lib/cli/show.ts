@@ -4,8 +4,8 @@
 
 import { Command } from "commander";
 import { createHandler } from "../../main.ts";
-import type { Token } from "../http/token.ts";
-import { printable } from "../printable.ts";
+import type { Token } from "../storage/token.ts";
+import { printable } from "../publishing/printable.ts";
 import {
   pathsOf,
   print,

@@ -3,7 +3,7 @@
  */
 
 import { Command } from "commander";
-import type { Token } from "../http/token.ts";
+import type { Token } from "../storage/token.ts";
 import {
   print,
   RefusedError,

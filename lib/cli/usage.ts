@@ -5,8 +5,8 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { ROUTES } from "../../main.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
-import { firstDayOf, reportUsage } from "../lifecycle/report.ts";
-import type { Verdict } from "../lifecycle/verdict.ts";
+import { firstDayOf, reportUsage } from "../usage/report.ts";
+import type { Verdict } from "../usage/verdict.ts";
 import { ExitError, fromUser, print, RefusedError, type Settings, withStorage } from "./command.ts";
 import { usageCsv } from "./usage_csv.ts";
 import { markGone } from "./usage_gone.ts";

@@ -5,7 +5,7 @@
 
 import { escape } from "../html.ts";
 import { formatInstant, type Interval, type Phase, PHASES } from "../lifecycle/policy.ts";
-import type { DayUsage, Report, RouteUsage } from "../lifecycle/report.ts";
+import type { DayUsage, Report, RouteUsage } from "../usage/report.ts";
 import { count, NOT_WHOLE } from "./usage_words.ts";
 
 const DAY = 86_400_000;

@@ -3,7 +3,7 @@
  */
 
 import { formatInstant } from "../lifecycle/policy.ts";
-import { silentServers } from "../lifecycle/verdict.ts";
+import { silentServers } from "../usage/verdict.ts";
 import { latestWatches, type Ledger, type Watch } from "../storage/ledger.ts";
 import { RefusedError } from "./command.ts";
 

@@ -2,8 +2,8 @@
  * The retirement report for programs: every instant as ISO 8601, and `null` for what is not known.
  */
 
-import type { ClientUsage, Report } from "../lifecycle/report.ts";
-import type { Verdict } from "../lifecycle/verdict.ts";
+import type { ClientUsage, Report } from "../usage/report.ts";
+import type { Verdict } from "../usage/verdict.ts";
 
 /** The whole report. */
 export function usageJson(report: Report) {

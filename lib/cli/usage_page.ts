@@ -5,7 +5,7 @@
 
 import { escape } from "../html.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
-import type { Report, RouteUsage } from "../lifecycle/report.ts";
+import type { Report, RouteUsage } from "../usage/report.ts";
 import { usageChart } from "./usage_chart.ts";
 import { PAGE_SCRIPT, PAGE_STYLE } from "./usage_page_assets.ts";
 import {

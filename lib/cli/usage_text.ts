@@ -2,7 +2,7 @@
  * The retirement report on a terminal.
  */
 
-import type { ClientUsage, Report, RouteUsage } from "../lifecycle/report.ts";
+import type { ClientUsage, Report, RouteUsage } from "../usage/report.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import {
   comparedText,

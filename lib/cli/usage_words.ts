@@ -2,9 +2,9 @@
  * What the retirement report says in words, on a terminal and on its page.
  */
 
-import type { Report, Trend } from "../lifecycle/report.ts";
+import type { Report, Trend } from "../usage/report.ts";
 import { formatInstant, type Policy } from "../lifecycle/policy.ts";
-import type { Gap } from "../lifecycle/verdict.ts";
+import type { Gap } from "../usage/verdict.ts";
 
 /** Clients, and gaps, listed at most; all of them are in the JSON. */
 export const MAX_LISTED = 25;

@@ -4,7 +4,7 @@
  */
 
 import type { ByteRange } from "../http/byte_range.ts";
-import type { Token } from "../http/token.ts";
+import type { Token } from "./token.ts";
 import { RecentMap } from "../recent_map.ts";
 import type { Finding, PublishedItem, Storage } from "./storage.ts";
 

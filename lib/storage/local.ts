@@ -3,14 +3,14 @@
  * the server, and writing for the command line.
  */
 
-import { within } from "../deadline.ts";
+import { within } from "./deadline.ts";
 import type { ByteRange } from "../http/byte_range.ts";
-import type { Token } from "../http/token.ts";
-import { Catalogue } from "./catalogue.ts";
+import type { Token } from "./token.ts";
+import { Catalogue } from "./kv/catalogue.ts";
 import { Files, type Staged } from "./files.ts";
-import { openKv } from "./kv.ts";
+import { openKv } from "./kv/kv.ts";
 import type { Ledger } from "./ledger.ts";
-import { KvLedger } from "./ledger_kv.ts";
+import { KvLedger } from "./kv/ledger.ts";
 import {
   type Entry,
   type Finding,

@@ -3,7 +3,7 @@
  */
 
 import type { ByteRange } from "../http/byte_range.ts";
-import type { Token } from "../http/token.ts";
+import type { Token } from "./token.ts";
 
 /** The two kinds of published media. */
 export type Kind = "audio" | "video";

@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { newToken } from "../../lib/http/token.ts";
+import { newToken } from "../../lib/storage/token.ts";
 import type { PublishedItem } from "../../lib/storage/storage.ts";
 import { fromRoot } from "../support/paths.ts";
 import { type RawResponse, requestRaw } from "../support/raw_http.ts";

@@ -3,7 +3,7 @@
  */
 
 import { dirname, join } from "node:path";
-import { newToken } from "../../lib/http/token.ts";
+import { newToken } from "../../lib/storage/token.ts";
 import type { PublishedItem } from "../../lib/storage/storage.ts";
 import { fromRoot } from "../support/paths.ts";
 import { freePort, type Launch } from "./contender.ts";

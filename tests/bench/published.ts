@@ -3,10 +3,10 @@
  */
 
 import { join } from "node:path";
-import type { Token } from "../../lib/http/token.ts";
+import type { Token } from "../../lib/storage/token.ts";
 import { LocalStorage } from "../../lib/storage/local.ts";
 import type { PublishedItem } from "../../lib/storage/storage.ts";
-import { description } from "../storage_suite.ts";
+import { description } from "../storage/storage_suite.ts";
 import { storageIn } from "../support/server.ts";
 
 /** How much to publish. */

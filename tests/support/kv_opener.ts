@@ -3,7 +3,7 @@
  * counter that all threads share; it sends back what went wrong.
  */
 
-import { openKv } from "../../lib/storage/kv.ts";
+import { openKv } from "../../lib/storage/kv/kv.ts";
 
 /** What to do. */
 export interface OpenerTask {

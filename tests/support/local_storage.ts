@@ -4,7 +4,7 @@
 
 import { LocalStorage } from "../../lib/storage/local.ts";
 import type { PublishedItem } from "../../lib/storage/storage.ts";
-import type { Subject } from "../storage_suite.ts";
+import type { Subject } from "../storage/storage_suite.ts";
 
 /** Opens empty storage; disposing of it removes everything. */
 export async function openLocal(

@@ -3,7 +3,7 @@
  */
 
 import { type Ledger, retained, type Usage, type Watch } from "../../lib/storage/ledger.ts";
-import { addUp } from "../../lib/lifecycle/usage.ts";
+import { addUp } from "../../lib/usage/meter.ts";
 
 /** A ledger that lasts as long as its object. */
 export class MemoryLedger implements Ledger {

@@ -10,5 +10,5 @@ export function fromRoot(path: string): string {
 }
 
 /** The two samples, which serve as small real media in the tests as well. */
-export const SAMPLE_MP3 = fromRoot("tests/fixtures/sample.mp3");
-export const SAMPLE_MP4 = fromRoot("tests/fixtures/sample.mp4");
+export const SAMPLE_MP3 = fromRoot("lib/publishing/samples/sample.mp3");
+export const SAMPLE_MP4 = fromRoot("lib/publishing/samples/sample.mp4");

@@ -5,11 +5,11 @@
  */
 
 import { definePolicy } from "../../lib/lifecycle/policy.ts";
-import { recordUsage } from "../../lib/lifecycle/recorder.ts";
+import { recordUsage } from "../../lib/usage/recorder.ts";
 import { LocalStorage } from "../../lib/storage/local.ts";
 import type { Storage } from "../../lib/storage/storage.ts";
 import { createHandler } from "../../main.ts";
-import { description } from "../storage_suite.ts";
+import { description } from "../storage/storage_suite.ts";
 import { storageIn } from "./server.ts";
 
 const [folder = "", name = "", firstDay = "", days = ""] = Deno.args;

@@ -1,0 +1,104 @@
+/**
+ * The documents that the server makes of its own routes and policy: the retirement notice, and the
+ * description of the API. Loaded when they are first asked for.
+ */
+
+import { accepts } from "@std/http/negotiation";
+import { createHash } from "node:crypto";
+import { noticeAt } from "./notice.ts";
+import { noticePage } from "./notice_page.ts";
+import type { Policy } from "../lifecycle/policy.ts";
+import type { Field } from "../http/answer.ts";
+import { PROBLEM_TYPES } from "../server/problem_types.ts";
+import { reprDigest, type Representation } from "../server/representation.ts";
+import { METHODS, type Route } from "../server/route.ts";
+
+/** What documents depend on besides the request. */
+export interface DocumentOptions {
+  readonly routes: readonly Route[];
+  readonly policy: Policy;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Represents the document that a route serves. */
+export async function representDocument(
+  document: "notice" | "description",
+  request: Request,
+  options: DocumentOptions,
+): Promise<Representation> {
+  return document === "notice" ? representNotice(request, options) : await representApi(options);
+}
+
+/** The retirement notice: a page for people, and JSON for programs that ask for it. */
+function representNotice(
+  request: Request,
+  { routes, policy, now }: DocumentOptions,
+): Representation {
+  const endpoints = routes.filter(({ isDeprecated }) => isDeprecated).map(({ path }) => ({
+    path: path.replace(":token", "{token}"),
+    methods: [...METHODS],
+    successor: "/media/{token}",
+  }));
+  const notice = noticeAt(policy, endpoints, now);
+  const validatorFields = [["Vary", "Accept"]] as const;
+  if (accepts(request, "text/html", "application/json") === "application/json") {
+    const text = JSON.stringify(notice, null, 2) + "\n";
+    return representText({ type: "application/json", text, validatorFields });
+  }
+  const { html, contentSecurityPolicy } = noticePage(notice, PROBLEM_TYPES);
+  return representText({
+    type: "text/html; charset=utf-8",
+    text: html,
+    validatorFields,
+    contentFields: [["Content-Language", "en"], ["Content-Security-Policy", contentSecurityPolicy]],
+  });
+}
+
+const descriptions = new WeakMap<Policy, Representation>();
+
+/**
+ * The description of the API. What makes it is loaded when it is first asked for, and used once:
+ * it depends on nothing that changes. A failure is not kept, so the next request tries again.
+ */
+async function representApi({ routes, policy }: DocumentOptions): Promise<Representation> {
+  const known = descriptions.get(policy);
+  if (known !== undefined) return known;
+  const { describeApi } = await import("./openapi.ts");
+  const text = describeApi(routes, policy);
+  const description = representText({ type: "application/json", text });
+  descriptions.set(policy, description);
+  return description;
+}
+
+/** A short text to serve. */
+export interface TextOptions {
+  /** The media type; the text is sent in UTF-8. */
+  readonly type: string;
+  readonly text: string;
+  /** Fields that a 304 has to carry too, like Vary. */
+  readonly validatorFields?: readonly Field[];
+  /** Fields that describe the content, besides the usual. */
+  readonly contentFields?: readonly Field[];
+}
+
+/** Represents a text. It has no date: what it is made of changes with the clock. */
+export function representText(options: TextOptions): Representation {
+  const { type, text, validatorFields = [], contentFields = [] } = options;
+  const content = new TextEncoder().encode(text);
+  const digest = createHash("sha256").update(content).digest("hex");
+  return {
+    length: content.length,
+    etag: { weak: false, opaque: digest },
+    lastModified: undefined,
+    validatorFields: [["ETag", `"${digest}"`], ...validatorFields],
+    contentFields: [
+      ["Content-Type", type],
+      ["Accept-Ranges", "bytes"],
+      ["Repr-Digest", reprDigest(digest)],
+      ["X-Content-Type-Options", "nosniff"],
+      ...contentFields,
+    ],
+    content: (range) => range === undefined ? content : content.slice(range.first, range.last + 1),
+  };
+}

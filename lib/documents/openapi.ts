@@ -1,0 +1,135 @@
+/**
+ * The description of the API (OpenAPI 3.1), made of the route table and the policy. Nothing on the
+ * path of another request needs this, so it is loaded when it is first asked for.
+ */
+
+import { z } from "zod";
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathItemObject,
+} from "zod-openapi";
+import metadata from "../../deno.json" with { type: "json" };
+import { formatInstant, type Policy } from "../lifecycle/policy.ts";
+import {
+  CORS,
+  type FieldName,
+  headersOf,
+  PREFLIGHT,
+  type Responses,
+  responsesOf,
+} from "./openapi_responses.ts";
+import { METHODS, type Route } from "../server/route.ts";
+
+const Token = z.uuid({ version: "v4" }).meta({
+  description: "The media token; in either case",
+  param: { id: "token" },
+});
+
+/**
+ * Describes routes.
+ *
+ * @returns OpenAPI 3.1 as JSON text.
+ */
+export function describeApi(routes: readonly Route[], policy: Policy): string {
+  const document = createDocument({
+    openapi: "3.1.0",
+    info: {
+      title: "media-head",
+      version: metadata.version,
+      summary: "Published audio and video, as GET and HEAD tell of it",
+      description: "Published media, with two deprecated paths on their way out. A HEAD says " +
+        "exactly what the GET would have said.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    security: [],
+    tags: [
+      { name: "media", description: "Published audio and video" },
+      { name: "server", description: "The server, and what it says of itself" },
+    ],
+    paths: Object.fromEntries(
+      routes.map((route) => [templateOf(route), describeRoute(route, policy)]),
+    ),
+  });
+  return JSON.stringify(document, null, 2) + "\n";
+}
+
+/** The path of a route as OpenAPI writes it. */
+function templateOf({ path }: Route): string {
+  return path.replace(":token", "{token}");
+}
+
+function describeRoute(route: Route, policy: Policy): ZodOpenApiPathItemObject {
+  const responses = responsesOf(route, policy);
+  const operations = METHODS.map((method) => {
+    const applying = method === "OPTIONS"
+      ? { 204: { description: "What the route takes", always: PREFLIGHT } }
+      : method === "HEAD"
+      ? Object.fromEntries(Object.entries(responses).filter(([status]) => !RANGE.includes(status)))
+      : responses;
+    return [method.toLowerCase(), describeOperation(method, applying, { route, policy })];
+  });
+  return Object.fromEntries(operations);
+}
+
+/** The statuses of a range request. */
+const RANGE = ["206", "416"];
+
+interface Context {
+  readonly route: Route;
+  readonly policy: Policy;
+}
+
+function describeOperation(
+  method: string,
+  responses: Responses,
+  { route, policy }: Context,
+): ZodOpenApiOperationObject {
+  const name = route.path.split("/")[1]?.replace(".json", "") ?? "";
+  const announced: FieldName[] = !route.isDeprecated
+    ? []
+    : policy.sunsetAt === undefined
+    ? ["Deprecation", "Link"]
+    : ["Deprecation", "Link", "Sunset"];
+  return {
+    operationId: `${method.toLowerCase()}${name[0]?.toUpperCase()}${name.slice(1)}`,
+    summary: summaryOf(method, route),
+    tags: [Array.isArray(route.serves) ? "media" : "server"],
+    ...(route.isDeprecated ? deprecation(policy) : {}),
+    ...(route.path.includes(":token")
+      ? { requestParams: { path: z.object({ token: Token }) } }
+      : {}),
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, { description, always, sometimes, content }]) => [
+        status,
+        {
+          description,
+          headers: headersOf([...always, ...CORS, ...announced], sometimes ?? []),
+          ...(content === undefined || method === "HEAD" ? {} : { content }),
+        },
+      ]),
+    ),
+  };
+}
+
+function summaryOf(method: string, { serves }: Route): string {
+  if (method === "OPTIONS") return "Ask what the route takes, as a browser does before a request";
+  const what = serves === "health"
+    ? "whether storage answers"
+    : serves === "notice"
+    ? "the retirement notice"
+    : serves === "description"
+    ? "this description"
+    : `published ${serves.join(" or ")}`;
+  return method === "HEAD" ? `Get the head of ${what}` : `Get ${what}`;
+}
+
+function deprecation({ sunsetAt }: Policy): ZodOpenApiOperationObject {
+  const removal = sunsetAt === undefined ? "" : ` It is removed at ${formatInstant(sunsetAt)}.`;
+  return {
+    deprecated: true,
+    description: `Use \`/media/{token}\` instead, with the same token.${removal}`,
+    ...(sunsetAt === undefined ? {} : { "x-sunset": formatInstant(sunsetAt).slice(0, 10) }),
+  } as ZodOpenApiOperationObject;
+}

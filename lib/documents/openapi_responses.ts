@@ -1,0 +1,197 @@
+/**
+ * What each route answers, for the description of the API: every status, with its fields and its
+ * content.
+ */
+
+import { z } from "zod";
+import type { ZodOpenApiResponseObject } from "zod-openapi";
+import { Notice } from "./notice.ts";
+import type { Policy } from "../lifecycle/policy.ts";
+import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE } from "../server/problem_types.ts";
+import type { Route } from "../server/route.ts";
+
+const types = Object.keys(PROBLEM_TYPES).map((name) => `${PROBLEM_TYPES_PAGE}#${name}`);
+const uriReference = z.string().meta({ format: "uri-reference" });
+
+const Problem = z.object({
+  type: z.enum(types).describe("What kind of problem this is; the page it leads to explains it"),
+  title: z.string().describe("The kind of problem in a few words"),
+  status: z.int().min(400).max(599).describe("The status"),
+  detail: z.string().describe("What is wrong with this request, for a person"),
+  instance: uriReference.exactOptional().describe("Names this occurrence; on 5xx only"),
+  successor: uriReference.exactOptional()
+    .describe("What replaces this very item; on deprecated paths only"),
+  documentation: uriReference.exactOptional()
+    .describe("Where the retirement is explained; on deprecated paths only"),
+}).meta({ id: "Problem", description: "Problem details (RFC 9457)" });
+
+const NoticeSchema = Notice.meta({ id: "Notice", description: "The retirement notice" });
+
+/** Every response field, by its name. */
+const FIELDS = {
+  "Accept-Ranges": "Range requests are answered (RFC 9110 §14.3)",
+  "Access-Control-Allow-Headers": "What a page may set (Fetch standard)",
+  "Access-Control-Allow-Methods": "What a page may do (Fetch standard)",
+  "Access-Control-Allow-Origin": "Pages of any origin may read the answer (Fetch standard)",
+  "Access-Control-Expose-Headers": "The fields that such a page may read (Fetch standard)",
+  "Access-Control-Max-Age": "Seconds for which the preflight holds (Fetch standard)",
+  "Allow": "The methods that the route takes (RFC 9110 §10.2.1)",
+  "Cache-Control": "How long the answer may be reused (RFC 9111 §5.2)",
+  "Content-Disposition": "The name to save the content under, if there is one (RFC 6266)",
+  "Content-Language": "The language of the content, where it is known (RFC 9110 §8.5)",
+  "Content-Length": "Bytes; on HEAD those that GET would send (RFC 9110 §8.6)",
+  "Content-Range": "Which part of the whole this is (RFC 9110 §14.4)",
+  "Content-Security-Policy": "What the page may load (CSP 3)",
+  "Deprecation": "Since when the path is deprecated, as @ and seconds (RFC 9745)",
+  "ETag": "The SHA-256 of the content, as a strong validator (RFC 9110 §8.8.3)",
+  "Last-Modified": "When the item was published (RFC 9110 §8.8.2)",
+  "Link": "What replaces this very item, and where the retirement is explained (RFC 8288)",
+  "Location": "What replaces this very item (RFC 9110 §10.2.2)",
+  "Repr-Digest": "The SHA-256 of the whole content (RFC 9530)",
+  "Retry-After": "When it is worth to ask again (RFC 9110 §10.2.3)",
+  "Sunset": "When the path is removed (RFC 8594)",
+  "Vary": "The answer depends on this field of the request (RFC 9110 §12.5.5)",
+  "X-Content-Type-Options": "The content is of the type stated (Fetch standard)",
+} as const;
+
+/** The name of a response field. */
+export type FieldName = keyof typeof FIELDS;
+
+/** What every answer has. */
+export const CORS: FieldName[] = ["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"];
+const CONTENT: FieldName[] = ["Content-Length", "X-Content-Type-Options"];
+const WHOLE: FieldName[] = [...CONTENT, "Accept-Ranges", "Repr-Digest", "Cache-Control"];
+/** What the answer to OPTIONS has besides. */
+export const PREFLIGHT: FieldName[] = [
+  ...["Access-Control-Allow-Methods", "Access-Control-Allow-Headers"] as const,
+  ...["Access-Control-Max-Age", "Allow", "Cache-Control"] as const,
+];
+
+/** A response: its text, the fields it always or sometimes has, and its content. */
+export interface Described {
+  readonly description: string;
+  readonly always: readonly FieldName[];
+  readonly sometimes?: readonly FieldName[];
+  readonly content?: ZodOpenApiResponseObject["content"];
+}
+
+/** The responses of a GET, by status. HEAD has the same but for those of Range, which is GET's. */
+export type Responses = Readonly<Record<number, Described>>;
+
+/** The responses of a route. */
+export function responsesOf(route: Route, policy: Policy): Responses {
+  switch (route.serves) {
+    case "health":
+      return {
+        200: {
+          description: "Storage answers",
+          always: [...CONTENT, "Cache-Control"],
+          content: { "text/plain": { schema: z.literal("ok\n") } },
+        },
+        ...FAULTS,
+      };
+    case "notice":
+      return textResponses({
+        "text/html": { schema: z.string() },
+        "application/json": { schema: NoticeSchema },
+      }, { always: ["Vary"], sometimes: ["Content-Language", "Content-Security-Policy"] });
+    case "description":
+      return textResponses({ "application/json": { schema: z.looseObject({}) } }, { always: [] });
+    default:
+      return itemResponses(route, policy);
+  }
+}
+
+function itemResponses(route: Route, policy: Policy): Responses {
+  const validators: FieldName[] = ["ETag", "Last-Modified"];
+  const sometimes: FieldName[] = ["Content-Disposition", "Content-Language"];
+  const content = Object.fromEntries(
+    (route.serves as readonly string[]).map((kind) => [`${kind}/*`, {}]),
+  );
+  const isRemoved = route.isDeprecated && policy.sunsetAt !== undefined;
+  const isRedirected = isRemoved && policy.afterSunset === "redirect";
+  const hasBrownouts = route.isDeprecated && policy.brownouts.length > 0;
+  const removed = isRedirected ? "; or removed, and the token is malformed" : "; or removed";
+  const gone: Described = {
+    ...error(
+      "Published once, and unpublished since" +
+        (hasBrownouts ? "; or off on trial until Retry-After" : "") +
+        (isRemoved ? removed : ""),
+    ),
+    ...(hasBrownouts ? { sometimes: ["Retry-After"] } : {}),
+  };
+  const redirect: Responses = isRedirected
+    ? {
+      308: {
+        description: "Removed; Location says what replaces this very item",
+        always: ["Location", "Content-Length", "Cache-Control"],
+      },
+    }
+    : {};
+  return {
+    200: { description: "Published", always: [...WHOLE, ...validators], sometimes, content },
+    206: {
+      description: "The part asked for",
+      always: [...WHOLE, ...validators, "Content-Range"],
+      sometimes,
+      content,
+    },
+    304: { description: "Not modified", always: [...validators, "Cache-Control"] },
+    ...redirect,
+    400: error("The token is not a version 4 UUID"),
+    404: error(`Never published${route.isDeprecated ? ", or published as another kind" : ""}`),
+    410: gone,
+    ...CONDITIONAL,
+    ...FAULTS,
+  };
+}
+
+/** The responses of a text that the server makes, with fields that all of them have. */
+function textResponses(
+  content: NonNullable<Described["content"]>,
+  { always, sometimes = [] }: { always: readonly FieldName[]; sometimes?: readonly FieldName[] },
+): Responses {
+  const whole: FieldName[] = [...WHOLE, "ETag", ...always];
+  return {
+    200: { description: "The document", always: whole, sometimes, content },
+    206: {
+      description: "The part asked for",
+      always: [...whole, "Content-Range"],
+      sometimes,
+      content,
+    },
+    304: { description: "Not modified", always: ["ETag", "Cache-Control", ...always] },
+    ...CONDITIONAL,
+    ...BUG,
+  };
+}
+
+function error(description: string, always: readonly FieldName[] = []): Described {
+  return {
+    description,
+    always: [...CONTENT, "Cache-Control", ...always],
+    content: { "application/problem+json": { schema: Problem } },
+  };
+}
+
+const CONDITIONAL = {
+  412: error("A precondition of the request failed"),
+  416: error("The range asked for lies beyond the content", ["Content-Range"]),
+};
+
+const BUG = { 500: error("The server failed") };
+
+const FAULTS = {
+  ...BUG,
+  503: error("Storage is unavailable", ["Retry-After"]),
+};
+
+/** Describes fields as headers. */
+export function headersOf(always: readonly FieldName[], sometimes: readonly FieldName[]) {
+  const header = (name: FieldName) =>
+    z.string().meta({ description: FIELDS[name], header: { id: name } });
+  return z.object({
+    ...Object.fromEntries(always.map((name) => [name, header(name)])),
+    ...Object.fromEntries(sometimes.map((name) => [name, header(name).exactOptional()])),
+  });
+}

@@ -1,0 +1,145 @@
+/**
+ * The environment, read once at start. Without zod, whose hundred files would take longer to load
+ * than all the rest.
+ */
+
+import {
+  type AfterSunset,
+  definePolicy,
+  type Policy,
+  PolicyError,
+  type PolicySettings,
+} from "../lifecycle/policy.ts";
+
+/** The settings of a server. */
+export interface Config {
+  /** The interface to listen on. */
+  readonly host: string;
+  /** The port to listen on; 0 for any free one. */
+  readonly port: number;
+  /** Whether other processes may listen on the same port. */
+  readonly reusePort: boolean;
+  /** Where the catalogue is: a path or a KV Connect URL; the platform's own without one. */
+  readonly kv: string | undefined;
+  /** The content folder. */
+  readonly files: string;
+  /** Whether nobody chose where the catalogue is, so that samples may be published into it. */
+  readonly isDefaultStorage: boolean;
+  /** Seconds of freshness stated in Cache-Control. */
+  readonly cacheMaxAge: number;
+  /** Milliseconds for which a look-up may be reused; 0 for none. */
+  readonly cacheTtl: number;
+  /** Days for which it is kept who called the old routes. */
+  readonly usageDays: number;
+  /** Whether Deno exports telemetry. */
+  readonly isTelemetryOn: boolean;
+  /** How the old routes are retired. */
+  readonly policy: Policy;
+}
+
+/** Values of the environment that cannot be used; one line each. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/** The date of the first release. */
+const FIRST_RELEASE = "2026-11-21";
+
+/** What a variable has to be, and how it is read: to `undefined` when it is something else. */
+interface Setting<T> {
+  readonly expected: string;
+  readonly read: (text: string) => T | undefined;
+}
+
+function integer(what: string, max: number, min = 0): Setting<number> {
+  const isInRange = (text: string) => min <= Number(text) && Number(text) <= max;
+  return {
+    expected: `${what} from ${min} to ${max}`,
+    read: (text) => /^\d+$/.test(text) && isInRange(text) ? Number(text) : undefined,
+  };
+}
+
+const PORT = integer("a port number", 65_535);
+const MAX_AGE = integer("seconds", 31_536_000);
+const TTL = integer("seconds", 86_400);
+const DAYS = integer("days", 3_650, 1);
+const HOST: Setting<string> = {
+  expected: "a host name or an IP address",
+  read: (text) => /^[\w.:-]+$/.test(text) ? text : undefined,
+};
+const SWITCH: Setting<boolean> = {
+  expected: '"true" or "false"',
+  read: (text) => text === "true" ? true : text === "false" ? false : undefined,
+};
+const KV_LOCATION: Setting<string> = {
+  expected: 'a path, or a KV Connect URL that starts with "https://" or "http://"',
+  read: (text) => /^(?![a-z][a-z0-9+.-]+:\/\/)|^https?:\/\/./i.test(text) ? text : undefined,
+};
+
+/** The variables that make up the policy, which has readers of its own. */
+const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
+  deprecatedAt: "DEPRECATED_AT",
+  sunsetAt: "SUNSET_AT",
+  brownouts: "BROWNOUTS",
+  afterSunset: "AFTER_SUNSET",
+  documentation: "DEPRECATION_DOC",
+};
+
+/**
+ * Reads the settings.
+ *
+ * @param variable Looks one variable up. One that is set but empty counts as not set.
+ * @throws {ConfigError} When a value cannot be used, naming it and what was expected.
+ */
+export function readConfig(variable: (name: string) => string | undefined): Config {
+  const get = (name: string) => variable(name) || undefined;
+  const problems: string[] = [];
+  const expect = (name: string, expected: string, value: unknown) =>
+    problems.push(`${name}: expected ${expected}, got ${JSON.stringify(value)}`);
+  const read = <T>(name: string, { expected, read }: Setting<T>): T | undefined => {
+    const text = get(name);
+    if (text === undefined) return undefined;
+    const value = read(text);
+    if (value === undefined) expect(name, expected, text);
+    return value;
+  };
+
+  const isDeploy = get("DENO_DEPLOYMENT_ID") !== undefined;
+  const location = read("STORAGE_KV", KV_LOCATION);
+  const settings = {
+    host: read("HOST", HOST) ?? "0.0.0.0",
+    port: read("PORT", PORT) ?? 8000,
+    reusePort: read("REUSE_PORT", SWITCH) ?? false,
+    kv: location ?? (isDeploy ? undefined : "./data/catalogue.sqlite"),
+    files: get("STORAGE_FILES") ?? "./data/files",
+    isDefaultStorage: location === undefined && !isDeploy,
+    cacheMaxAge: read("CACHE_MAX_AGE", MAX_AGE) ?? 300,
+    cacheTtl: (read("CACHE_TTL", TTL) ?? 5) * 1000,
+    usageDays: read("USAGE_DAYS", DAYS) ?? 400,
+    isTelemetryOn: ["true", "1"].includes(get("OTEL_DENO") ?? ""),
+  };
+  const policy = readPolicy(get);
+  if (policy instanceof PolicyError) {
+    for (const { setting, value, expected } of policy.issues) {
+      const [name] = setting.split("["); // the variable holds the whole list
+      expect(POLICY_VARIABLES[name as keyof PolicySettings], expected, value);
+    }
+  } else if (problems.length === 0) return { ...settings, policy };
+  throw new ConfigError(problems.join("\n"));
+}
+
+function readPolicy(get: (name: string) => string | undefined): Policy | PolicyError {
+  try {
+    return definePolicy({
+      deprecatedAt: get(POLICY_VARIABLES.deprecatedAt) ?? FIRST_RELEASE,
+      sunsetAt: get(POLICY_VARIABLES.sunsetAt),
+      brownouts: get(POLICY_VARIABLES.brownouts)?.split(",").map((text) => text.trim()),
+      // Whether it is one of the two is for the policy to say.
+      afterSunset: get(POLICY_VARIABLES.afterSunset) as AfterSunset | undefined,
+      documentation: get(POLICY_VARIABLES.documentation) ?? "/deprecation",
+    });
+  } catch (error) {
+    if (error instanceof PolicyError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * A server process, from its start to its end.
+ */
+
+import { ConfigError } from "./config.ts";
+import { within } from "../storage/deadline.ts";
+import type { Handler } from "./responder.ts";
+import { Listener } from "./listener.ts";
+import type { Log } from "./log.ts";
+import { onStopSignal } from "./stop_signal.ts";
+import { StorageError } from "../storage/storage.ts";
+
+/** Releases that send `content-length: 0` on every HEAD, whatever the handler sets. */
+const HEAD_LENGTH_BUG = { from: [2, 8, 3], to: [2, 9, 1] };
+
+/** A reason not to start, in words for the operator. */
+export class RefusalError extends Error {
+  override readonly name = "RefusalError";
+}
+
+/**
+ * Makes sure that this Deno can send what the handler says.
+ *
+ * @param version e.g. `2.9.6`.
+ * @throws {RefusalError} On a release that falsifies the length of every HEAD.
+ */
+export function requireHonestHead(version: string): void {
+  const release = version.split(/[.+-]/).slice(0, 3).map(Number);
+  const { from, to } = HEAD_LENGTH_BUG;
+  if (compare(release, from) < 0 || compare(release, to) > 0) return;
+  throw new RefusalError(
+    `Deno ${version} answers every HEAD with "content-length: 0", as do all releases from ` +
+      `${from.join(".")} to ${to.join(".")}; run 2.9.2 or later`,
+  );
+}
+
+function compare(a: number[], b: number[]): number {
+  const at = a.findIndex((part, index) => part !== b[index]);
+  return at < 0 ? 0 : (a[at] as number) - (b[at] as number);
+}
+
+/** A server put together and ready to listen. */
+export interface App {
+  readonly host: string;
+  readonly port: number;
+  /** Whether other processes may listen on the same port. */
+  readonly reusePort: boolean;
+  readonly handle: Handler;
+  readonly log: Log;
+  /** Paths that a newcomer can try. */
+  readonly samples: readonly string[];
+  /** Saves what was counted so far. Never rejects. */
+  readonly flush: () => Promise<void>;
+  /** Lets go of what the app holds, once the last request is finished. */
+  readonly close: () => Promise<void>;
+}
+
+/** Milliseconds that requests in flight have to finish after a signal. */
+const GRACE = 10_000;
+
+/** Milliseconds that closing may take after that, should storage not answer. */
+const CLOSING = 5_000;
+
+/**
+ * Puts an app together and serves it, until SIGINT or SIGTERM; then it stops listening, saves the
+ * counts, finishes the requests in flight as far as {@linkcode GRACE} allows, and ends the process.
+ * A second signal ends the process at once. So does a reason not to start, which it prints.
+ */
+export async function runServer(assemble: () => Promise<App>): Promise<void> {
+  const stop = Promise.withResolvers<void>();
+  try {
+    const app = await assemble();
+    const { log, samples, flush, close } = app;
+    const listener = listen(app, ({ hostname, port }) => {
+      log({ event: "start", hostname, port, deno: Deno.version.deno });
+      for (const path of samples) console.log(`curl -I http://localhost:${port}${path}`);
+    });
+    onStopSignal(() => stop.resolve());
+    await stop.promise;
+    await within(GRACE, Promise.all([listener.shutdown(), flush()]));
+    const { unfinished } = listener;
+    await within(CLOSING, close());
+    log({ event: "stop", unfinished });
+  } catch (error) {
+    refuse(error);
+  }
+  Deno.exit(0);
+}
+
+function listen(app: App, onListen: (address: Deno.NetAddr) => void): Listener {
+  try {
+    return new Listener({ ...app, onListen });
+  } catch (error) {
+    const { host, port } = app;
+    const reason = REASONS.find(([type]) => error instanceof type)?.[1] ?? (error as Error).message;
+    throw new RefusalError(`Cannot listen on ${host}:${port}: ${reason}`, { cause: error });
+  }
+}
+
+/** What the system says of an address that cannot be had, in words for the operator. */
+const REASONS: readonly (readonly [new (message: string) => Error, string])[] = [
+  [
+    Deno.errors.AddrInUse,
+    "another process has it (choose another PORT, or REUSE_PORT=true for both)",
+  ],
+  [Deno.errors.AddrNotAvailable, "this machine has no such address (choose another HOST)"],
+  [Deno.errors.PermissionDenied, "it is not allowed (choose a PORT from 1024 on)"],
+];
+
+/** A start that cannot succeed ends with a line for each reason; a bug keeps its stack. */
+function refuse(error: unknown): never {
+  const isExpected = error instanceof RefusalError || error instanceof ConfigError ||
+    error instanceof StorageError;
+  if (!isExpected) throw error;
+  const cause = error instanceof StorageError && error.cause instanceof Error
+    ? ` (${error.cause.message})`
+    : "";
+  console.error(`media-head does not start: ${error.message}${cause}`);
+  Deno.exit(1);
+}

@@ -1,0 +1,85 @@
+/**
+ * From a request to its response: finds the route, has the answer decided, adds what every answer
+ * of the route carries, and sends the same to GET and HEAD.
+ */
+
+import { type Answer, type Field, toResponse } from "../http/answer.ts";
+import type { Retirement } from "./retirement.ts";
+import { type FreshnessLimit, limitCacheControl } from "../lifecycle/freshness.ts";
+import { CORS_FIELDS } from "../http/cors.ts";
+import { PreparedResponses } from "./prepared.ts";
+import { type Problem, problemAnswer } from "../http/problem.ts";
+import type { Matcher, Target } from "./route.ts";
+
+/** What handles a request. Others may be sent the same response: it is not to be changed. */
+export type Handler = (request: Request) => Response | Promise<Response>;
+
+/** The decisions that a responder carries out. */
+export interface Decisions {
+  /** Finds what a request is about. */
+  readonly match: Matcher;
+  /** Decides the answer to a request that came at an instant, in milliseconds since the epoch. */
+  readonly decide: (
+    request: Request,
+    target: Target,
+    instant: number,
+  ) => Promise<Answer | Problem>;
+  /** Decides the answer when that failed, or the content could not be opened. */
+  readonly fail: (error: unknown, request: Request, target: Target) => Problem;
+  /** Adds what has to be said of the routes that are retired. */
+  readonly retirement: Pick<Retirement, "fields" | "directions" | "until" | "tally" | "count">;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Makes a handler that never rejects. */
+export function createResponder(decisions: Decisions): Handler {
+  const { match, decide, fail, retirement, now } = decisions;
+  const prepared = new PreparedResponses();
+
+  async function respond(request: Request, instant: number): Promise<Response> {
+    const target = match(request.url, request.headers.get("host"));
+    // The answer belongs to the phase in which the request came, however long it takes.
+    const until = retirement.until(target, instant);
+    const send = async (outcome: Answer | Problem) => {
+      const answer = "detail" in outcome
+        ? problemAnswer(outcome, retirement.directions(target, outcome))
+        : outcome;
+      const { fields, unchangedUntil } = withinPhase(answer.fields, { until, now: now() });
+      const all = [...fields, ...CORS_FIELDS, ...retirement.fields(target, answer)];
+      const response = await toResponse(request.method, { ...answer, fields: all });
+      const freshUntil = Math.min(answer.freshUntil ?? 0, unchangedUntil);
+      const tally = retirement.tally(request.method, target, { status: response.status, instant });
+      prepared.keep(request, { response, tally, freshUntil });
+      retirement.count(tally, request, instant);
+      return response;
+    };
+    try {
+      return await send(await decide(request, target, instant));
+    } catch (error) {
+      prepared.clear(); // what failed may be what something kept was made of
+      return send(fail(error, request, target));
+    }
+  }
+
+  return (request) => {
+    const instant = now();
+    const known = prepared.find(request, instant);
+    if (known === undefined) return respond(request, instant);
+    retirement.count(known.tally, request, instant);
+    return known.response;
+  };
+}
+
+/** Keeps caches from using an answer beyond the phase that it was given in. */
+function withinPhase(fields: readonly Field[], limit: FreshnessLimit) {
+  let unchangedUntil = limit.until;
+  const limited = fields.map((field): Field => {
+    const [name, value] = field;
+    if (name !== "Cache-Control") return field;
+    const { cacheControl, ...rest } = limitCacheControl(value, limit);
+    unchangedUntil = rest.unchangedUntil;
+    return [name, cacheControl];
+  });
+  return { fields: limited, unchangedUntil };
+}

@@ -1,0 +1,78 @@
+/**
+ * Routes: what a server answers, and finding the one that a request is about.
+ */
+
+import type { Kind } from "../storage/storage.ts";
+import { isHost } from "../http/host.ts";
+import { parseToken, type Token } from "../storage/token.ts";
+
+/** The methods that every route takes. */
+export const METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
+
+/** A route: where it is, and what it serves. */
+export interface Route {
+  /** A `URLPattern` path; `:token` stands for the token. Case and trailing slashes matter. */
+  readonly path: string;
+  /** The kinds of media published here, or what else there is to see. */
+  readonly serves: readonly Kind[] | "health" | "notice" | "description";
+  readonly isDeprecated?: true;
+}
+
+/** What a request is about. */
+export interface Target {
+  /** `undefined` when there is no such route. */
+  readonly route?: Route;
+  /** What stands in the place of the token, as it was sent. */
+  readonly segment: string;
+  /** `undefined` when the segment is no token. */
+  readonly token?: Token | undefined;
+  /** The request names no host, so nothing can be said of where it leads. */
+  readonly hasInvalidHost?: true;
+}
+
+/** Finds what a request is about, by its URL and its Host field. */
+export type Matcher = (url: string, host?: string | null) => Target;
+
+/** Prepares the lookup of a request's URL among routes; the first that fits counts. */
+export function createMatcher(routes: readonly Route[]): Matcher {
+  const patterns = routes.map((route) => ({ route, at: new URLPattern({ pathname: route.path }) }));
+  return (url, host = null) => {
+    if (!isHost(host)) return { segment: "", hasInvalidHost: true };
+    // The path alone decides, so that no name of this server can make a difference.
+    const path = shorten(`http://localhost${decodeUnreserved(pathOf(url))}`);
+    for (const { route, at } of patterns) {
+      const found = at.exec(path); // null, too, for a URL that cannot be parsed
+      if (found === null) continue;
+      const segment = found.pathname.groups["token"] ?? "";
+      return { route, segment, token: parseToken(segment) };
+    }
+    return { segment: "" };
+  };
+}
+
+/** The path of an absolute URL, as it was sent. */
+function pathOf(url: string): string {
+  return /^[^:]*:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] ?? "";
+}
+
+/** Characters of a path, and of one segment: more than any route or token has. */
+const [MAX_PATH, MAX_SEGMENT] = [512, 128];
+
+/**
+ * Cuts what no route and no token is as long as. Deno's URLPattern keeps the last 4,096 texts that
+ * it was given, and clients choose how long those are.
+ */
+function shorten(url: string): string {
+  if (url.length <= MAX_PATH) return url;
+  const { origin, pathname } = new URL(url); // without dots, as a pattern takes it
+  const segments = pathname.split("/").map((segment) => segment.slice(0, MAX_SEGMENT));
+  return origin + segments.join("/").slice(0, MAX_PATH);
+}
+
+/** An unreserved character means the same when it is percent-encoded (RFC 3986 §6.2.2.2). */
+function decodeUnreserved(path: string): string {
+  return path.replaceAll(/%[2-7][0-9a-f]/gi, (encoded) => {
+    const char = String.fromCharCode(parseInt(encoded.slice(1), 16));
+    return /[\w.~-]/.test(char) ? char : encoded;
+  });
+}

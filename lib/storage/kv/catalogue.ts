@@ -1,0 +1,141 @@
+/**
+ * The catalogue: what is published, in Deno KV.
+ *
+ * Keys: `["item", token]` holds an item or its tombstone; `["use", digest, token]` stands as long
+ * as a published item uses that content. Both change in one atomic commit.
+ */
+
+import { parseToken, type Token } from "../token.ts";
+import { BatchedReads } from "./batch.ts";
+import { guarded, listKv } from "./kv.ts";
+import { type Entry, type Finding, type PublishedItem, StorageError } from "../storage.ts";
+
+type Check = (value: unknown) => boolean;
+
+const text = (pattern: RegExp): Check => (value) =>
+  typeof value === "string" && pattern.test(value);
+const optional = (check: Check): Check => (value) => value === undefined || check(value);
+const KIND = text(/^(audio|video)$/);
+const INSTANT: Check = Number.isSafeInteger;
+
+/** What the facts of a record have to be: another version may have written them. */
+type Checks = Readonly<Record<string, Check>>;
+
+const PUBLISHED: Checks = {
+  kind: KIND,
+  type: text(/^(audio|video)\/[\x21-\x7e][\x20-\x7e]*$/),
+  length: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  digest: text(/^[0-9a-f]{64}$/),
+  publishedAt: INSTANT,
+  name: optional(text(/^/)),
+  language: optional(text(/^[A-Za-z0-9-]+$/)),
+};
+const UNPUBLISHED: Checks = { kind: KIND, unpublishedAt: INSTANT };
+const NEITHER: Checks = { state: () => false };
+
+/** A token that already names an item, published or not: tokens are never used twice. */
+export class TokenTakenError extends Error {
+  override readonly name = "TokenTakenError";
+}
+
+/** A catalogue in Deno KV. Every method throws {@linkcode StorageError} when KV fails. */
+export class Catalogue {
+  readonly #kv: Deno.Kv;
+  readonly #reads: BatchedReads;
+
+  /** @param kv Stays the caller's to close. */
+  constructor(kv: Deno.Kv) {
+    this.#kv = kv;
+    this.#reads = new BatchedReads(kv);
+  }
+
+  /** Looks a token up. */
+  async find(token: Token): Promise<Finding> {
+    const value = await this.#reads.read(itemKey(token));
+    return value === null ? { state: "unknown" } : parseEntry(token, value);
+  }
+
+  /**
+   * Adds an item.
+   *
+   * @throws {TokenTakenError} When its token was ever used.
+   */
+  async add(item: PublishedItem): Promise<void> {
+    const { token, ...entry } = item;
+    const { ok } = await guarded("cannot add an item", () =>
+      this.#kv.atomic()
+        .check({ key: itemKey(token), versionstamp: null })
+        .set(itemKey(token), { state: "published", ...entry })
+        .set(useKey(item.digest, token), true)
+        .commit());
+    if (!ok) throw new TokenTakenError(`Token "${token}" is taken`);
+  }
+
+  /**
+   * Puts a tombstone in the place of a published item.
+   *
+   * @returns Whether it was published until now.
+   */
+  async retire(item: PublishedItem, unpublishedAt: number): Promise<boolean> {
+    const { token, kind, digest } = item;
+    const current = await guarded("cannot read an item", () => this.#kv.get(itemKey(token)));
+    if (current.value === null || parseEntry(token, current.value).state !== "published") {
+      return false;
+    }
+    const { ok } = await guarded("cannot unpublish an item", () =>
+      this.#kv.atomic()
+        .check(current)
+        .set(itemKey(token), { state: "unpublished", kind, unpublishedAt })
+        .delete(useKey(digest, token))
+        .commit());
+    return ok;
+  }
+
+  /** Whether any published item uses the content of this digest. */
+  async uses(digest: string): Promise<boolean> {
+    for await (const _ of listKv(this.#kv, { prefix: ["use", digest] }, { limit: 1 })) return true;
+    return false;
+  }
+
+  /** Whether nothing was ever published. */
+  async isEmpty(): Promise<boolean> {
+    for await (const _ of listKv(this.#kv, { prefix: ["item"] }, { limit: 1 })) return false;
+    return true;
+  }
+
+  /** Everything the catalogue holds, in the order of tokens, read bit by bit. */
+  async *list(): AsyncGenerator<[Token, Entry]> {
+    for await (const { key, value } of listKv(this.#kv, { prefix: ["item"] })) {
+      const token = parseToken(String(key[1]));
+      if (token === undefined) throw new StorageError("kv", "a key of the catalogue is no token");
+      yield [token, parseEntry(token, value)];
+    }
+  }
+
+  /** Makes sure that the catalogue answers. */
+  async check(): Promise<void> {
+    await guarded("the catalogue does not answer", () => this.#kv.get(["item"]));
+  }
+}
+
+const itemKey = (token: Token) => ["item", token];
+const useKey = (digest: string, token: Token) => ["use", digest, token];
+
+/** Checks a record whenever it is read, and takes from it what is known. */
+function parseEntry(token: Token, value: unknown): Entry {
+  const record = Object(value) as Record<string, unknown>;
+  const { state } = record;
+  const checks = Object.entries(
+    state === "published" ? PUBLISHED : state === "unpublished" ? UNPUBLISHED : NEITHER,
+  );
+  const faults = checks.filter(([name, check]) => !check(record[name])).map(([name]) => name);
+  if (faults.length > 0) {
+    const names = faults.join(", ");
+    throw new StorageError("kv", `a record of the catalogue is malformed (${names})`);
+  }
+  const facts = Object.fromEntries(
+    checks.map(([name]) => [name, record[name]]).filter(([, fact]) => fact !== undefined),
+  );
+  if (state === "unpublished") return { state, ...facts };
+  return { state: "published", kind: facts.kind, item: { token, ...facts } };
+}

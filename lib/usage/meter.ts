@@ -1,0 +1,161 @@
+/**
+ * Counting who still calls what is deprecated. This is all that happens on the path of a request:
+ * adding one to a number in memory.
+ */
+
+import type { Impact, Usage } from "../storage/ledger.ts";
+import { ClientNames, clientOf, OTHER } from "./client_names.ts";
+import type { Phase } from "../lifecycle/policy.ts";
+
+/** User-Agents remembered for a class of answers between two flushes, and how long they may be. */
+const [MAX_USER_AGENTS, MAX_USER_AGENT_LENGTH] = [1_000, 256];
+
+/** Methods told apart: those that a deprecated route takes. A client can make up any others. */
+const METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** Statuses of calls that removal does not break: nothing was there for them. */
+const REFUSED = new Set([400, 404, 405, 410]);
+
+const CLASSES = [undefined, "1xx", "2xx", "3xx", "4xx", "5xx"];
+const DAY = 86_400_000;
+
+/** Answers that are counted together, whoever asked. */
+export interface AnswerClass {
+  /** The route's path, e.g. `/audio/:token`. */
+  readonly route: string;
+  readonly method: string;
+  readonly phase: Phase;
+  readonly status: number;
+  /** Whether the path holds a token that can be valid. */
+  readonly hasToken: boolean;
+}
+
+/** The count of one class of answers, by client. Only {@linkcode UsageMeter} makes and counts. */
+export interface Tally {
+  /** What all its rows share. */
+  readonly common: Pick<Usage, "route" | "method" | "phase" | "status" | "impact">;
+  readonly rows: Map<string, Usage>;
+  /** Some of the rows, by the User-Agent that counts there. */
+  readonly byUserAgent: Map<string | null, Usage>;
+}
+
+/**
+ * What removal does to calls that were answered so. In a brownout and after the removal nobody
+ * looks whether the token names an item, so that every valid one counts as breaking.
+ */
+export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impact {
+  if (!hasToken || (method !== "GET" && method !== "HEAD")) return "none";
+  if (phase === "brownout" || phase === "removed") return "breaking";
+  return REFUSED.has(status) ? "none" : "breaking";
+}
+
+/** Counts answers in memory, until they are taken. */
+export class UsageMeter {
+  /** Of the current day. There are few: methods and statuses are told apart by class. */
+  readonly #tallies = new Map<string, Tally>();
+  /** Of days before. */
+  #past: Usage[] = [];
+  readonly #names = new ClientNames();
+  #day = "";
+  #dayEnd = -Infinity;
+
+  /** Finds what counts answers of a class. It may be kept. */
+  tally(answer: AnswerClass): Tally {
+    const { route, phase } = answer;
+    const impact = impactOf(answer);
+    const method = METHODS.has(answer.method) ? answer.method : OTHER;
+    const status = CLASSES[Math.floor(answer.status / 100)] ?? OTHER;
+    const key = [route, method, phase, status, impact].join(" ");
+    let tally = this.#tallies.get(key);
+    if (tally === undefined) {
+      tally = {
+        common: { route, method, phase, status, impact },
+        rows: new Map(),
+        byUserAgent: new Map(),
+      };
+      this.#tallies.set(key, tally);
+    }
+    return tally;
+  }
+
+  /**
+   * Counts one answer.
+   *
+   * @param tally What {@linkcode tally} found for it.
+   * @param userAgent The User-Agent field of the request, if there is one.
+   * @param now Milliseconds since the epoch.
+   */
+  count(tally: Tally, userAgent: string | null, now: number): void {
+    if (now >= this.#dayEnd || now < this.#dayEnd - DAY) this.#startDay(now);
+    const row = tally.byUserAgent.get(userAgent) ?? this.#rowOf(tally, userAgent, now);
+    row.calls++;
+    row.last = now;
+  }
+
+  /** Lets a client that was counted before keep its rows, however many new ones there are. */
+  know(client: string): void {
+    this.#names.know(client);
+  }
+
+  /**
+   * Returns what was counted since the last time, and admits new names of clients; the calls of
+   * those that are not admitted are in rows of "(other)".
+   *
+   * @param now Milliseconds since the epoch.
+   */
+  take(now: number): Usage[] {
+    this.#close();
+    const rows = this.#past;
+    this.#past = [];
+    const calls = new Map<string, number>();
+    for (const row of rows) calls.set(row.client, (calls.get(row.client) ?? 0) + row.calls);
+    const refused = this.#names.admit((client) => calls.get(client) ?? 0, now);
+    return addUp(
+      rows.map((row) => refused.has(row.client) ? { ...row, client: OTHER } : row),
+    );
+  }
+
+  #close(): void {
+    for (const { rows, byUserAgent } of this.#tallies.values()) {
+      this.#past.push(...rows.values());
+      rows.clear();
+      byUserAgent.clear();
+    }
+  }
+
+  #rowOf({ common, rows, byUserAgent }: Tally, userAgent: string | null, now: number): Usage {
+    const client = this.#names.nameFor(clientOf(userAgent));
+    let row = rows.get(client);
+    if (row === undefined) {
+      row = { day: this.#day, ...common, client, calls: 0, first: now, last: now };
+      rows.set(client, row);
+    }
+    const isShort = (userAgent?.length ?? 0) <= MAX_USER_AGENT_LENGTH;
+    if (isShort && byUserAgent.size < MAX_USER_AGENTS) byUserAgent.set(userAgent, row);
+    return row;
+  }
+
+  #startDay(now: number): void {
+    this.#close();
+    this.#dayEnd = (Math.floor(now / DAY) + 1) * DAY;
+    this.#day = new Date(now).toISOString().slice(0, 10);
+  }
+}
+
+/** Adds rows up, so that each client has one for all that is the same about its calls. */
+export function addUp(rows: readonly Usage[]): Usage[] {
+  const sums = new Map<string, Usage>();
+  for (const row of rows) {
+    const { day, route, method, phase, status, impact, client } = row;
+    const key = [day, route, method, phase, status, impact, client].join(" ");
+    const sum = sums.get(key);
+    if (sum === undefined) {
+      sums.set(key, { ...row });
+    } else {
+      sum.calls += row.calls;
+      sum.first = Math.min(sum.first, row.first);
+      sum.last = Math.max(sum.last, row.last);
+    }
+  }
+  return [...sums.values()];
+}

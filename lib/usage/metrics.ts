@@ -1,0 +1,106 @@
+/**
+ * The calls of deprecated routes as OpenTelemetry metrics, for alerts. Deno exports them when its
+ * telemetry is switched on; when it is not, none of this is loaded.
+ */
+
+import type { Usage } from "../storage/ledger.ts";
+import type { Phase, Policy } from "../lifecycle/policy.ts";
+
+/** What the metrics are about. */
+export interface MetricsOptions {
+  /** The paths of the deprecated routes. */
+  readonly routes: readonly string[];
+  readonly policy: Policy;
+}
+
+/** Metrics under way. */
+export interface UsageMetrics {
+  /** Takes what was counted since the last time. */
+  readonly add: (rows: readonly Usage[]) => void;
+  /** Lets go of what waits for an export, since the last one comes now. */
+  readonly end: () => void;
+}
+
+/** The labels of a series. */
+type Labels = Readonly<Pick<Usage, "route" | "method" | "phase" | "status" | "impact">>;
+
+/** The classes of status that a breaking call can have, by phase. */
+const STATUSES: Readonly<Record<Phase, readonly string[]>> = {
+  announced: ["2xx", "3xx", "4xx", "5xx"],
+  deprecated: ["2xx", "3xx", "4xx", "5xx"],
+  brownout: ["4xx"],
+  removed: ["3xx", "4xx"],
+};
+
+/**
+ * Begins to export:
+ * - `media_head.deprecated.requests`, a counter by route, method, phase, class of status and
+ *   impact;
+ * - `media_head.sunset`, a gauge by route: when it is removed, in seconds since the epoch.
+ *
+ * Whoever evaluates a counter sees no increase in its first sample. So each series is exported at 0
+ * before it counts, and those of breaking calls are from the start on.
+ */
+export async function exportUsage({ routes, policy }: MetricsOptions): Promise<UsageMetrics> {
+  const { metrics } = await import("@opentelemetry/api");
+  const meter = metrics.getMeter("media-head");
+  const counter = meter.createCounter("media_head.deprecated.requests", {
+    description: "Requests answered on deprecated routes",
+    unit: "{request}",
+  });
+  const series = new Map<string, Series>();
+
+  function seriesOf({ route, method, phase, status, impact }: Labels): Series {
+    const key = [route, method, phase, status, impact].join(" ");
+    let found = series.get(key);
+    if (found === undefined) {
+      found = { labels: { route, method, phase, status, impact }, waiting: 0, isExported: false };
+      series.set(key, found);
+      counter.add(0, found.labels);
+    }
+    return found;
+  }
+
+  function release(isLast: boolean): void {
+    for (const one of series.values()) {
+      if (one.waiting === 0 || !(one.isExported || isLast)) continue;
+      counter.add(one.waiting, one.labels);
+      one.waiting = 0;
+    }
+  }
+
+  const { sunsetAt } = policy;
+  meter.createObservableGauge("media_head.sunset", {
+    description: "When a deprecated route is removed, in seconds since the epoch",
+    unit: "s",
+  }).addCallback((result) => { // at every export
+    for (const one of series.values()) one.isExported = true;
+    if (sunsetAt === undefined) return;
+    for (const route of routes) result.observe(sunsetAt / 1000, { route });
+  });
+
+  for (const route of routes) {
+    for (const method of ["GET", "HEAD"]) {
+      for (const [phase, statuses] of Object.entries(STATUSES) as [Phase, string[]][]) {
+        for (const status of statuses) {
+          seriesOf({ route, method, phase, status, impact: "breaking" });
+        }
+      }
+    }
+  }
+  return {
+    add(rows) {
+      for (const row of rows) seriesOf(row).waiting += row.calls;
+      release(false);
+    },
+    end: () => release(true),
+  };
+}
+
+/** One series of the counter. */
+interface Series {
+  readonly labels: Labels;
+  /** Calls that wait for the series to have been exported at 0. */
+  waiting: number;
+  isExported: boolean;
+}

@@ -1,0 +1,117 @@
+/**
+ * Flushes counts to the ledger every few seconds, each time with a heartbeat: so a report knows for
+ * which time it has all the calls, and which servers it has yet to hear from.
+ */
+
+import { describeError, type Log } from "../server/log.ts";
+import type { Ledger, Usage, Watch } from "../storage/ledger.ts";
+import type { Config } from "../server/config.ts";
+import { exportUsage } from "./metrics.ts";
+import { addUp, UsageMeter } from "./meter.ts";
+
+/** Milliseconds between two flushes, and so what a crash can lose. */
+export const INTERVAL = 5_000;
+
+/** Milliseconds until the first flush, which is not to hold up the first answers. */
+const FIRST = 500;
+
+/**
+ * Milliseconds without a heartbeat after which a server is silent, and without any server after
+ * which nothing was counting. One that slept so long itself begins a new watch.
+ */
+export const GAP = 60_000;
+
+/** Days of which the clients are known when a server starts. */
+const KNOWN_DAYS = 7;
+
+const DAY = 86_400_000;
+
+/** What a recorder works with. */
+export interface RecordOptions {
+  readonly ledger: Pick<Ledger, "add" | "mark" | "forget" | "usage">;
+  readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy">;
+  /** The paths of the deprecated routes. */
+  readonly routes: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+/** The recorder of one server. */
+export interface UsageRecord {
+  readonly meter: UsageMeter;
+  /** Flushes what was counted so far. Never rejects: faults are logged, and the flush retried. */
+  readonly record: () => Promise<void>;
+  /** Flushes the rest, and marks that the server stopped. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Registers the server in the ledger, and starts to flush. Its timer keeps no process up. */
+export async function recordUsage(options: RecordOptions): Promise<UsageRecord> {
+  const { ledger, config, routes, now, log } = options;
+  const { usageDays: days, policy } = config;
+  const metrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;
+  const meter = new UsageMeter();
+  const server = crypto.randomUUID();
+  let backlog: Usage[] = []; // what could not be flushed
+  let from = now();
+  let lastTick = from;
+  let knowsClients = false;
+  let keptFrom = "";
+  let isFailing = false;
+
+  /** Logs the first fault of an outage; the next flush retries. */
+  async function attempt(action: () => Promise<void>): Promise<void> {
+    try {
+      await action();
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) log({ event: "error", server, cause: describeError(error) });
+      isFailing = true;
+    }
+  }
+
+  async function knowClients(): Promise<void> {
+    for await (const { client } of ledger.usage(dayOf(now() - KNOWN_DAYS * DAY))) {
+      meter.know(client);
+    }
+    knowsClients = true;
+  }
+
+  async function flush(isLast: boolean): Promise<void> {
+    let fault: unknown;
+    if (!knowsClients) await knowClients().catch((error) => fault = error);
+    const until = now();
+    const watch: Watch = { server, from, until, ...(isLast ? { end: "stopped" } : {}) };
+    const counted = meter.take(until);
+    metrics?.add(counted);
+    if (isLast) metrics?.end();
+    backlog = addUp([...backlog, ...counted]);
+    await ledger.add(backlog, (added) => backlog = backlog.slice(added.length));
+    await ledger.mark(watch);
+    const firstDay = dayOf(until - days * DAY);
+    if (firstDay !== keptFrom) await ledger.forget(firstDay); // once a day
+    keptFrom = firstDay;
+    if (fault !== undefined) throw fault;
+  }
+
+  let last = attempt(() => ledger.mark({ server, from, until: from }));
+  const record = (isLast = false) => {
+    const tick = now(); // when it was due, however long the flush before takes
+    if (tick - lastTick > GAP) from = tick;
+    lastTick = tick;
+    return last = last.then(() => attempt(() => flush(isLast))); // one at a time
+  };
+  await last;
+  const timers = [setTimeout(record, FIRST), setInterval(record, INTERVAL)];
+  timers.forEach(Deno.unrefTimer);
+  const stop = async () => {
+    timers.forEach(clearTimeout);
+    await record(true);
+  };
+  return { meter, record: () => record(), stop };
+}
+
+function dayOf(instant: number): string {
+  return new Date(instant).toISOString().slice(0, 10);
+}

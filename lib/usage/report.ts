@@ -1,0 +1,213 @@
+/**
+ * The retirement report: what the ledger says of the calls of deprecated routes in one period, and
+ * whether the routes can be removed on that evidence.
+ *
+ * "Calls" are those that removal breaks; all else that was asked of the routes is "other requests".
+ */
+
+import type { Ledger, Usage } from "../storage/ledger.ts";
+import type { Phase, Policy } from "../lifecycle/policy.ts";
+import { gapsIn, recordedSince, type Verdict } from "./verdict.ts";
+
+const DAY = 86_400_000;
+
+/** Calls in the whole days of a period, and in as many days before. */
+export interface Trend {
+  readonly calls: number;
+  readonly previousCalls: number;
+}
+
+/** Calls of one route in one UTC day. */
+export interface DayUsage {
+  /** e.g. `2027-01-31` */
+  readonly day: string;
+  /** Whether the whole day is on record; today as far as it went. */
+  readonly isWhole: boolean;
+  readonly calls: number;
+  readonly byPhase: Readonly<Partial<Record<Phase, number>>>;
+}
+
+/** Calls of one route in the period. */
+export interface RouteUsage {
+  readonly route: string;
+  readonly calls: number;
+  readonly otherRequests: number;
+  /** `undefined` where the days compared are not all on record. */
+  readonly trend: Trend | undefined;
+  /** Every day of the period, also those without calls; today last. */
+  readonly days: readonly DayUsage[];
+}
+
+/** Calls of one client in the period. */
+export interface ClientUsage {
+  readonly client: string;
+  readonly calls: number;
+  /** `undefined` where the days compared are not all on record. */
+  readonly trend: Trend | undefined;
+  /** Of all that is on record, in milliseconds since the epoch, as is `last`. */
+  readonly first: number;
+  readonly last: number;
+  readonly routes: readonly string[];
+}
+
+/** The report of a period: so many whole UTC days, and today so far. */
+export interface Report {
+  /** Whole days. */
+  readonly days: number;
+  /** The first of them. */
+  readonly from: string;
+  readonly today: string;
+  /** When the report was made: milliseconds since the epoch. */
+  readonly now: number;
+  readonly calls: number;
+  readonly otherRequests: number;
+  readonly routes: readonly RouteUsage[];
+  /** Most calls first. */
+  readonly clients: readonly ClientUsage[];
+  /** Since when calls are on record, in milliseconds since the epoch; `undefined` for never. */
+  readonly recordedSince: number | undefined;
+  readonly policy: Policy;
+  readonly verdict: Verdict;
+}
+
+/** What a report is made of. */
+export interface ReportOptions {
+  /** The deprecated routes, so that one without calls is told of as well. */
+  readonly routes: readonly string[];
+  readonly policy: Policy;
+  /** Whole days of the period. */
+  readonly days: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** The first day of a period of so many whole days and today. */
+export function firstDayOf(days: number, now: number): string {
+  return dayOf(now - days * DAY);
+}
+
+/** Reads a ledger, and makes the report. */
+export async function reportUsage(
+  ledger: Pick<Ledger, "usage" | "watches" | "keptFrom">,
+  { routes, policy, days, now }: ReportOptions,
+): Promise<Report> {
+  const period = Array.from({ length: days + 1 }, (_, index) => dayOf(now - (days - index) * DAY));
+  const [from, today] = [firstDayOf(days, now), dayOf(now)];
+  const previousFrom = firstDayOf(2 * days, now);
+  const byRoute = new Map(routes.map((route) => [route, new Tally()]));
+  const byClient = new Map<string, Tally>();
+
+  // In this order: heartbeats promise rows, which are read later; a removal is told before it is
+  // done, and so is read last.
+  const watches = await ledger.watches();
+  for await (const row of ledger.usage("")) {
+    const client = getOrAdd(byClient, row.client, () => new Tally());
+    if (row.impact === "breaking") client.first = Math.min(client.first, row.first);
+    if (row.day < previousFrom) continue;
+    const route = getOrAdd(byRoute, row.route, () => new Tally());
+    const day = row.day < today ? row.day : today; // a server's clock may be ahead
+    for (const tally of [route, client]) {
+      if (row.day < from) tally.addPrevious(row);
+      else tally.add(row, day);
+    }
+  }
+  const coverage = { watches, keptFrom: await ledger.keptFrom() };
+
+  const compared = { start: Date.parse(previousFrom), end: Date.parse(today) };
+  const hasTrend = gapsIn(coverage, compared, now).length === 0;
+  const trendOf = (tally: Tally): Trend | undefined =>
+    hasTrend
+      ? { calls: tally.calls - tally.callsOf(today), previousCalls: tally.previousCalls }
+      : undefined;
+  const daysOnRecord = period.map((day) => {
+    const start = Date.parse(day);
+    const isWhole = gapsIn(coverage, { start, end: Math.min(start + DAY, now) }, now).length === 0;
+    return { day, isWhole };
+  });
+  const routeUsages = [...byRoute].map(([route, tally]): RouteUsage => ({
+    route,
+    calls: tally.calls,
+    otherRequests: tally.otherRequests,
+    trend: trendOf(tally),
+    days: daysOnRecord.map(({ day, isWhole }) => ({
+      ...{ day, isWhole },
+      calls: tally.callsOf(day),
+      byPhase: tally.byPhase(day),
+    })),
+  }));
+  const clients = [...byClient].filter(([, { calls }]) => calls > 0)
+    .map(([client, tally]): ClientUsage => ({
+      client,
+      calls: tally.calls,
+      trend: trendOf(tally),
+      first: tally.first,
+      last: tally.last,
+      routes: [...tally.routes].sort(),
+    }))
+    .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
+  const gaps = gapsIn(coverage, { start: Date.parse(from), end: now }, now);
+  return {
+    ...{ days, from, today, now },
+    calls: sum(routeUsages, ({ calls }) => calls),
+    otherRequests: sum(routeUsages, ({ otherRequests }) => otherRequests),
+    routes: routeUsages,
+    clients,
+    recordedSince: recordedSince(coverage),
+    policy,
+    // A call decides, even where there are gaps.
+    verdict: clients.length > 0
+      ? { verdict: "called" }
+      : gaps.length > 0
+      ? { verdict: "unknown", gaps }
+      : { verdict: "clear" },
+  };
+}
+
+/** The calls of one route or client. */
+class Tally {
+  calls = 0;
+  otherRequests = 0;
+  previousCalls = 0;
+  first = Infinity;
+  last = -Infinity;
+  readonly routes = new Set<string>();
+  readonly #days = new Map<string, Partial<Record<Phase, number>>>();
+
+  add({ route, phase, impact, calls, last }: Usage, day: string): void {
+    if (impact === "none") {
+      this.otherRequests += calls;
+      return;
+    }
+    this.calls += calls;
+    this.last = Math.max(this.last, last);
+    this.routes.add(route);
+    const byPhase = getOrAdd(this.#days, day, (): Partial<Record<Phase, number>> => ({}));
+    byPhase[phase] = (byPhase[phase] ?? 0) + calls;
+  }
+
+  addPrevious({ impact, calls }: Usage): void {
+    if (impact === "breaking") this.previousCalls += calls;
+  }
+
+  byPhase(day: string): Partial<Record<Phase, number>> {
+    return this.#days.get(day) ?? {};
+  }
+
+  callsOf(day: string): number {
+    return sum(Object.values(this.byPhase(day)), (calls) => calls);
+  }
+}
+
+function dayOf(instant: number): string {
+  return new Date(instant).toISOString().slice(0, 10);
+}
+
+function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) map.set(key, value = make());
+  return value;
+}
+
+function sum<T>(values: readonly T[], of: (value: T) => number): number {
+  return values.reduce((total, value) => total + of(value), 0);
+}

@@ -1,0 +1,84 @@
+/**
+ * Whether the deprecated routes can be removed, on the evidence of the ledger, and for which time
+ * the ledger has evidence at all.
+ */
+
+import { latestWatches, type Watch } from "../storage/ledger.ts";
+import type { Interval } from "../lifecycle/policy.ts";
+import { GAP } from "./recorder.ts";
+
+/** Whether removal is safe. */
+export type Verdict =
+  | { readonly verdict: "clear" }
+  | { readonly verdict: "called" }
+  /** No call was counted, but of some of the time there is no full record. */
+  | { readonly verdict: "unknown"; readonly gaps: readonly Gap[] };
+
+/** Time of which the ledger does not have all the calls, and why. */
+export type Gap =
+  /** The rows of these days were removed. */
+  | Interval & { readonly reason: "deleted" }
+  /** No server was registered. */
+  | Interval & { readonly reason: "no server" }
+  /** A server was registered that sent no heartbeat since. */
+  | Interval & { readonly reason: "silent"; readonly server: string };
+
+/** What a ledger says of its own completeness. */
+export interface Coverage {
+  /** In the order of `from`. */
+  readonly watches: readonly Watch[];
+  /** The day before which rows were removed. */
+  readonly keptFrom: string | undefined;
+}
+
+/**
+ * Since when the ledger has calls, in milliseconds since the epoch: since the first server counted,
+ * or the first day that is kept; `undefined` when no server ever counted.
+ */
+export function recordedSince({ watches, keptFrom }: Coverage): number | undefined {
+  const begun = watches[0]?.from;
+  if (begun === undefined || keptFrom === undefined) return begun;
+  return Math.max(begun, Date.parse(keptFrom));
+}
+
+/**
+ * The gaps in the record of an interval, apart from those of up to {@linkcode GAP} without any
+ * server.
+ *
+ * @param now Milliseconds since the epoch.
+ */
+export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number): Gap[] {
+  const { watches, keptFrom } = coverage;
+  const gaps: Gap[] = [];
+  const kept = Math.max(start, Math.min(end, Date.parse(keptFrom ?? "") || start));
+  if (kept > start) gaps.push({ reason: "deleted", start, end: kept });
+
+  const latest = latestWatches(watches);
+  let covered = kept;
+  for (const watch of watches) {
+    const from = Math.min(watch.from, end);
+    if (from - covered > GAP) gaps.push({ reason: "no server", start: covered, end: from });
+    const hasEnded = watch.end !== undefined || latest.get(watch.server) !== watch;
+    covered = Math.max(covered, hasEnded ? watch.until : Infinity);
+  }
+  if (end - covered > GAP) gaps.push({ reason: "no server", start: covered, end });
+
+  for (const { server, start: since } of silentServers(watches, now)) {
+    const start = Math.max(since, kept);
+    if (start < end) gaps.push({ reason: "silent", server, start, end });
+  }
+  return gaps.sort((a, b) => a.start - b.start);
+}
+
+/**
+ * The servers that were registered, did not stop, and sent no heartbeat for {@linkcode GAP}; each
+ * since its last one.
+ *
+ * @param watches In the order of `from`.
+ * @param now Milliseconds since the epoch.
+ */
+export function silentServers(watches: readonly Watch[], now: number) {
+  return [...latestWatches(watches).values()]
+    .filter(({ until, end }) => end === undefined && now - until > GAP)
+    .map(({ server, until }) => ({ server, start: until }));
+}

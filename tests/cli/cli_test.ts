@@ -1,0 +1,233 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { newToken } from "../../lib/storage/token.ts";
+import { withProgress } from "../../lib/cli/progress.ts";
+import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { createHandler } from "../../main.ts";
+import { description } from "../storage/storage_suite.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
+import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+
+const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
+
+Deno.test("media publish prints the token, the URLs and a line to try", () =>
+  inFolder(async (folder) => {
+    const { code, stdout, stderr } = await media(folder, ["publish", SAMPLE_MP3], { PORT: "81" });
+    const [first, ...lines] = stdout.trimEnd().split("\n");
+    const token = /^Published audio ([0-9a-f-]{36})$/.exec(first ?? "")?.[1];
+    assertEquals([code, stderr], [0, ""]);
+    assertEquals(lines, [
+      `  http://localhost:81/media/${token}`,
+      `  http://localhost:81/audio/${token}`,
+      `  audio/mpeg, 26186 bytes, sha-256 ${MP3_DIGEST}`,
+      `Try: curl -I http://localhost:81/media/${token}`,
+    ]);
+  }));
+
+Deno.test("media publish, show, list and unpublish agree, and tell programs in JSON", () =>
+  inFolder(async (folder) => {
+    const token = newToken();
+    const options = ["--token", token.toUpperCase(), "--name", 'für "dich" 🎧.mp4'];
+    const published = await media(folder, [
+      ...["publish", SAMPLE_MP4, "--json", "--language", "EN-gb", "--kind", "audio"],
+      ...options,
+    ]);
+    const { urls, ...record } = JSON.parse(published.stdout);
+    assertEquals({ ...record, publishedAt: null }, {
+      state: "published",
+      token,
+      kind: "audio",
+      type: "audio/mp4",
+      length: 46490,
+      digest: "9279cc24be9a5347e77d6c82b0722b33d6ec15ca57c870242783a79eae376613",
+      name: 'für "dich" 🎧.mp4',
+      language: "en-GB",
+      publishedAt: null,
+    });
+    assertEquals(urls, [
+      `http://localhost:8000/media/${token}`,
+      `http://localhost:8000/audio/${token}`,
+    ]);
+
+    const listed = await media(folder, ["list", "--json"]);
+    assertEquals(listed.stdout.trimEnd().split("\n").map((line) => JSON.parse(line)), [record]);
+    const shown = JSON.parse((await media(folder, ["show", token, "--json"])).stdout);
+    const { heads, faults, ...shownRecord } = shown;
+    assertEquals([shownRecord, faults], [record, []]);
+    assertEquals(
+      heads.map(({ path, status }: { path: string; status: number }) => [path, status]),
+      [
+        [`/media/${token}`, 200],
+        [`/audio/${token}`, 200],
+      ],
+    );
+    assertEquals(heads[1].fields.link.split(",")[0], `</media/${token}>; rel="successor-version"`);
+
+    const unpublished = await media(folder, ["unpublish", token]);
+    assertEquals(
+      [unpublished.code, unpublished.stdout],
+      [0, `Unpublished ${token}; running servers answer 410 within 5 s\n`],
+    );
+    const again = await media(folder, ["unpublish", token, "--json"]);
+    assertEquals([again.code, again.stdout], [1, ""]);
+    assertEquals(again.stderr, `media: Token "${token}" was unpublished already\n`);
+    const after = await media(folder, ["list"]);
+    assertMatch(after.stdout, new RegExp(`^${token}  audio  unpublished  \\d{4}-.*Z\n$`));
+    assertEquals(
+      JSON.parse((await media(folder, ["show", token, "--json"])).stdout).heads[0].status,
+      410,
+    );
+    const reused = await media(folder, ["publish", SAMPLE_MP3, "--token", token]);
+    assertEquals(reused.code, 1);
+    assertMatch(reused.stderr, /named an item before; tokens are never used twice/);
+  }));
+
+Deno.test("media show prints the very fields that a HEAD carries", async () => {
+  await using subject = await openLocal();
+  const item = await subject.publish(description(), new TextEncoder().encode("content"));
+  const { stdout } = await media(subject.folder, ["show", item.token], {
+    DEPRECATED_AT: "2026-01-01",
+    SUNSET_AT: "2100-01-01",
+  });
+  const policy = definePolicy({
+    deprecatedAt: "2026-01-01",
+    sunsetAt: "2100-01-01",
+    documentation: "/deprecation",
+  });
+  const handle = createHandler({
+    storage: subject.storage,
+    config: { cacheMaxAge: 300, policy },
+    now: Date.now,
+    log() {},
+  });
+  for (const path of [`/media/${item.token}`, `/audio/${item.token}`]) {
+    const { headers } = await handle(new Request(`http://test${path}`, { method: "HEAD" }));
+    const fields = [...headers].map(([name, value]) => `${name}: ${value}\n`).join("");
+    assert(stdout.includes(`\nHEAD ${path}\n200\n${fields}`), stdout);
+  }
+  await subject.damage(item, undefined);
+  const damaged = await media(subject.folder, ["show", item.token]);
+  assertMatch(damaged.stdout, new RegExp(`\n503\n[^]*content ${item.digest} is missing`));
+});
+
+Deno.test("media publish stores the same content once, and unpublish keeps what is used", () =>
+  inFolder(async (folder) => {
+    const tokens = [];
+    for (const _ of [1, 2]) {
+      const { stdout } = await media(folder, ["publish", SAMPLE_MP3, "--json"]);
+      tokens.push(JSON.parse(stdout).token);
+    }
+    const content = `${folder}/files/${MP3_DIGEST.slice(0, 2)}/${MP3_DIGEST}`;
+    for (const token of tokens) {
+      assertEquals((await Deno.stat(content)).size, 26186);
+      assertEquals((await media(folder, ["unpublish", token])).code, 0);
+    }
+    let isThere = true;
+    await Deno.stat(content).catch(() => isThere = false);
+    assertEquals(isThere, false);
+  }));
+
+Deno.test("media refuses with status 1, and takes wrong usage with status 2, naming the value", () =>
+  inFolder(async (folder) => {
+    const file = async (name: string, content: string | Uint8Array) => {
+      const path = `${folder}/${name}`;
+      await Deno.writeFile(
+        path,
+        typeof content === "string" ? new TextEncoder().encode(content) : content,
+      );
+      return path;
+    };
+    const text = await file("diary.mp3", "Dear diary,\n");
+    const empty = await file("empty.mp3", "");
+    const zeros = await file("zeros.mp3", new Uint8Array(5000));
+    const taken = newToken();
+    assertEquals((await media(folder, ["publish", SAMPLE_MP3, "--token", taken])).code, 0);
+    const unknown = newToken();
+
+    const rows: [args: string[], code: number, stderr: RegExp][] = [
+      [["publish", `${folder}/nothing.mp3`], 1, /^media: There is no file ".*nothing\.mp3"\n$/],
+      [["publish", folder], 1, /^media: ".*" is a folder, not a file\n$/],
+      [["publish", empty], 1, /^media: ".*empty\.mp3" is empty\n$/],
+      [
+        ["publish", text],
+        1,
+        /^media: ".*diary\.mp3" is of no known format; state its media type with --type\n$/,
+      ],
+      [["publish", zeros], 1, /^media: ".*zeros\.mp3" is of no known format; state its/],
+      [
+        ["publish", SAMPLE_MP3, "--kind", "video"],
+        1,
+        /is audio\/mpeg, so its kind cannot be video/,
+      ],
+      [
+        ["publish", SAMPLE_MP3, "--token", taken],
+        1,
+        new RegExp(`"${taken}" names a published item`),
+      ],
+      [["unpublish", unknown], 1, new RegExp(`^media: Token "${unknown}" was never published\n$`)],
+      [["show", unknown], 1, new RegExp(`^media: Token "${unknown}" was never published\n$`)],
+      [["publish"], 2, /missing required argument 'file'/],
+      [["publish", SAMPLE_MP3, "--token", "x"], 2, /"x" is not a version 4 UUID/],
+      [
+        ["publish", SAMPLE_MP3, "--kind", "image"],
+        2,
+        /'image' is invalid\. Allowed choices are audio, video/,
+      ],
+      [["publish", SAMPLE_MP3, "--type", "image/png"], 2, /Expected an audio or video type/],
+      [["publish", SAMPLE_MP3, "--type", "audio/x\ny"], 2, /Expected an audio or video type/],
+      [["publish", SAMPLE_MP3, "--name", "../x"], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "a\u202egpj.mp3"], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "a\x1b[31m.mp3"], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "a\u2028b"], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", ".."], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "."], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "a\\b"], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", ""], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--name", "a".repeat(256)], 2, /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--language", "english"], 2, /Expected a BCP 47 language tag/],
+      [["publish", SAMPLE_MP3, "--language", "x_y!"], 2, /Expected a BCP 47 language tag/],
+      [["publish", SAMPLE_MP3, "--bogus"], 2, /unknown option '--bogus'/],
+      [["publish", SAMPLE_MP3, SAMPLE_MP4], 2, /too many arguments/],
+      [["show", "x"], 2, /"x" is not a version 4 UUID/],
+      [["bogus"], 2, /unknown command 'bogus'/],
+      [[], 2, /Usage: media/],
+    ];
+    for (const [args, code, stderr] of rows) {
+      const result = await media(folder, args);
+      assertEquals([result.code, result.stdout], [code, ""], `${args}: ${result.stderr}`);
+      assertMatch(result.stderr, stderr);
+    }
+    const misconfigured = await media(folder, ["list"], { PORT: "x" });
+    assertEquals([misconfigured.code, misconfigured.stdout], [2, ""]);
+    assertMatch(misconfigured.stderr, /^PORT: expected .*, got "x"\n$/);
+    const help = await media(folder, ["publish", "--help"]);
+    assertEquals([help.code, help.stderr], [0, ""]);
+    assertMatch(help.stdout, /--language <tag>/);
+    const listed = await media(folder, ["list", "--json"]);
+    assertEquals(listed.stdout.trimEnd().split("\n").length, 1); // nothing of all this left a trace
+  }));
+
+Deno.test("media list ends quietly when its reader has seen enough", async () => {
+  await using subject = await openLocal();
+  const content = new TextEncoder().encode("content");
+  await Promise.all(Array.from({ length: 1500 }, () => subject.publish(description(), content)));
+  const child = mediaCommand(subject.folder, ["list"]).spawn();
+  const reader = child.stdout.getReader();
+  assert(!(await reader.read()).done);
+  await reader.cancel();
+  const { code } = await child.status;
+  assertEquals([code, await new Response(child.stderr).text()], [0, ""]);
+});
+
+Deno.test("withProgress() passes chunks through, and is silent where there is no terminal", async () => {
+  const chunks = [new Uint8Array([1, 2]), new Uint8Array(), new Uint8Array([3])];
+  const passed = await Array.fromAsync(
+    withProgress(
+      (async function* () {
+        for (const chunk of chunks) yield await Promise.resolve(chunk);
+      })(),
+      { name: "x", size: 3 },
+    ),
+  );
+  assertEquals(passed, chunks);
+});

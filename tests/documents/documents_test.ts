@@ -1,0 +1,19 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { type DocumentOptions, representDocument } from "../../lib/documents/documents.ts";
+import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { ROUTES } from "../../main.ts";
+
+Deno.test("representDocument() tries again after a failure, and then makes the description once", async () => {
+  const policy = definePolicy({ deprecatedAt: "2027-01-01" });
+  const request = new Request("http://test/openapi.json");
+  const represent = (routes: DocumentOptions["routes"]) =>
+    representDocument("description", request, { routes, policy, now: 0 });
+  const failing = new Proxy(ROUTES, {
+    get() {
+      throw new TypeError("bug");
+    },
+  });
+  await assertRejects(() => represent(failing), TypeError, "bug");
+  const description = await represent(ROUTES);
+  assertEquals(await represent(failing), description); // nothing is made again
+});

@@ -1,0 +1,136 @@
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { Notice, noticeAt } from "../../lib/documents/notice.ts";
+import { definePolicy, type Policy } from "../../lib/lifecycle/policy.ts";
+import { createHandler } from "../../main.ts";
+import { checkParity, seen, valueOf } from "../server/request_table.ts";
+import { HAS_BROWSER, launchBrowser } from "../support/browser.ts";
+
+const at = (text: string) => Date.parse(text);
+
+const POLICY = definePolicy({
+  deprecatedAt: "2027-01-01",
+  sunsetAt: "2027-06-30T12:00Z",
+  brownouts: ["2027-03-01T09:00Z/PT1H", "2027-05-03T09:00Z/PT8H30M", "2027-06-10/P1D"],
+  afterSunset: "redirect",
+  documentation: "/deprecation",
+});
+const OPEN = definePolicy({ deprecatedAt: "2027-01-01" });
+const ENDPOINTS = ["/audio/{token}", "/video/{token}"].map((path) => ({
+  path,
+  methods: ["GET", "HEAD", "OPTIONS"],
+  successor: "/media/{token}",
+}));
+const ORIGIN = "https://media.test";
+
+/** The handler of the server under a policy, at an instant. */
+function handlerAt(policy: Policy, instant: string) {
+  const unused = () => Promise.reject(new Error("The notice needs no storage"));
+  return createHandler({
+    storage: { find: unused, open: unused, check: unused, close() {} },
+    config: { cacheMaxAge: 300, policy },
+    now: () => at(instant),
+    log() {},
+  });
+}
+
+Deno.test("/deprecation tells programs what the policy says, as its schema has it", async () => {
+  const handle = handlerAt(POLICY, "2027-05-03T12:00:00Z");
+  const headers = { Accept: "application/json" };
+  const answer = await seen(await handle(new Request(`${ORIGIN}/deprecation`, { headers })));
+  assertEquals(valueOf(answer, "content-type"), "application/json");
+  const notice = JSON.parse(new TextDecoder().decode(answer.content));
+  assertEquals(Notice.parse(notice), notice);
+  assertEquals(notice, {
+    phase: "brownout",
+    phaseEndsAt: "2027-05-03T17:30:00Z",
+    deprecatedAt: "2027-01-01T00:00:00Z",
+    sunsetAt: "2027-06-30T12:00:00Z",
+    brownouts: [
+      { start: "2027-03-01T09:00:00Z", end: "2027-03-01T10:00:00Z" },
+      { start: "2027-05-03T09:00:00Z", end: "2027-05-03T17:30:00Z" },
+      { start: "2027-06-10T00:00:00Z", end: "2027-06-11T00:00:00Z" },
+    ],
+    afterSunset: "redirect",
+    endpoints: ENDPOINTS,
+  });
+  const open = noticeAt(OPEN, ENDPOINTS, at("2028-01-01"));
+  assertEquals([open.phase, open.phaseEndsAt, open.sunsetAt], ["deprecated", null, null]);
+});
+
+Deno.test("/deprecation is negotiated, conditional, and the same for HEAD", async () => {
+  const handle = handlerAt(POLICY, "2027-03-01T08:59:00Z");
+  const types: [accept: string | undefined, type: string][] = [
+    [undefined, "text/html; charset=utf-8"],
+    ["*/*", "text/html; charset=utf-8"],
+    ["text/html,application/xhtml+xml,*/*;q=0.8", "text/html; charset=utf-8"],
+    ["application/json", "application/json"],
+    ["application/json, text/html;q=0.5", "application/json"],
+    ["application/json;q=0.5, text/html", "text/html; charset=utf-8"],
+    ["image/png", "text/html; charset=utf-8"], // better than nothing
+  ];
+  const etags = new Map<string, string>();
+  for (const [accept, type] of types) {
+    const send = async (method: string, fields: Record<string, string> = {}) => {
+      const headers = { ...(accept === undefined ? {} : { Accept: accept }), ...fields };
+      return await seen(await handle(new Request(`${ORIGIN}/deprecation`, { method, headers })));
+    };
+    const get = await send("GET");
+    checkParity(String(accept), await send("HEAD"), get);
+    checkParity(String(accept), await send("HEAD"), get); // were it prepared, by now it is
+    assertEquals([get.status, valueOf(get, "content-type")], [200, type], accept);
+    assertEquals(valueOf(get, "vary"), "Accept");
+    assertEquals(
+      valueOf(get, "cache-control"),
+      "max-age=59, must-revalidate, stale-while-revalidate=0",
+    );
+    assertEquals(valueOf(get, "deprecation"), undefined);
+
+    const etag = valueOf(get, "etag") ?? "";
+    assertEquals(etags.get(type) ?? etag, etag);
+    etags.set(type, etag);
+    const notModified = await send("GET", { "If-None-Match": etag });
+    checkParity("304", await send("HEAD", { "If-None-Match": etag }), notModified);
+    assertEquals([notModified.status, valueOf(notModified, "vary")], [304, "Accept"]);
+    const part = await send("GET", { Range: "bytes=0-4" });
+    assertEquals([part.status, part.content], [206, get.content.slice(0, 5)]);
+  }
+  assertEquals(new Set(etags.values()).size, 2);
+});
+
+Deno.test("the page may load its own style and script, and nothing else", async () => {
+  const handle = handlerAt(POLICY, "2027-04-01");
+  const answer = await handle(new Request(`${ORIGIN}/deprecation`));
+  const policy = answer.headers.get("content-security-policy") ?? "";
+  const html = await answer.text();
+  assertMatch(
+    policy,
+    /^default-src 'none'; .*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+  );
+  for (const element of ["style", "script"]) {
+    const text = new RegExp(`<${element}>([^]*?)</${element}>`).exec(html)?.[1] ?? "";
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+    assertStringIncludes(policy, `${element}-src 'sha256-${new Uint8Array(digest).toBase64()}'`);
+  }
+});
+
+Deno.test({
+  name: "the script of the page runs under its own policy",
+  ignore: !HAS_BROWSER, // only a browser enforces it
+  async fn() {
+    await using browser = await launchBrowser();
+    const handle = handlerAt(POLICY, "2027-04-01");
+    const site = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handle);
+    const context = await browser.newContext({ timezoneId: "Asia/Tokyo", locale: "en-US" });
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
+    await page.goto(`http://127.0.0.1:${site.addr.port}/deprecation`);
+    const local = await page.locator("dd time .local").first().innerText();
+    assertEquals(local.trim(), "(Jan 1, 2027, 9:00 AM your time)");
+    const width = await page.evaluate("getComputedStyle(document.querySelector('main')).maxWidth");
+    assertEquals(width, "736px"); // the style was applied
+    assertEquals(faults, []);
+    await context.close();
+    await site.shutdown();
+  },
+});

@@ -1,0 +1,305 @@
+import { assert, assertEquals } from "@std/assert";
+import { createConfig, lintFromString } from "@redocly/openapi-core";
+import { z } from "zod";
+import { describeApi } from "../../lib/documents/openapi.ts";
+import { definePolicy, type Policy } from "../../lib/lifecycle/policy.ts";
+import { METHODS } from "../../lib/server/route.ts";
+import { newToken, parseToken } from "../../lib/storage/token.ts";
+import { StorageError } from "../../lib/storage/storage.ts";
+import { createHandler, ROUTES } from "../../main.ts";
+import { publishTableItems, requestTable } from "../server/request_table.ts";
+import { openLocal } from "../support/local_storage.ts";
+
+const SETTINGS = { deprecatedAt: "2027-01-01", documentation: "/deprecation" };
+const PLAIN = definePolicy(SETTINGS);
+const SUNSET = definePolicy({ ...SETTINGS, sunsetAt: "2027-06-30" });
+const FULL = definePolicy({
+  ...SETTINGS,
+  sunsetAt: "2027-06-30",
+  brownouts: ["2027-03-01T09:00Z/PT1H"],
+  afterSunset: "redirect",
+});
+const POLICIES = [PLAIN, SUNSET, FULL];
+
+type JsonSchema = Exclude<Parameters<typeof z.fromJSONSchema>[0], boolean>;
+
+interface DocumentedResponse {
+  readonly description: string;
+  readonly headers?: Record<string, { required?: boolean; $ref?: string }>;
+  readonly content?: Record<string, { schema?: JsonSchema }>;
+}
+
+interface Operation {
+  readonly deprecated?: boolean;
+  readonly description?: string;
+  readonly responses: Record<string, DocumentedResponse>;
+}
+
+interface Document {
+  readonly paths: Record<string, Record<string, Operation & { "x-sunset"?: string }>>;
+  readonly components: {
+    readonly headers: Record<string, { required?: boolean }>;
+    readonly parameters: Record<string, { schema: JsonSchema }>;
+    readonly schemas: Record<string, JsonSchema>;
+  };
+}
+
+const describe = (policy: Policy): Document => JSON.parse(describeApi(ROUTES, policy));
+const templateOf = (path: string) => path.replace(":token", "{token}");
+
+Deno.test("the description has every route with every method, and no others", () => {
+  for (const policy of POLICIES) {
+    const documented = Object.entries(describe(policy).paths)
+      .flatMap(([path, item]) =>
+        Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`)
+      );
+    const taken = ROUTES.flatMap(({ path }) =>
+      METHODS.map((method) => `${method} ${templateOf(path)}`)
+    );
+    assertEquals(documented.toSorted(), taken.toSorted());
+  }
+});
+
+Deno.test("the description says what is deprecated, until when, and what replaces it", () => {
+  for (const policy of POLICIES) {
+    const sunset = policy.sunsetAt && "2027-06-30";
+    const { paths } = describe(policy);
+    for (const { path, isDeprecated } of ROUTES) {
+      for (const operation of Object.values(paths[templateOf(path)] ?? {})) {
+        assertEquals(operation.deprecated, isDeprecated);
+        assertEquals(operation["x-sunset"], isDeprecated ? sunset : undefined);
+        if (!isDeprecated) continue;
+        assert(operation.description?.includes("Use `/media/{token}` instead"));
+        assertEquals(operation.description?.includes("2027-06-30"), sunset !== undefined);
+      }
+    }
+  }
+});
+
+Deno.test("the description says of 410 and 308 what the policy can bring about", () => {
+  const texts = (policy: Policy, path: string) => {
+    const responses = describe(policy).paths[path]?.["get"]?.responses ?? {};
+    return [responses[410]?.description, responses[308] !== undefined];
+  };
+  const unpublished = "Published once, and unpublished since";
+  for (const path of ["/audio/{token}", "/video/{token}"]) {
+    assertEquals(texts(PLAIN, path), [unpublished, false]);
+    assertEquals(texts(SUNSET, path), [`${unpublished}; or removed`, false]);
+    assertEquals(texts(FULL, path), [
+      `${unpublished}; or off on trial until Retry-After; or removed, and the token is malformed`,
+      true,
+    ]);
+  }
+  for (const policy of POLICIES) {
+    assertEquals(texts(policy, "/media/{token}"), [unpublished, false]);
+  }
+});
+
+Deno.test("the description takes for a token what parseToken() does", () => {
+  const schema = describe(PLAIN).components.parameters["token"]?.schema;
+  assert(schema !== undefined);
+  const documented = z.fromJSONSchema(schema);
+  const token = newToken();
+  for (
+    const text of [
+      ...[token, token.toUpperCase(), token.replaceAll("-", ""), `{${token}}`, `${token} `],
+      ...["5b6ea11c-9c5e-1b58-8f6b-0a7a6cf5d1e0", "5b6ea11c-9c5e-4b58-cf6b-0a7a6cf5d1e0"],
+      ...["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", "x", ""],
+    ]
+  ) {
+    assertEquals(documented.safeParse(text).success, parseToken(text) !== undefined, text);
+  }
+});
+
+// The linter of @redocly/cli as a library: the same rules, without a process for each document.
+Deno.test("the description passes the recommended rules of Redocly's linter", async () => {
+  const config = await createConfig({ extends: ["recommended"] });
+  for (const policy of POLICIES) {
+    const problems = await lintFromString({ source: describeApi(ROUTES, policy), config });
+    const errors = problems.filter(({ severity }) => severity === "error");
+    assertEquals(errors.map(({ ruleId, message }) => `${ruleId}: ${message}`), []);
+  }
+  const broken = describeApi(ROUTES, PLAIN).replaceAll('"name": "token"', '"name": "other"');
+  assert((await lintFromString({ source: broken, config })).some((p) => p.severity === "error"));
+});
+
+/** What came back. */
+interface SeenAnswer {
+  /** Field names in lower case, but for Content-Type: a description of content says it. */
+  readonly names: Set<string>;
+  /** The media type, without parameters; empty where there is none. */
+  readonly type: string;
+  /** Empty for HEAD. */
+  readonly text: string;
+}
+
+/** Answers by method, path and status: `"HEAD /media/{token} 200"`. */
+type Answers = Map<string, SeenAnswer[]>;
+
+/** A request whose conditions cannot be read: a bug of no storage. */
+function unreadable(target: string, method: string): Request {
+  const request = new Request(`http://test${target}`, { method });
+  const { headers } = request;
+  const read = headers.get.bind(headers);
+  headers.get = (name) => {
+    if (name === "if-match") throw new Error("bug");
+    return read(name);
+  };
+  return Object.defineProperty(request, "headers", { value: headers });
+}
+
+/** Sends requests for every outcome under a policy, and notes what is answered. */
+async function everyAnswer(policy: Policy): Promise<Answers> {
+  await using subject = await openLocal();
+  const items = await publishTableItems(subject);
+  const plain = await subject.publish(
+    {
+      kind: "video",
+      type: "video/mp4",
+      token: newToken(),
+      publishedAt: 0,
+      name: "a.mp4",
+      language: "en",
+    },
+    new Uint8Array(1000),
+  );
+  const seen: Answers = new Map();
+  const clock = { now: 0 };
+  const config = { cacheMaxAge: 300, policy };
+  const common = { config, now: () => clock.now, log() {} };
+  const healthy = createHandler({ ...common, storage: subject.storage });
+  const failing = (error: Error) => {
+    const fail = () => Promise.reject(error);
+    return createHandler({
+      ...common,
+      storage: { find: fail, open: fail, check: fail, close() {} },
+    });
+  };
+
+  const note = async (handle: typeof healthy, request: Request) => {
+    const { method, url } = request;
+    const response = await handle(request);
+    const text = await response.text();
+    const route = ROUTES.find(({ path }) => new URLPattern({ pathname: path }).test(url));
+    if (route === undefined || response.status === 405) return;
+    const names = new Set(response.headers.keys());
+    names.delete("content-type");
+    const type = response.headers.get("content-type")?.split(";")[0] ?? "";
+    const key = `${method} ${templateOf(route.path)} ${response.status}`;
+    seen.set(key, [...seen.get(key) ?? [], { names, type, text }]);
+  };
+  const send = async (
+    handle: typeof healthy,
+    target: string,
+    headers: Record<string, string> = {},
+  ) => {
+    for (const method of ["GET", "HEAD", "OPTIONS"]) {
+      await note(handle, new Request(`http://test${target}`, { method, headers }));
+    }
+  };
+
+  const rows = requestTable(items).flatMap(({ target, fields = {} }) => {
+    // What the table asks of /media is asked of the deprecated paths too, and of the documents.
+    const others = target === `/media/${items.audio.token}`
+      ? ["/deprecation", "/openapi.json", `/audio/${items.audio.token}`]
+      : target === `/media/${items.unpublished}`
+      ? [`/audio/${items.unpublished}`]
+      : [];
+    return [target, ...others].map((target) => ({ target, fields }));
+  }).filter(({ target }) => target.startsWith("/") && !target.startsWith("//"));
+  const video = `/video/${plain.token}`;
+  const instants = [policy.deprecatedAt, policy.brownouts[0]?.start, policy.sunsetAt];
+  for (const instant of instants) {
+    if (instant === undefined) continue;
+    clock.now = instant;
+    for (const { target, fields } of rows) await send(healthy, target, fields);
+    for (const fields of [{}, { Range: "bytes=0-1" }]) {
+      await send(healthy, "/deprecation", { Accept: "application/json", ...fields });
+    }
+    for (const target of [video, `/media/${plain.token}`]) {
+      const head = await healthy(new Request(`http://test${target}`, { method: "HEAD" }));
+      const etag = head.headers.get("etag") ?? "";
+      await send(healthy, target);
+      await send(healthy, target, { "If-None-Match": etag });
+      await send(healthy, target, { "If-Match": '"other"' });
+      for (const range of ["bytes=0-1", "bytes=9999-"]) {
+        await send(healthy, target, { Range: range });
+      }
+    }
+    for (const document of ["/deprecation", "/openapi.json"]) {
+      await send(healthy, document, { Range: "bytes=999999-" });
+      for (const method of ["GET", "HEAD"]) await note(healthy, unreadable(document, method));
+    }
+    for (const error of [new StorageError("kv", "down"), new Error("bug")]) {
+      for (const target of [`/audio/${newToken()}`, video, `/media/${newToken()}`, "/healthz"]) {
+        await send(failing(error), target);
+      }
+    }
+  }
+  const unpublished = await subject.publish(
+    { kind: "video", type: "video/mp4", token: newToken(), publishedAt: 0 },
+    new Uint8Array(10),
+  );
+  await subject.unpublish(unpublished.token, 1);
+  clock.now = policy.deprecatedAt;
+  await send(healthy, `/video/${unpublished.token}`);
+  return seen;
+}
+
+/** Takes out a format that Zod reads as that of absolute URLs alone. */
+function withoutReferences(key: string, value: unknown): unknown {
+  return key === "format" && value === "uri-reference" ? undefined : value;
+}
+
+Deno.test("all in the description is sent, and nothing that is not in it", async () => {
+  for (const policy of POLICIES) {
+    const { paths, components } = describe(policy);
+    const answers = await everyAnswer(policy);
+    const documented = new Map<
+      string,
+      { always: Set<string>; all: Set<string>; content: DocumentedResponse["content"] }
+    >();
+    for (const [path, item] of Object.entries(paths)) {
+      for (const [method, { responses }] of Object.entries(item)) {
+        for (const [status, { headers = {}, content }] of Object.entries(responses)) {
+          assert(method !== "head" || content === undefined, `HEAD ${path} has content`);
+          const required = Object.entries(headers).filter(([, { required, $ref }]) =>
+            required ?? components.headers[$ref?.split("/").at(-1) ?? ""]?.required
+          );
+          documented.set(`${method.toUpperCase()} ${path} ${status}`, {
+            always: new Set(required.map(([name]) => name.toLowerCase())),
+            all: new Set(Object.keys(headers).map((name) => name.toLowerCase())),
+            // A HEAD states the media type of its GET, which is where the description has it.
+            content: item["get"]?.responses[method === "options" ? "" : status]?.content,
+          });
+        }
+      }
+    }
+
+    assertEquals([...answers.keys()].toSorted(), [...documented.keys()].toSorted());
+
+    for (const [key, seen] of answers) {
+      const response = documented.get(key);
+      assert(response !== undefined, key);
+      const { always, all, content = {} } = response;
+      for (const { names } of seen) {
+        assertEquals([...names.difference(all)], [], `${key} has undocumented fields`);
+        assertEquals([...always.difference(names)], [], `${key} lacks fields`);
+      }
+      const ever = new Set(seen.flatMap(({ names }) => [...names]));
+      assertEquals([...all.difference(ever)], [], `${key} never has these fields`);
+
+      const types = new Set(seen.map(({ type }) => type).filter((type) => type !== ""));
+      const ranges = [...types].map((type) => type in content ? type : type.replace(/\/.*/, "/*"));
+      assertEquals([...new Set(ranges)].toSorted(), Object.keys(content).toSorted(), key);
+      for (const { type, text } of seen) {
+        const name = content[type]?.schema?.$ref?.split("/").at(-1);
+        if (name === undefined || text === "" || key.endsWith("206")) continue;
+        const schema = components.schemas[name];
+        assert(schema !== undefined, name);
+        z.fromJSONSchema(JSON.parse(JSON.stringify(schema), withoutReferences))
+          .parse(JSON.parse(text));
+      }
+    }
+  }
+});

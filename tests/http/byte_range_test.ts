@@ -1,0 +1,81 @@
+import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { type ByteRange, parseByteRange } from "../../lib/http/byte_range.ts";
+
+type Outcome = ByteRange | "unsatisfiable" | undefined;
+
+Deno.test("parseByteRange() decides as RFC 9110 §14 says", () => {
+  const rows: [value: string, length: number, outcome: Outcome][] = [
+    ["bytes=0-499", 10_000, { first: 0, last: 499 }],
+    ["bytes=500-999", 10_000, { first: 500, last: 999 }],
+    ["bytes=-500", 10_000, { first: 9500, last: 9999 }],
+    ["bytes=9500-", 10_000, { first: 9500, last: 9999 }],
+    ["bytes=0-0", 1, { first: 0, last: 0 }],
+    ["bytes=0-", 1, { first: 0, last: 0 }],
+    ["bytes=-20000", 10_000, { first: 0, last: 9999 }],
+    ["bytes=9999-99999999999999999999", 10_000, { first: 9999, last: 9999 }],
+    ["Bytes= 0-1 ", 10, { first: 0, last: 1 }],
+    ["bytes=,0-1,", 10, { first: 0, last: 1 }], // empty elements of a list do not count
+    ["bytes=007-0008", 10, { first: 7, last: 8 }],
+    ["bytes=10000-", 10_000, "unsatisfiable"],
+    ["bytes=99999999999999999999-", 10_000, "unsatisfiable"],
+    ["bytes=-0", 10_000, "unsatisfiable"],
+    ["bytes=0-", 0, "unsatisfiable"],
+    ["bytes=-1", 0, undefined],
+    ["bytes=2-1", 10, undefined],
+    ["bytes=99999999999999999999-99999999999999999998", 10, undefined],
+    ["bytes=0-1,3-4", 10, undefined],
+    ["bytes=", 10, undefined],
+    ["bytes=-", 10, undefined],
+    ["bytes=0", 10, undefined],
+    ["bytes=--1", 10, undefined],
+    ["bytes=0-1-2", 10, undefined],
+    ["bytes=+0-1", 10, undefined],
+    ["bytes=0x0-1", 10, undefined],
+    ["bytes=0 - 1", 10, undefined],
+    ["bytes =0-1", 10, undefined],
+    ["bytes 0-1", 10, undefined],
+    ["items=0-1", 10, undefined],
+    ["0-1", 10, undefined],
+    ["", 10, undefined],
+  ];
+  for (const [value, length, outcome] of rows) {
+    assertEquals(parseByteRange(value, length), outcome, `${value} of ${length}`);
+  }
+});
+
+/** The bytes asked for, found by asking every byte whether it is meant. */
+function bytesMeant(first: number | undefined, last: number | undefined, length: number): number[] {
+  const positions = Array.from({ length }, (_, index) => index);
+  if (first === undefined) return positions.slice(last === 0 ? length : -(last ?? 0));
+  return positions.filter((position) => position >= first && position <= (last ?? Infinity));
+}
+
+const position = fc.option(fc.nat(30), { nil: undefined });
+
+Deno.test("parseByteRange() selects the bytes that are meant", () => {
+  fc.assert(
+    fc.property(position, position, fc.integer({ min: 1, max: 25 }), (first, last, length) => {
+      const outcome = parseByteRange(`bytes=${first ?? ""}-${last ?? ""}`, length);
+      const isInvalid = first === undefined
+        ? last === undefined
+        : last !== undefined && last < first;
+      if (isInvalid) return assertEquals(outcome, undefined);
+      const meant = bytesMeant(first, last, length);
+      const expected = meant.length === 0
+        ? "unsatisfiable" as const
+        : { first: meant[0] as number, last: meant.at(-1) as number };
+      assertEquals(outcome, expected);
+    }),
+  );
+});
+
+Deno.test("parseByteRange() takes any text without throwing, and stays within the content", () => {
+  const text = fc.string({ unit: fc.constantFrom("bytes=", "-", ",", " ", "0", "9", "12", "x") });
+  fc.assert(fc.property(text, fc.nat(100), (value, length) => {
+    const outcome = parseByteRange(value, length);
+    if (outcome === undefined || outcome === "unsatisfiable") return;
+    const isWithin = 0 <= outcome.first && outcome.first <= outcome.last && outcome.last < length;
+    assertEquals(isWithin, true);
+  }));
+});

@@ -1,0 +1,46 @@
+import { assertEquals, assertMatch } from "@std/assert";
+import fc from "fast-check";
+import { inlineDisposition } from "../../lib/http/content_disposition.ts";
+
+Deno.test("inlineDisposition() quotes what ASCII can say, and extends what it cannot", () => {
+  const rows: [filename: string, value: string][] = [
+    ["a.mp3", 'inline; filename="a.mp3"'],
+    ["a, b; c.mp3", 'inline; filename="a, b; c.mp3"'],
+    ['say "hi".mp3', 'inline; filename="say \\"hi\\".mp3"'],
+    ["back\\slash.mp3", 'inline; filename="back\\\\slash.mp3"'],
+    ["für.mp3", "inline; filename=\"f_r.mp3\"; filename*=UTF-8''f%C3%BCr.mp3"],
+    ["100%.mp3", "inline; filename=\"100%.mp3\"; filename*=UTF-8''100%25.mp3"],
+    ["€'(*).mp3", "inline; filename=\"_'(*).mp3\"; filename*=UTF-8''%E2%82%AC%27%28%2A%29.mp3"],
+    ["", 'inline; filename=""'],
+    ["\x7f.mp3", "inline; filename=\"_.mp3\"; filename*=UTF-8''%7F.mp3"],
+    ["\ud83c.mp3", "inline; filename=\"_.mp3\"; filename*=UTF-8''%EF%BF%BD.mp3"], // half a pair
+    ["🎧.mp3", "inline; filename=\"_.mp3\"; filename*=UTF-8''%F0%9F%8E%A7.mp3"],
+  ];
+  for (const [filename, value] of rows) assertEquals(inlineDisposition(filename), value);
+});
+
+Deno.test("inlineDisposition() gives a field value that can be sent, and the name back", () => {
+  fc.assert(fc.property(fc.string({ unit: "binary" }), (filename) => {
+    const value = inlineDisposition(filename);
+    new Headers({ "Content-Disposition": value });
+    assertMatch(
+      value,
+      /^inline; filename="(?:[^"\\]|\\["\\])*"(?:; filename\*=UTF-8''[\w.!#$&+^`|~%-]*)?$/,
+    );
+    const extended = /filename\*=UTF-8''(.*)$/.exec(value)?.[1];
+    if (extended !== undefined) assertEquals(decodeURIComponent(extended), filename.toWellFormed());
+  }));
+});
+
+Deno.test("inlineDisposition() gives the name back from the plain form, as far as ASCII goes", () => {
+  const unit = fc.constantFrom(..."a;,=*'% ", '"', "\\", "é", "€", "🎧", "\ud83c", "\x7f", "\n");
+  fc.assert(fc.property(fc.string({ unit }), (filename) => {
+    const value = inlineDisposition(filename);
+    const quoted = /^inline; filename="((?:[ !#-[\]-~]|\\["\\])*)"/.exec(value)?.[1];
+    const name = quoted?.replaceAll(/\\(.)/g, "$1");
+    assertEquals(name, [...filename].map((char) => /[ -~]/.test(char) ? char : "_").join(""));
+    // Recipients that know the extended form prefer it (RFC 6266 §4.3), so it is for need only.
+    const isNeeded = name !== filename || filename.includes("%");
+    assertEquals(value.includes("filename*="), isNeeded);
+  }));
+});

@@ -1,0 +1,50 @@
+import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { isHost } from "../../lib/http/host.ts";
+
+Deno.test("isHost() takes a host with or without a port, and nothing that ends an authority", () => {
+  const rows: [value: string | null, isValid: boolean][] = [
+    [null, true],
+    ["", true],
+    ["media.example", true],
+    ["media.example:8000", true],
+    ["media.example:", true],
+    ["media.example:08000", true],
+    ["MEDIA.example.", true],
+    ["127.0.0.1:8000", true],
+    ["[::1]", true],
+    ["[::1]:8000", true],
+    ["a_b", true],
+    ["a%41", true],
+    ["a".repeat(300), true],
+
+    ["h/media/x?", false],
+    ["h?", false],
+    ["h#", false],
+    ["h\\x", false],
+    ["user@h", false],
+    ["not a host", false],
+    ["h\t", false],
+    ["h:99999", false],
+    ["h:x", false],
+    ["h:1:2", false],
+    ["[::1", false],
+    ["::1", false],
+    ["999.1.1.1", false],
+    ["%", false],
+    ["h<x", false],
+    ["\u00e4.example", false],
+    ["h/".repeat(30_000), false],
+  ];
+  for (const time of ["first", "again"]) {
+    for (const [value, isValid] of rows) assertEquals(isHost(value), isValid, `${time}: ${value}`);
+  }
+});
+
+Deno.test("isHost() takes a value only where the URL made of it keeps its path", () => {
+  const unit = fc.constantFrom(..."ab.:[]/?#@\\% 19-_\t");
+  fc.assert(fc.property(fc.string({ unit }), (value) => {
+    if (value === "" || !isHost(value)) return;
+    assertEquals(new URL(`http://${value}/healthz`).pathname, "/healthz");
+  }));
+});

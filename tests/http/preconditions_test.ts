@@ -1,0 +1,240 @@
+import { assertEquals } from "@std/assert";
+import type { ByteRange } from "../../lib/http/byte_range.ts";
+import {
+  conditionsIn,
+  evaluatePreconditions,
+  requestedRange,
+  type Validators,
+} from "../../lib/http/preconditions.ts";
+
+type Fields = Record<string, string>;
+
+const NOW = Date.parse("2026-11-21T12:00:00Z");
+const EARLIER = "Thu, 19 Nov 2026 23:59:59 GMT";
+const DATE = "Fri, 20 Nov 2026 00:00:00 GMT";
+const LATER = "Fri, 20 Nov 2026 00:00:01 GMT";
+
+/** Its tag holds a comma, so that a list taken apart at commas finds nothing. */
+const DATED: Validators = {
+  etag: { weak: false, opaque: "a,b" },
+  lastModified: Date.parse("2026-11-20T00:00:00Z"),
+};
+const UNDATED: Validators = { ...DATED, lastModified: undefined };
+const WEAK: Validators = { ...DATED, etag: { weak: true, opaque: "a,b" } };
+
+Deno.test("evaluatePreconditions() decides in the order of RFC 9110 §13.2.2", () => {
+  const rows: [fields: Fields, status: 304 | 412 | undefined, validators?: Validators][] = [
+    [{}, undefined],
+    [{ Range: "bytes=0-1", "If-Range": '"x"' }, undefined],
+
+    // Step 1, If-Match: one strong match will do.
+    [{ "If-Match": '"a,b"' }, undefined],
+    [{ "If-Match": "*" }, undefined],
+    [{ "If-Match": " * " }, undefined],
+    [{ "If-Match": '"x", "a,b"' }, undefined],
+    [{ "If-Match": '"a,b","x"' }, undefined],
+    [{ "If-Match": ', ,"x",,\t"a,b" ,' }, undefined],
+    [{ "If-Match": 'W/"x", "a,b"' }, undefined],
+    [{ "If-Match": 'W/"a,b"' }, 412],
+    [{ "If-Match": 'W/"a,b", "x"' }, 412],
+    [{ "If-Match": '"a"' }, 412],
+    [{ "If-Match": '"a", "b"' }, 412],
+    [{ "If-Match": '"A,B"' }, 412],
+    [{ "If-Match": '""' }, 412],
+    [{ "If-Match": "" }, 412],
+    [{ "If-Match": ",," }, 412],
+    [{ "If-Match": "a,b" }, 412],
+    [{ "If-Match": '"a,b' }, 412],
+    [{ "If-Match": '"a,b" "x"' }, 412],
+    [{ "If-Match": '"a,b", x' }, 412],
+    [{ "If-Match": '"a,b", *' }, 412],
+    [{ "If-Match": '"a,b"' }, 412, WEAK],
+    [{ "If-Match": 'W/"a,b"' }, 412, WEAK],
+    [{ "If-Match": "*" }, undefined, WEAK],
+
+    // Step 2, If-Unmodified-Since, unless there is If-Match.
+    [{ "If-Unmodified-Since": EARLIER }, 412],
+    [{ "If-Unmodified-Since": DATE }, undefined],
+    [{ "If-Unmodified-Since": LATER }, undefined],
+    [{ "If-Unmodified-Since": "Thursday, 19-Nov-26 23:59:59 GMT" }, 412],
+    [{ "If-Unmodified-Since": "Thu Nov 19 23:59:59 2026" }, 412],
+    [{ "If-Unmodified-Since": "2026-11-19T23:59:59Z" }, undefined],
+    [{ "If-Unmodified-Since": "0" }, undefined],
+    [{ "If-Unmodified-Since": "" }, undefined],
+    [{ "If-Unmodified-Since": `${EARLIER}, ${EARLIER}` }, undefined],
+    [{ "If-Unmodified-Since": EARLIER }, undefined, UNDATED],
+    [{ "If-Match": '"a,b"', "If-Unmodified-Since": EARLIER }, undefined],
+    [{ "If-Match": "*", "If-Unmodified-Since": EARLIER }, undefined],
+    [{ "If-Match": '"x"', "If-Unmodified-Since": LATER }, 412],
+    [{ "If-Match": "x", "If-Unmodified-Since": LATER }, 412],
+
+    // Step 3, If-None-Match: one weak match is enough to send nothing.
+    [{ "If-None-Match": '"a,b"' }, 304],
+    [{ "If-None-Match": 'W/"a,b"' }, 304],
+    [{ "If-None-Match": "*" }, 304],
+    [{ "If-None-Match": '"x", W/"a,b"' }, 304],
+    [{ "If-None-Match": ', ,"x",,\t"a,b" ,' }, 304],
+    [{ "If-None-Match": '"a,b"' }, 304, WEAK],
+    [{ "If-None-Match": 'W/"a,b"' }, 304, WEAK],
+    [{ "If-None-Match": '"x"' }, undefined],
+    [{ "If-None-Match": '"a", "b", W/"a,b,"' }, undefined],
+    [{ "If-None-Match": "" }, undefined],
+    [{ "If-None-Match": "a,b" }, undefined],
+    [{ "If-None-Match": 'w/"a,b"' }, undefined],
+    [{ "If-None-Match": '"a,b", x' }, undefined],
+    [{ "If-None-Match": '*, "a,b"' }, undefined],
+
+    // Step 4, If-Modified-Since, unless there is If-None-Match.
+    [{ "If-Modified-Since": EARLIER }, undefined],
+    [{ "If-Modified-Since": DATE }, 304],
+    [{ "If-Modified-Since": LATER }, 304],
+    [{ "If-Modified-Since": "Friday, 20-Nov-26 00:00:00 GMT" }, 304],
+    [{ "If-Modified-Since": "Fri Nov 20 00:00:00 2026" }, 304],
+    [{ "If-Modified-Since": "2026-11-20T00:00:00Z" }, undefined],
+    [{ "If-Modified-Since": "Fri, 31 Nov 2026 00:00:00 GMT" }, undefined],
+    [{ "If-Modified-Since": "Fri, 20 Nov 2026 00:00:00 UTC" }, undefined],
+    [{ "If-Modified-Since": "" }, undefined],
+    [{ "If-Modified-Since": `${DATE}, ${DATE}` }, undefined],
+    [{ "If-Modified-Since": LATER }, undefined, UNDATED],
+    [{ "If-None-Match": '"x"', "If-Modified-Since": LATER }, undefined],
+    [{ "If-None-Match": "x", "If-Modified-Since": LATER }, undefined],
+    [{ "If-None-Match": "", "If-Modified-Since": LATER }, undefined],
+    [{ "If-None-Match": '"a,b"', "If-Modified-Since": EARLIER }, 304],
+
+    // 412 goes before 304.
+    [{ "If-Match": '"x"', "If-None-Match": '"a,b"' }, 412],
+    [{ "If-Match": '"x"', "If-Modified-Since": DATE }, 412],
+    [{ "If-Match": '"a,b"', "If-None-Match": '"a,b"' }, 304],
+    [{ "If-Match": '"a,b"', "If-Modified-Since": DATE }, 304],
+    [{ "If-Unmodified-Since": EARLIER, "If-None-Match": "*" }, 412],
+    [{ "If-Unmodified-Since": EARLIER, "If-Modified-Since": DATE }, 412],
+    [{ "If-Unmodified-Since": DATE, "If-Modified-Since": DATE }, 304],
+  ];
+  for (const [fields, status, validators = DATED] of rows) {
+    const note = `${JSON.stringify(fields)} of ${JSON.stringify(validators)}`;
+    assertEquals(evaluatePreconditions(new Headers(fields), validators, NOW), status, note);
+  }
+});
+
+/** A value of a condition, and whether it holds; `undefined` where it is not to be counted. */
+type Stated = readonly [value: string | undefined, holds: boolean | undefined];
+
+const VALUES: Readonly<Record<string, readonly Stated[]>> = {
+  "If-Match": [[undefined, undefined], ['"x", "a,b"', true], ["*", true], ['W/"a,b"', false]],
+  "If-Unmodified-Since": [[undefined, undefined], ["x", undefined], [DATE, true], [EARLIER, false]],
+  "If-None-Match": [[undefined, undefined], ['"x"', true], ["x", true], ['"x",W/"a,b"', false]],
+  "If-Modified-Since": [[undefined, undefined], ["x", undefined], [EARLIER, true], [DATE, false]],
+};
+
+function* combinations(names: string[]): Generator<Record<string, Stated>> {
+  const [name, ...rest] = names;
+  if (name === undefined) return yield {};
+  for (const others of combinations(rest)) {
+    for (const value of VALUES[name] ?? []) yield { ...others, [name]: value };
+  }
+}
+
+Deno.test("evaluatePreconditions() lets a date count only where its tag is not asked for", () => {
+  let count = 0;
+  for (const combination of combinations(Object.keys(VALUES))) {
+    const fields = new Headers();
+    for (const [name, [value]] of Object.entries(combination)) {
+      if (value !== undefined) fields.set(name, value);
+    }
+    const holds = (name: string) => combination[name]?.[1];
+    const isKnown = holds("If-Match") ?? holds("If-Unmodified-Since") ?? true;
+    const isNew = holds("If-None-Match") ?? holds("If-Modified-Since") ?? true;
+    const status = isKnown ? isNew ? undefined : 304 : 412;
+    const note = JSON.stringify([...fields]);
+    assertEquals(evaluatePreconditions(fields, DATED, NOW), status, note);
+    count += 1;
+  }
+  assertEquals(count, 256);
+});
+
+Deno.test("requestedRange() takes a range unless If-Range speaks of something else", () => {
+  const part = { first: 2, last: 3 };
+  const rows: [
+    ifRange: string | undefined,
+    range: ByteRange | undefined,
+    validators?: Validators,
+  ][] = [
+    [undefined, part],
+    ['"a,b"', part],
+    [DATE, part],
+    ["Friday, 20-Nov-26 00:00:00 GMT", part],
+    ["Fri Nov 20 00:00:00 2026", part],
+    ['W/"a,b"', undefined],
+    ['"x"', undefined],
+    ['"a,b", "x"', undefined],
+    ['"a,b", "a,b"', undefined],
+    ["a,b", undefined],
+    ['"a,b', undefined],
+    ["*", undefined],
+    ["", undefined],
+    [EARLIER, undefined],
+    [LATER, undefined], // a date has to match exactly (§13.1.5)
+    ["2026-11-20T00:00:00Z", undefined],
+    [`${DATE}, ${DATE}`, undefined],
+    [DATE, undefined, UNDATED],
+    ['"a,b"', part, UNDATED],
+    ['"a,b"', undefined, WEAK],
+    ['W/"a,b"', undefined, WEAK],
+    [DATE, part, WEAK],
+  ];
+  for (const [ifRange, range, validators = DATED] of rows) {
+    const fields = new Headers({ Range: "bytes=2-3" });
+    if (ifRange !== undefined) fields.set("If-Range", ifRange);
+    const note = `If-Range: ${ifRange} of ${JSON.stringify(validators)}`;
+    assertEquals(requestedRange(fields, { ...validators, length: 10 }, NOW), range, note);
+  }
+});
+
+Deno.test("requestedRange() asks for the whole when there is no range that counts", () => {
+  const rows: [fields: Fields, range: ReturnType<typeof requestedRange>][] = [
+    [{}, undefined],
+    [{ "If-Range": '"a,b"' }, undefined],
+    [{ Range: "bytes=3-2" }, undefined],
+    [{ Range: "bytes=10-" }, "unsatisfiable"],
+    [{ Range: "bytes=10-", "If-Range": '"a,b"' }, "unsatisfiable"],
+    [{ Range: "bytes=10-", "If-Range": '"x"' }, undefined],
+    [{ Range: "bytes=9-20" }, { first: 9, last: 9 }],
+  ];
+  for (const [fields, range] of rows) {
+    const note = JSON.stringify(fields);
+    assertEquals(requestedRange(new Headers(fields), { ...DATED, length: 10 }, NOW), range, note);
+  }
+});
+
+Deno.test("conditionsIn() is the same for the same conditions, and for no others", () => {
+  const kinds: Fields[] = [
+    {},
+    { "If-None-Match": "" },
+    { "If-None-Match": "null" },
+    { "If-None-Match": '"a"' },
+    { "If-None-Match": '"a", "b"' },
+    { "If-Match": '"a"' },
+    { "If-Match": '"a"', "If-None-Match": '"a"' },
+    { "If-Match": '"a" 0 "b"' },
+    { "If-Modified-Since": DATE },
+    { "If-Modified-Since": LATER },
+    { "If-Unmodified-Since": DATE },
+    { "If-Modified-Since": DATE, "If-Unmodified-Since": DATE },
+    { "If-Modified-Since": DATE, "If-None-Match": "" },
+    { "If-Modified-Since": DATE, "If-None-Match": "*" },
+    { "If-None-Match": `*if-modified-since ${DATE}` }, // one that poses as two
+  ];
+  const texts = kinds.map((fields) => conditionsIn(new Headers(fields)));
+  assertEquals(new Set(texts).size, kinds.length);
+  assertEquals(texts[0], "");
+
+  // If-Range goes with Range, which a HEAD ignores (RFC 9110 §14.2).
+  const others = { "If-Range": '"x"', Range: "bytes=0-1", Accept: "*/*" };
+  for (const [index, fields] of kinds.entries()) {
+    const again = new Headers({
+      ...others,
+      ...Object.fromEntries(Object.entries(fields).toReversed()),
+    });
+    assertEquals(conditionsIn(again), texts[index]);
+  }
+});

@@ -1,0 +1,271 @@
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { parseDictionary } from "structured-headers";
+import { formatHttpDate, parseHttpDate } from "../../lib/http/http_date.ts";
+import { limitCacheControl, limitFreshness } from "../../lib/lifecycle/freshness.ts";
+
+const NOW = Date.parse("2027-01-01T00:00:00Z");
+const TAIL = "must-revalidate, stale-while-revalidate=0";
+const inSeconds = (seconds: number) => formatHttpDate(NOW + seconds * 1000);
+
+/** What a response states, and what it states when 101 seconds are left, one for the way. */
+const ROWS: [stated: Record<string, string>, limited: Record<string, string>][] = [
+  [{ "cache-control": "max-age=300" }, { "cache-control": `max-age=100, ${TAIL}` }],
+  [{ "cache-control": "max-age=60" }, { "cache-control": `max-age=60, ${TAIL}` }],
+  [{ "cache-control": "max-age=0" }, { "cache-control": `max-age=0, ${TAIL}` }],
+  [{ "cache-control": 'Max-Age="300"' }, { "cache-control": `max-age=100, ${TAIL}` }],
+  [{ "cache-control": "max-age=soon" }, { "cache-control": `max-age=0, ${TAIL}` }],
+  [
+    { "cache-control": "private, max-age=300, s-maxage=50" },
+    { "cache-control": `private, max-age=100, s-maxage=50, ${TAIL}` },
+  ],
+  [
+    { "cache-control": "s-maxage=900, max-age=5" },
+    { "cache-control": `s-maxage=100, max-age=5, ${TAIL}` },
+  ],
+  [{ "cache-control": "max-age=300, must-revalidate" }, {
+    "cache-control": `max-age=100, ${TAIL}`,
+  }],
+  [
+    { "cache-control": "max-age=50, stale-while-revalidate=900, stale-if-error=86400" },
+    { "cache-control": `max-age=50, ${TAIL}` },
+  ],
+  [{ "cache-control": "stale-if-error=9, max-age=50" }, { "cache-control": `max-age=50, ${TAIL}` }],
+  [
+    { "cache-control": 'private="a, max-age=9", max-age=300' },
+    { "cache-control": `private="a, max-age=9", max-age=100, ${TAIL}` },
+  ],
+
+  // What is never used again needs no end, but states none beyond the phase either.
+  [{ "cache-control": "no-store" }, { "cache-control": "no-store" }],
+  [{ "cache-control": "no-cache, max-age=300" }, { "cache-control": "no-cache, max-age=100" }],
+  [{ "cache-control": "no-store, max-age=9, stale-while-revalidate=9" }, {
+    "cache-control": "no-store, max-age=9",
+  }],
+  [
+    { "cache-control": 'no-cache="set-cookie", max-age=300' },
+    { "cache-control": `no-cache="set-cookie", max-age=100, ${TAIL}` },
+  ],
+  [
+    { "cache-control": 'no-cache, no-cache="set-cookie"' },
+    { "cache-control": `no-cache, no-cache="set-cookie", max-age=0, ${TAIL}` },
+  ],
+  [
+    { "cache-control": "max-age=300, must-understand, no-store" },
+    { "cache-control": `max-age=100, must-understand, no-store, ${TAIL}` },
+  ],
+  [
+    { "cache-control": "must-understand, no-store" },
+    { "cache-control": `must-understand, no-store, max-age=0, ${TAIL}` },
+  ],
+  [
+    { "cache-control": "must-understand, no-store, no-cache" },
+    { "cache-control": "must-understand, no-store, no-cache" },
+  ],
+  [{ "cache-control": 'max-age=300, x="no-store' }, {
+    "cache-control": "max-age=100, x=, no-store",
+  }],
+
+  // Without max-age, private caches go by Expires, and without that by heuristics.
+  [{}, { "cache-control": `max-age=0, ${TAIL}` }],
+  [{ "cache-control": "public" }, { "cache-control": `public, max-age=0, ${TAIL}` }],
+  [{ "cache-control": "s-maxage=900" }, { "cache-control": `s-maxage=100, max-age=0, ${TAIL}` }],
+  [
+    { "cache-control": "s-maxage=900", expires: inSeconds(60) },
+    { "cache-control": `s-maxage=100, max-age=60, ${TAIL}`, expires: inSeconds(60) },
+  ],
+  [
+    { "cache-control": "s-maxage=30", expires: inSeconds(900) },
+    { "cache-control": `s-maxage=30, max-age=100, ${TAIL}`, expires: inSeconds(100) },
+  ],
+  [
+    { expires: inSeconds(60) },
+    { "cache-control": `max-age=60, ${TAIL}`, expires: inSeconds(60) },
+  ],
+  [
+    { expires: inSeconds(60), date: inSeconds(-10) },
+    { "cache-control": `max-age=70, ${TAIL}`, date: inSeconds(-10), expires: inSeconds(60) },
+  ],
+  [
+    { expires: inSeconds(900) },
+    { "cache-control": `max-age=100, ${TAIL}`, expires: inSeconds(100) },
+  ],
+  [
+    { expires: inSeconds(-1) },
+    { "cache-control": `max-age=0, ${TAIL}`, expires: inSeconds(-1) },
+  ],
+  [{ expires: "0" }, { "cache-control": `max-age=0, ${TAIL}`, expires: formatHttpDate(0) }],
+  [
+    { expires: inSeconds(900), "cache-control": "max-age=7" },
+    { "cache-control": `max-age=7, ${TAIL}`, expires: inSeconds(100) },
+  ],
+  [ // an old cache knows nothing of no-store
+    { expires: inSeconds(900), "cache-control": "no-store" },
+    { "cache-control": "no-store", expires: inSeconds(100) },
+  ],
+  [
+    { "cache-control": "max-age=5", "cdn-cache-control": "max-age=900" },
+    { "cache-control": `max-age=5, ${TAIL}`, "cdn-cache-control": `max-age=100, ${TAIL}` },
+  ],
+];
+
+Deno.test("limitFreshness() limits what is stated to what is left of the phase", () => {
+  for (const [stated, limited] of ROWS) {
+    const headers = new Headers(stated);
+    limitFreshness(headers, { until: NOW + 101_999, now: NOW });
+    assertEquals(Object.fromEntries(headers), limited, JSON.stringify(stated));
+  }
+});
+
+Deno.test("limitFreshness() changes nothing while no change lies ahead", () => {
+  for (const [stated] of ROWS) {
+    const headers = new Headers(stated);
+    limitFreshness(headers, { until: Infinity, now: NOW });
+    assertEquals([...headers], [...new Headers(stated)]);
+  }
+});
+
+Deno.test("limitFreshness() states nothing negative once the phase is over", () => {
+  const headers = new Headers({ "cache-control": "max-age=300" });
+  limitFreshness(headers, { until: NOW - 5000, now: NOW });
+  assertEquals(headers.get("cache-control"), `max-age=0, ${TAIL}`);
+});
+
+Deno.test("limitCacheControl() tells until when it would state the same", () => {
+  fc.assert(fc.property(
+    fc.nat(500),
+    fc.integer({ min: 1, max: 1_000_000 }),
+    (maxAge, left) => {
+      const until = NOW + left;
+      const limitedAt = (now: number) => limitCacheControl(`max-age=${maxAge}`, { until, now });
+      const { unchangedUntil, cacheControl } = limitedAt(NOW);
+      assert(unchangedUntil > NOW && unchangedUntil <= until);
+      assertEquals(limitedAt(unchangedUntil - 1).cacheControl, cacheControl);
+      if (unchangedUntil < until) assert(limitedAt(unchangedUntil).cacheControl !== cacheControl);
+    },
+  ));
+});
+
+/** A cache, in what decides how long it uses a response again without asking. */
+interface Cache {
+  readonly isShared: boolean;
+  /** Goes by Cache-Control; else by Expires alone, as HTTP/1.0 has it. */
+  readonly isModern: boolean;
+  readonly knowsMustUnderstand: boolean;
+  /** Goes by CDN-Cache-Control before all else (RFC 9213). */
+  readonly isTargeted: boolean;
+  /** Milliseconds for which it serves stale, unless the response says for how long. */
+  readonly grace: number;
+  /** Counts in whole seconds, the last one included, as nginx does. */
+  readonly isCoarse: boolean;
+  /** Milliseconds after which it receives the response. */
+  readonly travel: number;
+}
+
+const caches: fc.Arbitrary<Cache> = fc.record({
+  isShared: fc.boolean(),
+  isModern: fc.boolean(),
+  knowsMustUnderstand: fc.boolean(),
+  isTargeted: fc.boolean(),
+  grace: fc.constantFrom(0, 10_000),
+  isCoarse: fc.boolean(),
+  travel: fc.nat(999),
+});
+
+const HEURISTIC = 86_400; // seconds
+
+/** Seconds of freshness, or `undefined` for a response that is not to be used again at all. */
+function lifetimeIn(cache: Cache, headers: Headers, received: number): number | undefined {
+  const byExpires = lifetimeByExpires(headers, received);
+  // Without Expires, an old cache guesses, and nothing can keep it from that.
+  if (!cache.isModern) return byExpires ?? 0;
+  const targeted = cache.isTargeted ? headers.get("cdn-cache-control") : null;
+  const directives = parseDictionary(targeted ?? headers.get("cache-control") ?? "");
+  const seconds = (name: string) => {
+    const value = directives.get(name)?.[0];
+    return value === undefined ? undefined : Number(value);
+  };
+  const isUnderstood = cache.knowsMustUnderstand && directives.has("must-understand");
+  if (directives.has("no-store") && !isUnderstood) return undefined;
+  if (directives.get("no-cache")?.[0] === true) return undefined;
+  if (cache.isShared && directives.get("private")?.[0] === true) return undefined;
+  return (cache.isShared ? seconds("s-maxage") : undefined) ?? seconds("max-age") ??
+    (targeted === null ? byExpires : undefined) ?? HEURISTIC;
+}
+
+function lifetimeByExpires(headers: Headers, received: number): number | undefined {
+  const expires = headers.get("expires");
+  if (expires === null) return undefined;
+  const date = parseHttpDate(headers.get("date") ?? "", received) ?? received;
+  return ((parseHttpDate(expires, received) ?? date) - date) / 1000;
+}
+
+/** Until when a cache uses a response without asking, in milliseconds since the epoch. */
+function usedUntil(cache: Cache, headers: Headers): number {
+  const received = NOW + cache.travel;
+  const lifetime = lifetimeIn(cache, headers, received);
+  const stale = staleIn(cache, headers);
+  if (lifetime === undefined || lifetime <= 0 && stale === 0) return received;
+  const end = received + Math.max(0, lifetime) * 1000;
+  return (cache.isCoarse ? Math.floor(end / 1000) * 1000 + 999 : end) + stale;
+}
+
+/** Milliseconds of stale use. */
+function staleIn({ isModern, isTargeted, grace }: Cache, headers: Headers): number {
+  if (!isModern) return 0;
+  const targeted = isTargeted ? headers.get("cdn-cache-control") : null;
+  const said = parseDictionary(targeted ?? headers.get("cache-control") ?? "")
+    .get("stale-while-revalidate")?.[0];
+  return said === undefined ? grace : Number(said) * 1000;
+}
+
+const seconds = fc.oneof(fc.nat(10), fc.nat(2000));
+const date = seconds.map((seconds) => inSeconds(seconds - 500));
+const ages = ["max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"]
+  .map((name) => seconds.map((seconds) => `${name}=${seconds}`));
+const flags = fc.constantFrom(
+  ...["public", "private", "no-store", "no-cache", "must-understand", "must-revalidate"],
+  ...["proxy-revalidate", "immutable", 'no-cache="a, max-age=9"', 'private="b"', 'x="no-store"'],
+);
+const cacheControl = fc.array(fc.oneof(...ages, ...ages, flags), { maxLength: 5 })
+  .map((directives) => directives.join(", "));
+const fields = fc.record({
+  "cache-control": cacheControl,
+  "cdn-cache-control": cacheControl.filter((value) => value !== ""),
+  expires: fc.oneof(date, fc.constant("0")),
+  date: fc.constant(inSeconds(0)),
+}, { requiredKeys: [] });
+const left = fc.oneof(fc.nat(5_000), fc.nat(2_000_000)).map((left) => left + 1000);
+
+Deno.test("whatever is stated, no cache uses it beyond the phase", () => {
+  let beyond = 0;
+  fc.assert(
+    fc.property(fields, caches, left, (stated, cache, left) => {
+      const until = Math.ceil((NOW + left) / 1000) * 1000; // phases begin with a second
+      const headers = new Headers(stated);
+      if (usedUntil(cache, headers) >= until) beyond++;
+      limitFreshness(headers, { until, now: NOW });
+      const used = usedUntil(cache, headers);
+      assert(used < until, `${new Date(used).toISOString()}: ${JSON.stringify([...headers])}`);
+    }),
+    { numRuns: 5000 },
+  );
+  assert(beyond > 1000, `only ${beyond} would have been used beyond it`);
+});
+
+Deno.test("what is stated lasts as long as it may", () => {
+  const modern = caches.map((cache) => ({ ...cache, isModern: true }));
+  fc.assert(
+    fc.property(fields, modern, left, (stated, cache, left) => {
+      const until = NOW + left;
+      const headers = new Headers(stated);
+      const before = lifetimeIn(cache, headers, NOW);
+      if (before === HEURISTIC) return;
+      limitFreshness(headers, { until, now: NOW });
+      const most = Math.floor(left / 1000) - 1;
+      const expected = before === undefined ? undefined : Math.max(0, Math.min(before, most));
+      assertEquals(lifetimeIn(cache, headers, NOW), expected);
+    }),
+    { numRuns: 5000 },
+  );
+});

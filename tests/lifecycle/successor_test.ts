@@ -1,0 +1,179 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import fc from "fast-check";
+import { definePolicy, withLifecycle } from "../../lib/lifecycle/mod.ts";
+import { field, requestRaw } from "../support/raw_http.ts";
+
+const POLICY = definePolicy({
+  deprecatedAt: "2027-01-01",
+  sunsetAt: "2027-06-30",
+  afterSunset: "redirect",
+});
+const [DEPRECATED, REMOVED] = [Date.parse("2027-02-01"), Date.parse("2027-07-01")];
+
+/** What is said of a successor before and after the sunset. */
+async function answersFor(
+  successor: (request: Request) => string | undefined,
+  { url = "http://test/v1/a", ...options }: { url?: string; successorOrigin?: string } = {},
+) {
+  const answerAt = (instant: number) => {
+    const common = { ...options, successor, now: () => instant };
+    return withLifecycle(() => new Response("old"), POLICY, common)(new Request(url));
+  };
+  const [before, after] = [await answerAt(DEPRECATED), await answerAt(REMOVED)];
+  return {
+    link: before.headers.get("link"),
+    statuses: [before.status, after.status],
+    location: after.headers.get("location"),
+  };
+}
+
+/** Runs a test without what it writes on the console, and tells how often it did. */
+async function quietly(run: () => Promise<void>): Promise<number> {
+  const { warn } = console;
+  let count = 0;
+  console.warn = () => void count++;
+  try {
+    await run();
+  } finally {
+    console.warn = warn;
+  }
+  return count;
+}
+
+const BAD = [
+  ...["", "v2/a", "?v=2", "#a", "../v2", "evil.example/a"],
+  ...["//evil.example/v2/a", "///evil.example", "/\\evil.example", "\\/evil.example", "\\\\evil"],
+  ...["/\t/evil.example", "\t//evil.example", "/\n/evil.example", " //evil.example", "/\r\nX: y"],
+  ...["https://evil.example/", "https://evil.example", "http:/evil.example", "https:evil.example"],
+  ...["http://test.evil.example/a", "http://test@evil.example/a", "http://test:80@evil.example/"],
+  ...["http://test\\@evil.example/", "http://test//evil.example/", "http://test", "HTTP://test/a"],
+  ...["https://new.test.evil.example/", "https://new.test@evil.example/", "https://new.test:444/"],
+  ...["javascript:alert(1)", "data:text/html,x", "ftp://test/a"],
+  ...["/a b", '/a"b', "/a<b", '/a>; rel="x", </b', "/ä", "/€", "/a\0b", "/a\x7f", "/a\u2028"],
+];
+
+Deno.test("withLifecycle() leaves out a successor that nobody can have meant", async () => {
+  await quietly(async () => {
+    for (const bad of BAD) {
+      const answers = await answersFor(() => bad, { successorOrigin: "https://new.test" });
+      const note = JSON.stringify(bad);
+      assertEquals(answers, { link: null, statuses: [200, 410], location: null }, note);
+    }
+  });
+});
+
+Deno.test("withLifecycle() leaves out what is no text, and what throws", async () => {
+  const functions = [
+    () => 5 as unknown as string,
+    () => null as unknown as string,
+    () => new URL("https://evil.example/") as unknown as string,
+    () => Promise.resolve("/v2/a") as unknown as string,
+    ({ url }: Request) => decodeURIComponent(new URL(url).pathname),
+  ];
+  for (const successor of functions) {
+    const count = await quietly(async () => {
+      const answers = await answersFor(successor, { url: "http://test/v1/%ff" });
+      assertEquals(answers, { link: null, statuses: [200, 410], location: null });
+    });
+    assertEquals(count, 2); // each of the two handlers warns of its first
+  }
+});
+
+Deno.test("withLifecycle() warns once, and not of what has no successor", async () => {
+  const count = await quietly(async () => {
+    const answer = withLifecycle(() => new Response("old"), POLICY, { successor: () => "//x" });
+    for (let time = 0; time < 3; time++) await answer(new Request("http://test/"));
+    await answersFor(() => undefined);
+    await answersFor(() => "/v2");
+  });
+  assertEquals(count, 1);
+});
+
+Deno.test("withLifecycle() takes a path, and a URL at an origin that was named", async () => {
+  const good = [
+    ...[
+      "/",
+      "/v2/a",
+      "/v2/a?x=1&y=[2]#z",
+      "/v2/%2F%5C%09",
+      "/v2//a",
+      "/.//evil.example",
+      "/a|b^`{}",
+    ],
+    ...["http://test/v2/a", "https://new.test/v2/a", "https://new.test/"],
+  ];
+  for (const successor of good) {
+    const answers = await answersFor(() => successor, { successorOrigin: "https://new.test" });
+    const link = `<${successor}>; rel="successor-version"`;
+    assertEquals(answers, { link, statuses: [200, 308], location: successor });
+  }
+});
+
+Deno.test("withLifecycle() refuses a successorOrigin that is none", () => {
+  for (
+    const successorOrigin of ["", "new.test", "https://new.test/", "https://new.test/v2", "ftp://a"]
+  ) {
+    const wrap = () => withLifecycle(() => new Response(), POLICY, { successorOrigin });
+    assert(
+      assertThrows(wrap, TypeError).message.endsWith(`got ${JSON.stringify(successorOrigin)}`),
+    );
+  }
+});
+
+Deno.test("the README's successor stays on the site, whatever is asked for", async () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      ...["/", "\\", "//", "/v1/", "v1", "..", ".", "%2e%2e", "%2f", "%5c", "%09", "\t", "\n", "@"],
+      ...["evil.example", "https:", "http:", ":", "?", "#", "|", "<", ">", '"', " ", "ä", "%ff"],
+    ),
+    fc.string({ maxLength: 3 }),
+  );
+  const paths = fc.array(piece, { maxLength: 8 }).map((pieces) => `/${pieces.join("")}`);
+  const successor = ({ url }: Request) => new URL(url).pathname.replace("/v1/", "/v2/");
+  let redirects = 0;
+  await quietly(() =>
+    fc.assert(
+      fc.asyncProperty(paths, async (path) => {
+        const url = `http://test${path}`;
+        const { link, statuses, location } = await answersFor(successor, { url });
+        if (location === null) {
+          return assertEquals([link, statuses], [null, [200, 410]]);
+        }
+        redirects++;
+        assertEquals(new URL(location, url).origin, "http://test");
+        assertEquals(link, `<${location}>; rel="successor-version"`);
+        assert(/^<[^<>"\s\\]*>; rel="successor-version"$/.test(link ?? ""), location);
+      }),
+      { numRuns: 2000 },
+    )
+  );
+  assert(redirects > 500, `only ${redirects} were redirected`);
+});
+
+Deno.test("no request line makes the README's example redirect off the site", async () => {
+  const successor = ({ url }: Request) => new URL(url).pathname.replace("/v1/", "/v2/");
+  const handler = withLifecycle(() => new Response("old"), POLICY, {
+    successor,
+    now: () => REMOVED,
+  });
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handler);
+  try {
+    const rows: [target: string, status: number, location: string | undefined][] = [
+      ["/v1/a", 308, "/v2/a"],
+      ["//evil.example/v1/a", 410, undefined],
+      ["/\\evil.example/v1/a", 410, undefined],
+      ["///evil.example/v1/a", 410, undefined],
+      ["/v1/..//evil.example", 410, undefined],
+    ];
+    await quietly(async () => {
+      for (const [target, status, location] of rows) {
+        for (const method of ["GET", "HEAD"]) {
+          const answer = await requestRaw(server.addr.port, method, target);
+          assertEquals([answer.status, field(answer, "location")], [status, location], target);
+        }
+      }
+    });
+  } finally {
+    await server.shutdown();
+  }
+});

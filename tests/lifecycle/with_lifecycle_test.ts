@@ -1,0 +1,196 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import {
+  definePolicy,
+  type LifecycleOptions,
+  refusal,
+  type RefusalOptions,
+  withLifecycle,
+} from "../../lib/lifecycle/mod.ts";
+import { REFUSAL_TYPES } from "../../lib/lifecycle/refusal.ts";
+import { checkParity, seen, valueOf } from "../server/request_table.ts";
+import denoServe from "../examples/deno_serve.ts";
+import hono from "../examples/hono.ts";
+
+const POLICY = definePolicy({
+  deprecatedAt: "2027-01-01",
+  sunsetAt: "2027-06-30",
+  brownouts: ["2027-03-01T09:00Z/PT1H"],
+  documentation: "https://example.com/why",
+});
+const [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED] = [
+  "2026-12-01T00:00:00Z",
+  "2027-02-01T00:00:00Z",
+  "2027-03-01T09:30:00Z",
+  "2027-07-01T00:00:00Z",
+].map((text) => Date.parse(text)) as [number, number, number, number];
+
+/** The answer to a request at an instant. */
+async function answerAt(
+  instant: number,
+  handler: (request: Request) => Response | Promise<Response>,
+  { method = "GET", policy = POLICY, ...options }:
+    & { method?: string; policy?: typeof POLICY }
+    & LifecycleOptions = {},
+) {
+  const retired = withLifecycle(handler, policy, { ...options, now: () => instant });
+  return await seen(await retired(new Request("http://test/v1/things?x=1", { method })));
+}
+
+Deno.test("withLifecycle() announces on whatever the handler answers", async () => {
+  const answers = [
+    () => new Response("text"),
+    () => Response.json({}, { status: 201 }),
+    () => new Response(null, { status: 204 }),
+    () => new Response(null, { status: 304 }),
+    () => Response.redirect("http://test/elsewhere"), // its headers cannot be changed
+    () => new Response("no", { status: 404 }),
+    () => Promise.resolve(new Response("down", { status: 503 })),
+  ];
+  for (const instant of [ANNOUNCED, DEPRECATED]) {
+    for (const handler of answers) {
+      const plain = await handler();
+      const answer = await answerAt(instant, handler, { successor: () => "/v2/things" });
+      assertEquals(answer.status, plain.status);
+      assertEquals(answer.content, await plain.bytes());
+      assertEquals(valueOf(answer, "deprecation"), "@1798761600");
+      assertEquals(valueOf(answer, "sunset"), "Wed, 30 Jun 2027 00:00:00 GMT");
+      assertEquals(
+        valueOf(answer, "link"),
+        '</v2/things>; rel="successor-version", <https://example.com/why>; rel="deprecation", ' +
+          '<https://example.com/why>; rel="sunset"',
+      );
+    }
+  }
+});
+
+Deno.test("withLifecycle() keeps the links of the handler", async () => {
+  const links = { headers: { Link: '</next>; rel="next"' } };
+  const answer = await answerAt(DEPRECATED, () => new Response("", links));
+  assertEquals(
+    valueOf(answer, "link"),
+    '</next>; rel="next", <https://example.com/why>; rel="deprecation", ' +
+      '<https://example.com/why>; rel="sunset"',
+  );
+});
+
+Deno.test("withLifecycle() answers in place of the handler, HEAD as GET", async () => {
+  const handler = () => {
+    throw new Error("The handler was called");
+  };
+  const redirect = { ...POLICY, afterSunset: "redirect" } as const;
+  const successor = () => "/v2/things";
+  const rows: [
+    instant: number,
+    options: LifecycleOptions & { policy?: typeof POLICY },
+    status: number,
+    location?: string,
+  ][] = [
+    [BROWNOUT, {}, 410],
+    [BROWNOUT, { policy: redirect, successor }, 410],
+    [REMOVED, { successor }, 410],
+    [REMOVED, { policy: redirect, successor }, 308, "/v2/things"],
+    [REMOVED, { policy: redirect }, 410], // there is nowhere to go
+  ];
+  for (const [instant, options, status, location] of rows) {
+    const get = await answerAt(instant, handler, options);
+    const head = await answerAt(instant, handler, { ...options, method: "HEAD" });
+    checkParity(`${status}`, head, get);
+    assertEquals([get.status, valueOf(get, "location")], [status, location]);
+    assertEquals(valueOf(get, "deprecation"), "@1798761600");
+    const isBrownout = instant === BROWNOUT;
+    assertEquals(valueOf(get, "cache-control"), isBrownout ? "no-store" : "max-age=300");
+    const end = isBrownout ? "Mon, 01 Mar 2027 10:00:00 GMT" : undefined;
+    assertEquals(valueOf(get, "retry-after"), end);
+    for (const method of ["POST", "DELETE"]) {
+      assertEquals((await answerAt(instant, handler, { ...options, method })).status, status);
+    }
+  }
+  const shorter = await answerAt(REMOVED, handler, { maxAge: 7 });
+  assertEquals(valueOf(shorter, "cache-control"), "max-age=7");
+});
+
+Deno.test("refusal() tells of problems of a type only where there is a page for them", async () => {
+  const documentation = "https://example.com/why";
+  const rows: [now: number, name: "brownout" | "removed"][] = [
+    [BROWNOUT, "brownout"],
+    [REMOVED, "removed"],
+  ];
+  for (const [now, name] of rows) {
+    for (const successor of [undefined, "/v2/things"]) {
+      const bodyWith = async (options: Partial<RefusalOptions>) => {
+        const refused = refusal(POLICY, { now, successor, maxAge: 300, ...options });
+        assert(refused?.content instanceof Uint8Array);
+        const { detail, ...members } = await new Response(refused.content).json();
+        assert(detail.length > 0);
+        return members;
+      };
+      const directions = successor === undefined ? { documentation } : { successor, documentation };
+      const plain = { title: "Gone", status: 410, ...directions };
+      assertEquals(await bodyWith({}), plain);
+      const { title } = REFUSAL_TYPES[name];
+      const typed = { ...plain, type: `/errors#${name}`, title };
+      assertEquals(await bodyWith({ problemTypesPage: "/errors" }), typed);
+    }
+  }
+});
+
+Deno.test("withLifecycle() lets through what a retirement does not apply to", async () => {
+  const handler = ({ method }: Request) => new Response(method);
+  for (const instant of [BROWNOUT, REMOVED]) {
+    const options = await answerAt(instant, handler, { method: "OPTIONS" });
+    assertEquals([options.status, valueOf(options, "deprecation")], [200, "@1798761600"]);
+    const applies = ({ method }: Request) => method === "HEAD";
+    assertEquals((await answerAt(instant, handler, { applies })).status, 200);
+    assertEquals((await answerAt(instant, handler, { applies, method: "HEAD" })).status, 410);
+  }
+});
+
+Deno.test("withLifecycle() keeps caches from using an answer beyond its phase", async () => {
+  const handler = () => new Response("", { headers: { "Cache-Control": "max-age=86400" } });
+  const beforeBrownout = Date.parse("2027-03-01T08:59:00Z");
+  const answer = await answerAt(beforeBrownout, handler);
+  assertEquals(
+    valueOf(answer, "cache-control"),
+    "max-age=59, must-revalidate, stale-while-revalidate=0",
+  );
+
+  // The phase ends while the handler works: its answer is of the old phase, and stale at once.
+  let instant = Date.parse("2027-03-01T08:59:59Z");
+  const slow = withLifecycle(
+    () => {
+      instant += 5000;
+      return handler();
+    },
+    POLICY,
+    { now: () => instant },
+  );
+  const late = await seen(await slow(new Request("http://test/")));
+  assertEquals(late.status, 200);
+  const stale = "max-age=0, must-revalidate, stale-while-revalidate=0";
+  assertEquals(valueOf(late, "cache-control"), stale);
+});
+
+Deno.test("withLifecycle() passes on what it is called with, and what is thrown", async () => {
+  const handler = (_: Request, name: string, count: number) => new Response(name.repeat(count));
+  const retired = withLifecycle(handler, POLICY, { now: () => DEPRECATED });
+  assertEquals(await (await retired(new Request("http://test/"), "ab", 2)).text(), "abab");
+  const failing = withLifecycle(() => Promise.reject(new TypeError("bug")), POLICY, {
+    now: () => DEPRECATED,
+  });
+  await assertRejects(() => failing(new Request("http://test/")), TypeError, "bug");
+});
+
+Deno.test("the examples retire what they say, and nothing else", async () => {
+  const plain = await seen(await denoServe(new Request("http://test/v1/x")));
+  assertEquals([plain.status, valueOf(plain, "deprecation")], [200, "@1795219200"]);
+  assertEquals(valueOf(plain, "link")?.split(",")[0], '</v2/x>; rel="successor-version"');
+
+  const old = await seen(await hono.fetch(new Request("http://test/v1/greeting")));
+  assertEquals([old.status, new TextDecoder().decode(old.content)], [200, "Hello"]);
+  assertEquals(valueOf(old, "deprecation"), "@1795219200");
+  assertEquals(valueOf(old, "link")?.split(",")[0], '</v2/greeting>; rel="successor-version"');
+  const missing = await seen(await hono.fetch(new Request("http://test/v1/nothing")));
+  assertEquals([missing.status, valueOf(missing, "deprecation")], [404, "@1795219200"]);
+  const next = await seen(await hono.fetch(new Request("http://test/v2/greeting")));
+  assertEquals([next.status, valueOf(next, "deprecation")], [200, undefined]);
+});

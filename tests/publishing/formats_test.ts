@@ -1,0 +1,133 @@
+import { assert, assertEquals } from "@std/assert";
+import { createHash } from "node:crypto";
+import { publishFile } from "../../lib/cli/publish.ts";
+import type { Kind } from "../../lib/storage/storage.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { ServerProcess } from "../support/server.ts";
+
+const SOUND = ["-f", "lavfi", "-i", "sine=frequency=440:duration=1"];
+const LONG_SOUND = ["-f", "lavfi", "-i", "sine=frequency=440:duration=9"];
+const PICTURE = ["-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25:duration=1"];
+const H264 = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac"];
+const VP9 = ["-c:v", "libvpx", "-b:v", "50k", "-c:a", "libopus"];
+const THEORA = ["-c:v", "libtheora", "-c:a", "libvorbis"];
+/** A picture that belongs to sound, as the cover of an album does. */
+const COVER = [
+  ...["-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25:duration=0.04"],
+  ...["-c:v", "mjpeg", "-disposition:v", "attached_pic"],
+];
+
+/** File name, how to make it, what it is, and a codec that has to be found in it. */
+const FORMATS: [name: string, args: string[], type: string, codec: string, kind?: Kind][] = [
+  ["a.mp3", [...SOUND, "-c:a", "libmp3lame"], "audio/mpeg", "mp3"],
+  ["cover.mp3", [...SOUND, ...COVER], "audio/mpeg", "mp3"],
+  ["a.mp2", [...SOUND], "audio/mpeg", "mp2"],
+  ["a.ogg", [...SOUND, "-c:a", "libopus"], "audio/ogg; codecs=opus", "opus"],
+  ["a.oga", [...SOUND, "-c:a", "libvorbis", "-f", "ogg"], "audio/ogg", "vorbis"],
+  ["a.ogv", [...PICTURE, ...SOUND, ...THEORA], "video/ogg", "theora"],
+  ["a.flac", [...SOUND], "audio/flac", "flac"],
+  ["tagged.flac", [...SOUND], "audio/flac", "flac"],
+  ["cover.flac", [...SOUND, ...COVER], "audio/flac", "flac"],
+  ["a.wav", [...SOUND], "audio/wav", "pcm_s16le"],
+  ["a.aiff", [...SOUND], "audio/aiff", "pcm_s16be"],
+  ["a.aac", [...SOUND, "-c:a", "aac"], "audio/aac", "aac"],
+  ["tagged.aac", [...SOUND, "-c:a", "aac"], "audio/aac", "aac"],
+  ["a.m4a", [...SOUND, "-c:a", "aac"], "audio/mp4", "aac"],
+  ["cover.m4a", [...SOUND, ...COVER, "-c:a", "aac"], "audio/mp4", "aac"],
+  ["isom.m4a", [...SOUND, "-c:a", "aac", "-brand", "isom"], "audio/mp4", "aac"],
+  ["mp42.m4a", [...SOUND, "-c:a", "aac", "-brand", "mp42"], "audio/mp4", "aac"],
+  ["end.m4a", [...LONG_SOUND, "-c:a", "alac", "-brand", "isom"], "audio/mp4", "alac"],
+  ["start.m4a", [...SOUND, "-c:a", "aac", "-movflags", "+faststart"], "audio/mp4", "aac"],
+  ["parts.m4a", [...SOUND, "-c:a", "aac", "-movflags", "+empty_moov"], "audio/mp4", "aac"],
+  ["sound.mp4", [...SOUND, "-c:a", "aac"], "audio/mp4", "aac"],
+  ["a.mp4", [...PICTURE, ...SOUND, ...H264], "video/mp4", "h264"],
+  ["silent.mp4", [...PICTURE, ...H264], "video/mp4", "h264"],
+  ["picture.m4a", [...PICTURE, ...SOUND, ...H264], "video/mp4", "h264"], // against its brand
+  ["a.mov", [...PICTURE, ...SOUND, ...H264], "video/quicktime", "h264"],
+  ["sound.mov", [...SOUND, "-c:a", "aac"], "video/quicktime", "aac", "audio"],
+  ["a.3gp", [...PICTURE, ...SOUND, "-c:v", "h263", "-c:a", "aac"], "video/3gpp", "h263"],
+  ["sound.3gp", [...SOUND, "-c:a", "aac"], "audio/3gpp", "aac"],
+  ["a.webm", [...PICTURE, ...SOUND, ...VP9], "video/webm", "vp8"],
+  ["sound.weba", [...SOUND, "-c:a", "libopus", "-f", "webm"], "audio/webm", "opus"],
+  ["live.webm", [...SOUND, "-c:a", "libopus", "-live", "1"], "audio/webm", "opus"],
+  ["a.mkv", [...PICTURE, ...SOUND, ...H264], "video/x-matroska", "h264"],
+  ["a.mka", [...SOUND, "-c:a", "flac"], "audio/x-matroska", "flac"],
+  ["sound.mkv", [...SOUND, "-c:a", "aac"], "audio/x-matroska", "aac"],
+  ["a.mpg", [...PICTURE, ...SOUND, "-f", "mpeg"], "video/mpeg", "mpeg1video"],
+  ["a.vob", [...PICTURE, ...SOUND], "video/mpeg", "mpeg2video"],
+  ["a.m1v", [...PICTURE, "-f", "mpeg1video"], "video/mpeg", "mpeg1video"],
+  ["a.ts", [...PICTURE, ...SOUND, ...H264], "video/mp2t", "h264"],
+  ["a.avi", [...PICTURE, ...SOUND], "video/vnd.avi", "mpeg4"],
+  ["a.flv", [...PICTURE, ...SOUND, "-c:a", "aac"], "video/x-flv", "flv1"],
+];
+
+/** An ID3v2.4 tag longer than what is read to tell a format; its size has seven bits a byte. */
+const LONG_TAG = new Uint8Array(10 + (6 << 14));
+LONG_TAG.set([0x49, 0x44, 0x33, 4, 0, 0, 0, 6, 0, 0]);
+
+async function run(command: string, args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await new Deno.Command(command, { args }).output();
+  assertEquals(code, 0, `${command} ${args.join(" ")}: ${new TextDecoder().decode(stderr)}`);
+  return new TextDecoder().decode(stdout);
+}
+
+/** What ffprobe makes of a file: video, when it has pictures that are not the cover of sound. */
+async function probeKind(path: string): Promise<Kind> {
+  const { streams } = JSON.parse(
+    await run("ffprobe", ["-v", "error", "-show_streams", "-of", "json", path]),
+  ) as { streams: { codec_type: string; disposition: { attached_pic: number } }[] };
+  const isPicture = streams.some(({ codec_type, disposition }) =>
+    codec_type === "video" && disposition.attached_pic === 0
+  );
+  return isPicture ? "video" : "audio";
+}
+
+async function isInstalled(command: string): Promise<boolean> {
+  try {
+    return (await new Deno.Command(command, { args: ["-version"] }).output()).success;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+Deno.test({
+  name:
+    `${FORMATS.length} formats are published, described and served as what ffprobe finds in them`,
+  // Makes its files, and reads what is served, with Debian's ffmpeg.
+  ignore: !await isInstalled("ffprobe"),
+  async fn(t) {
+    await using subject = await openLocal();
+    await using server = await ServerProcess.start({}, subject.folder);
+    for (const [name, args, type, codec, kind = type.split("/")[0]] of FORMATS) {
+      await t.step(name, async () => {
+        const path = `${subject.folder}/${name}`;
+        await run("ffmpeg", ["-v", "error", ...args, path]);
+        if (name.startsWith("tagged.")) {
+          await Deno.writeFile(path, new Uint8Array([...LONG_TAG, ...await Deno.readFile(path)]));
+        }
+        const item = await publishFile(subject.storage, path);
+        assertEquals([item.type, item.kind], [type, await probeKind(path)]);
+        assertEquals(item.kind, kind);
+
+        const url = `${server.origin}/media/${item.token}`;
+        const probe = await run("ffprobe", [
+          ...["-v", "error", "-show_entries", "stream=codec_name", "-of", "csv=p=0", url],
+        ]);
+        assert(probe.split(/[\n,]/).includes(codec), probe);
+
+        const get = await fetch(url);
+        const content = await get.bytes();
+        assertEquals(content, await Deno.readFile(path));
+        const digest = createHash("sha256").update(content);
+        assertEquals(get.headers.get("repr-digest"), `sha-256=:${digest.copy().digest("base64")}:`);
+        assertEquals(get.headers.get("etag"), `"${digest.digest("hex")}"`);
+        const head = await fetch(url, { method: "HEAD" });
+        for (const [field, value] of get.headers) {
+          if (field !== "date") assertEquals(head.headers.get(field), value, field);
+        }
+        assertEquals(get.headers.get("content-type"), type);
+      });
+    }
+  },
+});

@@ -1,0 +1,105 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { detectMediaType, MediaTypeError, type Stated } from "../../lib/publishing/media_type.ts";
+import { memoryBytes } from "../../lib/publishing/tracks/bytes.ts";
+import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+
+const ascii = (text: string) => Uint8Array.from(text, (char) => char.charCodeAt(0));
+const detect = (content: Uint8Array<ArrayBuffer>, stated: Stated = {}) =>
+  detectMediaType(memoryBytes(content), stated);
+
+const MP3 = `\xff\xfb\x90\x64${"\0".repeat(60)}`;
+const FLAC = "fLaC\0\0\0\x22";
+const WAV = ascii("RIFF\x24\0\0\0WAVEfmt \x10\0\0\0");
+const MP4_WITHOUT_TRACKS = ascii("\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41");
+/** The first page of an Ogg file, with the beginning of its codec's packet. */
+const ogg = (codec: string) => `OggS\0\x02${"\0".repeat(20)}\x01\x13${codec}${"\0".repeat(40)}`;
+/** An ID3v2 tag in front of something; its size has seven bits a byte. */
+const tagged = (size: string, length: number, rest: string) =>
+  `ID3\x04\0\0${size}${"\xff\xfb".repeat(length / 2)}${rest}`;
+
+Deno.test("detectMediaType() knows formats by their first bytes", async () => {
+  const rows: [what: string, head: string, type: string][] = [
+    ["MP3", MP3, "audio/mpeg"],
+    ["MP3 with a tag", tagged("\0\0\0\0", 0, MP3), "audio/mpeg"],
+    ["MP3 with padding after a tag", tagged("\0\0\0\x04", 4, "\0".repeat(700) + MP3), "audio/mpeg"],
+    ["FLAC with a tag", tagged("\0\0\x01\x02", 130, FLAC), "audio/flac"],
+    ["FLAC with two tags", tagged("\0\0\0\x02", 2, tagged("\0\0\0\x06", 6, FLAC)), "audio/flac"],
+    [
+      "FLAC after a tag with a footer",
+      `ID3\x04\0\x10\0\0\0\x02ab3DI\x04\0\x10\0\0\0\x02${FLAC}`,
+      "audio/flac",
+    ],
+    ["FLAC", FLAC, "audio/flac"],
+    ["AAC", "\xff\xf1\x50\x80\x01\x1f\xfc\x21", "audio/aac"],
+    ["AIFF", "FORM\0\0\0\x2eAIFFCOMM", "audio/aiff"],
+    ["Vorbis", ogg("\x01vorbis"), "audio/ogg"],
+    ["Opus", ogg("OpusHead\x01\x02"), "audio/ogg; codecs=opus"],
+    ["Opus after Vorbis", ogg("\x01vorbis").slice(0, 47) + ogg("OpusHead"), "audio/ogg"],
+    ["Theora", ogg("\x80theora"), "video/ogg"],
+    ["AVI", "RIFF\x24\0\0\0AVI LIST", "video/vnd.avi"],
+    ["Flash", "FLV\x01\x05\0\0\0\x09\0\0\0\0", "video/x-flv"],
+    ["MPEG-1 program stream", "\0\0\x01\xba\x21\0\x01\0\x01", "video/mpeg"],
+    ["MPEG-2 program stream", "\0\0\x01\xba\x44\0\x04\0\x04", "video/mpeg"],
+  ];
+  for (const [what, text, type] of rows) {
+    const kind = type.split("/")[0] as "audio" | "video";
+    assertEquals(await detect(ascii(text)), { kind, type }, what);
+    assertEquals(await detect(ascii(text), { kind }), { kind, type }, what);
+  }
+});
+
+Deno.test("detectMediaType() believes what the publisher says, where it can be", async () => {
+  const [mp3, mp4] = [await Deno.readFile(SAMPLE_MP3), await Deno.readFile(SAMPLE_MP4)];
+  const zeros = new Uint8Array(5000);
+  const rows: [content: Uint8Array<ArrayBuffer>, stated: Stated, kind: string, type: string][] = [
+    [mp3, {}, "audio", "audio/mpeg"],
+    [mp4, {}, "video", "video/mp4"],
+    [mp4, { kind: "audio" }, "audio", "audio/mp4"],
+    [mp4, { kind: "video" }, "video", "video/mp4"],
+    [mp4, { type: "audio/x-special" }, "audio", "audio/x-special"],
+    [zeros, { type: "audio/mpeg" }, "audio", "audio/mpeg"],
+    [MP4_WITHOUT_TRACKS, { type: "video/mp4", kind: "video" }, "video", "video/mp4"],
+  ];
+  for (const [content, stated, kind, type] of rows) {
+    const detected = await detect(content, stated);
+    assertEquals([detected.kind, detected.type], [kind, type]);
+  }
+});
+
+Deno.test("detectMediaType() refuses what its content does not show to be audio or video", async () => {
+  const unknown = "is of no known format; state its media type with --type";
+  const rows: [content: Uint8Array<ArrayBuffer>, stated: Stated, message: string][] = [
+    [new Uint8Array(5000), {}, unknown],
+    [new Uint8Array(5000), { kind: "audio" }, unknown],
+    [ascii(tagged("\0\0\0\x04", 4, "\0".repeat(5000))), {}, unknown],
+    [ascii(tagged("\x7f\x7f\x7f\x7f", 4, "")), {}, unknown],
+    [ascii("Dear diary,\n"), {}, unknown],
+    [Uint8Array.of(0), {}, unknown],
+    [
+      ascii("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0"),
+      {},
+      "is image/png, which is neither audio nor video",
+    ],
+    [
+      MP4_WITHOUT_TRACKS,
+      {},
+      "is video/mp4 without a track of sound or picture; if it is whole, state its type with --type",
+    ],
+    [WAV, { kind: "video" }, "is audio/wav, so its kind cannot be video"],
+    [WAV, { kind: "audio", type: "video/mp4" }, "is video/mp4, so its kind cannot be audio"],
+    [
+      ascii(ogg("\x80theora")),
+      { kind: "audio" },
+      "is video/ogg, so its kind cannot be audio (it has no sound)",
+    ],
+    [
+      ascii(ogg("OpusHead")),
+      { kind: "video" },
+      "is audio/ogg; codecs=opus, so its kind cannot be video (it has no picture)",
+    ],
+  ];
+  for (const [content, stated, message] of rows) {
+    const error = await assertRejects(() => detect(content, stated), MediaTypeError);
+    assertEquals(error.message, message);
+  }
+});

@@ -1,0 +1,161 @@
+import { assert, assertEquals } from "@std/assert";
+import { createHash } from "node:crypto";
+import { newToken, type Token } from "../../lib/storage/token.ts";
+import { LocalStorage } from "../../lib/storage/local.ts";
+import { description } from "../storage/storage_suite.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { media, mediaCommand } from "../support/media_cli.ts";
+import { SAMPLE_MP3 } from "../support/paths.ts";
+import { storageIn } from "../support/server.ts";
+
+/** KILLS=200 makes a long run of it. */
+const KILLS = Number(Deno.env.get("KILLS") ?? 24);
+
+/** A WAV file of a few megabytes; the same seed makes the same bytes. */
+function wav(seed: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(3_000_000 + seed);
+  for (let index = 0; index < bytes.length; index++) bytes[index] = (index * seed) >> 3;
+  bytes.set(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
+  return bytes;
+}
+
+Deno.test("media publish and unpublish, killed at any moment, leave whole items or none", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "media-head-" });
+  for (const seed of [1, 2, 3]) await Deno.writeFile(`${folder}/${seed}.wav`, wav(seed));
+  const started = performance.now();
+  const first = await media(folder, ["publish", `${folder}/1.wav`, "--json"]);
+  // Milliseconds after which about half of the runs are over. It follows what happens, so that
+  // kills fall on every step of a run, on machines of any speed.
+  let patience = performance.now() - started;
+  assertEquals(first.code, 0);
+  let published: Token[] = [JSON.parse(first.stdout).token];
+
+  let killed = 0;
+  for (let run = 0; run < KILLS; run++) {
+    const [victim] = published;
+    const args = run % 4 === 3 && victim !== undefined
+      ? ["unpublish", victim]
+      : ["publish", `${folder}/${run % 3 + 1}.wav`];
+    const child = mediaCommand(folder, args).spawn();
+    const outputs = [child.stdout.cancel(), child.stderr.cancel()];
+    const timer = setTimeout(() => kill(child), patience * (0.8 + 0.4 * Math.random()));
+    const { signal } = await child.status;
+    clearTimeout(timer);
+    await Promise.all(outputs);
+    if (signal === "SIGKILL") killed++;
+    patience *= signal === "SIGKILL" ? 1.1 : 0.9;
+    published = await verify(folder);
+  }
+
+  assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0);
+  const items = await verify(folder);
+  assertEquals(await strays(folder), []);
+  console.log(
+    `${killed} of ${KILLS} runs were killed; ${items.length} items are published and whole`,
+  );
+  assert(killed > KILLS / 5, `only ${killed} were killed, too few to show anything`);
+  await Deno.remove(folder, { recursive: true });
+});
+
+function kill(child: Deno.ChildProcess): void {
+  try {
+    child.kill("SIGKILL");
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // it has ended already
+  }
+}
+
+/** Opens the catalogue, holds every published item against its content, and returns the tokens. */
+async function verify(folder: string): Promise<Token[]> {
+  const { STORAGE_KV, STORAGE_FILES } = storageIn(folder);
+  const storage = await LocalStorage.open({ kv: STORAGE_KV, files: STORAGE_FILES });
+  const tokens: Token[] = [];
+  for await (const [token, entry] of storage.list()) {
+    if (entry.state !== "published") continue;
+    const content = await new Response(await storage.open(entry.item)).bytes();
+    assertEquals(createHash("sha256").update(content).digest("hex"), entry.item.digest);
+    tokens.push(token);
+  }
+  storage.close();
+  return tokens;
+}
+
+/** Files that no published item uses. */
+async function strays(folder: string): Promise<string[]> {
+  const { STORAGE_KV, STORAGE_FILES } = storageIn(folder);
+  const storage = await LocalStorage.open({ kv: STORAGE_KV, files: STORAGE_FILES });
+  const used = new Set<string>();
+  for await (const [, entry] of storage.list()) {
+    if (entry.state === "published") used.add(entry.item.digest);
+  }
+  storage.close();
+  const names = [];
+  for await (const { name, isDirectory } of Deno.readDir(STORAGE_FILES)) {
+    if (!isDirectory) continue;
+    for await (const file of Deno.readDir(`${STORAGE_FILES}/${name}`)) {
+      if (!used.has(file.name)) names.push(`${name}/${file.name}`);
+    }
+  }
+  return names;
+}
+
+const CONTENT = new TextEncoder().encode("content");
+const DIGEST = createHash("sha256").update(CONTENT).digest("hex");
+
+/** What a kill leaves at each point, put there by hand. */
+const LEFTOVERS: [when: string, leave: (files: string) => Promise<void>][] = [
+  ["while content was being staged", async (files) => {
+    await Deno.mkdir(`${files}/staged`, { recursive: true });
+    await Deno.writeFile(`${files}/staged/${crypto.randomUUID()}`, CONTENT);
+  }],
+  ["before content was in its place", async (files) => {
+    await Deno.mkdir(`${files}/unsettled`, { recursive: true });
+    await Deno.writeFile(`${files}/unsettled/${DIGEST}`, new Uint8Array());
+  }],
+  ["between content and record, or between tombstone and removal", async (files) => {
+    await Deno.mkdir(`${files}/unsettled`, { recursive: true });
+    await Deno.mkdir(`${files}/${DIGEST.slice(0, 2)}`, { recursive: true });
+    await Deno.writeFile(`${files}/unsettled/${DIGEST}`, new Uint8Array());
+    await Deno.writeFile(`${files}/${DIGEST.slice(0, 2)}/${DIGEST}`, CONTENT);
+  }],
+];
+
+for (const [when, leave] of LEFTOVERS) {
+  Deno.test(`the next publish clears up after one that was killed ${when}`, async () => {
+    await using subject = await openLocal();
+    await leave(`${subject.folder}/files`);
+    assertEquals((await strays(subject.folder)).length > 0, true);
+    await subject.publish(description(), new Uint8Array([1]));
+    assertEquals(await strays(subject.folder), []);
+  });
+}
+
+Deno.test("the next publish keeps the content of one that was killed after its record", async () => {
+  await using subject = await openLocal();
+  const item = await subject.publish(description(), CONTENT);
+  await Deno.writeFile(`${subject.folder}/files/unsettled/${item.digest}`, new Uint8Array());
+  await subject.publish(description(), new Uint8Array([1]));
+  assertEquals((await subject.storage.find(item.token)).state, "published");
+  assertEquals(await strays(subject.folder), []);
+});
+
+Deno.test("a publish leaves the staged content of a living one alone", async () => {
+  await using subject = await openLocal();
+  const release = Promise.withResolvers<void>();
+  const half = Promise.withResolvers<void>();
+  const slow = (async function* () {
+    yield CONTENT.subarray(0, 3);
+    half.resolve();
+    await release.promise;
+    yield CONTENT.subarray(3);
+  })();
+  const staging = subject.storage.stage(slow);
+  await half.promise;
+  // Another process, so that it sweeps.
+  assertEquals((await media(subject.folder, ["publish", SAMPLE_MP3])).code, 0);
+  release.resolve();
+  await using staged = await staging;
+  const token = newToken();
+  const item = await subject.storage.publish({ ...description(), token }, staged);
+  assertEquals(await new Response(await subject.storage.open(item)).bytes(), CONTENT);
+});

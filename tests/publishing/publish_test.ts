@@ -1,0 +1,226 @@
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { InterruptedError } from "../../lib/cli/interruption.ts";
+import { publishFile } from "../../lib/cli/publish.ts";
+import { newToken } from "../../lib/storage/token.ts";
+import { isPrintable } from "../../lib/publishing/printable.ts";
+import { description } from "../storage/storage_suite.ts";
+import { openLocal } from "../support/local_storage.ts";
+import {
+  inFolder,
+  media,
+  mediaCommand,
+  mediaTask,
+  operatorEnvironment,
+  taskArguments,
+} from "../support/media_cli.ts";
+import { SAMPLE_MP3 } from "../support/paths.ts";
+
+/** Content on its way in. */
+async function staged(folder: string): Promise<string[]> {
+  return (await Array.fromAsync(Deno.readDir(`${folder}/files/staged`))).map(({ name }) => name);
+}
+
+const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A WAV file that takes long to publish, and no room on the disk. */
+async function longFile(folder: string): Promise<string> {
+  const path = `${folder}/long.wav`;
+  using file = await Deno.open(path, { write: true, create: true });
+  await file.write(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
+  await file.truncate(2 ** 37);
+  return path;
+}
+
+Deno.test("deno task media takes paths from where the user stands, and says little itself", () =>
+  inFolder(async (folder) => {
+    await Deno.mkdir(`${folder}/stand/here`, { recursive: true });
+    await Deno.copyFile(SAMPLE_MP3, `${folder}/stand/a.mp3`);
+    const standing = `${folder}/stand/here`;
+    const { code, stdout, stderr } = await mediaTask(folder, standing, ["publish", "../a.mp3"]);
+    assertEquals(code, 0, stderr);
+    assertMatch(stdout, /^Published audio /);
+    // Not one line more than the task itself; with --quiet not even that.
+    assertMatch(stderr, /^Task media deno run [^\n]{1,60} 'publish' '\.\.\/a\.mp3'\n$/);
+    const quiet = await mediaTask(folder, standing, ["publish", "../a.mp3"], ["--quiet"]);
+    assertEquals([quiet.code, quiet.stderr], [0, ""]);
+    const missing = await mediaTask(folder, standing, ["publish", "a.mp3"], ["--quiet"]);
+    assertEquals(missing.stderr, `media: There is no file "${standing}/a.mp3"\n`);
+  }));
+
+Deno.test("Ctrl-C while publishing leaves nothing staged, and gives the terminal its cursor back", () =>
+  inFolder(async (folder) => {
+    const path = await longFile(folder);
+    const command = [Deno.execPath(), ...taskArguments(["publish", path], ["--quiet"])];
+    // A terminal of its own, from util-linux; its input is typed there.
+    const child = new Deno.Command("script", {
+      args: ["--quiet", "--return", "--flush", "--command", command.join(" "), "/dev/null"],
+      ...operatorEnvironment(folder),
+      stdin: "piped",
+      stdout: "piped",
+    }).spawn();
+    const keyboard = child.stdin.getWriter();
+    let shown = "";
+    for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+      const isHidden = shown.includes(HIDE_CURSOR);
+      shown += text;
+      if (!isHidden && shown.includes(HIDE_CURSOR)) await keyboard.write(Uint8Array.of(3));
+    }
+    await keyboard.close().catch(() => {}); // the terminal may be gone already
+    assertEquals((await child.status).code, 130, shown);
+    assertEquals(shown.split("media: stopped by SIGINT; nothing was published\r\n").length, 2);
+    assert(shown.lastIndexOf(SHOW_CURSOR) > shown.lastIndexOf(HIDE_CURSOR), JSON.stringify(shown));
+    assertEquals(await staged(folder), []);
+    assertEquals((await media(folder, ["list"])).stdout, "");
+  }));
+
+const HIDE_CURSOR = "\x1b[?25l";
+const SHOW_CURSOR = "\x1b[?25h";
+
+Deno.test("SIGINT and SIGTERM while publishing, even twice, leave nothing staged", () =>
+  inFolder(async (folder) => {
+    const path = await longFile(folder);
+    const rows = [["SIGINT", 130], ["SIGTERM", 143]] as const;
+    for (const [signal, status] of rows) {
+      const child = mediaCommand(folder, ["publish", path]).spawn();
+      while (await staged(folder).catch(() => []).then(({ length }) => length) === 0) {
+        await later(10);
+      }
+      const ended = child.output();
+      for (let isRunning = true; isRunning; await Promise.race([ended, later(1)])) {
+        try {
+          child.kill(signal); // more than once: two of one moment may arrive as one
+        } catch (error) {
+          if (!(error instanceof TypeError)) throw error;
+          isRunning = false;
+        }
+      }
+      const { code, stderr } = await ended;
+      assertEquals(
+        [code, new TextDecoder().decode(stderr)],
+        [status, `media: stopped by ${signal}; nothing was published\n`],
+      );
+      assertEquals(await staged(folder), []);
+    }
+  }));
+
+Deno.test("a signal that comes a second after the first ends a command that hangs", async () => {
+  const module = new URL("../../lib/cli/interruption.ts", import.meta.url);
+  const script = `import { watchInterruption } from "${module}";
+    const signal = watchInterruption();
+    signal.addEventListener("abort", () => console.log("aborted"));
+    setInterval(() => {}, 1000);
+    console.log("hangs");`;
+  const child = new Deno.Command(Deno.execPath(), { args: ["eval", script], stdout: "piped" })
+    .spawn();
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  assertEquals((await lines.read()).value, "hangs\n");
+  child.kill("SIGINT");
+  assertEquals((await lines.read()).value, "aborted\n");
+  child.kill("SIGINT"); // of the same moment
+  await later(1100);
+  child.kill("SIGTERM");
+  assertEquals([(await child.status).code, (await lines.read()).done], [143, true]);
+});
+
+Deno.test("media publish refuses at once what is no file, and opens none of it", () =>
+  inFolder(async (folder) => {
+    const [fifo, socket] = [`${folder}/fifo`, `${folder}/socket`];
+    assert((await new Deno.Command("mkfifo", { args: [fifo] }).output()).success);
+    using _listener = Deno.listen({ transport: "unix", path: socket });
+    const rows: [path: string, what: string][] = [
+      [fifo, "a FIFO"],
+      [socket, "a socket"],
+      ["/dev/zero", "a device"],
+      [folder, "a folder"],
+    ];
+    for (const [path, what] of rows) {
+      const { code, stderr } = await media(folder, ["publish", path]);
+      assertEquals([code, stderr], [1, `media: "${path}" is ${what}, not a file\n`]);
+    }
+  }));
+
+Deno.test("media says of a name that is not UTF-8 what is wrong and what to do", () =>
+  inFolder(async (folder) => {
+    const script = 'cd "$0" && name=$(printf "a\\\\377.mp3") && cp "$1" "$name" && shift &&' +
+      ' exec "$@" "$name"';
+    const { stderr } = await new Deno.Command("sh", {
+      args: [
+        ...["-c", script, folder, SAMPLE_MP3, Deno.execPath()],
+        ...taskArguments(["publish"], ["--quiet"]),
+      ],
+      ...operatorEnvironment(folder),
+    }).output();
+    assertEquals(
+      new TextDecoder().decode(stderr),
+      `media: There is no file "${folder}/a\ufffd.mp3"; a name that is not UTF-8 cannot be given:` +
+        " rename the file, or give a link to it\n",
+    );
+  }));
+
+Deno.test("media publish takes from a file's name, and prints, nothing that steers a terminal", () =>
+  inFolder(async (folder) => {
+    const path = `${folder}/a\u202egpj\x1b[31m\n\\.mp3`;
+    const missing = await media(folder, ["publish", path]);
+    const shown = `"${folder}/a\\u202egpj\\u001b[31m\\u000a\\.mp3"`;
+    assertEquals(missing.stderr, `media: There is no file ${shown}\n`);
+    await Deno.copyFile(SAMPLE_MP3, path);
+    const published = await media(folder, ["publish", path, "--json"]);
+    assertEquals(JSON.parse(published.stdout).name, "a_gpj_[31m__.mp3");
+    const below = await media(folder, ["publish", `${path}/b`]); // the system's words name it too
+    assertMatch(below.stderr, /^media: "[^\n]*" cannot be read \(Not a directory/);
+    assert(isPrintable(below.stderr.trimEnd()));
+    const wrong = await media(folder, ["publish", path, "--kind", "\x1b[31m\u202e"]);
+    assertMatch(wrong.stderr, /argument '\\u001b\[31m\\u202e' is invalid/);
+  }));
+
+Deno.test("media list and show escape what records hold of that", async () => {
+  await using subject = await openLocal();
+  const token = newToken();
+  const name = "a\u202e\x9b\nb";
+  await subject.publish({ ...description(), token, name }, new Uint8Array([1]));
+  const listed = await media(subject.folder, ["list"]);
+  assertMatch(listed.stdout, / {2}a\\u202e\\u009b\\u000ab\n$/);
+  const json = await media(subject.folder, ["list", "--json"]);
+  assertMatch(json.stdout, /a\\u202e\\u009b\\nb/);
+  assertEquals(JSON.parse(json.stdout).name, name);
+  const shown = await media(subject.folder, ["show", token]);
+  assertMatch(shown.stdout, /\nname {10}a\\u202e\\u009b\\u000ab\n/);
+});
+
+function abortable() {
+  const controller = new AbortController();
+  const abort = () => controller.abort(new InterruptedError("SIGINT"));
+  return { signal: controller.signal, abort };
+}
+
+Deno.test("publishFile() leaves nothing staged when it fails, in a process that lives on", async () => {
+  await using subject = await openLocal();
+  const token = newToken();
+  const attempts = await Promise.allSettled(
+    [1, 2, 3].map(() => publishFile(subject.storage, SAMPLE_MP3, { token })),
+  );
+  assertEquals(attempts.filter(({ status }) => status === "fulfilled").length, 1);
+  assertEquals(await staged(subject.folder), []);
+
+  const broken = (async function* () {
+    yield await Promise.resolve(new Uint8Array(10));
+    throw new RangeError("The source broke");
+  })();
+  await assertRejects(() => subject.storage.stage(broken), RangeError);
+  assertEquals(await staged(subject.folder), []);
+
+  const { storage } = subject;
+  const stage = storage.stage.bind(storage);
+  for (const isBefore of [true, false]) { // or after staging, when the commit is still to come
+    const { signal, abort } = abortable();
+    storage.stage = async (source) => {
+      if (isBefore) abort();
+      const staged = await stage(source);
+      abort();
+      return staged;
+    };
+    await assertRejects(() => publishFile(storage, SAMPLE_MP3, { signal }), InterruptedError);
+    assertEquals(await staged(subject.folder), []);
+  }
+  assertEquals((await Array.fromAsync(storage.list())).length, 1);
+});

@@ -1,0 +1,29 @@
+import { assertEquals } from "@std/assert";
+import { publishSamples } from "../../lib/publishing/samples.ts";
+import { description } from "../storage/storage_suite.ts";
+import { openLocal } from "../support/local_storage.ts";
+
+const PATHS = [
+  "/audio/bb3017d2-c56e-40fb-8495-0316e6321879",
+  "/video/6e89c33b-8d74-41c8-9661-a1e31cbff191",
+];
+
+Deno.test("publishSamples() publishes where nothing ever was, once, and says what there is", async () => {
+  await using subject = await openLocal();
+  const [first, second] = await Promise.all([
+    publishSamples(subject.storage),
+    publishSamples(subject.storage),
+  ]);
+  assertEquals([first?.length, second?.length].includes(2), true);
+  assertEquals(await publishSamples(subject.storage), PATHS);
+  for await (const [token] of subject.storage.list()) await subject.unpublish(token, 5000);
+  assertEquals(await publishSamples(subject.storage), []);
+});
+
+Deno.test("publishSamples() leaves storage alone that was ever used", async () => {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(description(), new Uint8Array([1]));
+  assertEquals(await publishSamples(subject.storage), []);
+  await subject.unpublish(token, 5000);
+  assertEquals(await publishSamples(subject.storage), []);
+});

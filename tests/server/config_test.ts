@@ -1,0 +1,157 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { type Config, ConfigError, readConfig } from "../../lib/server/config.ts";
+
+const read = (environment: Record<string, string>) => readConfig((name) => environment[name]);
+
+Deno.test("readConfig() has a default for everything", () => {
+  const { policy, ...config } = read({});
+  assertEquals(config, {
+    host: "0.0.0.0",
+    port: 8000,
+    reusePort: false,
+    kv: "./data/catalogue.sqlite",
+    files: "./data/files",
+    isDefaultStorage: true,
+    cacheMaxAge: 300,
+    cacheTtl: 5000,
+    usageDays: 400,
+    isTelemetryOn: false,
+  });
+  assertEquals(policy, {
+    deprecatedAt: Date.parse("2026-11-21"),
+    sunsetAt: undefined,
+    brownouts: [],
+    afterSunset: "gone",
+    documentation: "/deprecation",
+  });
+  assertEquals(read({ PORT: "", STORAGE_KV: "", SUNSET_AT: "" }), read({}));
+});
+
+Deno.test("readConfig() reads every variable", () => {
+  const { policy, ...config } = read({
+    HOST: "::1",
+    PORT: "0",
+    STORAGE_KV: "https://kv.test/db",
+    REUSE_PORT: "true",
+    STORAGE_FILES: "/srv/files",
+    CACHE_MAX_AGE: "0",
+    CACHE_TTL: "60",
+    USAGE_DAYS: "30",
+    OTEL_DENO: "true",
+    DEPRECATED_AT: "2027-01-01T12:00:00+02:00",
+    SUNSET_AT: "2027-06-30",
+    BROWNOUTS: "2027-03-01T09:00Z/PT1H, 2027-04-01T09:00Z/2027-04-01T17:00Z",
+    AFTER_SUNSET: "redirect",
+    DEPRECATION_DOC: "https://docs.test/retired",
+  });
+  assertEquals(config, {
+    host: "::1",
+    port: 0,
+    reusePort: true,
+    kv: "https://kv.test/db",
+    files: "/srv/files",
+    isDefaultStorage: false,
+    cacheMaxAge: 0,
+    cacheTtl: 60_000,
+    usageDays: 30,
+    isTelemetryOn: true,
+  });
+  assertEquals(policy.deprecatedAt, Date.parse("2027-01-01T10:00:00Z"));
+  assertEquals(policy.sunsetAt, Date.parse("2027-06-30"));
+  assertEquals(policy.brownouts.length, 2);
+  assertEquals(policy.afterSunset, "redirect");
+  assertEquals(policy.documentation, "https://docs.test/retired");
+});
+
+Deno.test("readConfig() takes the assigned KV on Deno Deploy, and publishes nothing there", () => {
+  const { kv, isDefaultStorage } = read({ DENO_DEPLOYMENT_ID: "x" });
+  assertEquals([kv, isDefaultStorage], [undefined, false]);
+});
+
+Deno.test("readConfig() takes what is at the edge of its range", () => {
+  const rows: [environment: Record<string, string>, expected: Partial<Config>][] = [
+    [{ HOST: "localhost" }, { host: "localhost" }],
+    [{ HOST: "127.0.0.1" }, { host: "127.0.0.1" }],
+    [{ PORT: "65535" }, { port: 65535 }],
+    [{ CACHE_MAX_AGE: "31536000" }, { cacheMaxAge: 31_536_000 }],
+    [{ CACHE_TTL: "0" }, { cacheTtl: 0 }],
+    [{ CACHE_TTL: "86400" }, { cacheTtl: 86_400_000 }],
+    [{ USAGE_DAYS: "1" }, { usageDays: 1 }],
+    [{ USAGE_DAYS: "3650" }, { usageDays: 3650 }],
+    [{ STORAGE_KV: "./x.sqlite" }, { kv: "./x.sqlite", isDefaultStorage: false }],
+    [{ STORAGE_KV: "C:\\x.sqlite" }, { kv: "C:\\x.sqlite", isDefaultStorage: false }],
+    [{ STORAGE_KV: "http://localhost:4512" }, {
+      kv: "http://localhost:4512",
+      isDefaultStorage: false,
+    }],
+    [{ STORAGE_FILES: "x" }, { files: "x", isDefaultStorage: true }],
+    [
+      { STORAGE_KV: "x", DENO_DEPLOYMENT_ID: "y" },
+      { kv: "x", isDefaultStorage: false },
+    ],
+    [{ OTEL_DENO: "1" }, { isTelemetryOn: true }],
+    [{ OTEL_DENO: "0" }, { isTelemetryOn: false }],
+    [{ OTEL_DENO: "false" }, { isTelemetryOn: false }],
+  ];
+  for (const [environment, expected] of rows) {
+    assertEquals(read(environment), { ...read({}), ...expected }, JSON.stringify(environment));
+  }
+});
+
+Deno.test("readConfig() refuses what cannot be used, with its name, value and what is expected", () => {
+  const instant =
+    'an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or "2027-06-30T12:00:00Z"';
+  const rows: [environment: Record<string, string>, message: string][] = [
+    [{ REUSE_PORT: "yes" }, 'REUSE_PORT: expected "true" or "false", got "yes"'],
+    [{ PORT: "http" }, 'PORT: expected a port number from 0 to 65535, got "http"'],
+    [{ PORT: "65536" }, 'PORT: expected a port number from 0 to 65535, got "65536"'],
+    [{ PORT: "-1" }, 'PORT: expected a port number from 0 to 65535, got "-1"'],
+    [{ PORT: "8000.5" }, 'PORT: expected a port number from 0 to 65535, got "8000.5"'],
+    [{ PORT: " 8000" }, 'PORT: expected a port number from 0 to 65535, got " 8000"'],
+    [{ HOST: "a b" }, 'HOST: expected a host name or an IP address, got "a b"'],
+    [{ CACHE_TTL: "1e3" }, 'CACHE_TTL: expected seconds from 0 to 86400, got "1e3"'],
+    [{ CACHE_MAX_AGE: "x" }, 'CACHE_MAX_AGE: expected seconds from 0 to 31536000, got "x"'],
+    [{ USAGE_DAYS: "0" }, 'USAGE_DAYS: expected days from 1 to 3650, got "0"'],
+    [
+      { STORAGE_KV: "redis://x" },
+      'STORAGE_KV: expected a path, or a KV Connect URL that starts with "https://" or "http://", got "redis://x"',
+    ],
+    [
+      { STORAGE_KV: "https://" },
+      'STORAGE_KV: expected a path, or a KV Connect URL that starts with "https://" or "http://", got "https://"',
+    ],
+    [
+      { CACHE_MAX_AGE: "31536001" },
+      'CACHE_MAX_AGE: expected seconds from 0 to 31536000, got "31536001"',
+    ],
+    [{ CACHE_TTL: "86401" }, 'CACHE_TTL: expected seconds from 0 to 86400, got "86401"'],
+    [{ USAGE_DAYS: "3651" }, 'USAGE_DAYS: expected days from 1 to 3650, got "3651"'],
+    [{ DEPRECATED_AT: "soon" }, `DEPRECATED_AT: expected ${instant}, got "soon"`],
+    [{ SUNSET_AT: "2027-02-30" }, `SUNSET_AT: expected ${instant}, got "2027-02-30"`],
+    [
+      { SUNSET_AT: "+010000-01-01T00:00Z" },
+      `SUNSET_AT: expected ${instant}, got "+010000-01-01T00:00Z"`,
+    ],
+    [{ AFTER_SUNSET: "teapot" }, 'AFTER_SUNSET: expected "gone" or "redirect", got "teapot"'],
+    [
+      { DEPRECATION_DOC: "http://x.test/" },
+      'DEPRECATION_DOC: expected a path that starts with "/", or an "https:" URL, got "http://x.test/"',
+    ],
+    [
+      { BROWNOUTS: "2027-03-01T09:00Z/PT1H" },
+      'BROWNOUTS: expected a sunset that it leads up to, got "2027-03-01T09:00Z/PT1H"',
+    ],
+  ];
+  for (const [environment, message] of rows) {
+    assertEquals(assertThrows(() => read(environment), ConfigError).message, message);
+  }
+});
+
+Deno.test("readConfig() tells of everything that is wrong at once", () => {
+  const { message } = assertThrows(
+    () => read({ PORT: "x", CACHE_TTL: "y", SUNSET_AT: "z", DEPRECATION_DOC: "w" }),
+    ConfigError,
+  );
+  const names = message.split("\n").map((line) => line.split(":")[0]);
+  assertEquals(names, ["PORT", "CACHE_TTL", "SUNSET_AT", "DEPRECATION_DOC"]);
+});

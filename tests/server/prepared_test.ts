@@ -1,0 +1,243 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { PreparedResponses } from "../../lib/server/prepared.ts";
+import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { newToken } from "../../lib/storage/token.ts";
+import { CachedStorage } from "../../lib/storage/cache.ts";
+import { type Finding, type Storage, StorageError } from "../../lib/storage/storage.ts";
+import { createHandler } from "../../main.ts";
+import { CONFIG, publishTableItems, requestTable } from "./request_table.ts";
+import { description } from "../storage/storage_suite.ts";
+import { openLocal } from "../support/local_storage.ts";
+
+const NOW = Date.parse("2026-11-21T12:00:00Z");
+const TTL = 5_000;
+const HOUR = 3_600_000;
+
+Deno.test("a prepared response says what the long way says, over the whole table", async () => {
+  await using subject = await openLocal();
+  const rows = requestTable(await publishTableItems(subject));
+  const common = { config: CONFIG, now: () => NOW, log() {} };
+  const slow = createHandler({ ...common, storage: subject.storage });
+  const cached = new CachedStorage(subject.storage, { ttl: TTL, now: () => NOW });
+  const fast = createHandler({ ...common, storage: cached });
+  for (const { what, target, fields, status } of rows) {
+    // All but faults, what is asked of storage each time, and what is too long to keep.
+    const isPrepared = status < 500 && target !== "/healthz" && target.length < 1000;
+    const request = () => {
+      const url = URL.canParse(target) ? target : `http://test${target}`;
+      return new Request(url, { method: "HEAD", headers: fields ?? {} });
+    };
+    const expected = await slow(request());
+    for (const time of ["first", "second", "third"]) {
+      const response = fast(request());
+      if (time !== "first") assertEquals(response instanceof Response, isPrepared, what);
+      const { status, headers, body } = await response;
+      assertEquals(
+        [status, [...headers], body],
+        [expected.status, [...expected.headers], null],
+        `${what}, ${time}`,
+      );
+    }
+  }
+});
+
+/** Storage with one item, whose state and faults a test sets. */
+class OneItem implements Storage {
+  readonly item = { ...description(), digest: "ab".repeat(32), length: 7 };
+  finding: Finding = { state: "published", kind: "audio", item: this.item };
+  finds = 0;
+
+  find(): Promise<Finding> {
+    this.finds++;
+    return Promise.resolve(this.finding);
+  }
+  open = () => Promise.reject(new StorageError("test", "content is missing"));
+  check = () => Promise.resolve();
+  close() {}
+}
+
+function handlerOn(storage: Storage, config = CONFIG) {
+  const clock = { now: NOW };
+  const now = () => clock.now;
+  const cached = new CachedStorage(storage, { ttl: TTL, now });
+  const handle = createHandler({ storage: cached, config, now, log() {} });
+  const status = async (method: string, path: string, headers = {}) =>
+    (await handle(new Request(`http://test${path}`, { method, headers }))).status;
+  return { clock, handle, status };
+}
+
+Deno.test("a prepared response lasts no longer than the look-up it comes from", async () => {
+  const storage = new OneItem();
+  const { clock, status } = handlerOn(storage);
+  const [media, audio] = [`/media/${storage.item.token}`, `/audio/${storage.item.token}`];
+  assertEquals(await status("HEAD", media), 200);
+  storage.finding = { state: "unpublished", kind: "audio", unpublishedAt: NOW };
+
+  clock.now += TTL - 1;
+  assertEquals(await status("HEAD", media), 200);
+  assertEquals(await status("HEAD", audio), 200); // prepared just now, from the same look-up
+  assertEquals(storage.finds, 1);
+  clock.now += 1;
+  assertEquals(await status("HEAD", audio), 410);
+  assertEquals(await status("HEAD", media), 410);
+  assertEquals(storage.finds, 2);
+});
+
+Deno.test("a prepared response does not outlive a clock that is set back", async () => {
+  const storage = new OneItem();
+  const { clock, status } = handlerOn(storage);
+  assertEquals(await status("HEAD", `/media/${storage.item.token}`), 200);
+  storage.finding = { state: "unknown" };
+  clock.now -= 3_600_000;
+  assertEquals(await status("HEAD", `/media/${storage.item.token}`), 404);
+});
+
+Deno.test("a prepared response answers the same conditions only, and never a GET", async () => {
+  const storage = new OneItem();
+  const { status } = handlerOn(storage);
+  const path = `/media/${storage.item.token}`;
+  const [past, present] = [NOW - 60_000, NOW].map((instant) => new Date(instant).toUTCString());
+  const rows: [fields: Record<string, string>, status: number][] = [
+    [{}, 200],
+    [{ "If-None-Match": "*" }, 304],
+    [{ "If-None-Match": "" }, 200],
+    [{ "If-None-Match": '"x"' }, 200],
+    [{ "If-None-Match": `"x", "${storage.item.digest}"` }, 304],
+    [{ "If-Match": '"x"' }, 412],
+    [{ "If-Match": `"${storage.item.digest}"` }, 200],
+    [{ "If-Unmodified-Since": "Sun, 09 Sep 2001 01:46:39 GMT" }, 412],
+    [{ "If-Modified-Since": String(present) }, 304],
+    [{ "If-Modified-Since": String(past), "If-None-Match": "*" }, 304],
+    [{ Range: "bytes=0-0" }, 200],
+  ];
+  for (const time of ["first", "second", "third"]) {
+    for (const [fields, expected] of rows) {
+      assertEquals(await status("HEAD", path, fields), expected, JSON.stringify([time, fields]));
+      assertEquals(await status("OPTIONS", path, fields), 204);
+    }
+  }
+  assertEquals(await status("GET", path), 503);
+  assertEquals(storage.finds, 1);
+});
+
+Deno.test("nothing is prepared whose date goes with the time", async () => {
+  const storage = new OneItem(); // published by a clock that is ahead
+  const item = { ...storage.item, publishedAt: NOW + 60_000 };
+  storage.finding = { state: "published", kind: "audio", item };
+  const { clock, handle } = handlerOn(storage);
+  const date = async () => {
+    const request = new Request(`http://test/media/${item.token}`, { method: "HEAD" });
+    return Date.parse((await handle(request)).headers.get("last-modified") ?? "");
+  };
+  assertEquals(await date(), NOW);
+  clock.now += 2_000;
+  assertEquals(await date(), NOW + 2_000);
+});
+
+Deno.test("what needs no storage is prepared, until the phase changes", async () => {
+  const storage = new OneItem();
+  const policy = definePolicy({
+    deprecatedAt: "2026-01-01",
+    sunsetAt: "2027-01-01",
+    brownouts: [`${new Date(NOW + HOUR).toISOString()}/PT1H`],
+  });
+  const { clock, handle } = handlerOn(storage, { ...CONFIG, policy });
+  const paths = {
+    "/audio/x": 400,
+    "/media/x": 400,
+    "/audio/": 404,
+    [`/media/${newToken()}/`]: 404,
+  };
+  for (const [path, expected] of Object.entries(paths)) {
+    const request = () => new Request(`http://test${path}`, { method: "HEAD" });
+    const first = await handle(request());
+    const second = handle(request());
+    assert(second instanceof Response, path); // no promise: it was there
+    assertEquals([first.status, second.status], [expected, expected]);
+  }
+  assertEquals(storage.finds, 0);
+  clock.now += HOUR;
+  const refused = await handle(new Request("http://test/audio/x", { method: "HEAD" }));
+  assertEquals(refused.status, 410);
+});
+
+Deno.test("a fault that a GET finds is told to the next HEAD", async () => {
+  const storage = new OneItem();
+  const { status } = handlerOn(storage);
+  const path = `/media/${storage.item.token}`;
+  assertEquals(await status("HEAD", path), 200);
+  storage.find = () => Promise.reject(new StorageError("test", "content is missing"));
+  assertEquals(await status("GET", path), 503);
+  assertEquals(await status("HEAD", path), 503);
+});
+
+Deno.test("what storage says is prepared: published, unpublished, unknown, and the other kind", async () => {
+  const findings: [finding: Finding | undefined, route: string, status: number][] = [
+    [undefined, "media", 200],
+    [{ state: "unknown" }, "media", 404],
+    [undefined, "video", 404],
+    [{ state: "unpublished", kind: "audio", unpublishedAt: NOW }, "media", 410],
+  ];
+  for (const [finding, route, status] of findings) {
+    const storage = new OneItem();
+    if (finding !== undefined) storage.finding = finding;
+    const { handle } = handlerOn(storage);
+    const url = `http://test/${route}/${storage.item.token}`;
+    const first = await handle(new Request(url, { method: "HEAD" }));
+    const second = handle(new Request(url, { method: "HEAD" }));
+    assert(second instanceof Response, route); // no promise: it was there
+    assertEquals([first.status, second.status], [status, status]);
+  }
+});
+
+Deno.test("an answer belongs to the phase in which its request came", async () => {
+  const storage = new OneItem();
+  const start = NOW + HOUR;
+  const policy = definePolicy({
+    deprecatedAt: "2026-01-01",
+    sunsetAt: "2027-01-01",
+    brownouts: [`${new Date(start).toISOString()}/PT1H`],
+  });
+  const { clock, handle } = handlerOn(storage, { ...CONFIG, policy });
+  const head = () =>
+    handle(new Request(`http://test/audio/${storage.item.token}`, { method: "HEAD" }));
+  clock.now = start - 1;
+  storage.find = () => { // a slow lookup, over which the brownout begins
+    clock.now = start + 1;
+    return Promise.resolve(storage.finding);
+  };
+  const { status, headers } = await head();
+  assertEquals(status, 200);
+  assertMatch(headers.get("cache-control") ?? "", /^max-age=0,/);
+  assertEquals((await head()).status, 410); // and was not kept
+});
+
+Deno.test("PreparedResponses keeps a limited number, and none under a long key", () => {
+  const prepared = new PreparedResponses();
+  const response = new Response(null);
+  const keep = (request: Request) =>
+    prepared.keep(request, { response, tally: undefined, freshUntil: Infinity });
+  const requestOf = (path: string, headers = {}) =>
+    new Request(`http://test${path}`, { method: "HEAD", headers });
+  const long = "x".repeat(1_024);
+  for (const request of [requestOf(`/${long}`), requestOf(`/?${long}`)]) {
+    keep(request);
+    assertEquals(prepared.find(request, NOW), undefined);
+  }
+  const conditional = requestOf("/", { "If-None-Match": `"${long}"` });
+  keep(conditional);
+  assertEquals(prepared.find(conditional, NOW), undefined);
+
+  const kept = () => {
+    let count = 0;
+    for (let index = 0; index < 20_000; index++) {
+      if (prepared.find(requestOf(`/${index}`), NOW) !== undefined) count++;
+    }
+    return count;
+  };
+  for (let index = 0; index < 20_000; index++) keep(requestOf(`/${index}`));
+  const count = kept();
+  assert(count >= 2_500 && count <= 5_000, `${count} are kept`);
+  prepared.clear();
+  assertEquals(kept(), 0);
+});

@@ -1,0 +1,250 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { newToken } from "../../lib/storage/token.ts";
+import type { LocalStorage } from "../../lib/storage/local.ts";
+import { checkParity } from "./request_table.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { fromRoot } from "../support/paths.ts";
+import { parseResponse, requestRaw } from "../support/raw_http.ts";
+import { ServerProcess, storageIn } from "../support/server.ts";
+import { description } from "../storage/storage_suite.ts";
+
+/** What the ledger holds of the calls of a route. */
+async function callsOf(route: string, { ledger }: LocalStorage): Promise<number> {
+  const lines = await Array.fromAsync(ledger.usage("2000-01-01"));
+  return lines.filter((line) => line.route === route)
+    .reduce((sum, { calls }) => sum + calls, 0);
+}
+
+/** Asks for content and reads nothing of it but the beginning. */
+async function stall(port: number, path: string): Promise<Deno.TcpConn> {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  const head = `GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`;
+  await connection.write(new TextEncoder().encode(head));
+  await connection.read(new Uint8Array(1));
+  return connection;
+}
+
+/** Time for things to happen in another process, where nothing tells that they have. */
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+Deno.test("a server process finishes the requests in flight, then stops", async () => {
+  await using subject = await openLocal();
+  const content = new Uint8Array(20_000_000).fill(7);
+  const { token } = await subject.publish(description(), content);
+  const server = await ServerProcess.start({}, subject.folder);
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+  using idle = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+  const head = `GET /media/${token} HTTP/1.1\r\nHost: test\r\n\r\n`;
+  await connection.write(new TextEncoder().encode(head));
+  const first = new Uint8Array(1000);
+  const length = await connection.read(first) ?? 0; // the answer is under way
+
+  const stopped = server.stop("SIGTERM");
+  const rest = await new Response(connection.readable).bytes();
+  const seen = parseResponse(new Uint8Array([...first.subarray(0, length), ...rest]));
+  assertEquals(seen.content, content);
+
+  const { code, log } = await stopped;
+  assertEquals(code, 0);
+  assertEquals(log.map(({ event, unfinished }) => [event, unfinished]), [
+    ["start", undefined],
+    ["stop", 0],
+  ]);
+  assertEquals(await idle.read(new Uint8Array(1)), null);
+});
+
+Deno.test("a server process ends what is unfinished after ten seconds, and saves its counts before", async () => {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(description(), new Uint8Array(50_000_000));
+  const server = await ServerProcess.start({}, subject.folder);
+  using _gone = await stall(server.port, `/media/${token}`);
+  _gone.close(); // nobody waits for it any more
+  using _one = await stall(server.port, `/audio/${token}`);
+  using _other = await stall(server.port, `/audio/${token}`);
+  const stopped = server.stop("SIGTERM");
+  for (let tries = 0; await callsOf("/audio/:token", subject.storage) < 2; tries++) {
+    assert(tries < 100, "the counts are not saved");
+    await pause(50);
+  }
+  const isRunning = await Promise.race([stopped.then(() => false), pause(100).then(() => true)]);
+  assert(isRunning, "the requests were given no time to finish");
+  const { code, log } = await stopped;
+  assertEquals([code, log.map(({ event, unfinished }) => [event, unfinished])], [0, [
+    ["start", undefined],
+    ["stop", 2],
+  ]]);
+});
+
+Deno.test("a second signal a second later ends a server process at once", async () => {
+  for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
+    await using subject = await openLocal();
+    const { token } = await subject.publish(description(), new Uint8Array(50_000_000));
+    const server = await ServerProcess.start({}, subject.folder);
+    using _stalled = await stall(server.port, `/media/${token}`);
+    const { pid } = server;
+    for (let again = 0; again < 3; again++) Deno.kill(pid, signal); // of one moment: one wish
+    await pause(500);
+    Deno.kill(pid, "SIGINT");
+    await pause(700);
+    const { code, log } = await server.stop(signal);
+    assertEquals([code, log.map(({ event }) => event)], [status, ["start"]]);
+  }
+});
+
+Deno.test({
+  name: "Ctrl-C on the README's first command stops the server in order, with every call counted",
+  ignore: Deno.build.os !== "linux", // script(1) has other options elsewhere
+  async fn() {
+    await using subject = await openLocal();
+    const child = new Deno.Command("script", {
+      args: ["--quiet", "--return", "--command", `"${Deno.execPath()}" task start`, "/dev/null"],
+      cwd: fromRoot("."),
+      env: { ...storageIn(subject.folder), HOST: "127.0.0.1", PORT: "0" },
+      stdin: "piped",
+      stdout: "piped",
+    }).spawn();
+    let output = "";
+    const started = Promise.withResolvers<number>();
+    const read = (async () => {
+      for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+        output += text;
+        const port = /"event":"start".*?"port":(\d+)/.exec(output)?.[1];
+        if (port !== undefined) started.resolve(Number(port));
+      }
+      started.reject(new Error(output));
+    })();
+    const port = await started.promise;
+    for (let sent = 0; sent < 7; sent++) {
+      await requestRaw(port, "HEAD", `/audio/${newToken()}`);
+    }
+    const keyboard = child.stdin.getWriter();
+    await keyboard.write(Uint8Array.of(3)); // what Ctrl-C is to a terminal
+    const { code } = await child.status;
+    await read;
+    await keyboard.close().catch(() => {}); // the terminal is gone
+    assertEquals(code, 0, output);
+    assertMatch(output, /"event":"stop"/);
+    assertEquals(await callsOf("/audio/:token", subject.storage), 7);
+  },
+});
+
+Deno.test({
+  name: "a server process out of file descriptors serves on, and accepts again when it has some",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await using subject = await openLocal();
+    const content = new Uint8Array(20_000_000).fill(7);
+    const { token } = await subject.publish(description(), content);
+    const server = await ServerProcess.start({}, subject.folder, "-n 64");
+    const { port } = server;
+    using first = await Deno.connect({ hostname: "127.0.0.1", port });
+    const ask = async () => {
+      const request = "HEAD /healthz HTTP/1.1\r\nHost: test\r\n\r\n";
+      await first.write(new TextEncoder().encode(request));
+      const head = new Uint8Array(4096);
+      return new TextDecoder().decode(head.subarray(0, await first.read(head) ?? 0)).slice(0, 12);
+    };
+    assertEquals(await ask(), "HTTP/1.1 200");
+
+    for (let outage = 0; outage < 2; outage++) {
+      const idle: Deno.TcpConn[] = [];
+      const end = performance.now() + 2_500; // more than one attempt to listen again
+      while (performance.now() < end) {
+        try {
+          if (idle.length < 200) idle.push(await Deno.connect({ hostname: "127.0.0.1", port }));
+        } catch (error) {
+          const { ConnectionRefused, ConnectionReset } = Deno.errors;
+          if (!(error instanceof ConnectionRefused || error instanceof ConnectionReset)) {
+            throw error;
+          }
+        }
+        await pause(5);
+      }
+      assert(idle.length > 30, `${idle.length} connections`);
+      assertEquals(await ask(), "HTTP/1.1 200");
+      for (const connection of idle) connection.close();
+      for (let tries = 0;; tries++) {
+        try {
+          assertEquals((await requestRaw(port, "HEAD", "/healthz")).status, 200);
+          break;
+        } catch (error) {
+          if (tries === 100 || !(error instanceof Error)) throw error;
+          await pause(50);
+        }
+      }
+    }
+    // A connection from before is given the time to finish, too.
+    const request = `GET /media/${token} HTTP/1.1\r\nHost: test\r\n\r\n`;
+    await first.write(new TextEncoder().encode(request));
+    const begin = new Uint8Array(1000);
+    const length = await first.read(begin) ?? 0;
+    const stopped = server.stop();
+    const rest = await new Response(first.readable).bytes();
+    const bytes = new Uint8Array([...begin.subarray(0, length), ...rest]);
+    assertEquals(parseResponse(bytes).content, content);
+    const { code, log } = await stopped;
+    assertEquals([code, log.map(({ event }) => event)], [0, ["start", "error", "stop"]]);
+    assertMatch(String(log[1]?.["cause"]), /Too many open files/);
+  },
+});
+
+Deno.test("server processes share a port with REUSE_PORT, and one ledger", async () => {
+  await using subject = await openLocal();
+  const first = await ServerProcess.start({ REUSE_PORT: "true" }, subject.folder);
+  const environment = { REUSE_PORT: "true", PORT: String(first.port) };
+  const second = await ServerProcess.start(environment, subject.folder);
+  const path = `/video/${newToken()}`;
+  const calls = 200; // spread over both
+  for (let sent = 0; sent < calls; sent++) await requestRaw(first.port, "HEAD", path);
+  const ends = await Promise.all([first.stop(), second.stop()]);
+  for (const { code, log } of ends) {
+    assertEquals([code, ...log.map(({ event }) => event)], [0, "start", "stop"]);
+  }
+  assertEquals(await callsOf("/video/:token", subject.storage), calls);
+  const servers = new Set((await subject.storage.ledger.watches()).map(({ server }) => server));
+  assertEquals(servers.size, 2);
+});
+
+Deno.test("a server process does not compress, whatever Deno is told: a GET would part from its HEAD", async () => {
+  await using server = await ServerProcess.start({ DENO_SERVE_AUTOMATIC_COMPRESSION: "1" });
+  const fields = { "Accept-Encoding": "gzip, br" };
+  const get = await requestRaw(server.port, "GET", "/deprecation", fields);
+  const head = await requestRaw(server.port, "HEAD", "/deprecation", fields);
+  checkParity("/deprecation", head, get);
+  assert(!get.fields.some(([name]) => name === "content-encoding"));
+});
+
+Deno.test({
+  name: "long URLs and conditions leave nothing in the memory of a server process",
+  ignore: Deno.build.os !== "linux", // what it holds is read from /proc
+  async fn() {
+    await using subject = await openLocal();
+    const { token } = await subject.publish(description(), new Uint8Array(7));
+    await using server = await ServerProcess.start({ CACHE_TTL: "86400" }, subject.folder);
+    const head = (target: string, fields = "") =>
+      `HEAD ${target} HTTP/1.1\r\nHost: test\r\n${fields}\r\n`;
+    const long = (index: number) => `${index}-${"x".repeat(60_000)}`;
+    for (let index = 0; index < 6_000; index += 30) {
+      using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+      for (let part = 0; part < 30; part += 3) {
+        const value = long(index + part);
+        const text = head(`/media/${value}`) + head(`/media/${token}?${value}`) +
+          head(`/media/${token}`, `If-None-Match: "${value}"\r\n`);
+        const bytes = new TextEncoder().encode(text);
+        for (let done = 0; done < bytes.length;) {
+          done += await connection.write(bytes.subarray(done));
+        }
+        const answers = new Uint8Array(64 * 1024);
+        for (let seen = ""; seen.split("\r\n\r\n").length < 4;) {
+          const length = await connection.read(answers);
+          assert(length !== null, "The server closed the connection");
+          seen += new TextDecoder().decode(answers.subarray(0, length));
+        }
+      }
+    }
+    const status = Deno.readTextFileSync(`/proc/${server.pid}/status`);
+    const megabytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1000;
+    console.log(`after 6,000 long HEADs: ${megabytes} MB`);
+    assert(megabytes < 150, `${megabytes} MB`);
+  },
+});

@@ -1,0 +1,187 @@
+import { assert, assertEquals } from "@std/assert";
+import { parseItem } from "structured-headers";
+import { newToken } from "../../lib/storage/token.ts";
+import { announcementFields } from "../../lib/lifecycle/announcement.ts";
+import { type AfterSunset, definePolicy } from "../../lib/lifecycle/policy.ts";
+import { CachedStorage } from "../../lib/storage/cache.ts";
+import { createHandler } from "../../main.ts";
+import {
+  checkParity,
+  checkProblem,
+  publishTableItems,
+  type Seen,
+  seen,
+  valueOf as field,
+} from "./request_table.ts";
+import { openLocal } from "../support/local_storage.ts";
+
+const at = (text: string) => Date.parse(text);
+
+const SETTINGS = {
+  deprecatedAt: "2027-01-01",
+  sunsetAt: "2027-06-30T12:00Z",
+  brownouts: ["2027-03-01T09:00Z/PT1H", "2027-05-03T09:00Z/PT8H"],
+  documentation: "/deprecation",
+} as const;
+
+type Phase = "announced" | "deprecated" | "brownout" | "removed";
+
+/** Instants around every boundary, each with the phase and its end. */
+const INSTANTS: [instant: string, phase: Phase, until: string | undefined][] = [
+  ["2026-11-21T12:00:00Z", "announced", "2027-01-01T00:00:00Z"],
+  ["2026-12-31T23:59:59Z", "announced", "2027-01-01T00:00:00Z"],
+  ["2027-01-01T00:00:00Z", "deprecated", "2027-03-01T09:00:00Z"],
+  ["2027-01-01T00:00:01Z", "deprecated", "2027-03-01T09:00:00Z"],
+  ["2027-03-01T08:57:00Z", "deprecated", "2027-03-01T09:00:00Z"],
+  ["2027-03-01T08:59:59Z", "deprecated", "2027-03-01T09:00:00Z"],
+  ["2027-03-01T08:59:59.999Z", "deprecated", "2027-03-01T09:00:00Z"],
+  ["2027-03-01T09:00:00Z", "brownout", "2027-03-01T10:00:00Z"],
+  ["2027-03-01T09:30:00Z", "brownout", "2027-03-01T10:00:00Z"],
+  ["2027-03-01T09:59:59Z", "brownout", "2027-03-01T10:00:00Z"],
+  ["2027-03-01T10:00:00Z", "deprecated", "2027-05-03T09:00:00Z"],
+  ["2027-04-01T00:00:00Z", "deprecated", "2027-05-03T09:00:00Z"],
+  ["2027-05-03T08:59:59Z", "deprecated", "2027-05-03T09:00:00Z"],
+  ["2027-05-03T09:00:01Z", "brownout", "2027-05-03T17:00:00Z"],
+  ["2027-05-03T17:00:00Z", "deprecated", "2027-06-30T12:00:00Z"],
+  ["2027-06-30T11:59:59Z", "deprecated", "2027-06-30T12:00:00Z"],
+  ["2027-06-30T12:00:00Z", "removed", undefined],
+  ["2027-06-30T12:00:01Z", "removed", undefined],
+  ["2030-01-01T00:00:00Z", "removed", undefined],
+];
+
+Deno.test("every phase answers as it should, on every route, with every outcome", async (t) => {
+  await using subject = await openLocal();
+  const items = await publishTableItems(subject);
+  const { audio, video, unpublished, missing } = items;
+  const unknown = newToken();
+  const condition = { "If-None-Match": `"${audio.digest}"` };
+  const outcomes: [target: string, fields: Record<string, string>, status: number][] = [
+    [`audio/${audio.token}`, {}, 200],
+    [`audio/${audio.token.toUpperCase()}`, {}, 200],
+    [`video/${video.token}`, {}, 200],
+    [`audio/${audio.token}`, condition, 304],
+    [`audio/${audio.token}`, { "If-Match": '"other"' }, 412],
+    [`audio/${audio.token}`, { "If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT" }, 304],
+    [`audio/${unknown}`, {}, 404],
+    [`audio/${video.token}`, {}, 404],
+    [`audio/${unpublished}`, {}, 410],
+    [`audio/${missing}`, {}, 503],
+    ["audio/malformed", {}, 400],
+    ["video/malformed", condition, 400],
+    [`media/${audio.token}`, {}, 200],
+    [`media/${audio.token}`, condition, 304],
+    [`media/${unknown}`, {}, 404],
+    ["media/malformed", {}, 400],
+  ];
+
+  for (const afterSunset of ["gone", "redirect"] as const) {
+    const policy = definePolicy({ ...SETTINGS, afterSunset });
+    // One handler goes through all of it, with look-ups that never grow old, so that only the
+    // phase ends what it has prepared.
+    let instant = "";
+    const now = () => at(instant);
+    const storage = new CachedStorage(subject.storage, { ttl: 1e12, now });
+    const config = { cacheMaxAge: 300, policy };
+    const handle = createHandler({ storage, config, now, log() {} });
+    const faulty = createHandler({ storage, config, now, log() {} });
+    for (const [next, phase, until] of INSTANTS) {
+      instant = next;
+      await t.step(`${instant}, ${phase}, then ${afterSunset}`, async () => {
+        for (const [index, [target, fields, status]] of [...outcomes, ...outcomes].entries()) {
+          const isSecond = index >= outcomes.length;
+          const send = async (method: string) => {
+            const request = new Request(`http://test/${target}`, { method, headers: fields });
+            // A fault ends everything prepared, so it gets a handler of its own.
+            const isFault = target.includes(missing);
+            const response = isFault ? faulty(request) : handle(request);
+            if (method === "HEAD" && isSecond && !isFault) {
+              assert(response instanceof Response, `${target} is not prepared`);
+            }
+            return await seen(await response);
+          };
+          const [get, head] = [await send("GET"), await send("HEAD")];
+          const note = `${target} ${JSON.stringify(fields)}`;
+          checkParity(note, head, get);
+          if (target.startsWith("media/")) {
+            assertEquals(get.status, status, note);
+            for (const name of ["deprecation", "sunset", "link"]) {
+              assert(!get.fields.some(([other]) => other === name), `${note}: ${name}`);
+            }
+            if (get.status < 400) assertEquals(field(get, "cache-control"), "max-age=300");
+            continue;
+          }
+          const token = target.slice("audio/".length).toLowerCase();
+          const successor = token === "malformed" ? undefined : `/media/${token}`;
+          const name = phase === "brownout" || phase === "removed" ? phase : "unpublished";
+          if (get.status === 410) checkProblem(note, get, name);
+          const isFinal = get.status === 410 && name === "unpublished";
+          checkAnnouncement(get, isFinal ? undefined : successor, note);
+          const expected = { phase, until, now: at(instant), status, afterSunset, successor };
+          checkPhase(get, expected, note);
+        }
+      });
+    }
+  }
+});
+
+interface ExpectedPhase {
+  phase: Phase;
+  until: string | undefined;
+  now: number;
+  /** Outside brownouts and before the sunset. */
+  status: number;
+  afterSunset: AfterSunset;
+  successor: string | undefined;
+}
+
+function checkPhase(get: Seen, expected: ExpectedPhase, note: string): void {
+  const { phase, until, now, status, afterSunset, successor } = expected;
+  const cacheControl = field(get, "cache-control");
+  const retryAfter = field(get, "retry-after");
+  const location = field(get, "location");
+  if (phase === "brownout") {
+    assertEquals([get.status, cacheControl], [410, "no-store"], note);
+    assertEquals(at(retryAfter ?? ""), at(until ?? ""), note);
+    return;
+  }
+  if (phase === "removed") {
+    const isRedirect = afterSunset === "redirect" && successor !== undefined;
+    assertEquals([get.status, location], isRedirect ? [308, successor] : [410, undefined], note);
+    assertEquals([cacheControl, retryAfter], ["max-age=300", undefined], note);
+    return;
+  }
+  assertEquals([get.status, location], [status, undefined], note);
+  if (status >= 400) return assertEquals(cacheControl, "no-store", note);
+  const left = Math.floor((at(until ?? "") - now) / 1000);
+  const maxAge = Math.min(300, Math.max(0, left - 1)); // a second for the way
+  const limited = `max-age=${maxAge}, must-revalidate, stale-while-revalidate=0`;
+  assertEquals(cacheControl, limited, note);
+}
+
+/** The fields of RFC 9745, 8594 and 8288, the first and the last as independent parsers read them. */
+function checkAnnouncement(get: Seen, successor: string | undefined, note: string): void {
+  const [deprecation] = parseItem(field(get, "deprecation") ?? "");
+  assert(deprecation instanceof Date, note);
+  assertEquals(deprecation.getTime(), at("2027-01-01T00:00:00Z"), note);
+  assertEquals(field(get, "sunset"), "Wed, 30 Jun 2027 12:00:00 GMT", note);
+  assertEquals(
+    field(get, "link"),
+    [
+      ...(successor === undefined ? [] : [`<${successor}>; rel="successor-version"`]),
+      '</deprecation>; rel="deprecation"',
+      '</deprecation>; rel="sunset"',
+    ].join(", "),
+    note,
+  );
+}
+
+Deno.test("Sunset names the weekday that its date falls on", () => {
+  const days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+  for (let day = 1; day <= 28; day++) {
+    const date = `2027-02-${String(day).padStart(2, "0")}`;
+    const policy = definePolicy({ deprecatedAt: "2027-01-01", sunsetAt: date });
+    const sunset = announcementFields(policy).find(([name]) => name === "Sunset")?.[1] ?? "";
+    const weekday = days[Temporal.PlainDate.from(date).dayOfWeek % 7];
+    assertEquals(sunset, `${weekday}, ${date.slice(8)} Feb 2027 00:00:00 GMT`);
+  }
+});

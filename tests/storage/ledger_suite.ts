@@ -1,0 +1,123 @@
+/**
+ * What every ledger has to do, in one suite.
+ */
+
+import { assert, assertEquals } from "@std/assert";
+import type { Ledger, Usage, Watch } from "../../lib/storage/ledger.ts";
+
+/** An empty ledger under test. */
+export interface LedgerSubject extends AsyncDisposable {
+  readonly ledger: Ledger;
+}
+
+const NOON = Date.parse("2027-02-01T12:00:00Z");
+const DAY = 86_400_000;
+const ROW: Usage = {
+  day: "2027-02-01",
+  route: "/audio/:token",
+  method: "HEAD",
+  phase: "deprecated",
+  status: "2xx",
+  impact: "breaking",
+  client: "curl",
+  calls: 3,
+  first: NOON,
+  last: NOON + 5,
+};
+
+/** Runs the suite on a driver; every test opens one of its own. */
+export function testLedger(name: string, open: () => Promise<LedgerSubject>): void {
+  const test = (what: string, body: (ledger: Ledger) => Promise<void>) =>
+    Deno.test(`${name} ${what}`, async () => {
+      await using subject = await open();
+      await body(subject.ledger);
+    });
+
+  test("add() sums what has the same key, and tells apart what has not", async (ledger) => {
+    await ledger.add([ROW], () => {});
+    await ledger.add([{ ...ROW, calls: 2, first: NOON - 9, last: NOON - 9 }], () => {});
+    assertEquals(await rowsOf(ledger), [{ ...ROW, calls: 5, first: NOON - 9 }]);
+    const others: Partial<Usage>[] = [
+      { day: "2027-02-02" },
+      { route: "/video/:token" },
+      { method: "GET" },
+      { phase: "brownout" },
+      { status: "4xx" },
+      { impact: "none" },
+      { client: "(none)" },
+    ];
+    await ledger.add(others.map((other) => ({ ...ROW, ...other })), () => {});
+    const rows = await rowsOf(ledger);
+    assertEquals(rows.length, 8);
+    for (const other of others) {
+      assert(rows.some((row) => JSON.stringify(row) === JSON.stringify({ ...ROW, ...other })));
+    }
+  });
+
+  test("add() takes any number of rows, and tells of each part once it is in", async (ledger) => {
+    const rows = Array.from({ length: 1001 }, (_, index) => ({
+      ...{ ...ROW, route: "r".repeat(64), method: "m".repeat(64), status: "s".repeat(64) },
+      client: String(index).padStart(64, "c"),
+    }));
+    for (const round of [1, 2]) {
+      const added: Usage[] = [];
+      await ledger.add(rows, (part) => added.push(...part));
+      assertEquals(added, rows);
+      const kept = await rowsOf(ledger);
+      assertEquals(kept.length, 1001);
+      assert(kept.every(({ calls, first }) => calls === 3 * round && first === NOON));
+    }
+    await ledger.add([], () => {});
+  });
+
+  test("usage() gives the rows from a day on, in the order of days", async (ledger) => {
+    const days = ["2027-02-03", "2026-12-31", "2027-02-01", "2027-02-02"];
+    await ledger.add(days.map((day) => ({ ...ROW, day })), () => {});
+    const from = async (day: string) => await Array.fromAsync(ledger.usage(day), ({ day }) => day);
+    assertEquals(await from("2027-02-02"), ["2027-02-02", "2027-02-03"]);
+    assertEquals(await from(""), days.toSorted());
+    assertEquals(await from("2027-02-04"), []);
+  });
+
+  test("mark() replaces a server's watch of the same beginning, and keeps others", async (ledger) => {
+    const first: Watch = { server: "a", from: NOON, until: NOON };
+    const second: Watch = { server: "a", from: NOON + 9, until: NOON + 10 };
+    const other: Watch = { server: "b", from: NOON + 1, until: NOON + 4, end: "stopped" };
+    const before: Watch = { server: "c", from: NOON - 1, until: NOON + 4, end: "gone" };
+    for (const watch of [second, first, other, before]) await ledger.mark(watch);
+    await ledger.mark({ ...first, until: NOON + 5, end: "stopped" });
+    await ledger.mark({ ...first, until: NOON + 7 }); // it is back
+    assertEquals(await ledger.watches(), [before, { ...first, until: NOON + 7 }, other, second]);
+  });
+
+  test("forget() removes days, and says from which day on it is whole", async (ledger) => {
+    assertEquals(await ledger.keptFrom(), undefined);
+    const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-02-01"];
+    await ledger.add(days.map((day) => ({ ...ROW, day })), () => {});
+    await ledger.forget("2027-01-02");
+    assertEquals((await rowsOf(ledger)).map(({ day }) => day), ["2027-01-02", "2027-02-01"]);
+    assertEquals(await ledger.keptFrom(), "2027-01-02");
+    await ledger.forget("2026-12-01"); // by a server that is to keep more
+    assertEquals(await ledger.keptFrom(), "2027-01-02");
+  });
+
+  test("forget() keeps every server known that may still be answering", async (ledger) => {
+    const at = (days: number) => NOON + days * DAY;
+    const watches: Watch[] = [
+      { server: "ended", from: at(-20), until: at(-19), end: "stopped" },
+      { server: "gone", from: at(-19), until: at(-18), end: "gone" },
+      { server: "slept", from: at(-18), until: at(-17) },
+      { server: "silent", from: at(-17), until: at(-16) },
+      { server: "slept", from: at(-16), until: at(0) },
+      { server: "edge", from: at(-15), until: Date.parse("2027-02-01"), end: "stopped" },
+      { server: "whole", from: at(-14), until: at(1), end: "stopped" },
+    ];
+    for (const watch of watches) await ledger.mark(watch);
+    await ledger.forget("2027-02-01");
+    assertEquals(await ledger.watches(), watches.slice(3));
+  });
+}
+
+async function rowsOf(ledger: Ledger): Promise<Usage[]> {
+  return await Array.fromAsync(ledger.usage(""));
+}

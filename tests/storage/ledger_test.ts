@@ -1,0 +1,17 @@
+import { testLedger } from "./ledger_suite.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { MemoryLedger } from "../support/memory_ledger.ts";
+
+testLedger("KvLedger", async () => {
+  const subject = await openLocal();
+  return {
+    ledger: subject.storage.ledger,
+    [Symbol.asyncDispose]: () => subject[Symbol.asyncDispose](),
+  };
+});
+
+testLedger("MemoryLedger", () =>
+  Promise.resolve({
+    ledger: new MemoryLedger(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  }));

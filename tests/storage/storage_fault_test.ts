@@ -1,0 +1,81 @@
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { inFolder, media } from "../support/media_cli.ts";
+import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
+import { ServerProcess, storageIn } from "../support/server.ts";
+
+/** Mounts a disk of 256 kB, which takes root's rights. */
+async function mount(folder: string): Promise<boolean> {
+  const args = ["-t", "tmpfs", "-o", "size=256k", "tmpfs", folder];
+  return (await new Deno.Command("mount", { args }).output()).success;
+}
+
+async function unmount(folder: string): Promise<void> {
+  assert((await new Deno.Command("umount", { args: [folder] }).output()).success);
+}
+
+async function canMount(): Promise<boolean> {
+  const folder = await Deno.makeTempDir({ prefix: "media-head-" });
+  const is = await mount(folder);
+  if (is) await unmount(folder);
+  await Deno.remove(folder);
+  return is;
+}
+
+Deno.test({
+  name: "media publish names a disk that is full in one line, and leaves nothing staged",
+  ignore: !await canMount(),
+  fn: () =>
+    inFolder(async (folder) => {
+      const wav = new Uint8Array(1_000_000);
+      wav.set(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
+      await Deno.writeFile(`${folder}/a.wav`, wav);
+      const files = `${folder}/files`;
+      await Deno.mkdir(files);
+      assert(await mount(files));
+      try {
+        const { code, stderr } = await media(folder, ["publish", `${folder}/a.wav`]);
+        assertEquals(code, 1);
+        assertMatch(
+          stderr,
+          /^media: files: cannot write to "[^\n"]*\/files" \(STORAGE_FILES\) \(No space left [^\n]*\n$/,
+        );
+        assertEquals(await Array.fromAsync(Deno.readDir(`${files}/staged`)), []);
+        assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0); // there is room for it
+      } finally {
+        await unmount(files);
+      }
+    }),
+});
+
+Deno.test("media names the variable and the path of storage that cannot be used", () =>
+  inFolder(async (folder) => {
+    const STORAGE_KV = `${folder}/catalogue`;
+    await Deno.writeTextFile(STORAGE_KV, "no database, and not a short text either");
+    const message = `kv: cannot open the catalogue "${STORAGE_KV}" (STORAGE_KV)` +
+      " (file is not a database)\n";
+    const listed = await media(folder, ["list"], { STORAGE_KV });
+    assertEquals([listed.code, listed.stderr], [1, `media: ${message}`]);
+    const started = await assertRejects(() => ServerProcess.start({ STORAGE_KV }), Error);
+    assert(started.message.endsWith(`media-head does not start: ${message}`), started.message);
+
+    const STORAGE_FILES = `${STORAGE_KV}/files`; // below a file
+    const published = await media(folder, ["publish", SAMPLE_MP3], { STORAGE_FILES });
+    assertEquals(published.code, 1);
+    assertMatch(
+      published.stderr,
+      /^media: files: cannot write to "[^\n"]*\/catalogue\/files" \(STORAGE_FILES\) \(Not a dir[^\n]*\n$/,
+    );
+
+    const { stderr } = await new Deno.Command(Deno.execPath(), {
+      args: [
+        ...["run", "--no-prompt", "--allow-read", "--allow-env", `--allow-write=${folder}`],
+        ...[fromRoot("lib/cli/media.ts"), "publish", SAMPLE_MP3],
+      ],
+      env: { ...storageIn(folder), STORAGE_FILES: "/srv/files", NO_COLOR: "1" },
+    }).output();
+    assertEquals(
+      new TextDecoder().decode(stderr),
+      'media: files: cannot write to "/srv/files" (STORAGE_FILES) (Requires write access to' +
+        ' "/srv/files", run again with the --allow-write flag)\n',
+    );
+  }));

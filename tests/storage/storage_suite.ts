@@ -1,0 +1,141 @@
+/**
+ * What every storage driver has to do, in one suite. A driver's test file opens it with a few
+ * items in it, says how to damage it, and runs this.
+ */
+
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { createHash } from "node:crypto";
+import { newToken, type Token } from "../../lib/storage/token.ts";
+import type { Description } from "../../lib/storage/local.ts";
+import {
+  type PublishedItem,
+  type Storage,
+  StorageError,
+  UnpublishedError,
+} from "../../lib/storage/storage.ts";
+
+/** A driver under test, with the ways to change what it holds from outside. */
+export interface Subject extends AsyncDisposable {
+  readonly storage: Storage;
+  publish(description: Description, content: Uint8Array): Promise<PublishedItem>;
+  unpublish(token: Token, at: number): Promise<void>;
+  /** Replaces stored content by other bytes, or takes it away. */
+  damage(item: PublishedItem, content: Uint8Array | undefined): Promise<void>;
+}
+
+const CONTENT = Uint8Array.from(
+  { length: 200_000 },
+  (_, index) => (index * 31 + (index >> 8)) % 256,
+);
+
+/** Runs the suite on a driver; every test opens one of its own. */
+export function testStorage(name: string, open: () => Promise<Subject>): void {
+  const test = (what: string, body: (subject: Subject) => Promise<void>) =>
+    Deno.test(`${name} ${what}`, async () => {
+      await using subject = await open();
+      await body(subject);
+    });
+
+  test("find() does not know a token that was never published", async ({ storage }) => {
+    assertEquals((await storage.find(newToken())).state, "unknown");
+  });
+
+  test("find() gives back an item as it was published", async ({ storage, publish }) => {
+    const plain = description();
+    const rich = { ...description("video"), name: 'a "b".mp4', language: "de-AT" };
+    for (const described of [plain, rich]) {
+      const item = await publish(described, CONTENT);
+      assertEquals(item, { ...described, length: CONTENT.length, digest: sha256(CONTENT) });
+      const { freshUntil: _, ...found } = await storage.find(described.token);
+      assertEquals(found, { state: "published", kind: described.kind, item });
+    }
+  });
+
+  test("find() remembers an item that was unpublished", async ({ storage, publish, unpublish }) => {
+    const { token } = await publish(description("video"), CONTENT);
+    await unpublish(token, 5000);
+    const tombstone = { state: "unpublished", kind: "video", unpublishedAt: 5000 } as const;
+    const { freshUntil: _, ...found } = await storage.find(token);
+    assertEquals(found, tombstone);
+  });
+
+  test("open() gives the whole content and any part of it", async ({ storage, publish }) => {
+    const item = await publish(description(), CONTENT);
+    const end = CONTENT.length - 1;
+    assertEquals(await bytesOf(storage.open(item)), CONTENT);
+    for (const [first, last] of [[0, 0], [0, end], [end, end], [1, 65_536], [65_535, 131_073]]) {
+      const range = { first: first as number, last: last as number };
+      const part = await bytesOf(storage.open(item, range));
+      assertEquals(part, CONTENT.slice(range.first, range.last + 1), `${first}-${last}`);
+    }
+  });
+
+  test("open() holds nothing once its stream is cancelled", async ({ storage, publish }) => {
+    const item = await publish(description(), CONTENT);
+    // The test runner finds what is left open.
+    await (await storage.open(item)).cancel();
+    await (await storage.open(item, { first: 1, last: 100_000 })).cancel();
+    for (const range of [undefined, { first: 1, last: 100_000 }]) {
+      const reader = (await storage.open(item, range)).getReader();
+      await reader.read();
+      await reader.cancel();
+    }
+  });
+
+  test("finds one content under many tokens", async ({ storage, publish, unpublish }) => {
+    const [first, second] = [
+      await publish(description(), CONTENT),
+      await publish(description(), CONTENT),
+    ];
+    await unpublish(first.token, 5000);
+    assertEquals((await storage.find(second.token)).state, "published");
+    assertEquals(await bytesOf(storage.open(second)), CONTENT);
+  });
+
+  const damages: [string, Uint8Array | undefined][] = [
+    ["missing", undefined],
+    ["too short", CONTENT.subarray(1)],
+    ["too long", new Uint8Array([...CONTENT, 0])],
+  ];
+  for (const [fault, content] of damages) {
+    test(`find() and open() fail when content is ${fault}`, async (subject) => {
+      const { storage, publish, damage } = subject;
+      const item = await publish(description(), CONTENT);
+      await damage(item, content);
+      for (const operation of [() => storage.find(item.token), () => storage.open(item)]) {
+        const { message } = await assertRejects(operation, StorageError);
+        assertStringIncludes(message, item.digest);
+        assert(!message.includes(item.token), "a fault is told without the token");
+      }
+    });
+  }
+
+  test("open() tells an item that is gone from one that is damaged", async (subject) => {
+    const { storage, publish, unpublish } = subject;
+    const item = await publish(description(), CONTENT);
+    await unpublish(item.token, 5000);
+    await assertRejects(() => storage.open(item), UnpublishedError);
+  });
+
+  test("check() succeeds until storage is closed, and then everything fails", async (subject) => {
+    const { storage, publish } = subject;
+    const item = await publish(description(), CONTENT);
+    await storage.check();
+    storage.close();
+    await assertRejects(() => storage.check(), StorageError);
+    await assertRejects(() => storage.find(item.token), StorageError);
+  });
+}
+
+/** A description with a token of its own. */
+export function description(kind: "audio" | "video" = "audio"): Description {
+  return { token: newToken(), kind, type: `${kind}/mp4`, publishedAt: 1_000_000_000_000 };
+}
+
+function sha256(content: Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+async function bytesOf(stream: Promise<ReadableStream<Uint8Array>>): Promise<Uint8Array> {
+  return await new Response(await stream as ReadableStream<Uint8Array<ArrayBuffer>>).bytes();
+}

@@ -1,0 +1,35 @@
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { newToken, parseToken } from "../../lib/storage/token.ts";
+
+Deno.test("parseToken() takes version 4 UUIDs in either case and gives lower case", () => {
+  fc.assert(fc.property(fc.uuid({ version: 4 }), (uuid) => {
+    assertEquals(String(parseToken(uuid.toUpperCase())), uuid);
+    assertEquals(String(parseToken(uuid)), uuid);
+  }));
+});
+
+Deno.test("parseToken() refuses everything else", () => {
+  const others = [
+    "",
+    "x",
+    "5b6ea11c-9c5e-1b58-8f6b-0a7a6cf5d1e0", // version 1
+    "5b6ea11c-9c5e-7b58-8f6b-0a7a6cf5d1e0", // version 7
+    "5b6ea11c-9c5e-4b58-7f6b-0a7a6cf5d1e0", // another variant
+    "5b6ea11c9c5e4b588f6b0a7a6cf5d1e0",
+    "{5b6ea11c-9c5e-4b58-8f6b-0a7a6cf5d1e0}",
+    "urn:uuid:5b6ea11c-9c5e-4b58-8f6b-0a7a6cf5d1e0",
+    " 5b6ea11c-9c5e-4b58-8f6b-0a7a6cf5d1e0",
+    "5b6ea11c-9c5e-4b58-8f6b-0a7a6cf5d1e0\n",
+    "5b6ea11c-9c5e-4b58-8f6b-0a7a6cf5d1e",
+    "00000000-0000-0000-0000-000000000000",
+    "%35b6ea11c-9c5e-4b58-8f6b-0a7a6cf5d1e",
+  ];
+  for (const text of others) assertEquals(parseToken(text), undefined, text);
+});
+
+Deno.test("newToken() gives tokens, never the same twice", () => {
+  const tokens = new Set(Array.from({ length: 1000 }, newToken));
+  assertEquals(tokens.size, 1000);
+  for (const token of tokens) assert(parseToken(token) === token);
+});

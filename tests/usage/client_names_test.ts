@@ -1,0 +1,50 @@
+import { assert, assertEquals } from "@std/assert";
+import { ClientNames, MAX_NEW_CLIENTS, OTHER } from "../../lib/usage/client_names.ts";
+
+const NOON = Date.parse("2027-02-01T12:00:00Z");
+const HOUR = 3_600_000;
+const once = () => 1;
+
+/** Which of some names are admitted, as they are asked for in turn. */
+function admitted(names: ClientNames, asked: readonly string[], now: number): string[] {
+  for (const name of asked) names.nameFor(name);
+  const refused = names.admit(once, now);
+  return asked.filter((name) => !refused.has(name));
+}
+
+function invented(count: number, prefix: string): string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+}
+
+Deno.test("ClientNames admits so many names at once, and then one a minute", () => {
+  const names = new ClientNames();
+  assertEquals(admitted(names, invented(100, "a"), NOON).length, MAX_NEW_CLIENTS);
+  assertEquals(admitted(names, ["b"], NOON + 59_999), []);
+  assertEquals(admitted(names, ["b", "c"], NOON + 60_000), ["b"]);
+  assertEquals(admitted(names, invented(100, "d"), NOON + 9 * HOUR).length, MAX_NEW_CLIENTS);
+  // Names that are none cost nothing.
+  assertEquals(admitted(names, [OTHER, "(none)", "a-0"], NOON + 9 * HOUR).length, 3);
+});
+
+Deno.test("ClientNames goes on admitting names when the clock is set back", () => {
+  const names = new ClientNames();
+  admitted(names, invented(30, "a"), NOON);
+  assertEquals(admitted(names, invented(100, "b"), NOON - HOUR).length, MAX_NEW_CLIENTS - 30);
+  assertEquals(admitted(names, ["c"], NOON - HOUR + 60_000), ["c"]);
+});
+
+Deno.test("ClientNames knows the new names of a week, and not any number", () => {
+  const names = new ClientNames();
+  const week = invented(7 * 24 * 60, "known");
+  for (const name of week.slice(0, 9_900)) names.know(name);
+  admitted(names, invented(1_000, "invented"), NOON); // no more allowance
+  assertEquals(admitted(names, week.slice(0, 9_900), NOON).length, 9_900);
+  for (const name of invented(20_000, "later")) names.know(name);
+  assertEquals(admitted(names, week.slice(0, 100), NOON), []);
+});
+
+Deno.test("ClientNames tells a bounded number of new names apart until it decides", () => {
+  const names = new ClientNames();
+  const counted = new Set(invented(10_000, "a").map((name) => names.nameFor(name)));
+  assert(counted.size <= 2_001 && counted.has(OTHER), `${counted.size} names`);
+});

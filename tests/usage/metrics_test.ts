@@ -1,0 +1,185 @@
+import { assertEquals } from "@std/assert";
+import { newToken } from "../../lib/storage/token.ts";
+import { description } from "../storage/storage_suite.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { fromRoot } from "../support/paths.ts";
+import { requestRaw } from "../support/raw_http.ts";
+import { ServerProcess } from "../support/server.ts";
+
+/** Whether Prometheus's tool is there; without it, the test of its rule is to be ignored. */
+const HAS_PROMTOOL = await new Deno.Command("promtool", { args: ["--version"] }).output()
+  .then(({ success }) => success, () => false);
+
+const ALERT = "DeprecatedRouteStillCalled";
+
+interface Metrics {
+  readonly resourceMetrics: readonly {
+    readonly scopeMetrics: readonly {
+      readonly metrics: readonly {
+        readonly name: string;
+        readonly sum?: { readonly dataPoints: readonly Point[] };
+        readonly gauge?: { readonly dataPoints: readonly Point[] };
+      }[];
+    }[];
+  }[];
+}
+
+interface Point {
+  readonly asInt?: string | number;
+  readonly asDouble?: number;
+  readonly attributes: readonly {
+    readonly key: string;
+    readonly value: { readonly stringValue: string };
+  }[];
+}
+
+/** A collector that keeps every series, `"name a=1,b=2"`, with its value at each export. */
+function startCollector() {
+  const exports: Map<string, number>[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const text = await request.text();
+    if (!new URL(request.url).pathname.endsWith("/v1/metrics")) return new Response("{}");
+    const values = new Map<string, number>();
+    for (const { scopeMetrics } of (JSON.parse(text) as Metrics).resourceMetrics) {
+      for (const { name, sum, gauge } of scopeMetrics.flatMap(({ metrics }) => metrics)) {
+        if (!name.startsWith("media_head")) continue;
+        for (const point of [...sum?.dataPoints ?? [], ...gauge?.dataPoints ?? []]) {
+          const attributes = point.attributes.map(({ key, value }) =>
+            `${key}=${value.stringValue}`
+          );
+          const series = `${name} ${attributes.sort().join(",")}`;
+          values.set(series, Number(point.asInt ?? point.asDouble));
+        }
+      }
+    }
+    exports.push(values);
+    return new Response("{}", { headers: { "Content-Type": "application/json" } });
+  });
+  /** Waits for an export of which something is true. */
+  async function until(isTrue: (values: Map<string, number>) => boolean): Promise<void> {
+    const deadline = performance.now() + 30_000;
+    while (!exports.some(isTrue)) {
+      if (performance.now() > deadline) throw new Error(`Only ${JSON.stringify(exports)}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+  const environment = {
+    OTEL_DENO: "true",
+    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${server.addr.port}`,
+    OTEL_METRIC_EXPORT_INTERVAL: "200",
+    DEPRECATED_AT: "2020-01-01",
+  };
+  return { exports, until, environment, [Symbol.asyncDispose]: () => server.shutdown() };
+}
+
+const REQUESTS = "media_head.deprecated.requests";
+
+function series(route: string, status: string, impact: string): string {
+  return `${REQUESTS} impact=${impact},method=HEAD,phase=deprecated,route=${route},status=${status}`;
+}
+
+Deno.test("a server process exports calls and removal dates to an OTLP collector", async () => {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(description("audio"), new Uint8Array(1));
+  await using collector = startCollector();
+  const { exports, until, environment } = collector;
+  const settings = { ...environment, SUNSET_AT: "2999-01-01" };
+  await using server = await ServerProcess.start(settings, subject.folder);
+  const head = (target: string) => requestRaw(server.port, "HEAD", target);
+  for (const target of [`/audio/${token}`, `/audio/${token}`, "/video/x", "/media/x"]) {
+    await head(target);
+  }
+  await until((values) => values.get(series("/video/:token", "4xx", "none")) === 1);
+  await head(`/audio/${token}`);
+  await head(`/audio/${newToken()}`);
+  await server.stop(); // the last calls are exported then
+
+  const last = [...exports.at(-1) ?? []].filter(([name]) => name.startsWith(REQUESTS));
+  assertEquals(Object.fromEntries(last.filter(([, value]) => value > 0).sort()), {
+    [series("/audio/:token", "2xx", "breaking")]: 3,
+    [series("/audio/:token", "4xx", "none")]: 1,
+    [series("/video/:token", "4xx", "none")]: 1,
+  });
+  const first = [...exports[0] ?? []];
+  assertEquals(first.filter(([name]) => !name.startsWith(REQUESTS)).sort(), [
+    ["media_head.sunset route=/audio/:token", Date.parse("2999-01-01") / 1000],
+    ["media_head.sunset route=/video/:token", Date.parse("2999-01-01") / 1000],
+  ]);
+  // Before it counts, each series is at 0: those of breaking calls from the start on.
+  const known = first.filter(([name]) => name.startsWith(REQUESTS));
+  assertEquals(known.length, 2 * 2 * 11); // routes, methods, classes of status by phase
+  assertEquals(known.filter(([, value]) => value > 0), []);
+  const video = exports.map((values) => values.get(series("/video/:token", "4xx", "none")));
+  assertEquals(video.find((value) => value !== undefined), 0);
+});
+
+Deno.test({
+  name: "README's alert fires for one call after a restart, on what a server exports",
+  ignore: !HAS_PROMTOOL, // only Prometheus knows when its rule fires
+  async fn() {
+    await using subject = await openLocal();
+    const { token } = await subject.publish(description("audio"), new Uint8Array(1));
+    await using collector = startCollector();
+    const { exports, until, environment } = collector;
+    const start = Math.floor(Date.now() / 1000);
+    const sunset = new Date((start + 29 * 86_400) * 1000).toISOString();
+    for (const calls of [0, 1]) {
+      const settings = { ...environment, SUNSET_AT: sunset };
+      await using server = await ServerProcess.start(settings, subject.folder);
+      if (calls > 0) await requestRaw(server.port, "HEAD", `/audio/${token}`); // at once
+      const seen = exports.length;
+      const name = series("/audio/:token", "2xx", "breaking");
+      await until((values) => values.get(name) === calls && exports.length > seen + 2);
+      await server.stop();
+    }
+
+    const called = exports.findIndex((values) =>
+      values.get(series("/audio/:token", "2xx", "breaking")) === 1
+    );
+    const names = [...new Set(exports.flatMap((values) => [...values.keys()]))];
+    const alert = {
+      exp_labels: { route: "/audio/:token" },
+      exp_annotations: {
+        summary: "/audio/:token is removed in less than 30 days, and still called",
+      },
+    };
+    const test = {
+      rule_files: ["rules.yaml"],
+      evaluation_interval: "1m",
+      tests: [{
+        interval: "1m", // a minute for each export
+        input_series: names.map((name) => ({
+          series: prometheusSeries(name),
+          // Its clock starts at the epoch.
+          values: exports.map((values) => values.get(name)).map((value) =>
+            value === undefined ? "_" : name.startsWith(REQUESTS) ? value : value - start
+          ).join(" "),
+        })),
+        alert_rule_test: [
+          { eval_time: `${called - 1}m`, alertname: ALERT, exp_alerts: [] },
+          { eval_time: `${called}m`, alertname: ALERT, exp_alerts: [alert] },
+        ],
+      }],
+    };
+    const readme = await Deno.readTextFile(fromRoot("README.md"));
+    const rule = /```yaml\n(- alert: [^`]*)```/.exec(readme)?.[1] ?? "";
+    const rules = `groups:\n- name: readme\n  rules:\n${rule.replaceAll(/^/gm, "  ")}`;
+    await Deno.writeTextFile(`${subject.folder}/rules.yaml`, rules);
+    await Deno.writeTextFile(`${subject.folder}/test.yaml`, JSON.stringify(test));
+    const { code, stdout, stderr } = await new Deno.Command("promtool", {
+      args: ["test", "rules", "test.yaml"],
+      cwd: subject.folder,
+    }).output();
+    const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("\n");
+    assertEquals(code, 0, said);
+  },
+});
+
+/** A series as OpenTelemetry names it for Prometheus: unit and kind become parts of the name. */
+function prometheusSeries(series: string): string {
+  const [name = "", labels = ""] = series.split(" ");
+  const pairs = labels.split(",").map((label) => label.replace(/=(.*)/, '="$1"'));
+  const suffix = name === REQUESTS ? "_total" : "_seconds";
+  return `${name.replaceAll(".", "_")}${suffix}{${pairs.join(",")}}`;
+}

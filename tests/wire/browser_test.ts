@@ -1,0 +1,248 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { Page } from "playwright-core";
+import { publishFile } from "../../lib/cli/publish.ts";
+import { newToken } from "../../lib/storage/token.ts";
+import { HAS_BROWSER, launchBrowser } from "../support/browser.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+import { field, requestRaw } from "../support/raw_http.ts";
+import { ServerProcess } from "../support/server.ts";
+
+/** Dates that make every field of a retirement appear, and the fields. */
+const POLICY = { DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2999-01-01" };
+const DATES = { deprecation: "@1577836800", sunset: "Tue, 01 Jan 2999 00:00:00 GMT" };
+const NOTICE_LINKS = '</deprecation>; rel="deprecation", </deprecation>; rel="sunset"';
+
+Deno.test({
+  name: "a page of another origin plays media and seeks in it",
+  ignore: !HAS_BROWSER, // nothing else asks for media as a player does
+  async fn(t) {
+    await using subject = await openLocal();
+    const longWav = `${subject.folder}/long.wav`;
+    await Deno.writeFile(longWav, silentWav(1200)); // browsers keep the samples whole
+    const mp3 = await publishFile(subject.storage, SAMPLE_MP3);
+    const mp4 = await publishFile(subject.storage, SAMPLE_MP4);
+    const wav = await publishFile(subject.storage, longWav);
+    await using server = await ServerProcess.start({}, subject.folder);
+    await using site = serveSite();
+    await using browser = await launchBrowser();
+    const page = await browser.newPage();
+    const open = (element: string, { token }: { token: string }) =>
+      page.goto(pageOf(site, `<${element} autoplay src="${server.origin}/media/${token}">`));
+
+    await t.step("the spoken sample", async () => {
+      await open("audio", mp3);
+      await playAndSeek(page, 4);
+    });
+
+    await t.step("the sample with pictures, fetched with CORS", async () => {
+      await open('video crossorigin="anonymous"', mp4);
+      await playAndSeek(page, 2);
+      const seen = await page.locator("video").evaluate((video: Media) => ({
+        size: [video.videoWidth, video.videoHeight],
+        pictures: video.getVideoPlaybackQuality().totalVideoFrames,
+      }));
+      assertEquals(seen.size, [320, 180]);
+      assert(seen.pictures > 0, "no picture was decoded");
+    });
+
+    await t.step("audio too long to be loaded as far as is sought", async () => {
+      const ranges: string[] = [];
+      page.on("response", (response) => {
+        const range = response.headers()["content-range"];
+        if (range !== undefined) ranges.push(range);
+      });
+      await open("audio", wav);
+      await playAndSeek(page, 1100);
+      assertMatch(ranges.join("\n"), /^bytes 17\d{6}-19200043\/19200044$/m);
+    });
+  },
+});
+
+Deno.test({
+  name: "a page of another origin reads the fields, and sets conditions and ranges",
+  ignore: !HAS_BROWSER, // nothing else keeps fields from a page, or asks before it sets them
+  async fn(t) {
+    await using subject = await openLocal();
+    const { token, digest } = await publishFile(subject.storage, SAMPLE_MP3);
+    await using server = await ServerProcess.start(POLICY, subject.folder);
+    const url = `${server.origin}/audio/${token}`;
+    const etag = `"${digest}"`;
+    const validators = { ...announced(token), etag };
+    const reprDigest = `sha-256=:${Uint8Array.fromHex(digest).toBase64()}:`;
+    const whole = { ...validators, "accept-ranges": "bytes", "repr-digest": reprDigest };
+    const first = { ...whole, "content-range": "bytes 0-9/26186", "content-length": "10" };
+    const last = { ...whole, "content-range": "bytes 26176-26185/26186", "content-length": "10" };
+    await readFromPage(t, [
+      ["HEAD", url, {}, 200, whole],
+      ["HEAD", url, { "If-None-Match": etag }, 304, validators],
+      ["GET", url, { "If-None-Match": etag }, 304, validators],
+      ["GET", url, { "Range": "bytes=0-9" }, 206, first],
+      ["GET", url, { "Range": "bytes=0-9", "If-None-Match": '"other"' }, 206, first],
+      ["GET", url, { "Range": "bytes=-10", "If-Range": etag }, 206, last],
+    ]);
+  },
+});
+
+Deno.test({
+  name: "a page of another origin reads the fields of errors",
+  ignore: !HAS_BROWSER, // nothing else keeps fields from a page
+  async fn(t) {
+    await using subject = await openLocal();
+    const { token } = await publishFile(subject.storage, SAMPLE_MP3);
+    await using server = await ServerProcess.start(POLICY, subject.folder);
+    await using dark = await ServerProcess.start(
+      { ...POLICY, BROWNOUTS: "2020-01-02/2998-01-01" },
+      subject.folder,
+    );
+    const url = `${server.origin}/audio/${token}`;
+    const unknown = newToken();
+    const known = announced(token);
+    const off = { ...known, "retry-after": "Mon, 01 Jan 2998 00:00:00 GMT" };
+    await readFromPage(t, [
+      ...["HEAD", "GET"].flatMap((method): Row[] => [
+        [method, `${server.origin}/audio/${unknown}`, {}, 404, announced(unknown)],
+        [method, `${server.origin}/audio/x`, {}, 400, announced()],
+        [method, url, { "If-Match": '"other"' }, 412, known],
+        [method, `${dark.origin}/audio/${token}`, { "If-Match": "*" }, 410, off],
+      ]),
+      ["GET", url, { "Range": "bytes=26186-" }, 416, {
+        ...known,
+        "content-range": "bytes */26186",
+      }],
+      ["POST", url, {}, 405, { ...known, allow: "GET, HEAD, OPTIONS" }],
+    ]);
+  },
+});
+
+Deno.test({
+  name: "a page of another origin asks the server about itself, with conditions",
+  ignore: !HAS_BROWSER, // nothing else asks before it sets a condition
+  async fn(t) {
+    await using server = await ServerProcess.start(POLICY);
+    const etagOf = async (path: string) =>
+      field(await requestRaw(server.port, "HEAD", path), "etag") ?? "";
+    const [notice, description] = [await etagOf("/deprecation"), await etagOf("/openapi.json")];
+    await readFromPage(
+      t,
+      ["HEAD", "GET"].flatMap((method): Row[] => [
+        [method, `${server.origin}/deprecation`, {}, 200, { etag: notice, vary: "Accept" }],
+        [method, `${server.origin}/deprecation`, { "If-None-Match": notice }, 304, {
+          vary: "Accept",
+        }],
+        [method, `${server.origin}/deprecation`, { "If-Match": '"other"' }, 412, {}],
+        [method, `${server.origin}/openapi.json`, { "If-None-Match": description }, 304, {}],
+        [method, `${server.origin}/healthz`, { "If-None-Match": "*" }, 200, {}],
+        [method, `${server.origin}/nowhere`, {}, 404, {}],
+      ]),
+    );
+  },
+});
+
+/** What is used here of media elements; Deno's own types know no documents. */
+interface Media {
+  currentTime: number;
+  onseeked: () => void;
+  readonly dataset: { soughtTo?: string };
+  readonly error: { readonly code: number; readonly message: string } | null;
+  readonly videoWidth: number;
+  readonly videoHeight: number;
+  getVideoPlaybackQuality(): { readonly totalVideoFrames: number };
+}
+
+/** Waits until a page plays its media, has it seek, and waits until it goes on from there. */
+async function playAndSeek(page: Page, target: number): Promise<void> {
+  const media = page.locator("audio, video");
+  await playsPast(page, 0);
+  await media.evaluate((media: Media, target) => {
+    media.onseeked = () => media.dataset.soughtTo = String(media.currentTime);
+    media.currentTime = target;
+  }, target);
+  await page.locator("[data-sought-to]").waitFor({ state: "attached" });
+  const time = Number(await media.getAttribute("data-sought-to"));
+  assert(time >= target, `sought ${target} s, got to ${time} s`);
+  await playsPast(page, time);
+}
+
+/** Waits until the media of a page plays past a time in seconds. */
+async function playsPast(page: Page, time: number): Promise<void> {
+  const media = await page.locator("audio, video").elementHandle();
+  await page.waitForFunction(({ media, time }: { media: Media; time: number }) => {
+    const { error } = media;
+    if (error !== null) throw new Error(`Media error ${error.code}: ${error.message}`);
+    return media.currentTime > time;
+  }, { media, time });
+}
+
+/** A request, its status, and fields that a script gets to read, by name in lower case. */
+type Row = [
+  method: string,
+  url: string,
+  send: Record<string, string>,
+  status: number,
+  fields: Record<string, string>,
+];
+
+/**
+ * Sends every request from a page of another origin, and compares what its script can read: the
+ * fields that a row names, and all the names that are on the wire.
+ */
+async function readFromPage(t: Deno.TestContext, rows: readonly Row[]): Promise<void> {
+  await using site = serveSite();
+  await using browser = await launchBrowser();
+  const page = await browser.newPage();
+  await page.goto(pageOf(site, ""));
+  for (const [method, url, send, status, fields] of rows) {
+    await t.step([status, method, ...Object.keys(send)].join(" "), async () => {
+      const seen = await page.evaluate(async ({ method, url, send }) => {
+        const signal = AbortSignal.timeout(30_000);
+        const response = await fetch(url, { method, headers: send, signal });
+        const { status, headers } = response;
+        return { status, fields: Object.fromEntries(headers), text: await response.text() };
+      }, { method, url, send });
+      const compared = Object.keys(fields).map((name) => [name, seen.fields[name]]);
+      assertEquals([seen.status, Object.fromEntries(compared)], [status, fields]);
+      const { port, pathname } = new URL(url);
+      const { fields: sent } = await requestRaw(Number(port), method, pathname, send);
+      const names = sent.map(([name]) => name).filter((name) => name !== "connection");
+      assertEquals(names.filter((name) => seen.fields[name] === undefined), []);
+      if (method === "GET" && status >= 400) assertEquals(JSON.parse(seen.text).status, status);
+    });
+  }
+}
+
+/** The fields that announce the retirement of a path, with a valid token or without. */
+function announced(token?: string): Record<string, string> {
+  const successor = token === undefined ? "" : `</media/${token}>; rel="successor-version", `;
+  return { ...DATES, link: successor + NOTICE_LINKS };
+}
+
+/** A site whose pages are what their URLs say. */
+function serveSite(): Deno.HttpServer<Deno.NetAddr> {
+  return Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ url }) => {
+    const html = decodeURIComponent(new URL(url).search.slice(1));
+    return new Response(html, { headers: { "Content-Type": "text/html; charset=utf-8" } });
+  });
+}
+
+function pageOf({ addr }: Deno.HttpServer<Deno.NetAddr>, html: string): string {
+  return `http://127.0.0.1:${addr.port}/?${encodeURIComponent(html)}`;
+}
+
+/** A WAV file of 16 kB a second. */
+function silentWav(seconds: number): Uint8Array<ArrayBuffer> {
+  const length = seconds * 16_000;
+  const bytes = new Uint8Array(44 + length);
+  bytes.set(new TextEncoder().encode("RIFF    WAVEfmt                     data"));
+  const view = new DataView(bytes.buffer);
+  view.setUint32(4, 36 + length, true);
+  view.setUint32(16, 16, true); // bytes of the format, which follows: PCM, one channel
+  view.setUint16(20, 1, true);
+  view.setUint16(22, 1, true);
+  view.setUint32(24, 8_000, true); // samples a second
+  view.setUint32(28, 16_000, true); // bytes a second
+  view.setUint16(32, 2, true); // bytes a sample
+  view.setUint16(34, 16, true); // bits a sample
+  view.setUint32(40, length, true);
+  return bytes;
+}

@@ -1,0 +1,107 @@
+import { assertEquals } from "@std/assert";
+import { description } from "../storage/storage_suite.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { type CacheName, CacheProcess, CACHES, isInstalled } from "../support/caches.ts";
+import { requestRaw } from "../support/raw_http.ts";
+import { ServerProcess } from "../support/server.ts";
+
+/** Milliseconds after a change of phase, at which something is asked for that was not since. */
+const OFFSETS = [0, 50, 300, 1000, 2000, 4000];
+const METHODS = ["GET", "HEAD"];
+
+/** What a cache answered. */
+interface Observation {
+  /** Answers given while the server stood still, so that only the cache can have given them. */
+  held: number;
+  /** Answers of the phase before, by when they were given. */
+  readonly stale: string[];
+}
+
+type Observations = ReadonlyMap<CacheName, Observation>;
+
+/**
+ * Goes through a brownout and the sunset with every cache that is installed. Caches go by the
+ * clock of the machine, and so this has to.
+ */
+async function observe(): Promise<Observations> {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(description(), new Uint8Array(1000));
+  const seconds = (instant: number) => new Date(instant).toISOString().slice(0, 19) + "Z";
+  const brownout = Math.ceil(Date.now() / 1000) * 1000 + 9000; // all have to have started by then
+  const [end, sunset] = [brownout + 5000, brownout + 9000];
+  await using stack = new AsyncDisposableStack();
+  const variables = {
+    SUNSET_AT: seconds(sunset),
+    BROWNOUTS: `${seconds(brownout)}/${seconds(end)}`,
+  };
+  const server = stack.use(await ServerProcess.start(variables, subject.folder));
+  const starts = await Promise.allSettled(
+    CACHES.filter(isInstalled).map((name) => CacheProcess.start(name, server.port)),
+  );
+  for (const start of starts) if (start.status === "fulfilled") stack.use(start.value);
+  const caches = starts.map((start) => {
+    if (start.status === "rejected") throw start.reason;
+    return start.value;
+  });
+
+  const observations = new Map(
+    caches.map(({ name }) => [name, { held: 0, stale: [] as string[] }] as const),
+  );
+  /** Fills the caches, sees that they are filled, and asks again at the boundary and after. */
+  const cross = async (boundary: number) => {
+    const asked = caches.flatMap(({ name, port }) =>
+      METHODS.flatMap((method) =>
+        OFFSETS.map((offset) => ({
+          observation: observations.get(name) as Observation,
+          offset,
+          ask: async (by = method) =>
+            (await requestRaw(port, by, `/audio/${token}?${method}=${offset}`)).status,
+        }))
+      )
+    );
+    await Promise.all(asked.map(async ({ ask }) => assertEquals(await ask("GET"), 200)));
+    Deno.kill(server.pid, "SIGSTOP");
+    let isStill = true;
+    const answers = Promise.all(asked.map(async ({ ask, observation }) => {
+      const status = await ask();
+      if (isStill && status === 200) observation.held++;
+    }));
+    try {
+      await Promise.race([answers, until(Date.now() + 1000)]);
+    } finally {
+      isStill = false;
+      Deno.kill(server.pid, "SIGCONT");
+    }
+    await answers;
+    await Promise.all(asked.map(async ({ ask, observation, offset }) => {
+      await until(boundary + offset);
+      const status = await ask();
+      if (status !== 410) observation.stale.push(`${status} after ${offset} ms`);
+    }));
+  };
+  await cross(brownout);
+  await until(end);
+  await cross(sunset);
+  return observations;
+}
+
+/** Waits for an instant, and not a millisecond less, as a timer may. */
+async function until(instant: number): Promise<void> {
+  for (let left; (left = instant - Date.now()) > 0;) {
+    await new Promise((resolve) => setTimeout(resolve, left));
+  }
+}
+
+let observations: Promise<Observations> | undefined;
+
+for (const name of CACHES) {
+  Deno.test({
+    name: `${name} by its defaults never answers for a phase that is over`,
+    ignore: !isInstalled(name),
+    async fn() {
+      observations ??= observe(); // all of them side by side
+      const held = 2 * METHODS.length * OFFSETS.length;
+      assertEquals((await observations).get(name), { held, stale: [] });
+    },
+  });
+}
