@@ -21,6 +21,9 @@ const FIRST = 500;
  */
 export const GAP = 60_000;
 
+/** How often the last flush is retried, and milliseconds between: storage may be held up briefly. */
+const [LAST_RETRIES, RETRY_DELAY] = [5, 200];
+
 /** Days of which the clients are known when a server starts. */
 const KNOWN_DAYS = 7;
 
@@ -85,7 +88,6 @@ export async function recordUsage(options: RecordOptions): Promise<UsageRecord> 
     const watch: Watch = { server, from, until, ...(isLast ? { end: "stopped" } : {}) };
     const counted = meter.take(until);
     metrics?.add(counted);
-    if (isLast) metrics?.end();
     backlog = addUp([...backlog, ...counted]);
     await ledger.add(backlog, (added) => backlog = backlog.slice(added.length));
     await ledger.mark(watch);
@@ -108,6 +110,11 @@ export async function recordUsage(options: RecordOptions): Promise<UsageRecord> 
   const stop = async () => {
     timers.forEach(clearTimeout);
     await record(true);
+    metrics?.end();
+    for (let retry = 0; isFailing && retry < LAST_RETRIES; retry++) {
+      await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY));
+      await record(true);
+    }
   };
   return { meter, record: () => record(), stop };
 }
