@@ -2,54 +2,60 @@
  * media-head: keeps HEAD /audio/{token} and HEAD /video/{token} alive and honest until they are
  * removed. This file is the whole HTTP surface: every route, and every status a route answers.
  *
- * What starts, in order: the check of this Deno, the environment (lib/config.ts), storage
- * (lib/storage/), the samples where storage is the default and empty, the server (lib/server.ts).
+ * What starts, in order: the check of this Deno, the environment (lib/server/config.ts), storage
+ * (lib/storage/), the samples where storage is the default and empty, the counting of who calls the
+ * deprecated routes, the server (lib/server/process.ts). After `media`, it is the command line.
  *
  * Permissions (deno.json), and what for: net to listen, and to reach a KV Connect URL; env for the
- * variables of lib/config.ts; read and write for the catalogue and content.
+ * variables of lib/server/config.ts; read and write for the catalogue and content.
  */
 
-import { type Config, readConfig } from "./lib/server/config.ts";
 import { type Answer, type Field, NO_STORE, textAnswer } from "./lib/http/answer.ts";
-import { optionsAnswer } from "./lib/http/cors.ts";
+import { PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import type { Problem } from "./lib/http/problem.ts";
+import type { Dependencies, Rooms } from "./lib/server/assembly.ts";
+import { type Config, readConfig } from "./lib/server/config.ts";
+import { describeError, lineLog } from "./lib/server/log.ts";
 import { failure, problem } from "./lib/server/problem_types.ts";
+import { type App, requireHonestHead, runServer } from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
 import { createResponder, type Handler } from "./lib/server/responder.ts";
-import { createMatcher, METHODS, type Route, type Target } from "./lib/server/route.ts";
-import { recordUsage } from "./lib/usage/recorder.ts";
 import { Retirement } from "./lib/server/retirement.ts";
-import type { UsageMeter } from "./lib/usage/meter.ts";
-import { describeError, lineLog, type Log } from "./lib/server/log.ts";
-import { type App, requireHonestHead, runServer } from "./lib/server/process.ts";
+import {
+  createMatcher,
+  deprecatedPaths,
+  METHODS,
+  type Route,
+  type Target,
+} from "./lib/server/route.ts";
 import { cached } from "./lib/storage/cache.ts";
-import { LocalStorage } from "./lib/storage/local.ts";
-import { type Storage, StorageError, UnpublishedError } from "./lib/storage/storage.ts";
+import { Files } from "./lib/storage/files.ts";
+import { MediaStorage } from "./lib/storage/media_storage.ts";
+import { StorageError, UnpublishedError } from "./lib/storage/storage.ts";
 
 /** Every route, for all of {@linkcode METHODS}. Case and trailing slashes matter. */
 export const ROUTES: readonly Route[] = [
-  { path: "/audio/:token", serves: ["audio"], isDeprecated: true },
-  { path: "/video/:token", serves: ["video"], isDeprecated: true },
+  { path: "/audio/:token", serves: ["audio"], successor: "/media/:token" },
+  { path: "/video/:token", serves: ["video"], successor: "/media/:token" },
   { path: "/media/:token", serves: ["audio", "video"] },
   { path: "/deprecation", serves: "notice" },
   { path: "/openapi.json", serves: "description" },
   { path: "/healthz", serves: "health" },
 ];
 
-/** What a handler works with. */
-export interface Dependencies {
-  readonly storage: Storage;
-  readonly config: Pick<Config, "cacheMaxAge" | "policy">;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  readonly log: Log;
-  /** Counts the calls of deprecated routes, when it is given. */
-  readonly meter?: UsageMeter;
-}
+/** The optional rooms. Without its line, and its folder, all else works on. */
+const ROOMS: Rooms = {
+  engine: () => import("./lib/storage/kv/engine.ts"),
+  usage: () => import("./lib/usage/recorder.ts"),
+  documents: () => import("./lib/documents/documents.ts"),
+  samples: () => import("./lib/publishing/samples.ts"),
+  commands: () => import("./lib/cli/media.ts"),
+};
 
 const HEALTHY = textAnswer(200, { type: "text/plain", text: "ok\n", fields: [NO_STORE] });
 const ALLOW: Field = ["Allow", METHODS.join(", ")];
+const OPTIONS = { status: 204, fields: [ALLOW, ...PREFLIGHT_FIELDS, NO_STORE] };
 const OTHER_METHOD = { detail: `This route takes ${ALLOW[1]}`, fields: [ALLOW] };
 const NO_ROUTE = { detail: "There is no such route", freshUntil: Infinity };
 const INVALID_HOST = { detail: "The Host field names no host" };
@@ -57,7 +63,8 @@ const FAILED = { detail: "A precondition of the request failed" };
 const GONE = { detail: "This was unpublished, for good", hasSuccessor: false };
 
 /** Makes the handler of every request. */
-export function createHandler({ storage, config, now, log, meter }: Dependencies): Handler {
+export function createHandler(dependencies: Dependencies): Handler {
+  const { storage, config, now, log, meter, documents = ROOMS.documents } = dependencies;
   const { policy, cacheMaxAge: maxAge } = config;
   const retirement = new Retirement({ policy, maxAge, meter });
 
@@ -71,16 +78,22 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
     if (target.hasInvalidHost) return problem(400, "bad-host", INVALID_HOST);
     if (route === undefined) return problem(404, "no-such-route", NO_ROUTE);
     if (!METHODS.includes(request.method)) return problem(405, "method-not-allowed", OTHER_METHOD);
-    if (request.method === "OPTIONS") return optionsAnswer(ALLOW);
+    if (request.method === "OPTIONS") return OPTIONS;
     if (route.serves === "health") return await storage.check(), HEALTHY;
     if (route.serves === "notice" || route.serves === "description") {
-      const { representDocument } = await import("./lib/documents/documents.ts"); // not needed to start
+      const { representDocument } = await documents?.() ?? {};
+      if (representDocument === undefined) return problem(404, "no-such-route", NO_ROUTE);
       const context = { routes: ROUTES, policy, now };
       return select(request, await representDocument(route.serves, request, context), now);
     }
 
-    const refused = retirement.refusal(target, now); // 410 in a brownout; 410 or 308 after the sunset
-    if (refused !== undefined) return refused;
+    const refused = retirement.refusal(target, now);
+    if (refused?.reason === "brownout") return problem(410, "brownout", refused);
+    if (refused?.reason === "removed") return problem(410, "removed", refused);
+    if (refused !== undefined) {
+      const { fields, freshUntil } = refused;
+      return { status: 308, fields, freshUntil };
+    }
     if (token === undefined) {
       const detail = `"${segment.slice(0, 64)}" is not a version 4 UUID`;
       return problem(400, "malformed-token", { detail, freshUntil: Infinity });
@@ -140,22 +153,36 @@ export function createHandler({ storage, config, now, log, meter }: Dependencies
   return createResponder({ match: createMatcher(ROUTES), decide, fail, retirement, now });
 }
 
+/** Opens both halves of storage. */
+async function openStorage({ kv, files }: Config): Promise<MediaStorage> {
+  const { openEngine } = await (ROOMS.engine?.() ?? import("./lib/storage/memory/engine.ts"));
+  return new MediaStorage(await openEngine(kv), new Files(files));
+}
+
 /** Puts the server together, in the order told at the top. */
 async function assemble(): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const config = readConfig((name) => Deno.env.get(name));
-  const local = await LocalStorage.open(config);
-  await local.prepare();
-  const samples = config.isDefaultStorage
-    ? await (await import("./lib/publishing/samples.ts")).publishSamples(local)
-    : [];
-  const [now, log] = [Date.now, lineLog(Date.now)];
-  const storage = cached(local, { ttl: config.cacheTtl, now });
-  const deprecated = ROUTES.filter(({ isDeprecated }) => isDeprecated).map(({ path }) => path);
-  const usage = await recordUsage({ ledger: local.ledger, config, routes: deprecated, now, log });
-  const handle = createHandler({ storage, config, now, log, meter: usage.meter });
-  const close = () => usage.stop().then(() => storage.close());
-  return { ...config, handle, log, samples, flush: usage.record, close };
+  const media = await openStorage(config);
+  await media.prepare();
+  const publishing = config.isDefaultStorage ? await ROOMS.samples?.() : undefined;
+  const samples = await publishing?.publishSamples(media, ROUTES) ?? [];
+  const [now, log, routes] = [Date.now, lineLog(Date.now), deprecatedPaths(ROUTES)];
+  const counting = await ROOMS.usage?.();
+  const usage = await counting?.recordUsage({ ledger: media.ledger, config, routes, now, log });
+  const storage = cached(media, { ttl: config.cacheTtl, now });
+  const handle = createHandler({ storage, config, now, log, meter: usage?.meter });
+  const flush = async () => await usage?.record();
+  const close = async () => {
+    await usage?.stop();
+    storage.close();
+  };
+  return { ...config, handle, log, samples, flush, close };
 }
 
-if (import.meta.main) await runServer(assemble);
+if (import.meta.main) {
+  const [command, ...args] = Deno.args;
+  const commands = command === "media" ? await ROOMS.commands?.() : undefined;
+  if (commands === undefined) await runServer(assemble);
+  else Deno.exit(await commands.runMedia(args, { routes: ROUTES, openStorage, createHandler }));
+}

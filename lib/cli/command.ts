@@ -7,15 +7,14 @@ import { resolve } from "node:path";
 import type { Config } from "../server/config.ts";
 import { parseToken, type Token } from "../storage/token.ts";
 import { printableLines } from "../publishing/printable.ts";
-import { LocalStorage } from "../storage/local.ts";
-import type { Entry, Kind } from "../storage/storage.ts";
+import type { Program } from "../server/assembly.ts";
+import type { MediaStorage } from "../storage/media_storage.ts";
+import type { Entry } from "../storage/storage.ts";
 
-/** Gives the settings, read when a command needs them, so that help never depends on them. */
-export type Settings = () => Config;
-
-/** A command that cannot be carried out, with the reason in words for the operator. */
-export class RefusedError extends Error {
-  override readonly name = "RefusedError";
+/** What a command works with. */
+export interface Context extends Program {
+  /** Gives the settings, read when a command needs them, so that help never depends on them. */
+  readonly settings: () => Config;
 }
 
 /** The end of a command that has said what there is to say, with an exit status of its own. */
@@ -29,10 +28,11 @@ export class ExitError extends Error {
 
 /** Runs an action on the storage that the environment names, and closes it in any case. */
 export async function withStorage<T>(
+  { openStorage }: Context,
   config: Config,
-  action: (storage: LocalStorage) => Promise<T>,
+  action: (storage: MediaStorage) => Promise<T>,
 ): Promise<T> {
-  const storage = await LocalStorage.open(config);
+  const storage = await openStorage(config);
   try {
     return await action(storage);
   } finally {
@@ -63,11 +63,6 @@ export function toRecord(token: Token, entry: Entry) {
   }
   const { publishedAt, ...rest } = entry.item;
   return { state, ...rest, publishedAt: new Date(publishedAt).toISOString() };
-}
-
-/** The paths of an item: the replacement first, then the deprecated one. */
-export function pathsOf({ token, kind }: { token: Token; kind: Kind }) {
-  return [`/media/${token}`, `/${kind}/${token}`] as const;
 }
 
 /** Where a server with these settings is reached from this machine. */

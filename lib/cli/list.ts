@@ -6,15 +6,15 @@ import { Command } from "commander";
 import type { Token } from "../storage/token.ts";
 import { printable } from "../publishing/printable.ts";
 import type { Entry } from "../storage/storage.ts";
-import { print, type Settings, toRecord, withStorage } from "./command.ts";
+import { type Context, print, toRecord, withStorage } from "./command.ts";
 
 /** Builds the command. */
-export function listCommand(settings: Settings): Command {
+export function listCommand(context: Context): Command {
   return new Command("list")
     .description("List everything that was ever published, in the order of tokens.")
     .option("--json", "print one JSON object a line")
     .action(async ({ json }: { json?: true }) => {
-      await withStorage(settings(), async (storage) => {
+      await withStorage(context, context.settings(), async (storage) => {
         for await (const [token, entry] of storage.list()) {
           await print(json ? JSON.stringify(toRecord(token, entry)) : toLine(token, entry));
         }

@@ -7,7 +7,9 @@ import { Command, CommanderError } from "commander";
 import { ConfigError, readConfig } from "../server/config.ts";
 import { printable, printableLines } from "../publishing/printable.ts";
 import { StorageError } from "../storage/storage.ts";
-import { ExitError, RefusedError } from "./command.ts";
+import { RefusedError } from "../publishing/publish.ts";
+import type { Program } from "../server/assembly.ts";
+import { ExitError } from "./command.ts";
 import { InterruptedError } from "./interruption.ts";
 import { listCommand } from "./list.ts";
 import { publishCommand } from "./publish.ts";
@@ -19,21 +21,22 @@ import { usageCommand } from "./usage.ts";
  * Runs one command.
  *
  * @param args What follows `deno task media`.
+ * @param program The server whose items these are.
  * @returns The exit status.
  */
-export async function runMedia(args: string[]): Promise<number> {
-  const config = () => readConfig((name) => Deno.env.get(name));
-  const program = new Command("media")
+export async function runMedia(args: readonly string[], program: Program): Promise<number> {
+  const context = { ...program, settings: () => readConfig((name) => Deno.env.get(name)) };
+  const media = new Command("media")
     .description("Publish media, and look after what is published.")
     .showHelpAfterError("(add --help for what can be said)")
     .configureOutput({ writeErr: (text) => tell(text.trimEnd()) })
     .exitOverride();
   const commands = [publishCommand, unpublishCommand, showCommand, listCommand, usageCommand];
   for (const command of commands) {
-    program.addCommand(command(config).copyInheritedSettings(program));
+    media.addCommand(command(context).copyInheritedSettings(media));
   }
   try {
-    await program.parseAsync(args, { from: "user" });
+    await media.parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
     // Commander has said already what was wrong with the usage, or printed the help asked for.
@@ -64,5 +67,3 @@ function tell(text: string): void {
 function because(cause: unknown): string {
   return cause instanceof Error ? ` (${printable(cause.message)})` : "";
 }
-
-if (import.meta.main) Deno.exit(await runMedia(Deno.args));

@@ -2,29 +2,22 @@
  * `media show TOKEN`
  */
 
+import { RefusedError } from "../publishing/publish.ts";
 import { Command } from "commander";
-import { createHandler } from "../../main.ts";
+import { pathsOf } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
 import { printable } from "../publishing/printable.ts";
-import {
-  pathsOf,
-  print,
-  RefusedError,
-  type Settings,
-  tokenArgument,
-  toRecord,
-  withStorage,
-} from "./command.ts";
+import { type Context, print, tokenArgument, toRecord, withStorage } from "./command.ts";
 
 /** Builds the command. */
-export function showCommand(settings: Settings): Command {
+export function showCommand(context: Context): Command {
   return new Command("show")
     .description("Show what is on record of an item, and what a HEAD of it answers.")
     .argument("<token>", "the token of the item", tokenArgument)
     .option("--json", "print all of it as JSON")
     .action(async (token: Token, { json }: { json?: true }) => {
-      const config = settings();
-      await withStorage(config, async (storage) => {
+      const config = context.settings();
+      await withStorage(context, config, async (storage) => {
         const finding = await storage.lookUp(token);
         if (finding.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);
@@ -32,14 +25,14 @@ export function showCommand(settings: Settings): Command {
         const record = toRecord(token, finding);
         // The server's own handler answers, so what is shown is what is served.
         const faults: string[] = [];
-        const handle = createHandler({
+        const handle = context.createHandler({
           storage,
           config,
           now: Date.now,
           log: ({ cause }) => faults.push(String(cause).split("\n", 1)[0] as string),
         });
         const heads = [];
-        for (const path of pathsOf(record)) {
+        for (const path of pathsOf(context.routes, record)) {
           const request = new Request(`http://localhost${path}`, { method: "HEAD" });
           const { status, headers } = await handle(request);
           heads.push({ path, status, fields: Object.fromEntries(headers) });

@@ -2,26 +2,20 @@
  * `media unpublish TOKEN`
  */
 
+import { RefusedError } from "../publishing/publish.ts";
 import { Command } from "commander";
 import type { Token } from "../storage/token.ts";
-import {
-  print,
-  RefusedError,
-  type Settings,
-  tokenArgument,
-  toRecord,
-  withStorage,
-} from "./command.ts";
+import { type Context, print, tokenArgument, toRecord, withStorage } from "./command.ts";
 
 /** Builds the command. */
-export function unpublishCommand(settings: Settings): Command {
+export function unpublishCommand(context: Context): Command {
   return new Command("unpublish")
     .description("Unpublish an item for good: its token answers 410 from then on.")
     .argument("<token>", "the token of the item", tokenArgument)
     .option("--json", "print the record as JSON")
     .action(async (token: Token, { json }: { json?: true }) => {
-      const config = settings();
-      await withStorage(config, async (storage) => {
+      const config = context.settings();
+      await withStorage(context, config, async (storage) => {
         const isNew = await storage.unpublish(token, Date.now());
         const finding = await storage.lookUp(token);
         if (finding.state === "unknown") {

@@ -2,12 +2,13 @@
  * `media usage`
  */
 
+import { RefusedError } from "../publishing/publish.ts";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { ROUTES } from "../../main.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
+import { deprecatedPaths } from "../server/route.ts";
 import { firstDayOf, reportUsage } from "../usage/report.ts";
 import type { Verdict } from "../usage/verdict.ts";
-import { ExitError, fromUser, print, RefusedError, type Settings, withStorage } from "./command.ts";
+import { type Context, ExitError, fromUser, print, withStorage } from "./command.ts";
 import { usageCsv } from "./usage_csv.ts";
 import { markGone } from "./usage_gone.ts";
 import { gateJson, usageJson } from "./usage_json.ts";
@@ -24,7 +25,7 @@ interface UsageOptions {
 }
 
 /** Builds the command. */
-export function usageCommand(settings: Settings): Command {
+export function usageCommand(context: Context): Command {
   const option = (flags: string, description: string, conflicts: string[] = []) =>
     new Option(flags, description).conflicts(conflicts);
   return new Command("usage")
@@ -55,9 +56,9 @@ export function usageCommand(settings: Settings): Command {
       ),
     )
     .action(async ({ days, gate, gone, html, json, csv }: UsageOptions) => {
-      const config = settings();
+      const config = context.settings();
       const now = Date.now();
-      await withStorage(config, async ({ ledger }) => {
+      await withStorage(context, config, async ({ ledger }) => {
         if (gone !== undefined) {
           for (const { server, until, end } of await markGone(ledger, gone, now)) {
             const last = new Date(until).toISOString();
@@ -73,7 +74,7 @@ export function usageCommand(settings: Settings): Command {
           for await (const row of usageCsv(ledger.usage(firstDayOf(days, now)))) await print(row);
           return;
         }
-        const routes = ROUTES.filter(({ isDeprecated }) => isDeprecated).map(({ path }) => path);
+        const routes = deprecatedPaths(context.routes);
         const options = { routes, policy: config.policy, days: gate ?? days, now };
         const report = await reportUsage(ledger, options);
         if (gate !== undefined) {

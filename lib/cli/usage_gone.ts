@@ -5,7 +5,7 @@
 import { formatInstant } from "../lifecycle/policy.ts";
 import { silentServers } from "../usage/verdict.ts";
 import { latestWatches, type Ledger, type Watch } from "../storage/ledger.ts";
-import { RefusedError } from "./command.ts";
+import { RefusedError } from "../publishing/publish.ts";
 
 /**
  * Marks servers as gone, all or none.

@@ -11,19 +11,13 @@ import type { Policy } from "../lifecycle/policy.ts";
 import type { Field } from "../http/answer.ts";
 import { PROBLEM_TYPES } from "../server/problem_types.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
-import { METHODS, type Route } from "../server/route.ts";
-
-/** What documents depend on besides the request. */
-export interface DocumentOptions {
-  readonly routes: readonly Route[];
-  readonly policy: Policy;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
+import type { DocumentOptions } from "../server/assembly.ts";
+import { type Document, METHODS } from "../server/route.ts";
+import { templateOf } from "./template.ts";
 
 /** Represents the document that a route serves. */
 export async function representDocument(
-  document: "notice" | "description",
+  document: Document,
   request: Request,
   options: DocumentOptions,
 ): Promise<Representation> {
@@ -35,11 +29,11 @@ function representNotice(
   request: Request,
   { routes, policy, now }: DocumentOptions,
 ): Representation {
-  const endpoints = routes.filter(({ isDeprecated }) => isDeprecated).map(({ path }) => ({
-    path: path.replace(":token", "{token}"),
-    methods: [...METHODS],
-    successor: "/media/{token}",
-  }));
+  const endpoints = routes.flatMap(({ path, successor }) =>
+    successor === undefined
+      ? []
+      : [{ path: templateOf(path), methods: [...METHODS], successor: templateOf(successor) }]
+  );
   const notice = noticeAt(policy, endpoints, now);
   const validatorFields = [["Vary", "Accept"]] as const;
   if (accepts(request, "text/html", "application/json") === "application/json") {

@@ -20,6 +20,7 @@ import {
   responsesOf,
 } from "./openapi_responses.ts";
 import { METHODS, type Route } from "../server/route.ts";
+import { templateOf } from "./template.ts";
 
 const Token = z.uuid({ version: "v4" }).meta({
   description: "The media token; in either case",
@@ -49,15 +50,10 @@ export function describeApi(routes: readonly Route[], policy: Policy): string {
       { name: "server", description: "The server, and what it says of itself" },
     ],
     paths: Object.fromEntries(
-      routes.map((route) => [templateOf(route), describeRoute(route, policy)]),
+      routes.map((route) => [templateOf(route.path), describeRoute(route, policy)]),
     ),
   });
   return JSON.stringify(document, null, 2) + "\n";
-}
-
-/** The path of a route as OpenAPI writes it. */
-function templateOf({ path }: Route): string {
-  return path.replace(":token", "{token}");
 }
 
 function describeRoute(route: Route, policy: Policy): ZodOpenApiPathItemObject {
@@ -87,7 +83,7 @@ function describeOperation(
   { route, policy }: Context,
 ): ZodOpenApiOperationObject {
   const name = route.path.split("/")[1]?.replace(".json", "") ?? "";
-  const announced: FieldName[] = !route.isDeprecated
+  const announced: FieldName[] = route.successor === undefined
     ? []
     : policy.sunsetAt === undefined
     ? ["Deprecation", "Link"]
@@ -96,7 +92,7 @@ function describeOperation(
     operationId: `${method.toLowerCase()}${name[0]?.toUpperCase()}${name.slice(1)}`,
     summary: summaryOf(method, route),
     tags: [Array.isArray(route.serves) ? "media" : "server"],
-    ...(route.isDeprecated ? deprecation(policy) : {}),
+    ...(route.successor === undefined ? {} : deprecation(route.successor, policy)),
     ...(route.path.includes(":token")
       ? { requestParams: { path: z.object({ token: Token }) } }
       : {}),
@@ -125,11 +121,11 @@ function summaryOf(method: string, { serves }: Route): string {
   return method === "HEAD" ? `Get the head of ${what}` : `Get ${what}`;
 }
 
-function deprecation({ sunsetAt }: Policy): ZodOpenApiOperationObject {
+function deprecation(successor: string, { sunsetAt }: Policy): ZodOpenApiOperationObject {
   const removal = sunsetAt === undefined ? "" : ` It is removed at ${formatInstant(sunsetAt)}.`;
   return {
     deprecated: true,
-    description: `Use \`/media/{token}\` instead, with the same token.${removal}`,
+    description: `Use \`${templateOf(successor)}\` instead, with the same token.${removal}`,
     ...(sunsetAt === undefined ? {} : { "x-sunset": formatInstant(sunsetAt).slice(0, 10) }),
   } as ZodOpenApiOperationObject;
 }

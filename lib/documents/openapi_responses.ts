@@ -108,9 +108,10 @@ function itemResponses(route: Route, policy: Policy): Responses {
   const content = Object.fromEntries(
     (route.serves as readonly string[]).map((kind) => [`${kind}/*`, {}]),
   );
-  const isRemoved = route.isDeprecated && policy.sunsetAt !== undefined;
+  const isDeprecated = route.successor !== undefined;
+  const isRemoved = isDeprecated && policy.sunsetAt !== undefined;
   const isRedirected = isRemoved && policy.afterSunset === "redirect";
-  const hasBrownouts = route.isDeprecated && policy.brownouts.length > 0;
+  const hasBrownouts = isDeprecated && policy.brownouts.length > 0;
   const removed = isRedirected ? "; or removed, and the token is malformed" : "; or removed";
   const gone: Described = {
     ...error(
@@ -139,7 +140,7 @@ function itemResponses(route: Route, policy: Policy): Responses {
     304: { description: "Not modified", always: [...validators, "Cache-Control"] },
     ...redirect,
     400: error("The token is not a version 4 UUID"),
-    404: error(`Never published${route.isDeprecated ? ", or published as another kind" : ""}`),
+    404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
     410: gone,
     ...CONDITIONAL,
     ...FAULTS,

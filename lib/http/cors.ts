@@ -3,7 +3,7 @@
  * answers, for players run wherever they are embedded; nothing here depends on who is signed in.
  */
 
-import { type Answer, type Field, NO_STORE } from "./answer.ts";
+import type { Field } from "./answer.ts";
 
 /**
  * To be sent with every answer, errors included. The wildcard exposes every field, because no
@@ -18,20 +18,9 @@ export const CORS_FIELDS: readonly Field[] = [
 const REQUEST_FIELDS =
   "If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
 
-/**
- * The answer to OPTIONS, preflight or not.
- *
- * @param allow What the route takes.
- */
-export function optionsAnswer(allow: Field): Answer {
-  return {
-    status: 204,
-    fields: [
-      allow,
-      ["Access-Control-Allow-Methods", "GET, HEAD"],
-      ["Access-Control-Allow-Headers", REQUEST_FIELDS],
-      ["Access-Control-Max-Age", "86400"],
-      NO_STORE,
-    ],
-  };
-}
+/** To be sent with the answer to OPTIONS, preflight or not. */
+export const PREFLIGHT_FIELDS: readonly Field[] = [
+  ["Access-Control-Allow-Methods", "GET, HEAD"],
+  ["Access-Control-Allow-Headers", REQUEST_FIELDS],
+  ["Access-Control-Max-Age", "86400"],
+];

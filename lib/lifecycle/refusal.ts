@@ -30,40 +30,48 @@ export interface RefusalOptions {
   readonly successor?: string | undefined;
   /** Seconds for which caches may keep the final answer. */
   readonly maxAge: number;
-  /**
-   * The URL reference of a page that explains `brownout` and `removed` at the elements of these
-   * ids: the problems get types that lead there. Without one they have no type.
-   */
-  readonly problemTypesPage?: string | undefined;
+}
+
+/** Why something else answers, and what it says. */
+export interface Refusal {
+  /** The first two are 410, the last is 308. */
+  readonly reason: "brownout" | "removed" | "redirected";
+  /** For a person. */
+  readonly detail: string;
+  readonly fields: readonly Field[];
+  /** Until when the same is answered, in milliseconds since the epoch; `Infinity` for ever. */
+  readonly freshUntil: number;
+}
+
+/** Why something else answers, in a brownout and after the sunset; `undefined` while all goes on. */
+export function refusalAt(policy: Policy, options: RefusalOptions): Refusal | undefined {
+  const { now, successor, maxAge } = options;
+  const { phase, until: freshUntil } = momentAt(policy, now);
+  const isRedirecting = policy.afterSunset === "redirect" && successor !== undefined;
+  if (phase === "brownout") {
+    const isLast = freshUntil === policy.sunsetAt && !isRedirecting; // what follows is the removal
+    const purpose = isLast ? "when it is removed" : "ahead of its removal";
+    const detail = `This is off on trial until ${formatInstant(freshUntil)}, ${purpose}`;
+    // A date, not a number of seconds, so that a HEAD says what its GET said a second before.
+    const retry: Field[] = isLast ? [] : [["Retry-After", formatHttpDate(freshUntil)]];
+    return { reason: "brownout", detail, fields: [NO_STORE, ...retry], freshUntil };
+  }
+  if (phase !== "removed") return undefined;
+
+  const detail = `This was removed at ${formatInstant(policy.sunsetAt as number)}`;
+  const cacheControl: Field = ["Cache-Control", `max-age=${maxAge}`];
+  if (!isRedirecting) return { reason: "removed", detail, fields: [cacheControl], freshUntil };
+  const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
+  return { reason: "redirected", detail, fields, freshUntil };
 }
 
 /** The answer in a brownout and after the sunset; `undefined` while all goes on. */
 export function refusal(policy: Policy, options: RefusalOptions): Answer | undefined {
-  const { now, successor, maxAge, problemTypesPage: page } = options;
-  const { phase, until } = momentAt(policy, now);
-  const refuse = (name: keyof typeof REFUSAL_TYPES, detail: string, fields: Field[]) => {
-    const { status, title } = REFUSAL_TYPES[name];
-    const type = page === undefined ? undefined : { uri: `${page}#${name}`, title };
-    const { documentation } = policy;
-    const problem = { status, type, detail, fields, freshUntil: until };
-    return problemAnswer(problem, { successor, documentation });
-  };
-  const isRedirecting = policy.afterSunset === "redirect" && successor !== undefined;
-  if (phase === "brownout") {
-    const isLast = until === policy.sunsetAt && !isRedirecting; // what follows is the removal
-    const purpose = isLast ? "when it is removed" : "ahead of its removal";
-    const detail = `This is off on trial until ${formatInstant(until)}, ${purpose}`;
-    // A date, not a number of seconds, so that a HEAD says what its GET said a second before.
-    const retry: Field[] = isLast ? [] : [["Retry-After", formatHttpDate(until)]];
-    return refuse("brownout", detail, [NO_STORE, ...retry]);
-  }
-  if (phase !== "removed") return undefined;
-
-  const cacheControl: Field = ["Cache-Control", `max-age=${maxAge}`];
-  if (isRedirecting) {
-    const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
-    return { status: 308, fields, freshUntil: until };
-  }
-  const detail = `This was removed at ${formatInstant(policy.sunsetAt as number)}`;
-  return refuse("removed", detail, [cacheControl]);
+  const refused = refusalAt(policy, options);
+  if (refused === undefined) return undefined;
+  const { reason, detail, fields, freshUntil } = refused;
+  if (reason === "redirected") return { status: 308, fields, freshUntil };
+  const { successor } = options;
+  const { documentation } = policy;
+  return problemAnswer({ status: 410, detail, fields, freshUntil }, { successor, documentation });
 }

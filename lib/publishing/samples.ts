@@ -3,10 +3,10 @@
  */
 
 import { fileURLToPath } from "node:url";
-import { pathsOf, RefusedError } from "../cli/command.ts";
-import { publishFile } from "../cli/publish.ts";
+import { pathsOf, type Route } from "../server/route.ts";
 import { parseToken, type Token } from "../storage/token.ts";
-import type { LocalStorage } from "../storage/local.ts";
+import type { MediaStorage } from "../storage/media_storage.ts";
+import { publishFile, RefusedError } from "./publish.ts";
 
 /** Always the same tokens, so that what the README shows can be tried as it stands. */
 const SAMPLES = [
@@ -19,7 +19,10 @@ const SAMPLES = [
  *
  * @returns The deprecated paths of the samples that are published, now or since an earlier start.
  */
-export async function publishSamples(storage: LocalStorage): Promise<string[]> {
+export async function publishSamples(
+  storage: MediaStorage,
+  routes: readonly Route[],
+): Promise<string[]> {
   if (await storage.isEmpty()) {
     for (const { file, token } of SAMPLES) {
       const url = new URL(`./samples/${file}`, import.meta.url);
@@ -31,10 +34,10 @@ export async function publishSamples(storage: LocalStorage): Promise<string[]> {
       }
     }
   }
-  const paths = [];
+  const paths: string[] = [];
   for (const { token } of SAMPLES) {
     const finding = await storage.lookUp(token);
-    if (finding.state === "published") paths.push(pathsOf(finding.item)[1]);
+    if (finding.state === "published") paths.push(...pathsOf(routes, finding.item).slice(1));
   }
   return paths;
 }

@@ -9,10 +9,10 @@
  * than their `max-age` is the right one. Any fault ends them all.
  */
 
-import type { Tally } from "../usage/meter.ts";
 import { RecentMap } from "../recent_map.ts";
 import { isHost } from "../http/host.ts";
 import { conditionsIn } from "../http/preconditions.ts";
+import type { Tally } from "./meter.ts";
 
 /** Responses kept at most: up to 3 kB each, besides the key. */
 const MAX_RESPONSES = 5_000;

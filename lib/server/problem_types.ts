@@ -81,8 +81,8 @@ type NamesOf<Status extends ProblemStatus> = {
 export type ProblemOptions = Omit<Problem, "status" | "type" | "fields"> & Partial<Problem>;
 
 /**
- * A problem of this server. Not to be stored: some of these statuses are cacheable by default
- * (RFC 9110 §15.1), and a stored error would outlive its cause.
+ * A problem of this server. Not to be stored, unless its fields say otherwise: some of these
+ * statuses are cacheable by default (RFC 9110 §15.1), and a stored error would outlive its cause.
  *
  * @param status The status of that type, for the reader of the call.
  */
@@ -92,7 +92,8 @@ export function problem<Status extends ProblemStatus>(
   { fields = [], ...options }: ProblemOptions,
 ): Problem {
   const type = { uri: `${PROBLEM_TYPES_PAGE}#${name}`, title: PROBLEM_TYPES[name].title };
-  return { ...options, status, type, fields: [NO_STORE, ...fields] };
+  const isCacheable = fields.some(([name]) => name === "Cache-Control");
+  return { ...options, status, type, fields: isCacheable ? fields : [NO_STORE, ...fields] };
 }
 
 /** When to retry while storage is unavailable, in seconds. */

@@ -71,11 +71,11 @@ export async function runServer(assemble: () => Promise<App>): Promise<void> {
   try {
     const app = await assemble();
     const { log, samples, flush, close } = app;
+    onStopSignal(() => stop.resolve()); // before anybody can know that it listens
     const listener = listen(app, ({ hostname, port }) => {
       log({ event: "start", hostname, port, deno: Deno.version.deno });
       for (const path of samples) console.log(`curl -I http://localhost:${port}${path}`);
     });
-    onStopSignal(() => stop.resolve());
     await stop.promise;
     await within(GRACE, Promise.all([listener.shutdown(), flush()]));
     const { unfinished } = listener;

@@ -5,12 +5,11 @@
 
 import type { Answer, Field } from "../http/answer.ts";
 import type { Directions, Problem } from "../http/problem.ts";
-import { PROBLEM_TYPES_PAGE } from "./problem_types.ts";
-import type { Target } from "./route.ts";
+import { type Target, withToken } from "./route.ts";
 import { announcementFields } from "../lifecycle/announcement.ts";
 import { momentAt, type Policy } from "../lifecycle/policy.ts";
-import { refusal } from "../lifecycle/refusal.ts";
-import type { Tally, UsageMeter } from "../usage/meter.ts";
+import { type Refusal, refusalAt } from "../lifecycle/refusal.ts";
+import type { Meter, Tally } from "./meter.ts";
 
 /** What a retirement works with. */
 export interface RetirementOptions {
@@ -18,7 +17,7 @@ export interface RetirementOptions {
   /** Seconds for which caches may keep the answer of a final removal. */
   readonly maxAge: number;
   /** Counts the calls, when it is given. */
-  readonly meter?: UsageMeter | undefined;
+  readonly meter?: Meter | undefined;
 }
 
 /** The retirement of the routes that are deprecated. Instants are milliseconds since the epoch. */
@@ -29,31 +28,30 @@ export class Retirement {
     this.#options = options;
   }
 
-  /** The answer in place of the route's own, if any. */
-  refusal(target: Target, now: number): Answer | undefined {
-    if (!target.route?.isDeprecated) return undefined;
+  /** Why something else answers in place of the route, if it does. */
+  refusal(target: Target, now: number): Refusal | undefined {
+    if (!target.route?.successor) return undefined;
     const { policy, maxAge } = this.#options;
     const successor = successorOf(target);
-    const problemTypesPage = PROBLEM_TYPES_PAGE;
-    return refusal(policy, { now, successor, maxAge, problemTypesPage });
+    return refusalAt(policy, { now, successor, maxAge });
   }
 
   /** The fields that announce the retirement on every answer of the route. */
   fields(target: Target, answer: Answer): Field[] {
-    if (!target.route?.isDeprecated) return [];
+    if (!target.route?.successor) return [];
     return announcementFields(this.#options.policy, successorOf(target, answer));
   }
 
   /** What a problem says of the retirement of its route. */
   directions(target: Target, problem: Problem): Directions {
-    if (!target.route?.isDeprecated) return {};
+    if (!target.route?.successor) return {};
     const { documentation } = this.#options.policy;
     return { successor: successorOf(target, problem), documentation };
   }
 
   /** When what is said of the route changes: milliseconds since the epoch, or `Infinity`. */
   until({ route }: Target, now: number): number {
-    if (!route?.isDeprecated && route?.serves !== "notice") return Infinity;
+    if (!route?.successor && route?.serves !== "notice") return Infinity;
     return momentAt(this.#options.policy, now).until;
   }
 
@@ -64,7 +62,7 @@ export class Retirement {
     { status, instant }: { status: number; instant: number },
   ): Tally | undefined {
     const { policy, meter } = this.#options;
-    if (!route?.isDeprecated || meter === undefined) return undefined;
+    if (!route?.successor || meter === undefined) return undefined;
     const { phase } = momentAt(policy, instant);
     const hasToken = token !== undefined;
     return meter.tally({ route: route.path, method, phase, status, hasToken });
@@ -78,8 +76,9 @@ export class Retirement {
 
 /** What replaces the item that a request is about, unless the answer is that nothing does. */
 function successorOf(
-  { token }: Target,
+  { route, token }: Target,
   answer?: Pick<Answer, "hasSuccessor">,
 ): string | undefined {
-  return answer?.hasSuccessor === false ? undefined : token && `/media/${token}`;
+  if (answer?.hasSuccessor === false || token === undefined) return undefined;
+  return route?.successor && withToken(route.successor, token);
 }

@@ -13,9 +13,33 @@ export const METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 export interface Route {
   /** A `URLPattern` path; `:token` stands for the token. Case and trailing slashes matter. */
   readonly path: string;
-  /** The kinds of media published here, or what else there is to see. */
-  readonly serves: readonly Kind[] | "health" | "notice" | "description";
-  readonly isDeprecated?: true;
+  /** The kinds of media published here, or what else is served. */
+  readonly serves: readonly Kind[] | "health" | Document;
+  /** The path that replaces this one, which is deprecated. */
+  readonly successor?: string;
+}
+
+/** What the server makes of its own routes and policy: a page about them, and OpenAPI. */
+export type Document = "notice" | "description";
+
+/** The paths of an item among routes: the replacement first, then those that are deprecated. */
+export function pathsOf(
+  routes: readonly Route[],
+  { kind, token }: { kind: Kind; token: Token },
+): string[] {
+  return routes.filter(({ serves }) => Array.isArray(serves) && serves.includes(kind))
+    .toSorted((a, b) => Number(a.successor !== undefined) - Number(b.successor !== undefined))
+    .map(({ path }) => withToken(path, token));
+}
+
+/** The paths that are deprecated. */
+export function deprecatedPaths(routes: readonly Route[]): string[] {
+  return routes.filter(({ successor }) => successor !== undefined).map(({ path }) => path);
+}
+
+/** The path under which a route has an item. */
+export function withToken(path: string, token: Token): string {
+  return path.replace(":token", token);
 }
 
 /** What a request is about. */

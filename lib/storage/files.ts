@@ -11,21 +11,19 @@
  */
 
 import type { ByteRange } from "../http/byte_range.ts";
+import type { ContentStore, Staged } from "./content.ts";
 import { StorageError } from "./storage.ts";
 
 /** Bytes read from a file at a time. */
 const CHUNK = 64 * 1024;
 
-/** Content on its way in: whole, on disk, and not yet in its place. */
-export interface Staged extends AsyncDisposable {
-  readonly digest: string;
-  /** Bytes. */
-  readonly length: number;
+/** Content on its way in, on disk. */
+interface StagedFile extends Staged {
   readonly path: string;
 }
 
 /** Content files in a local folder. */
-export class Files {
+export class Files implements ContentStore {
   readonly #folder: string;
   #isSwept = false;
 
@@ -100,7 +98,7 @@ export class Files {
    * @param source Read once. When it fails, nothing stays behind.
    * @throws {StorageError} When it cannot be written.
    */
-  async stage(source: AsyncIterable<Uint8Array>): Promise<Staged> {
+  async stage(source: AsyncIterable<Uint8Array>): Promise<StagedFile> {
     const folder = `${this.#folder}/staged`;
     const path = `${folder}/${crypto.randomUUID()}`;
     const file = await this.#exclusively(async () => {
@@ -151,7 +149,7 @@ export class Files {
     digest: string,
     isUsed: (digest: string) => Promise<boolean>,
     change: () => Promise<T>,
-    staged?: Staged,
+    staged?: StagedFile,
   ): Promise<T> {
     const unsettled = `${this.#folder}/unsettled`;
     const settle = async (digest: string) => {
@@ -171,7 +169,7 @@ export class Files {
     });
   }
 
-  async #place({ digest, path }: Staged): Promise<void> {
+  async #place({ digest, path }: StagedFile): Promise<void> {
     const folder = this.#folderOf(digest);
     await Deno.mkdir(folder, { recursive: true });
     await Deno.rename(path, this.#path(digest)); // over the same bytes, if they were there already

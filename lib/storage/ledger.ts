@@ -99,3 +99,21 @@ export function retained(watches: readonly Watch[], beforeDay: string): Watch[] 
 export function latestWatches(watches: readonly Watch[]): Map<string, Watch> {
   return new Map(watches.map((watch) => [watch.server, watch]));
 }
+
+/** Adds rows up, so that each client has one for all that is the same about its calls. */
+export function addUp(rows: readonly Usage[]): Usage[] {
+  const sums = new Map<string, Usage>();
+  for (const row of rows) {
+    const { day, route, method, phase, status, impact, client } = row;
+    const key = [day, route, method, phase, status, impact, client].join(" ");
+    const sum = sums.get(key);
+    if (sum === undefined) {
+      sums.set(key, { ...row });
+    } else {
+      sum.calls += row.calls;
+      sum.first = Math.min(sum.first, row.first);
+      sum.last = Math.max(sum.last, row.last);
+    }
+  }
+  return [...sums.values()];
+}

@@ -3,9 +3,9 @@
  * adding one to a number in memory.
  */
 
-import type { Impact, Usage } from "../storage/ledger.ts";
+import { addUp, type Impact, type Usage } from "../storage/ledger.ts";
+import type { AnswerClass, Meter } from "../server/meter.ts";
 import { ClientNames, clientOf, OTHER } from "./client_names.ts";
-import type { Phase } from "../lifecycle/policy.ts";
 
 /** User-Agents remembered for a class of answers between two flushes, and how long they may be. */
 const [MAX_USER_AGENTS, MAX_USER_AGENT_LENGTH] = [1_000, 256];
@@ -19,19 +19,8 @@ const REFUSED = new Set([400, 404, 405, 410]);
 const CLASSES = [undefined, "1xx", "2xx", "3xx", "4xx", "5xx"];
 const DAY = 86_400_000;
 
-/** Answers that are counted together, whoever asked. */
-export interface AnswerClass {
-  /** The route's path, e.g. `/audio/:token`. */
-  readonly route: string;
-  readonly method: string;
-  readonly phase: Phase;
-  readonly status: number;
-  /** Whether the path holds a token that can be valid. */
-  readonly hasToken: boolean;
-}
-
 /** The count of one class of answers, by client. Only {@linkcode UsageMeter} makes and counts. */
-export interface Tally {
+export interface ClientTally {
   /** What all its rows share. */
   readonly common: Pick<Usage, "route" | "method" | "phase" | "status" | "impact">;
   readonly rows: Map<string, Usage>;
@@ -50,9 +39,9 @@ export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impa
 }
 
 /** Counts answers in memory, until they are taken. */
-export class UsageMeter {
+export class UsageMeter implements Meter {
   /** Of the current day. There are few: methods and statuses are told apart by class. */
-  readonly #tallies = new Map<string, Tally>();
+  readonly #tallies = new Map<string, ClientTally>();
   /** Of days before. */
   #past: Usage[] = [];
   readonly #names = new ClientNames();
@@ -60,7 +49,7 @@ export class UsageMeter {
   #dayEnd = -Infinity;
 
   /** Finds what counts answers of a class. It may be kept. */
-  tally(answer: AnswerClass): Tally {
+  tally(answer: AnswerClass): ClientTally {
     const { route, phase } = answer;
     const impact = impactOf(answer);
     const method = METHODS.has(answer.method) ? answer.method : OTHER;
@@ -85,7 +74,7 @@ export class UsageMeter {
    * @param userAgent The User-Agent field of the request, if there is one.
    * @param now Milliseconds since the epoch.
    */
-  count(tally: Tally, userAgent: string | null, now: number): void {
+  count(tally: ClientTally, userAgent: string | null, now: number): void {
     if (now >= this.#dayEnd || now < this.#dayEnd - DAY) this.#startDay(now);
     const row = tally.byUserAgent.get(userAgent) ?? this.#rowOf(tally, userAgent, now);
     row.calls++;
@@ -123,7 +112,7 @@ export class UsageMeter {
     }
   }
 
-  #rowOf({ common, rows, byUserAgent }: Tally, userAgent: string | null, now: number): Usage {
+  #rowOf({ common, rows, byUserAgent }: ClientTally, userAgent: string | null, now: number): Usage {
     const client = this.#names.nameFor(clientOf(userAgent));
     let row = rows.get(client);
     if (row === undefined) {
@@ -140,22 +129,4 @@ export class UsageMeter {
     this.#dayEnd = (Math.floor(now / DAY) + 1) * DAY;
     this.#day = new Date(now).toISOString().slice(0, 10);
   }
-}
-
-/** Adds rows up, so that each client has one for all that is the same about its calls. */
-export function addUp(rows: readonly Usage[]): Usage[] {
-  const sums = new Map<string, Usage>();
-  for (const row of rows) {
-    const { day, route, method, phase, status, impact, client } = row;
-    const key = [day, route, method, phase, status, impact, client].join(" ");
-    const sum = sums.get(key);
-    if (sum === undefined) {
-      sums.set(key, { ...row });
-    } else {
-      sum.calls += row.calls;
-      sum.first = Math.min(sum.first, row.first);
-      sum.last = Math.max(sum.last, row.last);
-    }
-  }
-  return [...sums.values()];
 }

@@ -3,11 +3,11 @@
  * which time it has all the calls, and which servers it has yet to hear from.
  */
 
-import { describeError, type Log } from "../server/log.ts";
-import type { Ledger, Usage, Watch } from "../storage/ledger.ts";
-import type { Config } from "../server/config.ts";
+import { describeError } from "../server/log.ts";
+import { addUp, type Usage, type Watch } from "../storage/ledger.ts";
+import type { RecordOptions, UsageRecord } from "../server/assembly.ts";
 import { exportUsage } from "./metrics.ts";
-import { addUp, UsageMeter } from "./meter.ts";
+import { UsageMeter } from "./meter.ts";
 
 /** Milliseconds between two flushes, and so what a crash can lose. */
 export const INTERVAL = 5_000;
@@ -29,28 +29,13 @@ const KNOWN_DAYS = 7;
 
 const DAY = 86_400_000;
 
-/** What a recorder works with. */
-export interface RecordOptions {
-  readonly ledger: Pick<Ledger, "add" | "mark" | "forget" | "usage">;
-  readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy">;
-  /** The paths of the deprecated routes. */
-  readonly routes: readonly string[];
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  readonly log: Log;
-}
-
 /** The recorder of one server. */
-export interface UsageRecord {
+export interface Recorder extends UsageRecord {
   readonly meter: UsageMeter;
-  /** Flushes what was counted so far. Never rejects: faults are logged, and the flush retried. */
-  readonly record: () => Promise<void>;
-  /** Flushes the rest, and marks that the server stopped. */
-  readonly stop: () => Promise<void>;
 }
 
 /** Registers the server in the ledger, and starts to flush. Its timer keeps no process up. */
-export async function recordUsage(options: RecordOptions): Promise<UsageRecord> {
+export async function recordUsage(options: RecordOptions): Promise<Recorder> {
   const { ledger, config, routes, now, log } = options;
   const { usageDays: days, policy } = config;
   const metrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;

@@ -4,7 +4,7 @@
 
 import { join } from "node:path";
 import type { Token } from "../../lib/storage/token.ts";
-import { LocalStorage } from "../../lib/storage/local.ts";
+import { openIn } from "../support/local_storage.ts";
 import type { PublishedItem } from "../../lib/storage/storage.ts";
 import { description } from "../storage/storage_suite.ts";
 import { storageIn } from "../support/server.ts";
@@ -32,8 +32,7 @@ export function coldToken(index: number): Token {
 
 /** Publishes everything into a folder. */
 export async function publishAll(folder: string, extent: Extent): Promise<Published> {
-  const { STORAGE_KV, STORAGE_FILES } = storageIn(folder);
-  const storage = await LocalStorage.open({ kv: STORAGE_KV, files: STORAGE_FILES });
+  const storage = await openIn(folder);
   const publish = async (name: string, content: AsyncIterable<Uint8Array>) => {
     await using staged = await storage.stage(content);
     return await storage.publish({ ...description(), name }, staged);
@@ -47,7 +46,7 @@ export async function publishAll(folder: string, extent: Extent): Promise<Publis
     sized.push(await publish(`${length}.mp3`, zeros(length)));
   }
   storage.close();
-  await copyRecords(STORAGE_KV, hot, extent.cold);
+  await copyRecords(`${folder}/catalogue.sqlite`, hot, extent.cold);
   return { hot, sized };
 }
 

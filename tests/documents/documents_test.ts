@@ -1,5 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { type DocumentOptions, representDocument } from "../../lib/documents/documents.ts";
+import { representDocument } from "../../lib/documents/documents.ts";
+import type { DocumentOptions } from "../../lib/server/assembly.ts";
 import { definePolicy } from "../../lib/lifecycle/policy.ts";
 import { ROUTES } from "../../main.ts";
 

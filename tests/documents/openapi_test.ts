@@ -64,7 +64,8 @@ Deno.test("the description says what is deprecated, until when, and what replace
   for (const policy of POLICIES) {
     const sunset = policy.sunsetAt && "2027-06-30";
     const { paths } = describe(policy);
-    for (const { path, isDeprecated } of ROUTES) {
+    for (const { path, successor } of ROUTES) {
+      const isDeprecated = successor !== undefined || undefined;
       for (const operation of Object.values(paths[templateOf(path)] ?? {})) {
         assertEquals(operation.deprecated, isDeprecated);
         assertEquals(operation["x-sunset"], isDeprecated ? sunset : undefined);

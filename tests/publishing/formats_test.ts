@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
-import { publishFile } from "../../lib/cli/publish.ts";
+import { publishFile } from "../../lib/publishing/publish.ts";
 import type { Kind } from "../../lib/storage/storage.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { ServerProcess } from "../support/server.ts";

@@ -1,12 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
 import { newToken, type Token } from "../../lib/storage/token.ts";
-import { LocalStorage } from "../../lib/storage/local.ts";
+import { openIn } from "../support/local_storage.ts";
 import { description } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media, mediaCommand } from "../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
-import { storageIn } from "../support/server.ts";
 
 /** KILLS=200 makes a long run of it. */
 const KILLS = Number(Deno.env.get("KILLS") ?? 24);
@@ -67,8 +66,7 @@ function kill(child: Deno.ChildProcess): void {
 
 /** Opens the catalogue, holds every published item against its content, and returns the tokens. */
 async function verify(folder: string): Promise<Token[]> {
-  const { STORAGE_KV, STORAGE_FILES } = storageIn(folder);
-  const storage = await LocalStorage.open({ kv: STORAGE_KV, files: STORAGE_FILES });
+  const storage = await openIn(folder);
   const tokens: Token[] = [];
   for await (const [token, entry] of storage.list()) {
     if (entry.state !== "published") continue;
@@ -82,17 +80,16 @@ async function verify(folder: string): Promise<Token[]> {
 
 /** Files that no published item uses. */
 async function strays(folder: string): Promise<string[]> {
-  const { STORAGE_KV, STORAGE_FILES } = storageIn(folder);
-  const storage = await LocalStorage.open({ kv: STORAGE_KV, files: STORAGE_FILES });
+  const storage = await openIn(folder);
   const used = new Set<string>();
   for await (const [, entry] of storage.list()) {
     if (entry.state === "published") used.add(entry.item.digest);
   }
   storage.close();
   const names = [];
-  for await (const { name, isDirectory } of Deno.readDir(STORAGE_FILES)) {
+  for await (const { name, isDirectory } of Deno.readDir(`${folder}/files`)) {
     if (!isDirectory) continue;
-    for await (const file of Deno.readDir(`${STORAGE_FILES}/${name}`)) {
+    for await (const file of Deno.readDir(`${folder}/files/${name}`)) {
       if (!used.has(file.name)) names.push(`${name}/${file.name}`);
     }
   }

@@ -1,4 +1,5 @@
 import { assertEquals } from "@std/assert";
+import { ROUTES } from "../../main.ts";
 import { publishSamples } from "../../lib/publishing/samples.ts";
 import { description } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
@@ -11,19 +12,19 @@ const PATHS = [
 Deno.test("publishSamples() publishes where nothing ever was, once, and says what there is", async () => {
   await using subject = await openLocal();
   const [first, second] = await Promise.all([
-    publishSamples(subject.storage),
-    publishSamples(subject.storage),
+    publishSamples(subject.storage, ROUTES),
+    publishSamples(subject.storage, ROUTES),
   ]);
   assertEquals([first?.length, second?.length].includes(2), true);
-  assertEquals(await publishSamples(subject.storage), PATHS);
+  assertEquals(await publishSamples(subject.storage, ROUTES), PATHS);
   for await (const [token] of subject.storage.list()) await subject.unpublish(token, 5000);
-  assertEquals(await publishSamples(subject.storage), []);
+  assertEquals(await publishSamples(subject.storage, ROUTES), []);
 });
 
 Deno.test("publishSamples() leaves storage alone that was ever used", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(description(), new Uint8Array([1]));
-  assertEquals(await publishSamples(subject.storage), []);
+  assertEquals(await publishSamples(subject.storage, ROUTES), []);
   await subject.unpublish(token, 5000);
-  assertEquals(await publishSamples(subject.storage), []);
+  assertEquals(await publishSamples(subject.storage, ROUTES), []);
 });

@@ -4,18 +4,8 @@ import { newToken } from "../../lib/storage/token.ts";
 import type { LogEvent } from "../../lib/server/log.ts";
 import { type Storage, StorageError, UnpublishedError } from "../../lib/storage/storage.ts";
 import { createHandler, ROUTES } from "../../main.ts";
-import {
-  checkProblem,
-  CONFIG,
-  publishTableItems,
-  requestTable,
-  runRow,
-  seen,
-  type Send,
-  valueOf,
-} from "./request_table.ts";
+import { checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
 import { description } from "../storage/storage_suite.ts";
-import { openLocal } from "../support/local_storage.ts";
 
 const now = () => Date.parse("2026-11-21T12:00:00Z");
 
@@ -34,13 +24,6 @@ function handlerOn(storage: Storage) {
   };
   return { handle, send, events };
 }
-
-Deno.test("createHandler() answers the whole table, HEAD as GET", async (t) => {
-  await using subject = await openLocal();
-  const rows = requestTable(await publishTableItems(subject));
-  const { send } = handlerOn(subject.storage);
-  for (const row of rows) await t.step(row.what, () => runRow(row, send));
-});
 
 /** Storage with one item in it, that fails in a given way, and never gives content away. */
 function storageWithout(operation: "find" | "open" | "check", error: Error): Storage {

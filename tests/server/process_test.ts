@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import type { LocalStorage } from "../../lib/storage/local.ts";
+import type { MediaStorage } from "../../lib/storage/media_storage.ts";
 import { checkParity } from "./request_table.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
@@ -9,7 +9,7 @@ import { ServerProcess, storageIn } from "../support/server.ts";
 import { description } from "../storage/storage_suite.ts";
 
 /** What the ledger holds of the calls of a route. */
-async function callsOf(route: string, { ledger }: LocalStorage): Promise<number> {
+async function callsOf(route: string, { ledger }: MediaStorage): Promise<number> {
   const lines = await Array.fromAsync(ledger.usage("2000-01-01"));
   return lines.filter((line) => line.route === route)
     .reduce((sum, { calls }) => sum + calls, 0);

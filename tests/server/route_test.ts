@@ -6,7 +6,7 @@ import { parseToken } from "../../lib/storage/token.ts";
 const TOKEN = "5b6ea11c-9c5e-4b58-8f6b-0a7a6cf5d1e0";
 
 const ROUTES: readonly Route[] = [
-  { path: "/audio/:token", serves: ["audio"], isDeprecated: true },
+  { path: "/audio/:token", serves: ["audio"], successor: "/media/:token" },
   { path: "/media/:token", serves: ["audio", "video"] },
   { path: "/healthz", serves: "health" },
 ];

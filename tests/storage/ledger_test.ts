@@ -1,6 +1,6 @@
 import { testLedger } from "./ledger_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { MemoryLedger } from "../support/memory_ledger.ts";
+import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 
 testLedger("KvLedger", async () => {
   const subject = await openLocal();

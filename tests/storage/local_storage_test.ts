@@ -1,17 +1,18 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import { TokenTakenError } from "../../lib/storage/kv/catalogue.ts";
-import { LocalStorage } from "../../lib/storage/local.ts";
+import { TokenTakenError } from "../../lib/storage/catalogue.ts";
+import { openEngine } from "../../lib/storage/kv/engine.ts";
 import { StorageError } from "../../lib/storage/storage.ts";
 import { description, testStorage } from "./storage_suite.ts";
+import { openMemory } from "../support/memory_storage.ts";
 import { openLocal } from "../support/local_storage.ts";
 
-testStorage("LocalStorage on a file", () => openLocal());
-testStorage("LocalStorage in memory", () => openLocal(() => ":memory:"));
+testStorage("MediaStorage on a file", () => openLocal());
+testStorage("MediaStorage in memory", () => Promise.resolve(openMemory()));
 
 const CONTENT = new TextEncoder().encode("content");
 
-Deno.test("LocalStorage.publish() never uses a token twice", async () => {
+Deno.test("MediaStorage.publish() never uses a token twice", async () => {
   await using subject = await openLocal();
   const first = await subject.publish(description(), CONTENT);
   const again = { ...description("video"), token: first.token };
@@ -25,7 +26,7 @@ Deno.test("LocalStorage.publish() never uses a token twice", async () => {
   assertEquals(await contentFiles(subject.folder), []);
 });
 
-Deno.test("LocalStorage.publish() stores the same content once", async () => {
+Deno.test("MediaStorage.publish() stores the same content once", async () => {
   await using subject = await openLocal();
   const items = await Promise.all(
     Array.from({ length: 8 }, () => subject.publish(description(), CONTENT)),
@@ -38,7 +39,7 @@ Deno.test("LocalStorage.publish() stores the same content once", async () => {
   assertEquals(await contentFiles(subject.folder), []);
 });
 
-Deno.test("LocalStorage.unpublish() says whether there was something to unpublish", async () => {
+Deno.test("MediaStorage.unpublish() says whether there was something to unpublish", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(description(), CONTENT);
   assertEquals(await subject.storage.unpublish(newToken(), 5000), false);
@@ -48,7 +49,7 @@ Deno.test("LocalStorage.unpublish() says whether there was something to unpublis
   assertEquals(await subject.storage.lookUp(token), tombstone);
 });
 
-Deno.test("LocalStorage keeps content that is published while it is unpublished", async () => {
+Deno.test("MediaStorage keeps content that is published while it is unpublished", async () => {
   await using subject = await openLocal();
   for (let round = 0; round < 20; round++) {
     const { token } = await subject.publish(description(), CONTENT);
@@ -62,7 +63,7 @@ Deno.test("LocalStorage keeps content that is published while it is unpublished"
   assertEquals(await contentFiles(subject.folder), []);
 });
 
-Deno.test("LocalStorage.list() goes through everything in the order of tokens", async () => {
+Deno.test("MediaStorage.list() goes through everything in the order of tokens", async () => {
   await using subject = await openLocal();
   assert(await subject.storage.isEmpty());
   const tokens = [];
@@ -76,7 +77,7 @@ Deno.test("LocalStorage.list() goes through everything in the order of tokens", 
   assert(!await subject.storage.isEmpty());
 });
 
-Deno.test("LocalStorage takes a malformed record for a fault, not for absence", async () => {
+Deno.test("MediaStorage takes a malformed record for a fault, not for absence", async () => {
   await using subject = await openLocal();
   const item = await subject.publish(description(), CONTENT);
   using kv = await Deno.openKv(`${subject.folder}/catalogue.sqlite`);
@@ -120,13 +121,13 @@ Deno.test("LocalStorage takes a malformed record for a fault, not for absence", 
   }
 });
 
-Deno.test("LocalStorage.open() says what cannot be opened", async () => {
+Deno.test("MediaStorage.open() says what cannot be opened", async () => {
   const folder = await Deno.makeTempDir();
   await Deno.writeTextFile(
     `${folder}/catalogue.sqlite`,
     "no database, and not a short text either",
   );
-  const opening = () => LocalStorage.open({ kv: `${folder}/catalogue.sqlite`, files: folder });
+  const opening = () => openEngine(`${folder}/catalogue.sqlite`);
   await assertRejects(opening, StorageError, "kv: cannot open the catalogue");
   await Deno.remove(folder, { recursive: true });
 });
@@ -140,7 +141,7 @@ async function contentFiles(folder: string): Promise<string[]> {
   return names;
 }
 
-Deno.test("LocalStorage.open() reads nothing of a range before it is asked for", async () => {
+Deno.test("MediaStorage.open() reads nothing of a range before it is asked for", async () => {
   await using subject = await openLocal();
   const { storage, publish, damage } = subject;
   const item = await publish(description(), CONTENT);

@@ -69,7 +69,7 @@ Deno.test("media names the variable and the path of storage that cannot be used"
     const { stderr } = await new Deno.Command(Deno.execPath(), {
       args: [
         ...["run", "--no-prompt", "--allow-read", "--allow-env", `--allow-write=${folder}`],
-        ...[fromRoot("lib/cli/media.ts"), "publish", SAMPLE_MP3],
+        ...[fromRoot("main.ts"), "media", "publish", SAMPLE_MP3],
       ],
       env: { ...storageIn(folder), STORAGE_FILES: "/srv/files", NO_COLOR: "1" },
     }).output();

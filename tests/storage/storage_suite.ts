@@ -6,7 +6,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
 import { newToken, type Token } from "../../lib/storage/token.ts";
-import type { Description } from "../../lib/storage/local.ts";
+import type { Description } from "../../lib/storage/media_storage.ts";
 import {
   type PublishedItem,
   type Storage,

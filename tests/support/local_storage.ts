@@ -2,16 +2,26 @@
  * Local storage in a folder of its own, for one test.
  */
 
-import { LocalStorage } from "../../lib/storage/local.ts";
+import { Files } from "../../lib/storage/files.ts";
+import { openEngine } from "../../lib/storage/kv/engine.ts";
+import { MediaStorage } from "../../lib/storage/media_storage.ts";
 import type { PublishedItem } from "../../lib/storage/storage.ts";
 import type { Subject } from "../storage/storage_suite.ts";
+
+/** Opens the storage that a server keeps in a folder. */
+export async function openIn(
+  folder: string,
+  kv = `${folder}/catalogue.sqlite`,
+): Promise<MediaStorage> {
+  return new MediaStorage(await openEngine(kv), new Files(`${folder}/files`));
+}
 
 /** Opens empty storage; disposing of it removes everything. */
 export async function openLocal(
   kv = (folder: string) => `${folder}/catalogue.sqlite`,
-): Promise<Subject & { readonly storage: LocalStorage; readonly folder: string }> {
+): Promise<Subject & { readonly storage: MediaStorage; readonly folder: string }> {
   const folder = await Deno.makeTempDir({ prefix: "media-head-" });
-  const storage = await LocalStorage.open({ kv: kv(folder), files: `${folder}/files` });
+  const storage = await openIn(folder, kv(folder));
   await storage.prepare();
   let isClosed = false;
   const close = storage.close.bind(storage);

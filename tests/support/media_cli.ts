@@ -19,7 +19,7 @@ export function mediaCommand(
   environment: Record<string, string> = {},
 ): Deno.Command {
   return new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-prompt", "--allow-all", fromRoot("lib/cli/media.ts"), ...args],
+    args: ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", ...args],
     env: { ...storageIn(folder), NO_COLOR: "1", ...environment },
     stdin: "null",
     stdout: "piped",

@@ -6,15 +6,13 @@
 
 import { definePolicy } from "../../lib/lifecycle/policy.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
-import { LocalStorage } from "../../lib/storage/local.ts";
+import { openIn } from "./local_storage.ts";
 import type { Storage } from "../../lib/storage/storage.ts";
 import { createHandler } from "../../main.ts";
 import { description } from "../storage/storage_suite.ts";
-import { storageIn } from "./server.ts";
 
 const [folder = "", name = "", firstDay = "", days = ""] = Deno.args;
-const { STORAGE_KV, STORAGE_FILES } = storageIn(folder);
-const storage = await LocalStorage.open({ kv: STORAGE_KV, files: STORAGE_FILES });
+const storage = await openIn(folder);
 const policy = definePolicy({ deprecatedAt: "2020-01-01" });
 const clock = { now: Date.parse(firstDay) };
 const now = () => clock.now;

@@ -5,14 +5,15 @@ import { newToken } from "../../lib/storage/token.ts";
 import { clientOf, MAX_NEW_CLIENTS } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
-import { type AnswerClass, impactOf, UsageMeter } from "../../lib/usage/meter.ts";
+import type { AnswerClass } from "../../lib/server/meter.ts";
+import { impactOf, UsageMeter } from "../../lib/usage/meter.ts";
 import type { Ledger, Usage, Watch } from "../../lib/storage/ledger.ts";
 import { StorageError } from "../../lib/storage/storage.ts";
 import { createHandler } from "../../main.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { CONFIG, publishTableItems } from "../server/request_table.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { MemoryLedger } from "../support/memory_ledger.ts";
+import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 
 const NOON = Date.parse("2027-02-01T12:00:00Z");
 const HOUR = 3_600_000;

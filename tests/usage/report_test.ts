@@ -13,7 +13,7 @@ import type { Usage, Watch } from "../../lib/storage/ledger.ts";
 import { HAS_BROWSER, launchBrowser } from "../support/browser.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media } from "../support/media_cli.ts";
-import { MemoryLedger } from "../support/memory_ledger.ts";
+import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 import { fromRoot } from "../support/paths.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";

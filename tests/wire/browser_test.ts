@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "playwright-core";
-import { publishFile } from "../../lib/cli/publish.ts";
+import { publishFile } from "../../lib/publishing/publish.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { HAS_BROWSER, launchBrowser } from "../support/browser.ts";
 import { openLocal } from "../support/local_storage.ts";

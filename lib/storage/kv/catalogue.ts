@@ -5,6 +5,7 @@
  * as a published item uses that content. Both change in one atomic commit.
  */
 
+import { type Catalogue, TokenTakenError } from "../catalogue.ts";
 import { parseToken, type Token } from "../token.ts";
 import { BatchedReads } from "./batch.ts";
 import { guarded, listKv } from "./kv.ts";
@@ -12,16 +13,22 @@ import { type Entry, type Finding, type PublishedItem, StorageError } from "../s
 
 type Check = (value: unknown) => boolean;
 
+/**
+ * What the facts of a record have to be: another version may have written them. A fact without a
+ * check does not compile.
+ */
+type Checks<Facts> = { readonly [Fact in keyof Facts]-?: Check };
+
 const text = (pattern: RegExp): Check => (value) =>
   typeof value === "string" && pattern.test(value);
 const optional = (check: Check): Check => (value) => value === undefined || check(value);
 const KIND = text(/^(audio|video)$/);
 const INSTANT: Check = Number.isSafeInteger;
 
-/** What the facts of a record have to be: another version may have written them. */
-type Checks = Readonly<Record<string, Check>>;
+type Published = Omit<PublishedItem, "token">;
+type Unpublished = Pick<Entry & { state: "unpublished" }, "kind" | "unpublishedAt">;
 
-const PUBLISHED: Checks = {
+const PUBLISHED: Checks<Published> = {
   kind: KIND,
   type: text(/^(audio|video)\/[\x21-\x7e][\x20-\x7e]*$/),
   length: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
@@ -30,16 +37,10 @@ const PUBLISHED: Checks = {
   name: optional(text(/^/)),
   language: optional(text(/^[A-Za-z0-9-]+$/)),
 };
-const UNPUBLISHED: Checks = { kind: KIND, unpublishedAt: INSTANT };
-const NEITHER: Checks = { state: () => false };
+const UNPUBLISHED: Checks<Unpublished> = { kind: KIND, unpublishedAt: INSTANT };
 
-/** A token that already names an item, published or not: tokens are never used twice. */
-export class TokenTakenError extends Error {
-  override readonly name = "TokenTakenError";
-}
-
-/** A catalogue in Deno KV. Every method throws {@linkcode StorageError} when KV fails. */
-export class Catalogue {
+/** A catalogue in Deno KV. */
+export class KvCatalogue implements Catalogue {
   readonly #kv: Deno.Kv;
   readonly #reads: BatchedReads;
 
@@ -49,17 +50,13 @@ export class Catalogue {
     this.#reads = new BatchedReads(kv);
   }
 
-  /** Looks a token up. */
+  /** @inheritdoc */
   async find(token: Token): Promise<Finding> {
     const value = await this.#reads.read(itemKey(token));
     return value === null ? { state: "unknown" } : parseEntry(token, value);
   }
 
-  /**
-   * Adds an item.
-   *
-   * @throws {TokenTakenError} When its token was ever used.
-   */
+  /** @inheritdoc */
   async add(item: PublishedItem): Promise<void> {
     const { token, ...entry } = item;
     const { ok } = await guarded("cannot add an item", () =>
@@ -68,14 +65,10 @@ export class Catalogue {
         .set(itemKey(token), { state: "published", ...entry })
         .set(useKey(item.digest, token), true)
         .commit());
-    if (!ok) throw new TokenTakenError(`Token "${token}" is taken`);
+    if (!ok) throw new TokenTakenError(token);
   }
 
-  /**
-   * Puts a tombstone in the place of a published item.
-   *
-   * @returns Whether it was published until now.
-   */
+  /** @inheritdoc */
   async retire(item: PublishedItem, unpublishedAt: number): Promise<boolean> {
     const { token, kind, digest } = item;
     const current = await guarded("cannot read an item", () => this.#kv.get(itemKey(token)));
@@ -91,19 +84,19 @@ export class Catalogue {
     return ok;
   }
 
-  /** Whether any published item uses the content of this digest. */
+  /** @inheritdoc */
   async uses(digest: string): Promise<boolean> {
     for await (const _ of listKv(this.#kv, { prefix: ["use", digest] }, { limit: 1 })) return true;
     return false;
   }
 
-  /** Whether nothing was ever published. */
+  /** @inheritdoc */
   async isEmpty(): Promise<boolean> {
     for await (const _ of listKv(this.#kv, { prefix: ["item"] }, { limit: 1 })) return false;
     return true;
   }
 
-  /** Everything the catalogue holds, in the order of tokens, read bit by bit. */
+  /** @inheritdoc */
   async *list(): AsyncGenerator<[Token, Entry]> {
     for await (const { key, value } of listKv(this.#kv, { prefix: ["item"] })) {
       const token = parseToken(String(key[1]));
@@ -112,7 +105,7 @@ export class Catalogue {
     }
   }
 
-  /** Makes sure that the catalogue answers. */
+  /** @inheritdoc */
   async check(): Promise<void> {
     await guarded("the catalogue does not answer", () => this.#kv.get(["item"]));
   }
@@ -124,18 +117,24 @@ const useKey = (digest: string, token: Token) => ["use", digest, token];
 /** Checks a record whenever it is read, and takes from it what is known. */
 function parseEntry(token: Token, value: unknown): Entry {
   const record = Object(value) as Record<string, unknown>;
-  const { state } = record;
-  const checks = Object.entries(
-    state === "published" ? PUBLISHED : state === "unpublished" ? UNPUBLISHED : NEITHER,
-  );
-  const faults = checks.filter(([name, check]) => !check(record[name])).map(([name]) => name);
-  if (faults.length > 0) {
-    const names = faults.join(", ");
-    throw new StorageError("kv", `a record of the catalogue is malformed (${names})`);
+  if (record["state"] === "published") {
+    const facts = factsOf<Published>(record, PUBLISHED);
+    return { state: "published", kind: facts.kind, item: { token, ...facts } };
   }
-  const facts = Object.fromEntries(
-    checks.map(([name]) => [name, record[name]]).filter(([, fact]) => fact !== undefined),
-  );
-  if (state === "unpublished") return { state, ...facts };
-  return { state: "published", kind: facts.kind, item: { token, ...facts } };
+  if (record["state"] === "unpublished") {
+    return { state: "unpublished", ...factsOf<Unpublished>(record, UNPUBLISHED) };
+  }
+  throw malformed(["state"]);
+}
+
+function factsOf<Facts>(record: Record<string, unknown>, checks: Checks<Facts>): Facts {
+  const all = Object.entries<Check>(checks);
+  const faults = all.filter(([name, check]) => !check(record[name])).map(([name]) => name);
+  if (faults.length > 0) throw malformed(faults);
+  const facts = all.map(([name]) => [name, record[name]]).filter(([, fact]) => fact !== undefined);
+  return Object.fromEntries(facts) as Facts;
+}
+
+function malformed(facts: string[]): StorageError {
+  return new StorageError("kv", `a record of the catalogue is malformed (${facts.join(", ")})`);
 }

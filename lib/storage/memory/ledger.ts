@@ -1,9 +1,8 @@
 /**
- * A ledger in memory, for tests of what works with a ledger.
+ * A ledger in memory.
  */
 
-import { type Ledger, retained, type Usage, type Watch } from "../../lib/storage/ledger.ts";
-import { addUp } from "../../lib/usage/meter.ts";
+import { addUp, type Ledger, retained, type Usage, type Watch } from "../ledger.ts";
 
 /** A ledger that lasts as long as its object. */
 export class MemoryLedger implements Ledger {
@@ -11,12 +10,14 @@ export class MemoryLedger implements Ledger {
   #watches: Watch[] = [];
   #keptFrom: string | undefined;
 
+  /** @inheritdoc */
   add(rows: readonly Usage[], onAdded: (rows: readonly Usage[]) => void): Promise<void> {
     this.#rows = addUp([...this.#rows, ...rows]);
     if (rows.length > 0) onAdded(rows);
     return Promise.resolve();
   }
 
+  /** @inheritdoc */
   async *usage(fromDay: string): AsyncGenerator<Usage> {
     const rows = this.#rows.filter(({ day }) => day >= fromDay);
     for (const row of rows.toSorted((a, b) => a.day < b.day ? -1 : a.day > b.day ? 1 : 0)) {
@@ -24,6 +25,7 @@ export class MemoryLedger implements Ledger {
     }
   }
 
+  /** @inheritdoc */
   mark(watch: Watch): Promise<void> {
     const others = this.#watches.filter(({ server, from }) =>
       server !== watch.server || from !== watch.from
@@ -32,10 +34,12 @@ export class MemoryLedger implements Ledger {
     return Promise.resolve();
   }
 
+  /** @inheritdoc */
   watches(): Promise<Watch[]> {
     return Promise.resolve([...this.#watches]);
   }
 
+  /** @inheritdoc */
   forget(beforeDay: string): Promise<void> {
     if (this.#keptFrom === undefined || this.#keptFrom < beforeDay) this.#keptFrom = beforeDay;
     this.#rows = this.#rows.filter(({ day }) => day >= beforeDay);
@@ -43,6 +47,7 @@ export class MemoryLedger implements Ledger {
     return Promise.resolve();
   }
 
+  /** @inheritdoc */
   keptFrom(): Promise<string | undefined> {
     return Promise.resolve(this.#keptFrom);
   }

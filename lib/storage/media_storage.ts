@@ -1,16 +1,14 @@
 /**
- * Storage on one machine: the catalogue in Deno KV, the content in files beside it. Reading for
- * the server, and writing for the command line.
+ * Storage of two halves: a catalogue, and the content that its items have. Reading for the server,
+ * and writing for the command line.
  */
 
-import { within } from "./deadline.ts";
 import type { ByteRange } from "../http/byte_range.ts";
-import type { Token } from "./token.ts";
-import { Catalogue } from "./kv/catalogue.ts";
-import { Files, type Staged } from "./files.ts";
-import { openKv } from "./kv/kv.ts";
+import type { Catalogue } from "./catalogue.ts";
+import type { ContentStore, Staged } from "./content.ts";
+import { within } from "./deadline.ts";
+import type { Engine } from "./engine.ts";
 import type { Ledger } from "./ledger.ts";
-import { KvLedger } from "./kv/ledger.ts";
 import {
   type Entry,
   type Finding,
@@ -19,54 +17,48 @@ import {
   StorageError,
   UnpublishedError,
 } from "./storage.ts";
+import type { Token } from "./token.ts";
 
 /** Milliseconds that storage may take to show that it answers. */
 const MAX_CHECK = 5_000;
 
-/** Where storage is. */
-export interface StorageLocation {
-  /** A path or a KV Connect URL; the platform's own KV without one. */
-  readonly kv: string | undefined;
-  /** The content folder. */
-  readonly files: string;
-}
-
 /** What publishing needs to know of an item besides its content. */
 export type Description = Omit<PublishedItem, "digest" | "length">;
 
-/** Catalogue and content files as one. */
-export class LocalStorage implements Storage {
-  readonly #kv: Deno.Kv;
+/** Both halves of storage as one. */
+export class MediaStorage implements Storage {
+  readonly #engine: Engine;
   readonly #catalogue: Catalogue;
-  readonly #files: Files;
-  /** Who called the deprecated routes. */
-  readonly ledger: Ledger;
+  readonly #content: ContentStore;
 
-  private constructor(kv: Deno.Kv, files: Files) {
-    this.#kv = kv;
-    this.#catalogue = new Catalogue(kv);
-    this.#files = files;
-    this.ledger = new KvLedger(kv);
+  /** @param engine Closed with this. */
+  constructor(engine: Engine, content: ContentStore) {
+    this.#engine = engine;
+    this.#catalogue = engine.catalogue;
+    this.#content = content;
   }
 
-  /** @throws {StorageError} When the catalogue cannot be opened. */
-  static async open({ kv, files }: StorageLocation): Promise<LocalStorage> {
-    return new LocalStorage(await openKv(kv), new Files(files));
+  /** Who called the deprecated routes. */
+  get ledger(): Ledger {
+    return this.#engine.ledger;
   }
 
   /** @inheritdoc */
   async find(token: Token): Promise<Finding> {
     const finding = await this.#catalogue.find(token);
     if (finding.state === "published") {
-      await this.#files.requireContent(finding.item.digest, finding.item.length);
+      await this.#content.requireContent(finding.item.digest, finding.item.length);
     }
     return finding;
   }
 
   /** @inheritdoc */
-  async open({ token, digest, length }: PublishedItem, range?: ByteRange) {
+  async open(
+    { token, digest, length }: PublishedItem,
+    range?: ByteRange,
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     try {
-      return await this.#files.open(digest, length, range);
+      return await this.#content.open(digest, length, range);
     } catch (error) {
       const { state } = await this.#catalogue.find(token);
       if (state !== "published") throw new UnpublishedError("The item was unpublished");
@@ -76,31 +68,31 @@ export class LocalStorage implements Storage {
 
   /** @inheritdoc */
   async check(): Promise<void> {
-    const halves = Promise.all([this.#catalogue.check(), this.#files.check()]);
+    const halves = Promise.all([this.#catalogue.check(), this.#content.check()]);
     if (await within(MAX_CHECK, halves)) return;
     throw new StorageError("storage", `no answer within ${MAX_CHECK / 1000} s`);
   }
 
   /**
-   * Makes sure that content is where the catalogue's items have theirs, and makes the folder where
+   * Makes sure that content is where the catalogue's items have theirs, and makes the place where
    * nothing was ever published.
    *
    * @throws {StorageError} When it is elsewhere.
    */
   async prepare(): Promise<void> {
-    if (await this.#catalogue.isEmpty()) await this.#files.create();
-    else await this.#files.check();
+    if (await this.#catalogue.isEmpty()) await this.#content.create();
+    else await this.#content.check();
   }
 
   /** @inheritdoc */
   close(): void {
-    this.#kv.close();
+    this.#engine.close();
   }
 
-  /** Takes content in without publishing it; see {@linkcode Files.stage}. */
+  /** Takes content in without publishing it; see {@linkcode ContentStore.stage}. */
   async stage(source: AsyncIterable<Uint8Array>): Promise<Staged> {
     await this.prepare();
-    return await this.#files.stage(source);
+    return await this.#content.stage(source);
   }
 
   /**
@@ -135,7 +127,7 @@ export class LocalStorage implements Storage {
     return this.#catalogue.find(token);
   }
 
-  /** Everything ever published, in the order of tokens, read bit by bit. */
+  /** Everything ever published, in the order of tokens, read incrementally. */
   list(): AsyncIterable<[Token, Entry]> {
     return this.#catalogue.list();
   }
@@ -146,6 +138,6 @@ export class LocalStorage implements Storage {
   }
 
   #change<T>(digest: string, change: () => Promise<T>, staged?: Staged): Promise<T> {
-    return this.#files.change(digest, (digest) => this.#catalogue.uses(digest), change, staged);
+    return this.#content.change(digest, (digest) => this.#catalogue.uses(digest), change, staged);
   }
 }

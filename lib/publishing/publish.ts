@@ -1,0 +1,138 @@
+/**
+ * Publishing: from a file to an item.
+ */
+
+import { basename } from "node:path";
+import { TokenTakenError } from "../storage/catalogue.ts";
+import type { MediaStorage } from "../storage/media_storage.ts";
+import type { Kind, PublishedItem } from "../storage/storage.ts";
+import { newToken, type Token } from "../storage/token.ts";
+import { detectMediaType, MediaTypeError } from "./media_type.ts";
+import { isPrintable, quoted, withoutUnprintable } from "./printable.ts";
+import { fileBytes } from "./tracks/bytes.ts";
+import { unlessAborted } from "./abort.ts";
+
+/** What a publisher may say of an item; all of it has a default. */
+export interface PublishOptions {
+  readonly token?: Token;
+  readonly kind?: Kind;
+  readonly type?: string;
+  readonly name?: string;
+  readonly language?: string;
+  /** Ends the work before anything is published. */
+  readonly signal?: AbortSignal;
+  /** Passes the content on, to watch how the work goes on. */
+  readonly watch?: Watch;
+}
+
+/** Passes chunks of a file on, whose length is in bytes. */
+export type Watch = (
+  chunks: AsyncIterable<Uint8Array>,
+  file: { readonly name: string; readonly size: number },
+) => AsyncIterable<Uint8Array>;
+
+/** Something that cannot be published, with the reason in words for the publisher. */
+export class RefusedError extends Error {
+  override readonly name = "RefusedError";
+}
+
+/**
+ * Publishes a file, whole or not at all.
+ *
+ * @throws {RefusedError} When the file cannot be read, is neither audio nor video, or the token is
+ *   taken.
+ * @throws {StorageError} When storage fails.
+ * @throws What aborted the signal.
+ */
+export async function publishFile(
+  storage: MediaStorage,
+  path: string,
+  options: PublishOptions = {},
+): Promise<PublishedItem> {
+  const { token = newToken(), name = fileName(path), language, signal } = options;
+  const { watch = (chunks) => chunks } = options;
+  await requireFree(storage, token); // before any work; the commit makes sure of it
+  const { file, size } = await openFile(path);
+  using _file = file;
+  try {
+    const detected = await detectMediaType(fileBytes(file, size), options);
+    const source = watch(readAll(file, path, signal), { name, size });
+    await using staged = await storage.stage(source);
+    signal?.throwIfAborted();
+    return await storage.publish({
+      token,
+      ...detected,
+      publishedAt: Date.now(),
+      name,
+      ...(language === undefined ? {} : { language }),
+    }, staged);
+  } catch (error) {
+    if (error instanceof MediaTypeError) throw new RefusedError(`${quoted(path)} ${error.message}`);
+    if (error instanceof TokenTakenError) throw new RefusedError(error.message);
+    throw error;
+  }
+}
+
+async function requireFree(storage: MediaStorage, token: Token): Promise<void> {
+  const { state } = await storage.lookUp(token);
+  if (state === "unknown") return;
+  const history = state === "published" ? "names a published item" : "named an item before";
+  throw new RefusedError(`Token "${token}" ${history}; tokens are never used twice`);
+}
+
+/** Opens a file that has content; nothing else, for opening a FIFO waits for its writer. */
+async function openFile(path: string): Promise<{ file: Deno.FsFile; size: number }> {
+  const { size, ...info } = await readable(path, () => Deno.stat(path));
+  const other = OTHERS.find(([is]) => info[is])?.[1];
+  if (other !== undefined) throw new RefusedError(`${quoted(path)} is ${other}, not a file`);
+  if (size === 0) throw new RefusedError(`${quoted(path)} is empty`);
+  return { file: await readable(path, () => Deno.open(path)), size };
+}
+
+const OTHERS = [
+  ["isDirectory", "a folder"],
+  ["isFifo", "a FIFO"],
+  ["isSocket", "a socket"],
+  ["isCharDevice", "a device"],
+  ["isBlockDevice", "a device"],
+] as const;
+
+async function* readAll(
+  file: Deno.FsFile,
+  path: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  await readable(path, () => file.seek(0, Deno.SeekMode.Start));
+  const chunk = new Uint8Array(256 * 1024);
+  for (;;) {
+    const read = await unlessAborted(readable(path, () => file.read(chunk)), signal);
+    if (read === null) return;
+    yield chunk.subarray(0, read);
+  }
+}
+
+/** Runs an operation on the file to publish, and refuses the file when it fails. */
+async function readable<T>(path: string, operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (cause) {
+    if (!(cause instanceof Deno.errors.NotFound)) {
+      throw new RefusedError(`${quoted(path)} cannot be read`, { cause });
+    }
+    // Bytes that are not UTF-8 have become replacement characters before any program sees them.
+    const hint = path.includes("\ufffd")
+      ? "; a name that is not UTF-8 cannot be given: rename the file, or give a link to it"
+      : "";
+    throw new RefusedError(`There is no file ${quoted(path)}${hint}`);
+  }
+}
+
+/** The name of a file, made fit to be offered for saving. */
+function fileName(path: string): string {
+  return withoutUnprintable(basename(path)).replaceAll("\\", "_");
+}
+
+/** Whether a name can be offered for saving: no path, and nothing that cannot be shown. */
+export function isFileName(name: string): boolean {
+  return /^[^/\\]{1,255}$/u.test(name) && isPrintable(name) && name !== "." && name !== "..";
+}

@@ -1,0 +1,92 @@
+/**
+ * What `main.ts` is put together of: what the core asks of the optional rooms, and what it gives
+ * them. The core needs none of them.
+ */
+
+import type { Policy } from "../lifecycle/policy.ts";
+import type { Engine } from "../storage/engine.ts";
+import type { Ledger } from "../storage/ledger.ts";
+import type { MediaStorage } from "../storage/media_storage.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { Config } from "./config.ts";
+import type { Log } from "./log.ts";
+import type { Meter } from "./meter.ts";
+import type { Representation } from "./representation.ts";
+import type { Handler } from "./responder.ts";
+import type { Document, Route } from "./route.ts";
+
+/** What a handler works with. */
+export interface Dependencies {
+  readonly storage: Storage;
+  readonly config: Pick<Config, "cacheMaxAge" | "policy">;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly log: Log;
+  /** Counts the calls of deprecated routes, when it is given. */
+  readonly meter?: Meter | undefined;
+  /** Makes the documents; without it their routes answer 404. */
+  readonly documents?: Rooms["documents"];
+}
+
+/** What documents depend on besides the request. */
+export interface DocumentOptions {
+  readonly routes: readonly Route[];
+  readonly policy: Policy;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** What counting works with. */
+export interface RecordOptions {
+  readonly ledger: Pick<Ledger, "add" | "mark" | "forget" | "usage">;
+  readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy">;
+  /** The paths of the deprecated routes. */
+  readonly routes: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+/** The counting of one server. */
+export interface UsageRecord {
+  readonly meter: Meter;
+  /** Flushes what was counted so far. Never rejects: faults are logged, and the flush retried. */
+  readonly record: () => Promise<void>;
+  /** Flushes the rest, and marks that the server stopped. */
+  readonly stop: () => Promise<void>;
+}
+
+/** What the command line is given of the server. */
+export interface Program {
+  readonly routes: readonly Route[];
+  readonly openStorage: (config: Config) => Promise<MediaStorage>;
+  readonly createHandler: (dependencies: Dependencies) => Handler;
+}
+
+/** The optional rooms: each loads when it is first needed, and may be left out. */
+export interface Rooms {
+  /** A database that outlives the process. */
+  readonly engine?: () => Promise<{
+    openEngine(location: string | undefined): Promise<Engine>;
+  }>;
+  /** Counts who calls the deprecated routes. */
+  readonly usage?: () => Promise<{
+    recordUsage(options: RecordOptions): Promise<UsageRecord>;
+  }>;
+  /** Makes the retirement notice and the OpenAPI description. */
+  readonly documents?: () => Promise<{
+    representDocument(
+      document: Document,
+      request: Request,
+      options: DocumentOptions,
+    ): Promise<Representation>;
+  }>;
+  /** Publishes the samples, and gives the paths that a newcomer can try. */
+  readonly samples?: () => Promise<{
+    publishSamples(storage: MediaStorage, routes: readonly Route[]): Promise<string[]>;
+  }>;
+  /** The command line; gives the exit status. */
+  readonly commands?: () => Promise<{
+    runMedia(args: readonly string[], program: Program): Promise<number>;
+  }>;
+}

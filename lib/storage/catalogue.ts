@@ -1,0 +1,48 @@
+/**
+ * The catalogue: what is published, and what was.
+ */
+
+import type { Entry, Finding, PublishedItem } from "./storage.ts";
+import type { Token } from "./token.ts";
+
+/** A token that already names an item, published or not: tokens are never used twice. */
+export class TokenTakenError extends Error {
+  override readonly name = "TokenTakenError";
+
+  constructor(token: Token) {
+    super(`Token "${token}" is taken`);
+  }
+}
+
+/** A catalogue. Every method throws {@linkcode StorageError} when the engine fails. */
+export interface Catalogue {
+  /** Looks a token up. */
+  find(token: Token): Promise<Finding>;
+
+  /**
+   * Adds an item.
+   *
+   * @throws {TokenTakenError} When its token was ever used.
+   */
+  add(item: PublishedItem): Promise<void>;
+
+  /**
+   * Puts a tombstone in the place of a published item.
+   *
+   * @param unpublishedAt Milliseconds since the epoch.
+   * @returns Whether it was published until now.
+   */
+  retire(item: PublishedItem, unpublishedAt: number): Promise<boolean>;
+
+  /** Whether any published item uses the content of this digest. */
+  uses(digest: string): Promise<boolean>;
+
+  /** Whether nothing was ever published. */
+  isEmpty(): Promise<boolean>;
+
+  /** Everything that was ever published, in the order of tokens, read incrementally. */
+  list(): AsyncIterable<[Token, Entry]>;
+
+  /** Makes sure that the catalogue answers. */
+  check(): Promise<void>;
+}

@@ -1,0 +1,63 @@
+/**
+ * A catalogue in memory.
+ */
+
+import { type Catalogue, TokenTakenError } from "../catalogue.ts";
+import { type Entry, type Finding, type PublishedItem, StorageError } from "../storage.ts";
+import type { Token } from "../token.ts";
+
+/** A catalogue that lasts as long as its object. */
+export class MemoryCatalogue implements Catalogue {
+  readonly #entries = new Map<Token, Entry>();
+  #isClosed = false;
+
+  /** @inheritdoc */
+  async find(token: Token): Promise<Finding> {
+    await this.check();
+    return this.#entries.get(token) ?? { state: "unknown" };
+  }
+
+  /** @inheritdoc */
+  add(item: PublishedItem): Promise<void> {
+    const { token, kind } = item;
+    if (this.#entries.has(token)) return Promise.reject(new TokenTakenError(token));
+    this.#entries.set(token, { state: "published", kind, item });
+    return Promise.resolve();
+  }
+
+  /** @inheritdoc */
+  retire({ token, kind }: PublishedItem, unpublishedAt: number): Promise<boolean> {
+    if (this.#entries.get(token)?.state !== "published") return Promise.resolve(false);
+    this.#entries.set(token, { state: "unpublished", kind, unpublishedAt });
+    return Promise.resolve(true);
+  }
+
+  /** @inheritdoc */
+  uses(digest: string): Promise<boolean> {
+    const isUser = (entry: Entry) => entry.state === "published" && entry.item.digest === digest;
+    return Promise.resolve(this.#entries.values().some(isUser));
+  }
+
+  /** @inheritdoc */
+  isEmpty(): Promise<boolean> {
+    return Promise.resolve(this.#entries.size === 0);
+  }
+
+  /** @inheritdoc */
+  async *list(): AsyncGenerator<[Token, Entry]> {
+    for (const token of [...this.#entries.keys()].sort()) {
+      yield await Promise.resolve([token, this.#entries.get(token) as Entry]);
+    }
+  }
+
+  /** @inheritdoc */
+  check(): Promise<void> {
+    if (this.#isClosed) return Promise.reject(new StorageError("memory", "closed"));
+    return Promise.resolve();
+  }
+
+  /** Fails every lookup from now on. */
+  close(): void {
+    this.#isClosed = true;
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Content in memory.
+ */
+
+import type { ByteRange } from "../../http/byte_range.ts";
+import type { ContentStore, Staged } from "../content.ts";
+import { StorageError } from "../storage.ts";
+
+/** Content on its way in. */
+interface StagedBytes extends Staged {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Content that lasts as long as its object. */
+export class MemoryContent implements ContentStore {
+  /** By digest. */
+  readonly bytes = new Map<string, Uint8Array<ArrayBuffer>>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** @inheritdoc */
+  create(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** @inheritdoc */
+  check(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** @inheritdoc */
+  requireContent(digest: string, length: number): Promise<void> {
+    const actual = this.bytes.get(digest)?.length;
+    if (actual === length) return Promise.resolve();
+    const fault = actual === undefined ? "is missing" : `has ${actual} bytes instead of ${length}`;
+    return Promise.reject(new StorageError("memory", `content ${digest} ${fault}`));
+  }
+
+  /** @inheritdoc */
+  async open(digest: string, length: number, range?: ByteRange) {
+    await this.requireContent(digest, length);
+    const { first, last } = range ?? { first: 0, last: length - 1 };
+    const part = (this.bytes.get(digest) as Uint8Array<ArrayBuffer>).slice(first, last + 1);
+    return new ReadableStream<Uint8Array<ArrayBuffer>>({
+      pull(controller) {
+        controller.enqueue(part);
+        controller.close();
+      },
+    }, { highWaterMark: 0 });
+  }
+
+  /** @inheritdoc */
+  async stage(source: AsyncIterable<Uint8Array>): Promise<StagedBytes> {
+    const chunks = await Array.fromAsync(source, (chunk) => new Uint8Array(chunk));
+    const bytes = await new Blob(chunks).bytes();
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+    return { digest, length: bytes.length, bytes, async [Symbol.asyncDispose]() {} };
+  }
+
+  /** @inheritdoc */
+  change<T>(
+    digest: string,
+    isUsed: (digest: string) => Promise<boolean>,
+    change: () => Promise<T>,
+    staged?: StagedBytes,
+  ): Promise<T> {
+    const changed = this.#last.then(async () => { // one at a time
+      if (staged !== undefined) this.bytes.set(digest, staged.bytes);
+      try {
+        return await change();
+      } finally {
+        if (!await isUsed(digest)) this.bytes.delete(digest);
+      }
+    });
+    this.#last = changed.catch(() => {});
+    return changed;
+  }
+}

@@ -1,0 +1,13 @@
+/**
+ * A database in memory, for tests, and for a server without any other.
+ */
+
+import type { Engine } from "../engine.ts";
+import { MemoryCatalogue } from "./catalogue.ts";
+import { MemoryLedger } from "./ledger.ts";
+
+/** Opens an empty database, which lasts as long as its object. */
+export function openEngine(_location?: string): Engine {
+  const catalogue = new MemoryCatalogue();
+  return { catalogue, ledger: new MemoryLedger(), close: () => catalogue.close() };
+}
