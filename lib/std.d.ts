@@ -6,6 +6,11 @@ declare module "@std/uuid/v4" {
   export function validate(id: string): boolean;
 }
 
+declare module "@std/html/entities" {
+  /** A text made safe in the content and in the attributes of an element. */
+  export function escape(text: string): string;
+}
+
 declare module "@std/http/status" {
   /** The reason phrase of each status code, e.g. `STATUS_TEXT[404]` is "Not Found". */
   export const STATUS_TEXT: Readonly<Record<number, string>>;

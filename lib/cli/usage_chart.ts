@@ -3,7 +3,7 @@
  * beside it that keep their size.
  */
 
-import { escape } from "../html.ts";
+import { escape } from "@std/html/entities";
 import { formatInstant, type Interval, type Phase, PHASES } from "../lifecycle/policy.ts";
 import type { DayUsage, Report, RouteUsage } from "../usage/report.ts";
 import { count, NOT_WHOLE } from "./usage_words.ts";

@@ -3,7 +3,7 @@
  * clients. It is good without a script; with one, its table sorts.
  */
 
-import { escape } from "../html.ts";
+import { escape } from "@std/html/entities";
 import { formatInstant } from "../lifecycle/policy.ts";
 import type { Report, RouteUsage } from "../usage/report.ts";
 import { usageChart } from "./usage_chart.ts";

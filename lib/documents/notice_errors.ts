@@ -2,7 +2,7 @@
  * What the notice's page says of errors: each type of problem at the id that its URI leads to.
  */
 
-import { escape } from "../html.ts";
+import { escape } from "@std/html/entities";
 import type { ProblemType } from "../http/problem.ts";
 import { code, rfc } from "./notice_html.ts";
 

@@ -2,7 +2,7 @@
  * The small parts that the notice's page is written with.
  */
 
-import { escape } from "../html.ts";
+import { escape } from "@std/html/entities";
 
 /** A link to an RFC. */
 export function rfc(number: number): string {

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { formatHttpDate } from "../http/http_date.ts";
 import type { ProblemType } from "../http/problem.ts";
-import { escape } from "../html.ts";
+import { escape } from "@std/html/entities";
 import type { Notice, RetiredEndpoint } from "./notice.ts";
 import { errors } from "./notice_errors.ts";
 import { block, code, duration, ORIGIN, rfc, time } from "./notice_html.ts";

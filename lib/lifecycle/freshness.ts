@@ -3,7 +3,6 @@
  */
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
-import { RecentMap } from "../recent_map.ts";
 
 /** One directive of Cache-Control (RFC 9111 §5.2): a name, and perhaps a token or a quoted string. */
 const DIRECTIVE = /([^\s,="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?/g;
@@ -107,8 +106,9 @@ interface CacheControl {
   readonly isNeverReused: boolean;
 }
 
-/** Servers state few different things, and the same again and again. */
-const parsed = new RecentMap<string, CacheControl>(64);
+/** Servers state few different things, and the same again and again; should they not, it is emptied. */
+const parsed = new Map<string, CacheControl>();
+const MAX_PARSED = 64;
 
 function parse(cacheControl: string): CacheControl {
   let known = parsed.get(cacheControl);
@@ -122,6 +122,7 @@ function parse(cacheControl: string): CacheControl {
     };
     // A cache that knows must-understand ignores the no-store beside it (§5.2.2.3).
     const isNeverReused = states("no-cache") || states("no-store") && !states("must-understand");
+    if (parsed.size >= MAX_PARSED) parsed.clear();
     parsed.set(cacheControl, known = { directives, isNeverReused });
   }
   return known;

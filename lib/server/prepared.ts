@@ -9,13 +9,13 @@
  * than their `max-age` is the right one. Any fault ends them all.
  */
 
-import { RecentMap } from "../recent_map.ts";
+import QuickLRU from "quick-lru";
 import { isHost } from "../http/host.ts";
 import { conditionsIn } from "../http/preconditions.ts";
 import type { Tally } from "./meter.ts";
 
-/** Responses kept at most: up to 3 kB each, besides the key. */
-const MAX_RESPONSES = 5_000;
+/** Responses kept, of the most recent; twice as many at most, of up to 3 kB each besides the key. */
+const RESPONSES = 2_500;
 
 /** Characters of the longest key that is kept; clients choose how long a URL or a condition is. */
 const MAX_KEY = 1_024;
@@ -32,7 +32,7 @@ export interface Prepared {
 
 /** Responses to HEAD requests, by all that such a response depends on: URL and conditions. */
 export class PreparedResponses {
-  readonly #responses = new RecentMap<string, Prepared>(MAX_RESPONSES);
+  readonly #responses = new QuickLRU<string, Prepared>({ maxSize: RESPONSES });
   #latest = -Infinity;
 
   /**

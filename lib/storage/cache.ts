@@ -3,13 +3,13 @@
  * tell this one, so what is remembered is believed for a limited time only.
  */
 
+import QuickLRU from "quick-lru";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Token } from "./token.ts";
-import { RecentMap } from "../recent_map.ts";
 import type { Finding, PublishedItem, Storage } from "./storage.ts";
 
-/** Tokens remembered at most, known or not. About 1 kB each. */
-const MAX_ENTRIES = 10_000;
+/** Tokens remembered, of the most recent, known or not; twice as many at most. About 1 kB each. */
+const ENTRIES = 5_000;
 
 /** How long look-ups are believed, and by which clock. */
 export interface CacheOptions {
@@ -31,7 +31,7 @@ type Remembered = Finding & { readonly freshUntil: number };
 export class CachedStorage implements Storage {
   readonly #storage: Storage;
   readonly #options: CacheOptions;
-  readonly #findings = new RecentMap<Token, Remembered>(MAX_ENTRIES);
+  readonly #findings = new QuickLRU<Token, Remembered>({ maxSize: ENTRIES });
   readonly #underWay = new Map<Token, Promise<Remembered>>();
 
   constructor(storage: Storage, options: CacheOptions) {

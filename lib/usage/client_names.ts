@@ -4,7 +4,7 @@
  * before keeps its own.
  */
 
-import { RecentMap } from "../recent_map.ts";
+import QuickLRU from "quick-lru";
 
 /** The client of calls whose name was not admitted, or is none. */
 export const OTHER = "(other)";
@@ -15,8 +15,8 @@ export const MAX_NEW_CLIENTS = 60;
 /** Milliseconds after which one more is: no hour admits more than twice {@linkcode MAX_NEW_CLIENTS}. */
 const NEW_CLIENT_EVERY = 60_000;
 
-/** Names known at most, of which the latest half always survives: a week's new names. */
-const MAX_KNOWN = 20_000;
+/** Names known, of the most recent: a week's new ones. Twice as many at most. */
+const KNOWN = 10_000;
 
 /** New names told apart between two flushes. */
 const MAX_PENDING = 2_000;
@@ -37,7 +37,7 @@ export function clientOf(userAgent: string | null): string {
 
 /** The names of one server's clients. */
 export class ClientNames {
-  readonly #known = new RecentMap<string, true>(MAX_KNOWN);
+  readonly #known = new QuickLRU<string, true>({ maxSize: KNOWN });
   readonly #pending = new Set<string>();
   #allowance = MAX_NEW_CLIENTS;
   #allowedAt = -Infinity;

@@ -135,7 +135,7 @@ Deno.test({
     await using subject = await openLocal();
     const content = new Uint8Array(20_000_000).fill(7);
     const { token } = await subject.publish(description(), content);
-    const server = await ServerProcess.start({}, subject.folder, "-n 64");
+    const server = await ServerProcess.start({}, subject.folder, { limits: "-n 64" });
     const { port } = server;
     using first = await Deno.connect({ hostname: "127.0.0.1", port });
     const ask = async () => {

@@ -31,17 +31,17 @@ export class ServerProcess implements AsyncDisposable {
    *
    * @param environment Variables besides those that give it a port and a folder of its own.
    * @param givenFolder Where to keep data, and not to remove it; one of its own when left out.
-   * @param limits What `ulimit` is given before, e.g. `-n 64`.
+   * @param options `limits` for `ulimit` before, e.g. `-n 64`, and the `main` module, if another.
    */
   static async start(
     environment: Record<string, string> = {},
     givenFolder?: string,
-    limits?: string,
+    { limits, main = fromRoot("main.ts") }: { limits?: string; main?: string } = {},
   ): Promise<ServerProcess> {
     const folder = givenFolder ?? await Deno.makeTempDir({ prefix: "media-head-" });
     const [program = "", ...args] = [
       ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
-      ...[Deno.execPath(), "run", "--no-prompt", "--allow-all", fromRoot("main.ts")],
+      ...[Deno.execPath(), "run", "--no-prompt", "--allow-all", main],
     ];
     const child = new Deno.Command(program, {
       args,

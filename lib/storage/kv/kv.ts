@@ -15,7 +15,7 @@ export function openKv(location: string | undefined): Promise<Deno.Kv> {
   const place = location === undefined ? "of the platform" : `${JSON.stringify(location)}`;
   return guarded(`cannot open the catalogue ${place} (STORAGE_KV)`, async () => {
     if (location !== undefined && location !== ":memory:" && !URL.canParse(location)) {
-      const folder = /^(.*)[/\\]/.exec(location)?.[1]; // a path library looks at `process`: see RecentMap
+      const folder = /^(.*)[/\\]/.exec(location)?.[1]; // a path library looks at `process`, for which Deno starts all of Node
       if (folder) await Deno.mkdir(folder, { recursive: true });
     }
     return await openUnlocked(location);
