@@ -7,6 +7,7 @@ import { resolve } from "node:path";
 import type { Config } from "../server/config.ts";
 import { parseToken, type Token } from "../storage/token.ts";
 import { printableLines } from "../publishing/printable.ts";
+import { RefusedError } from "../publishing/publish.ts";
 import type { Program } from "../server/assembly.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
 import type { Entry } from "../storage/storage.ts";
@@ -45,7 +46,9 @@ export async function withStorage<T>(
  * and keeps in INIT_CWD the one it was first called from.
  */
 export function fromUser(path: string): string {
-  return resolve(Deno.env.get("INIT_CWD") || Deno.cwd(), path);
+  const folder = Deno.cwd();
+  const isTask = resolve(import.meta.dirname ?? "", "../..") === folder;
+  return resolve(isTask && Deno.env.get("INIT_CWD") || folder, path);
 }
 
 /** Reads a token given as an argument. */
@@ -75,8 +78,14 @@ export function originOf({ host, port }: Config): string {
  * Prints a line, or several; what of it cannot be shown is escaped.
  *
  * @throws {Deno.errors.BrokenPipe} When nobody reads any more.
+ * @throws {RefusedError} When the output cannot be written.
  */
 export async function print(line: string): Promise<void> {
   const bytes = new TextEncoder().encode(`${printableLines(line)}\n`);
-  for (let done = 0; done < bytes.length;) done += await Deno.stdout.write(bytes.subarray(done));
+  try {
+    for (let done = 0; done < bytes.length;) done += await Deno.stdout.write(bytes.subarray(done));
+  } catch (cause) {
+    if (cause instanceof Deno.errors.BrokenPipe) throw cause;
+    throw new RefusedError("The output cannot be written", { cause });
+  }
 }

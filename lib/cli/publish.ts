@@ -61,9 +61,9 @@ function nameArgument(text: string): string {
 
 function mediaTypeArgument(text: string): string {
   if (
-    /^(audio|video)\/[\w.+-]+(; ?[\w-]+=([\w.+-]+|"[\x20-\x21\x23-\x5b\x5d-\x7e]*"))*$/.test(text)
+    /^(audio|video)\/[\w.+-]+(; ?[\w-]+=([\w.+-]+|"[\x20-\x21\x23-\x5b\x5d-\x7e]*"))*$/i.test(text)
   ) {
-    return text;
+    return text.replace(/^[^;]*/, (type) => type.toLowerCase()); // the case of values may matter
   }
   throw new InvalidArgumentError("Expected an audio or video type, e.g. audio/mpeg.");
 }

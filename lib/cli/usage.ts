@@ -36,7 +36,7 @@ export function usageCommand(context: Context): Command {
         "--gate <days>",
         "only judge: exit 0 when nothing was called in so many whole days and today, 1 when" +
           " something was, 3 when that is not known",
-        ["csv", "html", "gone"],
+        ["csv", "html", "gone", "days"],
       ).argParser(daysArgument),
     )
     .addOption(option("--html <file>", "write a page to send to the people who own the clients"))

@@ -13,9 +13,9 @@ export function isPath(text: string): boolean {
   return /^\/(?!\/)/.test(text) && CHARACTERS.test(text);
 }
 
-/** Whether a text is a path at an origin, like `https://example.com/path`. */
-export function isPathAt(origin: string, text: string): boolean {
-  return text.startsWith(origin) && isPath(text.slice(origin.length));
+/** Whether a text is a path at an origin, where there is one, like `https://example.com/path`. */
+export function isPathAt(origin: string | undefined, text: string): boolean {
+  return origin !== undefined && text.startsWith(origin) && isPath(text.slice(origin.length));
 }
 
 /** Whether a text is an `https:` URL. */

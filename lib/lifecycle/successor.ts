@@ -42,8 +42,8 @@ export function successorOf(options: SuccessorOptions): (request: Request) => st
     }
     if (target === undefined) return undefined;
     const isFit = typeof target === "string" && (isPath(target) ||
-      isPathAt(new URL(request.url).origin, target) ||
-      successorOrigin !== undefined && isPathAt(successorOrigin, target));
+      isPathAt(originOf(request), target) ||
+      isPathAt(successorOrigin, target));
     if (isFit) return target as string;
     const got = typeof target === "string" ? JSON.stringify(target.slice(0, 200)) : typeof target;
     const expected =
@@ -51,6 +51,11 @@ export function successorOf(options: SuccessorOptions): (request: Request) => st
       "successorOrigin, in printable ASCII";
     return warn(`expected ${expected}, got ${got}`), undefined;
   };
+}
+
+/** The origin of a request; none where its Host field makes no URL. */
+function originOf({ url }: Request): string | undefined {
+  return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
 function isOrigin(text: unknown): boolean {

@@ -5,10 +5,10 @@
 /** Waits for an operation, but no longer than until the signal is aborted. */
 export function unlessAborted<T>(operation: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (signal === undefined) return operation;
-  signal.throwIfAborted();
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort);
-  return Promise.race([operation, promise])
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort);
+  return Promise.race([promise, operation])
     .finally(() => signal.removeEventListener("abort", abort));
 }

@@ -120,13 +120,16 @@ async function detectFormat(content: Bytes): Promise<string | undefined> {
   return type === undefined ? undefined : FORMATS[type] ?? type;
 }
 
+/** ID3v2 tags that are looked for in front of the sound: there is one, or one and an update of it. */
+const MAX_TAGS = 4;
+
 /**
  * The length of the ID3v2 tags in front, which hold pictures of any size. Zeros after a tag are
  * padding that it does not count.
  */
 async function tagsLength(content: Bytes): Promise<number> {
   let length = 0;
-  for (;;) {
+  for (let count = 0; count < MAX_TAGS; count++) {
     const [i, d, three, _version, _revision, flags = 0, ...size] = await content.read(length, 10);
     if (i !== 0x49 || d !== 0x44 || three !== 0x33 || size.length < 4) return length;
     const footer = flags & 0x10 ? 10 : 0;
@@ -135,4 +138,5 @@ async function tagsLength(content: Bytes): Promise<number> {
     const padding = (await content.read(length, HEAD_LENGTH)).findIndex((byte) => byte !== 0);
     length += Math.max(0, padding);
   }
+  return length;
 }

@@ -55,7 +55,7 @@ export async function publishFile(
   const { file, size } = await openFile(path);
   using _file = file;
   try {
-    const detected = await detectMediaType(fileBytes(file, size), options);
+    const detected = await unlessAborted(detectMediaType(fileBytes(file, size), options), signal);
     const source = watch(readAll(file, path, signal), { name, size });
     await using staged = await storage.stage(source);
     signal?.throwIfAborted();

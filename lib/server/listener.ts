@@ -5,14 +5,14 @@
 import type { Handler } from "./responder.ts";
 import { describeError, type Log } from "./log.ts";
 
-/** Milliseconds before listening again: at once, there is still no descriptor free. */
-const RETRY_DELAY = 1_000;
+/**
+ * Milliseconds before listening again: at once, there is still no descriptor free. Each attempt of
+ * an outage waits longer by a tenth, because what has ended is kept for its connections.
+ */
+const [RETRY_DELAY, MAX_RETRY_DELAY] = [1_000, 10_000];
 
 /** Milliseconds within which one failure of the listener follows another from the same cause. */
 const OUTAGE = 60_000;
-
-/** Ended listeners whose connections are still served; of older ones, idle connections close. */
-const MAX_ENDED = 10;
 
 /** Where to listen, and what for. */
 export interface ListenOptions {
@@ -34,6 +34,8 @@ export class Listener {
   readonly #servers = new Set<Deno.HttpServer<Deno.NetAddr>>();
   #unfinished = 0;
   #failedAt = -Infinity;
+  readonly #reported = new Set<string>();
+  #attempts = 0;
   #isStopping = false;
 
   /** @throws {Error} When the address cannot be had; of `Deno.errors` where the system says why. */
@@ -63,25 +65,30 @@ export class Listener {
 
   /** Without a free descriptor, Deno gives up listening, but not the connections that it has. */
   async #listenAgain(port: number, cause: unknown): Promise<void> {
-    const now = performance.now();
-    if (now - this.#failedAt > OUTAGE) {
-      this.#options.log({ event: "error", cause: describeError(cause) });
-    }
-    this.#failedAt = now;
-    const [oldest] = this.#servers;
-    if (this.#servers.size > MAX_ENDED && oldest !== undefined) {
-      this.#servers.delete(oldest);
-      oldest.shutdown();
-    }
+    this.#report(cause);
     while (!this.#isStopping) {
-      await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY));
+      const delay = Math.min(RETRY_DELAY * (1 + this.#attempts++ / 10), MAX_RETRY_DELAY);
+      await new Promise((resolve) => setTimeout(resolve, delay));
       if (this.#isStopping) return;
       try {
         return this.#listen(port, () => {});
-      } catch {
-        // Still no descriptor, or the port is taken for the moment: whatever it is, try again.
+      } catch (error) { // still no descriptor, or the port is taken: whatever it is, try again
+        this.#report(error);
       }
     }
+  }
+
+  /** Logs a cause, unless it was logged in the same outage. */
+  #report(cause: unknown): void {
+    const [now, { message }] = [performance.now(), cause as Error];
+    if (now - this.#failedAt > OUTAGE) {
+      this.#reported.clear();
+      this.#attempts = 0;
+    }
+    this.#failedAt = now;
+    if (this.#reported.has(message)) return;
+    this.#reported.add(message);
+    this.#options.log({ event: "error", cause: describeError(cause) });
   }
 
   readonly #handle: Deno.ServeHandler = (request, info) => {

@@ -62,8 +62,13 @@ export class CachedStorage implements Storage {
   }
 
   /** @inheritdoc */
-  check(): Promise<void> {
-    return this.#storage.check();
+  async check(): Promise<void> {
+    try {
+      await this.#storage.check();
+    } catch (error) {
+      this.#findings.clear(); // what is remembered may be wrong now
+      throw error;
+    }
   }
 
   /** @inheritdoc */

@@ -43,6 +43,14 @@ export interface Catalogue {
   /** Everything that was ever published, in the order of tokens, read incrementally. */
   list(): AsyncIterable<[Token, Entry]>;
 
+  /**
+   * Remembers which place holds the content of the items, unless it is known already.
+   *
+   * @param id The name that the place has for itself.
+   * @returns The name of the place that is known from now on.
+   */
+  claimContent(id: string): Promise<string>;
+
   /** Makes sure that the catalogue answers. */
   check(): Promise<void>;
 }

@@ -17,11 +17,14 @@ export interface Staged extends AsyncDisposable {
  * {@linkcode ContentStore.stage} gives is for the same place alone.
  */
 export interface ContentStore {
-  /** Makes the place, unless it is there. */
-  create(): Promise<void>;
+  /** The name that the place has for itself: empty before it got one, `undefined` without a place. */
+  id(): Promise<string | undefined>;
 
-  /** Makes sure that the place is there. */
-  check(): Promise<void>;
+  /** Makes the place, unless it is there, and gives it a name, unless it has one. */
+  create(id: string): Promise<void>;
+
+  /** Makes sure that the place is there, and is the one of this name. */
+  check(id: string): Promise<void>;
 
   /** Makes sure that content is there with the length, in bytes, that it was published with. */
   requireContent(digest: string, length: number): Promise<void>;

@@ -4,7 +4,7 @@
  *     <folder>/ab/abcd…     content, named by its SHA-256
  *     <folder>/staged/      content on its way in, each file locked by the process that writes it
  *     <folder>/unsettled/   digests whose content is being added or removed
- *     <folder>/lock         held while any of the above changes; tells this folder from others
+ *     <folder>/lock         held while any of the above changes; holds the name of this folder
  *
  * Locks are the operating system's (flock), so a killed process holds none, and what it left
  * behind is recognised by the next one that writes.
@@ -32,30 +32,31 @@ export class Files implements ContentStore {
     this.#folder = folder;
   }
 
-  /**
-   * Makes the folder, unless it is there.
-   *
-   * @throws {StorageError} When it cannot be made.
-   */
-  create(): Promise<void> {
+  /** @inheritdoc */
+  async id(): Promise<string | undefined> {
+    try {
+      return await Deno.readTextFile(this.#lock);
+    } catch (cause) {
+      if (cause instanceof Deno.errors.NotFound) return undefined;
+      throw new StorageError("files", `cannot read ${this.#location}`, { cause });
+    }
+  }
+
+  /** @inheritdoc */
+  create(id: string): Promise<void> {
     return this.#writing(async () => {
       await Deno.mkdir(this.#folder, { recursive: true });
-      using _lock = await Deno.open(this.#lock, { write: true, create: true });
+      using lock = await Deno.open(this.#lock, { write: true, create: true });
+      await lock.lock(true);
+      if (await this.id() === "") await lock.write(new TextEncoder().encode(id));
     });
   }
 
-  /**
-   * Makes sure that the folder is there, and is one of content.
-   *
-   * @throws {StorageError} When it is not.
-   */
-  async check(): Promise<void> {
-    try {
-      await Deno.stat(this.#lock);
-    } catch (cause) {
-      const message = `${this.#location} is not the folder with the content of this catalogue`;
-      throw new StorageError("files", message, { cause });
-    }
+  /** @inheritdoc */
+  async check(id: string): Promise<void> {
+    if (await this.id() === id) return;
+    const fault = "is not the folder with the content of this catalogue";
+    throw new StorageError("files", `${this.#location} ${fault}`);
   }
 
   /**

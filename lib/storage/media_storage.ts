@@ -30,6 +30,7 @@ export class MediaStorage implements Storage {
   readonly #engine: Engine;
   readonly #catalogue: Catalogue;
   readonly #content: ContentStore;
+  #contentId: string | undefined;
 
   /** @param engine Closed with this. */
   constructor(engine: Engine, content: ContentStore) {
@@ -68,7 +69,10 @@ export class MediaStorage implements Storage {
 
   /** @inheritdoc */
   async check(): Promise<void> {
-    const halves = Promise.all([this.#catalogue.check(), this.#content.check()]);
+    const halves = Promise.all([
+      this.#catalogue.check(),
+      this.#contentId === undefined ? undefined : this.#content.check(this.#contentId),
+    ]);
     if (await within(MAX_CHECK, halves)) return;
     throw new StorageError("storage", `no answer within ${MAX_CHECK / 1000} s`);
   }
@@ -80,8 +84,11 @@ export class MediaStorage implements Storage {
    * @throws {StorageError} When it is elsewhere.
    */
   async prepare(): Promise<void> {
-    if (await this.#catalogue.isEmpty()) await this.#content.create();
-    else await this.#content.check();
+    const found = await this.#content.id();
+    const id = await this.#catalogue.claimContent(found || crypto.randomUUID());
+    if (found !== undefined || await this.#catalogue.isEmpty()) await this.#content.create(id);
+    await this.#content.check(id);
+    this.#contentId = id;
   }
 
   /** @inheritdoc */

@@ -6,7 +6,8 @@ import { createHandler } from "../../main.ts";
 import { description } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
-import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+import { storageIn } from "../support/server.ts";
 
 const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
 
@@ -173,6 +174,7 @@ Deno.test("media refuses with status 1, and takes wrong usage with status 2, nam
         2,
         /'image' is invalid\. Allowed choices are audio, video/,
       ],
+      [["usage", "--gate", "7", "--days", "3"], 2, /cannot be used with option/],
       [["publish", SAMPLE_MP3, "--type", "image/png"], 2, /Expected an audio or video type/],
       [["publish", SAMPLE_MP3, "--type", "audio/x\ny"], 2, /Expected an audio or video type/],
       [["publish", SAMPLE_MP3, "--name", "../x"], 2, /Expected a file name/],
@@ -206,6 +208,29 @@ Deno.test("media refuses with status 1, and takes wrong usage with status 2, nam
     const listed = await media(folder, ["list", "--json"]);
     assertEquals(listed.stdout.trimEnd().split("\n").length, 1); // nothing of all this left a trace
   }));
+
+Deno.test("media says in one line that its output cannot be written", () =>
+  inFolder(async (folder) => {
+    assertEquals((await media(folder, ["publish", SAMPLE_MP3, "--type", "AUDIO/X-Mpeg"])).code, 0);
+    const { command, args } = shellOf(`"$0" "$@" >/dev/full`, folder, ["list"]);
+    const { code, stderr } = await new Deno.Command(command, args).output();
+    assertEquals(code, 1);
+    assertMatch(
+      new TextDecoder().decode(stderr),
+      /^media: The output cannot be written \(No space left on device[^\n]*\)\n$/,
+    );
+    assertMatch((await media(folder, ["list"])).stdout, / audio\/x-mpeg /);
+  }));
+
+/** A command line in a shell. */
+function shellOf(script: string, folder: string, args: string[]) {
+  const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", ...args];
+  const options = {
+    args: ["-c", script, Deno.execPath(), ...run],
+    env: { ...storageIn(folder), NO_COLOR: "1" },
+  };
+  return { command: "sh", args: options };
+}
 
 Deno.test("media list ends quietly when its reader has seen enough", async () => {
   await using subject = await openLocal();

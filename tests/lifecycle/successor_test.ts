@@ -150,6 +150,24 @@ Deno.test("the README's successor stays on the site, whatever is asked for", asy
   assert(redirects > 500, `only ${redirects} were redirected`);
 });
 
+Deno.test("withLifecycle() answers where the Host makes no URL, without a successor at its origin", async () => {
+  const handler = withLifecycle(() => new Response("old"), POLICY, {
+    successor: ({ url }) => url.replace("/v1/", "/v2/"),
+    now: () => REMOVED,
+  });
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handler);
+  await quietly(async () => {
+    for (const [Host, status] of [["a", 308], ["a:99999", 410], ["[::1", 410], ["a b", 410]]) {
+      for (const method of ["GET", "HEAD"]) {
+        const fields = { Host: String(Host) };
+        const answer = await requestRaw(server.addr.port, method, "/v1/a", fields);
+        assertEquals(answer.status, status, String(Host));
+      }
+    }
+  });
+  await server.shutdown();
+});
+
 Deno.test("no request line makes the README's example redirect off the site", async () => {
   const successor = ({ url }: Request) => new URL(url).pathname.replace("/v1/", "/v2/");
   const handler = withLifecycle(() => new Response("old"), POLICY, {

@@ -1,4 +1,4 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { detectMediaType, MediaTypeError, type Stated } from "../../lib/publishing/media_type.ts";
 import { memoryBytes } from "../../lib/publishing/tracks/bytes.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
@@ -16,6 +16,20 @@ const ogg = (codec: string) => `OggS\0\x02${"\0".repeat(20)}\x01\x13${codec}${"\
 /** An ID3v2 tag in front of something; its size has seven bits a byte. */
 const tagged = (size: string, length: number, rest: string) =>
   `ID3\x04\0\0${size}${"\xff\xfb".repeat(length / 2)}${rest}`;
+
+Deno.test("detectMediaType() reads little of content that is made to be read for ever", async () => {
+  const hostile = [
+    "ID3\x03\0\0\0\0\0\0".repeat(200_000),
+    `\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41${"\0\0\0\x08free".repeat(200_000)}`,
+  ];
+  for (const text of hostile) {
+    const content = memoryBytes(ascii(text));
+    let reads = 0;
+    const read = (offset: number, length: number) => (reads++, content.read(offset, length));
+    await assertRejects(() => detectMediaType({ ...content, read }, {}), MediaTypeError);
+    assert(reads < 25_000, `${reads} reads`);
+  }
+});
 
 Deno.test("detectMediaType() knows formats by their first bytes", async () => {
   const rows: [what: string, head: string, type: string][] = [

@@ -13,7 +13,7 @@ import {
   operatorEnvironment,
   taskArguments,
 } from "../support/media_cli.ts";
-import { SAMPLE_MP3 } from "../support/paths.ts";
+import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
 
 /** Content on its way in. */
 async function staged(folder: string): Promise<string[]> {
@@ -45,6 +45,18 @@ Deno.test("deno task media takes paths from where the user stands, and says litt
     assertEquals([quiet.code, quiet.stderr], [0, ""]);
     const missing = await mediaTask(folder, standing, ["publish", "a.mp3"], ["--quiet"]);
     assertEquals(missing.stderr, `media: There is no file "${standing}/a.mp3"\n`);
+
+    // Of a task that is not ours, INIT_CWD says nothing.
+    const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts")];
+    const { env } = operatorEnvironment(folder);
+    const { code: status } = await new Deno.Command(Deno.execPath(), {
+      args: [...run, "media", "publish", "../a.mp3"],
+      cwd: standing,
+      env: { ...env, INIT_CWD: "/" },
+      clearEnv: true,
+      stdout: "null",
+    }).output();
+    assertEquals(status, 0);
   }));
 
 Deno.test("Ctrl-C while publishing leaves nothing staged, and gives the terminal its cursor back", () =>

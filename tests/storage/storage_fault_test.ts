@@ -63,7 +63,7 @@ Deno.test("media names the variable and the path of storage that cannot be used"
     assertEquals(published.code, 1);
     assertMatch(
       published.stderr,
-      /^media: files: cannot write to "[^\n"]*\/catalogue\/files" \(STORAGE_FILES\) \(Not a dir[^\n]*\n$/,
+      /^media: files: cannot read "[^\n"]*\/catalogue\/files" \(STORAGE_FILES\) \(Not a dir[^\n]*\n$/,
     );
 
     const { stderr } = await new Deno.Command(Deno.execPath(), {

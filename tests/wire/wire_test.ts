@@ -162,7 +162,7 @@ Deno.test("a server process refuses to start with a reason", async () => {
     ],
     [
       { STORAGE_FILES: `${folder}/catalogue.sqlite` },
-      /^media-head does not start: files: cannot write to ".*" \(STORAGE_FILES\) \(.+\)$/,
+      /^media-head does not start: files: cannot read ".*" \(STORAGE_FILES\) \(.+\)$/,
     ],
   ];
   for (const [environment, reason] of refusals) {
@@ -189,10 +189,18 @@ Deno.test("a server process is healthy only while its content is where it was", 
     }).output();
     return [code, new TextDecoder().decode(stderr)] as const;
   };
-  for (const other of [`${folder}/mistyped`, folder, `${folder}/catalogue.sqlite`]) {
-    const [code, stderr] = await start(other);
+  await using another = await openLocal();
+  const rows: [files: string, fault: string][] = [
+    [`${folder}/mistyped`, "is not the folder with the content of this catalogue"],
+    [folder, "is not the folder with the content of this catalogue"],
+    [`${another.folder}/files`, "is not the folder with the content of this catalogue"],
+    [`${folder}/catalogue.sqlite`, "cannot read"],
+  ];
+  for (const [files, fault] of rows) {
+    const [code, stderr] = await start(files);
     assertEquals(code, 1);
-    assert(stderr.includes(`files: "${other}" (STORAGE_FILES) is not the folder with the content`));
+    assert(stderr.startsWith("media-head does not start: files: "), stderr);
+    assert(stderr.includes(`"${files}" (STORAGE_FILES)`) && stderr.includes(fault), stderr);
   }
 
   await using server = await ServerProcess.start({}, folder);
@@ -209,7 +217,9 @@ Deno.test("a server process is healthy only while its content is where it was", 
   assertEquals(await statuses(), [503, 503, 404, 404, 503, 503]);
   await Deno.mkdir(`${folder}/files`); // there, but another
   assertEquals(await statuses(), [503, 503, 404, 404, 503, 503]);
-  await Deno.remove(`${folder}/files`);
+  await Deno.writeTextFile(`${folder}/files/lock`, "");
+  assertEquals(await statuses(), [503, 503, 404, 404, 503, 503]);
+  await Deno.remove(`${folder}/files`, { recursive: true });
   await Deno.rename(`${folder}/moved`, `${folder}/files`);
   assertEquals(await statuses(), [200, 200, 404, 404, 200, 200]);
 });

@@ -17,4 +17,4 @@ export interface Part {
 }
 
 /** Parts looked at on one level before a reader gives up: more than any real file needs. */
-export const MAX_PARTS = 100_000;
+export const MAX_PARTS = 10_000;

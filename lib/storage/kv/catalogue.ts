@@ -1,7 +1,7 @@
 /**
  * The catalogue: what is published, in Deno KV.
  *
- * Keys: `["item", token]` holds an item or its tombstone; `["use", digest, token]` stands as long
+ * Keys: `["content"]` holds the name of the place of content; `["item", token]` holds an item or its tombstone; `["use", digest, token]` stands as long
  * as a published item uses that content. Both change in one atomic commit.
  */
 
@@ -103,6 +103,16 @@ export class KvCatalogue implements Catalogue {
       if (token === undefined) throw new StorageError("kv", "a key of the catalogue is no token");
       yield [token, parseEntry(token, value)];
     }
+  }
+
+  /** @inheritdoc */
+  async claimContent(id: string): Promise<string> {
+    const key = ["content"];
+    await guarded("cannot read the catalogue", () =>
+      // the first one stays
+      this.#kv.atomic().check({ key, versionstamp: null }).set(key, id).commit());
+    const { value } = await guarded("cannot read the catalogue", () => this.#kv.get(key));
+    return String(value);
   }
 
   /** @inheritdoc */

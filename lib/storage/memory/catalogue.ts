@@ -9,6 +9,7 @@ import type { Token } from "../token.ts";
 /** A catalogue that lasts as long as its object. */
 export class MemoryCatalogue implements Catalogue {
   readonly #entries = new Map<Token, Entry>();
+  #contentId: string | undefined;
   #isClosed = false;
 
   /** @inheritdoc */
@@ -48,6 +49,11 @@ export class MemoryCatalogue implements Catalogue {
     for (const token of [...this.#entries.keys()].sort()) {
       yield await Promise.resolve([token, this.#entries.get(token) as Entry]);
     }
+  }
+
+  /** @inheritdoc */
+  claimContent(id: string): Promise<string> {
+    return Promise.resolve(this.#contentId ??= id);
   }
 
   /** @inheritdoc */

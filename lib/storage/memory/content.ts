@@ -18,14 +18,15 @@ export class MemoryContent implements ContentStore {
   #last: Promise<unknown> = Promise.resolve();
 
   /** @inheritdoc */
-  create(): Promise<void> {
-    return Promise.resolve();
+  id(): Promise<string> {
+    return Promise.resolve("memory");
   }
 
   /** @inheritdoc */
-  check(): Promise<void> {
-    return Promise.resolve();
-  }
+  async create(): Promise<void> {}
+
+  /** @inheritdoc */
+  async check(): Promise<void> {}
 
   /** @inheritdoc */
   requireContent(digest: string, length: number): Promise<void> {
