@@ -9,6 +9,8 @@ declare module "@std/uuid/v4" {
 declare module "@std/html/entities" {
   /** A text made safe in the content and in the attributes of an element. */
   export function escape(text: string): string;
+  /** A text as it was before that. */
+  export function unescape(text: string): string;
 }
 
 declare module "@std/http/status" {

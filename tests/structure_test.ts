@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { dirname, join } from "node:path";
 import { fromRoot } from "./support/paths.ts";
+import { needing } from "./support/permissions.ts";
 import { field, requestRaw } from "./support/raw_http.ts";
 import { ServerProcess } from "./support/server.ts";
 
@@ -44,7 +45,7 @@ function importsOf(root: string): Map<string, string[]> {
   return imports;
 }
 
-Deno.test("each folder uses only folders below it", () => {
+needing("files")("each folder uses only folders below it", () => {
   const rankOf = (path: string) => ROOMS.findIndex((rooms) => rooms.includes(dirname(path)));
   const upward: string[] = [];
   let count = 0;
@@ -104,33 +105,39 @@ const TABLE = [
 
 for (const rooms of [...OPTIONAL.map((room) => [room]), OPTIONAL]) {
   const name = rooms.length === 1 ? rooms[0] : "all that is optional";
-  Deno.test(`without ${name} the rest type-checks, starts and passes the request table`, async () => {
-    const folder = await Deno.makeTempDir({ prefix: "media-head-" });
-    try {
-      await copyWithout(rooms, folder);
-      const deno = (...args: string[]) =>
-        new Deno.Command(Deno.execPath(), {
-          args,
-          cwd: folder,
-          env: { NO_COLOR: "1", HOST: "127.0.0.1", PORT: "0" },
-        });
-      const checked = await deno("check", "main.ts", "lib").output();
-      assert(checked.success, new TextDecoder().decode(checked.stderr));
-      const table = await deno("test", "--no-check", "tests/server/request_table_test.ts").output();
-      assertMatch(
-        new TextDecoder().decode(table.stdout),
-        /ok \| 1 passed \(9\d steps\) \| 0 failed/,
-      );
+  needing("processes")(
+    `without ${name} the rest type-checks, starts and passes the request table`,
+    async () => {
+      const folder = await Deno.makeTempDir({ prefix: "media-head-" });
+      try {
+        await copyWithout(rooms, folder);
+        const deno = (...args: string[]) =>
+          new Deno.Command(Deno.execPath(), {
+            args,
+            cwd: folder,
+            env: { NO_COLOR: "1", HOST: "127.0.0.1", PORT: "0" },
+          });
+        const checked = await deno("check", "main.ts", "lib").output();
+        assert(checked.success, new TextDecoder().decode(checked.stderr));
+        const table = await deno("test", "--no-check", "tests/server/request_table_test.ts")
+          .output();
+        assertMatch(
+          new TextDecoder().decode(table.stdout),
+          /ok \| 1 passed \(9\d steps\) \| 0 failed/,
+        );
 
-      await using server = await ServerProcess.start({}, folder, { main: join(folder, "main.ts") });
-      const head = (path: string) => requestRaw(server.port, "HEAD", path);
-      assertEquals((await head("/healthz")).status, 200);
-      const refused = await head("/audio/x");
-      assertEquals([refused.status, field(refused, "deprecation")], [400, "@1795219200"]);
-      const { status } = await head("/deprecation");
-      assertEquals(status, rooms.includes("lib/documents") ? 404 : 200);
-    } finally {
-      await Deno.remove(folder, { recursive: true });
-    }
-  });
+        await using server = await ServerProcess.start({}, folder, {
+          main: join(folder, "main.ts"),
+        });
+        const head = (path: string) => requestRaw(server.port, "HEAD", path);
+        assertEquals((await head("/healthz")).status, 200);
+        const refused = await head("/audio/x");
+        assertEquals([refused.status, field(refused, "deprecation")], [400, "@1795219200"]);
+        const { status } = await head("/deprecation");
+        assertEquals(status, rooms.includes("lib/documents") ? 404 : 200);
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
+    },
+  );
 }

@@ -7,11 +7,14 @@ import { description } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+import { needing } from "../support/permissions.ts";
 import { storageIn } from "../support/server.ts";
+
+const test = needing("processes");
 
 const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
 
-Deno.test("media publish prints the token, the URLs and a line to try", () =>
+test("media publish prints the token, the URLs and a line to try", () =>
   inFolder(async (folder) => {
     const { code, stdout, stderr } = await media(folder, ["publish", SAMPLE_MP3], { PORT: "81" });
     const [first, ...lines] = stdout.trimEnd().split("\n");
@@ -25,7 +28,7 @@ Deno.test("media publish prints the token, the URLs and a line to try", () =>
     ]);
   }));
 
-Deno.test("media publish, show, list and unpublish agree, and tell programs in JSON", () =>
+test("media publish, show, list and unpublish agree, and tell programs in JSON", () =>
   inFolder(async (folder) => {
     const token = newToken();
     const options = ["--token", token.toUpperCase(), "--name", 'für "dich" 🎧.mp4'];
@@ -83,7 +86,7 @@ Deno.test("media publish, show, list and unpublish agree, and tell programs in J
     assertMatch(reused.stderr, /named an item before; tokens are never used twice/);
   }));
 
-Deno.test("media show prints the very fields that a HEAD carries", async () => {
+test("media show prints the very fields that a HEAD carries", async () => {
   await using subject = await openLocal();
   const item = await subject.publish(description(), new TextEncoder().encode("content"));
   const { stdout } = await media(subject.folder, ["show", item.token], {
@@ -111,7 +114,7 @@ Deno.test("media show prints the very fields that a HEAD carries", async () => {
   assertMatch(damaged.stdout, new RegExp(`\n503\n[^]*content ${item.digest} is missing`));
 });
 
-Deno.test("media publish stores the same content once, and unpublish keeps what is used", () =>
+test("media publish stores the same content once, and unpublish keeps what is used", () =>
   inFolder(async (folder) => {
     const tokens = [];
     for (const _ of [1, 2]) {
@@ -128,7 +131,7 @@ Deno.test("media publish stores the same content once, and unpublish keeps what 
     assertEquals(isThere, false);
   }));
 
-Deno.test("media refuses with status 1, and takes wrong usage with status 2, naming the value", () =>
+test("media refuses with status 1, and takes wrong usage with status 2, naming the value", () =>
   inFolder(async (folder) => {
     const file = async (name: string, content: string | Uint8Array) => {
       const path = `${folder}/${name}`;
@@ -209,7 +212,7 @@ Deno.test("media refuses with status 1, and takes wrong usage with status 2, nam
     assertEquals(listed.stdout.trimEnd().split("\n").length, 1); // nothing of all this left a trace
   }));
 
-Deno.test("media says in one line that its output cannot be written", () =>
+test("media says in one line that its output cannot be written", () =>
   inFolder(async (folder) => {
     assertEquals((await media(folder, ["publish", SAMPLE_MP3, "--type", "AUDIO/X-Mpeg"])).code, 0);
     const { command, args } = shellOf(`"$0" "$@" >/dev/full`, folder, ["list"]);
@@ -232,7 +235,7 @@ function shellOf(script: string, folder: string, args: string[]) {
   return { command: "sh", args: options };
 }
 
-Deno.test("media list ends quietly when its reader has seen enough", async () => {
+test("media list ends quietly when its reader has seen enough", async () => {
   await using subject = await openLocal();
   const content = new TextEncoder().encode("content");
   await Promise.all(Array.from({ length: 1500 }, () => subject.publish(description(), content)));

@@ -1,11 +1,12 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { unescape } from "@std/html/entities";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
 import { announcementFields } from "../../lib/lifecycle/announcement.ts";
 import { noticeAt } from "../../lib/documents/notice.ts";
 import { noticePage } from "../../lib/documents/notice_page.ts";
 import { definePolicy, PHASES, type PolicySettings } from "../../lib/lifecycle/policy.ts";
-import { HAS_BROWSER, launchBrowser } from "../support/browser.ts";
+import { launchBrowser, testInBrowser } from "../support/browser.ts";
 
 const ORIGIN = "https://media.example";
 const SETTINGS: PolicySettings = {
@@ -38,10 +39,9 @@ function pageAt(instant: string, policy = POLICY) {
 
 /** What a page says, without its markup, style and script. */
 function textOf(html: string): string {
-  return html.replaceAll(/<(style|script)>[^]*?<\/\1>/g, "")
-    .replaceAll(/<\/?(code|time|strong|span|a)\b[^>]*>/g, "").replaceAll(/<[^>]*>/g, " ")
-    .replaceAll(/&#(\d+);/g, (_, number) => String.fromCharCode(Number(number)))
-    .replaceAll(/\s+/g, " ");
+  const text = html.replaceAll(/<(style|script)>[^]*?<\/\1>/g, "")
+    .replaceAll(/<\/?(code|time|strong|span|a)\b[^>]*>/g, "").replaceAll(/<[^>]*>/g, " ");
+  return unescape(text).replaceAll(/\s+/g, " ");
 }
 
 /** The rows of the calendar: the class of each, and its last cell in plain text. */
@@ -176,7 +176,7 @@ Deno.test("noticePage() states the fields as the old paths send them", () => {
 Deno.test("the client of the page warns of what is deprecated, and of nothing else", async () => {
   const { html } = pageAt(INSTANTS.deprecated);
   const code = /aria-label="A client in JavaScript"><code>([^]*?)<\/code>/.exec(html)?.[1] ?? "";
-  const client = code.replaceAll(/&#(\d+);/g, (_, number) => String.fromCharCode(Number(number)));
+  const client = unescape(code);
   const AsyncFunction = (async () => {}).constructor as FunctionConstructor;
   const run = new AsyncFunction("url", "fetch", "console", client);
   const warned = async (fields: ReturnType<typeof announcementFields>) => {
@@ -298,10 +298,10 @@ async function visit(
   return { page, requests, complaints };
 }
 
-Deno.test({
-  name: "axe finds nothing to object to, in every state, colour scheme and size",
-  ignore: !HAS_BROWSER, // colours and sizes are known to a browser only
-  async fn(t) {
+// Colours and sizes are known to a browser only.
+testInBrowser(
+  "axe finds nothing to object to, in every state, colour scheme and size",
+  async (t) => {
     const axe = await Deno.readTextFile(new URL(import.meta.resolve("axe-core/axe.min.js")));
     await using browser = await launchBrowser();
     for (const [name, notice] of STATES) {
@@ -320,7 +320,7 @@ Deno.test({
       }
     }
   },
-});
+);
 
 interface AxeRule {
   readonly id: string;
@@ -344,10 +344,10 @@ const STICKING_OUT = `[...document.querySelectorAll("main *")]
     element.scrollWidth > element.clientWidth && element.clientWidth > 0)
   .map(({ outerHTML }) => outerHTML.slice(0, 100))`;
 
-Deno.test({
-  name: "the page loads nothing, fits a narrow phone, and breaks no rule of its own",
-  ignore: !HAS_BROWSER, // what is loaded, and how wide it comes out, is known to a browser only
-  async fn(t) {
+// What is loaded, and how wide it comes out, is known to a browser only.
+testInBrowser(
+  "the page loads nothing, fits a narrow phone, and breaks no rule of its own",
+  async (t) => {
     await using browser = await launchBrowser();
     for (const [name, notice] of STATES) {
       await t.step(name, async () => {
@@ -365,34 +365,31 @@ Deno.test({
       });
     }
   },
-});
+);
 
-Deno.test({
-  name: "the page is whole without JavaScript",
-  ignore: !HAS_BROWSER, // nothing else leaves a script out
-  async fn(t) {
-    await using browser = await launchBrowser();
-    for (const [name, notice] of STATES) {
-      await t.step(name, async () => {
-        const { page, requests, complaints } = await visit(browser, notice, {
-          javaScriptEnabled: false,
-        });
-        const shown = await page.locator("main").innerText();
-        assertStringIncludes(shown, "2027-01-01 00:00 UTC");
-        assertStringIncludes(shown, "curl -I {origin}/audio/{token}\n");
-        assertStringIncludes(shown, "{origin} for the scheme and host of this page.");
-        assert(!shown.includes("your time"));
-        assertEquals([requests.length, complaints], [1, []]);
-        await page.context().close();
+// Nothing else leaves a script out.
+testInBrowser("the page is whole without JavaScript", async (t) => {
+  await using browser = await launchBrowser();
+  for (const [name, notice] of STATES) {
+    await t.step(name, async () => {
+      const { page, requests, complaints } = await visit(browser, notice, {
+        javaScriptEnabled: false,
       });
-    }
-  },
+      const shown = await page.locator("main").innerText();
+      assertStringIncludes(shown, "2027-01-01 00:00 UTC");
+      assertStringIncludes(shown, "curl -I {origin}/audio/{token}\n");
+      assertStringIncludes(shown, "{origin} for the scheme and host of this page.");
+      assert(!shown.includes("your time"));
+      assertEquals([requests.length, complaints], [1, []]);
+      await page.context().close();
+    });
+  }
 });
 
-Deno.test({
-  name: "the page adds the reader's local time by the offset of each date, not of today",
-  ignore: !HAS_BROWSER, // nothing else runs its script
-  async fn() {
+// Nothing else runs its script.
+testInBrowser(
+  "the page adds the reader's local time by the offset of each date, not of today",
+  async () => {
     await using browser = await launchBrowser();
     const rows: [timezoneId: string, locals: string[]][] = [
       // In London the winter is on UTC, and the summer is not.
@@ -408,12 +405,12 @@ Deno.test({
       await page.context().close();
     }
   },
-});
+);
 
-Deno.test({
-  name: "the page names the origin of the address bar, not the one that the server sees",
-  ignore: !HAS_BROWSER, // nothing else runs its script
-  async fn() {
+// Nothing else runs its script.
+testInBrowser(
+  "the page names the origin of the address bar, not the one that the server sees",
+  async () => {
     await using browser = await launchBrowser();
     const { page } = await visit(browser, pageAt(INSTANTS.deprecated), {});
     const shown = await page.locator("main").innerText();
@@ -422,41 +419,35 @@ Deno.test({
     }
     assert(!shown.includes("{origin}"));
   },
-});
+);
 
-Deno.test({
-  name: "the page has an icon that its own policy lets a browser load",
-  ignore: !HAS_BROWSER, // nothing else decodes it
-  async fn() {
-    await using browser = await launchBrowser();
-    const { page, requests, complaints } = await visit(browser, pageAt(INSTANTS.deprecated), {});
-    const width = await page.evaluate(`new Promise((resolve, reject) => {
+// Nothing else decodes it.
+testInBrowser("the page has an icon that its own policy lets a browser load", async () => {
+  await using browser = await launchBrowser();
+  const { page, requests, complaints } = await visit(browser, pageAt(INSTANTS.deprecated), {});
+  const width = await page.evaluate(`new Promise((resolve, reject) => {
       const icon = new Image();
       icon.onload = () => resolve(icon.naturalWidth);
       icon.onerror = () => reject(new Error("no icon"));
       icon.src = document.querySelector('link[rel="icon"]').href;
     })`) as number;
-    assert(width > 0);
-    assertEquals([requests.length, complaints], [1, []]);
-  },
+  assert(width > 0);
+  assertEquals([requests.length, complaints], [1, []]);
 });
 
 const OUTLINE = `getComputedStyle(document.querySelector(":target")).outlineStyle`;
 
-Deno.test({
-  name: "the type of a problem leads to its explanation, which stands out",
-  ignore: !HAS_BROWSER, // nothing else follows a fragment
-  async fn() {
-    await using browser = await launchBrowser();
-    const { page } = await visit(browser, pageAt(INSTANTS.deprecated), {});
-    for (const [name, { title }] of Object.entries(PROBLEM_TYPES)) {
-      await page.goto(`${ORIGIN}/deprecation#${name}`);
-      const target = page.locator(":target");
-      assertStringIncludes(await target.innerText(), title);
-      assertEquals(
-        await target.evaluate(OUTLINE),
-        "solid",
-      );
-    }
-  },
+// Nothing else follows a fragment.
+testInBrowser("the type of a problem leads to its explanation, which stands out", async () => {
+  await using browser = await launchBrowser();
+  const { page } = await visit(browser, pageAt(INSTANTS.deprecated), {});
+  for (const [name, { title }] of Object.entries(PROBLEM_TYPES)) {
+    await page.goto(`${ORIGIN}/deprecation#${name}`);
+    const target = page.locator(":target");
+    assertStringIncludes(await target.innerText(), title);
+    assertEquals(
+      await target.evaluate(OUTLINE),
+      "solid",
+    );
+  }
 });

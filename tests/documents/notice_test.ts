@@ -3,7 +3,7 @@ import { Notice, noticeAt } from "../../lib/documents/notice.ts";
 import { definePolicy, type Policy } from "../../lib/lifecycle/policy.ts";
 import { createHandler } from "../../main.ts";
 import { checkParity, seen, valueOf } from "../server/request_table.ts";
-import { HAS_BROWSER, launchBrowser } from "../support/browser.ts";
+import { launchBrowser, testInBrowser } from "../support/browser.ts";
 
 const at = (text: string) => Date.parse(text);
 
@@ -113,24 +113,21 @@ Deno.test("the page may load its own style and script, and nothing else", async 
   }
 });
 
-Deno.test({
-  name: "the script of the page runs under its own policy",
-  ignore: !HAS_BROWSER, // only a browser enforces it
-  async fn() {
-    await using browser = await launchBrowser();
-    const handle = handlerAt(POLICY, "2027-04-01");
-    const site = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handle);
-    const context = await browser.newContext({ timezoneId: "Asia/Tokyo", locale: "en-US" });
-    const page = await context.newPage();
-    const faults: string[] = [];
-    page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
-    await page.goto(`http://127.0.0.1:${site.addr.port}/deprecation`);
-    const local = await page.locator("dd time .local").first().innerText();
-    assertEquals(local.trim(), "(Jan 1, 2027, 9:00 AM your time)");
-    const width = await page.evaluate("getComputedStyle(document.querySelector('main')).maxWidth");
-    assertEquals(width, "736px"); // the style was applied
-    assertEquals(faults, []);
-    await context.close();
-    await site.shutdown();
-  },
+// Only a browser enforces it.
+testInBrowser("the script of the page runs under its own policy", async () => {
+  await using browser = await launchBrowser();
+  const handle = handlerAt(POLICY, "2027-04-01");
+  const site = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handle);
+  const context = await browser.newContext({ timezoneId: "Asia/Tokyo", locale: "en-US" });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
+  await page.goto(`http://127.0.0.1:${site.addr.port}/deprecation`);
+  const local = await page.locator("dd time .local").first().innerText();
+  assertEquals(local.trim(), "(Jan 1, 2027, 9:00 AM your time)");
+  const width = await page.evaluate("getComputedStyle(document.querySelector('main')).maxWidth");
+  assertEquals(width, "736px"); // the style was applied
+  assertEquals(faults, []);
+  await context.close();
+  await site.shutdown();
 });

@@ -3,7 +3,7 @@ import { newToken } from "../../lib/storage/token.ts";
 import { definePolicy, type PolicySettings } from "../../lib/lifecycle/policy.ts";
 import { refusal } from "../../lib/lifecycle/refusal.ts";
 import { createHandler } from "../../main.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openMemory } from "../support/memory_storage.ts";
 
 const SETTINGS: PolicySettings = { deprecatedAt: "2027-01-01", sunsetAt: "2027-06-30" };
 const successor = "/media/1";
@@ -45,7 +45,7 @@ Deno.test("refusal() names the instant from which it is on again, if it ever is"
 });
 
 Deno.test("refusals are prepared, in a brownout and after the sunset", async () => {
-  await using subject = await openLocal();
+  await using subject = openMemory();
   for (const afterSunset of ["gone", "redirect"] as const) {
     const policy = definePolicy({ ...SETTINGS, brownouts: ["2027-03-01/P1D"], afterSunset });
     const clock = { now: 0 };
@@ -67,7 +67,7 @@ Deno.test("refusals are prepared, in a brownout and after the sunset", async () 
 });
 
 Deno.test("a refusal in a brownout does not outlive it", async () => {
-  await using subject = await openLocal();
+  await using subject = openMemory();
   const policy = definePolicy({ ...SETTINGS, brownouts: ["2027-03-01/P1D"] });
   const clock = { now: Date.parse("2027-03-01T23:59:59.999Z") };
   const config = { cacheMaxAge: 300, policy };

@@ -1,7 +1,10 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { definePolicy, withLifecycle } from "../../lib/lifecycle/mod.ts";
+import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
+
+const test = needing("network");
 
 const POLICY = definePolicy({
   deprecatedAt: "2027-01-01",
@@ -150,7 +153,7 @@ Deno.test("the README's successor stays on the site, whatever is asked for", asy
   assert(redirects > 500, `only ${redirects} were redirected`);
 });
 
-Deno.test("withLifecycle() answers where the Host makes no URL, without a successor at its origin", async () => {
+test("withLifecycle() answers where the Host makes no URL, without a successor at its origin", async () => {
   const handler = withLifecycle(() => new Response("old"), POLICY, {
     successor: ({ url }) => url.replace("/v1/", "/v2/"),
     now: () => REMOVED,
@@ -168,7 +171,7 @@ Deno.test("withLifecycle() answers where the Host makes no URL, without a succes
   await server.shutdown();
 });
 
-Deno.test("no request line makes the README's example redirect off the site", async () => {
+test("no request line makes the README's example redirect off the site", async () => {
   const successor = ({ url }: Request) => new URL(url).pathname.replace("/v1/", "/v2/");
   const handler = withLifecycle(() => new Response("old"), POLICY, {
     successor,

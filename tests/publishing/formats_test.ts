@@ -1,9 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
-import { publishFile } from "../../lib/publishing/publish.ts";
 import type { Kind } from "../../lib/storage/storage.ts";
 import { openLocal } from "../support/local_storage.ts";
+import { needing, program } from "../support/permissions.ts";
+import { publishFile } from "../support/publishing.ts";
 import { ServerProcess } from "../support/server.ts";
+
+const test = needing("processes", program("ffmpeg"), program("ffprobe"));
 
 const SOUND = ["-f", "lavfi", "-i", "sine=frequency=440:duration=1"];
 const LONG_SOUND = ["-f", "lavfi", "-i", "sine=frequency=440:duration=9"];
@@ -82,52 +85,38 @@ async function probeKind(path: string): Promise<Kind> {
   return isPicture ? "video" : "audio";
 }
 
-async function isInstalled(command: string): Promise<boolean> {
-  try {
-    return (await new Deno.Command(command, { args: ["-version"] }).output()).success;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
+// Makes its files, and reads what is served, with Debian's ffmpeg.
+test(`${FORMATS.length} formats are published, described and served as what ffprobe finds in them`, async (t) => {
+  await using subject = await openLocal();
+  await using server = await ServerProcess.start({}, subject.folder);
+  for (const [name, args, type, codec, kind = type.split("/")[0]] of FORMATS) {
+    await t.step(name, async () => {
+      const path = `${subject.folder}/${name}`;
+      await run("ffmpeg", ["-v", "error", ...args, path]);
+      if (name.startsWith("tagged.")) {
+        await Deno.writeFile(path, new Uint8Array([...LONG_TAG, ...await Deno.readFile(path)]));
+      }
+      const item = await publishFile(subject.storage, path);
+      assertEquals([item.type, item.kind], [type, await probeKind(path)]);
+      assertEquals(item.kind, kind);
+
+      const url = `${server.origin}/media/${item.token}`;
+      const probe = await run("ffprobe", [
+        ...["-v", "error", "-show_entries", "stream=codec_name", "-of", "csv=p=0", url],
+      ]);
+      assert(probe.split(/[\n,]/).includes(codec), probe);
+
+      const get = await fetch(url);
+      const content = await get.bytes();
+      assertEquals(content, await Deno.readFile(path));
+      const digest = createHash("sha256").update(content);
+      assertEquals(get.headers.get("repr-digest"), `sha-256=:${digest.copy().digest("base64")}:`);
+      assertEquals(get.headers.get("etag"), `"${digest.digest("hex")}"`);
+      const head = await fetch(url, { method: "HEAD" });
+      for (const [field, value] of get.headers) {
+        if (field !== "date") assertEquals(head.headers.get(field), value, field);
+      }
+      assertEquals(get.headers.get("content-type"), type);
+    });
   }
-}
-
-Deno.test({
-  name:
-    `${FORMATS.length} formats are published, described and served as what ffprobe finds in them`,
-  // Makes its files, and reads what is served, with Debian's ffmpeg.
-  ignore: !await isInstalled("ffprobe"),
-  async fn(t) {
-    await using subject = await openLocal();
-    await using server = await ServerProcess.start({}, subject.folder);
-    for (const [name, args, type, codec, kind = type.split("/")[0]] of FORMATS) {
-      await t.step(name, async () => {
-        const path = `${subject.folder}/${name}`;
-        await run("ffmpeg", ["-v", "error", ...args, path]);
-        if (name.startsWith("tagged.")) {
-          await Deno.writeFile(path, new Uint8Array([...LONG_TAG, ...await Deno.readFile(path)]));
-        }
-        const item = await publishFile(subject.storage, path);
-        assertEquals([item.type, item.kind], [type, await probeKind(path)]);
-        assertEquals(item.kind, kind);
-
-        const url = `${server.origin}/media/${item.token}`;
-        const probe = await run("ffprobe", [
-          ...["-v", "error", "-show_entries", "stream=codec_name", "-of", "csv=p=0", url],
-        ]);
-        assert(probe.split(/[\n,]/).includes(codec), probe);
-
-        const get = await fetch(url);
-        const content = await get.bytes();
-        assertEquals(content, await Deno.readFile(path));
-        const digest = createHash("sha256").update(content);
-        assertEquals(get.headers.get("repr-digest"), `sha-256=:${digest.copy().digest("base64")}:`);
-        assertEquals(get.headers.get("etag"), `"${digest.digest("hex")}"`);
-        const head = await fetch(url, { method: "HEAD" });
-        for (const [field, value] of get.headers) {
-          if (field !== "date") assertEquals(head.headers.get(field), value, field);
-        }
-        assertEquals(get.headers.get("content-type"), type);
-      });
-    }
-  },
 });

@@ -1,14 +1,16 @@
 import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
 import { newToken, type Token } from "../../lib/storage/token.ts";
-import { openIn } from "../support/local_storage.ts";
 import { description } from "../storage/storage_suite.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openIn, openLocal } from "../support/local_storage.ts";
 import { media, mediaCommand } from "../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
+import { needing } from "../support/permissions.ts";
+
+const [onFiles, asProcess] = [needing("files"), needing("processes")];
 
 /** KILLS=200 makes a long run of it. */
-const KILLS = Number(Deno.env.get("KILLS") ?? 24);
+const killsWanted = () => Number(Deno.env.get("KILLS") ?? 24);
 
 /** A WAV file of a few megabytes; the same seed makes the same bytes. */
 function wav(seed: number): Uint8Array<ArrayBuffer> {
@@ -18,43 +20,47 @@ function wav(seed: number): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-Deno.test("media publish and unpublish, killed at any moment, leave whole items or none", async () => {
-  const folder = await Deno.makeTempDir({ prefix: "media-head-" });
-  for (const seed of [1, 2, 3]) await Deno.writeFile(`${folder}/${seed}.wav`, wav(seed));
-  const started = performance.now();
-  const first = await media(folder, ["publish", `${folder}/1.wav`, "--json"]);
-  // Milliseconds after which about half of the runs are over. It follows what happens, so that
-  // kills fall on every step of a run, on machines of any speed.
-  let patience = performance.now() - started;
-  assertEquals(first.code, 0);
-  let published: Token[] = [JSON.parse(first.stdout).token];
+asProcess(
+  "media publish and unpublish, killed at any moment, leave whole items or none",
+  async () => {
+    const folder = await Deno.makeTempDir({ prefix: "media-head-" });
+    for (const seed of [1, 2, 3]) await Deno.writeFile(`${folder}/${seed}.wav`, wav(seed));
+    const started = performance.now();
+    const first = await media(folder, ["publish", `${folder}/1.wav`, "--json"]);
+    // Milliseconds after which about half of the runs are over. It follows what happens, so that
+    // kills fall on every step of a run, on machines of any speed.
+    let patience = performance.now() - started;
+    assertEquals(first.code, 0);
+    let published: Token[] = [JSON.parse(first.stdout).token];
 
-  let killed = 0;
-  for (let run = 0; run < KILLS; run++) {
-    const [victim] = published;
-    const args = run % 4 === 3 && victim !== undefined
-      ? ["unpublish", victim]
-      : ["publish", `${folder}/${run % 3 + 1}.wav`];
-    const child = mediaCommand(folder, args).spawn();
-    const outputs = [child.stdout.cancel(), child.stderr.cancel()];
-    const timer = setTimeout(() => kill(child), patience * (0.8 + 0.4 * Math.random()));
-    const { signal } = await child.status;
-    clearTimeout(timer);
-    await Promise.all(outputs);
-    if (signal === "SIGKILL") killed++;
-    patience *= signal === "SIGKILL" ? 1.1 : 0.9;
-    published = await verify(folder);
-  }
+    const kills = killsWanted();
+    let killed = 0;
+    for (let run = 0; run < kills; run++) {
+      const [victim] = published;
+      const args = run % 4 === 3 && victim !== undefined
+        ? ["unpublish", victim]
+        : ["publish", `${folder}/${run % 3 + 1}.wav`];
+      const child = mediaCommand(folder, args).spawn();
+      const outputs = [child.stdout.cancel(), child.stderr.cancel()];
+      const timer = setTimeout(() => kill(child), patience * (0.8 + 0.4 * Math.random()));
+      const { signal } = await child.status;
+      clearTimeout(timer);
+      await Promise.all(outputs);
+      if (signal === "SIGKILL") killed++;
+      patience *= signal === "SIGKILL" ? 1.1 : 0.9;
+      published = await verify(folder);
+    }
 
-  assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0);
-  const items = await verify(folder);
-  assertEquals(await strays(folder), []);
-  console.log(
-    `${killed} of ${KILLS} runs were killed; ${items.length} items are published and whole`,
-  );
-  assert(killed > KILLS / 5, `only ${killed} were killed, too few to show anything`);
-  await Deno.remove(folder, { recursive: true });
-});
+    assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0);
+    const items = await verify(folder);
+    assertEquals(await strays(folder), []);
+    console.log(
+      `${killed} of ${kills} runs were killed; ${items.length} items are published and whole`,
+    );
+    assert(killed > kills / 5, `only ${killed} were killed, too few to show anything`);
+    await Deno.remove(folder, { recursive: true });
+  },
+);
 
 function kill(child: Deno.ChildProcess): void {
   try {
@@ -118,7 +124,7 @@ const LEFTOVERS: [when: string, leave: (files: string) => Promise<void>][] = [
 ];
 
 for (const [when, leave] of LEFTOVERS) {
-  Deno.test(`the next publish clears up after one that was killed ${when}`, async () => {
+  onFiles(`the next publish clears up after one that was killed ${when}`, async () => {
     await using subject = await openLocal();
     await leave(`${subject.folder}/files`);
     assertEquals((await strays(subject.folder)).length > 0, true);
@@ -127,7 +133,7 @@ for (const [when, leave] of LEFTOVERS) {
   });
 }
 
-Deno.test("the next publish keeps the content of one that was killed after its record", async () => {
+onFiles("the next publish keeps the content of one that was killed after its record", async () => {
   await using subject = await openLocal();
   const item = await subject.publish(description(), CONTENT);
   await Deno.writeFile(`${subject.folder}/files/unsettled/${item.digest}`, new Uint8Array());
@@ -136,7 +142,7 @@ Deno.test("the next publish keeps the content of one that was killed after its r
   assertEquals(await strays(subject.folder), []);
 });
 
-Deno.test("a publish leaves the staged content of a living one alone", async () => {
+asProcess("a publish leaves the staged content of a living one alone", async () => {
   await using subject = await openLocal();
   const release = Promise.withResolvers<void>();
   const half = Promise.withResolvers<void>();

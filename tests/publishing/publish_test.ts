@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
-import { publishFile } from "../../lib/publishing/publish.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { isPrintable } from "../../lib/publishing/printable.ts";
 import { description } from "../storage/storage_suite.ts";
@@ -14,6 +13,10 @@ import {
   taskArguments,
 } from "../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
+import { LINUX, needing, program } from "../support/permissions.ts";
+import { publishFile } from "../support/publishing.ts";
+
+const test = needing("processes");
 
 /** Content on its way in. */
 async function staged(folder: string): Promise<string[]> {
@@ -31,7 +34,7 @@ async function longFile(folder: string): Promise<string> {
   return path;
 }
 
-Deno.test("deno task media takes paths from where the user stands, and says little itself", () =>
+test("deno task media takes paths from where the user stands, and says little itself", () =>
   inFolder(async (folder) => {
     await Deno.mkdir(`${folder}/stand/here`, { recursive: true });
     await Deno.copyFile(SAMPLE_MP3, `${folder}/stand/a.mp3`);
@@ -59,36 +62,42 @@ Deno.test("deno task media takes paths from where the user stands, and says litt
     assertEquals(status, 0);
   }));
 
-Deno.test("Ctrl-C while publishing leaves nothing staged, and gives the terminal its cursor back", () =>
-  inFolder(async (folder) => {
-    const path = await longFile(folder);
-    const command = [Deno.execPath(), ...taskArguments(["publish", path], ["--quiet"])];
-    // A terminal of its own, from util-linux; its input is typed there.
-    const child = new Deno.Command("script", {
-      args: ["--quiet", "--return", "--flush", "--command", command.join(" "), "/dev/null"],
-      ...operatorEnvironment(folder),
-      stdin: "piped",
-      stdout: "piped",
-    }).spawn();
-    const keyboard = child.stdin.getWriter();
-    let shown = "";
-    for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
-      const isHidden = shown.includes(HIDE_CURSOR);
-      shown += text;
-      if (!isHidden && shown.includes(HIDE_CURSOR)) await keyboard.write(Uint8Array.of(3));
-    }
-    await keyboard.close().catch(() => {}); // the terminal may be gone already
-    assertEquals((await child.status).code, 130, shown);
-    assertEquals(shown.split("media: stopped by SIGINT; nothing was published\r\n").length, 2);
-    assert(shown.lastIndexOf(SHOW_CURSOR) > shown.lastIndexOf(HIDE_CURSOR), JSON.stringify(shown));
-    assertEquals(await staged(folder), []);
-    assertEquals((await media(folder, ["list"])).stdout, "");
-  }));
+needing("processes", LINUX, program("script"))(
+  "Ctrl-C while publishing leaves nothing staged, and gives the terminal its cursor back",
+  () =>
+    inFolder(async (folder) => {
+      const path = await longFile(folder);
+      const command = [Deno.execPath(), ...taskArguments(["publish", path], ["--quiet"])];
+      // A terminal of its own, from util-linux; its input is typed there.
+      const child = new Deno.Command("script", {
+        args: ["--quiet", "--return", "--flush", "--command", command.join(" "), "/dev/null"],
+        ...operatorEnvironment(folder),
+        stdin: "piped",
+        stdout: "piped",
+      }).spawn();
+      const keyboard = child.stdin.getWriter();
+      let shown = "";
+      for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+        const isHidden = shown.includes(HIDE_CURSOR);
+        shown += text;
+        if (!isHidden && shown.includes(HIDE_CURSOR)) await keyboard.write(Uint8Array.of(3));
+      }
+      await keyboard.close().catch(() => {}); // the terminal may be gone already
+      assertEquals((await child.status).code, 130, shown);
+      assertEquals(shown.split("media: stopped by SIGINT; nothing was published\r\n").length, 2);
+      assert(
+        shown.lastIndexOf(SHOW_CURSOR) > shown.lastIndexOf(HIDE_CURSOR),
+        JSON.stringify(shown),
+      );
+      assertEquals(await staged(folder), []);
+      assertEquals((await media(folder, ["list"])).stdout, "");
+    }),
+);
 
 const HIDE_CURSOR = "\x1b[?25l";
 const SHOW_CURSOR = "\x1b[?25h";
 
-Deno.test("SIGINT and SIGTERM while publishing, even twice, leave nothing staged", () =>
+test("SIGINT and SIGTERM while publishing, even twice, leave nothing staged", () =>
   inFolder(async (folder) => {
     const path = await longFile(folder);
     const rows = [["SIGINT", 130], ["SIGTERM", 143]] as const;
@@ -115,7 +124,7 @@ Deno.test("SIGINT and SIGTERM while publishing, even twice, leave nothing staged
     }
   }));
 
-Deno.test("a signal that comes a second after the first ends a command that hangs", async () => {
+test("a signal that comes a second after the first ends a command that hangs", async () => {
   const module = new URL("../../lib/cli/interruption.ts", import.meta.url);
   const script = `import { watchInterruption } from "${module}";
     const signal = watchInterruption();
@@ -134,7 +143,7 @@ Deno.test("a signal that comes a second after the first ends a command that hang
   assertEquals([(await child.status).code, (await lines.read()).done], [143, true]);
 });
 
-Deno.test("media publish refuses at once what is no file, and opens none of it", () =>
+test("media publish refuses at once what is no file, and opens none of it", () =>
   inFolder(async (folder) => {
     const [fifo, socket] = [`${folder}/fifo`, `${folder}/socket`];
     assert((await new Deno.Command("mkfifo", { args: [fifo] }).output()).success);
@@ -151,7 +160,7 @@ Deno.test("media publish refuses at once what is no file, and opens none of it",
     }
   }));
 
-Deno.test("media says of a name that is not UTF-8 what is wrong and what to do", () =>
+test("media says of a name that is not UTF-8 what is wrong and what to do", () =>
   inFolder(async (folder) => {
     const script = 'cd "$0" && name=$(printf "a\\\\377.mp3") && cp "$1" "$name" && shift &&' +
       ' exec "$@" "$name"';
@@ -169,7 +178,7 @@ Deno.test("media says of a name that is not UTF-8 what is wrong and what to do",
     );
   }));
 
-Deno.test("media publish takes from a file's name, and prints, nothing that steers a terminal", () =>
+test("media publish takes from a file's name, and prints, nothing that steers a terminal", () =>
   inFolder(async (folder) => {
     const path = `${folder}/a\u202egpj\x1b[31m\n\\.mp3`;
     const missing = await media(folder, ["publish", path]);
@@ -185,7 +194,7 @@ Deno.test("media publish takes from a file's name, and prints, nothing that stee
     assertMatch(wrong.stderr, /argument '\\u001b\[31m\\u202e' is invalid/);
   }));
 
-Deno.test("media list and show escape what records hold of that", async () => {
+test("media list and show escape what records hold of that", async () => {
   await using subject = await openLocal();
   const token = newToken();
   const name = "a\u202e\x9b\nb";
@@ -205,34 +214,37 @@ function abortable() {
   return { signal: controller.signal, abort };
 }
 
-Deno.test("publishFile() leaves nothing staged when it fails, in a process that lives on", async () => {
-  await using subject = await openLocal();
-  const token = newToken();
-  const attempts = await Promise.allSettled(
-    [1, 2, 3].map(() => publishFile(subject.storage, SAMPLE_MP3, { token })),
-  );
-  assertEquals(attempts.filter(({ status }) => status === "fulfilled").length, 1);
-  assertEquals(await staged(subject.folder), []);
-
-  const broken = (async function* () {
-    yield await Promise.resolve(new Uint8Array(10));
-    throw new RangeError("The source broke");
-  })();
-  await assertRejects(() => subject.storage.stage(broken), RangeError);
-  assertEquals(await staged(subject.folder), []);
-
-  const { storage } = subject;
-  const stage = storage.stage.bind(storage);
-  for (const isBefore of [true, false]) { // or after staging, when the commit is still to come
-    const { signal, abort } = abortable();
-    storage.stage = async (source) => {
-      if (isBefore) abort();
-      const staged = await stage(source);
-      abort();
-      return staged;
-    };
-    await assertRejects(() => publishFile(storage, SAMPLE_MP3, { signal }), InterruptedError);
+needing("environment", "files")(
+  "publishFile() leaves nothing staged when it fails, in a process that lives on",
+  async () => {
+    await using subject = await openLocal();
+    const token = newToken();
+    const attempts = await Promise.allSettled(
+      [1, 2, 3].map(() => publishFile(subject.storage, SAMPLE_MP3, { token })),
+    );
+    assertEquals(attempts.filter(({ status }) => status === "fulfilled").length, 1);
     assertEquals(await staged(subject.folder), []);
-  }
-  assertEquals((await Array.fromAsync(storage.list())).length, 1);
-});
+
+    const broken = (async function* () {
+      yield await Promise.resolve(new Uint8Array(10));
+      throw new RangeError("The source broke");
+    })();
+    await assertRejects(() => subject.storage.stage(broken), RangeError);
+    assertEquals(await staged(subject.folder), []);
+
+    const { storage } = subject;
+    const stage = storage.stage.bind(storage);
+    for (const isBefore of [true, false]) { // or after staging, when the commit is still to come
+      const { signal, abort } = abortable();
+      storage.stage = async (source) => {
+        if (isBefore) abort();
+        const staged = await stage(source);
+        abort();
+        return staged;
+      };
+      await assertRejects(() => publishFile(storage, SAMPLE_MP3, { signal }), InterruptedError);
+      assertEquals(await staged(subject.folder), []);
+    }
+    assertEquals((await Array.fromAsync(storage.list())).length, 1);
+  },
+);

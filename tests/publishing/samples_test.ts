@@ -1,16 +1,19 @@
 import { assertEquals } from "@std/assert";
 import { ROUTES } from "../../main.ts";
-import { publishSamples } from "../../lib/publishing/samples.ts";
 import { description } from "../storage/storage_suite.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openMemory } from "../support/memory_storage.ts";
+import { needing } from "../support/permissions.ts";
+import { publishSamples } from "../support/publishing.ts";
+
+const test = needing("environment", "files"); // the samples are files
 
 const PATHS = [
   "/audio/bb3017d2-c56e-40fb-8495-0316e6321879",
   "/video/6e89c33b-8d74-41c8-9661-a1e31cbff191",
 ];
 
-Deno.test("publishSamples() publishes where nothing ever was, once, and says what there is", async () => {
-  await using subject = await openLocal();
+test("publishSamples() publishes where nothing ever was, once, and says what there is", async () => {
+  await using subject = openMemory();
   const [first, second] = await Promise.all([
     publishSamples(subject.storage, ROUTES),
     publishSamples(subject.storage, ROUTES),
@@ -21,8 +24,8 @@ Deno.test("publishSamples() publishes where nothing ever was, once, and says wha
   assertEquals(await publishSamples(subject.storage, ROUTES), []);
 });
 
-Deno.test("publishSamples() leaves storage alone that was ever used", async () => {
-  await using subject = await openLocal();
+test("publishSamples() leaves storage alone that was ever used", async () => {
+  await using subject = openMemory();
   const { token } = await subject.publish(description(), new Uint8Array([1]));
   assertEquals(await publishSamples(subject.storage, ROUTES), []);
   await subject.unpublish(token, 5000);

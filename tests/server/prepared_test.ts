@@ -7,14 +7,14 @@ import { type Finding, type Storage, StorageError } from "../../lib/storage/stor
 import { createHandler } from "../../main.ts";
 import { CONFIG, publishTableItems, requestTable } from "./request_table.ts";
 import { description } from "../storage/storage_suite.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openMemory } from "../support/memory_storage.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const TTL = 5_000;
 const HOUR = 3_600_000;
 
 Deno.test("a prepared response says what the long way says, over the whole table", async () => {
-  await using subject = await openLocal();
+  await using subject = openMemory();
   const rows = requestTable(await publishTableItems(subject));
   const common = { config: CONFIG, now: () => NOW, log() {} };
   const slow = createHandler({ ...common, storage: subject.storage });

@@ -4,9 +4,12 @@ import type { MediaStorage } from "../../lib/storage/media_storage.ts";
 import { checkParity } from "./request_table.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
+import { LINUX, needing, program } from "../support/permissions.ts";
 import { parseResponse, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess, storageIn } from "../support/server.ts";
 import { description } from "../storage/storage_suite.ts";
+
+const test = needing("processes");
 
 /** What the ledger holds of the calls of a route. */
 async function callsOf(route: string, { ledger }: MediaStorage): Promise<number> {
@@ -27,7 +30,7 @@ async function stall(port: number, path: string): Promise<Deno.TcpConn> {
 /** Time for things to happen in another process, where nothing tells that they have. */
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-Deno.test("a server process finishes the requests in flight, then stops", async () => {
+test("a server process finishes the requests in flight, then stops", async () => {
   await using subject = await openLocal();
   const content = new Uint8Array(20_000_000).fill(7);
   const { token } = await subject.publish(description(), content);
@@ -53,7 +56,7 @@ Deno.test("a server process finishes the requests in flight, then stops", async 
   assertEquals(await idle.read(new Uint8Array(1)), null);
 });
 
-Deno.test("a server process ends what is unfinished after ten seconds, and saves its counts before", async () => {
+test("a server process ends what is unfinished after ten seconds, and saves its counts before", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(description(), new Uint8Array(50_000_000));
   const server = await ServerProcess.start({}, subject.folder);
@@ -75,7 +78,7 @@ Deno.test("a server process ends what is unfinished after ten seconds, and saves
   ]]);
 });
 
-Deno.test("a second signal a second later ends a server process at once", async () => {
+test("a second signal a second later ends a server process at once", async () => {
   for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
     await using subject = await openLocal();
     const { token } = await subject.publish(description(), new Uint8Array(50_000_000));
@@ -91,10 +94,10 @@ Deno.test("a second signal a second later ends a server process at once", async 
   }
 });
 
-Deno.test({
-  name: "Ctrl-C on the README's first command stops the server in order, with every call counted",
-  ignore: Deno.build.os !== "linux", // script(1) has other options elsewhere
-  async fn() {
+// Elsewhere script(1) has other options.
+needing("processes", LINUX, program("script"))(
+  "Ctrl-C on the README's first command stops the server in order, with every call counted",
+  async () => {
     await using subject = await openLocal();
     const child = new Deno.Command("script", {
       args: ["--quiet", "--return", "--command", `"${Deno.execPath()}" task start`, "/dev/null"],
@@ -126,12 +129,11 @@ Deno.test({
     assertMatch(output, /"event":"stop"/);
     assertEquals(await callsOf("/audio/:token", subject.storage), 7);
   },
-});
+);
 
-Deno.test({
-  name: "a server process out of file descriptors serves on, and accepts again when it has some",
-  ignore: Deno.build.os === "windows",
-  async fn() {
+needing("processes", program("bash"))(
+  "a server process out of file descriptors serves on, and accepts again when it has some",
+  async () => {
     await using subject = await openLocal();
     const content = new Uint8Array(20_000_000).fill(7);
     const { token } = await subject.publish(description(), content);
@@ -186,9 +188,9 @@ Deno.test({
     assertEquals([code, log.map(({ event }) => event)], [0, ["start", "error", "stop"]]);
     assertMatch(String(log[1]?.["cause"]), /Too many open files/);
   },
-});
+);
 
-Deno.test("server processes share a port with REUSE_PORT, and one ledger", async () => {
+test("server processes share a port with REUSE_PORT, and one ledger", async () => {
   await using subject = await openLocal();
   const first = await ServerProcess.start({ REUSE_PORT: "true" }, subject.folder);
   const environment = { REUSE_PORT: "true", PORT: String(first.port) };
@@ -205,7 +207,7 @@ Deno.test("server processes share a port with REUSE_PORT, and one ledger", async
   assertEquals(servers.size, 2);
 });
 
-Deno.test("a server process does not compress, whatever Deno is told: a GET would part from its HEAD", async () => {
+test("a server process does not compress, whatever Deno is told: a GET would part from its HEAD", async () => {
   await using server = await ServerProcess.start({ DENO_SERVE_AUTOMATIC_COMPRESSION: "1" });
   const fields = { "Accept-Encoding": "gzip, br" };
   const get = await requestRaw(server.port, "GET", "/deprecation", fields);
@@ -214,10 +216,10 @@ Deno.test("a server process does not compress, whatever Deno is told: a GET woul
   assert(!get.fields.some(([name]) => name === "content-encoding"));
 });
 
-Deno.test({
-  name: "long URLs and conditions leave nothing in the memory of a server process",
-  ignore: Deno.build.os !== "linux", // what it holds is read from /proc
-  async fn() {
+// What it holds is read from /proc.
+needing("processes", LINUX)(
+  "long URLs and conditions leave nothing in the memory of a server process",
+  async () => {
     await using subject = await openLocal();
     const { token } = await subject.publish(description(), new Uint8Array(7));
     await using server = await ServerProcess.start({ CACHE_TTL: "86400" }, subject.folder);
@@ -247,4 +249,4 @@ Deno.test({
     console.log(`after 6,000 long HEADs: ${megabytes} MB`);
     assert(megabytes < 150, `${megabytes} MB`);
   },
-});
+);

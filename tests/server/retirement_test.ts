@@ -13,7 +13,7 @@ import {
   seen,
   valueOf as field,
 } from "./request_table.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openMemory } from "../support/memory_storage.ts";
 
 const at = (text: string) => Date.parse(text);
 
@@ -50,7 +50,7 @@ const INSTANTS: [instant: string, phase: Phase, until: string | undefined][] = [
 ];
 
 Deno.test("every phase answers as it should, on every route, with every outcome", async (t) => {
-  await using subject = await openLocal();
+  await using subject = openMemory();
   const items = await publishTableItems(subject);
   const { audio, video, unpublished, missing } = items;
   const unknown = newToken();

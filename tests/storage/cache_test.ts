@@ -3,14 +3,15 @@ import { newToken } from "../../lib/storage/token.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { type Finding, type Storage, StorageError } from "../../lib/storage/storage.ts";
 import { description, type Subject, testStorage } from "./storage_suite.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openMemory } from "../support/memory_storage.ts";
 
 // A clock that goes on with every look makes every entry stale at once, so that what the suite
 // changes behind the cache is seen.
-testStorage("CachedStorage", async (): Promise<Subject> => {
-  const local = await openLocal();
+testStorage("CachedStorage", (): Subject => {
+  const subject = openMemory();
   let time = 0;
-  return { ...local, storage: new CachedStorage(local.storage, { ttl: 1, now: () => time += 10 }) };
+  const storage = new CachedStorage(subject.storage, { ttl: 1, now: () => time += 10 });
+  return { ...subject, storage };
 });
 
 /** Storage that counts look-ups and answers them when told to. */

@@ -1,12 +1,12 @@
 import { testLedger } from "./ledger_suite.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openEngine } from "../../lib/storage/kv/engine.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 
 testLedger("KvLedger", async () => {
-  const subject = await openLocal();
+  const { ledger, close } = await openEngine(":memory:");
   return {
-    ledger: subject.storage.ledger,
-    [Symbol.asyncDispose]: () => subject[Symbol.asyncDispose](),
+    ledger,
+    [Symbol.asyncDispose]: () => Promise.resolve(close()),
   };
 });
 

@@ -1,37 +1,39 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { inFolder, media } from "../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
+import { LINUX, needing } from "../support/permissions.ts";
 import { ServerProcess, storageIn } from "../support/server.ts";
 
-/** Mounts a disk of 256 kB, which takes root's rights. */
-async function mount(folder: string): Promise<boolean> {
+const test = needing("processes");
+
+/** A disk of 256 kB, which takes root's rights to mount. */
+function mount(folder: string): boolean {
   const args = ["-t", "tmpfs", "-o", "size=256k", "tmpfs", folder];
-  return (await new Deno.Command("mount", { args }).output()).success;
+  return new Deno.Command("mount", { args }).outputSync().success;
 }
 
-async function unmount(folder: string): Promise<void> {
-  assert((await new Deno.Command("umount", { args: [folder] }).output()).success);
+function unmount(folder: string): void {
+  assert(new Deno.Command("umount", { args: [folder] }).outputSync().success);
 }
 
-async function canMount(): Promise<boolean> {
-  const folder = await Deno.makeTempDir({ prefix: "media-head-" });
-  const is = await mount(folder);
-  if (is) await unmount(folder);
-  await Deno.remove(folder);
+function canMount(): boolean {
+  const folder = Deno.makeTempDirSync({ prefix: "media-head-" });
+  const is = mount(folder);
+  if (is) unmount(folder);
+  Deno.removeSync(folder);
   return is;
 }
 
-Deno.test({
-  name: "media publish names a disk that is full in one line, and leaves nothing staged",
-  ignore: !await canMount(),
-  fn: () =>
+needing("processes", LINUX, { what: "rights to mount", isMet: canMount })(
+  "media publish names a disk that is full in one line, and leaves nothing staged",
+  () =>
     inFolder(async (folder) => {
       const wav = new Uint8Array(1_000_000);
       wav.set(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
       await Deno.writeFile(`${folder}/a.wav`, wav);
       const files = `${folder}/files`;
       await Deno.mkdir(files);
-      assert(await mount(files));
+      assert(mount(files));
       try {
         const { code, stderr } = await media(folder, ["publish", `${folder}/a.wav`]);
         assertEquals(code, 1);
@@ -42,12 +44,12 @@ Deno.test({
         assertEquals(await Array.fromAsync(Deno.readDir(`${files}/staged`)), []);
         assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0); // there is room for it
       } finally {
-        await unmount(files);
+        unmount(files);
       }
     }),
-});
+);
 
-Deno.test("media names the variable and the path of storage that cannot be used", () =>
+test("media names the variable and the path of storage that cannot be used", () =>
   inFolder(async (folder) => {
     const STORAGE_KV = `${folder}/catalogue`;
     await Deno.writeTextFile(STORAGE_KV, "no database, and not a short text either");

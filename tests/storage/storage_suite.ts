@@ -13,6 +13,7 @@ import {
   StorageError,
   UnpublishedError,
 } from "../../lib/storage/storage.ts";
+import type { Test } from "../support/permissions.ts";
 
 /** A driver under test, with the ways to change what it holds from outside. */
 export interface Subject extends AsyncDisposable {
@@ -29,9 +30,13 @@ const CONTENT = Uint8Array.from(
 );
 
 /** Runs the suite on a driver; every test opens one of its own. */
-export function testStorage(name: string, open: () => Promise<Subject>): void {
+export function testStorage(
+  name: string,
+  open: () => Subject | Promise<Subject>,
+  register: Test = Deno.test,
+): void {
   const test = (what: string, body: (subject: Subject) => Promise<void>) =>
-    Deno.test(`${name} ${what}`, async () => {
+    register(`${name} ${what}`, async () => {
       await using subject = await open();
       await body(subject);
     });

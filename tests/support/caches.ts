@@ -3,6 +3,8 @@
  * listen, where to ask and where to keep their files; all else is their default.
  */
 
+import { pathOf } from "./permissions.ts";
+
 /** A cache that can be put in front of a server. */
 interface CacheProgram {
   /** Its executable. */
@@ -103,9 +105,9 @@ export type CacheName = keyof typeof PROGRAMS;
 /** Every cache there is a setup for. */
 export const CACHES = Object.keys(PROGRAMS) as CacheName[];
 
-/** Whether a cache is installed. */
-export function isInstalled(name: CacheName): boolean {
-  return pathOf(PROGRAMS[name].program) !== undefined;
+/** The executable of a cache. */
+export function programOf(name: CacheName): string {
+  return PROGRAMS[name].program;
 }
 
 /** A cache that runs. Disposing of it ends it and removes its files. */
@@ -191,16 +193,4 @@ async function accepts(port: number): Promise<boolean> {
     if (error instanceof Deno.errors.ConnectionRefused) return false;
     throw error;
   }
-}
-
-/** Debian keeps some of these where only root looks. */
-function pathOf(program: string): string | undefined {
-  const folders = [...(Deno.env.get("PATH") ?? "").split(":"), "/usr/sbin"];
-  return folders.map((folder) => `${folder}/${program}`).find((path) => {
-    try {
-      return Deno.statSync(path).isFile;
-    } catch {
-      return false;
-    }
-  });
 }

@@ -1,32 +1,67 @@
 /**
- * Tests that need more than bare `deno test` grants.
+ * Tests that need more than bare `deno test` grants, or more than every machine has.
  */
 
-/** A body of a test. */
-type Body = (context: Deno.TestContext) => void | Promise<void>;
+/** What a test may need, and which permissions that takes. */
+const PERMISSIONS = {
+  environment: ["env"], // some packages read variables of theirs when they are loaded
+  files: ["read", "write"],
+  network: ["net"],
+  processes: ["env", "net", "read", "run", "sys", "write"],
+} as const satisfies Record<string, readonly Deno.PermissionName[]>;
 
-/** What a test needs to be there besides, as a word for its name and whether it is there. */
-type Need = readonly [what: string, isThere: boolean];
-
-/**
- * Registers tests that need permissions. Where one is missing, they are ignored, and their names
- * say which task grants it.
- *
- * @param names What they need, all of it.
- */
-export function needing(
-  ...names: Deno.PermissionName[]
-): (name: string, body: Body, ...needs: Need[]) => void {
-  const isGranted = names.every((name) => isGrantedAlready(name));
-  return (name, fn, ...needs) => {
-    const missing = needs.filter(([, isThere]) => !isThere).map(([what]) => what);
-    if (!isGranted) return Deno.test({ name: `${name} (deno task test)`, ignore: true, fn });
-    if (missing.length === 0) return Deno.test(name, fn);
-    Deno.test({ name: `${name} (needs ${missing.join(", ")})`, ignore: true, fn });
-  };
+/** Something that permissions alone do not bring, and that is looked for once they are there. */
+interface Condition {
+  /** For the name of a test that is ignored without it. */
+  readonly what: string;
+  readonly isMet: () => boolean;
 }
 
-/** Whether a permission is granted without asking anybody. */
-export function isGrantedAlready(name: Deno.PermissionName): boolean {
-  return Deno.permissions.querySync({ name } as Deno.PermissionDescriptor).state === "granted";
+/** Registers a test, as `Deno.test()` does. */
+export type Test = (
+  name: string,
+  fn: (context: Deno.TestContext) => void | Promise<void>,
+) => void;
+
+/**
+ * Gives what registers tests that need permissions. Without them, tests are ignored, and their
+ * names say what they need, and which task grants it.
+ */
+export function needing(...needs: (keyof typeof PERMISSIONS | Condition)[]): Test {
+  const kinds = needs.filter((need) => typeof need === "string");
+  const denied = kinds.filter((kind) => !PERMISSIONS[kind].every(isGranted));
+  const conditions = needs.filter((need) => typeof need !== "string");
+  const missing = denied.length > 0
+    ? `${denied.join(" and ")}: deno task test`
+    : conditions.filter(({ isMet }) => !isMet()).map(({ what }) => what).join(" and ");
+  if (missing === "") return (name, fn) => Deno.test(name, fn);
+  return (name, fn) => Deno.test({ name: `${name} (needs ${missing})`, ignore: true, fn });
+}
+
+/** Whether a permission is granted, without asking anybody for it. */
+function isGranted(name: Deno.PermissionName): boolean {
+  return Deno.permissions.querySync({ name }).state === "granted";
+}
+
+/** Linux, for what is read from /proc, and for programs that have other options elsewhere. */
+export const LINUX: Condition = { what: "Linux", isMet: () => Deno.build.os === "linux" };
+
+/** A program that is installed. */
+export function program(name: string): Condition {
+  return { what: name, isMet: () => pathOf(name) !== undefined };
+}
+
+/** Where a program is. Debian keeps some where only root looks. */
+export function pathOf(program: string): string | undefined {
+  const folders = [...(Deno.env.get("PATH") ?? "").split(":"), "/usr/sbin"];
+  return folders.map((folder) => `${folder}/${program}`).find(isFile);
+}
+
+/** Whether there is such a file. */
+export function isFile(path: string): boolean {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch {
+    return false;
+  }
 }

@@ -12,7 +12,8 @@ import { StorageError } from "../../lib/storage/storage.ts";
 import { createHandler } from "../../main.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { CONFIG, publishTableItems } from "../server/request_table.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openMemory } from "../support/memory_storage.ts";
+import { openEngine } from "../../lib/storage/kv/engine.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 
 const NOON = Date.parse("2027-02-01T12:00:00Z");
@@ -207,7 +208,7 @@ Deno.test("UsageMeter keeps what it remembers of hostile names small", () => {
 });
 
 Deno.test("createHandler() counts every answer of the deprecated routes, prepared ones included", async () => {
-  await using subject = await openLocal();
+  await using subject = openMemory();
   const { audio, video, unpublished } = await publishTableItems(subject);
   const meter = new UsageMeter();
   // Responses are prepared for what the cache says will hold.
@@ -253,7 +254,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
 });
 
 Deno.test("createHandler() counts who calls in a brownout, malformed tokens apart", async () => {
-  await using subject = await openLocal();
+  await using subject = openMemory();
   const meter = new UsageMeter();
   const policy = definePolicy({
     deprecatedAt: "2027-01-01",
@@ -315,8 +316,7 @@ function stretches(watches: Watch[]) {
 }
 
 Deno.test("recordUsage() shares one ledger among servers, and sums", async () => {
-  await using subject = await openLocal();
-  const { ledger } = subject.storage;
+  const { ledger, close } = await openEngine(":memory:");
   const clock = { now: NOON };
   const servers = await Promise.all([1, 2, 3].map(() => startRecorder(ledger, clock)));
   assertEquals(stretches(await ledger.watches()), Array(3).fill([0, 0, undefined])); // registered
@@ -331,6 +331,7 @@ Deno.test("recordUsage() shares one ledger among servers, and sums", async () =>
     { ...ROW, client: "curl", calls: 15, first: NOON + 1000, last: NOON + 5000 },
   ]);
   assertEquals(stretches(await ledger.watches()), Array(3).fill([0, 5000, "stopped"]));
+  close();
 });
 
 Deno.test("recordUsage() loses nothing to faults, counts nothing twice, and logs each outage once", async () => {

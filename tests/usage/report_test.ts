@@ -2,7 +2,6 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { definePolicy } from "../../lib/lifecycle/policy.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
 import { type Report, reportUsage } from "../../lib/usage/report.ts";
-import { markGone } from "../../lib/cli/usage_gone.ts";
 import { gapsIn } from "../../lib/usage/verdict.ts";
 import { axisTicks } from "../../lib/cli/usage_chart.ts";
 import { usageCsv } from "../../lib/cli/usage_csv.ts";
@@ -10,13 +9,16 @@ import { usagePage } from "../../lib/cli/usage_page.ts";
 import { gateText, usageText } from "../../lib/cli/usage_text.ts";
 import { sunsetText, trendText } from "../../lib/cli/usage_words.ts";
 import type { Usage, Watch } from "../../lib/storage/ledger.ts";
-import { HAS_BROWSER, launchBrowser } from "../support/browser.ts";
+import { launchBrowser, testInBrowser } from "../support/browser.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media } from "../support/media_cli.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 import { fromRoot } from "../support/paths.ts";
+import { needing } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+
+const test = needing("processes");
 
 const NOW = Date.parse("2027-06-15T12:00:00Z");
 const MINUTE = 60_000;
@@ -441,10 +443,10 @@ Deno.test("axisTicks() ends at the first round number that holds the maximum", (
   for (const [max, ticks] of rows) assertEquals(axisTicks(max), ticks, String(max));
 });
 
-Deno.test({
-  name: "the report's page loads nothing, sorts its clients, and is accessible and legible",
-  ignore: !HAS_BROWSER, // only a browser knows how a page comes out
-  async fn() {
+// Only a browser knows how a page comes out.
+testInBrowser(
+  "the report's page loads nothing, sorts its clients, and is accessible and legible",
+  async () => {
     const hostile = `<img/src=x>&'"`;
     const long = "A-Client-With-A-Name-Of-Sixty-Four-Characters-Which-Is-The-Most-";
     const rows = [
@@ -497,7 +499,7 @@ Deno.test({
     }
     await Deno.remove(file);
   },
-});
+);
 
 interface Layout {
   readonly overflow: number;
@@ -534,7 +536,7 @@ const MEASURE = `(() => {
   };
 })()`;
 
-Deno.test("media usage answers each verdict of its gate, from a real ledger", async () => {
+test("media usage answers each verdict of its gate, from a real ledger", async () => {
   await using subject = await openLocal();
   const { ledger } = subject.storage;
   const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
@@ -617,7 +619,7 @@ Deno.test("media usage answers each verdict of its gate, from a real ledger", as
   }
 });
 
-Deno.test("media usage prints one period as text, JSON, CSV and a page", async () => {
+test("media usage prints one period as text, JSON, CSV and a page", async () => {
   await using subject = await openLocal();
   const { ledger } = subject.storage;
   const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
@@ -652,7 +654,8 @@ Deno.test("media usage prints one period as text, JSON, CSV and a page", async (
   assert((await Deno.stat(`${subject.folder}/here.html`)).isFile);
 });
 
-Deno.test("a server process registers before it answers, and one that was killed is missed", async () => {
+test("a server process registers before it answers, and one that was killed is missed", async () => {
+  const { markGone } = await import("../../lib/cli/usage_gone.ts");
   await using subject = await openLocal();
   const { ledger } = subject.storage;
   const judge = async (now: number) =>
@@ -678,7 +681,7 @@ Deno.test("a server process registers before it answers, and one that was killed
   assertEquals((await ledger.watches()).map(({ end }) => end), [undefined, "gone", "stopped"]);
 });
 
-Deno.test("three processes keep one ledger: exact to the call, and a kill costs one flush", async () => {
+test("three processes keep one ledger: exact to the call, and a kill costs one flush", async () => {
   await using subject = await openLocal();
   const days = 31;
   const firstDay = new Date(Date.now() - (days - 1) * DAY).toISOString().slice(0, 10);

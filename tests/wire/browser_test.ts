@@ -1,10 +1,10 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "playwright-core";
-import { publishFile } from "../../lib/publishing/publish.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { HAS_BROWSER, launchBrowser } from "../support/browser.ts";
+import { launchBrowser, testInBrowser } from "../support/browser.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+import { publishFile } from "../support/publishing.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
@@ -13,56 +13,53 @@ const POLICY = { DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2999-01-01" };
 const DATES = { deprecation: "@1577836800", sunset: "Tue, 01 Jan 2999 00:00:00 GMT" };
 const NOTICE_LINKS = '</deprecation>; rel="deprecation", </deprecation>; rel="sunset"';
 
-Deno.test({
-  name: "a page of another origin plays media and seeks in it",
-  ignore: !HAS_BROWSER, // nothing else asks for media as a player does
-  async fn(t) {
-    await using subject = await openLocal();
-    const longWav = `${subject.folder}/long.wav`;
-    await Deno.writeFile(longWav, silentWav(1200)); // browsers keep the samples whole
-    const mp3 = await publishFile(subject.storage, SAMPLE_MP3);
-    const mp4 = await publishFile(subject.storage, SAMPLE_MP4);
-    const wav = await publishFile(subject.storage, longWav);
-    await using server = await ServerProcess.start({}, subject.folder);
-    await using site = serveSite();
-    await using browser = await launchBrowser();
-    const page = await browser.newPage();
-    const open = (element: string, { token }: { token: string }) =>
-      page.goto(pageOf(site, `<${element} autoplay src="${server.origin}/media/${token}">`));
+// Nothing else asks for media as a player does.
+testInBrowser("a page of another origin plays media and seeks in it", async (t) => {
+  await using subject = await openLocal();
+  const longWav = `${subject.folder}/long.wav`;
+  await Deno.writeFile(longWav, silentWav(1200)); // browsers keep the samples whole
+  const mp3 = await publishFile(subject.storage, SAMPLE_MP3);
+  const mp4 = await publishFile(subject.storage, SAMPLE_MP4);
+  const wav = await publishFile(subject.storage, longWav);
+  await using server = await ServerProcess.start({}, subject.folder);
+  await using site = serveSite();
+  await using browser = await launchBrowser();
+  const page = await browser.newPage();
+  const open = (element: string, { token }: { token: string }) =>
+    page.goto(pageOf(site, `<${element} autoplay src="${server.origin}/media/${token}">`));
 
-    await t.step("the spoken sample", async () => {
-      await open("audio", mp3);
-      await playAndSeek(page, 4);
-    });
+  await t.step("the spoken sample", async () => {
+    await open("audio", mp3);
+    await playAndSeek(page, 4);
+  });
 
-    await t.step("the sample with pictures, fetched with CORS", async () => {
-      await open('video crossorigin="anonymous"', mp4);
-      await playAndSeek(page, 2);
-      const seen = await page.locator("video").evaluate((video: Media) => ({
-        size: [video.videoWidth, video.videoHeight],
-        pictures: video.getVideoPlaybackQuality().totalVideoFrames,
-      }));
-      assertEquals(seen.size, [320, 180]);
-      assert(seen.pictures > 0, "no picture was decoded");
-    });
+  await t.step("the sample with pictures, fetched with CORS", async () => {
+    await open('video crossorigin="anonymous"', mp4);
+    await playAndSeek(page, 2);
+    const seen = await page.locator("video").evaluate((video: Media) => ({
+      size: [video.videoWidth, video.videoHeight],
+      pictures: video.getVideoPlaybackQuality().totalVideoFrames,
+    }));
+    assertEquals(seen.size, [320, 180]);
+    assert(seen.pictures > 0, "no picture was decoded");
+  });
 
-    await t.step("audio too long to be loaded as far as is sought", async () => {
-      const ranges: string[] = [];
-      page.on("response", (response) => {
-        const range = response.headers()["content-range"];
-        if (range !== undefined) ranges.push(range);
-      });
-      await open("audio", wav);
-      await playAndSeek(page, 1100);
-      assertMatch(ranges.join("\n"), /^bytes 17\d{6}-19200043\/19200044$/m);
+  await t.step("audio too long to be loaded as far as is sought", async () => {
+    const ranges: string[] = [];
+    page.on("response", (response) => {
+      const range = response.headers()["content-range"];
+      if (range !== undefined) ranges.push(range);
     });
-  },
+    await open("audio", wav);
+    await playAndSeek(page, 1100);
+    assertMatch(ranges.join("\n"), /^bytes 17\d{6}-19200043\/19200044$/m);
+  });
 });
 
-Deno.test({
-  name: "a page of another origin reads the fields, and sets conditions and ranges",
-  ignore: !HAS_BROWSER, // nothing else keeps fields from a page, or asks before it sets them
-  async fn(t) {
+// Nothing else keeps fields from a page, or asks before it sets them.
+testInBrowser(
+  "a page of another origin reads the fields, and sets conditions and ranges",
+  async (t) => {
     await using subject = await openLocal();
     const { token, digest } = await publishFile(subject.storage, SAMPLE_MP3);
     await using server = await ServerProcess.start(POLICY, subject.folder);
@@ -82,43 +79,40 @@ Deno.test({
       ["GET", url, { "Range": "bytes=-10", "If-Range": etag }, 206, last],
     ]);
   },
+);
+
+// Nothing else keeps fields from a page.
+testInBrowser("a page of another origin reads the fields of errors", async (t) => {
+  await using subject = await openLocal();
+  const { token } = await publishFile(subject.storage, SAMPLE_MP3);
+  await using server = await ServerProcess.start(POLICY, subject.folder);
+  await using dark = await ServerProcess.start(
+    { ...POLICY, BROWNOUTS: "2020-01-02/2998-01-01" },
+    subject.folder,
+  );
+  const url = `${server.origin}/audio/${token}`;
+  const unknown = newToken();
+  const known = announced(token);
+  const off = { ...known, "retry-after": "Mon, 01 Jan 2998 00:00:00 GMT" };
+  await readFromPage(t, [
+    ...["HEAD", "GET"].flatMap((method): Row[] => [
+      [method, `${server.origin}/audio/${unknown}`, {}, 404, announced(unknown)],
+      [method, `${server.origin}/audio/x`, {}, 400, announced()],
+      [method, url, { "If-Match": '"other"' }, 412, known],
+      [method, `${dark.origin}/audio/${token}`, { "If-Match": "*" }, 410, off],
+    ]),
+    ["GET", url, { "Range": "bytes=26186-" }, 416, {
+      ...known,
+      "content-range": "bytes */26186",
+    }],
+    ["POST", url, {}, 405, { ...known, allow: "GET, HEAD, OPTIONS" }],
+  ]);
 });
 
-Deno.test({
-  name: "a page of another origin reads the fields of errors",
-  ignore: !HAS_BROWSER, // nothing else keeps fields from a page
-  async fn(t) {
-    await using subject = await openLocal();
-    const { token } = await publishFile(subject.storage, SAMPLE_MP3);
-    await using server = await ServerProcess.start(POLICY, subject.folder);
-    await using dark = await ServerProcess.start(
-      { ...POLICY, BROWNOUTS: "2020-01-02/2998-01-01" },
-      subject.folder,
-    );
-    const url = `${server.origin}/audio/${token}`;
-    const unknown = newToken();
-    const known = announced(token);
-    const off = { ...known, "retry-after": "Mon, 01 Jan 2998 00:00:00 GMT" };
-    await readFromPage(t, [
-      ...["HEAD", "GET"].flatMap((method): Row[] => [
-        [method, `${server.origin}/audio/${unknown}`, {}, 404, announced(unknown)],
-        [method, `${server.origin}/audio/x`, {}, 400, announced()],
-        [method, url, { "If-Match": '"other"' }, 412, known],
-        [method, `${dark.origin}/audio/${token}`, { "If-Match": "*" }, 410, off],
-      ]),
-      ["GET", url, { "Range": "bytes=26186-" }, 416, {
-        ...known,
-        "content-range": "bytes */26186",
-      }],
-      ["POST", url, {}, 405, { ...known, allow: "GET, HEAD, OPTIONS" }],
-    ]);
-  },
-});
-
-Deno.test({
-  name: "a page of another origin asks the server about itself, with conditions",
-  ignore: !HAS_BROWSER, // nothing else asks before it sets a condition
-  async fn(t) {
+// Nothing else asks before it sets a condition.
+testInBrowser(
+  "a page of another origin asks the server about itself, with conditions",
+  async (t) => {
     await using server = await ServerProcess.start(POLICY);
     const etagOf = async (path: string) =>
       field(await requestRaw(server.port, "HEAD", path), "etag") ?? "";
@@ -137,7 +131,7 @@ Deno.test({
       ]),
     );
   },
-});
+);
 
 /** What is used here of media elements; Deno's own types know no documents. */
 interface Media {

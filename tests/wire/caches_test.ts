@@ -1,7 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { description } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { type CacheName, CacheProcess, CACHES, isInstalled } from "../support/caches.ts";
+import { type CacheName, CacheProcess, CACHES, programOf } from "../support/caches.ts";
+import { needing, pathOf, program } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
@@ -36,7 +37,9 @@ async function observe(): Promise<Observations> {
   };
   const server = stack.use(await ServerProcess.start(variables, subject.folder));
   const starts = await Promise.allSettled(
-    CACHES.filter(isInstalled).map((name) => CacheProcess.start(name, server.port)),
+    CACHES.filter((name) => pathOf(programOf(name)) !== undefined).map((name) =>
+      CacheProcess.start(name, server.port)
+    ),
   );
   for (const start of starts) if (start.status === "fulfilled") stack.use(start.value);
   const caches = starts.map((start) => {
@@ -95,13 +98,10 @@ async function until(instant: number): Promise<void> {
 let observations: Promise<Observations> | undefined;
 
 for (const name of CACHES) {
-  Deno.test({
-    name: `${name} by its defaults never answers for a phase that is over`,
-    ignore: !isInstalled(name),
-    async fn() {
-      observations ??= observe(); // all of them side by side
-      const held = 2 * METHODS.length * OFFSETS.length;
-      assertEquals((await observations).get(name), { held, stale: [] });
-    },
+  const test = needing("processes", program(programOf(name)));
+  test(`${name} by its defaults never answers for a phase that is over`, async () => {
+    observations ??= observe(); // all of them side by side
+    const held = 2 * METHODS.length * OFFSETS.length;
+    assertEquals((await observations).get(name), { held, stale: [] });
   });
 }

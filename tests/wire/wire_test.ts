@@ -12,11 +12,14 @@ import {
 } from "../server/request_table.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
+import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { type LogLine, ServerProcess, storageIn } from "../support/server.ts";
 import { description } from "../storage/storage_suite.ts";
 
-Deno.test("a server process answers the whole table on the wire, HEAD as GET", async (t) => {
+const test = needing("processes");
+
+test("a server process answers the whole table on the wire, HEAD as GET", async (t) => {
   await using subject = await openLocal();
   const rows = requestTable(await publishTableItems(subject));
   await using server = await ServerProcess.start({ DEPRECATED_AT }, subject.folder);
@@ -30,7 +33,7 @@ Deno.test("a server process answers the whole table on the wire, HEAD as GET", a
   }
 });
 
-Deno.test("a server process answers what no URL can say", async () => {
+test("a server process answers what no URL can say", async () => {
   await using server = await ServerProcess.start();
   const requests: [method: string, target: string, fields: Record<string, string>, number][] = [
     ["OPTIONS", "*", {}, 404],
@@ -50,7 +53,7 @@ Deno.test("a server process answers what no URL can say", async () => {
   assertEquals(field(preflight, "content-length"), undefined);
 });
 
-Deno.test("a server process answers 400 where the Host is none, whatever is prepared", async () => {
+test("a server process answers 400 where the Host is none, whatever is prepared", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
   await using server = await ServerProcess.start({}, subject.folder);
@@ -76,7 +79,7 @@ Deno.test("a server process answers 400 where the Host is none, whatever is prep
   }
 });
 
-Deno.test("a HEAD agrees with its GET on the wire when the server fails", async () => {
+needing("network")("a HEAD agrees with its GET on the wire when the server fails", async () => {
   for (const [error, status] of [[new Error("bug"), 500], [new StorageError("kv", "down"), 503]]) {
     const fail = () => Promise.reject(error);
     const handle = createHandler({
@@ -100,7 +103,7 @@ Deno.test("a HEAD agrees with its GET on the wire when the server fails", async 
   }
 });
 
-Deno.test("a server process keeps a connection in step over GET, HEAD, 304 and 416", async () => {
+test("a server process keeps a connection in step over GET, HEAD, 304 and 416", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
   await using server = await ServerProcess.start({}, subject.folder);
@@ -117,7 +120,7 @@ Deno.test("a server process keeps a connection in step over GET, HEAD, 304 and 4
   assert(text.endsWith("\r\n\r\ncontent"));
 });
 
-Deno.test("a server process logs faults without tokens, and one line each", async () => {
+test("a server process logs faults without tokens, and one line each", async () => {
   await using subject = await openLocal();
   const item = await subject.publish(description(), new TextEncoder().encode("content"));
   await subject.damage(item, undefined);
@@ -133,7 +136,7 @@ Deno.test("a server process logs faults without tokens, and one line each", asyn
   assert(!JSON.stringify(log).includes(item.token));
 });
 
-Deno.test("an unpublished item answers 410 within CACHE_TTL", async () => {
+test("an unpublished item answers 410 within CACHE_TTL", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
   await using server = await ServerProcess.start({ CACHE_TTL: "1" }, subject.folder);
@@ -145,7 +148,7 @@ Deno.test("an unpublished item answers 410 within CACHE_TTL", async () => {
   assertEquals(await status(), 410);
 });
 
-Deno.test("a server process refuses to start with a reason", async () => {
+test("a server process refuses to start with a reason", async () => {
   using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const folder = await Deno.makeTempDir();
   const port = String(taken.addr.port);
@@ -178,7 +181,7 @@ Deno.test("a server process refuses to start with a reason", async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("a server process is healthy only while its content is where it was", async () => {
+test("a server process is healthy only while its content is where it was", async () => {
   await using subject = await openLocal();
   const { folder } = subject;
   const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
@@ -224,7 +227,7 @@ Deno.test("a server process is healthy only while its content is where it was", 
   assertEquals(await statuses(), [200, 200, 404, 404, 200, 200]);
 });
 
-Deno.test("a prepared response is sent whole to many at once, again and again", async () => {
+test("a prepared response is sent whole to many at once, again and again", async () => {
   await using subject = await openLocal();
   const { token, digest } = await subject.publish(description(), new Uint8Array(1000));
   await using server = await ServerProcess.start({ CACHE_TTL: "60" }, subject.folder);
@@ -247,7 +250,7 @@ Deno.test("a prepared response is sent whole to many at once, again and again", 
   }
 });
 
-Deno.test("a running server goes through every phase to the second, without a restart", async () => {
+test("a running server goes through every phase to the second, without a restart", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
   const start = Math.ceil(Date.now() / 1000) * 1000 + 3000;
@@ -289,7 +292,7 @@ Deno.test("a running server goes through every phase to the second, without a re
   assertEquals(seen.size, phases.length);
 });
 
-Deno.test("a server process refuses alike on HEAD and GET, in a brownout and after the sunset", async () => {
+test("a server process refuses alike on HEAD and GET, in a brownout and after the sunset", async () => {
   const token = newToken();
   const past = { DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" };
   const brownout = {

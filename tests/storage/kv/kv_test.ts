@@ -1,7 +1,12 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
+import { openKv } from "../../../lib/storage/kv/kv.ts";
+import { StorageError } from "../../../lib/storage/storage.ts";
 import type { OpenerTask } from "../../support/kv_opener.ts";
+import { needing } from "../../support/permissions.ts";
 
-Deno.test("openKv() opens a new database in many threads at once", async () => {
+const test = needing("files");
+
+test("openKv() opens a new database in many threads at once", async () => {
   const folder = await Deno.makeTempDir();
   const threads = 4;
   const task: OpenerTask = {
@@ -21,5 +26,16 @@ Deno.test("openKv() opens a new database in many threads at once", async () => {
     return promise;
   }));
   assertEquals(faults.flat(), []);
+  await Deno.remove(folder, { recursive: true });
+});
+
+test("openKv() says what cannot be opened", async () => {
+  const folder = await Deno.makeTempDir();
+  await Deno.writeTextFile(
+    `${folder}/catalogue.sqlite`,
+    "no database, and not a short text either",
+  );
+  const opening = () => openKv(`${folder}/catalogue.sqlite`);
+  await assertRejects(opening, StorageError, "kv: cannot open the catalogue");
   await Deno.remove(folder, { recursive: true });
 });

@@ -1,0 +1,15 @@
+/**
+ * What the tests use of lib/publishing/, loaded when it is called: its package that tells formats
+ * reads the environment when it is loaded, which bare `deno test` does not grant.
+ */
+
+import type * as publish from "../../lib/publishing/publish.ts";
+import type * as samples from "../../lib/publishing/samples.ts";
+
+/** `publishFile()` of lib/publishing/publish.ts. */
+export const publishFile: typeof publish.publishFile = async (...args) =>
+  await (await import("../../lib/publishing/publish.ts")).publishFile(...args);
+
+/** `publishSamples()` of lib/publishing/samples.ts. */
+export const publishSamples: typeof samples.publishSamples = async (...args) =>
+  await (await import("../../lib/publishing/samples.ts")).publishSamples(...args);
