@@ -1,12 +1,12 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { unescape } from "@std/html/entities";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "../support/browser.ts";
 import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
 import { announcementFields } from "../../lib/lifecycle/announcement.ts";
 import { noticeAt } from "../../lib/documents/notice.ts";
 import { noticePage } from "../../lib/documents/notice_page.ts";
 import { definePolicy, PHASES, type PolicySettings } from "../../lib/lifecycle/policy.ts";
-import { launchBrowser, testInBrowser } from "../support/browser.ts";
+import { launchBrowser, readAxe, testInBrowser } from "../support/browser.ts";
 
 const ORIGIN = "https://media.example";
 const SETTINGS: PolicySettings = {
@@ -302,7 +302,7 @@ async function visit(
 testInBrowser(
   "axe finds nothing to object to, in every state, colour scheme and size",
   async (t) => {
-    const axe = await Deno.readTextFile(new URL(import.meta.resolve("axe-core/axe.min.js")));
+    const axe = await readAxe();
     await using browser = await launchBrowser();
     for (const [name, notice] of STATES) {
       for (const colorScheme of ["light", "dark"] as const) {

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { type ByteRange, parseByteRange } from "../../lib/http/byte_range.ts";
 
 type Outcome = ByteRange | "unsatisfiable" | undefined;

@@ -1,5 +1,5 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { inlineDisposition } from "../../lib/http/content_disposition.ts";
 
 Deno.test("inlineDisposition() quotes what ASCII can say, and extends what it cannot", () => {

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { matchesStrongly, matchesWeakly, parseEntityTags } from "../../lib/http/entity_tag.ts";
 
 Deno.test("parseEntityTags() reads lists of quoted strings", () => {

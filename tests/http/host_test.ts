@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { isHost } from "../../lib/http/host.ts";
 
 Deno.test("isHost() takes a host with or without a port, and nothing that ends an authority", () => {

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { formatHttpDate, parseHttpDate } from "../../lib/http/http_date.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");

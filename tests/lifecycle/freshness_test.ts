@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
-import { parseDictionary } from "structured-headers";
+import fc from "../support/fast_check.ts";
+import { parseDictionary } from "../support/structured_headers.ts";
 import { formatHttpDate, parseHttpDate } from "../../lib/http/http_date.ts";
 import { limitCacheControl, limitFreshness } from "../../lib/lifecycle/freshness.ts";
 

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { definePolicy, withLifecycle } from "../../lib/lifecycle/mod.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { parseLanguageTag } from "../../lib/publishing/language_tag.ts";
 
 Deno.test("parseLanguageTag() keeps every subtag, and gives it the usual case", () => {

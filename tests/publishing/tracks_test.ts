@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { type Bytes, memoryBytes } from "../../lib/publishing/tracks/bytes.ts";
 import { isoTracks } from "../../lib/publishing/tracks/iso_media.ts";
 import { matroskaTracks } from "../../lib/publishing/tracks/matroska.ts";

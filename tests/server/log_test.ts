@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { describeError, lineLog } from "../../lib/server/log.ts";
 

@@ -1,5 +1,5 @@
 import { assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import type { Answer, Field } from "../../lib/http/answer.ts";
 import { type Problem, problemAnswer } from "../../lib/http/problem.ts";
 import {

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import type { Content } from "../../lib/http/answer.ts";
 import type { ByteRange } from "../../lib/http/byte_range.ts";
 import { representText } from "../../lib/documents/documents.ts";

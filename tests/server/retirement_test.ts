@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { parseItem } from "structured-headers";
+import { parseItem } from "../support/structured_headers.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { announcementFields } from "../../lib/lifecycle/announcement.ts";
 import { type AfterSunset, definePolicy } from "../../lib/lifecycle/policy.ts";

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { createMatcher, type Route } from "../../lib/server/route.ts";
 import { parseToken } from "../../lib/storage/token.ts";
 

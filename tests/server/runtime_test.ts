@@ -1,5 +1,5 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { RefusalError, requireHonestHead } from "../../lib/server/process.ts";
 
 function isRefused(version: string): boolean {

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { newToken, parseToken } from "../../lib/storage/token.ts";
 
 Deno.test("parseToken() takes version 4 UUIDs in either case and gives lower case", () => {

@@ -2,7 +2,8 @@
  * A real browser, for what only a browser shows.
  */
 
-import type { Browser } from "playwright-core";
+// deno-lint-ignore no-import-prefix -- the server's lock is to have none of the tests' packages
+import type { Browser, BrowserContextOptions, Page } from "npm:playwright-core@1.65.1";
 import { isFile, needing } from "./permissions.ts";
 
 /** Where Chromium is: CHROMIUM, or else where Debian puts it. */
@@ -19,7 +20,9 @@ export const testInBrowser = needing("processes", {
  * the end of this process, however it comes: the two are connected by a pipe.
  */
 export async function launchBrowser(): Promise<Browser> {
-  const { chromium } = await import("playwright-core"); // it reads the environment when it is loaded
+  // Loaded here, because it reads the environment.
+  // deno-lint-ignore no-import-prefix -- the server's lock is to have none of the tests' packages
+  const { chromium } = await import("npm:playwright-core@1.65.1");
   return await chromium.launch({
     executablePath: executable(),
     args: [
@@ -28,4 +31,11 @@ export async function launchBrowser(): Promise<Browser> {
       "--autoplay-policy=no-user-gesture-required", // nobody is there to press "play"
     ],
   });
+}
+
+export type { Browser, BrowserContextOptions, Page };
+
+/** The script of axe, which looks for what keeps people from using a page. */
+export function readAxe(): Promise<string> {
+  return Deno.readTextFile(new URL(import.meta.resolve("npm:axe-core@4.14.1/axe.min.js")));
 }

@@ -1,6 +1,6 @@
 import { metrics } from "@opentelemetry/api";
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import fc from "fast-check";
+import fc from "../support/fast_check.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { clientOf, MAX_NEW_CLIENTS } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy.ts";

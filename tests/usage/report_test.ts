@@ -9,7 +9,7 @@ import { usagePage } from "../../lib/cli/usage_page.ts";
 import { gateText, usageText } from "../../lib/cli/usage_text.ts";
 import { sunsetText, trendText } from "../../lib/cli/usage_words.ts";
 import type { Usage, Watch } from "../../lib/storage/ledger.ts";
-import { launchBrowser, testInBrowser } from "../support/browser.ts";
+import { launchBrowser, readAxe, testInBrowser } from "../support/browser.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media } from "../support/media_cli.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
@@ -460,7 +460,7 @@ testInBrowser(
     assert(!html.includes(hostile), "a client's name is taken for markup");
     const file = await Deno.makeTempFile({ suffix: ".html" });
     await Deno.writeTextFile(file, html);
-    const axe = await Deno.readTextFile(new URL(import.meta.resolve("axe-core/axe.min.js")));
+    const axe = await readAxe();
     await using browser = await launchBrowser();
     for (const colorScheme of ["light", "dark"] as const) {
       for (const width of [1280, 360]) {

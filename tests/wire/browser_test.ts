@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page } from "../support/browser.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { launchBrowser, testInBrowser } from "../support/browser.ts";
 import { openLocal } from "../support/local_storage.ts";
