@@ -52,3 +52,25 @@ declare module "@std/assert" {
     includes?: string,
   ): E;
 }
+
+declare module "@std/testing/mock" {
+  /** A function that keeps account of its calls. */
+  export type Spy<F extends (...args: never[]) => unknown> = F & {
+    readonly calls: readonly { readonly args: Parameters<F> }[];
+  };
+  // deno-lint-ignore no-explicit-any -- any function, whatever it takes
+  export function spy<F extends (...args: any[]) => unknown>(fn: F): Spy<F>;
+  /** Replaces a method until it is disposed of. */
+  // deno-lint-ignore no-explicit-any -- any method, whatever it takes
+  export function stub<T extends Record<K, (...args: any[]) => unknown>, K extends string>(
+    self: T,
+    method: K,
+    fn?: T[K],
+  ): Spy<T[K]> & Disposable;
+  export function assertSpyCalls(
+    spy: { readonly calls: readonly unknown[] },
+    count: number,
+  ): void;
+  /** A function that resolves with each value in turn, and rejects with those that are errors. */
+  export function resolvesNext<T>(values: readonly T[]): () => Promise<Exclude<T, Error>>;
+}

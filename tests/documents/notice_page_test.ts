@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { unescape } from "@std/html/entities";
+import { spy } from "@std/testing/mock";
 import type { Browser, BrowserContextOptions, Page } from "../support/browser.ts";
 import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
 import { announcementFields } from "../../lib/lifecycle/announcement.ts";
@@ -180,11 +181,11 @@ Deno.test("the client of the page warns of what is deprecated, and of nothing el
   const AsyncFunction = (async () => {}).constructor as FunctionConstructor;
   const run = new AsyncFunction("url", "fetch", "console", client);
   const warned = async (fields: ReturnType<typeof announcementFields>) => {
-    const warnings: unknown[] = [];
+    const warn = spy((..._args: unknown[]) => {});
     const headers = new Headers(fields.map(([name, value]): [string, string] => [name, value]));
     const answer = () => Promise.resolve(new Response(null, { headers }));
-    await run("/audio/1", answer, { warn: (...args: unknown[]) => warnings.push(args) });
-    return warnings;
+    await run("/audio/1", answer, { warn });
+    return warn.calls.map(({ args }) => args);
   };
   const since = new Date("2027-01-01");
   assertEquals(await warned(announcementFields(POLICY, "/media/1")), [

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assertSpyCalls, stub } from "@std/testing/mock";
 import fc from "../support/fast_check.ts";
 import { definePolicy, withLifecycle } from "../../lib/lifecycle/mod.ts";
 import { needing } from "../support/permissions.ts";
@@ -30,19 +31,6 @@ async function answersFor(
   };
 }
 
-/** Runs a test without what it writes on the console, and tells how often it did. */
-async function quietly(run: () => Promise<void>): Promise<number> {
-  const { warn } = console;
-  let count = 0;
-  console.warn = () => void count++;
-  try {
-    await run();
-  } finally {
-    console.warn = warn;
-  }
-  return count;
-}
-
 const BAD = [
   ...["", "v2/a", "?v=2", "#a", "../v2", "evil.example/a"],
   ...["//evil.example/v2/a", "///evil.example", "/\\evil.example", "\\/evil.example", "\\\\evil"],
@@ -56,13 +44,12 @@ const BAD = [
 ];
 
 Deno.test("withLifecycle() leaves out a successor that nobody can have meant", async () => {
-  await quietly(async () => {
-    for (const bad of BAD) {
-      const answers = await answersFor(() => bad, { successorOrigin: "https://new.test" });
-      const note = JSON.stringify(bad);
-      assertEquals(answers, { link: null, statuses: [200, 410], location: null }, note);
-    }
-  });
+  using _warn = stub(console, "warn");
+  for (const bad of BAD) {
+    const answers = await answersFor(() => bad, { successorOrigin: "https://new.test" });
+    const note = JSON.stringify(bad);
+    assertEquals(answers, { link: null, statuses: [200, 410], location: null }, note);
+  }
 });
 
 Deno.test("withLifecycle() leaves out what is no text, and what throws", async () => {
@@ -74,22 +61,20 @@ Deno.test("withLifecycle() leaves out what is no text, and what throws", async (
     ({ url }: Request) => decodeURIComponent(new URL(url).pathname),
   ];
   for (const successor of functions) {
-    const count = await quietly(async () => {
-      const answers = await answersFor(successor, { url: "http://test/v1/%ff" });
-      assertEquals(answers, { link: null, statuses: [200, 410], location: null });
-    });
-    assertEquals(count, 2); // each of the two handlers warns of its first
+    using warn = stub(console, "warn");
+    const answers = await answersFor(successor, { url: "http://test/v1/%ff" });
+    assertEquals(answers, { link: null, statuses: [200, 410], location: null });
+    assertSpyCalls(warn, 2); // each of the two handlers warns of its first
   }
 });
 
 Deno.test("withLifecycle() warns once, and not of what has no successor", async () => {
-  const count = await quietly(async () => {
-    const answer = withLifecycle(() => new Response("old"), POLICY, { successor: () => "//x" });
-    for (let time = 0; time < 3; time++) await answer(new Request("http://test/"));
-    await answersFor(() => undefined);
-    await answersFor(() => "/v2");
-  });
-  assertEquals(count, 1);
+  using warn = stub(console, "warn");
+  const answer = withLifecycle(() => new Response("old"), POLICY, { successor: () => "//x" });
+  for (let time = 0; time < 3; time++) await answer(new Request("http://test/"));
+  await answersFor(() => undefined);
+  await answersFor(() => "/v2");
+  assertSpyCalls(warn, 1);
 });
 
 Deno.test("withLifecycle() takes a path, and a URL at an origin that was named", async () => {
@@ -134,21 +119,20 @@ Deno.test("the README's successor stays on the site, whatever is asked for", asy
   const paths = fc.array(piece, { maxLength: 8 }).map((pieces) => `/${pieces.join("")}`);
   const successor = ({ url }: Request) => new URL(url).pathname.replace("/v1/", "/v2/");
   let redirects = 0;
-  await quietly(() =>
-    fc.assert(
-      fc.asyncProperty(paths, async (path) => {
-        const url = `http://test${path}`;
-        const { link, statuses, location } = await answersFor(successor, { url });
-        if (location === null) {
-          return assertEquals([link, statuses], [null, [200, 410]]);
-        }
-        redirects++;
-        assertEquals(new URL(location, url).origin, "http://test");
-        assertEquals(link, `<${location}>; rel="successor-version"`);
-        assert(/^<[^<>"\s\\]*>; rel="successor-version"$/.test(link ?? ""), location);
-      }),
-      { numRuns: 2000 },
-    )
+  using _warn = stub(console, "warn");
+  await fc.assert(
+    fc.asyncProperty(paths, async (path) => {
+      const url = `http://test${path}`;
+      const { link, statuses, location } = await answersFor(successor, { url });
+      if (location === null) {
+        return assertEquals([link, statuses], [null, [200, 410]]);
+      }
+      redirects++;
+      assertEquals(new URL(location, url).origin, "http://test");
+      assertEquals(link, `<${location}>; rel="successor-version"`);
+      assert(/^<[^<>"\s\\]*>; rel="successor-version"$/.test(link ?? ""), location);
+    }),
+    { numRuns: 2000 },
   );
   assert(redirects > 500, `only ${redirects} were redirected`);
 });
@@ -186,14 +170,13 @@ test("no request line makes the README's example redirect off the site", async (
       ["///evil.example/v1/a", 410, undefined],
       ["/v1/..//evil.example", 410, undefined],
     ];
-    await quietly(async () => {
-      for (const [target, status, location] of rows) {
-        for (const method of ["GET", "HEAD"]) {
-          const answer = await requestRaw(server.addr.port, method, target);
-          assertEquals([answer.status, field(answer, "location")], [status, location], target);
-        }
+    using _warn = stub(console, "warn");
+    for (const [target, status, location] of rows) {
+      for (const method of ["GET", "HEAD"]) {
+        const answer = await requestRaw(server.addr.port, method, target);
+        assertEquals([answer.status, field(answer, "location")], [status, location], target);
       }
-    });
+    }
   } finally {
     await server.shutdown();
   }

@@ -1,18 +1,15 @@
 import { assert, assertEquals } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import fc from "../support/fast_check.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { describeError, lineLog } from "../../lib/server/log.ts";
 
 Deno.test("lineLog() writes one JSON object a line, with the time first", () => {
-  const lines: string[] = [];
-  const write = console.error;
-  console.error = (line: string) => lines.push(line);
-  try {
-    lineLog(() => Date.parse("2027-01-01T00:00:00Z"))({ event: "start", note: "two\nlines" });
-  } finally {
-    console.error = write;
-  }
-  assertEquals(lines, ['{"time":"2027-01-01T00:00:00.000Z","event":"start","note":"two\\nlines"}']);
+  using write = stub(console, "error");
+  lineLog(() => Date.parse("2027-01-01T00:00:00Z"))({ event: "start", note: "two\nlines" });
+  assertEquals(write.calls.map(({ args }) => args), [
+    ['{"time":"2027-01-01T00:00:00.000Z","event":"start","note":"two\\nlines"}'],
+  ]);
 });
 
 Deno.test("describeError() tells of every cause, and of no token", () => {
