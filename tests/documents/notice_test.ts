@@ -4,6 +4,7 @@ import { definePolicy, type Policy } from "../../lib/lifecycle/policy.ts";
 import { createHandler } from "../../main.ts";
 import { checkParity, seen, valueOf } from "../server/request_table.ts";
 import { launchBrowser, testInBrowser } from "../support/browser.ts";
+import { failing } from "../support/one_item.ts";
 
 const at = (text: string) => Date.parse(text);
 
@@ -24,9 +25,8 @@ const ORIGIN = "https://media.test";
 
 /** The handler of the server under a policy, at an instant. */
 function handlerAt(policy: Policy, instant: string) {
-  const unused = () => Promise.reject(new Error("The notice needs no storage"));
   return createHandler({
-    storage: { find: unused, open: unused, check: unused, close() {} },
+    storage: failing(new Error("The notice needs no storage")),
     config: { cacheMaxAge: 300, policy },
     now: () => at(instant),
     log() {},

@@ -8,6 +8,7 @@ import { StorageError } from "../../lib/storage/storage.ts";
 import { createHandler, ROUTES } from "../../main.ts";
 import { publishTableItems, requestTable } from "../server/request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
+import { failing } from "../support/one_item.ts";
 import { needing } from "../support/permissions.ts";
 
 const test = needing("environment");
@@ -174,13 +175,6 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
   const config = { cacheMaxAge: 300, policy };
   const common = { config, now: () => clock.now, log() {} };
   const healthy = createHandler({ ...common, storage: subject.storage });
-  const failing = (error: Error) => {
-    const fail = () => Promise.reject(error);
-    return createHandler({
-      ...common,
-      storage: { find: fail, open: fail, check: fail, close() {} },
-    });
-  };
 
   const note = async (handle: typeof healthy, request: Request) => {
     const { method, url } = request;
@@ -238,7 +232,7 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
     }
     for (const error of [new StorageError("kv", "down"), new Error("bug")]) {
       for (const target of [`/audio/${newToken()}`, video, `/media/${newToken()}`, "/healthz"]) {
-        await send(failing(error), target);
+        await send(createHandler({ ...common, storage: failing(error) }), target);
       }
     }
   }

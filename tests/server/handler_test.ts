@@ -1,11 +1,12 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assertSpyCalls } from "@std/testing/mock";
 import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE } from "../../lib/server/problem_types.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import type { LogEvent } from "../../lib/server/log.ts";
 import { type Storage, StorageError, UnpublishedError } from "../../lib/storage/storage.ts";
 import { createHandler, ROUTES } from "../../main.ts";
 import { checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
-import { description } from "../storage/storage_suite.ts";
+import { failing, fails, OneItem } from "../support/one_item.ts";
 
 const now = () => Date.parse("2026-11-21T12:00:00Z");
 
@@ -25,24 +26,9 @@ function handlerOn(storage: Storage) {
   return { handle, send, events };
 }
 
-/** Storage with one item in it, that fails in a given way, and never gives content away. */
-function storageWithout(operation: "find" | "open" | "check", error: Error): Storage {
-  const item = { ...description(), digest: "ab".repeat(32), length: 1000 };
-  const fail = () => Promise.reject(error);
-  return {
-    find: operation === "find"
-      ? fail
-      : () => Promise.resolve({ state: "published", kind: "audio", item }),
-    open: operation === "open" ? fail : () => {
-      throw new Error("Content was opened");
-    },
-    check: operation === "check" ? fail : () => Promise.resolve(),
-    close() {},
-  };
-}
-
 Deno.test("createHandler() opens no content but for a GET that sends it", async () => {
-  const { send, events } = handlerOn(storageWithout("check", new Error()));
+  const storage = new OneItem();
+  const { send, events } = handlerOn(storage);
   const target = `/media/${newToken()}`;
   const requests: [method: string, fields: Record<string, string>, status: number][] = [
     ["HEAD", {}, 200],
@@ -58,6 +44,7 @@ Deno.test("createHandler() opens no content but for a GET that sends it", async 
   for (const [method, fields, status] of requests) {
     assertEquals((await send(method, target, fields)).status, status, method);
   }
+  assertSpyCalls(storage.open, 0);
   assertEquals(events, []);
 });
 
@@ -71,7 +58,7 @@ Deno.test("createHandler() tells a fault of storage (503) from a bug (500)", asy
     ["open", new StorageError("files", "content is missing"), 503, `/media/${token}`],
   ];
   for (const [operation, error, status, target] of faults) {
-    const { send, events } = handlerOn(storageWithout(operation, error));
+    const { send, events } = handlerOn(new OneItem({ [operation]: fails(error) }));
     const get = await send("GET", target, {});
     assertEquals(get.status, status);
     const fields = Object.fromEntries(get.fields);
@@ -101,7 +88,7 @@ Deno.test("createHandler() tells a fault of storage (503) from a bug (500)", asy
 });
 
 Deno.test("createHandler() answers 410 when an item is unpublished under a GET", async () => {
-  const { send, events } = handlerOn(storageWithout("open", new UnpublishedError("gone")));
+  const { send, events } = handlerOn(new OneItem({ open: fails(new UnpublishedError("gone")) }));
   for (const path of ["media", "audio"]) {
     const answer = await send("GET", `/${path}/${newToken()}`, {});
     assertEquals(answer.status, 410);
@@ -112,7 +99,7 @@ Deno.test("createHandler() answers 410 when an item is unpublished under a GET",
 });
 
 Deno.test("createHandler() refuses other methods with what it allows", async () => {
-  const { send } = handlerOn(storageWithout("check", new Error()));
+  const { send } = handlerOn(new OneItem());
   const token = newToken();
   const targets = [`/audio/${token}`, `/video/${token}`, `/media/${token}`, "/media/malformed"];
   for (const target of [...targets, "/deprecation", "/openapi.json", "/healthz"]) {
@@ -129,7 +116,7 @@ Deno.test("createHandler() refuses other methods with what it allows", async () 
 });
 
 Deno.test("createHandler() answers a preflight", async () => {
-  const { send } = handlerOn(storageWithout("find", new Error()));
+  const { send } = handlerOn(failing(new Error("Not needed")));
   const items = [`/audio/${newToken()}`, `/media/${newToken()}`, "/media/x"];
   for (const target of [...items, "/deprecation", "/openapi.json", "/healthz"]) {
     const { status, fields, content } = await send("OPTIONS", target, {
@@ -153,7 +140,7 @@ Deno.test("createHandler() answers a preflight", async () => {
 });
 
 Deno.test("createHandler() names a malformed token in the problem, cut to a bearable length", async () => {
-  const { send } = handlerOn(storageWithout("find", new Error()));
+  const { send } = handlerOn(failing(new Error("Not needed")));
   const { content } = await send("GET", `/media/${"x".repeat(100)}`, {});
   assertEquals(JSON.parse(new TextDecoder().decode(content)), {
     type: "/deprecation#malformed-token",
@@ -164,7 +151,7 @@ Deno.test("createHandler() names a malformed token in the problem, cut to a bear
 });
 
 Deno.test("createHandler() explains every type of problem where its URI leads", async () => {
-  const { send } = handlerOn(storageWithout("find", new Error()));
+  const { send } = handlerOn(failing(new Error("Not needed")));
   for (const [name, { title, meaning }] of Object.entries(PROBLEM_TYPES)) {
     const { pathname, hash } = new URL(`${PROBLEM_TYPES_PAGE}#${name}`, "http://test");
     const { status, content } = await send("GET", pathname, { Accept: "text/html" });

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
 import { PreparedResponses } from "../../lib/server/prepared.ts";
 import { definePolicy } from "../../lib/lifecycle/policy.ts";
 import { newToken } from "../../lib/storage/token.ts";
@@ -6,8 +7,8 @@ import { CachedStorage } from "../../lib/storage/cache.ts";
 import { type Finding, type Storage, StorageError } from "../../lib/storage/storage.ts";
 import { createHandler } from "../../main.ts";
 import { CONFIG, publishTableItems, requestTable } from "./request_table.ts";
-import { description } from "../storage/storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
+import { OneItem } from "../support/one_item.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const TTL = 5_000;
@@ -41,21 +42,6 @@ Deno.test("a prepared response says what the long way says, over the whole table
   }
 });
 
-/** Storage with one item, whose state and faults a test sets. */
-class OneItem implements Storage {
-  readonly item = { ...description(), digest: "ab".repeat(32), length: 7 };
-  finding: Finding = { state: "published", kind: "audio", item: this.item };
-  finds = 0;
-
-  find(): Promise<Finding> {
-    this.finds++;
-    return Promise.resolve(this.finding);
-  }
-  open = () => Promise.reject(new StorageError("test", "content is missing"));
-  check = () => Promise.resolve();
-  close() {}
-}
-
 function handlerOn(storage: Storage, config = CONFIG) {
   const clock = { now: NOW };
   const now = () => clock.now;
@@ -76,11 +62,11 @@ Deno.test("a prepared response lasts no longer than the look-up it comes from", 
   clock.now += TTL - 1;
   assertEquals(await status("HEAD", media), 200);
   assertEquals(await status("HEAD", audio), 200); // prepared just now, from the same look-up
-  assertEquals(storage.finds, 1);
+  assertSpyCalls(storage.find, 1);
   clock.now += 1;
   assertEquals(await status("HEAD", audio), 410);
   assertEquals(await status("HEAD", media), 410);
-  assertEquals(storage.finds, 2);
+  assertSpyCalls(storage.find, 2);
 });
 
 Deno.test("a prepared response does not outlive a clock that is set back", async () => {
@@ -117,7 +103,7 @@ Deno.test("a prepared response answers the same conditions only, and never a GET
     }
   }
   assertEquals(await status("GET", path), 503);
-  assertEquals(storage.finds, 1);
+  assertSpyCalls(storage.find, 1);
 });
 
 Deno.test("nothing is prepared whose date goes with the time", async () => {
@@ -155,18 +141,18 @@ Deno.test("what needs no storage is prepared, until the phase changes", async ()
     assert(second instanceof Response, path); // no promise: it was there
     assertEquals([first.status, second.status], [expected, expected]);
   }
-  assertEquals(storage.finds, 0);
+  assertSpyCalls(storage.find, 0);
   clock.now += HOUR;
   const refused = await handle(new Request("http://test/audio/x", { method: "HEAD" }));
   assertEquals(refused.status, 410);
 });
 
 Deno.test("a fault that a GET finds is told to the next HEAD", async () => {
-  const storage = new OneItem();
-  const { status } = handlerOn(storage);
-  const path = `/media/${storage.item.token}`;
+  const fault = new StorageError("test", "content is missing");
+  const { item, finding } = new OneItem();
+  const { status } = handlerOn(new OneItem({ find: resolvesNext([finding, fault]) }));
+  const path = `/media/${item.token}`;
   assertEquals(await status("HEAD", path), 200);
-  storage.find = () => Promise.reject(new StorageError("test", "content is missing"));
   assertEquals(await status("GET", path), 503);
   assertEquals(await status("HEAD", path), 503);
 });
@@ -191,21 +177,22 @@ Deno.test("what storage says is prepared: published, unpublished, unknown, and t
 });
 
 Deno.test("an answer belongs to the phase in which its request came", async () => {
-  const storage = new OneItem();
   const start = NOW + HOUR;
   const policy = definePolicy({
     deprecatedAt: "2026-01-01",
     sunsetAt: "2027-01-01",
     brownouts: [`${new Date(start).toISOString()}/PT1H`],
   });
+  const storage: OneItem = new OneItem({
+    find() { // a slow lookup, over which the brownout begins
+      clock.now = start + 1;
+      return Promise.resolve(storage.finding);
+    },
+  });
   const { clock, handle } = handlerOn(storage, { ...CONFIG, policy });
   const head = () =>
     handle(new Request(`http://test/audio/${storage.item.token}`, { method: "HEAD" }));
   clock.now = start - 1;
-  storage.find = () => { // a slow lookup, over which the brownout begins
-    clock.now = start + 1;
-    return Promise.resolve(storage.finding);
-  };
   const { status, headers } = await head();
   assertEquals(status, 200);
   assertMatch(headers.get("cache-control") ?? "", /^max-age=0,/);

@@ -1,11 +1,13 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
+import { assertSpyCalls } from "@std/testing/mock";
 import fc from "../support/fast_check.ts";
 import type { Content } from "../../lib/http/answer.ts";
 import type { ByteRange } from "../../lib/http/byte_range.ts";
 import { representText } from "../../lib/documents/documents.ts";
 import { lengthFields, representItem } from "../../lib/server/representation.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import type { PublishedItem, Storage } from "../../lib/storage/storage.ts";
+import type { PublishedItem } from "../../lib/storage/storage.ts";
+import { OneItem } from "../support/one_item.ts";
 
 /** SHA-256 of "abc", the first example of FIPS 180-2. In base64 it has both "+" and "/". */
 const DIGEST = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -24,28 +26,8 @@ const ITEM: PublishedItem = {
   publishedAt: PUBLISHED_AT,
 };
 
-/** Storage that keeps account of what is opened, and knows nothing else. */
-class OpenedStorage implements Storage {
-  readonly opened: [item: PublishedItem, range: ByteRange | undefined][] = [];
-
-  open(item: PublishedItem, range?: ByteRange): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
-    this.opened.push([item, range]);
-    return Promise.resolve(ReadableStream.from([new Uint8Array()]));
-  }
-
-  find(): never {
-    throw new Error("Nothing is looked up here");
-  }
-
-  check(): never {
-    throw new Error("Nothing is checked here");
-  }
-
-  close(): void {}
-}
-
 Deno.test("representItem() tells validators from what describes the content", () => {
-  const { content: _content, ...rest } = representItem(ITEM, new OpenedStorage(), NOW);
+  const { content: _content, ...rest } = representItem(ITEM, new OneItem(), NOW);
   assertEquals(rest, {
     length: 3,
     etag: { weak: false, opaque: DIGEST },
@@ -76,7 +58,7 @@ Deno.test("representItem() states a name and a language where they are known", (
   ];
   for (const [facts, language, disposition] of rows) {
     const item = { ...ITEM, ...facts };
-    const { contentFields } = representItem(item, new OpenedStorage(), NOW);
+    const { contentFields } = representItem(item, new OneItem(), NOW);
     const fields = new Headers(
       contentFields.map(([name, value]): [string, string] => [name, value]),
     );
@@ -97,7 +79,7 @@ Deno.test("representItem() states a whole second that is not later than now", ()
     const item = { ...ITEM, publishedAt: Date.parse(publishedAt) };
     const { lastModified, validatorFields } = representItem(
       item,
-      new OpenedStorage(),
+      new OneItem(),
       Date.parse(now),
     );
     const note = `${publishedAt} at ${now}`;
@@ -108,12 +90,12 @@ Deno.test("representItem() states a whole second that is not later than now", ()
 
 Deno.test("representItem() opens the content once it is asked to, and the part it is asked for", async () => {
   for (const range of [undefined, { first: 1, last: 2 }]) {
-    const storage = new OpenedStorage();
+    const storage = new OneItem({ open: () => Promise.resolve(new Blob().stream()) });
     const content = representItem(ITEM, storage, NOW).content(range);
-    assertEquals(storage.opened, []);
+    assertSpyCalls(storage.open, 0);
     assert(typeof content === "function");
     await (await content()).cancel();
-    assertEquals(storage.opened, [[ITEM, range]]);
+    assertEquals(storage.open.calls.map(({ args }) => args), [[ITEM, range]]);
   }
 });
 

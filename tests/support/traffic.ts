@@ -7,9 +7,8 @@
 import { definePolicy } from "../../lib/lifecycle/policy.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
 import { openIn } from "./local_storage.ts";
-import type { Storage } from "../../lib/storage/storage.ts";
 import { createHandler } from "../../main.ts";
-import { description } from "../storage/storage_suite.ts";
+import { OneItem } from "./one_item.ts";
 
 const [folder = "", name = "", firstDay = "", days = ""] = Deno.args;
 const storage = await openIn(folder);
@@ -24,16 +23,9 @@ const { meter, record, stop } = await recordUsage({
   now,
   log: (event) => console.error(event),
 });
-// The ledger alone is shared.
-const item = { ...description(), digest: "ab".repeat(32), length: 7 };
-const items: Storage = {
-  find: () => Promise.resolve({ state: "published", kind: "audio", item }),
-  open: () => Promise.reject(new Error("Only HEADs are sent")),
-  check: () => Promise.resolve(),
-  close() {},
-};
+const items = new OneItem(); // the ledger alone is shared
 const handle = createHandler({ storage: items, config, now, log() {}, meter });
-const path = `/audio/${item.token}`;
+const path = `/audio/${items.item.token}`;
 
 for (let day = 0; day < Number(days); day++) {
   const sent: Record<string, number> = {};

@@ -12,6 +12,7 @@ import {
 } from "../server/request_table.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
+import { failing } from "../support/one_item.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { type LogLine, ServerProcess, storageIn } from "../support/server.ts";
@@ -80,10 +81,13 @@ test("a server process answers 400 where the Host is none, whatever is prepared"
 });
 
 needing("network")("a HEAD agrees with its GET on the wire when the server fails", async () => {
-  for (const [error, status] of [[new Error("bug"), 500], [new StorageError("kv", "down"), 503]]) {
-    const fail = () => Promise.reject(error);
+  const rows: [error: Error, status: number][] = [
+    [new Error("bug"), 500],
+    [new StorageError("kv", "down"), 503],
+  ];
+  for (const [error, status] of rows) {
     const handle = createHandler({
-      storage: { find: fail, open: fail, check: fail, close() {} },
+      storage: failing(error),
       config: CONFIG,
       now: Date.now,
       log() {},

@@ -1,0 +1,40 @@
+/**
+ * Storage with one item, which answers and fails as a test wants, and keeps account of what it is
+ * asked for.
+ */
+
+import { spy } from "@std/testing/mock";
+import { type Finding, type Storage, StorageError } from "../../lib/storage/storage.ts";
+import { description } from "../storage/storage_suite.ts";
+
+/** Storage that finds one item under every token, and lacks its content. */
+export class OneItem implements Storage {
+  readonly item = { ...description(), digest: "ab".repeat(32), length: 1000 };
+  /** What lookups give. */
+  finding: Finding = { state: "published", kind: "audio", item: this.item };
+
+  readonly find;
+  readonly open;
+  readonly check;
+
+  /** @param methods What these do instead. */
+  constructor(methods: Partial<Pick<Storage, "find" | "open" | "check">> = {}) {
+    this.find = spy<Storage["find"]>(methods.find ?? (() => Promise.resolve(this.finding)));
+    this.open = spy<Storage["open"]>(methods.open ?? fails(missing));
+    this.check = spy<Storage["check"]>(methods.check ?? (() => Promise.resolve()));
+  }
+
+  close() {}
+}
+
+const missing = new StorageError("test", "content is missing");
+
+/** Storage of which everything fails. */
+export function failing(error: Error): OneItem {
+  return new OneItem({ find: fails(error), open: fails(error), check: fails(error) });
+}
+
+/** A method that fails. */
+export function fails(error: Error): () => Promise<never> {
+  return () => Promise.reject(error);
+}
