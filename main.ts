@@ -98,7 +98,7 @@ export function createHandler(dependencies: Dependencies): Handler {
       const detail = `"${segment.slice(0, 64)}" is not a version 4 UUID`;
       return problem(400, "malformed-token", { detail, freshUntil: Infinity });
     }
-    const { freshUntil, ...finding } = await storage.find(token);
+    const { freshUntil, ...finding } = await storage.find(token, now);
     if (finding.state === "unknown" || !route.serves.includes(finding.kind)) {
       const detail = `No such ${route.serves.join(" or ")} was ever published`;
       const hasSuccessor = finding.state !== "unpublished";
@@ -170,7 +170,7 @@ async function assemble(): Promise<App> {
   const [now, log, routes] = [Date.now, lineLog(Date.now), deprecatedPaths(ROUTES)];
   const counting = await ROOMS.usage?.();
   const usage = await counting?.recordUsage({ ledger: media.ledger, config, routes, now, log });
-  const storage = cached(media, { ttl: config.cacheTtl, now });
+  const storage = cached(media, config.cacheTtl);
   const handle = createHandler({ storage, config, now, log, meter: usage?.meter });
   const flush = async () => await usage?.record();
   const close = async () => {

@@ -11,17 +11,9 @@ import type { Finding, PublishedItem, Storage } from "./storage.ts";
 /** Tokens remembered, of the most recent, known or not; twice as many at most. About 1 kB each. */
 const ENTRIES = 5_000;
 
-/** How long look-ups are believed, and by which clock. */
-export interface CacheOptions {
-  /** Milliseconds. */
-  readonly ttl: number;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-}
-
-/** Storage with a memory; as it is, when that is to last no time at all. */
-export function cached(storage: Storage, options: CacheOptions): Storage {
-  return options.ttl > 0 ? new CachedStorage(storage, options) : storage;
+/** Storage with a memory for so many milliseconds; as it is, when that is none. */
+export function cached(storage: Storage, ttl: number): Storage {
+  return ttl > 0 ? new CachedStorage(storage, ttl) : storage;
 }
 
 /** A look-up, and how long it is believed. */
@@ -30,24 +22,25 @@ type Remembered = Finding & { readonly freshUntil: number };
 /** Storage whose look-ups are remembered, and shared while they are under way. Faults are not. */
 export class CachedStorage implements Storage {
   readonly #storage: Storage;
-  readonly #options: CacheOptions;
+  readonly #ttl: number;
   readonly #findings = new QuickLRU<Token, Remembered>({ maxSize: ENTRIES });
   readonly #underWay = new Map<Token, Promise<Remembered>>();
 
-  constructor(storage: Storage, options: CacheOptions) {
+  /** @param ttl Milliseconds for which a lookup is believed. */
+  constructor(storage: Storage, ttl: number) {
     this.#storage = storage;
-    this.#options = options;
+    this.#ttl = ttl;
   }
 
   /** @inheritdoc */
-  async find(token: Token): Promise<Finding> {
+  async find(token: Token, now: number): Promise<Finding> {
     const remembered = this.#findings.get(token);
     if (remembered !== undefined) {
-      const left = remembered.freshUntil - this.#options.now();
-      if (left > 0 && left <= this.#options.ttl) return remembered; // more: the clock was set back
+      const left = remembered.freshUntil - now;
+      if (left > 0 && left <= this.#ttl) return remembered; // more: the clock was set back
     }
     let lookUp = this.#underWay.get(token);
-    if (lookUp === undefined) this.#underWay.set(token, lookUp = this.#lookUp(token));
+    if (lookUp === undefined) this.#underWay.set(token, lookUp = this.#lookUp(token, now));
     return await lookUp;
   }
 
@@ -76,11 +69,10 @@ export class CachedStorage implements Storage {
     this.#storage.close();
   }
 
-  async #lookUp(token: Token): Promise<Remembered> {
-    const { now, ttl } = this.#options;
+  async #lookUp(token: Token, now: number): Promise<Remembered> {
     try {
-      const finding = await this.#storage.find(token);
-      const remembered = { ...finding, freshUntil: now() + ttl };
+      const finding = await this.#storage.find(token, now);
+      const remembered = { ...finding, freshUntil: now + this.#ttl };
       this.#findings.set(token, remembered);
       return remembered;
     } catch (error) {

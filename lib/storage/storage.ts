@@ -51,9 +51,10 @@ export interface Storage {
   /**
    * Looks a token up, and sees to it that the content of a published item is there and whole.
    *
+   * @param now Milliseconds since the epoch: the instant of the request that asks.
    * @throws {StorageError} For faults only; absence is an answer.
    */
-  find(token: Token): Promise<Finding>;
+  find(token: Token, now: number): Promise<Finding>;
 
   /**
    * Opens the content of an item, or a range of it. The stream reads as fast as it is consumed,

@@ -19,7 +19,7 @@ Deno.test("a prepared response says what the long way says, over the whole table
   const rows = requestTable(await publishTableItems(subject));
   const common = { config: CONFIG, now: () => NOW, log() {} };
   const slow = createHandler({ ...common, storage: subject.storage });
-  const cached = new CachedStorage(subject.storage, { ttl: TTL, now: () => NOW });
+  const cached = new CachedStorage(subject.storage, TTL);
   const fast = createHandler({ ...common, storage: cached });
   for (const { what, target, fields, status } of rows) {
     // All but faults, what is asked of storage each time, and what is too long to keep.
@@ -45,7 +45,7 @@ Deno.test("a prepared response says what the long way says, over the whole table
 function handlerOn(storage: Storage, config = CONFIG) {
   const clock = { now: NOW };
   const now = () => clock.now;
-  const cached = new CachedStorage(storage, { ttl: TTL, now });
+  const cached = new CachedStorage(storage, TTL);
   const handle = createHandler({ storage: cached, config, now, log() {} });
   const status = async (method: string, path: string, headers = {}) =>
     (await handle(new Request(`http://test${path}`, { method, headers }))).status;

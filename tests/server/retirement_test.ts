@@ -80,7 +80,7 @@ Deno.test("every phase answers as it should, on every route, with every outcome"
     // phase ends what it has prepared.
     let instant = "";
     const now = () => at(instant);
-    const storage = new CachedStorage(subject.storage, { ttl: 1e12, now });
+    const storage = new CachedStorage(subject.storage, 1e12);
     const config = { cacheMaxAge: 300, policy };
     const handle = createHandler({ storage, config, now, log() {} });
     const faulty = createHandler({ storage, config, now, log() {} });

@@ -7,13 +7,10 @@ import { type Subject, testStorage } from "./storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
 
-// A clock that goes on with every look makes every entry stale at once, so that what the suite
-// changes behind the cache is seen.
+// The suite's clock goes on with every lookup, so that what it changes behind the cache is seen.
 testStorage("CachedStorage", (): Subject => {
   const subject = openMemory();
-  let time = 0;
-  const storage = new CachedStorage(subject.storage, { ttl: 1, now: () => time += 10 });
-  return { ...subject, storage };
+  return { ...subject, storage: new CachedStorage(subject.storage, 1) };
 });
 
 /** A finding without the time until which it holds. */
@@ -27,12 +24,12 @@ Deno.test("CachedStorage.find() believes a look-up until its time is over", asyn
   let now = 1_000;
   for (const finding of [published, { state: "unknown" } as const]) {
     const storage = new OneItem({ find: () => Promise.resolve(finding) });
-    const cached = new CachedStorage(storage, { ttl: 5_000, now: () => now });
+    const cached = new CachedStorage(storage, 5_000);
     // The last step sets the clock back, which must not make anything last longer.
     const steps = [[0, 1], [0, 1], [4_999, 1], [1, 2], [0, 2], [-5_000, 3], [0, 3]] as const;
     for (const [advance, finds] of steps) {
       now += advance;
-      assertEquals(stateOf(await cached.find(item.token)), finding);
+      assertEquals(stateOf(await cached.find(item.token, now)), finding);
       assertSpyCalls(storage.find, finds);
     }
   }
@@ -41,8 +38,8 @@ Deno.test("CachedStorage.find() believes a look-up until its time is over", asyn
 Deno.test("CachedStorage.find() shares a look-up that is under way", async () => {
   const answers = Promise.withResolvers<Finding>();
   const storage = new OneItem({ find: () => answers.promise });
-  const cached = new CachedStorage(storage, { ttl: 5_000, now: () => 0 });
-  const finds = Array.from({ length: 50 }, () => cached.find(item.token));
+  const cached = new CachedStorage(storage, 5_000);
+  const finds = Array.from({ length: 50 }, () => cached.find(item.token, 0));
   answers.resolve(published);
   for (const found of await Promise.all(finds)) assertEquals(stateOf(found), published);
   assertSpyCalls(storage.find, 1);
@@ -51,28 +48,28 @@ Deno.test("CachedStorage.find() shares a look-up that is under way", async () =>
 Deno.test("CachedStorage.find() does not remember faults", async () => {
   const answers = [new StorageError("test", "down"), published];
   const storage = new OneItem({ find: resolvesNext(answers) });
-  const cached = new CachedStorage(storage, { ttl: 5_000, now: () => 0 });
-  await assertRejects(() => cached.find(item.token), StorageError, "down");
-  assertEquals(stateOf(await cached.find(item.token)), published);
+  const cached = new CachedStorage(storage, 5_000);
+  await assertRejects(() => cached.find(item.token, 0), StorageError, "down");
+  assertEquals(stateOf(await cached.find(item.token, 0)), published);
   assertSpyCalls(storage.find, 2);
 });
 
 Deno.test("CachedStorage.open() forgets what proves wrong", async () => {
   const storage = new OneItem();
-  const cached = new CachedStorage(storage, { ttl: 5_000, now: () => 0 });
-  await cached.find(item.token);
+  const cached = new CachedStorage(storage, 5_000);
+  await cached.find(item.token, 0);
   await assertRejects(() => cached.open(item), StorageError);
-  await cached.find(item.token);
+  await cached.find(item.token, 0);
   assertSpyCalls(storage.find, 2);
 });
 
 Deno.test("CachedStorage remembers a bounded number of tokens", async () => {
   const storage = new OneItem({ find: () => Promise.resolve({ state: "unknown" }) });
-  const cached = new CachedStorage(storage, { ttl: 5_000, now: () => 0 });
+  const cached = new CachedStorage(storage, 5_000);
   const oldest = newToken();
-  await cached.find(oldest);
-  for (let count = 0; count < 10_000; count++) await cached.find(newToken());
+  await cached.find(oldest, 0);
+  for (let count = 0; count < 10_000; count++) await cached.find(newToken(), 0);
   assertSpyCalls(storage.find, 10_001);
-  await cached.find(oldest);
+  await cached.find(oldest, 0);
   assertSpyCalls(storage.find, 10_002);
 });

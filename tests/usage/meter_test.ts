@@ -212,7 +212,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   const { audio, video, unpublished } = await publishTableItems(subject);
   const meter = new UsageMeter();
   // Responses are prepared for what the cache says will hold.
-  const storage = new CachedStorage(subject.storage, { ttl: 60_000, now: () => NOON });
+  const storage = new CachedStorage(subject.storage, 60_000);
   const handle = createHandler({ storage, config: CONFIG, now: () => NOON, log() {}, meter });
   const known = newToken();
   const requests: [method: string, path: string, count: number][] = [
