@@ -1,8 +1,8 @@
-import { assert, assertEquals } from "@std/assert";
-import { ClientNames, MAX_NEW_CLIENTS, OTHER } from "../../lib/usage/client_names.ts";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import fc from "../support/fast_check.ts";
+import { ClientNames, clientOf, MAX_NEW_CLIENTS, OTHER } from "../../lib/usage/client_names.ts";
+import { HOUR, NOON } from "../support/counted_call.ts";
 
-const NOON = Date.parse("2027-02-01T12:00:00Z");
-const HOUR = 3_600_000;
 const once = () => 1;
 
 /** Which of some names are admitted, as they are asked for in turn. */
@@ -15,6 +15,29 @@ function admitted(names: ClientNames, asked: readonly string[], now: number): st
 function invented(count: number, prefix: string): string[] {
   return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 }
+
+Deno.test("clientOf() names the product, and nothing else of a User-Agent", () => {
+  const rows: [userAgent: string | null, client: string][] = [
+    [null, "(none)"],
+    ["", "(none)"],
+    ["Overcast/3.1 (+https://overcast.fm/; iOS podcast app)", "Overcast"],
+    ["curl/8.5.0", "curl"],
+    ["Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36", "Mozilla"],
+    ["Pocket-Casts", "Pocket-Casts"],
+    ["jane@example.com", "jane"],
+    ["(Macintosh)", "(other)"],
+    [" curl/8", "(other)"],
+    ["<script>alert(1)</script>", "(other)"],
+    ["\x1b[31mred", "(other)"],
+    ["x\x1b[31mred", "x"],
+    ["a".repeat(8000), "a".repeat(64)],
+    ["Ünïcode/1", "(other)"],
+  ];
+  for (const [userAgent, client] of rows) assertEquals(clientOf(userAgent), client);
+  fc.assert(fc.property(fc.string({ unit: "binary" }), (userAgent) => {
+    assertMatch(clientOf(userAgent), /^[!#$%&'*+\-.^_`|~()\w]{1,64}$/);
+  }));
+});
 
 Deno.test("ClientNames admits so many names at once, and then one a minute", () => {
   const names = new ClientNames();

@@ -1,0 +1,126 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import type { Usage } from "../../lib/storage/ledger.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { media } from "../support/media_cli.ts";
+import { needing } from "../support/permissions.ts";
+import { DAY, HOUR, row } from "../support/usage_report.ts";
+
+const test = needing("processes");
+
+test("media usage answers each verdict of its gate, from a real ledger", async () => {
+  await using subject = await openLocal();
+  const { ledger } = subject.storage;
+  const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
+  const gate = async (...more: string[]) => {
+    const { code, stdout, stderr } = await usage("--gate", "2", ...more);
+    return [code, stdout || stderr] as const;
+  };
+  const [unknown, reason] = await gate();
+  assertEquals(unknown, 3);
+  assertMatch(
+    reason,
+    /^Unknown: no call was counted since .* on record\.\n {2}.*Z: no server was registered\n$/,
+  );
+
+  const now = Date.now();
+  const from = now - 5 * DAY;
+  await ledger.mark({ server: "first", from, until: now + HOUR });
+  const [clear, text] = await gate();
+  assertEquals(clear, 0);
+  assertMatch(text, /^Clear: no call since .*, and servers were counting all the time\.\n$/);
+
+  await ledger.mark({ server: "killed", from, until: now - HOUR });
+  const [silent, advice] = await gate();
+  assertEquals(silent, 3);
+  assertMatch(
+    advice,
+    /server killed has not been heard from\n.* deno task media usage --gone killed\n$/,
+  );
+  const judged = JSON.parse((await gate("--json"))[1]);
+  assertEquals([judged.verdict, judged.days, judged.clients], ["unknown", 2, []]);
+  assertEquals(judged.gaps.length, 1);
+  assertEquals(judged.gaps[0].start, new Date(now - HOUR).toISOString());
+  for (const [server, refusal] of [["first", "was heard from at"], ["nobody", "is not in the"]]) {
+    const { code, stderr } = await usage("--gone", "killed", server as string);
+    assertEquals(code, 1);
+    assertStringIncludes(stderr, `media: server "${server}" ${refusal}`);
+  }
+  assertEquals((await gate())[0], 3, "all or none");
+  const gone = await usage("--gone", "killed");
+  assertEquals([gone.code, gone.stderr], [0, ""]);
+  assertMatch(gone.stdout, /^Server killed is gone; it was last heard from at 20.*Z\n$/);
+  assertEquals((await gate())[0], 0);
+  await ledger.mark({ server: "killed", from, until: now - HOUR / 2 }); // it was not
+  assertEquals((await gate())[0], 3);
+  await usage("--gone", "killed", "--json");
+
+  const day = new Date(now).toISOString().slice(0, 10);
+  await ledger.add([{ ...row(0, "Overcast", 12), day, first: now - 5000, last: now }], () => {});
+  const [called, clients] = await gate();
+  assertEquals(called, 1);
+  assertMatch(
+    clients,
+    /^Still called: 12 calls by 1 client .*\n {2}Overcast, 12 calls, last at 20/,
+  );
+  const { clients: named, ...rest } = JSON.parse((await gate("--json"))[1]);
+  assertEquals(rest.verdict, "called");
+  assertEquals(named, [{
+    client: "Overcast",
+    calls: 12,
+    routes: ["/audio/:token"],
+    trend: { calls: 0, previousCalls: 0 },
+    first: new Date(now - 5000).toISOString(),
+    last: new Date(now).toISOString(),
+  }]);
+  const unsure = JSON.parse((await usage("--gate", "4", "--json")).stdout);
+  assertEquals(unsure.clients[0].trend, null, "what was called before is not known");
+
+  for (const days of ["0", "x", "1.5", "-1", "3651"]) {
+    const { code, stderr } = await usage("--gate", days);
+    assertEquals(code, 2, days);
+    assertMatch(stderr, /Expected a number of days from 1 to 3650|unknown option/);
+  }
+  assertEquals((await usage("--gate", "3650")).code, 1);
+  for (
+    const together of [["--csv", "--json"], ["--csv", "--html", "x"], ["--gate", "1", "--csv"]]
+  ) {
+    const { code, stderr } = await usage(...together);
+    assertEquals(code, 2, together.join(" "));
+    assertStringIncludes(stderr, "cannot be used with option");
+  }
+});
+
+test("media usage prints one period as text, JSON, CSV and a page", async () => {
+  await using subject = await openLocal();
+  const { ledger } = subject.storage;
+  const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
+  const now = Date.now();
+  await ledger.mark({ server: "first", from: now - 9 * DAY, until: now + HOUR });
+  const rows = [0, 3, 4].map((daysAgo): Usage => {
+    const at = now - daysAgo * DAY;
+    const day = new Date(at).toISOString().slice(0, 10);
+    return { ...row(0, "Overcast", 12), day, first: at, last: at };
+  });
+  await ledger.add(rows, () => {});
+
+  const { code, stdout, stderr } = await usage("--days", "3");
+  assertEquals([code, stderr], [0, ""]);
+  assertMatch(stdout, /\/audio\/:token: 24 calls\n {2}12 calls in 3 whole days, 12 in the 3 days/);
+  const csv = (await usage("--days", "3", "--csv")).stdout.trimEnd().split("\n").slice(1);
+  assertEquals(csv.map((line) => line.slice(0, 10)), [rows[1]?.day, rows[0]?.day]);
+  const json = JSON.parse((await usage("--days", "3", "--json")).stdout);
+  assertEquals([json.calls, json.from], [24, rows[1]?.day]);
+  assertEquals(json.recordedSince, new Date(now - 9 * DAY).toISOString());
+  assert(!/\b1[6-9]\d{11}\b/.test(JSON.stringify(json)), "an instant that is not ISO 8601");
+  assertEquals(JSON.parse((await usage("--json")).stdout).routes[0].trend, null);
+
+  const page = `${subject.folder}/report.html`;
+  assertEquals((await usage("--html", page)).stdout, `Wrote ${page}\n`);
+  assertMatch(await Deno.readTextFile(page), /^<!DOCTYPE html>[^]*Overcast[^]*<\/html>\n$/);
+  const nowhere = await usage("--html", `${subject.folder}/no/where.html`);
+  assertEquals(nowhere.code, 1);
+  assertStringIncludes(nowhere.stderr, 'no/where.html" cannot be written');
+  const here = { INIT_CWD: subject.folder };
+  await media(subject.folder, ["usage", "--html", "here.html"], here);
+  assert((await Deno.stat(`${subject.folder}/here.html`)).isFile);
+});

@@ -1,0 +1,213 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import type { Browser, BrowserContextOptions, Page } from "../support/browser.ts";
+import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
+import { PHASES } from "../../lib/lifecycle/policy.ts";
+import { launchBrowser, readAxe, testInBrowser } from "../support/browser.ts";
+import { INSTANTS, OPEN, pageAt, REDIRECTING } from "../support/notice_pages.ts";
+
+const ORIGIN = "https://media.example";
+
+/** The states to look at in a browser: every phase, and what a policy can leave open. */
+const STATES: [name: string, page: ReturnType<typeof pageAt>][] = [
+  ...PHASES.map((phase): [string, ReturnType<typeof pageAt>] => [phase, pageAt(INSTANTS[phase])]),
+  ["deprecated, the brownouts over", pageAt("2027-06-20T00:00Z")],
+  ["deprecated without a sunset", pageAt(INSTANTS.deprecated, OPEN)],
+  ["removed, redirecting", pageAt(INSTANTS.removed, REDIRECTING)],
+];
+const SIZES = {
+  "narrow phone": { width: 320, height: 640 },
+  phone: { width: 390, height: 844 },
+  desktop: { width: 1200, height: 900 },
+};
+
+/** A page as it was shown, under its own Content-Security-Policy. */
+interface Visit {
+  readonly page: Page;
+  /** Every URL that was asked for. */
+  readonly requests: readonly string[];
+  /** What the browser complained of. */
+  readonly complaints: readonly string[];
+}
+
+/** Opens a notice in a context of its own; nothing but the notice is ever answered. */
+async function visit(
+  browser: Browser,
+  notice: ReturnType<typeof pageAt>,
+  options: BrowserContextOptions,
+): Promise<Visit> {
+  const context = await browser.newContext({
+    timezoneId: "America/New_York",
+    locale: "en-US",
+    ...options,
+  });
+  const page = await context.newPage();
+  const requests: string[] = [];
+  const complaints: string[] = [];
+  page.on("console", (message) => complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  await context.route("**/*", async (route) => {
+    requests.push(route.request().url());
+    if (requests.length > 1) return await route.abort();
+    await route.fulfill({
+      contentType: "text/html; charset=utf-8",
+      headers: { "Content-Security-Policy": notice.contentSecurityPolicy },
+      body: notice.html,
+    });
+  });
+  await page.goto(`${ORIGIN}/deprecation`, { waitUntil: "load" });
+  return { page, requests, complaints };
+}
+
+// Colours and sizes are known to a browser only.
+testInBrowser(
+  "axe finds nothing to object to, in every state, colour scheme and size",
+  async (t) => {
+    const axe = await readAxe();
+    await using browser = await launchBrowser();
+    for (const [name, notice] of STATES) {
+      for (const colorScheme of ["light", "dark"] as const) {
+        for (const [size, viewport] of Object.entries(SIZES)) {
+          await t.step(`${name}, ${colorScheme}, ${size}`, async () => {
+            const { page } = await visit(browser, notice, { colorScheme, viewport });
+            await page.evaluate(axe);
+            const results = await page.evaluate("axe.run()") as AxeResults;
+            assertEquals(results.violations.map(describeRule), []);
+            assertEquals(results.incomplete.map(describeRule), []);
+            assert(results.passes.some(({ id }) => id === "color-contrast"));
+            await page.context().close();
+          });
+        }
+      }
+    }
+  },
+);
+
+interface AxeRule {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string }[];
+}
+
+interface AxeResults {
+  readonly violations: readonly AxeRule[];
+  /** What axe could not decide. */
+  readonly incomplete: readonly AxeRule[];
+  readonly passes: readonly AxeRule[];
+}
+
+function describeRule({ id, nodes }: AxeRule): string {
+  return `${id}: ${nodes.map(({ html }) => html).join(" ")}`;
+}
+
+/** The elements that are wider than their parents, but for those that scroll by themselves. */
+const STICKING_OUT = `[...document.querySelectorAll("main *")]
+  .filter((element) => element.closest("pre, .scroll") === null &&
+    element.scrollWidth > element.clientWidth && element.clientWidth > 0)
+  .map(({ outerHTML }) => outerHTML.slice(0, 100))`;
+
+// What is loaded, and how wide it comes out, is known to a browser only.
+testInBrowser(
+  "the page loads nothing, fits a narrow phone, and breaks no rule of its own",
+  async (t) => {
+    await using browser = await launchBrowser();
+    for (const [name, notice] of STATES) {
+      await t.step(name, async () => {
+        const viewport = SIZES["narrow phone"];
+        const { page, requests, complaints } = await visit(browser, notice, { viewport });
+        const sizes = "[document.documentElement.scrollWidth, document.body.scrollWidth]";
+        assertEquals(await page.evaluate(sizes), [320, 320]);
+        assertEquals(await page.evaluate(STICKING_OUT), []);
+        const display = "getComputedStyle(document.querySelector('.facts')).display";
+        assertEquals(await page.evaluate(display), "grid"); // the style is in force
+        assert(await page.locator("time .local").count() > 0); // and so is the script
+        assertEquals(requests, [`${ORIGIN}/deprecation`]);
+        assertEquals(complaints, []);
+        await page.context().close();
+      });
+    }
+  },
+);
+
+// Nothing else leaves a script out.
+testInBrowser("the page is whole without JavaScript", async (t) => {
+  await using browser = await launchBrowser();
+  for (const [name, notice] of STATES) {
+    await t.step(name, async () => {
+      const { page, requests, complaints } = await visit(browser, notice, {
+        javaScriptEnabled: false,
+      });
+      const shown = await page.locator("main").innerText();
+      assertStringIncludes(shown, "2027-01-01 00:00 UTC");
+      assertStringIncludes(shown, "curl -I {origin}/audio/{token}\n");
+      assertStringIncludes(shown, "{origin} for the scheme and host of this page.");
+      assert(!shown.includes("your time"));
+      assertEquals([requests.length, complaints], [1, []]);
+      await page.context().close();
+    });
+  }
+});
+
+// Nothing else runs its script.
+testInBrowser(
+  "the page adds the reader's local time by the offset of each date, not of today",
+  async () => {
+    await using browser = await launchBrowser();
+    const rows: [timezoneId: string, locals: string[]][] = [
+      // In London the winter is on UTC, and the summer is not.
+      ["Europe/London", ["(Jun 30, 2027, 1:00 PM your time)"]],
+      ["Asia/Tokyo", ["(Jan 1, 2027, 9:00 AM your time)", "(Jun 30, 2027, 9:00 PM your time)"]],
+      ["UTC", []],
+    ];
+    for (const [timezoneId, locals] of rows) {
+      const { page } = await visit(browser, pageAt(INSTANTS.deprecated), { timezoneId });
+      const shown = await page.locator(".facts .local").allInnerTexts();
+      // Some versions of the locale's data part hours from AM and PM by a narrow space.
+      assertEquals(shown.map((text) => text.replaceAll(/\s/g, " ").trim()), locals, timezoneId);
+      await page.context().close();
+    }
+  },
+);
+
+// Nothing else runs its script.
+testInBrowser(
+  "the page names the origin of the address bar, not the one that the server sees",
+  async () => {
+    await using browser = await launchBrowser();
+    const { page } = await visit(browser, pageAt(INSTANTS.deprecated), {});
+    const shown = await page.locator("main").innerText();
+    for (const path of ["audio/{token}", "media/{token}", "deprecation"]) {
+      assertMatch(shown, new RegExp(`^curl .*${ORIGIN}/${path}$`, "m"));
+    }
+    assert(!shown.includes("{origin}"));
+  },
+);
+
+// Nothing else decodes it.
+testInBrowser("the page has an icon that its own policy lets a browser load", async () => {
+  await using browser = await launchBrowser();
+  const { page, requests, complaints } = await visit(browser, pageAt(INSTANTS.deprecated), {});
+  const width = await page.evaluate(`new Promise((resolve, reject) => {
+      const icon = new Image();
+      icon.onload = () => resolve(icon.naturalWidth);
+      icon.onerror = () => reject(new Error("no icon"));
+      icon.src = document.querySelector('link[rel="icon"]').href;
+    })`) as number;
+  assert(width > 0);
+  assertEquals([requests.length, complaints], [1, []]);
+});
+
+const OUTLINE = `getComputedStyle(document.querySelector(":target")).outlineStyle`;
+
+// Nothing else follows a fragment.
+testInBrowser("the type of a problem leads to its explanation, which stands out", async () => {
+  await using browser = await launchBrowser();
+  const { page } = await visit(browser, pageAt(INSTANTS.deprecated), {});
+  for (const [name, { title }] of Object.entries(PROBLEM_TYPES)) {
+    await page.goto(`${ORIGIN}/deprecation#${name}`);
+    const target = page.locator(":target");
+    assertStringIncludes(await target.innerText(), title);
+    assertEquals(
+      await target.evaluate(OUTLINE),
+      "solid",
+    );
+  }
+});

@@ -1,0 +1,38 @@
+/**
+ * One call, as it is answered, counted and kept.
+ */
+
+import type { AnswerClass } from "../../lib/server/meter.ts";
+import type { UsageMeter } from "../../lib/usage/meter.ts";
+
+export const NOON = Date.parse("2027-02-01T12:00:00Z");
+export const HOUR = 3_600_000;
+export const DAY = 24 * HOUR;
+
+/** An answer of a deprecated route, as a meter tells it from others. */
+export const ANSWER = {
+  route: "/audio/:token",
+  method: "HEAD",
+  phase: "deprecated",
+  status: 200,
+  hasToken: true,
+} as const;
+
+/** What the ledger has of it, but for who called and when. */
+export const ROW = {
+  day: "2027-02-01",
+  route: "/audio/:token",
+  method: "HEAD",
+  phase: "deprecated",
+  status: "2xx",
+  impact: "breaking",
+} as const;
+
+/** Counts one call: an answer like the above, but for some facts. */
+export function countOne(
+  meter: UsageMeter,
+  { userAgent, ...answer }: Partial<AnswerClass> & { userAgent: string | null },
+  now: number,
+): void {
+  meter.count(meter.tally({ ...ANSWER, ...answer }), userAgent, now);
+}

@@ -1,0 +1,36 @@
+/**
+ * The notice's page in every phase.
+ */
+
+import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
+import { noticeAt } from "../../lib/documents/notice.ts";
+import { noticePage } from "../../lib/documents/notice_page.ts";
+import { definePolicy, type PHASES, type PolicySettings } from "../../lib/lifecycle/policy.ts";
+
+export const SETTINGS: PolicySettings = {
+  deprecatedAt: "2027-01-01",
+  sunsetAt: "2027-06-30T12:00Z",
+  brownouts: ["2027-03-01T09:00Z/PT1H", "2027-05-03T09:00Z/PT8H30M", "2027-06-10/P1D"],
+  documentation: "/deprecation",
+};
+export const POLICY = definePolicy(SETTINGS);
+export const REDIRECTING = definePolicy({ ...SETTINGS, afterSunset: "redirect" });
+export const OPEN = definePolicy({ deprecatedAt: "2027-01-01" });
+
+/** An instant in every phase. */
+export const INSTANTS: Record<typeof PHASES[number], string> = {
+  announced: "2026-11-21T00:00Z",
+  deprecated: "2027-04-01T00:00Z",
+  brownout: "2027-05-03T12:00Z",
+  removed: "2027-07-01T00:00Z",
+};
+
+export const ENDPOINTS = ["/audio/{token}", "/video/{token}"].map((path) => ({
+  path,
+  methods: ["GET", "HEAD", "OPTIONS"],
+  successor: "/media/{token}",
+}));
+
+export function pageAt(instant: string, policy = POLICY) {
+  return noticePage(noticeAt(policy, ENDPOINTS, Date.parse(instant)), PROBLEM_TYPES);
+}

@@ -1,0 +1,81 @@
+/**
+ * Reports on a ledger that is written by hand.
+ */
+
+import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { type Report, reportUsage } from "../../lib/usage/report.ts";
+import type { Usage, Watch } from "../../lib/storage/ledger.ts";
+import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
+
+/** When reports are made: noon of a Tuesday. */
+export const NOW = Date.parse("2027-06-15T12:00:00Z");
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+export const POLICY = definePolicy({
+  deprecatedAt: "2027-01-01",
+  sunsetAt: "2027-06-17",
+  brownouts: ["2027-06-10T09:00Z/PT8H"],
+});
+
+/** A row of the ledger: so many days ago, by whom, how often. */
+export function row(
+  daysAgo: number,
+  client: string,
+  calls: number,
+  more: Partial<Usage> = {},
+): Usage {
+  const at = NOW - daysAgo * DAY;
+  const day = new Date(at).toISOString().slice(0, 10);
+  const fixed = {
+    route: "/audio/:token",
+    method: "HEAD",
+    phase: "deprecated",
+    status: "2xx",
+    impact: "breaking",
+  } as const;
+  return { ...fixed, day, client, calls, first: at, last: at + HOUR, ...more };
+}
+
+/** A server that counted between two times, in hours before now. */
+export function watch(
+  fromHoursAgo: number,
+  untilHoursAgo: number,
+  more: Partial<Watch> = {},
+): Watch {
+  const [from, until] = [fromHoursAgo, untilHoursAgo].map((hours) => NOW - hours * HOUR);
+  return { server: "a", from: from as number, until: until as number, ...more };
+}
+
+/** The report on a ledger of these rows and watches. */
+export async function report(
+  rows: readonly Usage[],
+  watches: readonly Watch[],
+  { days = 7, now = NOW, keptFrom }: { days?: number; now?: number; keptFrom?: string } = {},
+): Promise<Report> {
+  const ledger = new MemoryLedger();
+  if (keptFrom !== undefined) await ledger.forget(keptFrom);
+  await ledger.add(rows, () => {});
+  for (const each of watches) await ledger.mark(each);
+  const routes = ["/audio/:token", "/video/:token"];
+  return await reportUsage(ledger, { routes, policy: POLICY, days, now });
+}
+
+/** One server that counted for weeks, and does. */
+export const ALWAYS = [watch(1000, 0)];
+
+/** Calls of two periods, and what is no part of them. */
+export const ROWS = [
+  row(30, "Forgotten", 7), // before both periods
+  row(30, "curl", 7),
+  row(40, "curl", 1, { impact: "none" }),
+  row(15, "Overcast", 999), // a day too early
+  row(14, "Overcast", 40),
+  row(8, "Overcast", 10),
+  row(8, "Overcast", 99, { status: "4xx", impact: "none" }),
+  row(7, "Overcast", 30),
+  row(6, "Overcast", 5, { phase: "brownout", status: "4xx" }),
+  row(5, "curl", 60, { route: "/video/:token" }),
+  row(5, "scanner", 12, { status: "4xx", impact: "none" }),
+  row(0, "Overcast", 1),
+];

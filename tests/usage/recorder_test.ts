@@ -1,0 +1,251 @@
+import { metrics } from "@opentelemetry/api";
+import { assertEquals } from "@std/assert";
+import { MAX_NEW_CLIENTS } from "../../lib/usage/client_names.ts";
+import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { recordUsage } from "../../lib/usage/recorder.ts";
+import type { Ledger, Watch } from "../../lib/storage/ledger.ts";
+import { StorageError } from "../../lib/storage/storage.ts";
+import { openEngine } from "../../lib/storage/kv/engine.ts";
+import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
+import { countOne, DAY, NOON, ROW } from "../support/counted_call.ts";
+
+const RECORD = {
+  config: {
+    usageDays: 30,
+    isTelemetryOn: false,
+    policy: definePolicy({ deprecatedAt: "2027-01-01" }),
+  },
+  routes: ["/audio/:token"],
+};
+
+/** A recorder on a ledger and a clock, with what it logged. */
+async function startRecorder(
+  ledger: Pick<Ledger, "add" | "mark" | "forget" | "usage">,
+  clock: { now: number },
+  config: Partial<typeof RECORD.config> = {},
+) {
+  const events: unknown[] = [];
+  const recorder = await recordUsage({
+    ...{ ...RECORD, config: { ...RECORD.config, ...config } },
+    ledger,
+    now: () => clock.now,
+    log: (event) => events.push(event),
+  });
+  return { ...recorder, events };
+}
+
+/** The same ledger, with some of its methods replaced. */
+function altered(ledger: MemoryLedger, changes: Partial<Ledger>) {
+  return {
+    add: ledger.add.bind(ledger),
+    mark: ledger.mark.bind(ledger),
+    forget: ledger.forget.bind(ledger),
+    usage: ledger.usage.bind(ledger),
+    ...changes,
+  };
+}
+
+const down = () => Promise.reject(new StorageError("kv", "down"));
+
+function stretches(watches: Watch[]) {
+  return watches.map(({ from, until, end }) => [from - NOON, until - NOON, end]);
+}
+
+Deno.test("recordUsage() shares one ledger among servers, and sums", async () => {
+  const { ledger, close } = await openEngine(":memory:");
+  const clock = { now: NOON };
+  const servers = await Promise.all([1, 2, 3].map(() => startRecorder(ledger, clock)));
+  assertEquals(stretches(await ledger.watches()), Array(3).fill([0, 0, undefined])); // registered
+  for (let round = 0; round < 5; round++) {
+    clock.now += 1000;
+    for (const { meter } of servers) countOne(meter, { userAgent: "curl/1" }, clock.now);
+    await Promise.all(servers.map(({ record }) => record()));
+  }
+  assertEquals(stretches(await ledger.watches()), Array(3).fill([0, 5000, undefined]));
+  await Promise.all(servers.map(({ stop }) => stop()));
+  assertEquals(await Array.fromAsync(ledger.usage("2027-01-01")), [
+    { ...ROW, client: "curl", calls: 15, first: NOON + 1000, last: NOON + 5000 },
+  ]);
+  assertEquals(stretches(await ledger.watches()), Array(3).fill([0, 5000, "stopped"]));
+  close();
+});
+
+Deno.test("recordUsage() loses nothing to faults, counts nothing twice, and logs each outage once", async () => {
+  const ledger = new MemoryLedger();
+  const clock = { now: NOON };
+  let isFailing = true;
+  const flaky = altered(ledger, {
+    async add(rows, onAdded) {
+      if (!isFailing) return await ledger.add(rows, onAdded);
+      await ledger.add(rows.slice(0, 1), onAdded); // a part gets through
+      await down();
+    },
+  });
+  const { meter, record, stop, events } = await startRecorder(flaky, clock);
+  const watchesDuring: unknown[] = [];
+  for (const outage of [1, 2]) {
+    isFailing = true;
+    for (let round = 0; round < 4; round++) {
+      clock.now += 5_000;
+      for (const client of ["a", "b", "c"]) countOne(meter, { userAgent: client }, clock.now);
+      await record();
+    }
+    watchesDuring.push(...stretches(await ledger.watches()));
+    isFailing = false;
+    await record();
+    assertEquals(events.length, outage);
+  }
+  await stop();
+  const rows = await Array.fromAsync(ledger.usage("2027-01-01"));
+  assertEquals(rows.map(({ client, calls }) => `${client}: ${calls}`), ["a: 8", "b: 8", "c: 8"]);
+  // No heartbeat while a flush fails; and then for all the time, since nothing is missing.
+  assertEquals(watchesDuring, [[0, 0, undefined], [0, 20_000, undefined]]);
+  assertEquals(stretches(await ledger.watches()), [[0, 40_000, "stopped"]]);
+});
+
+Deno.test("recordUsage() stops with no final mark while calls are not in the ledger", async () => {
+  const ledger = new MemoryLedger();
+  const { meter, stop, events } = await startRecorder(altered(ledger, { add: down }), {
+    now: NOON,
+  });
+  countOne(meter, { userAgent: "curl" }, NOON);
+  await stop();
+  assertEquals(stretches(await ledger.watches()), [[0, 0, undefined]]);
+  assertEquals(events.length, 1);
+});
+
+Deno.test("recordUsage() registers later when it cannot at once, and logs that", async () => {
+  const ledger = new MemoryLedger();
+  let faults = 1;
+  const flaky = altered(ledger, { mark: (watch) => faults-- > 0 ? down() : ledger.mark(watch) });
+  const { record, stop, events } = await startRecorder(flaky, { now: NOON });
+  assertEquals([events.length, await ledger.watches()], [1, []]);
+  await record();
+  assertEquals(stretches(await ledger.watches()), [[0, 0, undefined]]);
+  await stop();
+});
+
+Deno.test("recordUsage() flushes one at a time, and a slow flush ends no watch", async () => {
+  const ledger = new MemoryLedger();
+  const clock = { now: NOON };
+  let inFlight = 0;
+  let most = 0;
+  let released = Promise.withResolvers<void>();
+  const slow = altered(ledger, {
+    async add(rows, onAdded) {
+      most = Math.max(most, ++inFlight);
+      await released.promise;
+      await ledger.add(rows, onAdded);
+      inFlight--;
+    },
+  });
+  const { meter, record, stop } = await startRecorder(slow, clock);
+  countOne(meter, { userAgent: "curl" }, clock.now);
+  const flushes = Array.from({ length: 30 }, () => {
+    clock.now += 5_000; // two and a half minutes altogether
+    return record();
+  });
+  await new Promise((resolve) => setTimeout(resolve));
+  released.resolve();
+  await Promise.all(flushes);
+  released = Promise.withResolvers();
+  released.resolve();
+  await stop();
+  assertEquals(most, 1);
+  assertEquals(stretches(await ledger.watches()), [[0, 150_000, "stopped"]]);
+  assertEquals((await Array.fromAsync(ledger.usage(""))).map(({ calls }) => calls), [1]);
+});
+
+Deno.test("recordUsage() gives the metrics every call once, whatever the ledger does", async () => {
+  const ledger = new MemoryLedger();
+  let sum = 0;
+  let collect = () => {};
+  metrics.setGlobalMeterProvider(
+    {
+      getMeter: () => ({
+        createCounter: () => ({ add: (calls: number) => sum += calls }),
+        createObservableGauge: () => ({
+          addCallback: (callback: (result: { observe(): void }) => void) =>
+            collect = () => callback({ observe() {} }),
+        }),
+      }),
+    } as unknown as Parameters<typeof metrics.setGlobalMeterProvider>[0],
+  );
+  try {
+    let isFailing = true;
+    const flaky = altered(ledger, {
+      add: (rows, onAdded) => isFailing ? down() : ledger.add(rows, onAdded),
+    });
+    const clock = { now: NOON };
+    const { meter, record, stop } = await startRecorder(flaky, clock, { isTelemetryOn: true });
+    countOne(meter, { userAgent: "curl" }, NOON);
+    await record();
+    assertEquals(sum, 0, "a call in the first sample of a series is no increase");
+    collect();
+    for (let round = 0; round < 3; round++) {
+      countOne(meter, { userAgent: "curl" }, NOON);
+      await record();
+    }
+    assertEquals(sum, 4);
+    isFailing = false;
+    countOne(meter, { userAgent: "curl", route: "/new" }, NOON); // a series that is new at the end
+    await stop();
+    assertEquals(sum, 5);
+  } finally {
+    metrics.disable();
+  }
+});
+
+Deno.test("recordUsage() begins a new watch when it was not running for a while", async () => {
+  const clock = { now: NOON };
+  const ledger = new MemoryLedger();
+  const { record, stop } = await startRecorder(ledger, clock);
+  for (const advance of [5_000, 5_000, 60_000, 3_600_000, 5_000]) {
+    clock.now += advance;
+    await record();
+  }
+  await stop();
+  assertEquals(stretches(await ledger.watches()), [
+    [0, 70_000, undefined],
+    [3_670_000, 3_675_000, "stopped"],
+  ]);
+});
+
+Deno.test("recordUsage() lets clients of the last days keep their names after a restart", async () => {
+  const ledger = new MemoryLedger();
+  const row = { ...ROW, calls: 1, first: NOON, last: NOON };
+  const days = ["2027-01-25", "2027-01-24"];
+  await ledger.add(days.map((day) => ({ ...row, day, client: `Of-${day}` })), () => {});
+  const { meter, record, stop } = await startRecorder(ledger, { now: NOON });
+  for (let index = 0; index < 1_100; index++) {
+    for (const _ of [1, 2]) countOne(meter, { userAgent: `Invented-${index}` }, NOON);
+  }
+  for (const day of days) countOne(meter, { userAgent: `Of-${day}` }, NOON);
+  await record();
+  await stop();
+  const rows = await Array.fromAsync(ledger.usage("2027-02-01"));
+  assertEquals(rows.length, MAX_NEW_CLIENTS + 2);
+  assertEquals(rows.filter(({ client }) => client.startsWith("Of-")).map(({ client }) => client), [
+    "Of-2027-01-25",
+  ]);
+});
+
+Deno.test("recordUsage() forgets the days before those it is to keep, and once a day", async () => {
+  const ledger = new MemoryLedger();
+  const clock = { now: NOON };
+  const row = { ...ROW, client: "curl", calls: 1, first: NOON, last: NOON };
+  const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-01-03", "2027-02-01"];
+  await ledger.add(days.map((day) => ({ ...row, day })), () => {});
+  const forgotten: string[] = [];
+  const watched = altered(ledger, {
+    forget: (day) => (forgotten.push(day), ledger.forget(day)),
+  });
+  const { record, stop } = await startRecorder(watched, clock);
+  await record();
+  const left = await Array.fromAsync(ledger.usage(""), ({ day }) => day);
+  assertEquals(left, ["2027-01-02", "2027-01-03", "2027-02-01"]);
+  await record();
+  clock.now += DAY;
+  await stop();
+  assertEquals(forgotten, ["2027-01-02", "2027-01-03"]);
+});
