@@ -11,7 +11,7 @@ import { openMemory } from "../support/memory_storage.ts";
 import { failing } from "../support/one_item.ts";
 import { needing } from "../support/permissions.ts";
 
-const test = needing("environment");
+const test = needing("environment", "files");
 
 const SETTINGS = { deprecatedAt: "2027-01-01", documentation: "/deprecation" };
 const PLAIN = definePolicy(SETTINGS);
@@ -116,7 +116,7 @@ Deno.test("the description takes for a token what parseToken() does", () => {
 });
 
 // The linter of @redocly/cli as a library: the same rules, without a process for each document.
-// It reads the environment when it is loaded.
+// It reads the environment when it is loaded, and looks for files of its own.
 test("the description passes the recommended rules of Redocly's linter", async () => {
   // deno-lint-ignore no-import-prefix -- the server's lock is to have none of the tests' packages
   const { createConfig, lintFromString } = await import("npm:@redocly/openapi-core@2.64.0");
