@@ -7,7 +7,6 @@
 
 export {
   type AfterSunset,
-  definePolicy,
   type InstantSetting,
   type Interval,
   type IntervalSetting,
@@ -15,10 +14,13 @@ export {
   momentAt,
   type Phase,
   type Policy,
+} from "./policy.ts";
+export {
+  definePolicy,
   PolicyError,
   type PolicyIssue,
   type PolicySettings,
-} from "./policy.ts";
+} from "./policy_settings.ts";
 export { announcementFields } from "./announcement.ts";
 export { type FreshnessLimit, limitFreshness } from "./freshness.ts";
 export { refusal, type RefusalOptions } from "./refusal.ts";

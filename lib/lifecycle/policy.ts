@@ -10,12 +10,6 @@ export {
   type Interval,
   type IntervalSetting,
 } from "./instant.ts";
-export {
-  definePolicy,
-  PolicyError,
-  type PolicyIssue,
-  type PolicySettings,
-} from "./policy_settings.ts";
 
 /** What answers after the sunset. */
 export type AfterSunset = "gone" | "redirect";

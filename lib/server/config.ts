@@ -3,13 +3,8 @@
  * whole start of bare Deno 2.9.6, and its mini edition 1.1 times.
  */
 
-import {
-  type AfterSunset,
-  definePolicy,
-  type Policy,
-  PolicyError,
-  type PolicySettings,
-} from "../lifecycle/policy.ts";
+import type { AfterSunset, Policy } from "../lifecycle/policy.ts";
+import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 
 /** The settings of a server. */
 export interface Config {

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
 import { withProgress } from "../../lib/cli/progress.ts";
-import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { createHandler } from "../../main.ts";
 import { description } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";

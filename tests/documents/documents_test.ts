@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { representDocument } from "../../lib/documents/documents.ts";
 import type { DocumentOptions } from "../../lib/server/assembly.ts";
-import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { ROUTES } from "../../main.ts";
 
 Deno.test("representDocument() tries again after a failure, and then makes the description once", async () => {

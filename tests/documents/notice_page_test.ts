@@ -5,7 +5,8 @@ import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
 import { announcementFields } from "../../lib/lifecycle/announcement.ts";
 import { noticeAt } from "../../lib/documents/notice.ts";
 import { noticePage } from "../../lib/documents/notice_page.ts";
-import { definePolicy, PHASES } from "../../lib/lifecycle/policy.ts";
+import { PHASES } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { INSTANTS, OPEN, pageAt, POLICY, REDIRECTING, SETTINGS } from "../support/notice_pages.ts";
 
 /** What a page says, without its markup, style and script. */

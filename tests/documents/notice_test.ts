@@ -1,6 +1,7 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { Notice, noticeAt } from "../../lib/documents/notice.ts";
-import { definePolicy, type Policy } from "../../lib/lifecycle/policy.ts";
+import type { Policy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { createHandler } from "../../main.ts";
 import { checkParity, seen, valueOf } from "../server/request_table.ts";
 import { launchBrowser, testInBrowser } from "../support/browser.ts";

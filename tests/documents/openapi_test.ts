@@ -1,7 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { z } from "zod";
 import { describeApi } from "../../lib/documents/openapi.ts";
-import { definePolicy, type Policy } from "../../lib/lifecycle/policy.ts";
+import type { Policy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { METHODS } from "../../lib/server/route.ts";
 import { newToken, parseToken } from "../../lib/storage/token.ts";
 import { StorageError } from "../../lib/storage/storage.ts";

@@ -1,11 +1,11 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "../support/fast_check.ts";
+import { formatInstant } from "../../lib/lifecycle/policy.ts";
 import {
   definePolicy,
-  formatInstant,
   PolicyError,
   type PolicySettings,
-} from "../../lib/lifecycle/policy.ts";
+} from "../../lib/lifecycle/policy_settings.ts";
 
 const at = (text: string) => Date.parse(text);
 

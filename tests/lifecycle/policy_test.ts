@@ -1,12 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "../support/fast_check.ts";
-import {
-  definePolicy,
-  formatInstant,
-  momentAt,
-  type Phase,
-  type Policy,
-} from "../../lib/lifecycle/policy.ts";
+import { formatInstant, momentAt, type Phase, type Policy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 
 const at = (text: string) => Date.parse(text);
 

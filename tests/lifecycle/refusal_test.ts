@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import { definePolicy, type PolicySettings } from "../../lib/lifecycle/policy.ts";
+import { definePolicy, type PolicySettings } from "../../lib/lifecycle/policy_settings.ts";
 import { refusal } from "../../lib/lifecycle/refusal.ts";
 import { createHandler } from "../../main.ts";
 import { openMemory } from "../support/memory_storage.ts";

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
 import { PreparedResponses } from "../../lib/server/prepared.ts";
-import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { type Finding, type Storage, StorageError } from "../../lib/storage/storage.ts";

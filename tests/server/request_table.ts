@@ -5,7 +5,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { PROBLEM_TYPES, type ProblemName } from "../../lib/server/problem_types.ts";
-import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken, type Token } from "../../lib/storage/token.ts";
 import type { PublishedItem } from "../../lib/storage/storage.ts";
 import { description, type Subject } from "../storage/storage_suite.ts";

@@ -2,7 +2,8 @@ import { assert, assertEquals } from "@std/assert";
 import { parseItem } from "../support/structured_headers.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { announcementFields } from "../../lib/lifecycle/announcement.ts";
-import { type AfterSunset, definePolicy } from "../../lib/lifecycle/policy.ts";
+import type { AfterSunset } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { createHandler } from "../../main.ts";
 import {

@@ -5,7 +5,8 @@
 import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
 import { noticeAt } from "../../lib/documents/notice.ts";
 import { noticePage } from "../../lib/documents/notice_page.ts";
-import { definePolicy, type PHASES, type PolicySettings } from "../../lib/lifecycle/policy.ts";
+import type { PHASES } from "../../lib/lifecycle/policy.ts";
+import { definePolicy, type PolicySettings } from "../../lib/lifecycle/policy_settings.ts";
 
 export const SETTINGS: PolicySettings = {
   deprecatedAt: "2027-01-01",

@@ -4,7 +4,7 @@
  * for a line on standard input before each but the first.
  */
 
-import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
 import { openIn } from "./local_storage.ts";
 import { createHandler } from "../../main.ts";

@@ -2,7 +2,7 @@
  * Reports on a ledger that is written by hand.
  */
 
-import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { type Report, reportUsage } from "../../lib/usage/report.ts";
 import type { Usage, Watch } from "../../lib/storage/ledger.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
 import { MAX_NEW_CLIENTS } from "../../lib/usage/client_names.ts";
-import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { AnswerClass } from "../../lib/server/meter.ts";
 import { impactOf, UsageMeter } from "../../lib/usage/meter.ts";
 import type { Usage } from "../../lib/storage/ledger.ts";

@@ -1,7 +1,7 @@
 import { metrics } from "@opentelemetry/api";
 import { assertEquals } from "@std/assert";
 import { MAX_NEW_CLIENTS } from "../../lib/usage/client_names.ts";
-import { definePolicy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
 import type { Ledger, Watch } from "../../lib/storage/ledger.ts";
 import { StorageError } from "../../lib/storage/storage.ts";
