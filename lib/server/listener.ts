@@ -14,6 +14,13 @@ const [RETRY_DELAY, MAX_RETRY_DELAY] = [1_000, 10_000];
 /** Milliseconds within which one failure of the listener follows another from the same cause. */
 const OUTAGE = 60_000;
 
+/**
+ * Milliseconds for which clients are asked to close their connections (RFC 9112, section 9.6) before
+ * this side does, where another process can take over. Deno closes idle ones at once, and the others
+ * after a response that does not say so: what a client sends next would go unanswered.
+ */
+const DRAIN = 2_000;
+
 /** Where to listen, and what for. */
 export interface ListenOptions {
   readonly host: string;
@@ -49,9 +56,13 @@ export class Listener {
     return this.#unfinished;
   }
 
-  /** Stops listening, and waits until the requests in flight are finished. */
+  /**
+   * Stops listening, and waits until the requests in flight are finished. On a shared port it serves
+   * on for {@linkcode DRAIN} first.
+   */
   async shutdown(): Promise<void> {
     this.#isStopping = true;
+    if (this.#options.reusePort) await new Promise((resolve) => setTimeout(resolve, DRAIN));
     await Promise.all([...this.#servers].map((server) => server.shutdown()));
   }
 
@@ -93,8 +104,15 @@ export class Listener {
 
   readonly #handle: Deno.ServeHandler = (request, info) => {
     const response = this.#options.handle(request);
-    return response instanceof Response ? response : this.#count(response, info);
+    return response instanceof Response ? this.#send(response) : this.#count(response, info);
   };
+
+  #send(response: Response): Response {
+    if (!this.#isStopping) return response;
+    const last = new Response(response.body, response); // the one given is not to be changed
+    last.headers.set("Connection", "close");
+    return last;
+  }
 
   async #count(pending: Promise<Response>, info: Deno.ServeHandlerInfo): Promise<Response> {
     this.#unfinished++;
@@ -102,6 +120,6 @@ export class Listener {
     const finish = () => void this.#unfinished--;
     if (response.body === null) finish();
     else info.completed.then(finish, finish); // it rejects when the client is gone
-    return response;
+    return this.#send(response);
   }
 }

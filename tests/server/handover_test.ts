@@ -1,0 +1,198 @@
+/**
+ * One server process takes over from another on a port that they share, under load.
+ */
+
+import { assert, assertEquals } from "@std/assert";
+import { openLocal } from "../support/local_storage.ts";
+import { field, parseResponse, type RawResponse } from "../support/raw_http.ts";
+import { ServerProcess } from "../support/server.ts";
+import { description } from "../storage/storage_suite.ts";
+
+const SHARED = { REUSE_PORT: "true" };
+const END_OF_HEAD = "\r\n\r\n";
+const CONTENT = new Uint8Array(10_000).fill(7);
+
+/** A connection that ends before its request gets one byte of the response. */
+class UnansweredError extends Error {}
+
+/** A client's connection, kept alive until the server asks to close it. */
+class Connection implements Disposable {
+  /** Responses that it brought. */
+  answers = 0;
+  readonly #connection: Deno.TcpConn;
+  readonly #buffer = new Uint8Array(20_000);
+
+  private constructor(connection: Deno.TcpConn) {
+    this.#connection = connection;
+  }
+
+  /** @throws {UnansweredError} When it is reset. One that is refused is another fault. */
+  static async open(port: number): Promise<Connection> {
+    try {
+      return new Connection(await Deno.connect({ hostname: "127.0.0.1", port }));
+    } catch (error) {
+      throw error instanceof Deno.errors.ConnectionReset ? new UnansweredError() : error;
+    }
+  }
+
+  /**
+   * Sends a request and reads the whole response.
+   *
+   * @throws {UnansweredError} When the connection ends before the response begins.
+   */
+  async ask(method: "GET" | "HEAD", path: string): Promise<RawResponse> {
+    let length = 0;
+    try {
+      const head = `${method} ${path} HTTP/1.1\r\nHost: test\r\n\r\n`;
+      await this.#connection.write(new TextEncoder().encode(head));
+      const contentLength = method === "GET" ? CONTENT.length : 0;
+      for (let end = -1; end < 0 || length < end + contentLength;) {
+        const count = await this.#connection.read(this.#buffer.subarray(length));
+        if (count === null) throw new Deno.errors.UnexpectedEof();
+        length += count;
+        const text = new TextDecoder().decode(this.#buffer.subarray(0, length));
+        end = text.includes(END_OF_HEAD) ? text.indexOf(END_OF_HEAD) + END_OF_HEAD.length : -1;
+      }
+    } catch (error) {
+      if (length > 0 || !isEnd(error)) throw error;
+      throw new UnansweredError();
+    }
+    this.answers++;
+    return parseResponse(this.#buffer.slice(0, length));
+  }
+
+  [Symbol.dispose](): void {
+    this.#connection.close();
+  }
+}
+
+/** Whether a connection ended, in one of the ways that a client is told of it. */
+function isEnd(error: unknown): boolean {
+  const { BrokenPipe, ConnectionReset, UnexpectedEof } = Deno.errors;
+  return [BrokenPipe, ConnectionReset, UnexpectedEof].some((type) => error instanceof type);
+}
+
+/** Requests one after another on each of several connections. */
+class Load {
+  /** Responses, all of them whole. */
+  answers = 0;
+  /** Connections that ended without a response: those answered before, and new ones. */
+  readonly unanswered = { kept: 0, new: 0 };
+  readonly #port: number;
+  readonly #path: string;
+  readonly #clients: Promise<void>[];
+  #isOver = false;
+
+  /** Starts to send. */
+  constructor(port: number, path: string, clients: { kept: number; new: number }) {
+    this.#port = port;
+    this.#path = path;
+    this.#clients = [
+      ...Array.from({ length: clients.kept }, () => this.#send(Infinity)),
+      ...Array.from({ length: clients.new }, () => this.#send(1)),
+    ];
+  }
+
+  /** Waits until so many more responses are there; fails with the load. */
+  async more(count: number): Promise<void> {
+    const enough = this.answers + count;
+    const failure = Promise.all(this.#clients);
+    while (this.answers < enough) await Promise.race([failure, pause(10)]);
+  }
+
+  /** Stops when every request is answered. */
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#clients);
+  }
+
+  /** Sends at most so many requests on a connection, and then on the next. */
+  async #send(most: number): Promise<void> {
+    let isAgain = false;
+    while (!this.#isOver || isAgain) {
+      let connection: Connection | undefined;
+      try {
+        using opened = connection = await Connection.open(this.#port);
+        for (let isLast = false; !isLast && (!this.#isOver || isAgain);) {
+          const method = this.answers % 2 === 0 ? "HEAD" : "GET";
+          const response = await opened.ask(method, this.#path);
+          assertEquals(response.status, 200);
+          this.answers++;
+          isAgain = false;
+          isLast = opened.answers === most || field(response, "connection") === "close";
+          await pause(2);
+        }
+      } catch (error) {
+        // A client may repeat an idempotent request (RFC 9112, section 9.3.1): once, here.
+        if (!(error instanceof UnansweredError) || isAgain) throw error;
+        isAgain = true;
+        this.unanswered[(connection?.answers ?? 0) > 0 ? "kept" : "new"]++;
+      }
+    }
+  }
+}
+
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+Deno.test({
+  name: "a server process takes over from another under load, and no request is refused or cut",
+  ignore: Deno.build.os !== "linux", // elsewhere, a port that is shared has one listener at a time
+  async fn() {
+    await using subject = await openLocal();
+    const { token } = await subject.publish(description(), CONTENT);
+    const path = `/audio/${token}`;
+    const old = await ServerProcess.start(SHARED, subject.folder);
+    const { port } = old;
+    const environment = { ...SHARED, PORT: String(port) };
+    const other = await ServerProcess.start(environment, subject.folder);
+    const clients = { kept: 12, new: 4 };
+    const load = new Load(port, path, clients);
+    await load.more(500);
+    const next = await ServerProcess.start(environment, subject.folder);
+    await load.more(500);
+    const ends = [await old.stop()];
+    await load.more(500);
+    ends.push(await other.stop());
+    await load.more(500);
+    await load.stop();
+    ends.push(await next.stop());
+
+    for (const { code, log } of ends) {
+      assertEquals([code, ...log.map(({ event }) => event)], [0, "start", "stop"]);
+    }
+    assertEquals(load.unanswered.kept, 0);
+    // The system resets what it accepted for a listener that closes; so it is at each of two ends.
+    const most = 2 * (clients.kept + clients.new);
+    assert(load.unanswered.new <= most, `${load.unanswered.new} new connections unanswered`);
+    const rows = await Array.fromAsync(subject.storage.ledger.usage("2000-01-01"));
+    assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), load.answers);
+    assertEquals((await subject.storage.ledger.watches()).length, 3);
+    console.log(JSON.stringify({ answers: load.answers, unanswered: load.unanswered }));
+  },
+});
+
+Deno.test("a server process that shares its port asks clients to close connections before it does", async () => {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(description(), CONTENT);
+  const server = await ServerProcess.start(SHARED, subject.folder);
+  using kept = await Connection.open(server.port);
+  const first = await kept.ask("HEAD", `/media/${token}`);
+  assertEquals(field(first, "connection"), undefined);
+  const stopped = server.stop();
+  for (let last = first; field(last, "connection") !== "close";) {
+    last = await kept.ask("HEAD", `/media/${token}`);
+    assertEquals(last.status, 200);
+  }
+  for (const method of ["HEAD", "GET"] as const) {
+    using other = await Connection.open(server.port);
+    const response = await other.ask(method, `/media/${token}`);
+    assertEquals(fieldsOf(response), { ...fieldsOf(first), connection: "close" });
+    assertEquals(response.content, method === "GET" ? CONTENT : new Uint8Array());
+  }
+  assertEquals((await stopped).code, 0);
+});
+
+/** The fields of a response by name, but for its date. */
+function fieldsOf({ fields }: RawResponse): Record<string, string> {
+  return Object.fromEntries(fields.filter(([name]) => name !== "date"));
+}
