@@ -2,11 +2,12 @@
  * media-head: keeps HEAD /audio/{token} and HEAD /video/{token} alive and honest until they are
  * removed. This file is the whole HTTP surface: every route, and every status a route answers.
  *
- * What starts, in order: the check of this Deno, the environment (lib/server/config.ts), storage
+ * Startup order: the check of the Deno version, the environment (lib/server/config.ts), storage
  * (lib/storage/), the samples where storage is the default and empty, the counting of who calls the
- * deprecated routes, the server (lib/server/process.ts). After `media`, it is the command line.
+ * deprecated routes, the server (lib/server/process.ts). With `media` as the first argument, it runs
+ * the command line instead.
  *
- * Permissions (deno.json), and what for: net to listen, and to reach a KV Connect URL; env for the
+ * Permissions (deno.json), and why each is needed: net to listen, and to reach a KV Connect URL; env for the
  * variables of lib/server/config.ts; read and write for the catalogue and content.
  */
 
@@ -34,7 +35,10 @@ import { Files } from "./lib/storage/files.ts";
 import { MediaStorage } from "./lib/storage/media_storage.ts";
 import { StorageError, UnpublishedError } from "./lib/storage/storage.ts";
 
-/** Every route, for all of {@linkcode METHODS}. Case and trailing slashes matter. */
+/**
+ * Every route; each takes GET, HEAD and OPTIONS ({@linkcode METHODS}). One with a successor is
+ * deprecated. Case and trailing slashes matter.
+ */
 export const ROUTES: readonly Route[] = [
   { path: "/audio/:token", serves: ["audio"], successor: "/media/:token" },
   { path: "/video/:token", serves: ["video"], successor: "/media/:token" },
@@ -44,7 +48,7 @@ export const ROUTES: readonly Route[] = [
   { path: "/healthz", serves: "health" },
 ];
 
-/** The optional rooms. Without its line, and its folder, all else works on. */
+/** The optional rooms. Delete a line and the folder it imports from: everything else keeps working. */
 const ROOMS: Rooms = {
   engine: () => import("./lib/storage/kv/engine.ts"),
   usage: () => import("./lib/usage/recorder.ts"),
@@ -68,7 +72,7 @@ export function createHandler(dependencies: Dependencies): Handler {
   const { policy, cacheMaxAge: maxAge } = config;
   const retirement = new Retirement({ policy, maxAge, meter });
 
-  /** Every outcome but failure, the first that applies. */
+  /** The first outcome that applies; what is thrown is for {@linkcode fail}. */
   async function decide(
     request: Request,
     target: Target,
@@ -79,7 +83,10 @@ export function createHandler(dependencies: Dependencies): Handler {
     if (route === undefined) return problem(404, "no-such-route", NO_ROUTE);
     if (!METHODS.includes(request.method)) return problem(405, "method-not-allowed", OTHER_METHOD);
     if (request.method === "OPTIONS") return OPTIONS;
-    if (route.serves === "health") return await storage.check(), HEALTHY;
+    if (route.serves === "health") {
+      await storage.check();
+      return HEALTHY;
+    }
     if (route.serves === "notice" || route.serves === "description") {
       const { representDocument } = await documents?.() ?? {};
       if (representDocument === undefined) return problem(404, "no-such-route", NO_ROUTE);
@@ -90,7 +97,7 @@ export function createHandler(dependencies: Dependencies): Handler {
     const refused = retirement.refusal(target, now);
     if (refused?.reason === "brownout") return problem(410, "brownout", refused);
     if (refused?.reason === "removed") return problem(410, "removed", refused);
-    if (refused !== undefined) {
+    if (refused?.reason === "redirected") {
       const { fields, freshUntil } = refused;
       return { status: 308, fields, freshUntil };
     }
@@ -108,11 +115,12 @@ export function createHandler(dependencies: Dependencies): Handler {
       return problem(410, "unpublished", { ...GONE, freshUntil });
     }
     const answer = select(request, representItem(finding.item, storage, now), now);
-    const isDated = finding.item.publishedAt <= now; // else its date is that of the answer
-    return { ...answer, freshUntil: isDated ? freshUntil : undefined };
+    // Published by a clock that is ahead, it has the date of the answer, which changes.
+    const isDateFixed = finding.item.publishedAt <= now;
+    return { ...answer, freshUntil: isDateFixed ? freshUntil : undefined };
   }
 
-  /** The outcomes for a representation. GET and HEAD part only over Range, which is GET's alone. */
+  /** The outcomes for a representation. A HEAD ignores Range; its content is never opened. */
   function select(
     { method, headers }: Request,
     representation: Representation,
@@ -141,7 +149,7 @@ export function createHandler(dependencies: Dependencies): Handler {
     };
   }
 
-  /** What went wrong is for the log; the client gets a name for it, to ask about. */
+  /** Logs what went wrong; the client gets an id to quote. */
   function fail(error: unknown, { method }: Request, { route }: Target): Problem {
     if (error instanceof UnpublishedError) return problem(410, "unpublished", GONE);
     const id = crypto.randomUUID();
@@ -153,13 +161,13 @@ export function createHandler(dependencies: Dependencies): Handler {
   return createResponder({ match: createMatcher(ROUTES), decide, fail, retirement, now });
 }
 
-/** Opens both halves of storage. */
+/** Opens the catalogue and the content. Without an engine, the catalogue ends with the process. */
 async function openStorage({ kv, files }: Config): Promise<MediaStorage> {
   const { openEngine } = await (ROOMS.engine?.() ?? import("./lib/storage/memory/engine.ts"));
   return new MediaStorage(await openEngine(kv), new Files(files));
 }
 
-/** Puts the server together, in the order told at the top. */
+/** Puts the server together, in the order listed at the top. */
 async function assemble(): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const config = readConfig((name) => Deno.env.get(name));
@@ -167,7 +175,9 @@ async function assemble(): Promise<App> {
   await media.prepare();
   const publishing = config.isDefaultStorage ? await ROOMS.samples?.() : undefined;
   const samples = await publishing?.publishSamples(media, ROUTES) ?? [];
-  const [now, log, routes] = [Date.now, lineLog(Date.now), deprecatedPaths(ROUTES)];
+  const now = Date.now;
+  const log = lineLog(now);
+  const routes = deprecatedPaths(ROUTES);
   const counting = await ROOMS.usage?.();
   const usage = await counting?.recordUsage({ ledger: media.ledger, config, routes, now, log });
   const storage = cached(media, config.cacheTtl);
@@ -182,7 +192,11 @@ async function assemble(): Promise<App> {
 
 if (import.meta.main) {
   const [command, ...args] = Deno.args;
+  if (command === undefined) await runServer(assemble);
   const commands = command === "media" ? await ROOMS.commands?.() : undefined;
-  if (commands === undefined) await runServer(assemble);
-  else Deno.exit(await commands.runMedia(args, { routes: ROUTES, openStorage, createHandler }));
+  if (commands === undefined) {
+    console.error(`media-head: expected no argument, or "media", got "${command}"`);
+    Deno.exit(2);
+  }
+  Deno.exit(await commands.runMedia(args, { routes: ROUTES, openStorage, createHandler }));
 }
