@@ -19,6 +19,7 @@ import {
   type Responses,
   responsesOf,
 } from "./openapi_responses.ts";
+import { type DescribedPaths, shareResponses } from "./openapi_components.ts";
 import { METHODS, type Route } from "../server/route.ts";
 import { templateOf } from "./template.ts";
 
@@ -41,6 +42,7 @@ export function describeApi(routes: readonly Route[], policy: Policy): string {
       summary: "Published audio and video, as GET and HEAD tell of it",
       description: "Published media, with two deprecated paths on their way out. A HEAD says " +
         "exactly what the GET would have said.",
+      contact: { name: "The operator of this server" },
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
@@ -53,7 +55,8 @@ export function describeApi(routes: readonly Route[], policy: Policy): string {
       routes.map((route) => [templateOf(route.path), describeRoute(route, policy)]),
     ),
   });
-  return JSON.stringify(document, null, 2) + "\n";
+  shareResponses(document as unknown as DescribedPaths);
+  return JSON.stringify(document) + "\n"; // indentation would add half as much again
 }
 
 function describeRoute(route: Route, policy: Policy): ZodOpenApiPathItemObject {
@@ -90,7 +93,7 @@ function describeOperation(
     : ["Deprecation", "Link", "Sunset"];
   return {
     operationId: `${method.toLowerCase()}${name[0]?.toUpperCase()}${name.slice(1)}`,
-    summary: summaryOf(method, route),
+    ...textOf(method, route),
     tags: [Array.isArray(route.serves) ? "media" : "server"],
     ...(route.successor === undefined ? {} : deprecation(route.successor, policy)),
     ...(route.path.includes(":token")
@@ -109,16 +112,24 @@ function describeOperation(
   };
 }
 
-function summaryOf(method: string, { serves }: Route): string {
-  if (method === "OPTIONS") return "Ask what the route takes, as a browser does before a request";
-  const what = serves === "health"
-    ? "whether storage answers"
+/** What an operation does, and what else there is to know of it. */
+function textOf(method: string, { serves }: Route): { summary: string; description: string } {
+  if (method === "OPTIONS") {
+    return {
+      summary: "Get the methods that the route takes",
+      description: "Browsers send this ahead of some requests.",
+    };
+  }
+  const [what, description] = serves === "health"
+    ? ["whether storage answers", "The status tells."]
     : serves === "notice"
-    ? "the retirement notice"
+    ? ["the retirement notice", "HTML or JSON, by Accept."]
     : serves === "description"
-    ? "this description"
-    : `published ${serves.join(" or ")}`;
-  return method === "HEAD" ? `Get the head of ${what}` : `Get ${what}`;
+    ? ["this description", "OpenAPI 3.1."]
+    : [`published ${serves.join(" or ")}`, "Honours preconditions and Range."];
+  return method === "HEAD"
+    ? { summary: `Get the head of ${what}`, description: "What GET answers, without its content." }
+    : { summary: `Get ${what}`, description };
 }
 
 function deprecation(successor: string, { sunsetAt }: Policy): ZodOpenApiOperationObject {

@@ -187,12 +187,18 @@ const FAULTS = {
   503: error("Storage is unavailable", ["Retry-After"]),
 };
 
-/** Describes fields as headers. */
+/**
+ * Describes fields as headers. Those that a response always has are components. The others stay
+ * where they are, because generators of types take a reference for a field that is always there.
+ */
 export function headersOf(always: readonly FieldName[], sometimes: readonly FieldName[]) {
-  const header = (name: FieldName) =>
-    z.string().meta({ description: FIELDS[name], header: { id: name } });
+  const header = (name: FieldName) => ({ description: FIELDS[name] });
   return z.object({
-    ...Object.fromEntries(always.map((name) => [name, header(name)])),
-    ...Object.fromEntries(sometimes.map((name) => [name, header(name).exactOptional()])),
+    ...Object.fromEntries(
+      always.map((name) => [name, z.string().meta({ header: { id: name, ...header(name) } })]),
+    ),
+    ...Object.fromEntries(
+      sometimes.map((name) => [name, z.string().exactOptional().meta({ header: header(name) })]),
+    ),
   });
 }

@@ -29,7 +29,7 @@ type JsonSchema = Exclude<Parameters<typeof z.fromJSONSchema>[0], boolean>;
 
 interface DocumentedResponse {
   readonly description: string;
-  readonly headers?: Record<string, { required?: boolean; $ref?: string }>;
+  readonly headers?: Record<string, { required?: boolean }>;
   readonly content?: Record<string, { schema?: JsonSchema }>;
 }
 
@@ -41,14 +41,26 @@ interface Operation {
 
 interface Document {
   readonly paths: Record<string, Record<string, Operation & { "x-sunset"?: string }>>;
-  readonly components: {
-    readonly headers: Record<string, { required?: boolean }>;
-    readonly parameters: Record<string, { schema: JsonSchema }>;
-    readonly schemas: Record<string, JsonSchema>;
-  };
+  readonly components: { readonly parameters: Record<string, { schema: JsonSchema }> };
 }
 
-const describe = (policy: Policy): Document => JSON.parse(describeApi(ROUTES, policy));
+/** The description, with what each reference leads to in its place. */
+function describe(policy: Policy): Document {
+  const document = JSON.parse(describeApi(ROUTES, policy));
+  const follow = (value: unknown): unknown => {
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return value.map(follow);
+    const { $ref, ...rest } = value as Record<string, unknown>;
+    const target = typeof $ref === "string"
+      ? $ref.slice("#/".length).split("/").reduce((from, name) => from[name], document)
+      : {};
+    return Object.fromEntries(
+      Object.entries({ ...target, ...rest }).map(([name, value]) => [name, follow(value)]),
+    );
+  };
+  return follow(document) as Document;
+}
+
 const templateOf = (path: string) => path.replace(":token", "{token}");
 
 Deno.test("the description has every route with every method, and no others", () => {
@@ -116,6 +128,33 @@ Deno.test("the description takes for a token what parseToken() does", () => {
   }
 });
 
+const LIMIT = 50_000;
+
+Deno.test("the description takes little to fetch, and HEAD says how much", async () => {
+  await using subject = await openLocal();
+  for (const policy of POLICIES) {
+    const config = { cacheMaxAge: 300, policy };
+    const handle = createHandler({ storage: subject.storage, config, now: () => 0, log() {} });
+    const send = (method: string) => handle(new Request("http://test/openapi.json", { method }));
+    const { length } = await (await send("GET")).bytes();
+    assert(length <= LIMIT, `${length} bytes`);
+    assertEquals((await send("HEAD")).headers.get("content-length"), `${length}`);
+  }
+});
+
+Deno.test("the description states once what responses have in common", () => {
+  for (const policy of POLICIES) {
+    const { paths, components } = JSON.parse(describeApi(ROUTES, policy));
+    const responses: unknown[] = Object.values(paths as Document["paths"])
+      .flatMap((item) => Object.values(item))
+      .flatMap((operation) => Object.values(operation.responses));
+    const stated = [...responses, ...Object.values(components.responses)]
+      .map((response) => JSON.stringify(response))
+      .filter((text) => !text.startsWith('{"$ref"'));
+    assertEquals(stated.length, new Set(stated).size);
+  }
+});
+
 // The linter of @redocly/cli as a library: the same rules, without a process for each document.
 // It reads the environment when it is loaded, and looks for files of its own.
 test("the description passes the recommended rules of Redocly's linter", async () => {
@@ -124,10 +163,11 @@ test("the description passes the recommended rules of Redocly's linter", async (
   const config = await createConfig({ extends: ["recommended"] });
   for (const policy of POLICIES) {
     const problems = await lintFromString({ source: describeApi(ROUTES, policy), config });
-    const errors = problems.filter(({ severity }) => severity === "error");
-    assertEquals(errors.map(({ ruleId, message }) => `${ruleId}: ${message}`), []);
+    // OPTIONS and /healthz find no fault with a request.
+    const found = problems.filter(({ ruleId }) => ruleId !== "operation-4xx-response");
+    assertEquals(found.map(({ ruleId, message }) => `${ruleId}: ${message}`), []);
   }
-  const broken = describeApi(ROUTES, PLAIN).replaceAll('"name": "token"', '"name": "other"');
+  const broken = describeApi(ROUTES, PLAIN).replaceAll('"name":"token"', '"name":"other"');
   assert((await lintFromString({ source: broken, config })).some((p) => p.severity === "error"));
 });
 
@@ -254,7 +294,7 @@ function withoutReferences(key: string, value: unknown): unknown {
 
 Deno.test("all in the description is sent, and nothing that is not in it", async () => {
   for (const policy of POLICIES) {
-    const { paths, components } = describe(policy);
+    const { paths } = describe(policy);
     const answers = await everyAnswer(policy);
     const documented = new Map<
       string,
@@ -264,9 +304,7 @@ Deno.test("all in the description is sent, and nothing that is not in it", async
       for (const [method, { responses }] of Object.entries(item)) {
         for (const [status, { headers = {}, content }] of Object.entries(responses)) {
           assert(method !== "head" || content === undefined, `HEAD ${path} has content`);
-          const required = Object.entries(headers).filter(([, { required, $ref }]) =>
-            required ?? components.headers[$ref?.split("/").at(-1) ?? ""]?.required
-          );
+          const required = Object.entries(headers).filter(([, { required }]) => required);
           documented.set(`${method.toUpperCase()} ${path} ${status}`, {
             always: new Set(required.map(([name]) => name.toLowerCase())),
             all: new Set(Object.keys(headers).map((name) => name.toLowerCase())),
@@ -294,10 +332,8 @@ Deno.test("all in the description is sent, and nothing that is not in it", async
       const ranges = [...types].map((type) => type in content ? type : type.replace(/\/.*/, "/*"));
       assertEquals([...new Set(ranges)].toSorted(), Object.keys(content).toSorted(), key);
       for (const { type, text } of seen) {
-        const name = content[type]?.schema?.$ref?.split("/").at(-1);
-        if (name === undefined || text === "" || key.endsWith("206")) continue;
-        const schema = components.schemas[name];
-        assert(schema !== undefined, name);
+        const schema = content[type]?.schema;
+        if (schema?.type !== "object" || text === "" || key.endsWith("206")) continue;
         z.fromJSONSchema(JSON.parse(JSON.stringify(schema), withoutReferences))
           .parse(JSON.parse(text));
       }
