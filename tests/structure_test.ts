@@ -25,31 +25,41 @@ const ROOMS = [
 /** The rooms that can be left out. */
 const OPTIONAL = ["lib/storage/kv", "lib/usage", "lib/documents", "lib/publishing", "lib/cli"];
 
-/** The modules of this project, and what each imports of them. */
-function importsOf(root: string): Map<string, string[]> {
-  const imports = new Map<string, string[]>();
+/** What a module imports of this project: paths from its root. */
+function importsIn(path: string): string[] {
+  const specifiers = Deno.readTextFileSync(fromRoot(path))
+    .matchAll(/(?:^import |\bfrom |\bimport\()"(\.[^"]+\.ts)"/gm);
+  return [...specifiers].map(([, specifier = ""]) => join(dirname(path), specifier));
+}
+
+/** The modules that make up the server and the commands, and what each imports of them. */
+function modules(): Map<string, string[]> {
+  const imports = new Map([["main.ts", importsIn("main.ts")]]);
   const visit = (folder: string) => {
-    for (const { name, isDirectory } of Deno.readDirSync(join(root, folder))) {
+    for (const { name, isDirectory } of Deno.readDirSync(fromRoot(folder))) {
       const path = join(folder, name);
       if (isDirectory) visit(path);
       else if (name.endsWith(".ts") && !name.endsWith(".d.ts")) imports.set(path, importsIn(path));
     }
   };
-  const importsIn = (path: string) => {
-    const specifiers = Deno.readTextFileSync(join(root, path))
-      .matchAll(/(?:^import |\bfrom |\bimport\()"(\.[^"]+\.ts)"/gm);
-    return [...specifiers].map(([, specifier = ""]) => join(dirname(path), specifier));
-  };
   visit("lib");
-  imports.set("main.ts", importsIn("main.ts"));
   return imports;
+}
+
+/** A test, and all the other files of tests that it needs. */
+function withImports(test: string): Set<string> {
+  const files = new Set([test]);
+  for (const file of files) { // which grows on the way
+    for (const path of importsIn(file)) if (path.startsWith("tests/")) files.add(path);
+  }
+  return files;
 }
 
 needing("files")("each folder uses only folders below it", () => {
   const rankOf = (path: string) => ROOMS.findIndex((rooms) => rooms.includes(dirname(path)));
   const upward: string[] = [];
   let count = 0;
-  for (const [path, imported] of importsOf(fromRoot("."))) {
+  for (const [path, imported] of modules()) {
     assert(rankOf(path) >= 0, `${dirname(path)} has no place among the rooms`);
     for (const other of imported) {
       count++;
@@ -64,7 +74,7 @@ needing("files")("each folder uses only folders below it", () => {
 /** A copy of the project without some rooms, and without those that use them. */
 async function copyWithout(rooms: readonly string[], folder: string): Promise<void> {
   const root = fromRoot(".");
-  const imports = importsOf(root);
+  const imports = modules();
   const isIn = (room: string, path: string) => path.startsWith(`${room}/`);
   const out = new Set(rooms);
   for (let size = 0; size < out.size;) {
@@ -88,20 +98,15 @@ async function copyWithout(rooms: readonly string[], folder: string): Promise<vo
     }
   };
   await copyFolder("lib");
-  for (const file of ["deno.json", "deno.lock", ...TABLE]) await copy(file);
+  for (const file of ["deno.json", "deno.lock", ...withImports(TABLE)]) await copy(file);
   const lines = (await Deno.readTextFile(join(root, "main.ts"))).split("\n");
   const left = lines.filter((line) => ![...out].some((room) => line.includes(`"./${room}/`)));
   assertEquals(lines.length - left.length, out.size, "each room is one line");
   await Deno.writeTextFile(join(folder, "main.ts"), left.join("\n"));
 }
 
-/** The request table on the bare handler, and all that it needs. */
-const TABLE = [
-  "tests/server/request_table_test.ts",
-  "tests/server/request_table.ts",
-  "tests/storage/storage_suite.ts",
-  "tests/support/memory_storage.ts",
-];
+/** The request table on the bare handler. */
+const TABLE = "tests/server/request_table_test.ts";
 
 for (const rooms of [...OPTIONAL.map((room) => [room]), OPTIONAL]) {
   const name = rooms.length === 1 ? rooms[0] : "all that is optional";

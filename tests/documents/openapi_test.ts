@@ -131,7 +131,7 @@ Deno.test("the description takes for a token what parseToken() does", () => {
 const LIMIT = 50_000;
 
 Deno.test("the description takes little to fetch, and HEAD says how much", async () => {
-  await using subject = await openLocal();
+  await using subject = openMemory();
   for (const policy of POLICIES) {
     const config = { cacheMaxAge: 300, policy };
     const handle = createHandler({ storage: subject.storage, config, now: () => 0, log() {} });
