@@ -9,6 +9,6 @@ export function unlessAborted<T>(operation: Promise<T>, signal?: AbortSignal): P
   const abort = () => reject(signal.reason);
   if (signal.aborted) abort();
   else signal.addEventListener("abort", abort);
-  return Promise.race([promise, operation])
+  return Promise.race([promise, operation]) // the signal first
     .finally(() => signal.removeEventListener("abort", abort));
 }
