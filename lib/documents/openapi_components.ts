@@ -21,7 +21,10 @@ interface Place {
   readonly operation: DescribedOperation;
 }
 
-/** Puts each response that stands in several places among the components, and refers to it. */
+/**
+ * Puts each response that stands in several places among the components, and refers to it, unless
+ * the reference would be longer.
+ */
 export function shareResponses({ paths, components }: DescribedPaths): void {
   const places = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, operation]) =>
@@ -35,22 +38,22 @@ export function shareResponses({ paths, components }: DescribedPaths): void {
   const shared: Record<string, unknown> = {};
   for (const [text, among] of equals) {
     const name = nameOf(among);
-    if (among.length === 1 || name in shared) continue;
+    const reference = { $ref: `#/components/responses/${name}` };
+    const isShorter = among.length > 1 && JSON.stringify(reference).length < text.length;
+    if (!isShorter || name in shared) continue;
     shared[name] = JSON.parse(text);
-    for (const { operation, status } of among) {
-      operation.responses[status] = { $ref: `#/components/responses/${name}` };
-    }
+    for (const { operation, status } of among) operation.responses[status] = reference;
   }
   components["responses"] = shared;
 }
 
 /** Who has a response in common, and its status: `Deprecated410`, or `DeprecatedHead410`. */
 function nameOf(places: readonly Place[]): string {
-  const [{ path, method, status, operation }] = places as [Place, ...Place[]];
-  const who = operation.deprecated
+  const [{ path, method, status }] = places as [Place, ...Place[]];
+  const who = places.every(({ operation }) => operation.deprecated)
     ? "Deprecated"
-    : places.some((other) => other.path !== path)
-    ? "Common"
-    : path.slice(1).replace(/\W.*/, "");
+    : places.every((other) => other.path === path)
+    ? path.slice(1).replace(/\W.*/, "")
+    : "Common";
   return `${who}${method === "head" ? "Head" : ""}${status}`;
 }

@@ -27,19 +27,19 @@ const Problem = z.object({
 
 const NoticeSchema = Notice.meta({ id: "Notice", description: "The retirement notice" });
 
-/** Every response field, by its name. */
+/** The fields that the description states once, rather than at each response. */
+export const COMMON_FIELDS = "Every response has Access-Control-Allow-Origin, " +
+  "Access-Control-Expose-Headers and Cache-Control; all but 204 and 304, Content-Length; with " +
+  "content, or to a HEAD of it, X-Content-Type-Options; to OPTIONS, " +
+  "Access-Control-Allow-Methods, Access-Control-Allow-Headers and Access-Control-Max-Age. On a " +
+  "deprecated path, errors and OPTIONS too have Deprecation, Link and, with a date set, Sunset.";
+
+/** Every other response field, by its name. */
 const FIELDS = {
   "Accept-Ranges": "Range requests are answered (RFC 9110 §14.3)",
-  "Access-Control-Allow-Headers": "What a page may set (Fetch standard)",
-  "Access-Control-Allow-Methods": "What a page may do (Fetch standard)",
-  "Access-Control-Allow-Origin": "Pages of any origin may read the answer (Fetch standard)",
-  "Access-Control-Expose-Headers": "The fields that such a page may read (Fetch standard)",
-  "Access-Control-Max-Age": "Seconds for which the preflight holds (Fetch standard)",
   "Allow": "The methods that the route takes (RFC 9110 §10.2.1)",
-  "Cache-Control": "How long the answer may be reused (RFC 9111 §5.2)",
-  "Content-Disposition": "The name to save the content under, if there is one (RFC 6266)",
-  "Content-Language": "The language of the content, where it is known (RFC 9110 §8.5)",
-  "Content-Length": "Bytes; on HEAD those that GET would send (RFC 9110 §8.6)",
+  "Content-Disposition": "The name to save under, if any (RFC 6266)",
+  "Content-Language": "The language, if known (RFC 9110 §8.5)",
   "Content-Range": "Which part of the whole this is (RFC 9110 §14.4)",
   "Content-Security-Policy": "What the page may load (CSP 3)",
   "Deprecation": "Since when the path is deprecated, as @ and seconds (RFC 9745)",
@@ -51,21 +51,12 @@ const FIELDS = {
   "Retry-After": "When it is worth to ask again (RFC 9110 §10.2.3)",
   "Sunset": "When the path is removed (RFC 8594)",
   "Vary": "The answer depends on this field of the request (RFC 9110 §12.5.5)",
-  "X-Content-Type-Options": "The content is of the type stated (Fetch standard)",
 } as const;
 
 /** The name of a response field. */
 export type FieldName = keyof typeof FIELDS;
 
-/** What every answer has. */
-export const CORS: FieldName[] = ["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"];
-const CONTENT: FieldName[] = ["Content-Length", "X-Content-Type-Options"];
-const WHOLE: FieldName[] = [...CONTENT, "Accept-Ranges", "Repr-Digest", "Cache-Control"];
-/** What the answer to OPTIONS has besides. */
-export const PREFLIGHT: FieldName[] = [
-  ...["Access-Control-Allow-Methods", "Access-Control-Allow-Headers"] as const,
-  ...["Access-Control-Max-Age", "Allow", "Cache-Control"] as const,
-];
+const WHOLE: FieldName[] = ["Accept-Ranges", "Repr-Digest"];
 
 /** A response: its text, the fields it always or sometimes has, and its content. */
 export interface Described {
@@ -85,7 +76,7 @@ export function responsesOf(route: Route, policy: Policy): Responses {
       return {
         200: {
           description: "Storage answers",
-          always: [...CONTENT, "Cache-Control"],
+          always: [],
           content: { "text/plain": { schema: z.literal("ok\n") } },
         },
         ...FAULTS,
@@ -125,7 +116,7 @@ function itemResponses(route: Route, policy: Policy): Responses {
     ? {
       308: {
         description: "Removed; Location says what replaces this very item",
-        always: ["Location", "Content-Length", "Cache-Control"],
+        always: ["Location"],
       },
     }
     : {};
@@ -137,7 +128,7 @@ function itemResponses(route: Route, policy: Policy): Responses {
       sometimes,
       content,
     },
-    304: { description: "Not modified", always: [...validators, "Cache-Control"] },
+    304: { description: "Not modified", always: validators },
     ...redirect,
     400: error("The token is not a version 4 UUID"),
     404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
@@ -161,7 +152,7 @@ function textResponses(
       sometimes,
       content,
     },
-    304: { description: "Not modified", always: ["ETag", "Cache-Control", ...always] },
+    304: { description: "Not modified", always: ["ETag", ...always] },
     ...CONDITIONAL,
     ...BUG,
   };
@@ -170,7 +161,7 @@ function textResponses(
 function error(description: string, always: readonly FieldName[] = []): Described {
   return {
     description,
-    always: [...CONTENT, "Cache-Control", ...always],
+    always,
     content: { "application/problem+json": { schema: Problem } },
   };
 }
