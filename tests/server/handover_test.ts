@@ -7,6 +7,9 @@ import { openLocal } from "../support/local_storage.ts";
 import { field, parseResponse, type RawResponse } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 import { description } from "../storage/storage_suite.ts";
+import { LINUX, needing } from "../support/permissions.ts";
+
+const test = needing("processes");
 
 const SHARED = { REUSE_PORT: "true" };
 const END_OF_HEAD = "\r\n\r\n";
@@ -134,11 +137,10 @@ class Load {
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-Deno.test({
-  name:
-    "a server process takes over from another under load, with every request answered and counted once",
-  ignore: Deno.build.os !== "linux", // elsewhere, a port that is shared has one listener at a time
-  async fn() {
+// Elsewhere, a port that is shared has one listener at a time.
+needing("processes", LINUX)(
+  "a server process takes over from another under load, with every request answered and counted once",
+  async () => {
     await using subject = await openLocal();
     const { token } = await subject.publish(description(), CONTENT);
     const path = `/audio/${token}`;
@@ -171,9 +173,9 @@ Deno.test({
     assertEquals((await subject.storage.ledger.watches()).length, 3);
     console.log(JSON.stringify({ answers: load.answers, unanswered: load.unanswered }));
   },
-});
+);
 
-Deno.test("a server process that shares its port asks clients to close connections before it does", async () => {
+test("a server process that shares its port asks clients to close connections before it does", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(description(), CONTENT);
   const server = await ServerProcess.start(SHARED, subject.folder);

@@ -26,7 +26,7 @@ export function openKv(location: string | undefined): Promise<Deno.Kv> {
 const MAX_LOCKED = 10_000;
 
 /**
- * Opens a database that others may be opening too, such as the threads of `deno serve --parallel`:
+ * Opens a database that others may be opening too, such as processes on one port that start together:
  * SQLite refuses at once, without waiting, while another turns a new file to its write-ahead log.
  */
 async function openUnlocked(location: string | undefined): Promise<Deno.Kv> {
