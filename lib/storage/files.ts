@@ -27,7 +27,7 @@ export class Files implements ContentStore {
   readonly #folder: string;
   #isSwept = false;
 
-  /** @param folder See {@linkcode create}. */
+  /** @param folder Made by {@linkcode create}, if need be. */
   constructor(folder: string) {
     this.#folder = folder;
   }
@@ -73,7 +73,7 @@ export class Files implements ContentStore {
   /**
    * Opens content, or a range of it.
    *
-   * @throws {StorageError} As {@linkcode check}.
+   * @throws {StorageError} As {@linkcode requireContent}.
    */
   async open(
     digest: string,
