@@ -84,7 +84,7 @@ export async function runServer(assemble: () => Promise<App>): Promise<void> {
   } catch (error) {
     refuse(error);
   }
-  Deno.exit(0);
+  Deno.exit(0); // with telemetry on, it waits for the collector, without a limit (Deno 2.9.6)
 }
 
 function listen(app: App, onListen: (address: Deno.NetAddr) => void): Listener {
