@@ -100,7 +100,11 @@ needing("processes", LINUX, program("script"))(
   async () => {
     await using subject = await openLocal();
     const child = new Deno.Command("script", {
-      args: ["--quiet", "--return", "--command", `"${Deno.execPath()}" task start`, "/dev/null"],
+      args: [
+        ...["--quiet", "--return"],
+        // In place of the shell: a shell would be interrupted as well, and say so with its own 130.
+        ...["--command", `exec "${Deno.execPath()}" task start`, "/dev/null"],
+      ],
       cwd: fromRoot("."),
       env: { ...storageIn(subject.folder), HOST: "127.0.0.1", PORT: "0" },
       stdin: "piped",
@@ -141,7 +145,7 @@ needing("processes", program("bash"))(
     const { port } = server;
     using first = await Deno.connect({ hostname: "127.0.0.1", port });
     const ask = async () => {
-      const request = "HEAD /healthz HTTP/1.1\r\nHost: test\r\n\r\n";
+      const request = `HEAD /healthz HTTP/1.1\r\nHost: test\r\n\r\n`;
       await first.write(new TextEncoder().encode(request));
       const head = new Uint8Array(4096);
       return new TextDecoder().decode(head.subarray(0, await first.read(head) ?? 0)).slice(0, 12);
@@ -187,6 +191,36 @@ needing("processes", program("bash"))(
     const { code, log } = await stopped;
     assertEquals([code, log.map(({ event }) => event)], [0, ["start", "error", "stop"]]);
     assertMatch(String(log[1]?.["cause"]), /Too many open files/);
+  },
+);
+
+needing("processes", program("bash"))(
+  "without a free descriptor, a stack can still be read: in Deno, the first of a process panics",
+  async () => {
+    const listener = new URL("../../lib/server/listener.ts", import.meta.url).href;
+    const script = `const { Listener } = await import("${listener}");
+      const options = { host: "127.0.0.1", port: 0, handle: () => new Response(), onListen() {} };
+      new Listener(options as never);
+      try {
+        for (let opened = 0; opened < 100; opened++) Deno.openSync("/dev/null");
+      } catch (error) {
+        console.log((error as Error).message);
+      }
+      try {
+        new Listener(options as never);
+      } catch (error) { // parsed for its stack, with what measures the thread's own at an "if"
+        if (error instanceof Error) console.log(error.stack);
+      }
+      Deno.exit();`;
+    const folder = await Deno.makeTempDir({ prefix: "media-head-" });
+    await Deno.writeTextFile(`${folder}/main.ts`, script);
+    const limited = ["-c", 'ulimit -n 64; exec "$@"', "bash"];
+    const { stdout, stderr } = await new Deno.Command("bash", {
+      args: [...limited, Deno.execPath(), "run", "--allow-all", `${folder}/main.ts`],
+    }).output();
+    await Deno.remove(folder, { recursive: true });
+    const [text, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    assertMatch(text ?? "", /Too many open files[^]*Too many open files[^]*listener\.ts/, errors);
   },
 );
 
