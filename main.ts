@@ -7,7 +7,7 @@
  * deprecated routes, the server (lib/server/process.ts). With `media` as the first argument, it runs
  * the command line instead.
  *
- * Permissions (deno.json), and why each is needed: net to listen, and to reach a KV Connect URL; env for the
+ * Permissions (deno.json), and why each is needed: net to listen, and to reach PostgreSQL; env for the
  * variables of lib/server/config.ts; read and write for the catalogue and content.
  */
 
@@ -50,7 +50,7 @@ export const ROUTES: readonly Route[] = [
 
 /** The optional rooms. Delete a line and the folder it imports from: everything else keeps working. */
 const ROOMS: Rooms = {
-  engine: () => import("./lib/storage/kv/engine.ts"),
+  sqlite: () => import("./lib/storage/sqlite/engine.ts"),
   usage: () => import("./lib/usage/recorder.ts"),
   documents: () => import("./lib/documents/documents.ts"),
   samples: () => import("./lib/publishing/samples.ts"),
@@ -158,13 +158,14 @@ export function createHandler(dependencies: Dependencies): Handler {
     return failure(status, id);
   }
 
-  return createResponder({ match: createMatcher(ROUTES), decide, fail, retirement, now });
+  const { currency } = storage;
+  return createResponder({ match: createMatcher(ROUTES), decide, fail, retirement, currency, now });
 }
 
 /** Opens the catalogue and the content. Without an engine, the catalogue ends with the process. */
-async function openStorage({ kv, files }: Config): Promise<MediaStorage> {
-  const { openEngine } = await (ROOMS.engine?.() ?? import("./lib/storage/memory/engine.ts"));
-  return new MediaStorage(await openEngine(kv), new Files(files));
+async function openStorage({ engine, databaseUrl, files }: Config): Promise<MediaStorage> {
+  const { openEngine } = await (ROOMS[engine]?.() ?? import("./lib/storage/memory/engine.ts"));
+  return new MediaStorage(await openEngine(databaseUrl), new Files(files));
 }
 
 /** Puts the server together, in the order listed at the top. */
@@ -185,7 +186,7 @@ async function assemble(): Promise<App> {
   const flush = async () => await usage?.record();
   const close = async () => {
     await usage?.stop();
-    storage.close();
+    await storage.close();
   };
   return { ...config, handle, log, samples, flush, close };
 }

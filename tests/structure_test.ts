@@ -16,14 +16,21 @@ const ROOMS = [
   ["lib/storage"],
   ["lib/storage/memory"],
   ["lib/server"], // so far the core
-  ["lib/storage/kv", "lib/usage", "lib/documents", "lib/publishing/tracks"],
+  ["lib/storage/sql", "lib/usage", "lib/documents", "lib/publishing/tracks"],
+  ["lib/storage/sqlite", "lib/storage/postgres"],
   ["lib/publishing"],
   ["lib/cli"],
   ["."],
 ];
 
 /** The rooms that can be left out. */
-const OPTIONAL = ["lib/storage/kv", "lib/usage", "lib/documents", "lib/publishing", "lib/cli"];
+const OPTIONAL = [
+  "lib/storage/sqlite",
+  "lib/usage",
+  "lib/documents",
+  "lib/publishing",
+  "lib/cli",
+];
 
 /** What a module imports of this project: paths from its root. */
 function importsIn(path: string): string[] {

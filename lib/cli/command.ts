@@ -37,7 +37,7 @@ export async function withStorage<T>(
   try {
     return await action(storage);
   } finally {
-    storage.close();
+    await storage.close();
   }
 }
 

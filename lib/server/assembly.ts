@@ -63,12 +63,14 @@ export interface Program {
   readonly createHandler: (dependencies: Dependencies) => Handler;
 }
 
+/** Loads what opens a database. */
+type EngineRoom = () => Promise<{ openEngine(url: string): Promise<Engine> }>;
+
 /** The optional rooms: each loads when it is first needed, and may be left out. */
 export interface Rooms {
-  /** A database that outlives the process. */
-  readonly engine?: () => Promise<{
-    openEngine(location: string | undefined): Promise<Engine>;
-  }>;
+  /** Databases that outlive the process. */
+  readonly sqlite?: EngineRoom;
+  readonly postgres?: EngineRoom;
   /** Counts who calls the deprecated routes. */
   readonly usage?: () => Promise<{
     recordUsage(options: RecordOptions): Promise<UsageRecord>;

@@ -14,11 +14,13 @@ export interface Config {
   readonly port: number;
   /** Whether other processes may listen on the same port. */
   readonly reusePort: boolean;
-  /** Where the catalogue is: a path or a KV Connect URL; the platform's own without one. */
-  readonly kv: string | undefined;
+  /** What kind of database holds the catalogue and the ledger. */
+  readonly engine: "sqlite" | "postgres";
+  /** Where that is: `sqlite:PATH`, or `postgres://…`. */
+  readonly databaseUrl: string;
   /** The content folder. */
   readonly files: string;
-  /** Whether nobody chose where the catalogue is, so that samples may be published into it. */
+  /** Whether nobody chose a database, so that samples may be published into it. */
   readonly isDefaultStorage: boolean;
   /** Seconds of freshness stated in Cache-Control. */
   readonly cacheMaxAge: number;
@@ -66,10 +68,12 @@ const SWITCH: Setting<boolean> = {
   expected: '"true" or "false"',
   read: (text) => text === "true" ? true : text === "false" ? false : undefined,
 };
-const KV_LOCATION: Setting<string> = {
-  expected: 'a path, or a KV Connect URL that starts with "https://" or "http://"',
-  read: (text) => /^(?![a-z][a-z0-9+.-]+:\/\/)|^https?:\/\/./i.test(text) ? text : undefined,
+const DATABASE_URL: Setting<string> = {
+  expected: '"sqlite:PATH", or the "postgres://…" URL of a database',
+  read: (text) =>
+    /^sqlite:./.test(text) || isPostgres(text) && URL.canParse(text) ? text : undefined,
 };
+const isPostgres = (text: string) => /^postgres(?:ql)?:\/\/./.test(text);
 
 /** The variables that make up the policy, which has readers of its own. */
 const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
@@ -90,7 +94,7 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
   const get = (name: string) => variable(name) || undefined;
   const problems: string[] = [];
   const expect = (name: string, expected: string, value: unknown) =>
-    problems.push(`${name}: expected ${expected}, got ${JSON.stringify(value)}`);
+    problems.push(`${name}: expected ${expected}, got ${shown(value)}`);
   const read = <T>(name: string, { expected, read }: Setting<T>): T | undefined => {
     const text = get(name);
     if (text === undefined) return undefined;
@@ -100,14 +104,18 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
   };
 
   const isDeploy = get("DENO_DEPLOYMENT_ID") !== undefined;
-  const location = read("STORAGE_KV", KV_LOCATION);
-  const settings = {
+  const databaseUrl = read("DATABASE_URL", DATABASE_URL);
+  if (isDeploy && get("DATABASE_URL") === undefined) {
+    expect("DATABASE_URL", "the URL of a PostgreSQL database attached to the app", undefined);
+  }
+  const settings: Omit<Config, "policy"> = {
     host: read("HOST", HOST) ?? "0.0.0.0",
     port: read("PORT", PORT) ?? 8000,
     reusePort: read("REUSE_PORT", SWITCH) ?? false,
-    kv: location ?? (isDeploy ? undefined : "./data/catalogue.sqlite"),
+    engine: isPostgres(databaseUrl ?? "") ? "postgres" : "sqlite",
+    databaseUrl: databaseUrl ?? "sqlite:./data/catalogue.sqlite",
     files: get("STORAGE_FILES") ?? "./data/files",
-    isDefaultStorage: location === undefined && !isDeploy,
+    isDefaultStorage: databaseUrl === undefined,
     cacheMaxAge: read("CACHE_MAX_AGE", MAX_AGE) ?? 300,
     cacheTtl: (read("CACHE_TTL", TTL) ?? 5) * 1000,
     usageDays: read("USAGE_DAYS", DAYS) ?? 400,
@@ -121,6 +129,12 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
     }
   } else if (problems.length === 0) return { ...settings, policy };
   throw new ConfigError(problems.join("\n"));
+}
+
+/** A value for a message, in which the password of a URL is not to be read. */
+function shown(value: unknown): string {
+  if (value === undefined) return "nothing";
+  return JSON.stringify(value).replaceAll(/(:\/\/[^:@]*:).*@/g, "$1…@");
 }
 
 function readPolicy(get: (name: string) => string | undefined): Policy | PolicyError {

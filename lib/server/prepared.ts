@@ -4,9 +4,10 @@
  * sent to whoever asks the same, again and again: a response without content is never used up. The
  * other way gives the same bytes; a test holds them together.
  *
- * Kept answers end with what they were made of: `freshUntil` is never later than the look-up they
- * come from may be reused (`CACHE_TTL`, and so unpublishing), than the next change of phase, or
- * than their `max-age` is the right one. Any fault ends them all.
+ * Kept answers end with what they were made of: with the generation of the lookup they come from,
+ * and so with any fault and whatever is published or unpublished; and `freshUntil` is never later
+ * than that lookup may be reused (`CACHE_TTL`), than the next change of phase, or than their
+ * `max-age` is the right one.
  */
 
 import QuickLRU from "quick-lru";
@@ -28,6 +29,8 @@ export interface Prepared {
   readonly tally: Tally | undefined;
   /** Until when it holds, in milliseconds since the epoch. */
   readonly freshUntil: number;
+  /** What storage said belongs to this one. */
+  readonly generation: number;
 }
 
 /** Responses to HEAD requests, by all that such a response depends on: URL and conditions. */

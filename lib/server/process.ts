@@ -88,6 +88,10 @@ export async function runServer(assemble: () => Promise<App>): Promise<void> {
 }
 
 function listen(app: App, onListen: (address: Deno.NetAddr) => void): Listener {
+  // Deno 2.9.6 ends the process without this flag; what else it enables tells that it is there.
+  if (app.reusePort && !("listenDatagram" in Deno)) {
+    throw new RefusalError("REUSE_PORT=true needs Deno's flag --unstable-net before main.ts");
+  }
   try {
     return new Listener({ ...app, onListen });
   } catch (error) {

@@ -9,6 +9,7 @@ import { type FreshnessLimit, limitCacheControl } from "../lifecycle/freshness.t
 import { CORS_FIELDS } from "../http/cors.ts";
 import { PreparedResponses } from "./prepared.ts";
 import { type Problem, problemAnswer } from "../http/problem.ts";
+import type { Currency } from "../storage/currency.ts";
 import type { Matcher, Target } from "./route.ts";
 
 /** What handles a request. Others may be sent the same response: it is not to be changed. */
@@ -28,17 +29,23 @@ export interface Decisions {
   readonly fail: (error: unknown, request: Request, target: Target) => Problem;
   /** Adds what has to be said of the routes that are retired. */
   readonly retirement: Pick<Retirement, "fields" | "directions" | "until" | "tally" | "count">;
+  /** Tells when storage says something else than before; never, where none is remembered. */
+  readonly currency: Pick<Currency, "generationAt" | "holds"> | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
+/** Where nothing is remembered, nothing that is prepared comes from storage. */
+const CONSTANT = { generationAt: () => 0, holds: () => true };
+
 /** Makes a handler that never rejects. */
 export function createResponder(decisions: Decisions): Handler {
-  const { match, decide, fail, retirement, now } = decisions;
+  const { match, decide, fail, retirement, now, currency = CONSTANT } = decisions;
   const prepared = new PreparedResponses();
 
   async function respond(request: Request, instant: number): Promise<Response> {
     const target = match(request.url, request.headers.get("host"));
+    const generation = currency.generationAt(instant);
     // The answer belongs to the phase in which the request came, however long it takes.
     const until = retirement.until(target, instant);
     const send = async (outcome: Answer | Problem) => {
@@ -50,7 +57,7 @@ export function createResponder(decisions: Decisions): Handler {
       const response = await toResponse(request.method, { ...answer, fields: all });
       const freshUntil = Math.min(answer.freshUntil ?? 0, unchangedUntil);
       const tally = retirement.tally(request.method, target, { status: response.status, instant });
-      prepared.keep(request, { response, tally, freshUntil });
+      prepared.keep(request, { response, tally, freshUntil, generation });
       retirement.count(tally, request, instant);
       return response;
     };
@@ -65,7 +72,9 @@ export function createResponder(decisions: Decisions): Handler {
   return (request) => {
     const instant = now();
     const known = prepared.find(request, instant);
-    if (known === undefined) return respond(request, instant);
+    if (known === undefined || !currency.holds(known.generation, instant)) {
+      return respond(request, instant);
+    }
     retirement.count(known.tally, request, instant);
     return known.response;
   };

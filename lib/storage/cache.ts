@@ -1,12 +1,12 @@
 /**
- * A bounded memory of look-ups. Another process may publish and unpublish at any time and cannot
- * tell this one, so what is remembered is believed for a limited time only.
+ * A bounded memory of lookups.
  */
 
 import QuickLRU from "quick-lru";
 import type { ByteRange } from "../http/byte_range.ts";
+import { Currency } from "./currency.ts";
 import type { Token } from "./token.ts";
-import type { Finding, PublishedItem, Storage } from "./storage.ts";
+import { type Finding, type PublishedItem, type Storage, UnpublishedError } from "./storage.ts";
 
 /** Tokens remembered, of the most recent, known or not; twice as many at most. About 1 kB each. */
 const ENTRIES = 5_000;
@@ -16,32 +16,65 @@ export function cached(storage: Storage, ttl: number): Storage {
   return ttl > 0 ? new CachedStorage(storage, ttl) : storage;
 }
 
-/** A look-up, and how long it is believed. */
+/** A lookup, and how long it is believed. */
 type Remembered = Finding & { readonly freshUntil: number };
 
-/** Storage whose look-ups are remembered, and shared while they are under way. Faults are not. */
+/**
+ * Storage whose lookups are remembered until the catalogue changes, and shared while they are in
+ * flight. Faults are not: they end what is remembered.
+ */
 export class CachedStorage implements Storage {
+  readonly currency: Currency;
   readonly #storage: Storage;
   readonly #ttl: number;
   readonly #findings = new QuickLRU<Token, Remembered>({ maxSize: ENTRIES });
-  readonly #underWay = new Map<Token, Promise<Remembered>>();
+  readonly #inFlight = new Map<Token, Promise<Remembered>>();
+  /** Of all that is remembered and in flight. */
+  #generation = 0;
 
-  /** @param ttl Milliseconds for which a lookup is believed. */
+  /** @param ttl Milliseconds for which a lookup is believed at most. */
   constructor(storage: Storage, ttl: number) {
     this.#storage = storage;
     this.#ttl = ttl;
+    this.currency = new Currency(storage);
+  }
+
+  /** @inheritdoc */
+  get versionTtl(): number {
+    return this.#storage.versionTtl;
+  }
+
+  /** @inheritdoc */
+  version(): number | Promise<number> {
+    return this.#storage.version();
   }
 
   /** @inheritdoc */
   async find(token: Token, now: number): Promise<Finding> {
+    const look = this.currency.refresh(now);
+    if (look !== undefined) await look;
+    if (this.#generation !== this.currency.generation) {
+      this.#generation = this.currency.generation;
+      this.#findings.clear();
+      this.#inFlight.clear();
+    }
     const remembered = this.#findings.get(token);
     if (remembered !== undefined) {
       const left = remembered.freshUntil - now;
       if (left > 0 && left <= this.#ttl) return remembered; // more: the clock was set back
     }
-    let lookUp = this.#underWay.get(token);
-    if (lookUp === undefined) this.#underWay.set(token, lookUp = this.#lookUp(token, now));
-    return await lookUp;
+    const inFlight = this.#inFlight.get(token);
+    if (inFlight !== undefined) return await inFlight;
+    const lookup = this.#lookUp(token, now);
+    this.#inFlight.set(token, lookup);
+    try {
+      const found = await lookup;
+      // Unless something else became known in the meantime.
+      if (this.#inFlight.get(token) === lookup) this.#findings.set(token, found);
+      return found;
+    } finally {
+      if (this.#inFlight.get(token) === lookup) this.#inFlight.delete(token);
+    }
   }
 
   /** @inheritdoc */
@@ -49,7 +82,9 @@ export class CachedStorage implements Storage {
     try {
       return await this.#storage.open(item, range);
     } catch (error) {
-      this.#findings.delete(item.token); // what was remembered proved wrong
+      // What was remembered proved wrong.
+      if (error instanceof UnpublishedError) this.currency.end();
+      else this.#forget(item.token);
       throw error;
     }
   }
@@ -59,27 +94,27 @@ export class CachedStorage implements Storage {
     try {
       await this.#storage.check();
     } catch (error) {
-      this.#findings.clear(); // what is remembered may be wrong now
+      this.currency.end();
       throw error;
     }
   }
 
   /** @inheritdoc */
-  close(): void {
-    this.#storage.close();
+  close(): Promise<void> {
+    return this.#storage.close();
   }
 
   async #lookUp(token: Token, now: number): Promise<Remembered> {
     try {
-      const finding = await this.#storage.find(token, now);
-      const remembered = { ...finding, freshUntil: now + this.#ttl };
-      this.#findings.set(token, remembered);
-      return remembered;
+      return { ...await this.#storage.find(token, now), freshUntil: now + this.#ttl };
     } catch (error) {
-      this.#findings.delete(token);
+      this.#forget(token);
       throw error;
-    } finally {
-      this.#underWay.delete(token);
     }
+  }
+
+  #forget(token: Token): void {
+    this.#findings.delete(token);
+    this.#inFlight.delete(token);
   }
 }

@@ -2,6 +2,7 @@
  * The catalogue: what is published, and what was.
  */
 
+import type { Versioned } from "./currency.ts";
 import type { Entry, Finding, PublishedItem } from "./storage.ts";
 import type { Token } from "./token.ts";
 
@@ -14,8 +15,11 @@ export class TokenTakenError extends Error {
   }
 }
 
-/** A catalogue. Every method throws {@linkcode StorageError} when the engine fails. */
-export interface Catalogue {
+/**
+ * A catalogue. Every method throws {@linkcode StorageError} when the engine fails. Its version moves
+ * with whatever is published and unpublished, in the same transaction.
+ */
+export interface Catalogue extends Versioned {
   /** Looks a token up. */
   find(token: Token): Promise<Finding>;
 

@@ -11,5 +11,5 @@ export interface Engine {
   /** Who calls the deprecated routes. */
   readonly ledger: Ledger;
   /** Lets go of everything held open. */
-  close(): void;
+  close(): Promise<void>;
 }

@@ -45,12 +45,27 @@ export class MediaStorage implements Storage {
   }
 
   /** @inheritdoc */
+  get versionTtl(): number {
+    return this.#catalogue.versionTtl;
+  }
+
+  /** @inheritdoc */
+  version(): number | Promise<number> {
+    return this.#catalogue.version();
+  }
+
+  /** @inheritdoc */
   async find(token: Token): Promise<Finding> {
     const finding = await this.#catalogue.find(token);
-    if (finding.state === "published") {
+    if (finding.state !== "published") return finding;
+    try {
       await this.#content.requireContent(finding.item.digest, finding.item.length);
+      return finding;
+    } catch (error) {
+      const now = await this.#catalogue.find(token);
+      if (now.state !== "published") return now; // unpublished in the meantime
+      throw error;
     }
-    return finding;
   }
 
   /** @inheritdoc */
@@ -92,8 +107,8 @@ export class MediaStorage implements Storage {
   }
 
   /** @inheritdoc */
-  close(): void {
-    this.#engine.close();
+  close(): Promise<void> {
+    return this.#engine.close();
   }
 
   /** Takes content in without publishing it; see {@linkcode ContentStore.stage}. */

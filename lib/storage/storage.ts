@@ -3,6 +3,7 @@
  */
 
 import type { ByteRange } from "../http/byte_range.ts";
+import type { Currency, Versioned } from "./currency.ts";
 import type { Token } from "./token.ts";
 
 /** The two kinds of published media. */
@@ -47,7 +48,10 @@ export type Finding =
 export type Entry = Exclude<Finding, { state: "unknown" }>;
 
 /** The side of storage that serves requests. Every driver passes `tests/storage_suite.ts`. */
-export interface Storage {
+export interface Storage extends Versioned {
+  /** Tells when what {@linkcode find} said is to be used no more, where that is remembered. */
+  readonly currency?: Currency;
+
   /**
    * Looks a token up, and sees to it that the content of a published item is there and whole.
    *
@@ -73,7 +77,7 @@ export interface Storage {
   check(): Promise<void>;
 
   /** Lets go of everything held open. */
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** A fault of storage. The message names content by digest, and never holds a token. */
@@ -81,7 +85,7 @@ export class StorageError extends Error {
   override readonly name = "StorageError";
 
   /**
-   * @param driver The part of storage that failed, e.g. `kv`.
+   * @param driver The part of storage that failed, e.g. `sqlite`.
    * @param message What failed.
    * @param options The cause, where there is one.
    */

@@ -275,7 +275,7 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
       await send(healthy, document, { Range: "bytes=999999-" });
       for (const method of ["GET", "HEAD"]) await note(healthy, unreadable(document, method));
     }
-    for (const error of [new StorageError("kv", "down"), new Error("bug")]) {
+    for (const error of [new StorageError("sqlite", "down"), new Error("bug")]) {
       for (const target of [`/audio/${newToken()}`, video, `/media/${newToken()}`, "/healthz"]) {
         await send(createHandler({ ...common, storage: failing(error) }), target);
       }

@@ -80,7 +80,7 @@ async function verify(folder: string): Promise<Token[]> {
     assertEquals(createHash("sha256").update(content).digest("hex"), entry.item.digest);
     tokens.push(token);
   }
-  storage.close();
+  await storage.close();
   return tokens;
 }
 
@@ -91,7 +91,7 @@ async function strays(folder: string): Promise<string[]> {
   for await (const [, entry] of storage.list()) {
     if (entry.state === "published") used.add(entry.item.digest);
   }
-  storage.close();
+  await storage.close();
   const names = [];
   for await (const { name, isDirectory } of Deno.readDir(`${folder}/files`)) {
     if (!isDirectory) continue;

@@ -9,7 +9,8 @@ Deno.test("readConfig() has a default for everything", () => {
     host: "0.0.0.0",
     port: 8000,
     reusePort: false,
-    kv: "./data/catalogue.sqlite",
+    engine: "sqlite",
+    databaseUrl: "sqlite:./data/catalogue.sqlite",
     files: "./data/files",
     isDefaultStorage: true,
     cacheMaxAge: 300,
@@ -24,14 +25,14 @@ Deno.test("readConfig() has a default for everything", () => {
     afterSunset: "gone",
     documentation: "/deprecation",
   });
-  assertEquals(read({ PORT: "", STORAGE_KV: "", SUNSET_AT: "" }), read({}));
+  assertEquals(read({ PORT: "", DATABASE_URL: "", SUNSET_AT: "" }), read({}));
 });
 
 Deno.test("readConfig() reads every variable", () => {
   const { policy, ...config } = read({
     HOST: "::1",
     PORT: "0",
-    STORAGE_KV: "https://kv.test/db",
+    DATABASE_URL: "postgres://media:secret@db.test/media?sslmode=verify-full",
     REUSE_PORT: "true",
     STORAGE_FILES: "/srv/files",
     CACHE_MAX_AGE: "0",
@@ -48,7 +49,8 @@ Deno.test("readConfig() reads every variable", () => {
     host: "::1",
     port: 0,
     reusePort: true,
-    kv: "https://kv.test/db",
+    engine: "postgres",
+    databaseUrl: "postgres://media:secret@db.test/media?sslmode=verify-full",
     files: "/srv/files",
     isDefaultStorage: false,
     cacheMaxAge: 0,
@@ -63,13 +65,8 @@ Deno.test("readConfig() reads every variable", () => {
   assertEquals(policy.documentation, "https://docs.test/retired");
 });
 
-Deno.test("readConfig() takes the assigned KV on Deno Deploy, and publishes nothing there", () => {
-  const { kv, isDefaultStorage } = read({ DENO_DEPLOYMENT_ID: "x" });
-  assertEquals([kv, isDefaultStorage], [undefined, false]);
-});
-
 Deno.test("readConfig() takes what is at the edge of its range", () => {
-  const rows: [environment: Record<string, string>, expected: Partial<Config>][] = [
+  const rows: (readonly [environment: Record<string, string>, expected: Partial<Config>])[] = [
     [{ HOST: "localhost" }, { host: "localhost" }],
     [{ HOST: "127.0.0.1" }, { host: "127.0.0.1" }],
     [{ PORT: "65535" }, { port: 65535 }],
@@ -78,17 +75,16 @@ Deno.test("readConfig() takes what is at the edge of its range", () => {
     [{ CACHE_TTL: "86400" }, { cacheTtl: 86_400_000 }],
     [{ USAGE_DAYS: "1" }, { usageDays: 1 }],
     [{ USAGE_DAYS: "3650" }, { usageDays: 3650 }],
-    [{ STORAGE_KV: "./x.sqlite" }, { kv: "./x.sqlite", isDefaultStorage: false }],
-    [{ STORAGE_KV: "C:\\x.sqlite" }, { kv: "C:\\x.sqlite", isDefaultStorage: false }],
-    [{ STORAGE_KV: "http://localhost:4512" }, {
-      kv: "http://localhost:4512",
-      isDefaultStorage: false,
-    }],
+    ...["sqlite:./x.sqlite", "sqlite:/srv/x", "sqlite:C:\\x.sqlite"].map((databaseUrl) =>
+      [{ DATABASE_URL: databaseUrl }, { databaseUrl, isDefaultStorage: false }] as const
+    ),
+    ...["postgres://db/x", "postgresql://u:p@db:5432/x"].map((databaseUrl) =>
+      [
+        { DATABASE_URL: databaseUrl, DENO_DEPLOYMENT_ID: "y" },
+        { engine: "postgres", databaseUrl, isDefaultStorage: false },
+      ] as const
+    ),
     [{ STORAGE_FILES: "x" }, { files: "x", isDefaultStorage: true }],
-    [
-      { STORAGE_KV: "x", DENO_DEPLOYMENT_ID: "y" },
-      { kv: "x", isDefaultStorage: false },
-    ],
     [{ OTEL_DENO: "1" }, { isTelemetryOn: true }],
     [{ OTEL_DENO: "0" }, { isTelemetryOn: false }],
     [{ OTEL_DENO: "false" }, { isTelemetryOn: false }],
@@ -101,7 +97,8 @@ Deno.test("readConfig() takes what is at the edge of its range", () => {
 Deno.test("readConfig() refuses what cannot be used, with its name, value and what is expected", () => {
   const instant =
     'an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or "2027-06-30T12:00:00Z"';
-  const rows: [environment: Record<string, string>, message: string][] = [
+  const database = '"sqlite:PATH", or the "postgres://…" URL of a database';
+  const rows: (readonly [environment: Record<string, string>, message: string])[] = [
     [{ REUSE_PORT: "yes" }, 'REUSE_PORT: expected "true" or "false", got "yes"'],
     [{ PORT: "http" }, 'PORT: expected a port number from 0 to 65535, got "http"'],
     [{ PORT: "65536" }, 'PORT: expected a port number from 0 to 65535, got "65536"'],
@@ -112,13 +109,16 @@ Deno.test("readConfig() refuses what cannot be used, with its name, value and wh
     [{ CACHE_TTL: "1e3" }, 'CACHE_TTL: expected seconds from 0 to 86400, got "1e3"'],
     [{ CACHE_MAX_AGE: "x" }, 'CACHE_MAX_AGE: expected seconds from 0 to 31536000, got "x"'],
     [{ USAGE_DAYS: "0" }, 'USAGE_DAYS: expected days from 1 to 3650, got "0"'],
+    ...["redis://x", "sqlite:", "./x.sqlite", "postgres://", "mysql://user@db/x"].map((url) =>
+      [{ DATABASE_URL: url }, `DATABASE_URL: expected ${database}, got "${url}"`] as const
+    ),
     [
-      { STORAGE_KV: "redis://x" },
-      'STORAGE_KV: expected a path, or a KV Connect URL that starts with "https://" or "http://", got "redis://x"',
+      { DATABASE_URL: "mysql://user:se:cr/et@db/x" },
+      `DATABASE_URL: expected ${database}, got "mysql://user:…@db/x"`,
     ],
     [
-      { STORAGE_KV: "https://" },
-      'STORAGE_KV: expected a path, or a KV Connect URL that starts with "https://" or "http://", got "https://"',
+      { DENO_DEPLOYMENT_ID: "x" },
+      "DATABASE_URL: expected the URL of a PostgreSQL database attached to the app, got nothing",
     ],
     [
       { CACHE_MAX_AGE: "31536001" },

@@ -52,9 +52,9 @@ Deno.test("createHandler() tells a fault of storage (503) from a bug (500)", asy
   const token = newToken();
   const secret = new Error(`disk on fire at /media/${token}`);
   const faults: ["find" | "check" | "open", Error, number, target: string][] = [
-    ["find", new StorageError("kv", "cannot read", { cause: secret }), 503, `/audio/${token}`],
+    ["find", new StorageError("sqlite", "cannot read", { cause: secret }), 503, `/audio/${token}`],
     ["find", new TypeError(secret.message), 500, `/media/${token}`],
-    ["check", new StorageError("kv", "cannot read"), 503, "/healthz"],
+    ["check", new StorageError("sqlite", "cannot read"), 503, "/healthz"],
     ["open", new StorageError("files", "content is missing"), 503, `/media/${token}`],
   ];
   for (const [operation, error, status, target] of faults) {
@@ -68,7 +68,7 @@ Deno.test("createHandler() tells a fault of storage (503) from a bug (500)", asy
 
     checkProblem(target, get, status === 503 ? "storage-unavailable" : "server-fault");
     const body = new TextDecoder().decode(get.content);
-    assert(!body.includes("fire") && !body.includes("kv"), "the cause stays in the server");
+    assert(!body.includes("fire") && !body.includes("sqlite"), "the cause stays in the server");
     const { instance } = JSON.parse(body);
     assertMatch(instance, /^urn:uuid:[0-9a-f-]{36}$/);
     const { event, id, route, cause } = events[0] as LogEvent;

@@ -203,7 +203,7 @@ Deno.test("PreparedResponses keeps a limited number, and none under a long key",
   const prepared = new PreparedResponses();
   const response = new Response(null);
   const keep = (request: Request) =>
-    prepared.keep(request, { response, tally: undefined, freshUntil: Infinity });
+    prepared.keep(request, { response, tally: undefined, freshUntil: Infinity, generation: 0 });
   const requestOf = (path: string, headers = {}) =>
     new Request(`http://test${path}`, { method: "HEAD", headers });
   const long = "x".repeat(1_024);

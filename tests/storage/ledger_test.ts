@@ -1,12 +1,12 @@
 import { testLedger } from "./ledger_suite.ts";
-import { openEngine } from "../../lib/storage/kv/engine.ts";
+import { openEngine } from "../../lib/storage/sqlite/engine.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 
-testLedger("KvLedger", async () => {
-  const { ledger, close } = await openEngine(":memory:");
+testLedger("SqlLedger on SQLite", async () => {
+  const { ledger, close } = await openEngine("sqlite::memory:");
   return {
     ledger,
-    [Symbol.asyncDispose]: () => Promise.resolve(close()),
+    [Symbol.asyncDispose]: close,
   };
 });
 

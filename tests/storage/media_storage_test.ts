@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { TokenTakenError } from "../../lib/storage/catalogue.ts";
-import { openEngine } from "../../lib/storage/kv/engine.ts";
+import { openEngine } from "../../lib/storage/sqlite/engine.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { openLocal } from "../support/local_storage.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
@@ -87,7 +87,7 @@ function testMediaStorage(
 
 testMediaStorage("MediaStorage in memory", openMemory);
 testMediaStorage(
-  "MediaStorage on Deno KV in memory",
-  async () => openMemory(await openEngine(":memory:")),
+  "MediaStorage on SQLite in memory",
+  async () => openMemory(await openEngine("sqlite::memory:")),
 );
 testMediaStorage("MediaStorage on files", () => openLocal(), needing("files"));

@@ -51,16 +51,17 @@ needing("processes", LINUX, { what: "rights to mount", isMet: canMount })(
 
 test("media names the variable and the path of storage that cannot be used", () =>
   inFolder(async (folder) => {
-    const STORAGE_KV = `${folder}/catalogue`;
-    await Deno.writeTextFile(STORAGE_KV, "no database, and not a short text either");
-    const message = `kv: cannot open the catalogue "${STORAGE_KV}" (STORAGE_KV)` +
+    const path = `${folder}/catalogue`;
+    const DATABASE_URL = `sqlite:${path}`;
+    await Deno.writeTextFile(path, "no database, and not a short text either");
+    const message = `sqlite: the catalogue "${path}" (DATABASE_URL) cannot be opened` +
       " (file is not a database)\n";
-    const listed = await media(folder, ["list"], { STORAGE_KV });
+    const listed = await media(folder, ["list"], { DATABASE_URL });
     assertEquals([listed.code, listed.stderr], [1, `media: ${message}`]);
-    const started = await assertRejects(() => ServerProcess.start({ STORAGE_KV }), Error);
+    const started = await assertRejects(() => ServerProcess.start({ DATABASE_URL }), Error);
     assert(started.message.endsWith(`media-head does not start: ${message}`), started.message);
 
-    const STORAGE_FILES = `${STORAGE_KV}/files`; // below a file
+    const STORAGE_FILES = `${path}/files`; // below a file
     const published = await media(folder, ["publish", SAMPLE_MP3], { STORAGE_FILES });
     assertEquals(published.code, 1);
     assertMatch(

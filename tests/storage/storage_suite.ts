@@ -130,7 +130,7 @@ export function testStorage(
     const { storage, publish } = subject;
     const item = await publish(description(), CONTENT);
     await storage.check();
-    storage.close();
+    await storage.close();
     await assertRejects(() => storage.check(), StorageError);
     await assertRejects(() => storage.find(item.token, later()), StorageError);
   });

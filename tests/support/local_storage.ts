@@ -3,13 +3,13 @@
  */
 
 import { Files } from "../../lib/storage/files.ts";
-import { openEngine } from "../../lib/storage/kv/engine.ts";
+import { openEngine } from "../../lib/storage/sqlite/engine.ts";
 import { MediaStorage } from "../../lib/storage/media_storage.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
 
 /** Opens the storage that a server keeps in a folder. */
 export async function openIn(folder: string): Promise<MediaStorage> {
-  const engine = await openEngine(`${folder}/catalogue.sqlite`);
+  const engine = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
   return new MediaStorage(engine, new Files(`${folder}/files`));
 }
 

@@ -23,8 +23,8 @@ export function subjectOn(
 ): MediaSubject {
   let isOpen = true;
   const close = storage.close.bind(storage);
-  storage.close = () => {
-    if (isOpen) close();
+  storage.close = async () => {
+    if (isOpen) await close();
     isOpen = false;
   };
   return {
@@ -38,7 +38,7 @@ export function subjectOn(
     },
     ...place,
     async [Symbol.asyncDispose]() {
-      storage.close();
+      await storage.close();
       await place.remove?.();
     },
   };

@@ -13,6 +13,10 @@ export class OneItem implements Storage {
   /** What lookups give. */
   finding: Finding = { state: "published", kind: "audio", item: this.item };
 
+  /** Moves with a publication. */
+  currentVersion = 0;
+  readonly versionTtl: number = 1_000;
+
   readonly find;
   readonly open;
   readonly check;
@@ -24,7 +28,13 @@ export class OneItem implements Storage {
     this.check = spy<Storage["check"]>(methods.check ?? (() => Promise.resolve()));
   }
 
-  close() {}
+  version(): number | Promise<number> {
+    return this.currentVersion;
+  }
+
+  close() {
+    return Promise.resolve();
+  }
 }
 
 const missing = new StorageError("test", "content is missing");

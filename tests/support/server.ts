@@ -39,9 +39,10 @@ export class ServerProcess implements AsyncDisposable {
     { limits, main = fromRoot("main.ts") }: { limits?: string; main?: string } = {},
   ): Promise<ServerProcess> {
     const folder = givenFolder ?? await Deno.makeTempDir({ prefix: "media-head-" });
+    const flags = environment["REUSE_PORT"] === "true" ? ["--unstable-net"] : [];
     const [program = "", ...args] = [
       ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
-      ...[Deno.execPath(), "run", "--no-prompt", "--allow-all", main],
+      ...[Deno.execPath(), "run", "--no-prompt", "--allow-all", ...flags, main],
     ];
     const child = new Deno.Command(program, {
       args,
@@ -86,8 +87,8 @@ export class ServerProcess implements AsyncDisposable {
 }
 
 /** The variables that put storage into a folder. */
-export function storageIn(folder: string): Record<"STORAGE_KV" | "STORAGE_FILES", string> {
-  return { STORAGE_KV: `${folder}/catalogue.sqlite`, STORAGE_FILES: `${folder}/files` };
+export function storageIn(folder: string): Record<"DATABASE_URL" | "STORAGE_FILES", string> {
+  return { DATABASE_URL: `sqlite:${folder}/catalogue.sqlite`, STORAGE_FILES: `${folder}/files` };
 }
 
 async function collect(

@@ -41,4 +41,4 @@ for (let day = 0; day < Number(days); day++) {
   console.log("recorded");
 }
 await stop();
-storage.close();
+await storage.close();

@@ -5,7 +5,7 @@ import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
 import type { Ledger, Watch } from "../../lib/storage/ledger.ts";
 import { StorageError } from "../../lib/storage/storage.ts";
-import { openEngine } from "../../lib/storage/kv/engine.ts";
+import { openEngine } from "../../lib/storage/sqlite/engine.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 import { countOne, DAY, NOON, ROW } from "../support/counted_call.ts";
 
@@ -45,14 +45,14 @@ function altered(ledger: MemoryLedger, changes: Partial<Ledger>) {
   };
 }
 
-const down = () => Promise.reject(new StorageError("kv", "down"));
+const down = () => Promise.reject(new StorageError("sqlite", "down"));
 
 function stretches(watches: Watch[]) {
   return watches.map(({ from, until, end }) => [from - NOON, until - NOON, end]);
 }
 
 Deno.test("recordUsage() shares one ledger among servers, and sums", async () => {
-  const { ledger, close } = await openEngine(":memory:");
+  const { ledger, close } = await openEngine("sqlite::memory:");
   const clock = { now: NOON };
   const servers = await Promise.all([1, 2, 3].map(() => startRecorder(ledger, clock)));
   assertEquals(stretches(await ledger.watches()), Array(3).fill([0, 0, undefined])); // registered

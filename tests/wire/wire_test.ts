@@ -83,7 +83,7 @@ test("a server process answers 400 where the Host is none, whatever is prepared"
 needing("network")("a HEAD agrees with its GET on the wire when the server fails", async () => {
   const rows: [error: Error, status: number][] = [
     [new Error("bug"), 500],
-    [new StorageError("kv", "down"), 503],
+    [new StorageError("sqlite", "down"), 503],
   ];
   for (const [error, status] of rows) {
     const handle = createHandler({
@@ -161,11 +161,12 @@ test("a server process refuses to start with a reason", async () => {
       { PORT: port },
       new RegExp(`^media-head does not start: Cannot listen on 127.0.0.1:${port}: `),
     ],
+    [{ REUSE_PORT: "true" }, /^media-head does not start: REUSE_PORT=true needs .*--unstable-net/],
     [{ PORT: "http" }, /^media-head does not start: PORT: expected .* got "http"$/],
     [{ CACHE_TTL: "-1", PORT: "70000" }, /PORT: .*\nCACHE_TTL: /],
     [
-      { STORAGE_KV: folder },
-      /^media-head does not start: kv: cannot open the catalogue ".+" \(STORAGE_KV\) \(.+\)$/,
+      { DATABASE_URL: `sqlite:${folder}` },
+      /^media-head does not start: sqlite: the catalogue ".+" \(DATABASE_URL\) cannot be opened \(.+\)$/,
     ],
     [
       { STORAGE_FILES: `${folder}/catalogue.sqlite` },

@@ -9,8 +9,15 @@ import type { Token } from "../token.ts";
 /** A catalogue that lasts as long as its object. */
 export class MemoryCatalogue implements Catalogue {
   readonly #entries = new Map<Token, Entry>();
+  readonly versionTtl = 1;
   #contentId: string | undefined;
+  #version = 0;
   #isClosed = false;
+
+  /** @inheritdoc */
+  version(): number {
+    return this.#version;
+  }
 
   /** @inheritdoc */
   async find(token: Token): Promise<Finding> {
@@ -23,6 +30,7 @@ export class MemoryCatalogue implements Catalogue {
     const { token, kind } = item;
     if (this.#entries.has(token)) return Promise.reject(new TokenTakenError(token));
     this.#entries.set(token, { state: "published", kind, item });
+    this.#version++;
     return Promise.resolve();
   }
 
@@ -30,6 +38,7 @@ export class MemoryCatalogue implements Catalogue {
   retire({ token, kind }: PublishedItem, unpublishedAt: number): Promise<boolean> {
     if (this.#entries.get(token)?.state !== "published") return Promise.resolve(false);
     this.#entries.set(token, { state: "unpublished", kind, unpublishedAt });
+    this.#version++;
     return Promise.resolve(true);
   }
 

@@ -7,7 +7,7 @@ import { MemoryCatalogue } from "./catalogue.ts";
 import { MemoryLedger } from "./ledger.ts";
 
 /** Opens an empty database, which lasts as long as its object. */
-export function openEngine(_location?: string): Engine {
+export function openEngine(_url?: string): Engine {
   const catalogue = new MemoryCatalogue();
-  return { catalogue, ledger: new MemoryLedger(), close: () => catalogue.close() };
+  return { catalogue, ledger: new MemoryLedger(), close: () => Promise.resolve(catalogue.close()) };
 }

@@ -1,0 +1,48 @@
+/**
+ * What the catalogue and the ledger ask of a database that speaks SQL.
+ */
+
+/** What is kept in a column; an integer is a safe one. */
+export type Value = string | number | null;
+
+/** A row, by the names of its columns. */
+export type Row = Readonly<Record<string, Value>>;
+
+/** A statement of the SQL that every engine here takes, with `$1`, `$2` … for its values. */
+export interface Statement {
+  readonly text: string;
+  readonly values?: readonly Value[];
+}
+
+/** A connection to a database. Every method throws {@linkcode StorageError} when the engine fails. */
+export interface Database {
+  /** The engine's name, for messages. */
+  readonly driver: string;
+
+  /** Runs a statement that reads. */
+  query(statement: Statement): Promise<readonly Row[]>;
+
+  /** Runs statements as one transaction: all of them, or none. Gives the rows of each. */
+  transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>;
+}
+
+/** Rows that are read at a time where there may be very many. */
+const PAGE = 1_000;
+
+/**
+ * Reads rows page by page, each page from where the last one ended, so that neither memory nor a
+ * transaction has to hold all of them.
+ *
+ * @param select Makes the statement that reads at most `limit` rows after a row, or the first ones.
+ */
+export async function* pages(
+  database: Database,
+  select: (after: Row | undefined, limit: number) => Statement,
+): AsyncGenerator<Row> {
+  let last: Row | undefined;
+  do {
+    const rows = await database.query(select(last, PAGE));
+    yield* rows;
+    last = rows.length === PAGE ? rows.at(-1) : undefined;
+  } while (last !== undefined);
+}

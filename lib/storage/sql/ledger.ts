@@ -1,0 +1,137 @@
+/**
+ * A ledger in an SQL database.
+ */
+
+import type { Phase } from "../../lifecycle/policy.ts";
+import { addUp, type Impact, type Ledger, retained, type Usage, type Watch } from "../ledger.ts";
+import { type Database, pages, type Row, type Statement } from "./database.ts";
+
+/** Rows added in one statement; each has ten values, and SQLite takes up to 32,766. */
+const ROWS_PER_STATEMENT = 200;
+
+/** The columns that tell rows apart. */
+const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
+
+/** A ledger in the tables `ledger`, `usage` and `watch`. */
+export class SqlLedger implements Ledger {
+  readonly #database: Database;
+
+  /** @param database Stays the caller's to close. */
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** @inheritdoc */
+  async add(rows: readonly Usage[], onAdded: (rows: readonly Usage[]) => void): Promise<void> {
+    if (rows.length === 0) return;
+    // In one order everywhere: of two servers that add the same rows, one waits for the other.
+    const sorted = addUp(rows).map((row) => ({ row, key: keyOf(row).join("\0") }))
+      .sort((a, b) => a.key < b.key ? -1 : 1).map(({ row }) => row);
+    const statements = [];
+    for (let start = 0; start < sorted.length; start += ROWS_PER_STATEMENT) {
+      statements.push(additionOf(sorted.slice(start, start + ROWS_PER_STATEMENT)));
+    }
+    await this.#database.transact(statements);
+    onAdded(rows);
+  }
+
+  /** @inheritdoc */
+  async *usage(fromDay: string): AsyncGenerator<Usage> {
+    const key = KEY.join(", ");
+    const rows = pages(this.#database, (after, limit) => {
+      const start = after === undefined ? [fromDay] : KEY.map((column) => after[column] as string);
+      const condition = after === undefined ? "day >= $1" : `(${key}) > (${placeholders(1, 7)})`;
+      return {
+        text: `SELECT ${key}, calls, first, last FROM usage
+               WHERE ${condition} ORDER BY ${key} LIMIT $${start.length + 1}`,
+        values: [...start, limit],
+      };
+    });
+    for await (const row of rows) yield usageOf(row);
+  }
+
+  /** @inheritdoc */
+  async mark({ server, from, until, end }: Watch): Promise<void> {
+    await this.#database.transact([{
+      text: `INSERT INTO watch (server, since, until, ending) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (since, server)
+             DO UPDATE SET until = excluded.until, ending = excluded.ending`,
+      values: [server, from, until, end ?? null],
+    }]);
+  }
+
+  /** @inheritdoc */
+  async watches(): Promise<Watch[]> {
+    const text = "SELECT server, since, until, ending FROM watch ORDER BY since, server";
+    return (await this.#database.query({ text })).map(watchOf);
+  }
+
+  /** @inheritdoc */
+  async forget(beforeDay: string): Promise<void> {
+    const text = "UPDATE ledger SET kept_from = $1 WHERE kept_from IS NULL OR kept_from < $1";
+    await this.#database.transact([{ text, values: [beforeDay] }]);
+    const watches = await this.watches();
+    const kept = new Set(retained(watches, beforeDay));
+    await this.#database.transact([
+      { text: "DELETE FROM usage WHERE day < $1", values: [beforeDay] },
+      ...watches.filter((watch) => !kept.has(watch)).map(({ server, from }) => ({
+        text: "DELETE FROM watch WHERE since = $1 AND server = $2",
+        values: [from, server],
+      })),
+    ]);
+  }
+
+  /** @inheritdoc */
+  async keptFrom(): Promise<string | undefined> {
+    const [row] = await this.#database.query({ text: "SELECT kept_from FROM ledger" });
+    return row?.["kept_from"] as string | null ?? undefined;
+  }
+}
+
+/** The statement that adds rows, of which no two have the same key. */
+function additionOf(rows: readonly Usage[]): Statement {
+  const tuples = rows.map((_, index) => `(${placeholders(index * 10 + 1, 10)})`);
+  return {
+    text: `INSERT INTO usage (${KEY.join(", ")}, calls, first, last) VALUES ${tuples.join(", ")}
+           ON CONFLICT (${KEY.join(", ")}) DO UPDATE SET
+             calls = usage.calls + excluded.calls,
+             first = CASE WHEN excluded.first < usage.first THEN excluded.first
+                          ELSE usage.first END,
+             last = CASE WHEN excluded.last > usage.last THEN excluded.last ELSE usage.last END`,
+    values: rows.flatMap((row) => [...keyOf(row), row.calls, row.first, row.last]),
+  };
+}
+
+function keyOf(row: Usage): string[] {
+  return KEY.map((column) => row[column]);
+}
+
+/** E.g. `$1, $2, $3`. */
+function placeholders(first: number, count: number): string {
+  return Array.from({ length: count }, (_, index) => `$${first + index}`).join(", ");
+}
+
+function usageOf(row: Row): Usage {
+  return {
+    day: row["day"] as string,
+    route: row["route"] as string,
+    method: row["method"] as string,
+    phase: row["phase"] as Phase,
+    status: row["status"] as string,
+    impact: row["impact"] as Impact,
+    client: row["client"] as string,
+    calls: row["calls"] as number,
+    first: row["first"] as number,
+    last: row["last"] as number,
+  };
+}
+
+function watchOf(row: Row): Watch {
+  const ending = row["ending"] as "stopped" | "gone" | null;
+  return {
+    server: row["server"] as string,
+    from: row["since"] as number,
+    until: row["until"] as number,
+    ...(ending === null ? {} : { end: ending }),
+  };
+}

@@ -1,0 +1,56 @@
+/**
+ * A database in SQLite: the catalogue in one file, the ledger in another beside it.
+ */
+
+import type { Engine } from "../engine.ts";
+import { ITEM_COLUMNS, SqlCatalogue } from "../sql/catalogue.ts";
+import { SqlLedger } from "../sql/ledger.ts";
+import { SqliteDatabase } from "./database.ts";
+import { CATALOGUE, LEDGER } from "./schema.ts";
+
+/** Milliseconds for which publishing waits while somebody else publishes. */
+const PATIENCE = 10_000;
+
+/** The same for counts, which come again with the next flush. */
+const LEDGER_PATIENCE = 1_000;
+
+/** Milliseconds; a look at the version takes some microseconds. */
+const VERSION_TTL = 100;
+
+const FIND = `SELECT ${ITEM_COLUMNS} FROM item WHERE token = $1`;
+const VERSION = "SELECT version FROM catalogue";
+
+/**
+ * Opens the database of a `sqlite:PATH`.
+ *
+ * @param url The ledger is at the same path, with `-ledger` added.
+ * @throws {StorageError} When it cannot be opened.
+ */
+export async function openEngine(url: string): Promise<Engine> {
+  const path = url.replace(/^sqlite:/, "");
+  const database = await SqliteDatabase.open(path, {
+    schema: CATALOGUE,
+    synchronous: "FULL",
+    patience: PATIENCE,
+  });
+  const catalogue = new SqlCatalogue(database, {
+    find: (token) => database.get(FIND, token),
+    version: () => database.get(VERSION)?.["version"] as number,
+    versionTtl: VERSION_TTL,
+  });
+  try {
+    const ledgerDatabase = await SqliteDatabase.open(
+      path === ":memory:" ? path : `${path}-ledger`,
+      { schema: LEDGER, synchronous: "NORMAL", patience: LEDGER_PATIENCE },
+    );
+    const close = () => {
+      database.close();
+      ledgerDatabase.close();
+      return Promise.resolve();
+    };
+    return { catalogue, ledger: new SqlLedger(ledgerDatabase), close };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * The tables of a catalogue and of a ledger in SQLite, each in a file of its own: whoever publishes
+ * a great deal holds the catalogue's lock, and must not keep servers from counting.
+ */
+
+import { PHASES } from "../../lifecycle/policy.ts";
+import { IMPACTS } from "../ledger.ts";
+
+/** What a file holds, and how it came to that. */
+export interface Schema {
+  /** In messages. */
+  readonly name: "catalogue" | "ledger";
+  /** What SQLite calls the application id; it tells our files from those of other programs. */
+  readonly applicationId: number;
+  /** What each version changed; never edited, only added to. The last one is the version. */
+  readonly steps: readonly string[];
+}
+
+/** Milliseconds since the epoch, as far as a date can have them. */
+const isInstant = (column: string) => `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
+const isName = (column: string) =>
+  `length(${column}) BETWEEN 1 AND 64 AND ${column} NOT GLOB '*[^ -~]*'`;
+const isOneOf = (column: string, values: readonly string[]) =>
+  `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
+const isDay = (column: string) => `${column} GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]'`;
+
+/** The catalogue: see `lib/storage/sql/catalogue.ts`. */
+export const CATALOGUE: Schema = {
+  name: "catalogue",
+  applicationId: 0x6d68_6361,
+  steps: [`
+    CREATE TABLE catalogue (
+      only INTEGER PRIMARY KEY CHECK (only = 1),
+      version INTEGER NOT NULL,
+      content TEXT
+    ) STRICT;
+    INSERT INTO catalogue (only, version) VALUES (1, 0);
+    CREATE TABLE item (
+      token TEXT NOT NULL PRIMARY KEY CHECK (
+        length(token) = 36 AND token NOT GLOB '*[^0-9a-f-]*'
+        AND token GLOB '????????-????-4???-[89ab]???-????????????'
+      ),
+      kind TEXT NOT NULL CHECK (${isOneOf("kind", ["audio", "video"])}),
+      type TEXT CHECK (
+        (type GLOB 'audio/?*' OR type GLOB 'video/?*') AND type NOT GLOB '*[^ -~]*'
+      ),
+      length INTEGER CHECK (length BETWEEN 0 AND 9007199254740991),
+      digest TEXT CHECK (length(digest) = 64 AND digest NOT GLOB '*[^0-9a-f]*'),
+      published_at INTEGER CHECK (${isInstant("published_at")}),
+      name TEXT,
+      language TEXT CHECK (language GLOB '?*' AND language NOT GLOB '*[^A-Za-z0-9-]*'),
+      unpublished_at INTEGER CHECK (${isInstant("unpublished_at")}),
+      CHECK (CASE WHEN unpublished_at IS NULL
+        THEN type IS NOT NULL AND length IS NOT NULL AND digest IS NOT NULL
+          AND published_at IS NOT NULL
+        ELSE coalesce(type, length, digest, published_at, name, language) IS NULL END)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX item_by_digest ON item (digest) WHERE digest IS NOT NULL;
+  `],
+};
+
+/** The ledger: see `lib/storage/sql/ledger.ts`. */
+export const LEDGER: Schema = {
+  name: "ledger",
+  applicationId: 0x6d68_6c65,
+  steps: [`
+    CREATE TABLE ledger (
+      only INTEGER PRIMARY KEY CHECK (only = 1),
+      kept_from TEXT CHECK (${isDay("kept_from")})
+    ) STRICT;
+    INSERT INTO ledger (only) VALUES (1);
+    CREATE TABLE usage (
+      day TEXT NOT NULL CHECK (${isDay("day")}),
+      route TEXT NOT NULL CHECK (${isName("route")}),
+      method TEXT NOT NULL CHECK (${isName("method")}),
+      phase TEXT NOT NULL CHECK (${isOneOf("phase", PHASES)}),
+      status TEXT NOT NULL CHECK (${isName("status")}),
+      impact TEXT NOT NULL CHECK (${isOneOf("impact", IMPACTS)}),
+      client TEXT NOT NULL CHECK (${isName("client")}),
+      calls INTEGER NOT NULL CHECK (calls BETWEEN 1 AND 9007199254740991),
+      first INTEGER NOT NULL CHECK (${isInstant("first")}),
+      last INTEGER NOT NULL CHECK (${isInstant("last")} AND last >= first),
+      PRIMARY KEY (day, route, method, phase, status, impact, client)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE watch (
+      server TEXT NOT NULL CHECK (${isName("server")}),
+      since INTEGER NOT NULL CHECK (${isInstant("since")}),
+      until INTEGER NOT NULL CHECK (${isInstant("until")}),
+      ending TEXT CHECK (${isOneOf("ending", ["stopped", "gone"])}),
+      PRIMARY KEY (since, server)
+    ) STRICT, WITHOUT ROWID;
+  `],
+};
