@@ -51,6 +51,7 @@ export const ROUTES: readonly Route[] = [
 /** The optional rooms. Delete a line and the folder it imports from: everything else keeps working. */
 const ROOMS: Rooms = {
   sqlite: () => import("./lib/storage/sqlite/engine.ts"),
+  postgres: () => import("./lib/storage/postgres/engine.ts"),
   usage: () => import("./lib/usage/recorder.ts"),
   documents: () => import("./lib/documents/documents.ts"),
   samples: () => import("./lib/publishing/samples.ts"),

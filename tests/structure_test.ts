@@ -26,6 +26,7 @@ const ROOMS = [
 /** The rooms that can be left out. */
 const OPTIONAL = [
   "lib/storage/sqlite",
+  "lib/storage/postgres",
   "lib/usage",
   "lib/documents",
   "lib/publishing",

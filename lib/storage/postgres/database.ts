@@ -1,0 +1,155 @@
+/**
+ * A PostgreSQL database, over few connections. It works through a pooler that gives each transaction
+ * another connection: nothing is prepared, and nothing is set for a session.
+ */
+
+// @ts-types="npm:@types/pg@8.20.0"
+import { Pool } from "pg";
+import type { Database, Row, Statement, Value } from "../sql/database.ts";
+import { StorageError } from "../storage.ts";
+import { within } from "../deadline.ts";
+import { STEPS } from "./schema.ts";
+
+/** Connections at most: one for what requests wait for, one for transactions. */
+const CONNECTIONS = 2;
+
+/** Milliseconds that connecting may take, and answering a statement that requests wait for. */
+const READING = 1_500;
+
+/** Milliseconds for both together. */
+const PATIENCE = 1_800;
+
+/** Milliseconds that one statement of a transaction may take; it may wait for another one. */
+const WRITING = 10_000;
+
+/** Milliseconds after which a connection that nobody needs is closed. */
+const IDLE = 60_000;
+
+/** The lock of whoever makes the tables or moves them forward: any number that others do not use. */
+const MIGRATION = 0x6d68_6361;
+
+/** PostgreSQL's numbers for its types of integers: they come as texts. */
+const INTEGERS = new Set([20, 23]);
+
+/** A database that is connected to when that is needed. */
+export class PostgresDatabase implements Database {
+  readonly driver = "postgres";
+  readonly #pool: Pool;
+
+  /** @param url `postgres://…`; `sslmode` and the like say how it is encrypted. */
+  constructor(url: string) {
+    this.#pool = new Pool({
+      application_name: "media-head",
+      connectionString: url,
+      max: CONNECTIONS,
+      connectionTimeoutMillis: READING,
+      idleTimeoutMillis: IDLE,
+      keepAlive: true,
+      allowExitOnIdle: true,
+      types: { getTypeParser: (oid: number) => INTEGERS.has(oid) ? Number : String },
+    });
+    this.#pool.on("error", () => {}); // of a connection at rest: the next statement gets another
+  }
+
+  /**
+   * Makes the tables, or brings them to the version that this program knows.
+   *
+   * @throws {StorageError} When a later release made them, too.
+   */
+  async migrate(): Promise<void> {
+    if (await this.#schema() === STEPS.length) return;
+    await this.#transaction(async (run) => {
+      await run("SELECT pg_advisory_xact_lock($1)", [MIGRATION]);
+      const [row] = await run("SELECT to_regclass('catalogue') AS name");
+      const [made] = row?.["name"] === null ? [] : await run("SELECT schema FROM catalogue");
+      for (const step of STEPS.slice(Number(made?.["schema"] ?? 0))) await run(step);
+      await run("UPDATE catalogue SET schema = $1", [STEPS.length]);
+    });
+  }
+
+  /** @inheritdoc */
+  async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
+    return await this.read(text, values);
+  }
+
+  /** Runs a statement that reads, for {@linkcode PATIENCE} at most. */
+  async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    try {
+      const query = { text, values: [...values], query_timeout: READING };
+      const reading = this.#pool.query(query);
+      if (await within(PATIENCE, reading)) return (await reading).rows;
+    } catch (cause) {
+      throw this.#faultOf("read", cause);
+    }
+    throw new StorageError(this.driver, `no answer within ${PATIENCE / 1_000} s`);
+  }
+
+  /** @inheritdoc */
+  async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+    return await this.#transaction(async (run) => {
+      const results = [];
+      for (const { text, values } of statements) results.push(await run(text, values));
+      return results;
+    });
+  }
+
+  /** Waits for what is in flight, and disconnects. */
+  async close(): Promise<void> {
+    if (!this.#pool.ending) await this.#pool.end();
+  }
+
+  /** Commits only once each statement was answered, so that it is seldom unknown whether it did. */
+  async #transaction<T>(
+    action: (run: (text: string, values?: readonly Value[]) => Promise<Row[]>) => Promise<T>,
+  ): Promise<T> {
+    let fault: Error | undefined;
+    const client = await this.#pool.connect().catch((cause) => {
+      throw this.#faultOf("written", cause);
+    });
+    const run = async (text: string, values: readonly Value[] = []) => {
+      const query = { text, values: [...values], query_timeout: WRITING };
+      return (await client.query(query)).rows;
+    };
+    try {
+      await run("BEGIN");
+      const result = await action(run);
+      await run("COMMIT");
+      return result;
+    } catch (cause) {
+      throw fault = this.#faultOf("written", cause);
+    } finally {
+      client.release(fault); // after a fault, the connection is not used again
+    }
+  }
+
+  /** The version of the tables; 0 for none. */
+  async #schema(): Promise<number> {
+    const [row] = await this.read("SELECT to_regclass('catalogue') AS name", []);
+    if (row?.["name"] === null) return 0;
+    const [made] = await this.read("SELECT schema FROM catalogue", []);
+    const schema = Number(made?.["schema"]);
+    requireKnown(schema);
+    return schema;
+  }
+
+  #faultOf(what: string, cause: unknown): StorageError {
+    if (cause instanceof StorageError) return cause;
+    // For a name with several addresses, there is a fault for each.
+    const first = cause instanceof AggregateError ? cause.errors[0] : cause;
+    const fault = `the database (DATABASE_URL) cannot be ${what}`;
+    return new StorageError(this.driver, fault, { cause: first });
+  }
+}
+
+/**
+ * Makes sure that this program knows the tables.
+ *
+ * @throws {StorageError} When a later release has made them.
+ */
+export function requireKnown(schema: number): void {
+  if (schema <= STEPS.length) return;
+  const fault =
+    `the database (DATABASE_URL) has version ${schema} of the schema, and this release ` +
+    `knows ${STEPS.length} at most: run a later one`;
+  throw new StorageError("postgres", fault);
+}

@@ -1,0 +1,35 @@
+/**
+ * A database in PostgreSQL, which many servers share.
+ */
+
+import type { Engine } from "../engine.ts";
+import { SqlCatalogue } from "../sql/catalogue.ts";
+import { SqlLedger } from "../sql/ledger.ts";
+import { PostgresDatabase } from "./database.ts";
+import { Lookups } from "./lookups.ts";
+
+/** Milliseconds; a look at the version takes a round trip. */
+const VERSION_TTL = 1_000;
+
+/**
+ * Opens a database, and makes its tables or moves them forward, if need be.
+ *
+ * @param url `postgres://…`
+ * @throws {StorageError} When it cannot be reached, or is a later release's.
+ */
+export async function openEngine(url: string): Promise<Engine> {
+  const database = new PostgresDatabase(url);
+  try {
+    await database.migrate();
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  const lookups = new Lookups(database);
+  const catalogue = new SqlCatalogue(database, {
+    find: (token) => lookups.find(token),
+    version: () => lookups.version(),
+    versionTtl: VERSION_TTL,
+  });
+  return { catalogue, ledger: new SqlLedger(database), close: () => database.close() };
+}

@@ -1,0 +1,90 @@
+/**
+ * Lookups in batches: PostgreSQL takes many times longer to be asked than to find an item, so that
+ * all that is asked for while one batch is in flight goes into the next.
+ */
+
+import type { Row } from "../sql/database.ts";
+import { ITEM_COLUMNS } from "../sql/catalogue.ts";
+import { StorageError } from "../storage.ts";
+import type { Token } from "../token.ts";
+import { type PostgresDatabase, requireKnown } from "./database.ts";
+
+/** The state of the catalogue, with each item asked for; without any, one row of it alone. */
+const FIND =
+  `SELECT catalogue.schema, catalogue.version, current_setting('transaction_read_only') AS read_only,
+     token, ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
+
+/** What one batch gave, of one moment. */
+interface Snapshot {
+  readonly version: number;
+  readonly rows: ReadonlyMap<string, Row>;
+}
+
+/** A batch that is not sent yet. */
+interface Batch {
+  readonly tokens: Set<Token>;
+  readonly snapshot: PromiseWithResolvers<Snapshot>;
+}
+
+/** Looks items up, one batch at a time. */
+export class Lookups {
+  readonly #database: PostgresDatabase;
+  #next: Batch | undefined;
+  #isInFlight = false;
+
+  /** @param database Stays the caller's to close. */
+  constructor(database: PostgresDatabase) {
+    this.#database = database;
+  }
+
+  /** The row of an item, if there is one. */
+  async find(token: Token): Promise<Row | undefined> {
+    const { rows } = await this.#ask(token);
+    return rows.get(token);
+  }
+
+  /** The version of the catalogue. */
+  async version(): Promise<number> {
+    const { version } = await this.#ask();
+    return version;
+  }
+
+  #ask(token?: Token): Promise<Snapshot> {
+    const batch = this.#next ??= { tokens: new Set(), snapshot: Promise.withResolvers() };
+    if (token !== undefined) batch.tokens.add(token);
+    if (!this.#isInFlight) this.#sendNext();
+    return batch.snapshot.promise;
+  }
+
+  async #sendNext(): Promise<void> {
+    const batch = this.#takeNext();
+    if (batch === undefined) return;
+    this.#isInFlight = true;
+    try {
+      batch.snapshot.resolve(await this.#look([...batch.tokens]));
+    } catch (error) {
+      batch.snapshot.reject(error);
+      this.#takeNext()?.snapshot.reject(error); // who waited for this has waited long enough
+    }
+    this.#isInFlight = false;
+    this.#sendNext();
+  }
+
+  #takeNext(): Batch | undefined {
+    const next = this.#next;
+    this.#next = undefined;
+    return next;
+  }
+
+  async #look(tokens: Token[]): Promise<Snapshot> {
+    const found = await this.#database.read(FIND, [tokens]);
+    const [state] = found;
+    requireKnown(state?.["schema"] as number);
+    // A standby may be behind, by nobody knows how much.
+    if (state?.["read_only"] !== "off") {
+      throw new StorageError("postgres", "the database (DATABASE_URL) is read-only: a standby?");
+    }
+    const rows = new Map(found.map((row) => [String(row["token"]), row]));
+    return { version: state["version"] as number, rows };
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * The tables of a catalogue and of a ledger in PostgreSQL.
+ */
+
+import { PHASES } from "../../lifecycle/policy.ts";
+import { IMPACTS } from "../ledger.ts";
+
+/** Milliseconds since the epoch, as far as a date can have them. */
+const isInstant = (column: string) => `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
+const isName = (column: string) => `${column} ~ '^[ -~]{1,64}$'`;
+const isDay = (column: string) => `${column} ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]$'`;
+const isOneOf = (column: string, values: readonly string[]) =>
+  `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
+
+/**
+ * What each version of the schema changed; never edited, only added to. The last one is the version.
+ * Texts are compared byte by byte, whatever the language of the database.
+ */
+export const STEPS: readonly string[] = [`
+  CREATE TABLE catalogue (
+    id integer PRIMARY KEY CHECK (id = 1),
+    schema integer NOT NULL,
+    version bigint NOT NULL,
+    content text
+  );
+  INSERT INTO catalogue (id, schema, version) VALUES (1, 1, 0);
+  CREATE TABLE item (
+    token uuid PRIMARY KEY CHECK (token::text ~ '^.{14}4.{4}[89ab]'),
+    kind text NOT NULL CHECK (${isOneOf("kind", ["audio", "video"])}),
+    type text CHECK (type ~ '^(audio|video)/[!-~][ -~]*$'),
+    length bigint CHECK (length BETWEEN 0 AND 9007199254740991),
+    digest text COLLATE "C" CHECK (digest ~ '^[0-9a-f]{64}$'),
+    published_at bigint CHECK (${isInstant("published_at")}),
+    name text,
+    language text CHECK (language ~ '^[A-Za-z0-9-]+$'),
+    unpublished_at bigint CHECK (${isInstant("unpublished_at")}),
+    CHECK (CASE WHEN unpublished_at IS NULL
+      THEN num_nulls(type, length, digest, published_at) = 0
+      ELSE num_nonnulls(type, length, digest, published_at, name, language) = 0 END)
+  );
+  CREATE INDEX item_by_digest ON item (digest) WHERE digest IS NOT NULL;
+  CREATE TABLE ledger (
+    id integer PRIMARY KEY CHECK (id = 1),
+    kept_from text COLLATE "C" CHECK (${isDay("kept_from")})
+  );
+  INSERT INTO ledger (id) VALUES (1);
+  CREATE TABLE usage (
+    day text COLLATE "C" CHECK (${isDay("day")}),
+    route text COLLATE "C" CHECK (${isName("route")}),
+    method text COLLATE "C" CHECK (${isName("method")}),
+    phase text COLLATE "C" CHECK (${isOneOf("phase", PHASES)}),
+    status text COLLATE "C" CHECK (${isName("status")}),
+    impact text COLLATE "C" CHECK (${isOneOf("impact", IMPACTS)}),
+    client text COLLATE "C" CHECK (${isName("client")}),
+    calls bigint NOT NULL CHECK (calls BETWEEN 1 AND 9007199254740991),
+    first bigint NOT NULL CHECK (${isInstant("first")}),
+    last bigint NOT NULL CHECK (${isInstant("last")} AND last >= first),
+    PRIMARY KEY (day, route, method, phase, status, impact, client)
+  );
+  CREATE TABLE watch (
+    server text COLLATE "C" CHECK (${isName("server")}),
+    since bigint CHECK (${isInstant("since")}),
+    until bigint NOT NULL CHECK (${isInstant("until")}),
+    ending text CHECK (${isOneOf("ending", ["stopped", "gone"])}),
+    PRIMARY KEY (since, server)
+  );
+`];
