@@ -28,6 +28,10 @@ const IDLE = 60_000;
 /** The lock of whoever makes the tables or moves them forward: any number that others do not use. */
 const MIGRATION = 0x6d68_6361;
 
+/** Whether there are tables. What is not asked of tables, like `to_regclass`, may be out of date. */
+const TABLE =
+  "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'catalogue'";
+
 /** PostgreSQL's numbers for its types of integers: they come as texts. */
 const INTEGERS = new Set([20, 23]);
 
@@ -60,8 +64,8 @@ export class PostgresDatabase implements Database {
     if (await this.#schema() === STEPS.length) return;
     await this.#transaction(async (run) => {
       await run("SELECT pg_advisory_xact_lock($1)", [MIGRATION]);
-      const [row] = await run("SELECT to_regclass('catalogue') AS name");
-      const [made] = row?.["name"] === null ? [] : await run("SELECT schema FROM catalogue");
+      const isMade = (await run(TABLE)).length > 0;
+      const [made] = isMade ? await run("SELECT schema FROM catalogue") : [];
       for (const step of STEPS.slice(Number(made?.["schema"] ?? 0))) await run(step);
       await run("UPDATE catalogue SET schema = $1", [STEPS.length]);
     });
@@ -124,8 +128,7 @@ export class PostgresDatabase implements Database {
 
   /** The version of the tables; 0 for none. */
   async #schema(): Promise<number> {
-    const [row] = await this.read("SELECT to_regclass('catalogue') AS name", []);
-    if (row?.["name"] === null) return 0;
+    if ((await this.read(TABLE, [])).length === 0) return 0;
     const [made] = await this.read("SELECT schema FROM catalogue", []);
     const schema = Number(made?.["schema"]);
     requireKnown(schema);
