@@ -23,7 +23,7 @@ export function unpublishCommand(context: Context): Command {
         }
         if (!isNew) throw new RefusedError(`Token "${token}" was unpublished already`);
         if (json) return await print(JSON.stringify(toRecord(token, finding)));
-        const seconds = config.cacheTtl / 1000;
+        const seconds = storage.versionTtl / 1000;
         await print(`Unpublished ${token}; running servers answer 410 within ${seconds} s`);
       });
     });

@@ -70,7 +70,7 @@ test("media publish, show, list and unpublish agree, and tell programs in JSON",
     const unpublished = await media(folder, ["unpublish", token]);
     assertEquals(
       [unpublished.code, unpublished.stdout],
-      [0, `Unpublished ${token}; running servers answer 410 within 5 s\n`],
+      [0, `Unpublished ${token}; running servers answer 410 within 0.1 s\n`],
     );
     const again = await media(folder, ["unpublish", token, "--json"]);
     assertEquals([again.code, again.stdout], [1, ""]);
