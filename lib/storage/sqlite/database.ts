@@ -214,7 +214,7 @@ function schemaOf(connection: DatabaseSync, { name, applicationId, steps }: Sche
     ...connection.prepare("SELECT count(*) AS tables FROM sqlite_master").get(),
   };
   if (id !== 0 || version !== 0 || tables !== 0) {
-    throw new Error(`It is a database, but not of a ${name} of media-head`);
+    throw new Error(`It is not a ${name} of media-head: choose another path, or move it away`);
   }
   return 0;
 }
