@@ -2,8 +2,11 @@
  * Instants and intervals as people and programs give them.
  */
 
-/** An instant: text is an ISO 8601 date (midnight UTC), or an instant with its offset. */
-export type InstantSetting = string | Date | Temporal.Instant;
+/**
+ * An instant: text is an ISO 8601 date (midnight UTC), or an instant with its offset. A
+ * `Temporal.Instant` will do; nothing here needs Temporal, which not every runtime has.
+ */
+export type InstantSetting = string | Date | { readonly epochMilliseconds: number };
 
 /** A stretch of time: text is an ISO 8601 interval, `start/end` or `start/duration`. */
 export type IntervalSetting =
@@ -29,14 +32,15 @@ const LAST = Date.parse("9999-12-31T23:59:59Z");
  *   anything else.
  */
 export function readInstant(value: unknown): number | undefined {
-  const instant = typeof value === "string"
-    ? attempt(() => Temporal.Instant.from(withTime(value)).epochMilliseconds)
-    : value instanceof Date
-    ? value.getTime()
-    : value instanceof Temporal.Instant
-    ? value.epochMilliseconds
-    : undefined;
+  const instant = typeof value === "string" ? parseInstant(value) : millisecondsOf(value);
   return instant === undefined ? undefined : wholeSeconds(instant);
+}
+
+/** The milliseconds since the epoch of an object that is an instant. */
+export function millisecondsOf(value: unknown): number | undefined {
+  if (value instanceof Date) return value.getTime();
+  const { epochMilliseconds } = Object(value);
+  return typeof epochMilliseconds === "number" ? epochMilliseconds : undefined;
 }
 
 /**
@@ -55,34 +59,58 @@ export function readInterval(text: string): Interval | undefined {
 
 /** An instant in milliseconds since the epoch as ISO 8601 in UTC, in whole seconds. */
 export function formatInstant(instant: number): string {
-  return Temporal.Instant.fromEpochMilliseconds(instant).toString({ smallestUnit: "second" });
+  return new Date(instant).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-function withTime(text: string): string {
-  return /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00Z` : text;
+const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
+const TIME = /^(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)$/i;
+
+/** Milliseconds since the epoch; `undefined` for a date or a time that does not exist. */
+function parseInstant(text: string): number | undefined {
+  const [date = "", time = "00:00Z", ...rest] = text.split(/[Tt ]/);
+  const day = DATE.exec(date)?.slice(1).map(Number) ?? [];
+  const [year = 0, month = 0, dayOfMonth = 0] = day;
+  const midnight = Date.UTC(year, month - 1, dayOfMonth);
+  const parts = TIME.exec(time);
+  if (parts === null || rest.length > 0 || !isDay(midnight, date)) return undefined;
+  const [, hour = 0, minute = 0, second = 0, fraction = "", sign, hours = 0, minutes = 0] = parts;
+  const isTime = +hour < 24 && +minute < 60 && +second <= 60; // 60: a leap second
+  if (!isTime || +hours >= 24 || +minutes >= 60) return undefined;
+  const offset = (sign === "-" ? -1 : 1) * (+hours * 60 + +minutes) * 60_000;
+  const seconds = Math.min(+second, 59) + Number(`0.${fraction || 0}`);
+  return midnight + (+hour * 60 + +minute) * 60_000 + Math.floor(seconds * 1000) - offset;
 }
+
+/** Whether a date is that of a midnight: 30 February is not. */
+function isDay(midnight: number, date: string): boolean {
+  return !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(`${date}T`);
+}
+
+const AMOUNT = String.raw`(\d+(?:[.,]\d{1,9})?)`;
+const DURATION = new RegExp(
+  String.raw`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?` +
+    `(?:T(?:${AMOUNT}H)?(?:${AMOUNT}M)?(?:${AMOUNT}S)?)?$`,
+  "i",
+);
 
 /** Days, weeks, months and years are the calendar's in UTC. */
 function addDuration(start: number, duration: string): number | undefined {
-  const end = attempt(() => {
-    const zoned = Temporal.Instant.fromEpochMilliseconds(start).toZonedDateTimeISO("UTC");
-    return zoned.add(Temporal.Duration.from(duration)).epochMilliseconds;
-  });
-  return end === undefined ? undefined : wholeSeconds(end);
+  const parts = DURATION.exec(duration)?.slice(1);
+  // A duration has an amount, a time after its T, and a fraction in its last part at most.
+  const isWhole = /\d[YMWDHS]$/i.test(duration) && !/[.,]\d+[HM]\d/i.test(duration);
+  if (parts === undefined || !isWhole) return undefined;
+  const [years = 0, months = 0, weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = parts
+    .map((part = "0") => Number(part.replace(",", ".")));
+  const date = new Date(start);
+  const dayOfMonth = date.getUTCDate();
+  date.setUTCFullYear(date.getUTCFullYear() + years, date.getUTCMonth() + months);
+  if (date.getUTCDate() !== dayOfMonth) date.setUTCDate(0); // the last day of the month before
+  date.setUTCDate(date.getUTCDate() + weeks * 7 + days);
+  return wholeSeconds(date.getTime() + ((hours * 60 + minutes) * 60 + seconds) * 1000);
 }
 
 /** Fields state seconds, so a phase must not change between two. */
 function wholeSeconds(instant: number): number | undefined {
   const seconds = Math.floor(instant / 1000) * 1000;
   return 0 <= seconds && seconds <= LAST ? seconds : undefined; // an invalid Date is NaN
-}
-
-/** `undefined` for what Temporal cannot read. */
-function attempt<T>(parse: () => T): T | undefined {
-  try {
-    return parse();
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
 }

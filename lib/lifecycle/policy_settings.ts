@@ -7,6 +7,7 @@ import {
   type InstantSetting,
   type Interval,
   type IntervalSetting,
+  millisecondsOf,
   readInstant,
   readInterval,
 } from "./instant.ts";
@@ -188,7 +189,7 @@ function describe(value: unknown): string {
   if (value instanceof Date) {
     return Number.isNaN(value.getTime()) ? "an invalid Date" : value.toISOString();
   }
-  if (value instanceof Temporal.Instant) return value.toString();
+  if (millisecondsOf(value) !== undefined) return String(value);
   if (typeof value !== "object" && typeof value !== "function" || value === null) {
     return String(value);
   }
