@@ -4,6 +4,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { Ledger, Usage, Watch } from "../../lib/storage/ledger.ts";
+import type { Test } from "../support/permissions.ts";
 
 /** An empty ledger under test. */
 export interface LedgerSubject extends AsyncDisposable {
@@ -26,9 +27,13 @@ const ROW: Usage = {
 };
 
 /** Runs the suite on a driver; every test opens one of its own. */
-export function testLedger(name: string, open: () => Promise<LedgerSubject>): void {
+export function testLedger(
+  name: string,
+  open: () => Promise<LedgerSubject>,
+  register: Test = Deno.test,
+): void {
   const test = (what: string, body: (ledger: Ledger) => Promise<void>) =>
-    Deno.test(`${name} ${what}`, async () => {
+    register(`${name} ${what}`, async () => {
       await using subject = await open();
       await body(subject.ledger);
     });

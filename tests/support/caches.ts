@@ -4,6 +4,7 @@
  */
 
 import { pathOf } from "./permissions.ts";
+import { accepts, freePort } from "./ports.ts";
 
 /** A cache that can be put in front of a server. */
 interface CacheProgram {
@@ -166,31 +167,5 @@ export class CacheProcess implements AsyncDisposable {
     await this.child.status;
     await this.stderr;
     await Deno.remove(this.folder, { recursive: true });
-  }
-}
-
-/**
- * A port for a program that cannot choose one itself. Below those that the system gives out, so
- * that no other test gets it in between.
- */
-function freePort(): number {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    try {
-      Deno.listen({ hostname: "127.0.0.1", port }).close();
-      return port;
-    } catch (error) {
-      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-    }
-  }
-}
-
-async function accepts(port: number): Promise<boolean> {
-  try {
-    (await Deno.connect({ hostname: "127.0.0.1", port })).close();
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.ConnectionRefused) return false;
-    throw error;
   }
 }

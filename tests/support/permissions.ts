@@ -23,19 +23,46 @@ export type Test = (
   fn: (context: Deno.TestContext) => void | Promise<void>,
 ) => void;
 
+/** What something may need. */
+export type Need = keyof typeof PERMISSIONS | Condition;
+
 /**
  * Gives what registers tests that need permissions. Without them, tests are ignored, and their
  * names say what they need, and which task grants it.
  */
-export function needing(...needs: (keyof typeof PERMISSIONS | Condition)[]): Test {
+export function needing(...needs: Need[]): Test {
+  const missing = missingOf(needs);
+  if (missing === "") return (name, fn) => Deno.test(name, fn);
+  return (name, fn) => Deno.test({ name: `${name} (needs ${missing})`, ignore: true, fn });
+}
+
+/**
+ * Starts what all tests of a file share before the first of them, and ends it after the last.
+ *
+ * @param needs Without these, it is not started: the tests that use it are ignored.
+ */
+export function shared<T extends AsyncDisposable>(
+  needs: readonly Need[],
+  start: () => Promise<T>,
+): () => T {
+  let started: T | undefined;
+  if (missingOf(needs) === "") {
+    Deno.test.beforeAll(async () => {
+      started = await start();
+    });
+    Deno.test.afterAll(async () => await started?.[Symbol.asyncDispose]());
+  }
+  return () => started as T;
+}
+
+/** What is not there of what is needed, in words; empty when all is. */
+function missingOf(needs: readonly Need[]): string {
   const kinds = needs.filter((need) => typeof need === "string");
   const denied = kinds.filter((kind) => !PERMISSIONS[kind].every(isGranted));
   const conditions = needs.filter((need) => typeof need !== "string");
-  const missing = denied.length > 0
+  return denied.length > 0
     ? `${denied.join(" and ")}: deno task test`
     : conditions.filter(({ isMet }) => !isMet()).map(({ what }) => what).join(" and ");
-  if (missing === "") return (name, fn) => Deno.test(name, fn);
-  return (name, fn) => Deno.test({ name: `${name} (needs ${missing})`, ignore: true, fn });
 }
 
 /** Whether a permission is granted, without asking anybody for it. */
@@ -51,10 +78,21 @@ export function program(name: string): Condition {
   return { what: name, isMet: () => pathOf(name) !== undefined };
 }
 
-/** Where a program is. Debian keeps some where only root looks. */
+/** Where a program is. Debian keeps some where only root looks, and PostgreSQL's by its version. */
 export function pathOf(program: string): string | undefined {
-  const folders = [...(Deno.env.get("PATH") ?? "").split(":"), "/usr/sbin"];
+  const folders = [...(Deno.env.get("PATH") ?? "").split(":"), "/usr/sbin", ...postgresFolders()];
   return folders.map((folder) => `${folder}/${program}`).find(isFile);
+}
+
+/** Where Debian keeps PostgreSQL's programs, the latest version first. */
+function postgresFolders(): string[] {
+  const all = "/usr/lib/postgresql";
+  try {
+    const versions = [...Deno.readDirSync(all)].map(({ name }) => Number(name));
+    return versions.sort((a, b) => b - a).map((version) => `${all}/${version}/bin`);
+  } catch {
+    return []; // there is none
+  }
 }
 
 /** Whether there is such a file. */

@@ -1,0 +1,87 @@
+/**
+ * What storage of two halves has to do, whichever they are, in one suite.
+ */
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { TokenTakenError } from "../../lib/storage/catalogue.ts";
+import { newToken } from "../../lib/storage/token.ts";
+import type { MediaSubject } from "../support/media_subject.ts";
+import type { Test } from "../support/permissions.ts";
+import { description, testStorage } from "./storage_suite.ts";
+
+const CONTENT = new TextEncoder().encode("content");
+
+/** Runs the suite on a pair of halves; every test opens one of its own. */
+export function testMediaStorage(
+  name: string,
+  open: () => MediaSubject | Promise<MediaSubject>,
+  register: Test = Deno.test,
+): void {
+  testStorage(name, open, register);
+
+  const test = (what: string, body: (subject: MediaSubject) => Promise<void>) =>
+    register(`${name} ${what}`, async () => {
+      await using subject = await open();
+      await body(subject);
+    });
+
+  test("publish() never uses a token twice", async (subject) => {
+    const first = await subject.publish(description(), CONTENT);
+    const again = { ...description("video"), token: first.token };
+    await assertRejects(() => subject.publish(again, CONTENT), TokenTakenError);
+    await assertRejects(() => subject.publish(again, new Uint8Array([1])), TokenTakenError);
+    const found = await subject.storage.find(first.token);
+    assertEquals(found, { state: "published", kind: "audio", item: first });
+
+    await subject.unpublish(first.token, 5000);
+    await assertRejects(() => subject.publish(again, CONTENT), TokenTakenError);
+    assertEquals(await subject.digests(), []);
+  });
+
+  test("publish() stores the same content once", async (subject) => {
+    const items = await Promise.all(
+      Array.from({ length: 8 }, () => subject.publish(description(), CONTENT)),
+    );
+    assertEquals(await subject.digests(), [items[0]?.digest]);
+
+    for (const { token } of items.slice(1)) assert(await subject.storage.unpublish(token, 5000));
+    assertEquals(await subject.digests(), [items[0]?.digest]);
+    assert(await subject.storage.unpublish(items[0]?.token ?? newToken(), 5000));
+    assertEquals(await subject.digests(), []);
+  });
+
+  test("unpublish() says whether there was something to unpublish", async (subject) => {
+    const { token } = await subject.publish(description(), CONTENT);
+    assertEquals(await subject.storage.unpublish(newToken(), 5000), false);
+    assertEquals(await subject.storage.unpublish(token, 5000), true);
+    assertEquals(await subject.storage.unpublish(token, 6000), false);
+    const tombstone = { state: "unpublished", kind: "audio", unpublishedAt: 5000 } as const;
+    assertEquals(await subject.storage.lookUp(token), tombstone);
+  });
+
+  test("keeps content that is published while it is unpublished", async (subject) => {
+    for (let round = 0; round < 20; round++) {
+      const { token } = await subject.publish(description(), CONTENT);
+      const [, item] = await Promise.all([
+        subject.storage.unpublish(token, 5000),
+        subject.publish(description(), CONTENT),
+      ]);
+      assertEquals((await subject.storage.find(item.token)).state, "published");
+      await subject.storage.unpublish(item.token, 5000);
+    }
+    assertEquals(await subject.digests(), []);
+  });
+
+  test("list() goes through everything in the order of tokens", async (subject) => {
+    assert(await subject.storage.isEmpty());
+    const tokens = [];
+    for (let count = 0; count < 250; count++) {
+      tokens.push((await subject.publish(description(), CONTENT)).token);
+    }
+    await subject.unpublish(tokens[7] ?? newToken(), 5000);
+    const listed = await Array.fromAsync(subject.storage.list());
+    assertEquals(listed.map(([token]) => token), tokens.toSorted());
+    assertEquals(listed.filter(([, { state }]) => state === "unpublished").length, 1);
+    assert(!await subject.storage.isEmpty());
+  });
+}

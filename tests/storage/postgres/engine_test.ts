@@ -1,0 +1,38 @@
+/**
+ * What every engine has to do, on PostgreSQL: at its own port, and behind a pooler.
+ */
+
+import type { Engine } from "../../../lib/storage/engine.ts";
+import { openMemory } from "../../support/memory_storage.ts";
+import { needing, shared } from "../../support/permissions.ts";
+import { PGBOUNCER, PgBouncer } from "../../support/pgbouncer.ts";
+import { POSTGRES, PostgresServer } from "../../support/postgres.ts";
+import { testLedger } from "../ledger_suite.ts";
+import { testMediaStorage } from "../media_storage_suite.ts";
+
+const server = shared(POSTGRES, () => PostgresServer.start());
+const bouncer = shared(PGBOUNCER, () => PgBouncer.start(server()));
+
+/** Opens an empty database. The driver reads the environment when it is loaded. */
+async function openEmpty(port: number): Promise<Engine> {
+  const { openEngine } = await import("../../../lib/storage/postgres/engine.ts");
+  return await openEngine(server().urlOf(await server().createDatabase(), port));
+}
+
+for (
+  const [name, needs, port] of [
+    ["PostgreSQL", POSTGRES, () => server().port],
+    ["PgBouncer", PGBOUNCER, () => bouncer().port],
+  ] as const
+) {
+  const register = needing(...needs);
+  testMediaStorage(
+    `MediaStorage on ${name}`,
+    async () => openMemory(await openEmpty(port())),
+    register,
+  );
+  testLedger(`SqlLedger on ${name}`, async () => {
+    const { ledger, close } = await openEmpty(port());
+    return { ledger, [Symbol.asyncDispose]: close };
+  }, register);
+}

@@ -1,0 +1,30 @@
+/**
+ * Ports of this machine.
+ */
+
+/**
+ * A port for a program that cannot choose one itself. Below those that the system gives out, so
+ * that no other test gets it in between.
+ */
+export function freePort(): number {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    try {
+      Deno.listen({ hostname: "127.0.0.1", port }).close();
+      return port;
+    } catch (error) {
+      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    }
+  }
+}
+
+/** Whether something accepts connections there. */
+export async function accepts(port: number): Promise<boolean> {
+  try {
+    (await Deno.connect({ hostname: "127.0.0.1", port })).close();
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.ConnectionRefused) return false;
+    throw error;
+  }
+}

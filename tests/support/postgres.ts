@@ -1,0 +1,221 @@
+/**
+ * PostgreSQL as Debian packages it, in a temporary folder and on a port of its own.
+ */
+
+import { LINUX, type Need, pathOf, program } from "./permissions.ts";
+import { freePort } from "./ports.ts";
+
+/** What tests on PostgreSQL need. */
+export const POSTGRES: readonly Need[] = [
+  "processes",
+  LINUX,
+  program("initdb"),
+  program("setpriv"),
+];
+
+/** Whom the databases belong to, and with which password. No log may hold it. */
+export const [USER, PASSWORD] = ["media", "keep-this-out-of-logs"];
+
+/** Besides the defaults: no test here is about a loss of power. */
+const SETTINGS = {
+  fsync: "off",
+  full_page_writes: "off",
+  listen_addresses: "127.0.0.1",
+  max_connections: "100",
+  shared_buffers: "16MB",
+};
+
+/** What a server is started with. */
+export interface PostgresOptions {
+  /** Configuration parameters besides those above. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Names and addresses that its certificate is for; with none, it does not encrypt. */
+  readonly certifiedFor?: readonly string[];
+}
+
+/** A running PostgreSQL. Disposing of it ends it and removes its folder. */
+export class PostgresServer implements AsyncDisposable {
+  readonly #settings: Readonly<Record<string, string>>;
+  #process: Deno.ChildProcess | undefined;
+  #log: Promise<string> | undefined;
+  #isFrozen = false;
+  #databases = 0;
+
+  private constructor(
+    /** Holds its data, its socket and its certificate. */
+    readonly folder: string,
+    readonly port: number,
+    settings: Readonly<Record<string, string>>,
+  ) {
+    this.#settings = settings;
+  }
+
+  /** Makes a server without any database of ours, and waits until it answers. */
+  static async start({ settings, certifiedFor }: PostgresOptions = {}): Promise<PostgresServer> {
+    const folder = await makeFolder();
+    await run("initdb", [
+      ...["--pgdata", `${folder}/data`, "--username", "postgres", "--encoding", "UTF8"],
+      ...["--locale", "C", "--auth-local", "trust", "--auth-host", "scram-sha-256", "--no-sync"],
+    ]);
+    const encrypted = certifiedFor === undefined ? {} : await certify(folder, certifiedFor);
+    const server = new PostgresServer(folder, freePort(), { ...settings, ...encrypted });
+    await server.launch();
+    await server.query(`CREATE ROLE ${USER} LOGIN PASSWORD '${PASSWORD}'`);
+    return server;
+  }
+
+  /** Starts a hot standby, which follows this server. */
+  async startStandby(): Promise<PostgresServer> {
+    const folder = await makeFolder();
+    await run("pg_basebackup", [
+      ...["--host", this.folder, "--port", String(this.port), "--username", "postgres"],
+      ...["--pgdata", `${folder}/data`, "--write-recovery-conf", "--checkpoint", "fast"],
+      "--no-sync",
+    ]);
+    const standby = new PostgresServer(folder, freePort(), this.#settings);
+    await standby.launch();
+    return standby;
+  }
+
+  /** The certificate to trust, as a file. */
+  get certificate(): string {
+    return `${this.folder}/certificate.pem`;
+  }
+
+  /** Makes an empty database, and gives its name. */
+  async createDatabase(): Promise<string> {
+    const name = `test_${++this.#databases}`;
+    await this.query(`CREATE DATABASE ${name} OWNER ${USER}`);
+    return name;
+  }
+
+  /** The URL of a database, at this server's port or at that of what stands before it. */
+  urlOf(database: string, port = this.port): string {
+    return `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/${database}`;
+  }
+
+  /** Runs SQL as the superuser, for whom a connection is always left; gives the rows as text. */
+  async query(sql: string, database = "postgres"): Promise<string[]> {
+    const text = await run("psql", [
+      ...["--host", this.folder, "--port", String(this.port), "--username", "postgres"],
+      ...["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--dbname", database],
+      ...["--command", sql],
+    ]);
+    return text.split("\n").slice(0, -1);
+  }
+
+  /** Starts it again after {@linkcode PostgresServer.stop}. */
+  async launch(): Promise<void> {
+    const all = { ...SETTINGS, unix_socket_directories: this.folder, ...this.#settings };
+    const settings = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    const place = ["-D", `${this.folder}/data`, "-p", String(this.port)];
+    const process = command("postgres", [...place, ...settings], { stderr: "piped" }).spawn();
+    this.#process = process;
+    this.#log = new Response(process.stderr).text();
+    let hasEnded = false;
+    process.status.then(() => hasEnded = true);
+    while (!await this.#isReady(process.pid)) {
+      if (hasEnded) throw new Error(`PostgreSQL ended:\n${await this.#log}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  /** Ends it, and every connection to it. */
+  async stop(signal: "SIGINT" | "SIGQUIT" = "SIGINT"): Promise<void> {
+    this.#process?.kill(signal);
+    await this.#process?.status;
+    await this.#log;
+    this.#process = undefined;
+  }
+
+  /** Keeps every process of the server from running. The kernel still accepts connections to it. */
+  freeze(): void {
+    this.#isFrozen = true;
+    this.#signal("SIGSTOP");
+  }
+
+  /** Lets a frozen server run on. */
+  thaw(): void {
+    this.#isFrozen = false;
+    this.#signal("SIGCONT");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isFrozen) this.thaw();
+    await this.stop("SIGQUIT");
+    await Deno.remove(this.folder, { recursive: true });
+  }
+
+  /** Sends a signal to the process that starts the others, so that it starts no more, and to them. */
+  #signal(signal: Deno.Signal): void {
+    const pid = this.#process?.pid;
+    if (pid === undefined) return;
+    Deno.kill(pid, signal);
+    const children = Deno.readTextFileSync(`/proc/${pid}/task/${pid}/children`).trim().split(" ");
+    for (const child of children) Deno.kill(Number(child), signal);
+  }
+
+  /** Whether it answers, as it tells `pg_ctl`. */
+  async #isReady(pid: number): Promise<boolean> {
+    try {
+      const lines = (await Deno.readTextFile(`${this.folder}/data/postmaster.pid`)).split("\n");
+      return Number(lines[0]) === pid && lines[7]?.trim() === "ready";
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return false;
+      throw error;
+    }
+  }
+}
+
+/** A folder that PostgreSQL's user can write to. */
+async function makeFolder(): Promise<string> {
+  const folder = await Deno.makeTempDir({ prefix: "media-head-postgres-" });
+  await Deno.chmod(folder, 0o777);
+  return folder;
+}
+
+/** Makes a certificate that nobody else has signed, and gives the settings that go with it. */
+async function certify(folder: string, names: readonly string[]): Promise<Record<string, string>> {
+  const [ssl_cert_file, ssl_key_file] = [`${folder}/certificate.pem`, `${folder}/key.pem`];
+  await run("openssl", [
+    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+    ...["-keyout", ssl_key_file, "-out", ssl_cert_file, "-days", "2", "-subj", "/CN=test"],
+    ...["-addext", `subjectAltName=${names.join(",")}`],
+  ]);
+  const access = `${folder}/data/pg_hba.conf`;
+  const lines = await Deno.readTextFile(access);
+  await Deno.writeTextFile(access, lines.replaceAll(/^host /gm, "hostssl "));
+  return { ssl: "on", ssl_cert_file, ssl_key_file };
+}
+
+/** Runs a program to its end, and gives what it says. */
+async function run(name: string, args: readonly string[]): Promise<string> {
+  const piped = { stdout: "piped", stderr: "piped" } as const;
+  const { success, stdout, stderr } = await command(name, args, piped).output();
+  if (!success) throw new Error(`${name}: ${new TextDecoder().decode(stderr)}`);
+  return new TextDecoder().decode(stdout);
+}
+
+/**
+ * A command of a user that may run PostgreSQL, which root may not. It knows nothing of our
+ * environment, and is told to quit when this process ends.
+ */
+export function command(
+  name: string,
+  args: readonly string[],
+  output: Pick<Deno.CommandOptions, "stdout" | "stderr"> = {},
+): Deno.Command {
+  const user = ["--reuid=postgres", "--regid=postgres", "--init-groups"];
+  return new Deno.Command(pathOf("setpriv") ?? "setpriv", {
+    args: [
+      ...(Deno.uid() === 0 ? user : []),
+      ...["--pdeathsig=QUIT", pathOf(name) ?? name, ...args],
+    ],
+    cwd: "/",
+    clearEnv: true,
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+    ...output,
+  });
+}
