@@ -38,7 +38,7 @@ export class PostgresServer implements AsyncDisposable {
   readonly #settings: Readonly<Record<string, string>>;
   #process: Deno.ChildProcess | undefined;
   #log: Promise<string> | undefined;
-  #isFrozen = false;
+  #frozen: number[] = [];
   #databases = 0;
 
   private constructor(
@@ -130,29 +130,27 @@ export class PostgresServer implements AsyncDisposable {
 
   /** Keeps every process of the server from running. The kernel still accepts connections to it. */
   freeze(): void {
-    this.#isFrozen = true;
-    this.#signal("SIGSTOP");
+    const pid = this.#pid;
+    Deno.kill(pid, "SIGSTOP"); // first, so that it starts no more, and none is forgotten that ends
+    this.#frozen = [...childrenOf(pid), pid];
+    for (const child of this.#frozen) Deno.kill(child, "SIGSTOP");
   }
 
   /** Lets a frozen server run on. */
   thaw(): void {
-    this.#isFrozen = false;
-    this.#signal("SIGCONT");
+    for (const pid of this.#frozen) Deno.kill(pid, "SIGCONT");
+    this.#frozen = [];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#isFrozen) this.thaw();
+    this.thaw();
     await this.stop("SIGQUIT");
     await Deno.remove(this.folder, { recursive: true });
   }
 
-  /** Sends a signal to the process that starts the others, so that it starts no more, and to them. */
-  #signal(signal: Deno.Signal): void {
-    const pid = this.#process?.pid;
-    if (pid === undefined) return;
-    Deno.kill(pid, signal);
-    const children = Deno.readTextFileSync(`/proc/${pid}/task/${pid}/children`).trim().split(" ");
-    for (const child of children) Deno.kill(Number(child), signal);
+  get #pid(): number {
+    if (this.#process === undefined) throw new Error("The server is stopped");
+    return this.#process.pid;
   }
 
   /** Whether it answers, as it tells `pg_ctl`. */
@@ -165,6 +163,12 @@ export class PostgresServer implements AsyncDisposable {
       throw error;
     }
   }
+}
+
+/** The processes that a process has started. */
+function childrenOf(pid: number): number[] {
+  const text = Deno.readTextFileSync(`/proc/${pid}/task/${pid}/children`).trim();
+  return text === "" ? [] : text.split(" ").map(Number);
 }
 
 /** A folder that PostgreSQL's user can write to. */

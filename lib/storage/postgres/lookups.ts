@@ -14,6 +14,12 @@ const FIND =
   `SELECT catalogue.schema, catalogue.version, current_setting('transaction_read_only') AS read_only,
      token, ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
 
+/**
+ * Milliseconds for which a fault is told to whoever asks: a request that waited for the version, and
+ * then asks for an item, is not to wait for the same fault twice.
+ */
+const FAULT_TTL = 100;
+
 /** What one batch gave, of one moment. */
 interface Snapshot {
   readonly version: number;
@@ -31,6 +37,7 @@ export class Lookups {
   readonly #database: PostgresDatabase;
   #next: Batch | undefined;
   #isInFlight = false;
+  #fault: { readonly error: unknown; readonly until: number } | undefined;
 
   /** @param database Stays the caller's to close. */
   constructor(database: PostgresDatabase) {
@@ -50,6 +57,9 @@ export class Lookups {
   }
 
   #ask(token?: Token): Promise<Snapshot> {
+    if (this.#fault !== undefined && performance.now() < this.#fault.until) {
+      return Promise.reject(this.#fault.error);
+    }
     const batch = this.#next ??= { tokens: new Set(), snapshot: Promise.withResolvers() };
     if (token !== undefined) batch.tokens.add(token);
     if (!this.#isInFlight) this.#sendNext();
@@ -63,6 +73,7 @@ export class Lookups {
     try {
       batch.snapshot.resolve(await this.#look([...batch.tokens]));
     } catch (error) {
+      this.#fault = { error, until: performance.now() + FAULT_TTL };
       batch.snapshot.reject(error);
       this.#takeNext()?.snapshot.reject(error); // who waited for this has waited long enough
     }

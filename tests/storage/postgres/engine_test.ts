@@ -6,6 +6,7 @@ import type { Engine } from "../../../lib/storage/engine.ts";
 import { openMemory } from "../../support/memory_storage.ts";
 import { needing, shared } from "../../support/permissions.ts";
 import { PGBOUNCER, PgBouncer } from "../../support/pgbouncer.ts";
+import { openEngine } from "../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../../support/postgres.ts";
 import { testLedger } from "../ledger_suite.ts";
 import { testMediaStorage } from "../media_storage_suite.ts";
@@ -13,9 +14,8 @@ import { testMediaStorage } from "../media_storage_suite.ts";
 const server = shared(POSTGRES, () => PostgresServer.start());
 const bouncer = shared(PGBOUNCER, () => PgBouncer.start(server()));
 
-/** Opens an empty database. The driver reads the environment when it is loaded. */
+/** Opens an empty database. */
 async function openEmpty(port: number): Promise<Engine> {
-  const { openEngine } = await import("../../../lib/storage/postgres/engine.ts");
   return await openEngine(server().urlOf(await server().createDatabase(), port));
 }
 
