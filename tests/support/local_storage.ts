@@ -2,21 +2,30 @@
  * Local storage in a folder of its own, for one test.
  */
 
+import type { Engine } from "../../lib/storage/engine.ts";
 import { Files } from "../../lib/storage/files.ts";
 import { openEngine } from "../../lib/storage/sqlite/engine.ts";
 import { MediaStorage } from "../../lib/storage/media_storage.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
 
 /** Opens the storage that a server keeps in a folder. */
-export async function openIn(folder: string): Promise<MediaStorage> {
-  const engine = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
-  return new MediaStorage(engine, new Files(`${folder}/files`));
+export async function openIn(
+  folder: string,
+  database: Promise<Engine> = openEngine(`sqlite:${folder}/catalogue.sqlite`),
+): Promise<MediaStorage> {
+  return new MediaStorage(await database, new Files(`${folder}/files`));
 }
 
-/** Opens empty storage; disposing of it removes everything. */
-export async function openLocal(): Promise<MediaSubject & { readonly folder: string }> {
+/**
+ * Opens empty storage; disposing of it removes everything.
+ *
+ * @param database An empty one, in place of one in the folder.
+ */
+export async function openLocal(
+  database?: Promise<Engine>,
+): Promise<MediaSubject & { readonly folder: string }> {
   const folder = await Deno.makeTempDir({ prefix: "media-head-" });
-  const storage = await openIn(folder);
+  const storage = await openIn(folder, database);
   await storage.prepare();
   const subject = subjectOn(storage, {
     async damage({ digest }, content) {

@@ -68,16 +68,22 @@ export class ServerProcess implements AsyncDisposable {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Sends a signal, waits for the end, and returns the exit code with every line of the log. */
-  async stop(signal: Deno.Signal = "SIGTERM"): Promise<{ code: number; log: LogLine[] }> {
+  /**
+   * Sends a signal, waits for the end, and returns the exit code with every line of the log, and
+   * all that was written to standard error.
+   */
+  async stop(
+    signal: Deno.Signal = "SIGTERM",
+  ): Promise<{ code: number; log: LogLine[]; stderr: string }> {
     try {
       this.#child.kill(signal);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error; // it has ended already
     }
     const { code } = await this.#child.status;
-    const lines = (await this.#stderr).split("\n").filter((line) => line.startsWith("{"));
-    return { code, log: lines.map((line) => JSON.parse(line)) };
+    const stderr = await this.#stderr;
+    const lines = stderr.split("\n").filter((line) => line.startsWith("{"));
+    return { code, log: lines.map((line) => JSON.parse(line)), stderr };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
