@@ -18,11 +18,13 @@ export interface Schema {
 
 /** Milliseconds since the epoch, as far as a date can have them. */
 const isInstant = (column: string) => `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
-const isName = (column: string) =>
-  `length(${column}) BETWEEN 1 AND 64 AND ${column} NOT GLOB '*[^ -~]*'`;
+/** Printable ASCII. SQLite's functions see a text up to its first NUL only, those of bytes all of it. */
+const isPrintable = (column: string) =>
+  `${column} NOT GLOB '*[^ -~]*' AND length(CAST(${column} AS BLOB)) = length(${column})`;
+const isName = (column: string) => `length(${column}) BETWEEN 1 AND 64 AND ${isPrintable(column)}`;
 const isOneOf = (column: string, values: readonly string[]) =>
   `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
-const isDay = (column: string) => `${column} GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]'`;
+const isDay = (column: string) => `${column} IS date(${column})`;
 
 /** The catalogue: see `lib/storage/sql/catalogue.ts`. */
 export const CATALOGUE: Schema = {
@@ -37,18 +39,22 @@ export const CATALOGUE: Schema = {
     INSERT INTO catalogue (only, version) VALUES (1, 0);
     CREATE TABLE item (
       token TEXT NOT NULL PRIMARY KEY CHECK (
-        length(token) = 36 AND token NOT GLOB '*[^0-9a-f-]*'
-        AND token GLOB '????????-????-4???-[89ab]???-????????????'
+        token GLOB '????????-????-4???-[89ab]???-????????????' AND token NOT GLOB '*-*-*-*-*-*'
+        AND token NOT GLOB '*[^0-9a-f-]*' AND ${isPrintable("token")}
       ),
       kind TEXT NOT NULL CHECK (${isOneOf("kind", ["audio", "video"])}),
       type TEXT CHECK (
-        (type GLOB 'audio/?*' OR type GLOB 'video/?*') AND type NOT GLOB '*[^ -~]*'
+        (type GLOB 'audio/[!-~]*' OR type GLOB 'video/[!-~]*') AND ${isPrintable("type")}
       ),
       length INTEGER CHECK (length BETWEEN 0 AND 9007199254740991),
-      digest TEXT CHECK (length(digest) = 64 AND digest NOT GLOB '*[^0-9a-f]*'),
+      digest TEXT CHECK (
+        length(digest) = 64 AND digest NOT GLOB '*[^0-9a-f]*' AND ${isPrintable("digest")}
+      ),
       published_at INTEGER CHECK (${isInstant("published_at")}),
       name TEXT,
-      language TEXT CHECK (language GLOB '?*' AND language NOT GLOB '*[^A-Za-z0-9-]*'),
+      language TEXT CHECK (
+        language GLOB '?*' AND language NOT GLOB '*[^A-Za-z0-9-]*' AND ${isPrintable("language")}
+      ),
       unpublished_at INTEGER CHECK (${isInstant("unpublished_at")}),
       CHECK (CASE WHEN unpublished_at IS NULL
         THEN type IS NOT NULL AND length IS NOT NULL AND digest IS NOT NULL
