@@ -100,20 +100,20 @@ export function latestWatches(watches: readonly Watch[]): Map<string, Watch> {
   return new Map(watches.map((watch) => [watch.server, watch]));
 }
 
-/** Adds rows up, so that each client has one for all that is the same about its calls. */
+/**
+ * Adds rows up, so that each client has one for all that is the same about its calls. A row that was
+ * counted while the clock was set back ends before it begins; here it no longer does.
+ */
 export function addUp(rows: readonly Usage[]): Usage[] {
   const sums = new Map<string, Usage>();
   for (const row of rows) {
     const { day, route, method, phase, status, impact, client } = row;
     const key = [day, route, method, phase, status, impact, client].join(" ");
-    const sum = sums.get(key);
-    if (sum === undefined) {
-      sums.set(key, { ...row });
-    } else {
-      sum.calls += row.calls;
-      sum.first = Math.min(sum.first, row.first);
-      sum.last = Math.max(sum.last, row.last);
-    }
+    const sum = sums.get(key) ?? { ...row, calls: 0 };
+    sum.calls += row.calls;
+    sum.first = Math.min(sum.first, row.first, row.last);
+    sum.last = Math.max(sum.last, row.first, row.last);
+    sums.set(key, sum);
   }
   return [...sums.values()];
 }

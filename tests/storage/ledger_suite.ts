@@ -75,6 +75,11 @@ export function testLedger(
     await ledger.add([], () => {});
   });
 
+  test("add() takes rows of a clock that was set back", async (ledger) => {
+    await ledger.add([{ ...ROW, first: NOON, last: NOON - 5 }], () => {});
+    assertEquals(await rowsOf(ledger), [{ ...ROW, first: NOON - 5, last: NOON }]);
+  });
+
   test("usage() gives the rows from a day on, in the order of days", async (ledger) => {
     const days = ["2027-02-03", "2026-12-31", "2027-02-01", "2027-02-02"];
     await ledger.add(days.map((day) => ({ ...ROW, day })), () => {});
