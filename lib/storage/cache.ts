@@ -27,7 +27,10 @@ export class CachedStorage implements Storage {
   readonly currency: Currency;
   readonly #storage: Storage;
   readonly #ttl: number;
-  readonly #findings = new QuickLRU<Token, Remembered>({ maxSize: ENTRIES });
+  readonly #findings = new QuickLRU<Token, Remembered>({
+    maxSize: ENTRIES,
+    onEviction: () => this.#endWithoutForgetting(),
+  });
   readonly #inFlight = new Map<Token, Promise<Remembered>>();
   /** Of all that is remembered and in flight. */
   #generation = 0;
@@ -111,6 +114,13 @@ export class CachedStorage implements Storage {
       this.#forget(token);
       throw error;
     }
+  }
+
+  /** The next lookup of an evicted token may say something else than what others made of this one. */
+  #endWithoutForgetting(): void {
+    const isCurrent = this.#generation === this.currency.generation;
+    this.currency.end();
+    if (isCurrent) this.#generation = this.currency.generation;
   }
 
   #forget(token: Token): void {

@@ -69,6 +69,27 @@ Deno.test("a prepared response lasts no longer than the look-up it comes from", 
   assertSpyCalls(storage.find, 2);
 });
 
+Deno.test("a prepared response does not outlive the memory of its lookup", async () => {
+  const { item, finding: published } = new OneItem();
+  const unpublished: Finding = { state: "unpublished", kind: "audio", unpublishedAt: NOW };
+  const changes: [before: Finding, after: Finding][] = [
+    [published, unpublished],
+    [{ state: "unknown" }, published],
+  ];
+  for (const [before, after] of changes) {
+    const storage = new OneItem({ open: () => Promise.resolve(ReadableStream.from([])) });
+    const { status } = handlerOn(storage);
+    storage.finding = before;
+    for (let count = 0; count < 12_000; count++) {
+      if (count % 1_000 === 0) await status("HEAD", `/media/${item.token}`);
+      await status("HEAD", `/media/${newToken()}`);
+    }
+    storage.finding = after; // and it is not yet time to look at the version
+    const get = await status("GET", `/media/${item.token}`);
+    assertEquals(await status("HEAD", `/media/${item.token}`), get);
+  }
+});
+
 Deno.test("a prepared response does not outlive a clock that is set back", async () => {
   const storage = new OneItem();
   const { clock, status } = handlerOn(storage);

@@ -54,6 +54,32 @@ Deno.test("CachedStorage.find() does not remember faults", async () => {
   assertSpyCalls(storage.find, 2);
 });
 
+Deno.test("CachedStorage.find() does not remember a lookup that began before a change", async () => {
+  const unpublished: Finding = { state: "unpublished", kind: "audio", unpublishedAt: 0 };
+  for (const isAskedMeanwhile of [false, true]) {
+    const lookups: PromiseWithResolvers<Finding>[] = [];
+    const storage = new OneItem({
+      find() {
+        lookups.push(Promise.withResolvers());
+        return (lookups.at(-1) as PromiseWithResolvers<Finding>).promise;
+      },
+    });
+    const cached = new CachedStorage(storage, 3_600_000);
+    const before = cached.find(item.token, 0);
+    storage.currentVersion++;
+    cached.currency.refresh(storage.versionTtl);
+    const meanwhile = isAskedMeanwhile ? cached.find(item.token, storage.versionTtl) : undefined;
+    lookups[0]?.resolve(published);
+    assertEquals(stateOf(await before), published);
+    const after = cached.find(item.token, storage.versionTtl + 1);
+    lookups[1]?.resolve(unpublished);
+    for (const found of [after, ...(meanwhile ? [meanwhile] : [])]) {
+      assertEquals(stateOf(await found), unpublished, "asked after the change");
+    }
+    assertSpyCalls(storage.find, 2);
+  }
+});
+
 Deno.test("CachedStorage.open() forgets what proves wrong", async () => {
   const storage = new OneItem();
   const cached = new CachedStorage(storage, 5_000);

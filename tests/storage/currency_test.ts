@@ -1,0 +1,126 @@
+import { assertEquals } from "@std/assert";
+import { Currency, type Versioned } from "../../lib/storage/currency.ts";
+import { StorageError } from "../../lib/storage/storage.ts";
+
+const TTL = 100;
+const DOWN = new StorageError("test", "down");
+
+/** What has a version, or a fault in its place, and counts how often it is looked at. */
+class Source implements Versioned {
+  readonly versionTtl = TTL;
+  now: number | Error = 1;
+  looks = 0;
+
+  constructor(readonly isAsync: boolean) {}
+
+  version(): number | Promise<number> {
+    this.looks++;
+    if (this.isAsync) return this.now instanceof Error ? Promise.reject(this.now) : later(this.now);
+    if (this.now instanceof Error) throw this.now;
+    return this.now;
+  }
+}
+
+async function later<T>(value: T): Promise<T> {
+  await new Promise((resolve) => setTimeout(resolve));
+  return value;
+}
+
+/** A step: what happens, and what is asked at which instant. */
+interface Step {
+  readonly at: number;
+  /** The version from now on, or why it cannot be read. */
+  readonly version?: number | Error;
+  /** Looks at the version in all, once it was asked. */
+  readonly looks: number;
+  /** Whether a generation ended. */
+  readonly ends: boolean;
+  /** Whether to wait before anything remembered is used, where a look takes time. */
+  readonly waits: boolean;
+}
+
+const TABLE: [rule: string, steps: Step[]][] = [
+  ["looks before anything is remembered", [
+    { at: 0, looks: 1, ends: true, waits: true },
+    { at: 0, looks: 1, ends: false, waits: false },
+  ]],
+  ["looks again after half its time, and waits for it only after all of it", [
+    { at: 0, looks: 1, ends: true, waits: true },
+    { at: 49, looks: 1, ends: false, waits: false },
+    { at: 50, looks: 2, ends: false, waits: false },
+    { at: 99, looks: 2, ends: false, waits: false },
+    { at: 150, looks: 3, ends: false, waits: true },
+    { at: 10_000, looks: 4, ends: false, waits: true },
+  ]],
+  ["ends a generation with each change", [
+    { at: 0, looks: 1, ends: true, waits: true },
+    { at: 49, version: 2, looks: 1, ends: false, waits: false },
+    { at: 100, looks: 2, ends: true, waits: true },
+    { at: 200, version: 1, looks: 3, ends: true, waits: true }, // e.g. a backup
+  ]],
+  ["goes on while the version cannot be read, and waits for none of the looks", [
+    { at: 0, looks: 1, ends: true, waits: true },
+    { at: 100, version: DOWN, looks: 2, ends: false, waits: true },
+    { at: 149, looks: 2, ends: false, waits: false },
+    { at: 200, looks: 3, ends: false, waits: false },
+    { at: 300, version: 1, looks: 4, ends: false, waits: false },
+    { at: 400, looks: 5, ends: false, waits: true },
+  ]],
+  ["sees a change that came while the version could not be read", [
+    { at: 0, looks: 1, ends: true, waits: true },
+    { at: 100, version: DOWN, looks: 2, ends: false, waits: true },
+    { at: 200, version: 2, looks: 3, ends: true, waits: false },
+  ]],
+  ["remembers nothing from before the first version that it reads", [
+    { at: 0, version: DOWN, looks: 1, ends: false, waits: true },
+    { at: 50, version: 1, looks: 2, ends: true, waits: false },
+  ]],
+  ["takes a clock that was set back for no reason to wait longer", [
+    { at: 1_000_000, looks: 1, ends: true, waits: true },
+    { at: 5, version: 2, looks: 2, ends: true, waits: true },
+    { at: 54, looks: 2, ends: false, waits: false },
+    { at: 55, looks: 3, ends: false, waits: false },
+    { at: 54, looks: 4, ends: false, waits: true },
+  ]],
+];
+
+for (const isAsync of [false, true]) {
+  for (const [rule, steps] of TABLE) {
+    Deno.test(`Currency ${rule}, ${isAsync ? "where a look takes time" : "at once"}`, async () => {
+      const source = new Source(isAsync);
+      const currency = new Currency(source);
+      let { generation } = currency;
+      for (const { at, version, looks, ends, waits } of steps) {
+        const what = `at ${at}`;
+        if (version !== undefined) source.now = version;
+        const look = currency.refresh(at);
+        assertEquals(look !== undefined, isAsync && waits, what);
+        if (isAsync) assertEquals(currency.holds(generation, at), !waits, what);
+        await later(look);
+        assertEquals(source.looks, looks, what);
+        assertEquals(currency.generation !== generation, ends, what);
+        assertEquals(currency.holds(generation, at), !ends, what);
+        assertEquals(currency.generationAt(at), currency.generation, what);
+        generation = currency.generation;
+        assertEquals(source.looks, looks, `${what}, asked again`);
+      }
+    });
+  }
+}
+
+Deno.test("Currency looks once for all who ask at the same moment", async () => {
+  const source = new Source(true);
+  const currency = new Currency(source);
+  const looks = Array.from({ length: 9 }, () => currency.refresh(0));
+  await Promise.all(looks);
+  assertEquals([source.looks, new Set(looks).size], [1, 1]);
+});
+
+Deno.test("Currency.end() ends the generation, whatever the version", () => {
+  const currency = new Currency(new Source(false));
+  const generation = currency.generationAt(0);
+  assertEquals(currency.holds(generation, 1), true);
+  currency.end();
+  assertEquals(currency.holds(generation, 1), false);
+  assertEquals(currency.holds(currency.generation, 1), true);
+});
