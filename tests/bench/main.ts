@@ -2,20 +2,29 @@
  * `deno task bench`: what a request costs, side by side with the floor and with peers.
  *
  *     deno task bench [--quick] [--only CASE]...
+ *
+ * CASE is the name of a case, or else a part of the names of some.
  */
 
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { newToken } from "../../lib/storage/token.ts";
-import type { PublishedItem } from "../../lib/storage/storage.ts";
 import { fromRoot } from "../support/paths.ts";
 import { type RawResponse, requestRaw } from "../support/raw_http.ts";
 import { storageIn } from "../support/server.ts";
 import { Contender, type Launch } from "./contender.ts";
-import { HEAD, inTurn, type PreparedRequest, prepareRequest, sendLoad } from "./load.ts";
-import { type Case, type Effort, measure, quantile, ratios, type Result } from "./measurement.ts";
+import { HEAD, inTurn, type Load, prepareRequest, sendLoad } from "./load.ts";
+import {
+  type Case,
+  type Effort,
+  loadOf,
+  measure,
+  quantile,
+  ratios,
+  type Result,
+} from "./measurement.ts";
 import { type Peers, preparePeers, versions } from "./peers.ts";
-import { coldToken, publishAll } from "./published.ts";
+import { coldToken, fewIn, publishAll, type Published } from "./published.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -25,8 +34,8 @@ const { values: options } = parseArgs({
 });
 const { quick } = options;
 const EXTENT = quick
-  ? { hot: 1_000, cold: 20_000, large: 100_000_000 }
-  : { hot: 1_000, cold: 1_000_000, large: 1_000_000_000 };
+  ? { hot: 1_000, few: 1_000, cold: 20_000, large: 100_000_000 }
+  : { hot: 1_000, few: 1_000, cold: 1_000_000, large: 1_000_000_000 };
 const PEER_ITEMS = quick ? 5_000 : 100_000;
 const EFFORT: Effort = quick
   ? { rounds: 3, pacedRounds: 1, pacedSeconds: 0.25 }
@@ -41,6 +50,7 @@ const EVERYTHING = {
 };
 
 const HONEST = "an honest floor";
+const FEW = "media-head with 1,000 items";
 const STD = "std's file server";
 
 /** A row of the plan: a case, with what every contender is asked for, and by whom. */
@@ -49,11 +59,7 @@ interface Plan extends Case {
   readonly against: readonly string[];
 }
 
-async function measureCases(
-  storage: string,
-  peers: Peers,
-  { hot, sized }: { hot: readonly PublishedItem[]; sized: readonly PublishedItem[] },
-): Promise<void> {
+function plansOf(storage: string, { hot, sized }: Published): Plan[] {
   const server = launchServer(storage, { CACHE_TTL: "3600" });
   const frameworks = ["bare Deno.serve", "Hono on Deno"];
   const everyPeer = [...frameworks, "Hono on Node", "Fastify on Node", "Express on Node"];
@@ -75,7 +81,7 @@ async function measureCases(
   const conditional = hot.map(({ token, digest }) =>
     prepareRequest(HEAD, `/audio/${token}`, { "If-None-Match": `"${digest}"` })
   );
-  const plans: Plan[] = [
+  return [
     {
       name: "hot HEAD",
       load: heads(paths, 200),
@@ -106,14 +112,11 @@ async function measureCases(
     },
     {
       name: "cold HEAD",
-      load: {
-        request: coldRequest,
-        status: 200,
-        count: REQUESTS / 2,
-      },
+      load: coldLoad(EXTENT.cold),
+      loads: { [FEW]: coldLoad(EXTENT.few) },
       rate: 1_000,
       launch: launchServer(storage, { CACHE_TTL: "0" }),
-      against: [],
+      against: [FEW],
     },
     { name: "GET 4 kB", load: get(0, 5), rate: 1_000, launch: server, against: fileServers },
     { name: "GET 1 MB", load: get(1, 50), rate: 100, launch: server, against: fileServers },
@@ -125,25 +128,26 @@ async function measureCases(
       against: fileServers,
     },
   ];
-  const isChosen = ({ name }: Plan) => options.only.some((part) => name.includes(part));
-  const chosen = options.only.length === 0 ? plans : plans.filter(isChosen);
-  if (chosen.length === 0) {
-    const names = plans.map(({ name }) => `"${name}"`).join(", ");
-    throw new Error(
-      `--only: expected a part of one of ${names}, got "${options.only.join('", "')}"`,
-    );
-  }
-  console.log(HEADING);
-  for (const plan of chosen) await measureCase(plan, peers);
 }
 
-async function measureCase(plan: Plan, peers: Peers): Promise<void> {
+/** The names of the cases to measure. */
+function choose(names: readonly string[]): Set<string> {
+  const chosen = options.only.map((text) =>
+    names.includes(text) ? [text] : names.filter((name) => name.includes(text))
+  );
+  const unknown = options.only.find((_, index) => chosen[index]?.length === 0);
+  if (unknown !== undefined) {
+    throw new Error(`--only: expected a part of "${names.join('", "')}", got "${unknown}"`);
+  }
+  return new Set(chosen.length === 0 ? names : chosen.flat());
+}
+
+async function measureCase(plan: Plan, launches: Peers): Promise<void> {
   await using running = new AsyncDisposableStack();
   const start = async (name: string, launch: Launch) =>
     running.use(await Contender.start(name, launch));
-  const request = plan.load.request(0);
   const server = await start("media-head", plan.launch);
-  const expected = await ask(server, request);
+  const expected = await ask(server, plan.load);
   const constant = {
     status: expected.status,
     headers: expected.fields.filter(([name]) => name !== "date" && name !== "connection"),
@@ -151,17 +155,20 @@ async function measureCase(plan: Plan, peers: Peers): Promise<void> {
   };
   const contenders = [await start("the floor", launchConstant("floor.ts", constant)), server];
   for (const name of plan.against) {
-    const launch = name === HONEST ? launchConstant("honest_floor.ts", constant) : peers.get(name);
+    const launch = name === HONEST
+      ? launchConstant("honest_floor.ts", constant)
+      : launches.get(name);
     if (launch !== undefined) contenders.push(await start(name, launch));
   }
   for (const contender of contenders) {
-    requireSame(contender, await ask(contender, request), expected);
+    requireSame(contender, await ask(contender, loadOf(plan, contender)), expected);
   }
   const [floor, own, ...others] = await measure(plan, contenders, EFFORT) as [Result, Result];
   for (const result of [floor, own, ...others]) console.log(row(plan.name, result, { floor, own }));
 }
 
-function ask({ port }: Contender, { method, target, fields }: PreparedRequest) {
+function ask({ port }: Contender, { request }: Load) {
+  const { method, target, fields } = request(0);
   return requestRaw(port, method, target, fields);
 }
 
@@ -200,9 +207,10 @@ function launchConstant(
 }
 
 function launchServer(storage: string, environment: Record<string, string>): Launch {
+  const flags = environment["REUSE_PORT"] === "true" ? ["--unstable-net"] : [];
   return {
     command: Deno.execPath(),
-    args: ["run", "--allow-all", fromRoot("main.ts")],
+    args: ["run", "--allow-all", ...flags, fromRoot("main.ts")],
     env: { ...storageIn(storage), ...EVERYTHING, ...environment },
   };
 }
@@ -236,7 +244,7 @@ async function measureCores(storage: string): Promise<void> {
     const processes: Contender[] = [];
     while (processes.length < count) {
       const PORT = String(processes[0]?.port ?? 0);
-      const launch = launchServer(storage, { ...EVERYTHING, PORT, REUSE_PORT: "true" });
+      const launch = launchServer(storage, { PORT, REUSE_PORT: "true" });
       processes.push(running.use(await Contender.start(`${processes.length}`, launch)));
     }
     return processes;
@@ -265,9 +273,11 @@ async function measureCores(storage: string): Promise<void> {
   console.log(`All cores to one: ${spread(rounds.map(({ one, all }) => all.rate / one.rate))}`);
 }
 
-/** A HEAD of any cold item. */
-function coldRequest(): PreparedRequest {
-  return prepareRequest(HEAD, `/audio/${coldToken(Math.floor(Math.random() * EXTENT.cold))}`);
+/** HEADs of any of so many cold items. */
+function coldLoad(items: number): Load {
+  const request = () =>
+    prepareRequest(HEAD, `/audio/${coldToken(Math.floor(Math.random() * items))}`);
+  return { request, status: 200, count: REQUESTS / 2 };
 }
 
 async function measureMemory(storage: string): Promise<void> {
@@ -314,24 +324,35 @@ function spread(values: readonly number[]): string {
 const folder = await Deno.makeTempDir({ prefix: "media-head-bench-" });
 try {
   const storage = join(folder, "storage");
-  const { hot, sized } = await publishAll(storage, EXTENT);
-  const peersFolder = join(folder, "peers");
-  await Deno.mkdir(peersFolder);
-  const peers = await preparePeers({
-    folder: peersFolder,
-    storage,
-    items: [...hot, ...sized],
-    count: PEER_ITEMS,
-  });
-  console.log(`${versions()}; ${navigator.hardwareConcurrency} cores\n`);
-  console.log(`${EFFORT.rounds} rounds; CPU is that of the server process, per request.\n`);
-  await measureCases(storage, peers, { hot, sized });
-  if (options.only.length === 0) {
+  const published = await publishAll(storage, EXTENT);
+  const plans = plansOf(storage, published);
+  const others = new Map([
+    ["processes", measureCores],
+    ["start", measureStart],
+    ["memory", measureMemory],
+  ]);
+  const chosen = choose([...plans.map(({ name }) => name), ...others.keys()]);
+  const rows = plans.filter(({ name }) => chosen.has(name));
+  if (rows.length > 0) {
+    const peersFolder = join(folder, "peers");
+    await Deno.mkdir(peersFolder);
+    const peers = await preparePeers({
+      folder: peersFolder,
+      storage,
+      items: [...published.hot, ...published.sized],
+      count: PEER_ITEMS,
+    });
+    const launches = new Map([
+      ...peers,
+      [FEW, launchServer(storage, { CACHE_TTL: "0", DATABASE_URL: `sqlite:${fewIn(storage)}` })],
+    ]);
+    console.log(`${versions()}; ${navigator.hardwareConcurrency} cores\n`);
+    console.log(`${EFFORT.rounds} rounds; CPU is that of the server process, per request.\n`);
+    console.log(HEADING);
+    for (const plan of rows) await measureCase(plan, launches);
     console.log();
-    await measureCores(storage);
-    await measureStart(storage);
-    await measureMemory(storage);
   }
+  for (const [name, measureOther] of others) if (chosen.has(name)) await measureOther(storage);
 } finally {
   await Deno.remove(folder, { recursive: true });
 }

@@ -20,6 +20,8 @@ export interface Case {
   readonly name: string;
   /** The load of one round. */
   readonly load: Load;
+  /** The load of some contenders, by their names, where it is another one. */
+  readonly loads?: Readonly<Record<string, Load>>;
   /** Requests a second, at the fixed rate. */
   readonly rate: number;
 }
@@ -40,30 +42,40 @@ const WARM_UP = 4;
 
 /** Measures contenders side by side. */
 export async function measure(
-  { load, rate }: Case,
+  plan: Case,
   contenders: readonly Contender[],
   { rounds, pacedRounds, pacedSeconds }: Effort,
 ): Promise<Result[]> {
+  const { rate } = plan;
   const results = contenders.map(({ name }): Result => (
     { name, cpu: [], rate: [], times: [] }
   ));
-  for (const { port } of contenders) await sendLoad(port, { ...load, count: WARM_UP * load.count });
+  for (const contender of contenders) {
+    const load = loadOf(plan, contender);
+    await sendLoad(contender.port, { ...load, count: WARM_UP * load.count });
+  }
   for (let round = 0; round < rounds; round++) {
     for (const [index, contender] of contenders.entries()) {
       const result = results[index] as Result;
+      const load = loadOf(plan, contender);
       const [start, before] = [performance.now(), contender.cpu()];
       await sendLoad(contender.port, load);
       result.cpu.push((contender.cpu() - before) / load.count);
       result.rate.push(load.count / (performance.now() - start) * 1000);
     }
   }
-  const paced = { ...load, count: rate * pacedSeconds };
   for (let round = 0; round < pacedRounds; round++) {
-    for (const [index, { port }] of contenders.entries()) {
-      results[index]?.times.push(...await sendAtRate(port, paced, rate));
+    for (const [index, contender] of contenders.entries()) {
+      const paced = { ...loadOf(plan, contender), count: rate * pacedSeconds };
+      results[index]?.times.push(...await sendAtRate(contender.port, paced, rate));
     }
   }
   return results;
+}
+
+/** What a contender is sent. */
+export function loadOf({ load, loads }: Case, { name }: Contender): Load {
+  return loads?.[name] ?? load;
 }
 
 /** The value that a share of all values, from 0 to 1, does not exceed. */

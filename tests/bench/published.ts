@@ -15,6 +15,8 @@ import { storageIn } from "../support/server.ts";
 export interface Extent {
   readonly hot: number;
   readonly cold: number;
+  /** The same in a catalogue of its own. */
+  readonly few: number;
   /** Bytes of the largest item. */
   readonly large: number;
 }
@@ -48,8 +50,15 @@ export async function publishAll(folder: string, extent: Extent): Promise<Publis
     sized.push(await publish(`${length}.mp3`, zeros(length)));
   }
   await storage.close();
+  await Deno.copyFile(`${folder}/catalogue.sqlite`, fewIn(folder));
+  copyRecords(fewIn(folder), hot, extent.few);
   copyRecords(`${folder}/catalogue.sqlite`, hot, extent.cold);
   return { hot, sized };
+}
+
+/** The smaller catalogue; it shares the content with the other. */
+export function fewIn(folder: string): string {
+  return `${folder}/few.sqlite`;
 }
 
 /** Where the content of an item is. */
