@@ -109,12 +109,6 @@ const LEDGER_ROWS: Row[] = [
   ["a second ledger", "ledger", { only: 2 }, false],
 ];
 
-function openSchema({ steps }: Schema): DatabaseSync {
-  const database = new DatabaseSync(":memory:");
-  for (const step of steps) database.exec(step);
-  return database;
-}
-
 /** Adds a record to an empty file, and says whether that was refused as malformed. */
 function isRefused({ steps }: Schema, table: string, record: Record): boolean {
   using database = new DatabaseSync(":memory:");
