@@ -22,6 +22,15 @@ const PATIENCE = 1_800;
 /** Milliseconds that one statement of a transaction may take; it may wait for another one. */
 const WRITING = 10_000;
 
+/** Milliseconds for which it is asked whether a transaction was committed, and between two times. */
+const [SETTLING, RETRY] = [60_000, 250];
+
+/**
+ * Begins a transaction that PostgreSQL ends by itself, with its locks, five seconds after it heard
+ * the last of us: a network may break without a word.
+ */
+const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
+
 /** Milliseconds after which a connection that nobody needs is closed. */
 const IDLE = 60_000;
 
@@ -66,7 +75,9 @@ export class PostgresDatabase implements Database {
       await run("SELECT pg_advisory_xact_lock($1)", [MIGRATION]);
       const isMade = (await run(TABLE)).length > 0;
       const [made] = isMade ? await run("SELECT schema FROM catalogue") : [];
-      for (const step of STEPS.slice(Number(made?.["schema"] ?? 0))) await run(step);
+      const schema = Number(made?.["schema"] ?? 0);
+      requireKnown(schema);
+      for (const step of STEPS.slice(schema)) await run(step);
       await run("UPDATE catalogue SET schema = $1", [STEPS.length]);
     });
   }
@@ -102,28 +113,51 @@ export class PostgresDatabase implements Database {
     if (!this.#pool.ending) await this.#pool.end();
   }
 
-  /** Commits only once each statement was answered, so that it is seldom unknown whether it did. */
+  /** Whatever breaks, a rejection means that nothing was committed, where that can be known. */
   async #transaction<T>(
     action: (run: (text: string, values?: readonly Value[]) => Promise<Row[]>) => Promise<T>,
   ): Promise<T> {
-    let fault: Error | undefined;
     const client = await this.#pool.connect().catch((cause) => {
       throw this.#faultOf("written", cause);
     });
+    const ignore = () => {}; // the statement that is under way tells it, too
+    client.on("error", ignore);
     const run = async (text: string, values: readonly Value[] = []) => {
       const query = { text, values: [...values], query_timeout: WRITING };
       return (await client.query(query)).rows;
     };
+    let result: T | undefined;
+    let id: string | null = null;
+    let fault: StorageError | undefined;
     try {
-      await run("BEGIN");
-      const result = await action(run);
+      await run(BEGIN);
+      result = await action(run);
+      const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
+      id = row?.["id"] as string | null;
       await run("COMMIT");
-      return result;
     } catch (cause) {
-      throw fault = this.#faultOf("written", cause);
-    } finally {
-      client.release(fault); // after a fault, the connection is not used again
+      fault = this.#faultOf("written", cause);
     }
+    client.off("error", ignore);
+    client.release(fault); // after a fault, the connection is not used again
+    if (fault !== undefined && (id === null || !await this.#isCommitted(id))) throw fault;
+    return result as T;
+  }
+
+  /** Whether a transaction was committed of which PostgreSQL could not tell us so. */
+  async #isCommitted(id: string): Promise<boolean> {
+    let fault: unknown;
+    for (const end = performance.now() + SETTLING; performance.now() < end;) {
+      try {
+        const [row] = await this.read("SELECT pg_xact_status($1::text::xid8) AS status", [id]);
+        if (row?.["status"] !== "in progress") return row?.["status"] === "committed";
+      } catch (error) {
+        fault = error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, RETRY));
+    }
+    const unknown = "the database (DATABASE_URL) does not tell whether something was written";
+    throw new StorageError(this.driver, unknown, { cause: fault });
   }
 
   /** The version of the tables; 0 for none. */
