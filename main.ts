@@ -12,6 +12,7 @@
  */
 
 import { type Answer, type Field, NO_STORE, textAnswer } from "./lib/http/answer.ts";
+import { andThen, type Awaitable } from "./lib/http/awaitable.ts";
 import { PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import type { Problem } from "./lib/http/problem.ts";
@@ -26,6 +27,7 @@ import { Retirement } from "./lib/server/retirement.ts";
 import {
   createMatcher,
   deprecatedPaths,
+  type Document,
   METHODS,
   type Route,
   type Target,
@@ -74,26 +76,15 @@ export function createHandler(dependencies: Dependencies): Handler {
   const retirement = new Retirement({ policy, maxAge, meter });
 
   /** The first outcome that applies; what is thrown is for {@linkcode fail}. */
-  async function decide(
-    request: Request,
-    target: Target,
-    now: number,
-  ): Promise<Answer | Problem> {
+  function decide(request: Request, target: Target, now: number): Awaitable<Answer | Problem> {
     const { route, segment, token } = target;
     if (target.hasInvalidHost) return problem(400, "bad-host", INVALID_HOST);
     if (route === undefined) return problem(404, "no-such-route", NO_ROUTE);
     if (!METHODS.includes(request.method)) return problem(405, "method-not-allowed", OTHER_METHOD);
     if (request.method === "OPTIONS") return OPTIONS;
-    if (route.serves === "health") {
-      await storage.check();
-      return HEALTHY;
-    }
-    if (route.serves === "notice" || route.serves === "description") {
-      const { representDocument } = await documents?.() ?? {};
-      if (representDocument === undefined) return problem(404, "no-such-route", NO_ROUTE);
-      const context = { routes: ROUTES, policy, now };
-      return select(request, await representDocument(route.serves, request, context), now);
-    }
+    const { serves } = route;
+    if (serves === "health") return andThen(storage.check(), () => HEALTHY);
+    if (serves === "notice" || serves === "description") return describe(serves, request, now);
 
     const refused = retirement.refusal(target, now);
     if (refused?.reason === "brownout") return problem(410, "brownout", refused);
@@ -106,19 +97,29 @@ export function createHandler(dependencies: Dependencies): Handler {
       const detail = `"${segment.slice(0, 64)}" is not a version 4 UUID`;
       return problem(400, "malformed-token", { detail, freshUntil: Infinity });
     }
-    const { freshUntil, ...finding } = await storage.find(token, now);
-    if (finding.state === "unknown" || !route.serves.includes(finding.kind)) {
-      const detail = `No such ${route.serves.join(" or ")} was ever published`;
-      const hasSuccessor = finding.state !== "unpublished";
-      return problem(404, "never-published", { detail, hasSuccessor, freshUntil });
-    }
-    if (finding.state === "unpublished") {
-      return problem(410, "unpublished", { ...GONE, freshUntil });
-    }
-    const answer = select(request, representItem(finding.item, storage, now), now);
-    // Published by a clock that is ahead, it has the date of the answer, which changes.
-    const isDateFixed = finding.item.publishedAt <= now;
-    return { ...answer, freshUntil: isDateFixed ? freshUntil : undefined };
+    return andThen(storage.find(token, now), (finding) => {
+      const { freshUntil } = finding;
+      if (finding.state === "unknown" || !serves.includes(finding.kind)) {
+        const detail = `No such ${serves.join(" or ")} was ever published`;
+        const hasSuccessor = finding.state !== "unpublished";
+        return problem(404, "never-published", { detail, hasSuccessor, freshUntil });
+      }
+      if (finding.state === "unpublished") {
+        return problem(410, "unpublished", { ...GONE, freshUntil });
+      }
+      const answer = select(request, representItem(finding.item, storage, now), now);
+      // Published by a clock that is ahead, it has the date of the answer, which changes.
+      const isDateFixed = finding.item.publishedAt <= now;
+      return { ...answer, freshUntil: isDateFixed ? freshUntil : undefined };
+    });
+  }
+
+  /** The outcomes for what the server says of its own routes. */
+  async function describe(document: Document, request: Request, now: number) {
+    const { representDocument } = await documents?.() ?? {};
+    if (representDocument === undefined) return problem(404, "no-such-route", NO_ROUTE);
+    const context = { routes: ROUTES, policy, now };
+    return select(request, await representDocument(document, request, context), now);
   }
 
   /** The outcomes for a representation. A HEAD ignores Range; its content is never opened. */

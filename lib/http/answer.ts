@@ -4,6 +4,8 @@
  * content is opened. That is what makes a HEAD say exactly what the GET would have said.
  */
 
+import type { Awaitable } from "./awaitable.ts";
+
 /** One response field. */
 export type Field = readonly [name: string, value: string];
 
@@ -52,13 +54,20 @@ export function textAnswer(
 }
 
 /**
- * Makes the response to a request of the given method.
+ * Makes the response to a request of the given method: at once, unless content has to be opened.
  *
  * @throws Whatever opening the content throws.
  */
-export async function toResponse(method: string, answer: Answer): Promise<Response> {
-  const { status, fields, content } = answer;
-  const init = { status, headers: fields as [string, string][] };
-  if (method === "HEAD" || content === undefined) return new Response(null, init);
-  return new Response(typeof content === "function" ? await content() : content, init);
+export function toResponse(
+  method: string,
+  { status, fields, content }: Answer,
+): Awaitable<Response> {
+  const respond = (body: BodyInit | null) => {
+    const response = new Response(body, { status });
+    // Given to the constructor, each name is compared with all before it in lower case (Deno 2.9.6).
+    for (const [name, value] of fields) response.headers.append(name, value);
+    return response;
+  };
+  if (method === "HEAD" || content === undefined) return respond(null);
+  return typeof content === "function" ? content().then(respond) : respond(content);
 }

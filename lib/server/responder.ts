@@ -4,6 +4,7 @@
  */
 
 import { type Answer, type Field, toResponse } from "../http/answer.ts";
+import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { Retirement } from "./retirement.ts";
 import { type FreshnessLimit, limitCacheControl } from "../lifecycle/freshness.ts";
 import { CORS_FIELDS } from "../http/cors.ts";
@@ -13,7 +14,7 @@ import type { Currency } from "../storage/currency.ts";
 import type { Matcher, Target } from "./route.ts";
 
 /** What handles a request. Others may be sent the same response: it is not to be changed. */
-export type Handler = (request: Request) => Response | Promise<Response>;
+export type Handler = (request: Request) => Awaitable<Response>;
 
 /** The decisions that a responder carries out. */
 export interface Decisions {
@@ -24,7 +25,7 @@ export interface Decisions {
     request: Request,
     target: Target,
     instant: number,
-  ) => Promise<Answer | Problem>;
+  ) => Awaitable<Answer | Problem>;
   /** Decides the answer when that failed, or the content could not be opened. */
   readonly fail: (error: unknown, request: Request, target: Target) => Problem;
   /** Adds what has to be said of the routes that are retired. */
@@ -43,30 +44,30 @@ export function createResponder(decisions: Decisions): Handler {
   const { match, decide, fail, retirement, now, currency = CONSTANT } = decisions;
   const prepared = new PreparedResponses();
 
-  async function respond(request: Request, instant: number): Promise<Response> {
+  function respond(request: Request, instant: number): Awaitable<Response> {
     const target = match(request.url, request.headers.get("host"));
     const generation = currency.generationAt(instant);
     // The answer belongs to the phase in which the request came, however long it takes.
     const until = retirement.until(target, instant);
-    const send = async (outcome: Answer | Problem) => {
+    const send = (outcome: Answer | Problem) => {
       const answer = "detail" in outcome
         ? problemAnswer(outcome, retirement.directions(target, outcome))
         : outcome;
       const { fields, unchangedUntil } = withinPhase(answer.fields, { until, now: now() });
       const all = [...fields, ...CORS_FIELDS, ...retirement.fields(target, answer)];
-      const response = await toResponse(request.method, { ...answer, fields: all });
-      const freshUntil = Math.min(answer.freshUntil ?? 0, unchangedUntil);
-      const tally = retirement.tally(request.method, target, { status: response.status, instant });
-      prepared.keep(request, { response, tally, freshUntil, generation });
-      retirement.count(tally, request, instant);
-      return response;
+      return andThen(toResponse(request.method, { ...answer, fields: all }), (response) => {
+        const { status } = answer;
+        const freshUntil = Math.min(answer.freshUntil ?? 0, unchangedUntil);
+        const tally = retirement.tally(request.method, target, { status, instant });
+        prepared.keep(request, { response, tally, freshUntil, generation });
+        retirement.count(tally, request, instant);
+        return response;
+      });
     };
-    try {
-      return await send(await decide(request, target, instant));
-    } catch (error) {
+    return attempt(() => andThen(decide(request, target, instant), send), (error) => {
       prepared.clear(); // what failed may be what something kept was made of
       return send(fail(error, request, target));
-    }
+    });
   }
 
   return (request) => {

@@ -3,6 +3,7 @@
  */
 
 import QuickLRU from "quick-lru";
+import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import { Currency } from "./currency.ts";
 import type { Token } from "./token.ts";
@@ -48,14 +49,16 @@ export class CachedStorage implements Storage {
   }
 
   /** @inheritdoc */
-  version(): number | Promise<number> {
+  version(): Awaitable<number> {
     return this.#storage.version();
   }
 
   /** @inheritdoc */
-  async find(token: Token, now: number): Promise<Finding> {
-    const look = this.currency.refresh(now);
-    if (look !== undefined) await look;
+  find(token: Token, now: number): Awaitable<Finding> {
+    return andThen(this.currency.refresh(now), () => this.#find(token, now));
+  }
+
+  #find(token: Token, now: number): Awaitable<Finding> {
     if (this.#generation !== this.currency.generation) {
       this.#generation = this.currency.generation;
       this.#findings.clear();
@@ -67,8 +70,14 @@ export class CachedStorage implements Storage {
       if (left > 0 && left <= this.#ttl) return remembered; // more: the clock was set back
     }
     const inFlight = this.#inFlight.get(token);
-    if (inFlight !== undefined) return await inFlight;
+    if (inFlight !== undefined) return inFlight;
     const lookup = this.#lookUp(token, now);
+    if (lookup instanceof Promise) return this.#share(token, lookup);
+    this.#findings.set(token, lookup);
+    return lookup;
+  }
+
+  async #share(token: Token, lookup: Promise<Remembered>): Promise<Remembered> {
     this.#inFlight.set(token, lookup);
     try {
       const found = await lookup;
@@ -107,13 +116,15 @@ export class CachedStorage implements Storage {
     return this.#storage.close();
   }
 
-  async #lookUp(token: Token, now: number): Promise<Remembered> {
-    try {
-      return { ...await this.#storage.find(token, now), freshUntil: now + this.#ttl };
-    } catch (error) {
-      this.#forget(token);
-      throw error;
-    }
+  #lookUp(token: Token, now: number): Awaitable<Remembered> {
+    const freshUntil = now + this.#ttl;
+    return attempt(
+      () => andThen(this.#storage.find(token, now), (finding) => ({ ...finding, freshUntil })),
+      (error) => {
+        this.#forget(token);
+        throw error;
+      },
+    );
   }
 
   /** The next lookup of an evicted token may say something else than what others made of this one. */

@@ -2,6 +2,7 @@
  * The catalogue: what is published, and what was.
  */
 
+import type { Awaitable } from "../http/awaitable.ts";
 import type { Versioned } from "./currency.ts";
 import type { Entry, Finding, PublishedItem } from "./storage.ts";
 import type { Token } from "./token.ts";
@@ -21,7 +22,7 @@ export class TokenTakenError extends Error {
  */
 export interface Catalogue extends Versioned {
   /** Looks a token up. */
-  find(token: Token): Promise<Finding>;
+  find(token: Token): Awaitable<Finding>;
 
   /**
    * Adds an item.

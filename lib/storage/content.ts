@@ -2,6 +2,7 @@
  * Content: the bytes of published items, each stored once under its digest.
  */
 
+import type { Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 
 /** Content on its way in: whole, and not yet in its place. To be disposed of in any case. */
@@ -27,7 +28,7 @@ export interface ContentStore {
   check(id: string): Promise<void>;
 
   /** Makes sure that content is there with the length, in bytes, that it was published with. */
-  requireContent(digest: string, length: number): Promise<void>;
+  requireContent(digest: string, length: number): Awaitable<void>;
 
   /** Opens content, or a range of it. It is read no faster than it is consumed. */
   open(

@@ -3,6 +3,8 @@
  * such change moves the version of the catalogue, which is looked at while requests come.
  */
 
+import type { Awaitable } from "../http/awaitable.ts";
+
 /** Something with a version that others move. */
 export interface Versioned {
   /**
@@ -10,7 +12,7 @@ export interface Versioned {
    *
    * @throws {StorageError} When it cannot be read.
    */
-  version(): number | Promise<number>;
+  version(): Awaitable<number>;
 
   /** Milliseconds for which a version read is believed, and so for which a change may go unseen. */
   readonly versionTtl: number;

@@ -64,10 +64,13 @@ export class Files implements ContentStore {
    *
    * @throws {StorageError} When it is missing, has another length, or cannot be looked at.
    */
-  async requireContent(digest: string, length: number): Promise<void> {
-    // Handed to another thread, this look into a folder would take five times the work.
-    const info = await guarded(digest, () => Deno.statSync(this.#path(digest)));
-    requireLength(digest, info.size, length);
+  requireContent(digest: string, length: number): void {
+    try {
+      // Handed to another thread, this look into a folder would take five times the work.
+      requireLength(digest, Deno.statSync(this.#path(digest)).size, length);
+    } catch (cause) {
+      throw faultOf(digest, cause);
+    }
   }
 
   /**
@@ -80,7 +83,9 @@ export class Files implements ContentStore {
     length: number,
     range?: ByteRange,
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
-    const file = await guarded(digest, () => Deno.open(this.#path(digest)));
+    const file = await Deno.open(this.#path(digest)).catch((cause) => {
+      throw faultOf(digest, cause);
+    });
     try {
       requireLength(digest, (await file.stat()).size, length);
       if (range === undefined) return file.readable; // closes itself, also when cancelled
@@ -276,11 +281,8 @@ function requireLength(digest: string, actual: number, expected: number): void {
   throw new StorageError("files", `content ${digest} has ${actual} bytes instead of ${expected}`);
 }
 
-async function guarded<T>(digest: string, operation: () => T | Promise<T>): Promise<T> {
-  try {
-    return await operation();
-  } catch (cause) {
-    const fault = cause instanceof Deno.errors.NotFound ? "is missing" : "cannot be read";
-    throw new StorageError("files", `content ${digest} ${fault}`, { cause });
-  }
+function faultOf(digest: string, cause: unknown): StorageError {
+  if (cause instanceof StorageError) return cause;
+  const fault = cause instanceof Deno.errors.NotFound ? "is missing" : "cannot be read";
+  return new StorageError("files", `content ${digest} ${fault}`, { cause });
 }

@@ -3,6 +3,7 @@
  * and writing for the command line.
  */
 
+import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { ContentStore, Staged } from "./content.ts";
@@ -50,22 +51,24 @@ export class MediaStorage implements Storage {
   }
 
   /** @inheritdoc */
-  version(): number | Promise<number> {
+  version(): Awaitable<number> {
     return this.#catalogue.version();
   }
 
   /** @inheritdoc */
-  async find(token: Token): Promise<Finding> {
-    const finding = await this.#catalogue.find(token);
-    if (finding.state !== "published") return finding;
-    try {
-      await this.#content.requireContent(finding.item.digest, finding.item.length);
-      return finding;
-    } catch (error) {
-      const now = await this.#catalogue.find(token);
-      if (now.state !== "published") return now; // unpublished in the meantime
-      throw error;
-    }
+  find(token: Token): Awaitable<Finding> {
+    return andThen(this.#catalogue.find(token), (finding) => {
+      if (finding.state !== "published") return finding;
+      const { digest, length } = finding.item;
+      return attempt<Finding>(
+        () => andThen(this.#content.requireContent(digest, length), () => finding),
+        async (error) => {
+          const now = await this.#catalogue.find(token);
+          if (now.state !== "published") return now; // unpublished in the meantime
+          throw error;
+        },
+      );
+    });
   }
 
   /** @inheritdoc */
@@ -145,7 +148,7 @@ export class MediaStorage implements Storage {
   }
 
   /** What the catalogue says of a token, whether or not the content is whole. */
-  lookUp(token: Token): Promise<Finding> {
+  lookUp(token: Token): Awaitable<Finding> {
     return this.#catalogue.find(token);
   }
 

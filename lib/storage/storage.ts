@@ -2,6 +2,7 @@
  * What the server asks of storage, and what it gets.
  */
 
+import type { Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Currency, Versioned } from "./currency.ts";
 import type { Token } from "./token.ts";
@@ -58,7 +59,7 @@ export interface Storage extends Versioned {
    * @param now Milliseconds since the epoch: the instant of the request that asks.
    * @throws {StorageError} For faults only; absence is an answer.
    */
-  find(token: Token, now: number): Promise<Finding>;
+  find(token: Token, now: number): Awaitable<Finding>;
 
   /**
    * Opens the content of an item, or a range of it. The stream reads as fast as it is consumed,

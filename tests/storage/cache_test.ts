@@ -22,8 +22,11 @@ const { item, finding: published } = new OneItem();
 
 Deno.test("CachedStorage.find() believes a look-up until its time is over", async () => {
   let now = 1_000;
-  for (const finding of [published, { state: "unknown" } as const]) {
-    const storage = new OneItem({ find: () => Promise.resolve(finding) });
+  const findings: Finding[] = [published, { state: "unknown" }];
+  const answers = findings.flatMap((finding) => [finding, Promise.resolve(finding)]);
+  for (const answer of answers) {
+    const finding = await answer;
+    const storage = new OneItem({ find: () => answer }); // at once, or later
     const cached = new CachedStorage(storage, 5_000);
     // The last step sets the clock back, which must not make anything last longer.
     const steps = [[0, 1], [0, 1], [4_999, 1], [1, 2], [0, 2], [-5_000, 3], [0, 3]] as const;
@@ -49,7 +52,7 @@ Deno.test("CachedStorage.find() does not remember faults", async () => {
   const answers = [new StorageError("test", "down"), published];
   const storage = new OneItem({ find: resolvesNext(answers) });
   const cached = new CachedStorage(storage, 5_000);
-  await assertRejects(() => cached.find(item.token, 0), StorageError, "down");
+  await assertRejects(async () => await cached.find(item.token, 0), StorageError, "down");
   assertEquals(stateOf(await cached.find(item.token, 0)), published);
   assertSpyCalls(storage.find, 2);
 });

@@ -1,8 +1,12 @@
+import { assertEquals } from "@std/assert";
+import { resolvesNext, stub } from "@std/testing/mock";
+import { openEngine as openMemoryEngine } from "../../lib/storage/memory/engine.ts";
 import { openEngine } from "../../lib/storage/sqlite/engine.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { needing } from "../support/permissions.ts";
 import { testMediaStorage } from "./media_storage_suite.ts";
+import { description } from "./storage_suite.ts";
 
 testMediaStorage("MediaStorage in memory", openMemory);
 testMediaStorage(
@@ -10,3 +14,14 @@ testMediaStorage(
   async () => openMemory(await openEngine("sqlite::memory:")),
 );
 testMediaStorage("MediaStorage on files", () => openLocal(), needing("files"));
+
+Deno.test("find() tells content that is missing from an item that was unpublished meanwhile", async () => {
+  const engine = openMemoryEngine();
+  await using subject = openMemory(engine);
+  const { token } = await subject.publish(description(), new Uint8Array(10));
+  const findings = [await engine.catalogue.find(token)];
+  await subject.unpublish(token, 5000);
+  findings.push(await engine.catalogue.find(token));
+  using _find = stub(engine.catalogue, "find", resolvesNext(findings));
+  assertEquals(await subject.storage.find(token), findings[1]);
+});

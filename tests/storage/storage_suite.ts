@@ -112,7 +112,7 @@ export function testStorage(
       const item = await publish(description(), CONTENT);
       await damage(item, content);
       for (const operation of [() => storage.find(item.token, later()), () => storage.open(item)]) {
-        const { message } = await assertRejects(operation, StorageError);
+        const { message } = await assertRejects(async () => await operation(), StorageError);
         assertStringIncludes(message, item.digest);
         assert(!message.includes(item.token), "a fault is told without the token");
       }
@@ -132,7 +132,7 @@ export function testStorage(
     await storage.check();
     await storage.close();
     await assertRejects(() => storage.check(), StorageError);
-    await assertRejects(() => storage.find(item.token, later()), StorageError);
+    await assertRejects(async () => await storage.find(item.token, later()), StorageError);
   });
 }
 

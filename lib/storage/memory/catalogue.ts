@@ -20,8 +20,8 @@ export class MemoryCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  async find(token: Token): Promise<Finding> {
-    await this.check();
+  find(token: Token): Finding {
+    this.#requireOpen();
     return this.#entries.get(token) ?? { state: "unknown" };
   }
 
@@ -66,13 +66,16 @@ export class MemoryCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  check(): Promise<void> {
-    if (this.#isClosed) return Promise.reject(new StorageError("memory", "closed"));
-    return Promise.resolve();
+  async check(): Promise<void> {
+    await Promise.resolve(this.#requireOpen());
   }
 
   /** Fails every lookup from now on. */
   close(): void {
     this.#isClosed = true;
+  }
+
+  #requireOpen(): void {
+    if (this.#isClosed) throw new StorageError("memory", "closed");
   }
 }

@@ -3,6 +3,7 @@
  * checked when it is read.
  */
 
+import { andThen, type Awaitable } from "../../http/awaitable.ts";
 import { type Catalogue, TokenTakenError } from "../catalogue.ts";
 import type { Entry, Finding, Kind, PublishedItem } from "../storage.ts";
 import type { Token } from "../token.ts";
@@ -21,9 +22,9 @@ const MOVE = { text: "UPDATE catalogue SET version = version + 1" };
 /** How an engine looks at what every request needs. */
 export interface Lookups {
   /** The row of an item, with {@linkcode ITEM_COLUMNS}. */
-  readonly find: (token: Token) => Row | undefined | Promise<Row | undefined>;
+  readonly find: (token: Token) => Awaitable<Row | undefined>;
   /** The version of the catalogue. */
-  readonly version: () => number | Promise<number>;
+  readonly version: () => Awaitable<number>;
   /** See {@linkcode Catalogue.versionTtl}. */
   readonly versionTtl: number;
 }
@@ -45,15 +46,16 @@ export class SqlCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  version(): number | Promise<number> {
+  version(): Awaitable<number> {
     return this.#lookups.version();
   }
 
   /** @inheritdoc */
-  async find(token: Token): Promise<Finding> {
-    const found = this.#lookups.find(token);
-    const row = found instanceof Promise ? await found : found;
-    return row === undefined ? { state: "unknown" } : entryOf(token, row);
+  find(token: Token): Awaitable<Finding> {
+    return andThen(
+      this.#lookups.find(token),
+      (row) => row === undefined ? { state: "unknown" } : entryOf(token, row),
+    );
   }
 
   /** @inheritdoc */
