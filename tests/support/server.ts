@@ -31,18 +31,23 @@ export class ServerProcess implements AsyncDisposable {
    *
    * @param environment Variables besides those that give it a port and a folder of its own.
    * @param givenFolder Where to keep data, and not to remove it; one of its own when left out.
-   * @param options `limits` for `ulimit` before, e.g. `-n 64`, and the `main` module, if another.
+   * @param options `limits` for `ulimit` before, e.g. `-n 64`; the `main` module, if another; and
+   *   `flags` of `deno run`, if others than those that grant all.
    */
   static async start(
     environment: Record<string, string> = {},
     givenFolder?: string,
-    { limits, main = fromRoot("main.ts") }: { limits?: string; main?: string } = {},
+    { limits, main = fromRoot("main.ts"), flags = ["--no-prompt", "--allow-all"] }: {
+      limits?: string;
+      main?: string;
+      flags?: readonly string[];
+    } = {},
   ): Promise<ServerProcess> {
     const folder = givenFolder ?? await Deno.makeTempDir({ prefix: "media-head-" });
-    const flags = environment["REUSE_PORT"] === "true" ? ["--unstable-net"] : [];
+    const shared = environment["REUSE_PORT"] === "true" ? ["--unstable-net"] : [];
     const [program = "", ...args] = [
       ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
-      ...[Deno.execPath(), "run", "--no-prompt", "--allow-all", ...flags, main],
+      ...[Deno.execPath(), "run", ...flags, ...shared, main],
     ];
     const child = new Deno.Command(program, {
       args,
