@@ -1,0 +1,100 @@
+/**
+ * A server on PostgreSQL as operators run it: with the permissions that the README gives it, and
+ * encrypted as the URL says.
+ */
+
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { openLocal } from "../../support/local_storage.ts";
+import { fromRoot } from "../../support/paths.ts";
+import { needing, program, shared } from "../../support/permissions.ts";
+import { freePort } from "../../support/ports.ts";
+import { openEngine } from "../../support/postgres_engine.ts";
+import { PASSWORD, POSTGRES, PostgresServer } from "../../support/postgres.ts";
+import { requestRaw } from "../../support/raw_http.ts";
+import { ServerProcess } from "../../support/server.ts";
+import { description } from "../storage_suite.ts";
+
+const NEEDS = [...POSTGRES, program("openssl")];
+const test = needing(...NEEDS);
+const here = shared(NEEDS, () => PostgresServer.start({ certifiedFor: ["IP:127.0.0.1"] }));
+const elsewhere = shared(NEEDS, () => PostgresServer.start({ certifiedFor: ["DNS:a.test"] }));
+
+/** What PostgreSQL's own programs read, and our server does not. */
+const PG_VARIABLES = {
+  PGHOST: "192.0.2.1",
+  PGHOSTADDR: "192.0.2.1",
+  PGPORT: "1",
+  PGUSER: "nobody",
+  PGPASSWORD: "none",
+  PGDATABASE: "none",
+  PGSSLMODE: "disable",
+  PGSSLROOTCERT: "/nowhere",
+  PGOPTIONS: "-c default_transaction_read_only=on",
+  PGAPPNAME: "another",
+  PGCLIENTENCODING: "LATIN1",
+  PGPASSFILE: "/nowhere",
+  PGSERVICE: "none",
+  PGBINARY: "1",
+  NODE_PG_FORCE_NATIVE: "1",
+};
+
+/**
+ * The flags of the README's command for production, with a folder, and what the server may connect
+ * to, in place of its own.
+ */
+async function productionFlags(port: number, folder: string, database: number): Promise<string[]> {
+  const readme = await Deno.readTextFile(fromRoot("README.md"));
+  const [, flags = ""] = /\n +deno run ([^`]*?)\\?\n +main\.ts\n/.exec(readme) ?? [];
+  assertMatch(flags, / -P .*--allow-net=0\.0\.0\.0:8000 .*--allow-read=\/srv\/media /s);
+  return flags.replaceAll("\\", "").trim().split(/\s+/).map((flag) =>
+    flag.replace("0.0.0.0:8000", `127.0.0.1:${port},127.0.0.1:${database}`)
+      .replace("/srv/media", folder)
+  );
+}
+
+/** The URL of a database that trusts no certificate but one. */
+const encrypted = (url: string, certificate: string) =>
+  `${url}?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificate)}`;
+
+test("a server with the README's permissions works on PostgreSQL with TLS, whatever PG… variables say", async () => {
+  const url = here().urlOf(await here().createDatabase());
+  await using subject = await openLocal(openEngine(encrypted(url, here().certificate)));
+  const { folder } = subject;
+  const { token } = await subject.publish(description(), new Uint8Array(1000));
+  await subject.storage.close();
+  await Deno.copyFile(here().certificate, `${folder}/certificate.pem`);
+
+  const port = freePort();
+  const environment = {
+    ...PG_VARIABLES,
+    DATABASE_URL: encrypted(url, `${folder}/certificate.pem`),
+    PORT: String(port),
+  };
+  const flags = await productionFlags(port, folder, here().port);
+  const server = await ServerProcess.start(environment, folder, { flags });
+  for (const method of ["HEAD", "GET"]) {
+    assertEquals((await requestRaw(port, method, `/audio/${token}`)).status, 200);
+  }
+  const connections = `SELECT DISTINCT ssl, application_name FROM pg_stat_activity
+    JOIN pg_stat_ssl USING (pid) WHERE usename = 'media'`;
+  assertEquals(await here().query(connections), ["t|media-head"]);
+  const { code, log } = await server.stop();
+  assertEquals([code, log.map(({ event }) => event)], [0, ["start", "stop"]]);
+  const calls = "SELECT sum(calls) FROM usage";
+  assertEquals(await here().query(calls, new URL(url).pathname.slice(1)), ["2"]);
+});
+
+test("a server does not start on a PostgreSQL that it cannot trust as its URL says", async () => {
+  const rows: [url: string, reason: RegExp][] = [
+    [encrypted(here().urlOf("postgres"), elsewhere().certificate), /certificate/i],
+    [encrypted(elsewhere().urlOf("postgres"), elsewhere().certificate), /certificate/i],
+    [`${here().urlOf("postgres")}?sslmode=disable`, /no encryption/],
+    [`postgres://media:none@127.0.0.1:${elsewhere().port}/postgres`, /no encryption/],
+  ];
+  for (const [DATABASE_URL, reason] of rows) {
+    const { message } = await assertRejects(() => ServerProcess.start({ DATABASE_URL }), Error);
+    assertMatch(message, /does not start: postgres: the database \(DATABASE_URL\) cannot be read /);
+    assertMatch(message, reason);
+    assert(!message.includes(PASSWORD), message);
+  }
+});
