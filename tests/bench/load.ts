@@ -48,6 +48,11 @@ export function inTurn(requests: readonly PreparedRequest[]): Load["request"] {
 export interface LoadOptions {
   /** 16, unless given. */
   readonly connections?: number;
+  /**
+   * Whether this process never sleeps. The system charges a server on the same machine with waking
+   * who waits for its answer, and the more, the longer that takes.
+   */
+  readonly isAwake?: boolean;
 }
 
 /**
@@ -58,15 +63,18 @@ export interface LoadOptions {
 export async function sendLoad(
   port: number,
   { request, count, status }: Load,
-  { connections = 16 }: LoadOptions = {},
+  { connections = 16, isAwake = false }: LoadOptions = {},
 ): Promise<void> {
   let sent = 0;
-  await Promise.all(Array.from({ length: connections }, async () => {
+  let isDone = false;
+  const sending = Promise.all(Array.from({ length: connections }, async () => {
     using connection = await Connection.open(port);
     while (sent < count) {
       await connection.ask(request(sent++), status);
     }
-  }));
+  })).finally(() => isDone = true);
+  while (isAwake && !isDone) await setImmediate();
+  await sending;
 }
 
 /**

@@ -10,6 +10,9 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { newToken } from "../../lib/storage/token.ts";
 import { fromRoot } from "../support/paths.ts";
+import { missingOf } from "../support/permissions.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import { openEngine } from "../support/postgres_engine.ts";
 import { type RawResponse, requestRaw } from "../support/raw_http.ts";
 import { storageIn } from "../support/server.ts";
 import { Contender, type Launch } from "./contender.ts";
@@ -24,7 +27,7 @@ import {
   type Result,
 } from "./measurement.ts";
 import { type Peers, preparePeers, versions } from "./peers.ts";
-import { coldToken, fewIn, publishAll, type Published } from "./published.ts";
+import { coldToken, fewIn, publishAll, type Published, publishIn } from "./published.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -52,6 +55,7 @@ const EVERYTHING = {
 const HONEST = "an honest floor";
 const FEW = "media-head with 1,000 items";
 const STD = "std's file server";
+const ON_POSTGRES = "cold HEAD on PostgreSQL";
 
 /** A row of the plan: a case, with what every contender is asked for, and by whom. */
 interface Plan extends Case {
@@ -130,6 +134,22 @@ function plansOf(storage: string, { hot, sized }: Published): Plan[] {
   ];
 }
 
+/** The catalogue on PostgreSQL, which answers each lookup after a round trip. */
+async function measureOnPostgres(storage: string, { hot }: Published): Promise<void> {
+  await using server = await PostgresServer.start();
+  const url = server.urlOf(await server.createDatabase());
+  await publishIn(await openEngine(url), storage, hot);
+  const paths = hot.map(({ token }) => prepareRequest(HEAD, `/audio/${token}`));
+  await measureCase({
+    name: ON_POSTGRES,
+    load: { request: inTurn(paths), status: 200, count: REQUESTS / 2 },
+    rate: 1_000,
+    connections: 32,
+    launch: launchServer(storage, { CACHE_TTL: "0", DATABASE_URL: url }),
+    against: [],
+  });
+}
+
 /** The names of the cases to measure. */
 function choose(names: readonly string[]): Set<string> {
   const chosen = options.only.map((text) =>
@@ -142,7 +162,7 @@ function choose(names: readonly string[]): Set<string> {
   return new Set(chosen.length === 0 ? names : chosen.flat());
 }
 
-async function measureCase(plan: Plan, launches: Peers): Promise<void> {
+async function measureCase(plan: Plan, launches: Peers = new Map()): Promise<void> {
   await using running = new AsyncDisposableStack();
   const start = async (name: string, launch: Launch) =>
     running.use(await Contender.start(name, launch));
@@ -331,8 +351,11 @@ try {
     ["start", measureStart],
     ["memory", measureMemory],
   ]);
-  const chosen = choose([...plans.map(({ name }) => name), ...others.keys()]);
+  const chosen = choose([...plans.map(({ name }) => name), ON_POSTGRES, ...others.keys()]);
   const rows = plans.filter(({ name }) => chosen.has(name));
+  console.log(`${versions()}; ${navigator.hardwareConcurrency} cores\n`);
+  console.log(`${EFFORT.rounds} rounds; CPU is that of the server process, per request.\n`);
+  if (rows.length > 0 || chosen.has(ON_POSTGRES)) console.log(HEADING);
   if (rows.length > 0) {
     const peersFolder = join(folder, "peers");
     await Deno.mkdir(peersFolder);
@@ -346,12 +369,14 @@ try {
       ...peers,
       [FEW, launchServer(storage, { CACHE_TTL: "0", DATABASE_URL: `sqlite:${fewIn(storage)}` })],
     ]);
-    console.log(`${versions()}; ${navigator.hardwareConcurrency} cores\n`);
-    console.log(`${EFFORT.rounds} rounds; CPU is that of the server process, per request.\n`);
-    console.log(HEADING);
     for (const plan of rows) await measureCase(plan, launches);
-    console.log();
   }
+  if (chosen.has(ON_POSTGRES)) {
+    const missing = missingOf(POSTGRES);
+    if (missing === "") await measureOnPostgres(storage, published);
+    else console.log(`\nLeft out: ${ON_POSTGRES} (needs ${missing})`);
+  }
+  console.log();
   for (const [name, measureOther] of others) if (chosen.has(name)) await measureOther(storage);
 } finally {
   await Deno.remove(folder, { recursive: true });

@@ -24,6 +24,8 @@ export interface Case {
   readonly loads?: Readonly<Record<string, Load>>;
   /** Requests a second, at the fixed rate. */
   readonly rate: number;
+  /** Requests in flight, as fast as they are answered; 16 when left out. */
+  readonly connections?: number;
 }
 
 /** What was measured of one contender; a number for every round. */
@@ -46,20 +48,20 @@ export async function measure(
   contenders: readonly Contender[],
   { rounds, pacedRounds, pacedSeconds }: Effort,
 ): Promise<Result[]> {
-  const { rate } = plan;
+  const { rate, connections = 16 } = plan;
   const results = contenders.map(({ name }): Result => (
     { name, cpu: [], rate: [], times: [] }
   ));
   for (const contender of contenders) {
     const load = loadOf(plan, contender);
-    await sendLoad(contender.port, { ...load, count: WARM_UP * load.count });
+    await sendLoad(contender.port, { ...load, count: WARM_UP * load.count }, { connections });
   }
   for (let round = 0; round < rounds; round++) {
     for (const [index, contender] of contenders.entries()) {
       const result = results[index] as Result;
       const load = loadOf(plan, contender);
       const [start, before] = [performance.now(), contender.cpu()];
-      await sendLoad(contender.port, load);
+      await sendLoad(contender.port, load, { connections, isAwake: true });
       result.cpu.push((contender.cpu() - before) / load.count);
       result.rate.push(load.count / (performance.now() - start) * 1000);
     }

@@ -4,6 +4,9 @@
 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { Engine } from "../../lib/storage/engine.ts";
+import { Files } from "../../lib/storage/files.ts";
+import { MediaStorage } from "../../lib/storage/media_storage.ts";
 import type { Token } from "../../lib/storage/token.ts";
 import { ITEM_COLUMNS } from "../../lib/storage/sql/catalogue.ts";
 import { openIn } from "../support/local_storage.ts";
@@ -54,6 +57,18 @@ export async function publishAll(folder: string, extent: Extent): Promise<Publis
   copyRecords(fewIn(folder), hot, extent.few);
   copyRecords(`${folder}/catalogue.sqlite`, hot, extent.cold);
   return { hot, sized };
+}
+
+/** Publishes items in another database too, which shares the content. */
+export async function publishIn(
+  engine: Engine,
+  folder: string,
+  items: readonly PublishedItem[],
+): Promise<void> {
+  const storage = new MediaStorage(engine, new Files(storageIn(folder).STORAGE_FILES));
+  await storage.prepare();
+  for (const item of items) await engine.catalogue.add(item);
+  await storage.close();
 }
 
 /** The smaller catalogue; it shares the content with the other. */

@@ -56,7 +56,7 @@ export function shared<T extends AsyncDisposable>(
 }
 
 /** What is not there of what is needed, in words; empty when all is. */
-function missingOf(needs: readonly Need[]): string {
+export function missingOf(needs: readonly Need[]): string {
   const kinds = needs.filter((need) => typeof need === "string");
   const denied = kinds.filter((kind) => !PERMISSIONS[kind].every(isGranted));
   const conditions = needs.filter((need) => typeof need !== "string");
