@@ -74,6 +74,7 @@ export function createHandler(dependencies: Dependencies): Handler {
   const { storage, config, now, log, meter, documents = ROOMS.documents } = dependencies;
   const { policy, cacheMaxAge: maxAge } = config;
   const retirement = new Retirement({ policy, maxAge, meter });
+  const freshness: Field = ["Cache-Control", `max-age=${maxAge}`];
 
   /** The first outcome that applies; what is thrown is for {@linkcode fail}. */
   function decide(request: Request, target: Target, now: number): Awaitable<Answer | Problem> {
@@ -107,6 +108,10 @@ export function createHandler(dependencies: Dependencies): Handler {
       if (finding.state === "unpublished") {
         return problem(410, "unpublished", { ...GONE, freshUntil });
       }
+      if (finding.state === "linked") {
+        const fields: Field[] = [["Location", finding.item.location], freshness];
+        return { status: 307, fields, freshUntil };
+      }
       const answer = select(request, representItem(finding.item, storage, now), now);
       // Published by a clock that is ahead, it has the date of the answer, which changes.
       const isDateFixed = finding.item.publishedAt <= now;
@@ -129,11 +134,10 @@ export function createHandler(dependencies: Dependencies): Handler {
     now: number,
   ): Answer | Problem {
     const { length, validatorFields, contentFields } = representation;
-    const cacheFields: Field[] = [["Cache-Control", `max-age=${maxAge}`]];
 
     const status = evaluatePreconditions(headers, representation, now);
     if (status === 412) return problem(412, "precondition-failed", FAILED);
-    if (status === 304) return { status, fields: [...validatorFields, ...cacheFields] };
+    if (status === 304) return { status, fields: [...validatorFields, freshness] };
 
     const range = method === "GET" ? requestedRange(headers, representation, now) : undefined;
     if (range === "unsatisfiable") {
@@ -146,7 +150,7 @@ export function createHandler(dependencies: Dependencies): Handler {
     const fields = [...contentFields, ...lengthFields(length, range)];
     return {
       status: range === undefined ? 200 : 206,
-      fields: [...fields, ...validatorFields, ...cacheFields],
+      fields: [...fields, ...validatorFields, freshness],
       content: representation.content(range),
     };
   }

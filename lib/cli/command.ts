@@ -65,7 +65,7 @@ export function toRecord(token: Token, entry: Entry) {
     return { token, state, kind, unpublishedAt: new Date(entry.unpublishedAt).toISOString() };
   }
   const { publishedAt, ...rest } = entry.item;
-  return { state, ...rest, publishedAt: new Date(publishedAt).toISOString() };
+  return { state: "published", ...rest, publishedAt: new Date(publishedAt).toISOString() };
 }
 
 /** Where a server with these settings is reached from this machine. */

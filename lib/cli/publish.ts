@@ -1,10 +1,13 @@
 /**
- * `media publish FILE`
+ * `media publish FILE|URL`
  */
 
 import { Command, InvalidArgumentError, Option } from "commander";
 import { parseLanguageTag } from "../publishing/language_tag.ts";
 import { isFileName, publishFile, type PublishOptions } from "../publishing/publish.ts";
+import { isPublicUrl, publishUrl } from "../publishing/publish_url.ts";
+import type { MediaStorage } from "../storage/media_storage.ts";
+import { entryOf, type LinkedItem, type PublishedItem } from "../storage/storage.ts";
 import { pathsOf } from "../server/route.ts";
 import {
   type Context,
@@ -21,8 +24,11 @@ import { withProgress } from "./progress.ts";
 /** Builds the command. */
 export function publishCommand(context: Context): Command {
   return new Command("publish")
-    .description("Publish a file, as audio or video.")
-    .argument("<file>", "the file to publish; it is copied")
+    .description("Publish a file or a public URL, as audio or video.")
+    .argument(
+      "<file|url>",
+      "the file to publish; it is copied. Or the http(s) URL to send clients to",
+    )
     .option("--token <uuid>", "publish under this token, a version 4 UUID", tokenArgument)
     .addOption(new Option("--kind <kind>", "audio or video").choices(["audio", "video"]))
     .option("--type <type>", "the media type, instead of the one detected", mediaTypeArgument)
@@ -33,23 +39,33 @@ export function publishCommand(context: Context): Command {
     )
     .option("--language <tag>", "the language of the content, e.g. en-GB", languageArgument)
     .option("--json", "print the record as JSON")
-    .action(async (file: string, { json, ...options }: PublishOptions & { json?: true }) => {
+    .action(async (source: string, { json, ...options }: PublishOptions & { json?: true }) => {
       const config = context.settings();
       const signal = watchInterruption();
-      const item = await withStorage(
-        context,
-        config,
-        (storage) =>
-          publishFile(storage, fromUser(file), { ...options, signal, watch: withProgress }),
-      );
+      const isUrl = isPublicUrl(source);
+      if (isUrl && (options.name ?? options.language) !== undefined) {
+        throw new InvalidArgumentError("--name and --language are for files; a URL says its own.");
+      }
+      const publish = (storage: MediaStorage): Promise<PublishedItem | LinkedItem> =>
+        isUrl
+          ? publishUrl(storage, source, { ...options, signal })
+          : publishFile(storage, fromUser(source), { ...options, signal, watch: withProgress });
+      const item = await withStorage(context, config, publish);
       const urls = pathsOf(context.routes, item).map((path) => originOf(config) + path);
-      const entry = { state: "published", kind: item.kind, item } as const;
-      if (json) return await print(JSON.stringify({ ...toRecord(item.token, entry), urls }));
+      if (json) {
+        return await print(JSON.stringify({ ...toRecord(item.token, entryOf(item)), urls }));
+      }
       await print(`Published ${item.kind} ${item.token}`);
       for (const url of urls) await print(`  ${url}`);
-      await print(`  ${item.type}, ${item.length} bytes, sha-256 ${item.digest}`);
+      await print(`  ${describe(item)}`);
       await print(`Try: curl -I ${urls[0]}`);
     });
+}
+
+function describe(item: PublishedItem | LinkedItem): string {
+  if ("digest" in item) return `${item.type}, ${item.length} bytes, sha-256 ${item.digest}`;
+  const { location, type = "unknown type", length } = item;
+  return `307 to ${location} (${type}, ${length ?? "unknown"} bytes)`;
 }
 
 function nameArgument(text: string): string {

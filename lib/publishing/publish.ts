@@ -73,10 +73,15 @@ export async function publishFile(
   }
 }
 
-async function requireFree(storage: MediaStorage, token: Token): Promise<void> {
+/**
+ * Makes sure that a token was never used.
+ *
+ * @throws {RefusedError} When it was.
+ */
+export async function requireFree(storage: MediaStorage, token: Token): Promise<void> {
   const { state } = await storage.lookUp(token);
   if (state === "unknown") return;
-  const history = state === "published" ? "names a published item" : "named an item before";
+  const history = state !== "unpublished" ? "names a published item" : "named an item before";
   throw new RefusedError(`Token "${token}" ${history}; tokens are never used twice`);
 }
 

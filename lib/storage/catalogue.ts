@@ -4,7 +4,7 @@
 
 import type { Awaitable } from "../http/awaitable.ts";
 import type { Versioned } from "./currency.ts";
-import type { Entry, Finding, PublishedItem } from "./storage.ts";
+import type { Entry, Finding, LinkedItem, PublishedItem } from "./storage.ts";
 import type { Token } from "./token.ts";
 
 /** A token that already names an item, published or not: tokens are never used twice. */
@@ -29,15 +29,15 @@ export interface Catalogue extends Versioned {
    *
    * @throws {TokenTakenError} When its token was ever used.
    */
-  add(item: PublishedItem): Promise<void>;
+  add(item: PublishedItem | LinkedItem): Promise<void>;
 
   /**
-   * Puts a tombstone in the place of a published item.
+   * Puts a tombstone in the place of an item.
    *
    * @param unpublishedAt Milliseconds since the epoch.
    * @returns Whether it was published until now.
    */
-  retire(item: PublishedItem, unpublishedAt: number): Promise<boolean>;
+  retire(token: Token, unpublishedAt: number): Promise<boolean>;
 
   /** Whether any published item uses the content of this digest. */
   uses(digest: string): Promise<boolean>;

@@ -13,6 +13,7 @@ import type { Ledger } from "./ledger.ts";
 import {
   type Entry,
   type Finding,
+  type LinkedItem,
   type PublishedItem,
   type Storage,
   StorageError,
@@ -134,6 +135,16 @@ export class MediaStorage implements Storage {
   }
 
   /**
+   * Publishes an item whose content is elsewhere.
+   *
+   * @throws {TokenTakenError} When the token was ever used.
+   * @throws {StorageError} When the catalogue fails.
+   */
+  async publishLink(item: LinkedItem): Promise<void> {
+    await this.#catalogue.add(item);
+  }
+
+  /**
    * Unpublishes an item: leaves a tombstone, and removes the content when no other item uses it.
    *
    * @param at Milliseconds since the epoch.
@@ -142,9 +153,10 @@ export class MediaStorage implements Storage {
    */
   async unpublish(token: Token, at: number): Promise<boolean> {
     const finding = await this.#catalogue.find(token);
+    const retire = () => this.#catalogue.retire(token, at);
+    if (finding.state === "linked") return await retire();
     if (finding.state !== "published") return false;
-    const { item } = finding;
-    return await this.#change(item.digest, () => this.#catalogue.retire(item, at));
+    return await this.#change(finding.item.digest, retire);
   }
 
   /** What the catalogue says of a token, whether or not the content is whole. */

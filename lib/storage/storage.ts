@@ -28,10 +28,30 @@ export interface PublishedItem {
   readonly language?: string;
 }
 
+/**
+ * An item whose content is on another server, where clients are sent. Nothing of it ever changes
+ * here; it can only be unpublished.
+ */
+export interface LinkedItem {
+  readonly token: Token;
+  readonly kind: Kind;
+  /** The absolute URL of the content, `https:` or `http:`. */
+  readonly location: string;
+  /** Milliseconds since the epoch. */
+  readonly publishedAt: number;
+  /** Media type that the other server stated at that time. */
+  readonly type?: string;
+  /** Bytes, as stated at that time. */
+  readonly length?: number;
+  /** The ETag stated at that time, or else the Last-Modified. */
+  readonly validator?: string;
+}
+
 /** What storage knows of a token. */
 export type Finding =
   & (
     | { readonly state: "published"; readonly kind: Kind; readonly item: PublishedItem }
+    | { readonly state: "linked"; readonly kind: Kind; readonly item: LinkedItem }
     | {
       readonly state: "unpublished";
       readonly kind: Kind;
@@ -47,6 +67,12 @@ export type Finding =
 
 /** What the catalogue has on record. */
 export type Entry = Exclude<Finding, { state: "unknown" }>;
+
+/** The entry of an item that is published. */
+export function entryOf(item: PublishedItem | LinkedItem): Entry {
+  const { kind } = item;
+  return "location" in item ? { state: "linked", kind, item } : { state: "published", kind, item };
+}
 
 /** The side of storage that serves requests. Every driver passes `tests/storage_suite.ts`. */
 export interface Storage extends Versioned {

@@ -3,7 +3,14 @@
  */
 
 import { type Catalogue, TokenTakenError } from "../catalogue.ts";
-import { type Entry, type Finding, type PublishedItem, StorageError } from "../storage.ts";
+import {
+  type Entry,
+  entryOf,
+  type Finding,
+  type LinkedItem,
+  type PublishedItem,
+  StorageError,
+} from "../storage.ts";
 import type { Token } from "../token.ts";
 
 /** A catalogue that lasts as long as its object. */
@@ -26,18 +33,19 @@ export class MemoryCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  add(item: PublishedItem): Promise<void> {
-    const { token, kind } = item;
+  add(item: PublishedItem | LinkedItem): Promise<void> {
+    const { token } = item;
     if (this.#entries.has(token)) return Promise.reject(new TokenTakenError(token));
-    this.#entries.set(token, { state: "published", kind, item });
+    this.#entries.set(token, entryOf(item));
     this.#version++;
     return Promise.resolve();
   }
 
   /** @inheritdoc */
-  retire({ token, kind }: PublishedItem, unpublishedAt: number): Promise<boolean> {
-    if (this.#entries.get(token)?.state !== "published") return Promise.resolve(false);
-    this.#entries.set(token, { state: "unpublished", kind, unpublishedAt });
+  retire(token: Token, unpublishedAt: number): Promise<boolean> {
+    const entry = this.#entries.get(token);
+    if (entry === undefined || entry.state === "unpublished") return Promise.resolve(false);
+    this.#entries.set(token, { state: "unpublished", kind: entry.kind, unpublishedAt });
     this.#version++;
     return Promise.resolve(true);
   }

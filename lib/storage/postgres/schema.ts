@@ -32,11 +32,16 @@ export const STEPS: readonly string[] = [`
     digest text COLLATE "C" CHECK (digest ~ '^[0-9a-f]{64}$'),
     published_at bigint CHECK (${isInstant("published_at")}),
     name text,
+    location text CHECK (location ~ '^https?://[!-~]+$'),
+    validator text CHECK (validator ~ '^[ -~]+$'),
     language text CHECK (language ~ '^[A-Za-z0-9-]+$'),
     unpublished_at bigint CHECK (${isInstant("unpublished_at")}),
-    CHECK (CASE WHEN unpublished_at IS NULL
-      THEN num_nulls(type, length, digest, published_at) = 0
-      ELSE num_nonnulls(type, length, digest, published_at, name, language) = 0 END)
+    CHECK (CASE
+      WHEN unpublished_at IS NOT NULL THEN num_nonnulls(
+        type, length, digest, published_at, name, language, location, validator) = 0
+      WHEN location IS NOT NULL
+        THEN published_at IS NOT NULL AND num_nonnulls(digest, name, language) = 0
+      ELSE num_nulls(type, length, digest, published_at) = 0 AND validator IS NULL END)
   );
   CREATE INDEX item_by_digest ON item (digest) WHERE digest IS NOT NULL;
   CREATE TABLE ledger (

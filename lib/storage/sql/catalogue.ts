@@ -5,13 +5,20 @@
 
 import { andThen, type Awaitable } from "../../http/awaitable.ts";
 import { type Catalogue, TokenTakenError } from "../catalogue.ts";
-import type { Entry, Finding, Kind, PublishedItem } from "../storage.ts";
+import {
+  type Entry,
+  entryOf,
+  type Finding,
+  type Kind,
+  type LinkedItem,
+  type PublishedItem,
+} from "../storage.ts";
 import type { Token } from "../token.ts";
-import { type Database, pages, type Row } from "./database.ts";
+import { type Database, pages, type Row, type Value } from "./database.ts";
 
 /** The columns of an item besides its token. */
 export const ITEM_COLUMNS =
-  "kind, type, length, digest, published_at, name, language, unpublished_at";
+  "kind, type, length, digest, published_at, name, language, location, validator, unpublished_at";
 
 /** Sorts before every token. */
 const NO_TOKEN = "00000000-0000-0000-0000-000000000000";
@@ -54,26 +61,32 @@ export class SqlCatalogue implements Catalogue {
   find(token: Token): Awaitable<Finding> {
     return andThen(
       this.#lookups.find(token),
-      (row) => row === undefined ? { state: "unknown" } : entryOf(token, row),
+      (row) => row === undefined ? { state: "unknown" } : toEntry(token, row),
     );
   }
 
   /** @inheritdoc */
-  async add(item: PublishedItem): Promise<void> {
-    const { token, kind, type, length, digest, publishedAt, name, language } = item;
+  async add(item: PublishedItem | LinkedItem): Promise<void> {
+    const { token, kind, publishedAt } = item;
+    const facts: Partial<PublishedItem & LinkedItem> = item;
     const [added] = await this.#database.transact([{
-      text: `INSERT INTO item (token, ${ITEM_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL)
-         ON CONFLICT (token) DO NOTHING RETURNING token`,
-      values: [token, kind, type, length, digest, publishedAt, name ?? null, language ?? null],
+      text: `INSERT INTO item (token, ${ITEM_COLUMNS})
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL)
+             ON CONFLICT (token) DO NOTHING RETURNING token`,
+      values: [
+        ...[token, kind, facts.type ?? null, facts.length ?? null, facts.digest ?? null],
+        ...[publishedAt, facts.name ?? null, facts.language ?? null],
+        ...[facts.location ?? null, facts.validator ?? null],
+      ],
     }, MOVE]);
     if (added?.length === 0) throw new TokenTakenError(token);
   }
 
   /** @inheritdoc */
-  async retire({ token }: PublishedItem, unpublishedAt: number): Promise<boolean> {
+  async retire(token: Token, unpublishedAt: number): Promise<boolean> {
     const [retired] = await this.#database.transact([{
       text: `UPDATE item SET unpublished_at = $2, type = NULL, length = NULL, digest = NULL,
-               published_at = NULL, name = NULL, language = NULL
+               published_at = NULL, name = NULL, language = NULL, location = NULL, validator = NULL
              WHERE token = $1 AND unpublished_at IS NULL RETURNING token`,
       values: [token, unpublishedAt],
     }, MOVE]);
@@ -101,7 +114,7 @@ export class SqlCatalogue implements Catalogue {
     }));
     for await (const row of rows) {
       const token = row["token"] as Token;
-      yield [token, entryOf(token, row)];
+      yield [token, toEntry(token, row)];
     }
   }
 
@@ -125,20 +138,26 @@ export class SqlCatalogue implements Catalogue {
   }
 }
 
-function entryOf(token: Token, row: Row): Entry {
+function toEntry(token: Token, row: Row): Entry {
   const kind = row["kind"] as Kind;
   const unpublishedAt = row["unpublished_at"] as number | null;
   if (unpublishedAt !== null) return { state: "unpublished", kind, unpublishedAt };
-  const [name, language] = [row["name"] as string | null, row["language"] as string | null];
-  const item: PublishedItem = {
-    token,
-    kind,
-    type: row["type"] as string,
-    length: row["length"] as number,
-    digest: row["digest"] as string,
-    publishedAt: row["published_at"] as number,
-    ...(name === null ? undefined : { name }),
-    ...(language === null ? undefined : { language }),
-  };
-  return { state: "published", kind, item };
+  const publishedAt = row["published_at"] as number;
+  const location = row["location"] as string | null;
+  if (location === null) {
+    return entryOf({
+      ...{ token, kind, type: row["type"] as string, length: row["length"] as number },
+      ...{ digest: row["digest"] as string, publishedAt },
+      ...known(row, ["name", "language"]),
+    });
+  }
+  const facts = known(row, ["type", "length", "validator"]);
+  return entryOf({ token, kind, location, publishedAt, ...facts });
+}
+
+/** The columns that are not NULL. */
+function known(row: Row, columns: readonly string[]): Record<string, Value> {
+  return Object.fromEntries(
+    columns.map((name) => [name, row[name] ?? null]).filter(([, value]) => value !== null),
+  );
 }
