@@ -135,12 +135,13 @@ export class MediaStorage implements Storage {
   }
 
   /**
-   * Publishes an item whose content is elsewhere.
+   * Publishes an item whose content is at a public URL.
    *
    * @throws {TokenTakenError} When the token was ever used.
    * @throws {StorageError} When the catalogue fails.
    */
   async publishLink(item: LinkedItem): Promise<void> {
+    await this.prepare(); // or nothing could ever be published from a file into this catalogue
     await this.#catalogue.add(item);
   }
 

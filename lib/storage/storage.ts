@@ -29,23 +29,36 @@ export interface PublishedItem {
 }
 
 /**
- * An item whose content is on another server, where clients are sent. Nothing of it ever changes
- * here; it can only be unpublished.
+ * An item whose content is at a public URL, to which clients are redirected. This record never
+ * changes; it can only be unpublished. The content is the other server's: only that server says what
+ * it is now, and nothing here ever fetches it.
  */
 export interface LinkedItem {
   readonly token: Token;
   readonly kind: Kind;
-  /** The absolute URL of the content, `https:` or `http:`. */
+  /**
+   * The URL of the content: absolute, `https:` or `http:`, in the ASCII characters of RFC 3986, of
+   * at most {@linkcode MAX_LOCATION} characters, with neither user nor fragment.
+   */
   readonly location: string;
   /** Milliseconds since the epoch. */
   readonly publishedAt: number;
-  /** Media type that the other server stated at that time. */
+  /** The media type that the other server stated when this was published. */
   readonly type?: string;
-  /** Bytes, as stated at that time. */
+  /** Bytes, as stated then. */
   readonly length?: number;
-  /** The ETag stated at that time, or else the Last-Modified. */
+  /** The ETag stated then, or else the Last-Modified. */
   readonly validator?: string;
 }
+
+/**
+ * Characters of the longest URL that an item can have. It goes into a response field among a dozen
+ * others, and nginx, for one, takes 4 kB of response head from a server by default.
+ */
+export const MAX_LOCATION = 2_048;
+
+/** Characters of the longest media type and validator that are recorded of another server. */
+export const MAX_STATED = 255;
 
 /** What storage knows of a token. */
 export type Finding =

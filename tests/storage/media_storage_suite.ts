@@ -7,6 +7,7 @@ import { TokenTakenError } from "../../lib/storage/catalogue.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 import type { Test } from "../support/permissions.ts";
+import { testLinkedItems } from "./linked_item_suite.ts";
 import { description, testStorage } from "./storage_suite.ts";
 
 const CONTENT = new TextEncoder().encode("content");
@@ -18,6 +19,7 @@ export function testMediaStorage(
   register: Test = Deno.test,
 ): void {
   testStorage(name, open, register);
+  testLinkedItems(name, open, register);
 
   const test = (what: string, body: (subject: MediaSubject) => Promise<void>) =>
     register(`${name} ${what}`, async () => {

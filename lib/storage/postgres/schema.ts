@@ -4,6 +4,7 @@
 
 import { PHASES } from "../../lifecycle/policy.ts";
 import { IMPACTS } from "../ledger.ts";
+import { MAX_LOCATION, MAX_STATED } from "../storage.ts";
 
 /** Milliseconds since the epoch, as far as a date can have them. */
 const isInstant = (column: string) => `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
@@ -16,7 +17,8 @@ const isOneOf = (column: string, values: readonly string[]) =>
  * What each version of the schema changed; never edited, only added to. The last one is the version.
  * Texts are compared byte by byte, whatever the language of the database.
  */
-export const STEPS: readonly string[] = [`
+export const STEPS: readonly string[] = [
+  `
   CREATE TABLE catalogue (
     id integer PRIMARY KEY CHECK (id = 1),
     schema integer NOT NULL,
@@ -32,16 +34,11 @@ export const STEPS: readonly string[] = [`
     digest text COLLATE "C" CHECK (digest ~ '^[0-9a-f]{64}$'),
     published_at bigint CHECK (${isInstant("published_at")}),
     name text,
-    location text CHECK (location ~ '^https?://[!-~]+$'),
-    validator text CHECK (validator ~ '^[ -~]+$'),
     language text CHECK (language ~ '^[A-Za-z0-9-]+$'),
     unpublished_at bigint CHECK (${isInstant("unpublished_at")}),
-    CHECK (CASE
-      WHEN unpublished_at IS NOT NULL THEN num_nonnulls(
-        type, length, digest, published_at, name, language, location, validator) = 0
-      WHEN location IS NOT NULL
-        THEN published_at IS NOT NULL AND num_nonnulls(digest, name, language) = 0
-      ELSE num_nulls(type, length, digest, published_at) = 0 AND validator IS NULL END)
+    CHECK (CASE WHEN unpublished_at IS NULL
+      THEN num_nulls(type, length, digest, published_at) = 0
+      ELSE num_nonnulls(type, length, digest, published_at, name, language) = 0 END)
   );
   CREATE INDEX item_by_digest ON item (digest) WHERE digest IS NOT NULL;
   CREATE TABLE ledger (
@@ -69,4 +66,21 @@ export const STEPS: readonly string[] = [`
     ending text CHECK (${isOneOf("ending", ["stopped", "gone"])}),
     PRIMARY KEY (since, server)
   );
-`];
+`,
+  `
+  ALTER TABLE item
+    ADD COLUMN location text COLLATE "C"
+      CHECK (location ~ '^https?://[!-~]+$' AND length(location) <= ${MAX_LOCATION}),
+    ADD COLUMN validator text COLLATE "C" CHECK (validator ~ '^[ -~]{1,${MAX_STATED}}$'),
+    DROP CONSTRAINT item_type_check,
+    DROP CONSTRAINT item_check,
+    ADD CHECK (CASE
+      WHEN unpublished_at IS NOT NULL THEN num_nonnulls(
+        type, length, digest, published_at, name, language, location, validator) = 0
+      WHEN published_at IS NULL THEN FALSE
+      WHEN location IS NULL THEN num_nulls(type, length, digest) = 0
+        AND type ~ '^(audio|video)/[!-~][ -~]*$' AND validator IS NULL
+      ELSE num_nonnulls(digest, name, language) = 0
+        AND (type IS NULL OR type ~ '^[ -~]{1,${MAX_STATED}}$') END);
+`,
+];

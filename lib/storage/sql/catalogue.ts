@@ -5,16 +5,9 @@
 
 import { andThen, type Awaitable } from "../../http/awaitable.ts";
 import { type Catalogue, TokenTakenError } from "../catalogue.ts";
-import {
-  type Entry,
-  entryOf,
-  type Finding,
-  type Kind,
-  type LinkedItem,
-  type PublishedItem,
-} from "../storage.ts";
+import type { Entry, Finding, Kind, LinkedItem, PublishedItem } from "../storage.ts";
 import type { Token } from "../token.ts";
-import { type Database, pages, type Row, type Value } from "./database.ts";
+import { type Database, pages, type Row } from "./database.ts";
 
 /** The columns of an item besides its token. */
 export const ITEM_COLUMNS =
@@ -25,6 +18,9 @@ const NO_TOKEN = "00000000-0000-0000-0000-000000000000";
 
 /** Part of every transaction that publishes or unpublishes. */
 const MOVE = { text: "UPDATE catalogue SET version = version + 1" };
+
+/** What there is to say of items of either sort. */
+type Facts = PublishedItem & LinkedItem;
 
 /** How an engine looks at what every request needs. */
 export interface Lookups {
@@ -61,23 +57,20 @@ export class SqlCatalogue implements Catalogue {
   find(token: Token): Awaitable<Finding> {
     return andThen(
       this.#lookups.find(token),
-      (row) => row === undefined ? { state: "unknown" } : toEntry(token, row),
+      (row) => row === undefined ? { state: "unknown" } : entryOf(token, row),
     );
   }
 
   /** @inheritdoc */
   async add(item: PublishedItem | LinkedItem): Promise<void> {
     const { token, kind, publishedAt } = item;
-    const facts: Partial<PublishedItem & LinkedItem> = item;
+    const { type, length, digest, name, language, location, validator }: Partial<Facts> = item;
     const [added] = await this.#database.transact([{
       text: `INSERT INTO item (token, ${ITEM_COLUMNS})
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL)
              ON CONFLICT (token) DO NOTHING RETURNING token`,
-      values: [
-        ...[token, kind, facts.type ?? null, facts.length ?? null, facts.digest ?? null],
-        ...[publishedAt, facts.name ?? null, facts.language ?? null],
-        ...[facts.location ?? null, facts.validator ?? null],
-      ],
+      values: [token, kind, type, length, digest, publishedAt, name, language, location, validator]
+        .map((value) => value ?? null),
     }, MOVE]);
     if (added?.length === 0) throw new TokenTakenError(token);
   }
@@ -114,7 +107,7 @@ export class SqlCatalogue implements Catalogue {
     }));
     for await (const row of rows) {
       const token = row["token"] as Token;
-      yield [token, toEntry(token, row)];
+      yield [token, entryOf(token, row)];
     }
   }
 
@@ -138,26 +131,35 @@ export class SqlCatalogue implements Catalogue {
   }
 }
 
-function toEntry(token: Token, row: Row): Entry {
+function entryOf(token: Token, row: Row): Entry {
   const kind = row["kind"] as Kind;
   const unpublishedAt = row["unpublished_at"] as number | null;
   if (unpublishedAt !== null) return { state: "unpublished", kind, unpublishedAt };
-  const publishedAt = row["published_at"] as number;
-  const location = row["location"] as string | null;
-  if (location === null) {
-    return entryOf({
-      ...{ token, kind, type: row["type"] as string, length: row["length"] as number },
-      ...{ digest: row["digest"] as string, publishedAt },
-      ...known(row, ["name", "language"]),
-    });
-  }
-  const facts = known(row, ["type", "length", "validator"]);
-  return entryOf({ token, kind, location, publishedAt, ...facts });
+  if (row["location"] !== null) return { state: "linked", kind, item: linkedItem(token, row) };
+  const [name, language] = [row["name"] as string | null, row["language"] as string | null];
+  const item: PublishedItem = {
+    token,
+    kind,
+    type: row["type"] as string,
+    length: row["length"] as number,
+    digest: row["digest"] as string,
+    publishedAt: row["published_at"] as number,
+    ...(name === null ? undefined : { name }),
+    ...(language === null ? undefined : { language }),
+  };
+  return { state: "published", kind, item };
 }
 
-/** The columns that are not NULL. */
-function known(row: Row, columns: readonly string[]): Record<string, Value> {
-  return Object.fromEntries(
-    columns.map((name) => [name, row[name] ?? null]).filter(([, value]) => value !== null),
-  );
+function linkedItem(token: Token, row: Row): LinkedItem {
+  const [type, validator] = [row["type"] as string | null, row["validator"] as string | null];
+  const length = row["length"] as number | null;
+  return {
+    token,
+    kind: row["kind"] as Kind,
+    location: row["location"] as string,
+    publishedAt: row["published_at"] as number,
+    ...(type === null ? undefined : { type }),
+    ...(length === null ? undefined : { length }),
+    ...(validator === null ? undefined : { validator }),
+  };
 }

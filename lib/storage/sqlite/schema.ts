@@ -5,6 +5,7 @@
 
 import { PHASES } from "../../lifecycle/policy.ts";
 import { IMPACTS } from "../ledger.ts";
+import { MAX_LOCATION, MAX_STATED } from "../storage.ts";
 
 /** What a file holds, and how it came to that. */
 export interface Schema {
@@ -26,26 +27,19 @@ const isOneOf = (column: string, values: readonly string[]) =>
   `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
 const isDay = (column: string) => `${column} IS date(${column})`;
 
-/** The catalogue: see `lib/storage/sql/catalogue.ts`. */
-export const CATALOGUE: Schema = {
-  name: "catalogue",
-  applicationId: 0x6d68_6361,
-  steps: [`
-    CREATE TABLE catalogue (
-      only INTEGER PRIMARY KEY CHECK (only = 1),
-      version INTEGER NOT NULL,
-      content TEXT
-    ) STRICT;
-    INSERT INTO catalogue (only, version) VALUES (1, 0);
-    CREATE TABLE item (
+const isMediaType = (column: string) =>
+  `(${column} GLOB 'audio/[!-~]*' OR ${column} GLOB 'video/[!-~]*') AND ${isPrintable(column)}`;
+/** What another server may have stated. */
+const isStated = (column: string) =>
+  `length(${column}) BETWEEN 1 AND ${MAX_STATED} AND ${isPrintable(column)}`;
+
+/** The columns that items have in every version. */
+const ITEM_COLUMNS = `
       token TEXT NOT NULL PRIMARY KEY CHECK (
         token GLOB '????????-????-4???-[89ab]???-????????????' AND token NOT GLOB '*-*-*-*-*-*'
         AND token NOT GLOB '*[^0-9a-f-]*' AND ${isPrintable("token")}
       ),
       kind TEXT NOT NULL CHECK (${isOneOf("kind", ["audio", "video"])}),
-      type TEXT CHECK (
-        (type GLOB 'audio/[!-~]*' OR type GLOB 'video/[!-~]*') AND ${isPrintable("type")}
-      ),
       length INTEGER CHECK (length BETWEEN 0 AND 9007199254740991),
       digest TEXT CHECK (
         length(digest) = 64 AND digest NOT GLOB '*[^0-9a-f]*' AND ${isPrintable("digest")}
@@ -55,14 +49,58 @@ export const CATALOGUE: Schema = {
       language TEXT CHECK (
         language GLOB '?*' AND language NOT GLOB '*[^A-Za-z0-9-]*' AND ${isPrintable("language")}
       ),
-      unpublished_at INTEGER CHECK (${isInstant("unpublished_at")}),
+      unpublished_at INTEGER CHECK (${isInstant("unpublished_at")})`;
+
+/** The catalogue: see `lib/storage/sql/catalogue.ts`. */
+export const CATALOGUE: Schema = {
+  name: "catalogue",
+  applicationId: 0x6d68_6361,
+  steps: [
+    `
+    CREATE TABLE catalogue (
+      only INTEGER PRIMARY KEY CHECK (only = 1),
+      version INTEGER NOT NULL,
+      content TEXT
+    ) STRICT;
+    INSERT INTO catalogue (only, version) VALUES (1, 0);
+    CREATE TABLE item (
+      ${ITEM_COLUMNS},
+      type TEXT CHECK (${isMediaType("type")}),
       CHECK (CASE WHEN unpublished_at IS NULL
         THEN type IS NOT NULL AND length IS NOT NULL AND digest IS NOT NULL
           AND published_at IS NOT NULL
         ELSE coalesce(type, length, digest, published_at, name, language) IS NULL END)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX item_by_digest ON item (digest) WHERE digest IS NOT NULL;
-  `],
+  `,
+    `
+    CREATE TABLE item_2 ( -- SQLite changes no CHECK of a table that is there
+      ${ITEM_COLUMNS},
+      type TEXT CHECK (${isStated("type")}),
+      location TEXT CHECK (
+        (location GLOB 'https://?*' OR location GLOB 'http://?*') AND location NOT GLOB '* *'
+        AND length(location) <= ${MAX_LOCATION} AND ${isPrintable("location")}
+      ),
+      validator TEXT CHECK (${isStated("validator")}),
+      CHECK (CASE
+        WHEN unpublished_at IS NOT NULL
+          THEN coalesce(type, length, digest, published_at, name, language, location, validator)
+            IS NULL
+        WHEN published_at IS NULL THEN FALSE
+        WHEN location IS NULL
+          THEN type IS NOT NULL AND ${isMediaType("type")}
+            AND length IS NOT NULL AND digest IS NOT NULL AND validator IS NULL
+        ELSE coalesce(digest, name, language) IS NULL END)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO item_2
+        (token, kind, length, digest, published_at, name, language, unpublished_at, type)
+      SELECT token, kind, length, digest, published_at, name, language, unpublished_at, type
+        FROM item;
+    DROP TABLE item;
+    ALTER TABLE item_2 RENAME TO item;
+    CREATE INDEX item_by_digest ON item (digest) WHERE digest IS NOT NULL;
+  `,
+  ],
 };
 
 /** The ledger: see `lib/storage/sql/ledger.ts`. */

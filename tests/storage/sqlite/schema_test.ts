@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { CATALOGUE, LEDGER, type Schema } from "../../../lib/storage/sqlite/schema.ts";
+import { LINKED_RECORDS } from "../linked_item_suite.ts";
 
 type Record = Readonly<{ [column: string]: SQLInputValue | undefined }>;
 
@@ -16,6 +17,7 @@ const ITEM = {
   published_at: 1_000_000_000_000,
 };
 const TOMBSTONE = { token: ITEM.token, kind: "video", unpublished_at: 5 };
+const AT_URL = { ...TOMBSTONE, unpublished_at: null, location: "https://h/", published_at: 5 };
 const NUL = "\0";
 
 const ITEMS: Row[] = [
@@ -67,6 +69,9 @@ const ITEMS: Row[] = [
     [`a tombstone with ${column}`, { ...TOMBSTONE, [column]: value }, false] as const
   ),
   ["a tombstone's date that is text", { ...TOMBSTONE, unpublished_at: "yesterday" }, false],
+  ["a URL and more", { ...AT_URL, location: `https://h/${NUL}\r\nX: y` }, false],
+  ["a validator and more", { ...AT_URL, validator: `x${NUL}\n` }, false],
+  ...LINKED_RECORDS,
 ].map(([what, record, isSound]) => [what, "item", record, isSound] as Row);
 
 const USAGE = {

@@ -1,0 +1,177 @@
+/**
+ * What storage has to do with items whose content is at a public URL, on every engine.
+ */
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { type Catalogue, TokenTakenError } from "../../lib/storage/catalogue.ts";
+import { type LinkedItem, MAX_LOCATION, MAX_STATED } from "../../lib/storage/storage.ts";
+import { newToken } from "../../lib/storage/token.ts";
+import type { MediaSubject } from "../support/media_subject.ts";
+import type { Test } from "../support/permissions.ts";
+import { description } from "./storage_suite.ts";
+
+const CONTENT = new TextEncoder().encode("content");
+
+/** An item at a URL, with a token of its own, of which no more is known. */
+export function linkedItem(kind: "audio" | "video" = "audio"): LinkedItem {
+  const location = "https://cdn.example/a/b.mp3?c=d%20e";
+  return { token: newToken(), kind, location, publishedAt: 1_000_000_000_000 };
+}
+
+/** Runs the suite; every test opens storage of its own. */
+export function testLinkedItems(
+  name: string,
+  open: () => MediaSubject | Promise<MediaSubject>,
+  register: Test = Deno.test,
+): void {
+  const test = (what: string, body: (subject: MediaSubject) => Promise<void>) =>
+    register(`${name} ${what}`, async () => {
+      await using subject = await open();
+      await body(subject);
+    });
+
+  test("gives back an item at a URL as it was published", async ({ storage, digests }) => {
+    const stem = "http://[::1]:8000/";
+    const items: LinkedItem[] = [
+      linkedItem(),
+      { ...linkedItem("video"), type: "video/mp4", length: 2 ** 52, validator: 'W/"1"' },
+      { ...linkedItem(), type: "application/octet-stream", length: 0 },
+      {
+        ...linkedItem(),
+        location: stem + "~".repeat(MAX_LOCATION - stem.length),
+        type: "x".repeat(MAX_STATED),
+        validator: " ".repeat(MAX_STATED),
+      },
+    ];
+    for (const item of items) {
+      const before = await storage.version();
+      await storage.publishLink(item);
+      assert(await storage.version() > before, "servers learn of it");
+      const expected = { state: "linked", kind: item.kind, item } as const;
+      assertEquals(await storage.find(item.token), expected);
+      assertEquals(await storage.lookUp(item.token), expected);
+    }
+    const listed = await Array.fromAsync(storage.list());
+    assertEquals(
+      listed.map(([token, entry]) => [token, entry.state === "linked" && entry.item]),
+      items.map((item) => [item.token, item]).toSorted(([a], [b]) =>
+        String(a) < String(b) ? -1 : 1
+      ),
+    );
+    assertEquals(await storage.isEmpty(), false);
+    assertEquals(await digests(), []);
+  });
+
+  test("keeps nothing of an item at a URL that was unpublished but its kind", async (subject) => {
+    const { storage } = subject;
+    const item = { ...linkedItem("video"), type: "video/mp4", length: 1, validator: '"x"' };
+    await storage.publishLink(item);
+    const before = await storage.version();
+    assert(await storage.unpublish(item.token, 5000));
+    assert(await storage.version() > before, "servers learn of it");
+    assertEquals(await storage.unpublish(item.token, 6000), false);
+    const tombstone = { state: "unpublished", kind: "video", unpublishedAt: 5000 } as const;
+    assertEquals(await storage.find(item.token), tombstone);
+    assertEquals(await Array.fromAsync(storage.list()), [[item.token, tombstone]]);
+  });
+
+  test("never uses a token twice, for a URL and for content", async ({ storage, publish }) => {
+    const linked = linkedItem();
+    await storage.publishLink(linked);
+    const { token } = await publish(description(), CONTENT);
+    const again = { ...description(), token: linked.token };
+    await assertRejects(() => publish(again, CONTENT), TokenTakenError);
+    await assertRejects(() => storage.publishLink(linked), TokenTakenError);
+    await assertRejects(() => storage.publishLink({ ...linked, token }), TokenTakenError);
+    assertEquals((await storage.find(linked.token)).state, "linked");
+    assertEquals((await storage.find(token)).state, "published");
+    await storage.unpublish(linked.token, 5000);
+    await assertRejects(() => storage.publishLink(linked), TokenTakenError);
+  });
+}
+
+/** A record of the table `item`. */
+type Record = Readonly<{ [column: string]: string | number | null }>;
+
+const LINKED = {
+  token: "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f",
+  kind: "video",
+  location: "https://cdn.example/a.mp4",
+  published_at: 1_000_000_000_000,
+};
+const TOMBSTONE = { token: LINKED.token, kind: "video", unpublished_at: 5 };
+const DIGEST = "ab".repeat(32);
+
+/** Records of items at URLs, and whether a database is to take them. */
+export const LINKED_RECORDS: readonly [what: string, record: Record, isSound: boolean][] = [
+  ["an item at a URL", LINKED, true],
+  [
+    "an item at a URL with all facts",
+    { ...LINKED, type: "application/octet-stream", length: 0, validator: 'W/"x"' },
+    true,
+  ],
+  ["the longest URL", { ...LINKED, location: "http://".padEnd(MAX_LOCATION, "~") }, true],
+  ["the longest type", { ...LINKED, type: "x".repeat(MAX_STATED) }, true],
+
+  ["a URL without an instant", { ...LINKED, published_at: null }, false],
+  ["a URL with a digest", { ...LINKED, digest: DIGEST }, false],
+  ["a URL with content", { ...LINKED, type: "video/mp4", length: 1, digest: DIGEST }, false],
+  ["a URL with a name", { ...LINKED, name: "x" }, false],
+  ["a URL with a language", { ...LINKED, language: "de" }, false],
+  ["a path", { ...LINKED, location: "/a.mp4" }, false],
+  ["another scheme", { ...LINKED, location: "ftp://cdn.example/" }, false],
+  ["a scheme in upper case", { ...LINKED, location: "HTTPS://cdn.example/" }, false],
+  ["a scheme alone", { ...LINKED, location: "https://" }, false],
+  ["an empty URL", { ...LINKED, location: "" }, false],
+  ["a URL with a space", { ...LINKED, location: "https://cdn.example/a b" }, false],
+  ["a URL with a field", { ...LINKED, location: "https://cdn.example/\r\nX:y" }, false],
+  ["a URL beyond ASCII", { ...LINKED, location: "https://cdn.example/é" }, false],
+  ["a URL too long", { ...LINKED, location: "https://".padEnd(MAX_LOCATION + 1, "~") }, false],
+  ["an empty type", { ...LINKED, type: "" }, false],
+  ["a type too long", { ...LINKED, type: "x".repeat(MAX_STATED + 1) }, false],
+  ["a type of two lines", { ...LINKED, type: "video/mp4\nx" }, false],
+  ["a negative length", { ...LINKED, length: -1 }, false],
+  ["an empty validator", { ...LINKED, validator: "" }, false],
+  ["a validator too long", { ...LINKED, validator: "x".repeat(MAX_STATED + 1) }, false],
+  ["a validator beyond ASCII", { ...LINKED, validator: '"é"' }, false],
+  [
+    "content with a validator",
+    { ...LINKED, location: null, type: "video/mp4", length: 1, digest: DIGEST, validator: "x" },
+    false,
+  ],
+  ["a tombstone with a URL", { ...TOMBSTONE, location: LINKED.location }, false],
+  ["a tombstone with a validator", { ...TOMBSTONE, validator: "x" }, false],
+];
+
+const [KEPT, GONE] = [
+  "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f",
+  "7f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f",
+];
+
+/** What a catalogue of the first version holds, which knew no items at URLs. */
+export const RECORDS_OF_VERSION_1 = `
+  UPDATE catalogue SET version = 7, content = 'here';
+  INSERT INTO item (token, kind, type, length, digest, published_at, name, language) VALUES
+    ('${KEPT}', 'audio', 'audio/mpeg', 3, '${DIGEST}', 5, 'a.mp3', 'en');
+  INSERT INTO item (token, kind, unpublished_at) VALUES ('${GONE}', 'video', 9);
+`;
+
+/** Checks that a catalogue has kept that, and takes an item at a URL. */
+export async function checkMigrated(catalogue: Catalogue): Promise<void> {
+  const added = linkedItem();
+  await catalogue.add(added);
+  assertEquals(await catalogue.version(), 8);
+  assertEquals(await catalogue.claimContent("elsewhere"), "here");
+  assertEquals(await catalogue.uses(DIGEST), true);
+  const stated = { type: "audio/mpeg", length: 3, digest: DIGEST, name: "a.mp3", language: "en" };
+  const item = { token: KEPT, kind: "audio", publishedAt: 5, ...stated };
+  const listed: [unknown, unknown][] = await Array.fromAsync(catalogue.list());
+  assertEquals(
+    new Map(listed),
+    new Map<unknown, unknown>([
+      [KEPT, { state: "published", kind: "audio", item }],
+      [GONE, { state: "unpublished", kind: "video", unpublishedAt: 9 }],
+      [added.token, { state: "linked", kind: "audio", item: added }],
+    ]),
+  );
+}
