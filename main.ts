@@ -7,8 +7,9 @@
  * deprecated routes, the server (lib/server/process.ts). With `media` as the first argument, it runs
  * the command line instead.
  *
- * Permissions (deno.json), and why each is needed: net to listen, and to reach PostgreSQL; env for the
- * variables of lib/server/config.ts; read and write for the catalogue and content.
+ * Permissions (deno.json), and why each is needed: net to listen, to reach PostgreSQL, and for the
+ * command line to ask a public URL that is published; env for the variables of lib/server/config.ts;
+ * read and write for the catalogue and content.
  */
 
 import { type Answer, type Field, NO_STORE, textAnswer } from "./lib/http/answer.ts";
@@ -67,6 +68,7 @@ const OTHER_METHOD = { detail: `This route takes ${ALLOW[1]}`, fields: [ALLOW] }
 const NO_ROUTE = { detail: "There is no such route", freshUntil: Infinity };
 const INVALID_HOST = { detail: "The Host field names no host" };
 const FAILED = { detail: "A precondition of the request failed" };
+const EMPTY: Field = ["Content-Length", "0"];
 const GONE = { detail: "This was unpublished, for good", hasSuccessor: false };
 
 /** Makes the handler of every request. */
@@ -109,7 +111,8 @@ export function createHandler(dependencies: Dependencies): Handler {
         return problem(410, "unpublished", { ...GONE, freshUntil });
       }
       if (finding.state === "linked") {
-        const fields: Field[] = [["Location", finding.item.location], freshness];
+        // Conditions and Range apply to what is there (RFC 9110 §13.2.1): the client sends them along.
+        const fields: Field[] = [["Location", finding.item.location], EMPTY, freshness];
         return { status: 307, fields, freshUntil };
       }
       const answer = select(request, representItem(finding.item, storage, now), now);

@@ -58,11 +58,15 @@ export function tokenArgument(text: string): Token {
   return token;
 }
 
-/** What is on record of a token, with instants as ISO 8601. */
+/**
+ * What is on record of a token, with instants as ISO 8601. An item at a URL is published like any
+ * other; it has a location.
+ */
 export function toRecord(token: Token, entry: Entry) {
-  const { state, kind } = entry;
+  const { kind } = entry;
   if (entry.state === "unpublished") {
-    return { token, state, kind, unpublishedAt: new Date(entry.unpublishedAt).toISOString() };
+    const unpublishedAt = new Date(entry.unpublishedAt).toISOString();
+    return { token, state: entry.state, kind, unpublishedAt };
   }
   const { publishedAt, ...rest } = entry.item;
   return { state: "published", ...rest, publishedAt: new Date(publishedAt).toISOString() };

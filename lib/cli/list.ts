@@ -23,12 +23,12 @@ export function listCommand(context: Context): Command {
 }
 
 function toLine(token: Token, entry: Entry): string {
-  const { state, kind } = entry;
+  const { state, kind } = toRecord(token, entry);
   const columns = entry.state === "unpublished" ? [instant(entry.unpublishedAt)] : [
     instant(entry.item.publishedAt),
-    String(entry.item.length ?? "").padStart(12),
-    entry.item.type ?? "",
-    printable(entry.state === "linked" ? entry.item.location : entry.item.name ?? ""),
+    String(entry.item.length ?? "-").padStart(12),
+    entry.item.type ?? "-",
+    printable(("location" in entry.item ? entry.item.location : entry.item.name) ?? ""),
   ];
   return [token, kind, state.padEnd("unpublished".length), ...columns].join("  ").trimEnd();
 }

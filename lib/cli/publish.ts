@@ -5,7 +5,9 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { parseLanguageTag } from "../publishing/language_tag.ts";
 import { isFileName, publishFile, type PublishOptions } from "../publishing/publish.ts";
-import { isPublicUrl, publishUrl } from "../publishing/publish_url.ts";
+import { isPublicUrl } from "../publishing/location.ts";
+import { printableLines } from "../publishing/printable.ts";
+import { publishUrl } from "../publishing/publish_url.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/storage.ts";
 import { pathsOf } from "../server/route.ts";
@@ -21,17 +23,23 @@ import {
 import { watchInterruption } from "./interruption.ts";
 import { withProgress } from "./progress.ts";
 
+type Options = Omit<PublishOptions, "signal" | "watch"> & { readonly json?: true };
+
 /** Builds the command. */
 export function publishCommand(context: Context): Command {
   return new Command("publish")
     .description("Publish a file or a public URL, as audio or video.")
     .argument(
       "<file|url>",
-      "the file to publish; it is copied. Or the http(s) URL to send clients to",
+      "the file to publish, which is copied; or the http(s) URL to redirect clients to",
     )
     .option("--token <uuid>", "publish under this token, a version 4 UUID", tokenArgument)
     .addOption(new Option("--kind <kind>", "audio or video").choices(["audio", "video"]))
-    .option("--type <type>", "the media type, instead of the one detected", mediaTypeArgument)
+    .option(
+      "--type <type>",
+      "the media type, instead of the one detected; of a URL it tells the kind, no more",
+      mediaTypeArgument,
+    )
     .option(
       "--name <name>",
       "the file name to offer for saving (default: the file's)",
@@ -39,16 +47,17 @@ export function publishCommand(context: Context): Command {
     )
     .option("--language <tag>", "the language of the content, e.g. en-GB", languageArgument)
     .option("--json", "print the record as JSON")
-    .action(async (source: string, { json, ...options }: PublishOptions & { json?: true }) => {
+    .action(async (source: string, { json, ...options }: Options, command: Command) => {
+      const isUrl = isPublicUrl(source);
+      for (const name of ["name", "language"] as const) {
+        if (!isUrl || options[name] === undefined) continue;
+        command.error(`error: option '--${name}' cannot be used with a URL`);
+      }
       const config = context.settings();
       const signal = watchInterruption();
-      const isUrl = isPublicUrl(source);
-      if (isUrl && (options.name ?? options.language) !== undefined) {
-        throw new InvalidArgumentError("--name and --language are for files; a URL says its own.");
-      }
       const publish = (storage: MediaStorage): Promise<PublishedItem | LinkedItem> =>
         isUrl
-          ? publishUrl(storage, source, { ...options, signal })
+          ? publishUrl(storage, source, { ...options, signal, warn })
           : publishFile(storage, fromUser(source), { ...options, signal, watch: withProgress });
       const item = await withStorage(context, config, publish);
       const urls = pathsOf(context.routes, item).map((path) => originOf(config) + path);
@@ -57,15 +66,20 @@ export function publishCommand(context: Context): Command {
       }
       await print(`Published ${item.kind} ${item.token}`);
       for (const url of urls) await print(`  ${url}`);
-      await print(`  ${describe(item)}`);
+      if ("location" in item) {
+        const { location, type = "unknown type", length } = item;
+        const size = length === undefined ? "unknown length" : `${length} bytes`;
+        await print(`  307 to ${location}`);
+        await print(`  ${type}, ${size}`);
+        return await print(`Try: curl -IL ${urls[0]}`);
+      }
+      await print(`  ${item.type}, ${item.length} bytes, sha-256 ${item.digest}`);
       await print(`Try: curl -I ${urls[0]}`);
     });
 }
 
-function describe(item: PublishedItem | LinkedItem): string {
-  if ("digest" in item) return `${item.type}, ${item.length} bytes, sha-256 ${item.digest}`;
-  const { location, type = "unknown type", length } = item;
-  return `307 to ${location} (${type}, ${length ?? "unknown"} bytes)`;
+function warn(text: string): void {
+  console.error(`media: warning: ${printableLines(text)}`);
 }
 
 function nameArgument(text: string): string {

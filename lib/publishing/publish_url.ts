@@ -1,153 +1,197 @@
 /**
- * Publishing what is on another server already: clients are sent there.
+ * Publishing what is at a public URL already: clients are redirected there.
+ *
+ * Only the machine that publishes ever asks the URL, whatever its address, and only while it does:
+ * by one HEAD, and by one GET where that is not enough. The server never fetches what a record
+ * names, so that nobody can aim it at addresses that it alone can reach.
  */
 
 import { TokenTakenError } from "../storage/catalogue.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
-import type { LinkedItem } from "../storage/storage.ts";
+import { type Kind, type LinkedItem, MAX_STATED } from "../storage/storage.ts";
 import { newToken } from "../storage/token.ts";
-import { detectMediaType, MediaTypeError, type Stated } from "./media_type.ts";
+import { detectMediaType, MediaTypeError } from "./media_type.ts";
+import { parseLocation } from "./location.ts";
 import { quoted } from "./printable.ts";
 import { type PublishOptions, RefusedError, requireFree } from "./publish.ts";
 import { memoryBytes } from "./tracks/bytes.ts";
 
-/** Bytes of the beginning that are asked for where the fields do not tell what it is. */
+/** Bytes that are read at most, and asked for: enough to tell a format. */
 const BEGINNING = 64 * 1024;
 
-/** Milliseconds for each of the two requests. */
-const PATIENCE = 10_000;
+/** Milliseconds that each of the two requests may take. */
+const TIMEOUT = 10_000;
 
-/** What goes on record of content elsewhere. */
-type Facts = Pick<LinkedItem, "kind" | "type" | "length" | "validator">;
+/** What a publisher may say of content at a URL; all of it has a default. */
+export interface PublishUrlOptions
+  extends Pick<PublishOptions, "token" | "kind" | "type" | "signal"> {
+  /** Milliseconds that each of the two requests may take. */
+  readonly timeout?: number;
+  /** Is told what clients will have trouble with, in words for the publisher. */
+  readonly warn?: (text: string) => void;
+}
 
-/** Whether a text is the URL of something that can be published where it is. */
-export function isPublicUrl(text: string): boolean {
-  return /^https?:\/\//i.test(text);
+/** What the other server states of the content. */
+type Stated = Pick<LinkedItem, "type" | "length" | "validator">;
+
+/** What the other server answers. */
+interface Reply {
+  readonly status: number;
+  readonly isSuccess: boolean;
+  /** Of a success only. */
+  readonly stated: Stated;
+  /** The first bytes of the content that a GET gives. */
+  readonly beginning: Uint8Array<ArrayBuffer>;
 }
 
 /**
- * Publishes the content of a public URL where it is. The URL is asked once for what goes on record:
- * by HEAD, and where that does not tell its kind, by a GET of the beginning.
+ * Publishes the content of a public URL where it is.
  *
- * @throws {RefusedError} When it cannot be reached, is neither audio nor video, or the token is
- *   taken.
+ * @throws {RefusedError} When the URL is not fit for clients or does not answer with content, its
+ *   kind cannot be told, or the token is taken.
  * @throws {StorageError} When storage fails.
  * @throws What aborted the signal.
  */
 export async function publishUrl(
   storage: MediaStorage,
   text: string,
-  options: Pick<PublishOptions, "token" | "kind" | "type" | "signal"> = {},
+  options: PublishUrlOptions = {},
 ): Promise<LinkedItem> {
   const { token = newToken(), signal } = options;
   const location = parseLocation(text);
   await requireFree(storage, token); // before any work; the commit makes sure of it
+  const { kind, ...stated } = await examine(location, options);
+  signal?.throwIfAborted();
+  const item: LinkedItem = { token, kind, location, ...stated, publishedAt: Date.now() };
   try {
-    const facts = await examine(location, options);
-    signal?.throwIfAborted();
-    const item: LinkedItem = { token, location, ...facts, publishedAt: Date.now() };
     await storage.publishLink(item);
     return item;
   } catch (error) {
-    if (error instanceof MediaTypeError) {
-      throw new RefusedError(`${quoted(location)} ${error.message}`);
-    }
     if (error instanceof TokenTakenError) throw new RefusedError(error.message);
     throw error;
   }
 }
 
-/** Makes an absolute URL that may be shown to anybody. */
-function parseLocation(text: string): string {
-  if (!URL.canParse(text)) throw new RefusedError(`${quoted(text)} is not a URL`);
-  const url = new URL(text);
-  if (url.username !== "" || url.password !== "") {
-    url.username = url.password = "";
-    throw new RefusedError(`${quoted(url.href)} has to be public, without user and password`);
-  }
-  return url.href;
-}
-
-/** Finds out what is at a URL. */
+/** Finds out what is at a URL: by a HEAD, and where that does not tell, by a GET. */
 async function examine(
   location: string,
-  { kind, type, signal }: Pick<PublishOptions, "kind" | "type" | "signal">,
-): Promise<Facts> {
-  const head = await ask(location, { method: "HEAD" }, signal);
-  await head.body?.cancel();
-  const described = head.ok ? factsOf(head) : {};
-  const stated = type ?? mediaType(described.type);
-  if (head.ok && stated !== undefined) {
-    return { ...described, ...await kindOf(new Uint8Array(), { kind, type: stated }) };
+  options: PublishUrlOptions,
+): Promise<Pick<LinkedItem, "kind"> & Stated> {
+  const head = await ask("HEAD", location, options);
+  const kind = statedKind(location, head.stated, options);
+  // Some servers state a length of 0 on every HEAD.
+  const isEnough = head.isSuccess && head.stated.length !== 0;
+  if (isEnough && kind !== undefined) return { ...head.stated, kind };
+
+  const { status, isSuccess, stated, beginning } = await ask("GET", location, options);
+  if (!isSuccess) {
+    throw new RefusedError(`${quoted(location)} answers GET with ${status}; expected 200 or 206`);
   }
-  const headers = { Range: `bytes=0-${BEGINNING - 1}` };
-  const get = await ask(location, { headers }, signal);
-  const beginning = await readBeginning(get, location);
-  if (!get.ok) throw new RefusedError(`${quoted(location)} answers ${get.status}`);
-  const facts = { ...factsOf(get), ...described };
-  return { ...facts, ...await kindOf(beginning, { kind, type: type ?? mediaType(facts.type) }) };
-}
-
-async function kindOf(
-  beginning: Uint8Array<ArrayBuffer>,
-  stated: Stated,
-): Promise<Pick<Facts, "kind">> {
-  const { kind } = await detectMediaType(memoryBytes(beginning), stated);
-  return { kind };
-}
-
-/** A type that tells the kind by itself. */
-function mediaType(type: string | undefined): string | undefined {
-  return /^(audio|video)\//.test(type ?? "") ? type : undefined;
-}
-
-/** What the fields of a successful response say of the content as a whole. */
-function factsOf({ status, headers }: Response): Omit<Facts, "kind"> {
-  const type = headers.get("Content-Type");
-  const total = status === 206
-    ? /\/(\d+)$/.exec(headers.get("Content-Range") ?? "")?.[1]
-    : headers.get("Content-Length");
-  const length = Number(total ?? NaN);
-  const validator = headers.get("ETag") ?? headers.get("Last-Modified");
+  if (beginning.length === 0) throw new RefusedError(`${quoted(location)} is empty`);
+  if (!head.isSuccess) {
+    const warning = `answers HEAD with ${head.status}; redirected clients will get the same`;
+    options.warn?.(`${quoted(location)} ${warning}`);
+  }
   return {
-    ...(type === null ? {} : { type }),
-    ...(Number.isSafeInteger(length) ? { length } : {}),
-    ...(validator === null ? {} : { validator }),
+    ...stated,
+    kind: statedKind(location, stated, options) ?? await detectKind(location, beginning),
   };
 }
 
-/** Sends a request, as a client would that wants the content as it is. */
-async function ask(
+/** The kind that the publisher says it is, or else the other server. */
+function statedKind(
   location: string,
-  request: RequestInit,
-  signal: AbortSignal | undefined,
-): Promise<Response> {
-  const timeout = AbortSignal.timeout(PATIENCE);
-  const headers = { "Accept-Encoding": "identity", ...request.headers };
-  const ends = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+  stated: Stated,
+  { kind, type = stated.type }: PublishUrlOptions,
+): Kind | undefined {
+  const told = /^(audio|video)\//i.exec(type ?? "")?.[1]?.toLowerCase() as Kind | undefined;
+  if (kind !== undefined && told !== undefined && kind !== told) {
+    throw new RefusedError(
+      `${quoted(location)} is ${type}, so its kind cannot be ${kind};` +
+        " if that type is wrong, state the right one with --type",
+    );
+  }
+  return kind ?? told;
+}
+
+/** The kind that the content itself tells. */
+async function detectKind(location: string, beginning: Uint8Array<ArrayBuffer>): Promise<Kind> {
   try {
-    return await fetch(location, { ...request, headers, signal: ends });
-  } catch (cause) {
-    signal?.throwIfAborted();
-    throw new RefusedError(`${quoted(location)} cannot be reached`, { cause });
+    return (await detectMediaType(memoryBytes(beginning), {})).kind;
+  } catch (error) {
+    if (!(error instanceof MediaTypeError)) throw error;
+    throw new RefusedError(`The beginning of ${quoted(location)} ${error.message}`);
   }
 }
 
-/** The first bytes of content; the rest is not read. */
-async function readBeginning(
-  response: Response,
+/** Sends a request, as a client does that wants the content as it is. */
+async function ask(
+  method: "HEAD" | "GET",
   location: string,
-): Promise<Uint8Array<ArrayBuffer>> {
+  { signal, timeout = TIMEOUT }: PublishUrlOptions,
+): Promise<Reply> {
+  const expiry = AbortSignal.timeout(timeout);
+  const range = method === "GET" ? { Range: `bytes=0-${BEGINNING - 1}` } : undefined;
+  try {
+    const response = await fetch(location, {
+      method,
+      headers: { "Accept-Encoding": "identity", ...range },
+      signal: signal === undefined ? expiry : AbortSignal.any([signal, expiry]),
+    });
+    const { status, ok: isSuccess } = response;
+    const beginning = await readBeginning(response);
+    return { status, isSuccess, stated: isSuccess ? statedBy(response) : {}, beginning };
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (expiry.aborted) {
+      const limit = `${timeout / 1000} s`;
+      throw new RefusedError(`${quoted(location)} did not answer ${method} within ${limit}`);
+    }
+    throw new RefusedError(`${quoted(location)} cannot be reached`, { cause: causeOf(error) });
+  }
+}
+
+/** What the fields of a success state of the content as a whole. */
+function statedBy({ status, headers }: Response): Stated {
+  const type = recordable(headers.get("Content-Type"));
+  const validator = recordable(headers.get("ETag")) ?? recordable(headers.get("Last-Modified"));
+  const isEncoded = (headers.get("Content-Encoding") ?? "identity") !== "identity";
+  const total = status === 206
+    ? /^bytes \d+-\d+\/(\d+)$/i.exec(headers.get("Content-Range") ?? "")?.[1]
+    : /^\d+$/.exec(headers.get("Content-Length") ?? "")?.[0];
+  const length = Number(total ?? NaN);
+  return {
+    ...(type === undefined ? undefined : { type }),
+    ...(isEncoded || !Number.isSafeInteger(length) ? undefined : { length }),
+    ...(validator === undefined ? undefined : { validator }),
+  };
+}
+
+/** A value that can go on record. */
+function recordable(value: string | null): string | undefined {
+  const isFit = value !== null && /^[ -~]+$/.test(value) && value.length <= MAX_STATED;
+  return isFit ? value : undefined;
+}
+
+/** Reads the first bytes of a success, and closes the connection on all that follows. */
+async function readBeginning({ ok, body }: Response): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
-  try {
-    for await (const chunk of response.body ?? []) {
+  if (!ok) await body?.cancel();
+  else {
+    for await (const chunk of body ?? []) {
       chunks.push(chunk);
       length += chunk.length;
       if (length >= BEGINNING) break; // which cancels the rest
     }
-  } catch (cause) {
-    throw new RefusedError(`${quoted(location)} cannot be read`, { cause });
   }
   return await new Blob(chunks).bytes();
+}
+
+/** Why `fetch` failed, without what it says of the request. */
+function causeOf(error: unknown): unknown {
+  const { cause = error } = error as Error;
+  return cause instanceof Error
+    ? new Error(cause.message.replace(/^error sending request .*: client error \(\w+\): /, ""))
+    : cause;
 }

@@ -6,6 +6,7 @@ import { createHandler } from "../../main.ts";
 import { description } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
+import { Origin } from "../support/origin.ts";
 import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { storageIn } from "../support/server.ts";
@@ -85,6 +86,69 @@ test("media publish, show, list and unpublish agree, and tell programs in JSON",
     assertEquals(reused.code, 1);
     assertMatch(reused.stderr, /named an item before; tokens are never used twice/);
   }));
+
+test("media publish, show, list and unpublish agree on an item at a URL", () =>
+  inFolder(async (folder) => {
+    const headers = { "Content-Type": "audio/mpeg", "Content-Length": "7", ETag: '"a"' };
+    await using origin = new Origin(({ url }) =>
+      new URL(url).pathname === "/a.mp3"
+        ? new Response(null, { headers })
+        : new Response(new Blob(["x"]).stream()) // of neither type nor length
+    );
+    const location = origin.url("/a.mp3");
+    const published = await media(folder, ["publish", location], { PORT: "81" });
+    const [first, ...lines] = published.stdout.trimEnd().split("\n");
+    const token = /^Published audio ([0-9a-f-]{36})$/.exec(first ?? "")?.[1] ?? "";
+    assertEquals([published.code, published.stderr], [0, ""]);
+    assertEquals(lines, [
+      `  http://localhost:81/media/${token}`,
+      `  http://localhost:81/audio/${token}`,
+      `  307 to ${location}`,
+      "  audio/mpeg, 7 bytes",
+      `Try: curl -IL http://localhost:81/media/${token}`,
+    ]);
+
+    const listed = await media(folder, ["list", "--json"]);
+    const { publishedAt, ...record } = JSON.parse(listed.stdout);
+    assertEquals(record, {
+      ...{ state: "published", token, kind: "audio", location, type: "audio/mpeg", length: 7 },
+      validator: '"a"',
+    });
+    assertEquals(
+      (await media(folder, ["list"])).stdout,
+      `${token}  audio  published    ${publishedAt}             7  audio/mpeg  ${location}\n`,
+    );
+    const shown = JSON.parse((await media(folder, ["show", token, "--json"])).stdout);
+    const { heads, faults, ...shownRecord } = shown;
+    assertEquals([shownRecord, faults], [{ ...record, publishedAt }, []]);
+    assertEquals(
+      heads.map((
+        { path, status, fields }: { path: string; status: number; fields: Fields },
+      ) => [path, status, fields["location"], fields["link"]?.split(",")[0]]),
+      [
+        [`/media/${token}`, 307, location, undefined],
+        [`/audio/${token}`, 307, location, `</media/${token}>; rel="successor-version"`],
+      ],
+    );
+    assertMatch((await media(folder, ["show", token])).stdout, /\nlocation {6}http:.*\n/);
+    assertEquals(origin.requests, ["HEAD /a.mp3"]);
+
+    assertEquals((await media(folder, ["unpublish", token])).code, 0);
+    const tombstone = JSON.parse((await media(folder, ["list", "--json"])).stdout);
+    assertEquals(Object.keys(tombstone), ["token", "state", "kind", "unpublishedAt"]);
+    const reused = await media(folder, ["publish", location, "--token", token]);
+    assertMatch(reused.stderr, /named an item before; tokens are never used twice/);
+
+    const bare = await media(folder, ["publish", origin.url("/b"), "--kind", "video", "--json"]);
+    const { urls, ...added } = JSON.parse(bare.stdout);
+    assertEquals(Object.keys(added), ["state", "token", "kind", "location", "publishedAt"]);
+    assertEquals(urls[1], `http://localhost:8000/video/${added.token}`);
+    const line = (await media(folder, ["list"])).stdout.split("\n")
+      .find((line) => line.startsWith(added.token));
+    assertMatch(line ?? "", / {13}- {2}- {2}http:[^ ]*\/b$/);
+  }));
+
+type Fields = Readonly<Record<string, string>>;
 
 test("media show prints the very fields that a HEAD carries", async () => {
   await using subject = await openLocal();
@@ -170,12 +234,23 @@ test("media refuses with status 1, and takes wrong usage with status 2, naming t
       ],
       [["unpublish", unknown], 1, new RegExp(`^media: Token "${unknown}" was never published\n$`)],
       [["show", unknown], 1, new RegExp(`^media: Token "${unknown}" was never published\n$`)],
-      [["publish"], 2, /missing required argument 'file'/],
+      [["publish"], 2, /missing required argument 'file\|url'/],
       [["publish", SAMPLE_MP3, "--token", "x"], 2, /"x" is not a version 4 UUID/],
       [
         ["publish", SAMPLE_MP3, "--kind", "image"],
         2,
         /'image' is invalid\. Allowed choices are audio, video/,
+      ],
+      [["publish", "http://127.0.0.1:9/", "--name", "x"], 2, /'--name' cannot be used with a URL/],
+      [
+        ["publish", "HTTPS://nowhere.invalid/", "--language", "en"],
+        2,
+        /'--language' cannot be used with a URL/,
+      ],
+      [
+        ["publish", "https://me:secret@h/", "--json"],
+        1,
+        /^media: "https:\/\/h\/" was given with a/,
       ],
       [["usage", "--gate", "7", "--days", "3"], 2, /cannot be used with option/],
       [["publish", SAMPLE_MP3, "--type", "image/png"], 2, /Expected an audio or video type/],

@@ -3,7 +3,9 @@
  * reads the environment when it is loaded, which bare `deno test` does not grant.
  */
 
+import type * as location from "../../lib/publishing/location.ts";
 import type * as publish from "../../lib/publishing/publish.ts";
+import type * as publish_url from "../../lib/publishing/publish_url.ts";
 import type * as samples from "../../lib/publishing/samples.ts";
 
 /** `publishFile()` of lib/publishing/publish.ts. */
@@ -13,3 +15,12 @@ export const publishFile: typeof publish.publishFile = async (...args) =>
 /** `publishSamples()` of lib/publishing/samples.ts. */
 export const publishSamples: typeof samples.publishSamples = async (...args) =>
   await (await import("../../lib/publishing/samples.ts")).publishSamples(...args);
+
+/** `publishUrl()` of lib/publishing/publish_url.ts. */
+export const publishUrl: typeof publish_url.publishUrl = async (...args) =>
+  await (await import("../../lib/publishing/publish_url.ts")).publishUrl(...args);
+
+/** lib/publishing/location.ts. */
+export async function loadLocation(): Promise<typeof location> {
+  return await import("../../lib/publishing/location.ts");
+}

@@ -1,0 +1,122 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { MAX_LOCATION } from "../../lib/storage/storage.ts";
+import fc from "../support/fast_check.ts";
+import { needing } from "../support/permissions.ts";
+import { loadLocation } from "../support/publishing.ts";
+
+const test = needing("environment", "files");
+
+/** An absolute URI of RFC 3986 §4.3, of the two schemes, without user information. */
+const ABSOLUTE_URI =
+  /^https?:\/\/(\[[0-9a-f:.]+\]|([\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(:\d+)?(\/([\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})*)*(\?([\w.~!$&'()*+,;=:@/?-]|%[0-9a-f]{2})*)?$/i;
+
+test("isPublicUrl() tells URLs from paths of files", async () => {
+  const { isPublicUrl } = await loadLocation();
+  for (const text of ["https://h/", "http://h", "HTTPS://H/x", "http://"]) {
+    assert(isPublicUrl(text), text);
+  }
+  for (
+    const text of ["a.mp3", "./https://h/", "/https:/h", "https:/h", "http", "C:\\a", "ftp://h"]
+  ) {
+    assert(!isPublicUrl(text), text);
+  }
+});
+
+test("parseLocation() gives ASCII that is valid, and leaves what is valid alone", async () => {
+  const { parseLocation } = await loadLocation();
+  const rows: [given: string, location: string][] = [
+    ["https://cdn.example/a.mp3", "https://cdn.example/a.mp3"],
+    ["https://cdn.example", "https://cdn.example/"],
+    ["HTTPS://CDN.Example:443/A/../B.mp3", "https://cdn.example/B.mp3"],
+    ["http://cdn.example:8080/a?b=c&d", "http://cdn.example:8080/a?b=c&d"],
+    ["http://192.168.0.1/a", "http://192.168.0.1/a"],
+    ["http://[::1]:8000/a", "http://[::1]:8000/a"],
+    ["http://localhost/a", "http://localhost/a"],
+    [
+      "https://bücher.example/ä ö.mp3?ü=ß",
+      "https://xn--bcher-kva.example/%C3%A4%20%C3%B6.mp3?%C3%BC=%C3%9F",
+    ],
+    ["https://cdn.example/🎧.mp3", "https://cdn.example/%F0%9F%8E%A7.mp3"],
+    ["https://cdn.example/%e9%2F%25", "https://cdn.example/%e9%2F%25"],
+    ["https://cdn.example/100%.mp3?50%5", "https://cdn.example/100%25.mp3?50%255"],
+    [
+      "https://cdn.example/a[1]|^.mp3?b[]={|\\^`}",
+      "https://cdn.example/a%5B1%5D%7C%5E.mp3?b%5B%5D=%7B%7C%5C%5E%60%7D",
+    ],
+    ["https://cdn.example/a\"<>'", "https://cdn.example/a%22%3C%3E'"],
+    ["https://cdn.example/;a=1,(2)/@:$!*+~", "https://cdn.example/;a=1,(2)/@:$!*+~"],
+  ];
+  for (const [given, location] of rows) {
+    assertEquals(parseLocation(given), location);
+    assertMatch(location, ABSOLUTE_URI);
+  }
+});
+
+test("parseLocation() says the same of what it gave, whatever the URL", async () => {
+  const { parseLocation } = await loadLocation();
+  const text = fc.string({ unit: "binary", maxLength: 20 }).filter((text) =>
+    !/[#\p{Cc}]/u.test(text)
+  );
+  fc.assert(fc.property(fc.webAuthority(), text, text, (authority, path, query) => {
+    const given = `https://${authority}/${path}?${query}`;
+    fc.pre(URL.canParse(given));
+    const location = parseLocation(given);
+    assertMatch(location, ABSOLUTE_URI);
+    assertEquals(parseLocation(location), location);
+    assertEquals(new URL(location).href, location); // so that clients ask for the very same
+  }));
+});
+
+test("parseLocation() refuses what is not for everybody, and shows no secret", async () => {
+  const { parseLocation } = await loadLocation();
+  const stem = "https://cdn.example/";
+  const rows: [given: string, refusal: RegExp | undefined][] = [
+    ["https://", /^"https:\/\/" is not a URL; expected one like https:\/\/host\/path$/],
+    ["https://a b/", /^"https:\/\/a b\/" is not a URL/],
+    ["https://h:99999/", /is not a URL/],
+    ["https://h/a\nb", /^"https:\/\/h\/a\\u000ab" is not a URL/],
+    ["https://h/a\r", /is not a URL/],
+    ["https://\u202eh\u0000/", /^"https:\/\/\\u202eh\\u0000\/" is not a URL/],
+    [
+      "https://me:secret@h/a?b",
+      /^"https:\/\/h\/a\?b" was given with a user or password, .*expected a URL that needs none$/,
+    ],
+    ["https://secret@h/", /^"https:\/\/h\/" was given with a user/],
+    ["https://me:se:cr@et@h:99999/", /^"https:\/\/h:99999\/" is not a URL/],
+    ["https://me:secr#et@h/", /^"https:\/\/h\/" is not a URL/],
+    ["https://me:sec/ret@h/", /^"https:\/\/h\/" is not a URL/],
+    ["https://me:sec\nret@h/", /^"https:\/\/h\/" is not a URL/],
+    [
+      `${stem}a?X-Amz-Expires=60&X-Amz-Signature=secret`,
+      /^"https:\/\/cdn\.example\/a" was given with X-Amz-Signature: it expires/,
+    ],
+    [
+      `${stem}a?x-goog-signature=secret#x`,
+      /^"https:\/\/cdn\.example\/a(#x)?" was given with x-goog-signature: /,
+    ],
+    [
+      `${stem}a#t=10`,
+      /^"https:\/\/cdn\.example\/a#t=10" has a fragment, .*expected a URL without$/,
+    ],
+    [`${stem}a#`, /has a fragment/],
+    [stem + "a".repeat(MAX_LOCATION - stem.length), undefined],
+    [
+      stem + "a".repeat(MAX_LOCATION - stem.length + 1),
+      /^"https:\/\/cdn\.example\/a{44}"… has 2049 characters; expected 2048 at most$/,
+    ],
+    [stem + "ä".repeat(400), /^"https:\/\/cdn\.example\/(%C3%A4)+%?C?3?"… has 2420 characters/],
+  ];
+  for (const [given, refusal] of rows) {
+    let message: string | undefined;
+    try {
+      parseLocation(given);
+    } catch (error) {
+      const { name } = error as Error;
+      assertEquals(name, "RefusedError");
+      message = (error as Error).message;
+    }
+    if (refusal === undefined) assertEquals(message, undefined);
+    else assertMatch(message ?? "", refusal, given.slice(0, 100));
+    assert(!message?.replaceAll(/\W/g, "").includes("secret"), message);
+  }
+});

@@ -1,0 +1,495 @@
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { InterruptedError } from "../../lib/cli/interruption.ts";
+import type { PublishUrlOptions } from "../../lib/publishing/publish_url.ts";
+import type { LinkedItem } from "../../lib/storage/storage.ts";
+import { newToken } from "../../lib/storage/token.ts";
+import { openIn } from "../support/local_storage.ts";
+import { inFolder, media } from "../support/media_cli.ts";
+import { openMemory } from "../support/memory_storage.ts";
+import { type Answer, Origin } from "../support/origin.ts";
+import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+import { needing, program } from "../support/permissions.ts";
+import { publishFile, publishUrl } from "../support/publishing.ts";
+
+const test = needing("environment", "files", "network");
+
+type Fields = Readonly<Record<string, string>>;
+
+/** Answers HEAD with some fields, and refuses all else. */
+const onlyHead = (headers: Fields, status = 200): Answer => ({ method }) =>
+  method === "HEAD"
+    ? new Response(null, { status, headers })
+    : new Response("expected no GET", { status: 500 });
+
+/** Answers HEAD with a status and nothing else, and GET with content. */
+const withContent =
+  (content: Uint8Array<ArrayBuffer>, headers: Fields, head = 200): Answer => ({ method }) =>
+    method === "HEAD" ? new Response(null, { status: head }) : new Response(content, { headers });
+
+/** MP4 whose description of tracks comes after more content than is looked at. */
+function describedAtItsEnd(): Uint8Array<ArrayBuffer> {
+  const content = new Uint8Array(200_000);
+  const view = new DataView(content.buffer);
+  view.setUint32(0, 24);
+  content.set(new TextEncoder().encode("ftypisom\0\0\0\0isomiso2"), 4);
+  view.setUint32(24, content.length - 24);
+  content.set(new TextEncoder().encode("mdat"), 28);
+  return content;
+}
+
+const NO_TYPE = { "Content-Type": "" };
+const OCTETS = { "Content-Type": "application/octet-stream" };
+
+test("publishUrl() records what HEAD states, and else what GET does or begins with", async () => {
+  const mp3 = await Deno.readFile(SAMPLE_MP3);
+  const mp4 = await Deno.readFile(SAMPLE_MP4);
+  /** A range of longer content, where that is asked for. */
+  const part = (fields: Fields): Answer => ({ method, headers }) =>
+    method === "HEAD"
+      ? new Response(null, { headers: { "Content-Type": "audio/mpeg", "Content-Length": "0" } })
+      : headers.get("range") === "bytes=0-65535"
+      ? new Response(mp3, { status: 206, headers: { "Content-Type": "audio/mpeg", ...fields } })
+      : new Response("expected a range", { status: 500 });
+  const long = `audio/mpeg; x=${"y".repeat(300)}`;
+  const rows: [
+    what: string,
+    answer: Answer,
+    options: PublishUrlOptions,
+    expected: Partial<LinkedItem>,
+    requests?: string,
+  ][] = [
+    [
+      "all by HEAD",
+      onlyHead({
+        "Content-Type": "video/mp4",
+        "Content-Length": "46490",
+        ETag: 'W/"a"',
+        "Last-Modified": "Sun, 09 Sep 2001 01:46:40 GMT",
+      }),
+      {},
+      { kind: "video", type: "video/mp4", length: 46490, validator: 'W/"a"' },
+    ],
+    [
+      "a date, without a tag",
+      onlyHead({
+        "Content-Type": "Audio/MPEG",
+        "Content-Length": "1",
+        "Last-Modified": "Sun, 09 Sep 2001 01:46:40 GMT",
+      }),
+      {},
+      {
+        kind: "audio",
+        type: "Audio/MPEG",
+        length: 1,
+        validator: "Sun, 09 Sep 2001 01:46:40 GMT",
+      },
+    ],
+    [
+      "content of a length that is not known",
+      () => new Response(new Blob([mp3]).stream(), { headers: { "Content-Type": "audio/mpeg" } }),
+      {},
+      { kind: "audio", type: "audio/mpeg" },
+    ],
+    [
+      "content that is encoded whatever is asked for",
+      ({ headers }) =>
+        headers.get("accept-encoding") === "identity"
+          ? new Response(null, {
+            headers: {
+              "Content-Type": "audio/wav",
+              "Content-Encoding": "gzip",
+              "Content-Length": "9",
+            },
+          })
+          : new Response("expected to be asked for the content as it is", { status: 500 }),
+      {},
+      { kind: "audio", type: "audio/wav" },
+    ],
+    [
+      "no type at all",
+      withContent(mp3, NO_TYPE),
+      {},
+      { kind: "audio", length: mp3.length },
+      "HEAD GET",
+    ],
+    [
+      "a type that tells nothing",
+      withContent(mp4, OCTETS),
+      {},
+      { kind: "video", type: "application/octet-stream", length: mp4.length },
+      "HEAD GET",
+    ],
+    [
+      "a type that tells nothing, of a kind that is stated",
+      onlyHead({ ...OCTETS, "Content-Length": "9" }),
+      { kind: "audio" },
+      { kind: "audio", type: "application/octet-stream", length: 9 },
+    ],
+    [
+      "a type that tells nothing, where another is stated",
+      onlyHead({ "Content-Type": "text/plain", "Content-Length": "9" }),
+      { type: "video/mp4" },
+      { kind: "video", type: "text/plain", length: 9 },
+    ],
+    [
+      "a type that is wrong, where another is stated",
+      onlyHead({ "Content-Type": "video/mp4", "Content-Length": "9" }),
+      { type: "audio/mp4", kind: "audio" },
+      { kind: "audio", type: "video/mp4", length: 9 },
+    ],
+    ...[403, 404, 405, 501].map((
+      status,
+    ): [string, Answer, PublishUrlOptions, Partial<LinkedItem>, string] => [
+      `HEAD refused with ${status}`,
+      withContent(mp3, { "Content-Type": "audio/mpeg" }, status),
+      {},
+      { kind: "audio", type: "audio/mpeg", length: mp3.length },
+      "HEAD GET",
+    ]),
+    [
+      "a HEAD whose length is 0, and a part of the content",
+      part({ "Content-Range": `bytes 0-${mp3.length - 1}/1000000`, ETag: '"b"' }),
+      {},
+      { kind: "audio", type: "audio/mpeg", length: 1_000_000, validator: '"b"' },
+      "HEAD GET",
+    ],
+    [
+      "a part of content whose length is not known",
+      part({ "Content-Range": `bytes 0-${mp3.length - 1}/*` }),
+      {},
+      { kind: "audio", type: "audio/mpeg" },
+      "HEAD GET",
+    ],
+    [
+      "what cannot go on record",
+      ({ method }) =>
+        new Response(method === "HEAD" ? null : mp3, {
+          headers: { "Content-Type": long, ETag: '"\xe9"' },
+        }),
+      {},
+      { kind: "audio", length: mp3.length },
+      "HEAD GET",
+    ],
+  ];
+  for (const [what, answer, options, expected, requests = "HEAD"] of rows) {
+    await using subject = openMemory();
+    await using origin = new Origin(answer);
+    const token = newToken();
+    const location = origin.url("/a%20b?c");
+    const warnings: string[] = [];
+    const item = await publishUrl(subject.storage, origin.url("/a b?c"), {
+      ...options,
+      token,
+      warn: (text) => warnings.push(text),
+    });
+    const { publishedAt, ...rest } = item;
+    assertEquals(rest, { token, location, ...expected } as typeof rest, what);
+    assert(Math.abs(Date.now() - publishedAt) < 60_000);
+    assertEquals(origin.requests, requests.split(" ").map((method) => `${method} /a%20b?c`), what);
+    assertEquals((await subject.storage.find(token)).state, "linked");
+    const status = /refused with (\d+)/.exec(what)?.[1];
+    const warning =
+      `"${location}" answers HEAD with ${status}; redirected clients will get the same`;
+    assertEquals(warnings, status === undefined ? [] : [warning], what);
+  }
+});
+
+test("publishUrl() refuses what answers with no audio or video, and says what it does answer", async () => {
+  const mp3 = await Deno.readFile(SAMPLE_MP3);
+  const png = Uint8Array.fromHex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489",
+  );
+  const html = new TextEncoder().encode("<!doctype html><title>Log in</title>");
+  const redirect = (to: string) => () =>
+    new Response(null, { status: 302, headers: { Location: to } });
+  const rows: [answer: Answer, options: PublishUrlOptions, refusal: RegExp, requests?: number][] = [
+    [
+      () => new Response(null, { status: 404 }),
+      {},
+      /^"URL" answers GET with 404; expected 200 or 206$/,
+    ],
+    [() => new Response(null, { status: 302 }), {}, /^"URL" answers GET with 302; expected/],
+    [
+      withContent(mp3, NO_TYPE, 405),
+      { signal: AbortSignal.abort(new InterruptedError("SIGINT")) },
+      /^stopped by SIGINT$/,
+      0,
+    ],
+    [onlyHead(OCTETS), {}, /^"URL" answers GET with 500; expected/],
+    [
+      withContent(html, { "Content-Type": "text/html" }),
+      {},
+      /^The beginning of "URL" is of no known format; state its media type with --type$/,
+    ],
+    [
+      withContent(png, { "Content-Type": "image/png" }),
+      {},
+      /^The beginning of "URL" is image\/png, which is neither audio nor video$/,
+    ],
+    [
+      withContent(describedAtItsEnd(), OCTETS),
+      {},
+      /^The beginning of "URL" is video\/mp4 without a track of sound or picture; .*--type$/,
+    ],
+    [withContent(new Uint8Array(), { "Content-Type": "audio/mpeg" }), {}, /^"URL" is empty$/],
+    [withContent(new Uint8Array(), OCTETS), { kind: "audio" }, /^"URL" is empty$/],
+    [
+      onlyHead({ "Content-Type": "video/mp4" }),
+      { kind: "audio" },
+      /^"URL" is video\/mp4, so its kind cannot be audio; if that type is wrong, state the right one with --type$/,
+      1,
+    ],
+    [
+      onlyHead({ "Content-Type": "audio/mpeg" }),
+      { kind: "audio", type: "video/mp4" },
+      /^"URL" is video\/mp4, so its kind cannot be audio/,
+      1,
+    ],
+    [redirect("/a"), {}, /^"URL" cannot be reached: .*redirects/, 21],
+    [redirect("ftp://cdn.example/a"), {}, /^"URL" cannot be reached: .*redirect/, 1],
+  ];
+  for (const [answer, options, refusal, requests = 2] of rows) {
+    await using subject = openMemory();
+    await using origin = new Origin(answer);
+    const said = await saidBy(publishUrl(subject.storage, origin.url("/a"), options));
+    assertMatch(said.replaceAll(origin.url("/a"), "URL"), refusal);
+    assertEquals([String(refusal), origin.requests.length], [String(refusal), requests]);
+    assert(await subject.storage.isEmpty());
+  }
+});
+
+/** What was said of why something failed. */
+async function saidBy(failing: Promise<unknown>): Promise<string> {
+  const { message, cause } = await assertRejects(() => failing, Error);
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
+}
+
+test("publishUrl() takes the URL it is given, wherever that redirects", async () => {
+  await using subject = openMemory();
+  const type = { "Content-Type": "audio/mpeg", "Content-Length": "7" };
+  await using elsewhere = new Origin(onlyHead(type));
+  await using origin = new Origin(() => Response.redirect(elsewhere.url("/signed?for=a-minute")));
+  const item = await publishUrl(subject.storage, origin.url("/latest.mp3"));
+  assertEquals([item.location, item.length], [origin.url("/latest.mp3"), 7]);
+  assertEquals(elsewhere.requests, ["HEAD /signed?for=a-minute"]);
+});
+
+test("publishUrl() asks nobody for a token that is taken, and takes none twice", async () => {
+  await using subject = openMemory();
+  await using origin = new Origin(
+    onlyHead({ "Content-Type": "audio/mpeg", "Content-Length": "7" }),
+  );
+  const publish = (token = newToken()) => publishUrl(subject.storage, origin.url("/"), { token });
+  const { token } = await publish();
+  assertEquals(
+    await saidBy(publish(token)),
+    `Token "${token}" names a published item; tokens are never used twice`,
+  );
+  await subject.storage.unpublish(token, 0);
+  assertEquals(
+    await saidBy(publish(token)),
+    `Token "${token}" named an item before; tokens are never used twice`,
+  );
+  assertEquals(origin.requests.length, 1);
+
+  const other = newToken();
+  const attempts = await Promise.allSettled([1, 2, 3].map(() => publish(other)));
+  assertEquals(attempts.filter(({ status }) => status === "fulfilled").length, 1);
+  const refusals = attempts.filter((attempt) => attempt.status === "rejected");
+  for (const { reason } of refusals) assertEquals(reason.name, "RefusedError");
+});
+
+/** Accepts connections one by one, and does with each what a test wants. */
+function listen(serve: (connection: Deno.TcpConn) => Promise<void>) {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const ended = (async () => {
+    for await (const connection of listener) {
+      await serve(connection);
+      connection.close();
+    }
+  })();
+  return {
+    url: `http://127.0.0.1:${listener.addr.port}/`,
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      await ended;
+    },
+  };
+}
+
+/** Reads the heads of requests, or as many as come until the other side closes. */
+async function readHead(connection: Deno.TcpConn, requests = 1): Promise<string> {
+  let text = "";
+  const chunk = new Uint8Array(4096);
+  while (text.split("\r\n\r\n").length <= requests) {
+    const read = await connection.read(chunk).catch(() => null);
+    if (read === null) break;
+    text += new TextDecoder().decode(chunk.subarray(0, read));
+  }
+  return text;
+}
+
+const head = (fields: string) => new TextEncoder().encode(`HTTP/1.1 200 OK\r\n${fields}\r\n\r\n`);
+
+test("publishUrl() reads the beginning of content without end, and closes the connection", async () => {
+  await using subject = openMemory();
+  const mp3 = await Deno.readFile(SAMPLE_MP3);
+  const LIMIT = 100_000_000;
+  let sent = 0;
+  {
+    await using server = listen(async (connection) => {
+      const isHead = (await readHead(connection)).startsWith("HEAD");
+      await connection.write(head("Connection: close\r\nContent-Type: application/octet-stream"));
+      if (isHead) return;
+      try {
+        while (sent < LIMIT) sent += await connection.write(mp3);
+      } catch { // closed by the other side
+      }
+    });
+    const { kind, length } = await publishUrl(subject.storage, server.url);
+    assertEquals([kind, length], ["audio", undefined]);
+  }
+  assert(sent >= 65_536 && sent < LIMIT / 4, `${sent} bytes were sent`); // buffers take some
+});
+
+test("publishUrl() says why a URL cannot be reached, and waits no longer than it should", async () => {
+  await using subject = openMemory();
+  const closed = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  closed.close();
+  await using silent = listen(async (connection) => void await readHead(connection, Infinity));
+  await using slow = listen(async (connection) => {
+    const isHead = (await readHead(connection)).startsWith("HEAD");
+    await connection.write(head(isHead ? "Connection: close" : "Content-Length: 99"));
+    if (!isHead) await readHead(connection, Infinity);
+  });
+  await using garbled = listen(async (connection) => {
+    await readHead(connection);
+    await connection.write(new TextEncoder().encode("SSH-2.0-x\r\n"));
+  });
+  await using cut = listen(async (connection) => {
+    const isHead = (await readHead(connection)).startsWith("HEAD");
+    await connection.write(head(isHead ? "Connection: close" : "Content-Length: 99"));
+  });
+  const rows: [url: string, said: RegExp][] = [
+    [`http://127.0.0.1:${closed.addr.port}/`, /^"URL" cannot be reached: .*Connection refused/],
+    ["http://nowhere.invalid/", /^"URL" cannot be reached: dns error: /],
+    [silent.url, /^"URL" did not answer HEAD within 0\.3 s$/],
+    [slow.url, /^"URL" did not answer GET within 0\.3 s$/],
+    [garbled.url, /^"URL" cannot be reached: invalid HTTP version/],
+    [cut.url, /^"URL" cannot be reached: .*reading a body/],
+  ];
+  for (const [url, said] of rows) {
+    const message = await saidBy(publishUrl(subject.storage, url, { timeout: 300 }));
+    assertMatch(message.replaceAll(url, "URL"), said);
+  }
+
+  assert(await subject.storage.isEmpty());
+});
+
+test("publishUrl() publishes nothing once it is interrupted, asking or after", async () => {
+  await using subject = openMemory();
+  await using origin = new Origin(async ({ method }) => {
+    if (method === "HEAD") return new Response(null, { status: 405 });
+    return new Response(await Deno.readFile(SAMPLE_MP3));
+  });
+  await using silent = listen(async (connection) => void await readHead(connection, Infinity));
+  const controller = () => {
+    const controller = new AbortController();
+    return [controller.signal, () => controller.abort(new InterruptedError("SIGINT"))] as const;
+  };
+  const [early, abortEarly] = controller();
+  const asking = publishUrl(subject.storage, silent.url, { signal: early });
+  setTimeout(abortEarly, 50);
+  assertEquals(await saidBy(asking), "stopped by SIGINT");
+  const [late, abortLate] = controller();
+  const options = { signal: late, warn: abortLate }; // when all has been asked
+  assertEquals(
+    await saidBy(publishUrl(subject.storage, origin.url("/"), options)),
+    "stopped by SIGINT",
+  );
+  assert(await subject.storage.isEmpty());
+});
+
+/** Runs OpenSSL in a folder. */
+async function openssl(cwd: string, ...args: string[]): Promise<void> {
+  const { success, stderr } = await new Deno.Command("openssl", { args, cwd, stdout: "null" })
+    .output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+}
+
+needing("processes", program("openssl"))(
+  "media publish takes a URL of a server it trusts, and no other",
+  () =>
+    inFolder(async (folder) => {
+      const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+      await openssl(
+        folder,
+        "req",
+        "-x509",
+        ...key,
+        "-keyout",
+        "ca.key",
+        "-out",
+        "ca.pem",
+        "-subj",
+        "/CN=test authority",
+        "-days",
+        "2",
+      );
+      await openssl(
+        folder,
+        "req",
+        "-x509",
+        ...key,
+        "-keyout",
+        "own.key",
+        "-out",
+        "own.pem",
+        "-subj",
+        "/CN=test",
+        "-days",
+        "2",
+        "-CA",
+        "ca.pem",
+        "-CAkey",
+        "ca.key",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-addext",
+        "basicConstraints=critical,CA:FALSE",
+      );
+      const read = (name: string) => Deno.readTextFile(`${folder}/${name}`);
+      const certificate = { key: await read("own.key"), cert: await read("own.pem") };
+      await using origin = new Origin(
+        onlyHead({ "Content-Type": "audio/mpeg", "Content-Length": "7" }),
+        certificate,
+      );
+      const url = origin.url("/a.mp3");
+      const refused = await media(folder, ["publish", url]);
+      assertEquals(refused.code, 1);
+      assertMatch(
+        refused.stderr.replaceAll(url, "URL"),
+        /^media: "URL" cannot be reached \(invalid peer certificate: UnknownIssuer\)\n$/,
+      );
+      const trusted = await media(folder, ["publish", url], { DENO_CERT: `${folder}/ca.pem` });
+      assertEquals([trusted.code, trusted.stderr], [0, ""]);
+      assertEquals(origin.requests, ["HEAD /a.mp3"]);
+    }),
+);
+
+test("a URL may be the first thing that is ever published", () =>
+  inFolder(async (folder) => {
+    await using origin = new Origin(
+      onlyHead({ "Content-Type": "audio/mpeg", "Content-Length": "7" }),
+    );
+    const first = await openIn(folder);
+    const { token } = await publishUrl(first, origin.url("/a.mp3"));
+    await first.close();
+    const second = await openIn(folder);
+    await second.prepare(); // as every server does when it starts
+    await second.check();
+    const file = await publishFile(second, SAMPLE_MP3);
+    assertEquals((await second.find(token)).state, "linked");
+    assertEquals((await second.find(file.token)).state, "published");
+    await second.close();
+  }));

@@ -1,0 +1,35 @@
+/**
+ * A web server whose content is published where it is, in the process of the test. It keeps account
+ * of what it is asked.
+ */
+
+/** How an origin answers a request. */
+export type Answer = (request: Request) => Response | Promise<Response>;
+
+/** A running server, on a port of its own. Disposing of it ends it. */
+export class Origin implements AsyncDisposable {
+  /** The method and the path of every request, in the order they came. */
+  readonly requests: string[] = [];
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #scheme: string;
+
+  /** @param certificate Encrypts, where it is given. */
+  constructor(answer: Answer, certificate?: Deno.TlsCertifiedKeyPem) {
+    this.#scheme = certificate === undefined ? "http" : "https";
+    const options = { hostname: "127.0.0.1", port: 0, onListen() {}, ...certificate };
+    this.#server = Deno.serve(options, (request) => {
+      const { pathname, search } = new URL(request.url);
+      this.requests.push(`${request.method} ${pathname}${search}`);
+      return answer(request);
+    });
+  }
+
+  /** The URL of a path. */
+  url(path: string): string {
+    return `${this.#scheme}://127.0.0.1:${this.#server.addr.port}${path}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.shutdown();
+  }
+}
