@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { formatInstant, momentAt, PHASES, type Policy } from "../lifecycle/policy.ts";
 
-const instant = z.iso.datetime().meta({ id: "Instant", description: "ISO 8601, UTC" });
+const instant = z.iso.datetime();
 
 /** The notice as programs read it. */
 export const Notice = z.object({

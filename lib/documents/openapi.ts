@@ -23,7 +23,7 @@ import { METHODS, type Route } from "../server/route.ts";
 import { templateOf } from "./template.ts";
 
 const Token = z.uuid({ version: "v4" }).meta({
-  param: { id: "token", description: "The media token; in either case" },
+  param: { id: "token", in: "path", name: "token", description: "The media token; in either case" },
 });
 
 /**
@@ -72,7 +72,10 @@ function describeRoute(route: Route, policy: Policy): ZodOpenApiPathItemObject {
       : responses;
     return [method.toLowerCase(), describeOperation(method, applying, { route, policy })];
   });
-  return Object.fromEntries(operations);
+  return {
+    ...(route.path.includes(":token") ? { parameters: [Token] } : {}),
+    ...Object.fromEntries(operations),
+  };
 }
 
 /** The statuses of a range request. */
@@ -94,9 +97,6 @@ function describeOperation(
     ...textOf(method, route),
     tags: [Array.isArray(route.serves) ? "media" : "server"],
     ...(route.successor === undefined ? {} : deprecation(route.successor, policy)),
-    ...(route.path.includes(":token")
-      ? { requestParams: { path: z.object({ token: Token }) } }
-      : {}),
     responses: Object.fromEntries(
       Object.entries(responses).map(
         ([status, { description, always, sometimes = [], content }]) => {

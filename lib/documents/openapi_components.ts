@@ -4,7 +4,7 @@
 
 /** What is read of a description here. */
 export interface DescribedPaths {
-  readonly paths: Record<string, Record<string, DescribedOperation>>;
+  readonly paths: Record<string, Record<string, DescribedOperation | unknown[]>>;
   readonly components: Record<string, unknown>;
 }
 
@@ -28,7 +28,9 @@ interface Place {
 export function shareResponses({ paths, components }: DescribedPaths): void {
   const places = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, operation]) =>
-      Object.keys(operation.responses).map((status) => ({ path, method, status, operation }))
+      Array.isArray(operation) // the parameters of them all
+        ? []
+        : Object.keys(operation.responses).map((status) => ({ path, method, status, operation }))
     )
   );
   const equals = Map.groupBy(

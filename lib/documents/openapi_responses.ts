@@ -25,7 +25,10 @@ const Problem = z.object({
     .describe("Where the retirement is explained; on deprecated paths only"),
 }).meta({ id: "Problem", description: "Problem details (RFC 9457)" });
 
-const NoticeSchema = Notice.meta({ id: "Notice", description: "The retirement notice" });
+const NoticeSchema = Notice.meta({
+  id: "Notice",
+  description: "The retirement notice; instants are UTC",
+});
 
 /** The fields that the description states once, rather than at each response. */
 export const COMMON_FIELDS = "Every response has Access-Control-Allow-Origin, " +
@@ -46,9 +49,9 @@ const FIELDS = {
   "ETag": "The SHA-256 of the content, as a strong validator (RFC 9110 §8.8.3)",
   "Last-Modified": "When the item was published (RFC 9110 §8.8.2)",
   "Link": "What replaces this very item, and where the retirement is explained (RFC 8288)",
-  "Location": "What replaces this very item (RFC 9110 §10.2.2)",
+  "Location": "Where to send the request instead (RFC 9110 §10.2.2)",
   "Repr-Digest": "The SHA-256 of the whole content (RFC 9530)",
-  "Retry-After": "When it is worth to ask again (RFC 9110 §10.2.3)",
+  "Retry-After": "When to retry (RFC 9110 §10.2.3)",
   "Sunset": "When the path is removed (RFC 8594)",
   "Vary": "The answer depends on this field of the request (RFC 9110 §12.5.5)",
 } as const;
@@ -115,7 +118,7 @@ function itemResponses(route: Route, policy: Policy): Responses {
   const redirect: Responses = isRedirected
     ? {
       308: {
-        description: "Removed; Location says what replaces this very item",
+        description: "Removed; Location is what replaces this very item",
         always: ["Location"],
       },
     }
@@ -129,6 +132,10 @@ function itemResponses(route: Route, policy: Policy): Responses {
       content,
     },
     304: { description: "Not modified", always: validators },
+    307: {
+      description: "At a public URL, which answers conditions and Range",
+      always: ["Location"],
+    },
     ...redirect,
     400: error("The token is not a version 4 UUID"),
     404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
@@ -178,18 +185,22 @@ const FAULTS = {
   503: error("Storage is unavailable", ["Retry-After"]),
 };
 
+/** The schemas of fields, each of which becomes a component where it is used. */
+const SCHEMAS = new Map(
+  Object.entries(FIELDS).map(([id, description]) => [id, z.string().meta({ id, description })]),
+);
+
 /**
- * Describes fields as headers. Those that a response always has are components. The others stay
- * where they are, because generators of types take a reference for a field that is always there.
+ * Describes fields as headers. Those that a response always has are components. Of the others only
+ * the schema is, because generators of types take a reference for a field that is always there.
  */
 export function headersOf(always: readonly FieldName[], sometimes: readonly FieldName[]) {
-  const header = (name: FieldName) => ({ description: FIELDS[name] });
   return z.object({
     ...Object.fromEntries(
-      always.map((name) => [name, z.string().meta({ header: { id: name, ...header(name) } })]),
+      always.map((id) => [id, z.string().meta({ header: { id, description: FIELDS[id] } })]),
     ),
     ...Object.fromEntries(
-      sometimes.map((name) => [name, z.string().exactOptional().meta({ header: header(name) })]),
+      sometimes.map((name) => [name, (SCHEMAS.get(name) as z.ZodString).exactOptional()]),
     ),
   });
 }

@@ -6,6 +6,7 @@ import type { LogEvent } from "../../lib/server/log.ts";
 import { type Storage, StorageError, UnpublishedError } from "../../lib/storage/storage.ts";
 import { createHandler, ROUTES } from "../../main.ts";
 import { checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
+import { linkedItem } from "../storage/linked_item_suite.ts";
 import { failing, fails, OneItem } from "../support/one_item.ts";
 
 const now = () => Date.parse("2026-11-21T12:00:00Z");
@@ -43,6 +44,23 @@ Deno.test("createHandler() opens no content but for a GET that sends it", async 
   ];
   for (const [method, fields, status] of requests) {
     assertEquals((await send(method, target, fields)).status, status, method);
+  }
+  assertSpyCalls(storage.open, 0);
+  assertEquals(events, []);
+});
+
+Deno.test("createHandler() opens nothing of an item at a URL, whatever is asked of it", async () => {
+  const storage = new OneItem();
+  const item = linkedItem();
+  storage.finding = { state: "linked", kind: "audio", item };
+  const { send, events } = handlerOn(storage);
+  for (const method of ["GET", "HEAD"]) {
+    for (const path of ["media", "audio"]) {
+      for (const fields of [{}, { Range: "bytes=0-1" }, { "If-Match": '"x"' }]) {
+        const answer = await send(method, `/${path}/${item.token}`, fields);
+        assertEquals([answer.status, valueOf(answer, "location")], [307, item.location]);
+      }
+    }
   }
   assertSpyCalls(storage.open, 0);
   assertEquals(events, []);

@@ -7,8 +7,9 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { PROBLEM_TYPES, type ProblemName } from "../../lib/server/problem_types.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken, type Token } from "../../lib/storage/token.ts";
-import type { PublishedItem } from "../../lib/storage/storage.ts";
-import { description, type Subject } from "../storage/storage_suite.ts";
+import type { LinkedItem, PublishedItem } from "../../lib/storage/storage.ts";
+import { description } from "../storage/storage_suite.ts";
+import type { MediaSubject } from "../support/media_subject.ts";
 
 /** What a row expects of a field: its exact value, a pattern, or (`null`) that it is not there. */
 export type Expected = string | RegExp | null;
@@ -34,7 +35,12 @@ export interface Row {
 export interface TableItems {
   readonly audio: PublishedItem;
   readonly video: PublishedItem;
+  /** At public URLs that nothing answers. */
+  readonly linkedAudio: LinkedItem;
+  readonly linkedVideo: LinkedItem;
   readonly unpublished: Token;
+  /** Was at a public URL, as video. */
+  readonly unlinked: Token;
   /** Published, but the content file is gone. */
   readonly missing: Token;
   /** Published, but the content file is cut. */
@@ -62,8 +68,21 @@ export const CONFIG = {
   policy: definePolicy({ deprecatedAt: DEPRECATED_AT, documentation: "/deprecation" }),
 };
 
+/** Publishes an item at a URL that nothing answers, with a validator that clients may come to know. */
+async function publishLink(
+  { storage }: MediaSubject,
+  kind: "audio" | "video",
+  name: string,
+): Promise<LinkedItem> {
+  const stated = { type: `${kind}/mp4`, length: 1000, validator: '"there"' };
+  const location = `http://127.0.0.1:9/${name}`;
+  const item = { token: newToken(), kind, location, publishedAt: PUBLISHED_AT, ...stated };
+  await storage.publishLink(item);
+  return item;
+}
+
 /** Publishes what the table asks for. */
-export async function publishTableItems(subject: Subject): Promise<TableItems> {
+export async function publishTableItems(subject: MediaSubject): Promise<TableItems> {
   const audio = await subject.publish({
     ...description("audio"),
     type: "audio/mpeg",
@@ -75,6 +94,10 @@ export async function publishTableItems(subject: Subject): Promise<TableItems> {
     { ...description("video"), publishedAt: PUBLISHED_AT },
     VIDEO,
   );
+  const linkedAudio = await publishLink(subject, "audio", "a.m4a");
+  const linkedVideo = await publishLink(subject, "video", "%C3%A4%20b.mp4?c=d&e");
+  const unlinked = await publishLink(subject, "video", "gone.mp4");
+  await subject.unpublish(unlinked.token, PUBLISHED_AT);
   const unpublished = await subject.publish(description("audio"), AUDIO.slice(1));
   await subject.unpublish(unpublished.token, PUBLISHED_AT);
   const missing = await subject.publish(description("audio"), AUDIO.slice(2));
@@ -84,15 +107,25 @@ export async function publishTableItems(subject: Subject): Promise<TableItems> {
   return {
     audio,
     video,
+    linkedAudio,
+    linkedVideo,
     unpublished: unpublished.token,
+    unlinked: unlinked.token,
     missing: missing.token,
     cut: cut.token,
   };
 }
 
+/** Fields that describe content, or a part of it. */
+const DESCRIBING = [
+  ...["content-type", "content-range", "content-language", "content-disposition"],
+  ...["accept-ranges", "etag", "last-modified", "repr-digest", "transfer-encoding"],
+  "x-content-type-options",
+];
+
 /** The rows. */
 export function requestTable(items: TableItems): Row[] {
-  const { audio, video, unpublished, missing, cut } = items;
+  const { audio, video, linkedAudio, linkedVideo, unpublished, unlinked, missing, cut } = items;
   const unknown = newToken();
   const media = `/media/${audio.token}`;
   const etag = `"${audio.digest}"`;
@@ -161,6 +194,20 @@ export function requestTable(items: TableItems): Row[] {
     expect: { ...error, "content-range": "bytes */1000" },
     problem: "range-not-satisfiable",
   } as const;
+
+  const redirected = ({ location }: LinkedItem, expect: Expectation = plain) => ({
+    status: 307,
+    expect: {
+      location,
+      "cache-control": "max-age=300",
+      "content-length": "0",
+      "access-control-allow-origin": "*",
+      "access-control-expose-headers": "*",
+      ...Object.fromEntries(DESCRIBING.map((name) => [name, null])),
+      ...expect,
+    },
+    content: new Uint8Array(),
+  });
 
   const items200: Row[] = [
     { what: "audio at its replacement", target: media, ...all },
@@ -498,9 +545,77 @@ export function requestTable(items: TableItems): Row[] {
     ["bytes=5000-", all, other],
   ];
 
+  // Of what is not here, nothing is known that a condition or a range could be held against.
+  const elsewhere: Readonly<Record<string, string>>[] = [
+    {},
+    ...conditions.map(([, fields]) => fields),
+    ...ranges.map(([Range, , ifRange]) => ({
+      Range,
+      ...(ifRange === undefined ? {} : { "If-Range": ifRange }),
+    })),
+    { "If-None-Match": '"there"' },
+    { "If-Match": '"there"' },
+    { Range: "bytes=0-1", "If-Range": '"there"' },
+  ];
+  const links = [
+    [linkedAudio, "audio"],
+    [linkedVideo, "video"],
+  ] as const;
+  const linked: Row[] = links.flatMap(([item, kind]) => {
+    const { token } = item;
+    const other = kind === "audio" ? "video" : "audio";
+    return [
+      ...elsewhere.flatMap((fields) => {
+        const what = `${kind} at a URL, ${JSON.stringify(fields).slice(0, 80)}`;
+        const here = { what, target: `/media/${token}`, fields, ...redirected(item) };
+        const old = redirected(item, deprecated(token));
+        return [here, { what: `${what}, deprecated`, target: `/${kind}/${token}`, fields, ...old }];
+      }),
+      {
+        what: `${kind} at a URL, by a token in upper case and with a query`,
+        target: `/${kind}/${token.toUpperCase()}?download=1`,
+        ...redirected(item, deprecated(token)),
+      },
+      {
+        what: `${kind} at a URL as ${other}`,
+        target: `/${other}/${token}`,
+        fields: { "If-None-Match": "*" },
+        status: 404,
+        problem: "never-published",
+        expect: { ...error, ...deprecated(token), location: null },
+      },
+    ];
+  });
+  const unlinkedRows: Row[] = [
+    {
+      what: "an item that was at a URL",
+      target: `/media/${unlinked}`,
+      status: 410,
+      problem: "unpublished",
+      expect: { ...error, ...plain, location: null },
+    },
+    {
+      what: "an item that was at a URL, deprecated",
+      target: `/video/${unlinked}`,
+      fields: { "If-Match": "*", Range: "bytes=0-1" },
+      status: 410,
+      problem: "unpublished",
+      expect: { ...error, ...deprecated(), location: null },
+    },
+    {
+      what: "video that was at a URL as audio",
+      target: `/audio/${unlinked}`,
+      status: 404,
+      problem: "never-published",
+      expect: { ...error, ...deprecated(), location: null },
+    },
+  ];
+
   return [
     ...items200,
     ...errors,
+    ...linked,
+    ...unlinkedRows,
     ...conditions.map(([what, fields, answer]) => ({ what, target: media, fields, ...answer })),
     ...ranges.map(([range, answer, ifRange]) => ({
       what: ifRange === undefined ? range : `${range} if ${ifRange.slice(0, 20)}`,

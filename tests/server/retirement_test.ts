@@ -53,7 +53,7 @@ const INSTANTS: [instant: string, phase: Phase, until: string | undefined][] = [
 Deno.test("every phase answers as it should, on every route, with every outcome", async (t) => {
   await using subject = openMemory();
   const items = await publishTableItems(subject);
-  const { audio, video, unpublished, missing } = items;
+  const { audio, video, linkedAudio, linkedVideo, unpublished, unlinked, missing } = items;
   const unknown = newToken();
   const condition = { "If-None-Match": `"${audio.digest}"` };
   const outcomes: [target: string, fields: Record<string, string>, status: number][] = [
@@ -63,6 +63,11 @@ Deno.test("every phase answers as it should, on every route, with every outcome"
     [`audio/${audio.token}`, condition, 304],
     [`audio/${audio.token}`, { "If-Match": '"other"' }, 412],
     [`audio/${audio.token}`, { "If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT" }, 304],
+    [`audio/${linkedAudio.token}`, {}, 307],
+    [`audio/${linkedAudio.token}`, { ...condition, Range: "bytes=0-1" }, 307],
+    [`video/${linkedVideo.token.toUpperCase()}`, { "If-Match": '"other"' }, 307],
+    [`video/${linkedAudio.token}`, {}, 404],
+    [`video/${unlinked}`, {}, 410],
     [`audio/${unknown}`, {}, 404],
     [`audio/${video.token}`, {}, 404],
     [`audio/${unpublished}`, {}, 410],
@@ -71,6 +76,9 @@ Deno.test("every phase answers as it should, on every route, with every outcome"
     ["video/malformed", condition, 400],
     [`media/${audio.token}`, {}, 200],
     [`media/${audio.token}`, condition, 304],
+    [`media/${linkedVideo.token}`, {}, 307],
+    [`media/${linkedVideo.token}`, condition, 307],
+    [`media/${unlinked}`, {}, 410],
     [`media/${unknown}`, {}, 404],
     ["media/malformed", {}, 400],
   ];
@@ -103,22 +111,24 @@ Deno.test("every phase answers as it should, on every route, with every outcome"
           const [get, head] = [await send("GET"), await send("HEAD")];
           const note = `${target} ${JSON.stringify(fields)}`;
           checkParity(note, head, get);
+          const token = target.slice("audio/".length).toLowerCase();
+          const link = [linkedAudio, linkedVideo].find((item) => item.token === token);
+          const location = status === 307 ? link?.location : undefined;
           if (target.startsWith("media/")) {
-            assertEquals(get.status, status, note);
+            assertEquals([get.status, field(get, "location")], [status, location], note);
             for (const name of ["deprecation", "sunset", "link"]) {
               assert(!get.fields.some(([other]) => other === name), `${note}: ${name}`);
             }
             if (get.status < 400) assertEquals(field(get, "cache-control"), "max-age=300");
             continue;
           }
-          const token = target.slice("audio/".length).toLowerCase();
           const successor = token === "malformed" ? undefined : `/media/${token}`;
           const name = phase === "brownout" || phase === "removed" ? phase : "unpublished";
           if (get.status === 410) checkProblem(note, get, name);
           const isFinal = get.status === 410 && name === "unpublished";
           checkAnnouncement(get, isFinal ? undefined : successor, note);
-          const expected = { phase, until, now: at(instant), status, afterSunset, successor };
-          checkPhase(get, expected, note);
+          const answer = { status, location, successor };
+          checkPhase(get, { phase, until, now: at(instant), afterSunset, ...answer }, note);
         }
       });
     }
@@ -131,12 +141,13 @@ interface ExpectedPhase {
   now: number;
   /** Outside brownouts and before the sunset. */
   status: number;
+  location: string | undefined;
   afterSunset: AfterSunset;
   successor: string | undefined;
 }
 
 function checkPhase(get: Seen, expected: ExpectedPhase, note: string): void {
-  const { phase, until, now, status, afterSunset, successor } = expected;
+  const { phase, until, now, afterSunset, successor } = expected;
   const cacheControl = field(get, "cache-control");
   const retryAfter = field(get, "retry-after");
   const location = field(get, "location");
@@ -151,7 +162,8 @@ function checkPhase(get: Seen, expected: ExpectedPhase, note: string): void {
     assertEquals([cacheControl, retryAfter], ["max-age=300", undefined], note);
     return;
   }
-  assertEquals([get.status, location], [status, undefined], note);
+  const { status } = expected;
+  assertEquals([get.status, location], [status, expected.location], note);
   if (status >= 400) return assertEquals(cacheControl, "no-store", note);
   const left = Math.floor((at(until ?? "") - now) / 1000);
   const maxAge = Math.min(300, Math.max(0, left - 1)); // a second for the way

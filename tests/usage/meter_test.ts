@@ -154,7 +154,7 @@ Deno.test("UsageMeter keeps what it remembers of hostile names small", () => {
 
 Deno.test("createHandler() counts every answer of the deprecated routes, prepared ones included", async () => {
   await using subject = openMemory();
-  const { audio, video, unpublished } = await publishTableItems(subject);
+  const { audio, video, linkedAudio, unpublished } = await publishTableItems(subject);
   const meter = new UsageMeter();
   // Responses are prepared for what the cache says will hold.
   const storage = new CachedStorage(subject.storage, 60_000);
@@ -163,6 +163,9 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   const requests: [method: string, path: string, count: number][] = [
     ["HEAD", `/audio/${audio.token}`, 5],
     ["GET", `/audio/${audio.token}`, 2],
+    ["HEAD", `/audio/${linkedAudio.token}`, 4],
+    ["GET", `/audio/${linkedAudio.token}`, 1],
+    ["HEAD", `/media/${linkedAudio.token}`, 1],
     ["HEAD", `/video/${video.token}`, 1],
     ["OPTIONS", `/video/${video.token}`, 1],
     ["POST", "/video/x", 1],
@@ -183,14 +186,16 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
     }
   }
   // One object for all the same HEADs: they were prepared.
-  assertEquals([...responses.values()].filter((count) => count > 1).toSorted(), [2, 3, 3, 5, 9]);
+  assertEquals([...responses.values()].filter((count) => count > 1).toSorted(), [2, 3, 3, 4, 5, 9]);
   const counted = meter.take(NOON).map(({ route, method, status, impact, calls }) =>
     `${method} ${route} ${status} ${impact}: ${calls}`
   );
   assertEquals(counted.toSorted(), [
     "(other) /video/:token 4xx none: 1",
     "GET /audio/:token 2xx breaking: 2",
+    "GET /audio/:token 3xx breaking: 1",
     "HEAD /audio/:token 2xx breaking: 5",
+    "HEAD /audio/:token 3xx breaking: 4",
     "HEAD /audio/:token 4xx none: 5",
     "HEAD /video/:token 2xx breaking: 1",
     "HEAD /video/:token 4xx none: 3",
