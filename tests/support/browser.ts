@@ -9,11 +9,14 @@ import { isFile, needing } from "./permissions.ts";
 /** Where Chromium is: CHROMIUM, or else where Debian puts it. */
 const executable = () => Deno.env.get("CHROMIUM") || "/usr/bin/chromium";
 
+/** What a browser needs. */
+export const BROWSER = [
+  "processes",
+  { what: "chromium", isMet: () => isFile(executable()) },
+] as const;
+
 /** Registers tests that need a browser. */
-export const testInBrowser = needing("processes", {
-  what: "chromium",
-  isMet: () => isFile(executable()),
-});
+export const testInBrowser = needing(...BROWSER);
 
 /**
  * Starts Chromium without a window, in a profile of its own. Disposing of it ends it, and so does

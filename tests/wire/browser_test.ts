@@ -1,10 +1,12 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "../support/browser.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { launchBrowser, testInBrowser } from "../support/browser.ts";
+import { BROWSER, launchBrowser, testInBrowser } from "../support/browser.ts";
+import { Cdn } from "../support/cdn.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
-import { publishFile } from "../support/publishing.ts";
+import { needing, program } from "../support/permissions.ts";
+import { publishFile, publishUrl } from "../support/publishing.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
@@ -54,6 +56,102 @@ testInBrowser("a page of another origin plays media and seeks in it", async (t) 
     await playAndSeek(page, 1100);
     assertMatch(ranges.join("\n"), /^bytes 17\d{6}-19200043\/19200044$/m);
   });
+});
+
+const testWithCdn = needing(...BROWSER, program("nginx"));
+
+// Nothing else follows a redirect as a player does, in parts of the content.
+testWithCdn("a page of another origin plays media at a public URL and seeks in it", async (t) => {
+  await using cdn = await Cdn.start({
+    "a.mp3": await Deno.readFile(SAMPLE_MP3),
+    "b.mp4": await Deno.readFile(SAMPLE_MP4),
+    "long.wav": silentWav(1200),
+  });
+  await using subject = await openLocal();
+  const publish = async (path: string) => (await publishUrl(subject.storage, cdn.url(path))).token;
+  const [mp3, mp4] = [await publish("/a.mp3"), await publish("/open/b.mp4")];
+  const wav = await publish("/long.wav");
+  const asked = (await cdn.requests()).length;
+  await using server = await ServerProcess.start(POLICY, subject.folder);
+  await using site = serveSite();
+  await using browser = await launchBrowser();
+  const page = await browser.newPage();
+  const redirects: (string | undefined)[] = [];
+  page.on("response", (response) => {
+    const { location } = response.headers();
+    if (response.url().startsWith(server.origin)) redirects.push(location);
+  });
+  const plays = async (element: string, path: string, target: number) => {
+    await page.goto(pageOf(site, `<${element} autoplay src="${server.origin}${path}">`));
+    await playAndSeek(page, target);
+  };
+  await t.step("audio", () => plays("audio", `/media/${mp3}`, 4));
+  await t.step("audio at the deprecated path", () => plays("audio", `/audio/${mp3}`, 4));
+  await t.step("video", () => plays("video", `/video/${mp4}`, 2));
+  await t.step("video, fetched with CORS", async () => {
+    await plays('video crossorigin="anonymous"', `/media/${mp4}`, 2);
+  });
+  await t.step("audio too long to be loaded as far as is sought", async () => {
+    await plays("audio", `/media/${wav}`, 1100);
+    const parts = (await cdn.requests()).slice(asked).join("\n");
+    assertMatch(parts, /^GET \/long\.wav 206 range=bytes=17\d{6}-/m);
+  });
+  const locations = ["/a.mp3", "/open/b.mp4", "/long.wav"].map((path) => cdn.url(path));
+  assertEquals([...new Set(redirects)], locations);
+});
+
+// Nothing else decides what a page may read of what it was redirected to.
+testWithCdn("a page of another origin reads what is at a public URL that lets it", async (t) => {
+  const mp3 = await Deno.readFile(SAMPLE_MP3);
+  await using cdn = await Cdn.start({ "a.mp3": mp3 });
+  await using subject = await openLocal();
+  const open = await publishUrl(subject.storage, cdn.url("/open/a.mp3"));
+  const closed = await publishUrl(subject.storage, cdn.url("/a.mp3"));
+  await using server = await ServerProcess.start(POLICY, subject.folder);
+  await using site = serveSite();
+  await using browser = await launchBrowser();
+  const page = await browser.newPage();
+  await page.goto(pageOf(site, ""));
+  const etag = open.validator ?? "";
+  const length = String(mp3.length);
+  const rows: [
+    method: string,
+    send: Record<string, string>,
+    status: number,
+    fields: Record<string, string>,
+  ][] = [
+    ["HEAD", {}, 200, { "content-type": "audio/mpeg", "content-length": length, etag }],
+    ["GET", {}, 200, { "content-type": "audio/mpeg", "content-length": length, etag }],
+    ["GET", { Range: "bytes=0-9" }, 206, { "content-range": `bytes 0-9/${length}` }],
+    ["GET", { Range: "bytes=-10", "If-Range": etag }, 206, { "content-length": "10" }],
+    ["HEAD", { "If-None-Match": etag }, 304, { etag }],
+    ["GET", { "If-Match": '"other"' }, 412, {}],
+  ];
+  const send = (method: string, url: string, headers: Record<string, string>) =>
+    page.evaluate(async ({ method, url, headers }) => {
+      try {
+        const response = await fetch(url, { method, headers });
+        const { status, headers: fields } = response;
+        return { url: response.url, status, fields: Object.fromEntries(fields) };
+      } catch (error) {
+        return { url, status: String(error), fields: {} };
+      }
+    }, { method, url, headers });
+  for (const [method, headers, status, fields] of rows) {
+    await t.step([status, method, ...Object.keys(headers)].join(" "), async () => {
+      for (const path of [`/media/${open.token}`, `/audio/${open.token}`]) {
+        const seen = await send(method, server.origin + path, headers);
+        assertEquals([seen.url, seen.status], [open.location, status]);
+        assertEquals({ ...seen.fields, ...fields }, seen.fields);
+        const blocked = await send(method, server.origin + `/media/${closed.token}`, headers);
+        assertEquals(blocked.status, "TypeError: Failed to fetch");
+      }
+    });
+  }
+  // A page that was redirected from one origin to another is of none (the Fetch standard, §4.4).
+  const origins = (await cdn.requests()).filter((line) => line.includes(" /open/"))
+    .slice(1).map((line) => line.split("origin=")[1]); // the first is the publisher's
+  assertEquals([...new Set(origins)], ["null"]);
 });
 
 // Nothing else keeps fields from a page, or asks before it sets them.
