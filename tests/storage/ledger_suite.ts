@@ -104,6 +104,8 @@ export function testLedger(
     assertEquals(await ledger.keptFrom(), undefined);
     const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-02-01"];
     await ledger.add(days.map((day) => ({ ...ROW, day })), () => {});
+    const clients = Array.from({ length: 500 }, (_, index) => `client-${index}`);
+    await ledger.add(clients.map((client) => ({ ...ROW, day: "2027-01-01", client })), () => {});
     await ledger.forget("2027-01-02");
     assertEquals((await rowsOf(ledger)).map(({ day }) => day), ["2027-01-02", "2027-02-01"]);
     assertEquals(await ledger.keptFrom(), "2027-01-02");

@@ -44,5 +44,11 @@ export async function* pages(
     const rows = await database.query(select(last, PAGE));
     yield* rows;
     last = rows.length === PAGE ? rows.at(-1) : undefined;
+    if (last !== undefined) await turn();
   } while (last !== undefined);
+}
+
+/** Lets requests be answered between two parts of long work. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
 }

@@ -4,10 +4,13 @@
 
 import type { Phase } from "../../lifecycle/policy.ts";
 import { addUp, type Impact, type Ledger, retained, type Usage, type Watch } from "../ledger.ts";
-import { type Database, pages, type Row, type Statement } from "./database.ts";
+import { type Database, pages, type Row, type Statement, turn } from "./database.ts";
 
-/** Rows added in one statement; each has ten values, and SQLite takes up to 32,766. */
-const ROWS_PER_STATEMENT = 200;
+/** Rows added or removed in one transaction, which on SQLite holds the thread. */
+const PART = 100;
+
+/** Rows added in one statement: SQLite takes ten times as long to read one of 200, as they are long. */
+const ROWS_PER_STATEMENT = 20;
 
 /** The columns that tell rows apart. */
 const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
@@ -23,16 +26,14 @@ export class SqlLedger implements Ledger {
 
   /** @inheritdoc */
   async add(rows: readonly Usage[], onAdded: (rows: readonly Usage[]) => void): Promise<void> {
-    if (rows.length === 0) return;
-    // In one order everywhere: of two servers that add the same rows, one waits for the other.
-    const sorted = addUp(rows).map((row) => ({ row, key: keyOf(row).join("\0") }))
-      .sort((a, b) => a.key < b.key ? -1 : 1).map(({ row }) => row);
-    const statements = [];
-    for (let start = 0; start < sorted.length; start += ROWS_PER_STATEMENT) {
-      statements.push(additionOf(sorted.slice(start, start + ROWS_PER_STATEMENT)));
+    for (const part of chunks(rows, PART)) {
+      // In one order everywhere: of two servers that add the same rows, one waits for the other.
+      const sorted = addUp(part).map((row) => ({ row, key: keyOf(row).join("\0") }))
+        .sort((a, b) => a.key < b.key ? -1 : 1).map(({ row }) => row);
+      await this.#database.transact(chunks(sorted, ROWS_PER_STATEMENT).map(additionOf));
+      onAdded(part);
+      await turn();
     }
-    await this.#database.transact(statements);
-    onAdded(rows);
   }
 
   /** @inheritdoc */
@@ -72,13 +73,19 @@ export class SqlLedger implements Ledger {
     await this.#database.transact([{ text, values: [beforeDay] }]);
     const watches = await this.watches();
     const kept = new Set(retained(watches, beforeDay));
-    await this.#database.transact([
-      { text: "DELETE FROM usage WHERE day < $1", values: [beforeDay] },
-      ...watches.filter((watch) => !kept.has(watch)).map(({ server, from }) => ({
+    const key = KEY.join(", ");
+    const removal = {
+      text: `DELETE FROM usage WHERE (${key}) IN
+               (SELECT ${key} FROM usage WHERE day < $1 ORDER BY ${key} LIMIT $2) RETURNING day`,
+      values: [beforeDay, PART],
+    };
+    while ((await this.#database.transact([removal]))[0]?.length === PART) await turn();
+    await this.#database.transact(
+      watches.filter((watch) => !kept.has(watch)).map(({ server, from }) => ({
         text: "DELETE FROM watch WHERE since = $1 AND server = $2",
         values: [from, server],
       })),
-    ]);
+    );
   }
 
   /** @inheritdoc */
@@ -100,6 +107,11 @@ function additionOf(rows: readonly Usage[]): Statement {
              last = CASE WHEN excluded.last > usage.last THEN excluded.last ELSE usage.last END`,
     values: rows.flatMap((row) => [...keyOf(row), row.calls, row.first, row.last]),
   };
+}
+
+function chunks<T>(list: readonly T[], size: number): T[][] {
+  const count = Math.ceil(list.length / size);
+  return Array.from({ length: count }, (_, index) => list.slice(index * size, (index + 1) * size));
 }
 
 function keyOf(row: Usage): string[] {

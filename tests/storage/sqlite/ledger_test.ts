@@ -1,0 +1,37 @@
+import { assert, assertEquals } from "@std/assert";
+import type { Usage } from "../../../lib/storage/ledger.ts";
+import { openEngine } from "../../../lib/storage/sqlite/engine.ts";
+import { ROW } from "../../support/counted_call.ts";
+
+/** Runs something, and counts how often others have a turn in the meantime. */
+async function turnsDuring(action: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isOver = false;
+  const counting = (async () => {
+    for (; !isOver; turns++) await new Promise((resolve) => setTimeout(resolve));
+  })();
+  await action();
+  isOver = true;
+  await counting;
+  return turns - 1; // the last one came after it
+}
+
+Deno.test("SqlLedger on SQLite lets requests be answered in the midst of long work", async () => {
+  const { ledger, close } = await openEngine("sqlite::memory:");
+  const rows: Usage[] = Array.from({ length: 3_000 }, (_, index) => {
+    return { ...ROW, client: `client-${index}`, calls: 1, first: 0, last: 0 };
+  });
+  const parts: number[] = [];
+  const works: [what: string, work: () => Promise<unknown>][] = [
+    ["add()", () => ledger.add(rows, ({ length }) => parts.push(length))],
+    ["usage()", () => Array.fromAsync(ledger.usage(""))],
+    ["forget()", () => ledger.forget("2028-01-01")],
+  ];
+  for (const [what, work] of works) {
+    const turns = await turnsDuring(work);
+    assert(turns >= 3, `${what} leaves ${turns} turns to others`);
+  }
+  assert(Math.max(...parts) <= 200, "no part is so large that it takes long");
+  assertEquals(await Array.fromAsync(ledger.usage("")), []);
+  await close();
+});
