@@ -16,6 +16,14 @@ export async function openIn(
   return new MediaStorage(await database, new Files(`${folder}/files`));
 }
 
+/** How many calls the ledger in a folder has. */
+export async function callsIn(folder: string): Promise<number> {
+  const { ledger, close } = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
+  const calls = await Array.fromAsync(ledger.usage(""), ({ calls }) => calls);
+  await close();
+  return calls.reduce((sum, calls) => sum + calls, 0);
+}
+
 /**
  * Opens empty storage; disposing of it removes everything.
  *

@@ -31,21 +31,24 @@ export class ServerProcess implements AsyncDisposable {
    *
    * @param environment Variables besides those that give it a port and a folder of its own.
    * @param givenFolder Where to keep data, and not to remove it; one of its own when left out.
-   * @param options `limits` for `ulimit` before, e.g. `-n 64`; the `main` module, if another; and
-   *   `flags` of `deno run`, if others than those that grant all.
+   * @param options `limits` for `ulimit` before, e.g. `-n 64`; the `main` module, if another; `flags`
+   *   of `deno run`, if others than those that grant all; and the `runner`, a program with arguments
+   *   that is to run it, e.g. with fewer rights.
    */
   static async start(
     environment: Record<string, string> = {},
     givenFolder?: string,
-    { limits, main = fromRoot("main.ts"), flags = ["--no-prompt", "--allow-all"] }: {
+    { limits, main = fromRoot("main.ts"), flags = ["--no-prompt", "--allow-all"], runner = [] }: {
       limits?: string;
       main?: string;
       flags?: readonly string[];
+      runner?: readonly string[];
     } = {},
   ): Promise<ServerProcess> {
     const folder = givenFolder ?? await Deno.makeTempDir({ prefix: "media-head-" });
     const shared = environment["REUSE_PORT"] === "true" ? ["--unstable-net"] : [];
     const [program = "", ...args] = [
+      ...runner,
       ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
       ...[Deno.execPath(), "run", ...flags, ...shared, main],
     ];

@@ -7,7 +7,7 @@ import { andThen, type Awaitable } from "../../http/awaitable.ts";
 import { type Catalogue, TokenTakenError } from "../catalogue.ts";
 import type { Entry, Finding, Kind, LinkedItem, PublishedItem } from "../storage.ts";
 import type { Token } from "../token.ts";
-import { type Database, pages, type Row } from "./database.ts";
+import { type Database, pages, type Row, type Statement } from "./database.ts";
 
 /** The columns of an item besides its token. */
 export const ITEM_COLUMNS =
@@ -16,8 +16,14 @@ export const ITEM_COLUMNS =
 /** Sorts before every token. */
 const NO_TOKEN = "00000000-0000-0000-0000-000000000000";
 
-/** Part of every transaction that publishes or unpublishes. */
-const MOVE = { text: "UPDATE catalogue SET version = version + 1" };
+/**
+ * Part of every transaction that publishes or unpublishes. The new version is any other number, since
+ * the next one would come twice: once in a catalogue, and once in a backup of it, after that is restored.
+ */
+const move = (): Statement => ({
+  text: "UPDATE catalogue SET version = $1",
+  values: [Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)],
+});
 
 /** What there is to say of items of either sort. */
 type Facts = PublishedItem & LinkedItem;
@@ -71,7 +77,7 @@ export class SqlCatalogue implements Catalogue {
              ON CONFLICT (token) DO NOTHING RETURNING token`,
       values: [token, kind, type, length, digest, publishedAt, name, language, location, validator]
         .map((value) => value ?? null),
-    }, MOVE]);
+    }, move()]);
     if (added?.length === 0) throw new TokenTakenError(token);
   }
 
@@ -82,7 +88,7 @@ export class SqlCatalogue implements Catalogue {
                published_at = NULL, name = NULL, language = NULL, location = NULL, validator = NULL
              WHERE token = $1 AND unpublished_at IS NULL RETURNING token`,
       values: [token, unpublishedAt],
-    }, MOVE]);
+    }, move()]);
     return retired?.length === 1;
   }
 

@@ -1,53 +1,47 @@
 /**
- * A SQLite database in a file. SQLite's calls hold the thread, so none ever waits for a lock: what
- * is refused is tried again later.
+ * A SQLite database in a file, which may be taken away, replaced or overwritten at any time. SQLite
+ * itself does not notice, and goes on with what it has: so the file is looked at again and again.
  */
 
-import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { dirname } from "node:path";
 import type { Database, Row, Statement } from "../sql/database.ts";
 import { StorageError } from "../storage.ts";
-import type { Schema } from "./schema.ts";
+import { Connection, type ConnectionOptions, MEMORY } from "./connection.ts";
+import { isBusy, patiently } from "./lock.ts";
 
-/** Milliseconds between two looks whether the file is still the one that was opened. */
-const INSPECTION = 500;
+/** Milliseconds between two looks at the file, while it is used and while it is not. */
+const [INSPECTION, IDLE_INSPECTION] = [50, 500];
 
-/** Milliseconds until what another process's lock refused is tried again. */
-const RETRY = 20;
+/** Milliseconds in which every process sees that a file is gone, and lets go of its log. */
+const SETTLING = 2 * IDLE_INSPECTION;
 
-/** Milliseconds that opening waits for the lock of whoever creates the file. */
-const OPENING = 10_000;
+/** Milliseconds that opening waits for whoever holds the lock, e.g. to make the tables. */
+const OPENING = 30_000;
 
-/** Characters of the longest statement that is kept prepared; longer ones vary in length. */
-const MAX_PREPARED = 1_000;
+/** Milliseconds that closing waits for those who read from the log. */
+const CLOSING = 1_000;
 
-/** SQLite's result code for a lock that somebody else holds. */
-const SQLITE_BUSY = 5;
+/** SQLite's primary result code for a row that is refused. */
+const SQLITE_CONSTRAINT = 19;
 
 /** How a database is used. */
-export interface SqliteOptions {
-  readonly schema: Schema;
-  /** What a loss of power may cost: with `NORMAL` the last transactions, with `FULL` nothing. */
-  readonly synchronous: "FULL" | "NORMAL";
-  /** Milliseconds for which a transaction is tried again while somebody else holds the lock. */
+export interface SqliteOptions extends ConnectionOptions {
+  /** Milliseconds for which it is tried again, while somebody else holds the lock. */
   readonly patience: number;
 }
-
-/** What tells a file from another in its place, and whether it was written to. */
-type Identity = Pick<Deno.FileInfo, "dev" | "ino" | "size"> & { readonly mtime: number };
 
 /** A file that is opened again whenever it is another, or was changed by anybody. */
 export class SqliteDatabase implements Database {
   readonly driver = "sqlite";
   readonly #path: string;
   readonly #options: SqliteOptions;
-  #connection: DatabaseSync | undefined;
-  readonly #statements = new Map<string, StatementSync>();
-  #identity: Identity | undefined;
-  #inspectedAt = -Infinity;
+  #connection: Connection | undefined;
+  /** Why the connection, if there is one, is not to be used. */
   #fault: unknown;
+  #nextLook = 0;
+  #openings = 0;
   #hasWritten = false;
-  #isClosed = false;
+  #timer: ReturnType<typeof setInterval> | undefined;
 
   private constructor(path: string, options: SqliteOptions) {
     this.#path = path;
@@ -63,189 +57,121 @@ export class SqliteDatabase implements Database {
   static async open(path: string, options: SqliteOptions): Promise<SqliteDatabase> {
     const database = new SqliteDatabase(path, options);
     try {
-      if (path !== ":memory:") await Deno.mkdir(dirname(path), { recursive: true });
-      await patiently(OPENING, () => database.#connect(true));
+      if (path !== MEMORY) await Deno.mkdir(dirname(path), { recursive: true });
+      const open = () => new Connection(path, options, true);
+      database.#connection = await patiently(OPENING, open);
     } catch (cause) {
       throw database.#faultOf("opened", cause);
     }
+    // Also a process that nobody asks for anything must let go of a file that is gone.
+    const timer = setInterval(() => database.#inspect(), IDLE_INSPECTION);
+    Deno.unrefTimer(timer);
+    database.#timer = timer;
     return database;
   }
 
+  /** How often the file was opened again: each time, it may say something else than before. */
+  get openings(): number {
+    return this.#openings;
+  }
+
   /** @inheritdoc */
-  // deno-lint-ignore require-await -- what is thrown becomes a rejection
-  async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return this.#run("read", () => this.#prepare(text).all(...values) as Row[]);
+  query({ text, values = [] }: Statement): Promise<readonly Row[]> {
+    return patiently(
+      this.#options.patience,
+      () => this.#run("read", (connection) => connection.prepare(text).all(...values) as Row[]),
+    );
   }
 
   /** Reads one row, if there is one, at once. */
   get(text: string, ...values: (string | number)[]): Row | undefined {
-    return this.#run("read", () => this.#prepare(text).get(...values) as Row | undefined);
+    return this.#run(
+      "read",
+      (connection) => connection.prepare(text).get(...values) as Row | undefined,
+    );
   }
 
   /** @inheritdoc */
   transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
-    const commit = () => this.#run("written", () => this.#commit(statements));
-    return patiently(this.#options.patience, commit);
+    return patiently(this.#options.patience, () => {
+      if (this.#connection !== undefined) this.#nextLook = 0; // nothing goes into a file that is gone
+      const rows = this.#run("written", (connection) => connection.commit(statements));
+      this.#hasWritten = true;
+      return rows;
+    });
   }
 
   /** Closes the file. Whoever wrote to it leaves it whole without its log, for those who copy it. */
-  close(): void {
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
     if (this.#hasWritten) {
       try {
-        this.#connection?.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+        await patiently(CLOSING, () => this.#run("closed", (connection) => connection.emptyLog()));
       } catch { // the next one that writes does it
       }
     }
-    this.#disconnect();
-    this.#isClosed = true;
+    this.#connection?.close();
+    this.#connection = undefined;
+    this.#fault = new Error("It is closed");
+    this.#nextLook = Infinity;
   }
 
-  #commit(statements: readonly Statement[]): Row[][] {
-    this.#prepare("BEGIN IMMEDIATE").run();
-    try {
-      const rows = statements.map(({ text, values = [] }) =>
-        this.#prepare(text).all(...values) as Row[]
-      );
-      this.#prepare("COMMIT").run();
-      this.#hasWritten = true;
-      return rows;
-    } catch (error) {
-      if (this.#connection?.isTransaction) this.#prepare("ROLLBACK").run();
-      throw error;
+  #run<T>(what: string, action: (connection: Connection) => T): T {
+    this.#inspect();
+    if (this.#connection === undefined || this.#fault !== undefined) {
+      throw this.#faultOf(what, this.#fault);
     }
-  }
-
-  #run<T>(what: string, action: () => T): T {
     try {
-      this.#inspect();
-      return action();
+      return action(this.#connection);
     } catch (cause) {
-      if (!isBusy(cause)) this.#identity = undefined; // whatever it was: open it again
+      if (isDamage(cause)) { // whatever it is: open it again
+        this.#connection.close();
+        this.#connection = undefined;
+        this.#nextLook = 0;
+      }
       throw this.#faultOf(what, cause);
     }
   }
 
-  /** Sees to it that the connection is to the file that is there now. */
+  /** Sees to it that the connection is to the file that is there now, and that this is sound. */
   #inspect(): void {
     const now = performance.now();
-    if (now - this.#inspectedAt >= INSPECTION && !this.#isClosed) {
-      this.#inspectedAt = now;
-      try {
-        const identity = identityOf(this.#path);
-        if (!isSame(identity, this.#identity)) {
-          this.#disconnect();
-          this.#connect(false);
-        }
-      } catch (error) {
-        this.#disconnect();
-        this.#fault = error;
+    if (now < this.#nextLook) return;
+    this.#nextLook = now + INSPECTION;
+    const state = this.#connection?.compare();
+    if (state === "same") {
+      this.#fault = undefined;
+      return;
+    }
+    if (state === "gone") {
+      const isLogUsed = this.#connection?.leave();
+      this.#connection = undefined;
+      this.#fault = new Error("It is not the file any more that was opened");
+      if (isLogUsed) {
+        this.#nextLook = now + SETTLING;
+        return;
       }
     }
-    if (this.#connection === undefined) throw this.#fault;
-  }
-
-  #connect(mayCreate: boolean): void {
-    const { schema, synchronous } = this.#options;
-    const connection = new DatabaseSync(this.#path, { timeout: 0 });
     try {
-      connection.exec(`PRAGMA synchronous = ${synchronous}`);
-      migrate(connection, schema, mayCreate);
-      this.#identity = identityOf(this.#path);
-      this.#connection = connection;
+      const opened = new Connection(this.#path, this.#options, false);
+      this.#connection?.close(); // last: a file that nobody has open loses its log
+      this.#connection = opened;
+      this.#openings++;
+      this.#fault = undefined;
     } catch (error) {
-      connection.close();
-      throw error;
+      // A damaged file stays open, or SQLite would write what is in the log to it.
+      if (this.#connection === undefined || !isBusy(error)) this.#fault = error;
     }
-  }
-
-  #disconnect(): void {
-    this.#statements.clear();
-    this.#connection?.close();
-    this.#connection = undefined;
-    this.#fault = new Error("It is closed");
-  }
-
-  #prepare(text: string): StatementSync {
-    let statement = this.#statements.get(text);
-    if (statement === undefined) {
-      const connection = this.#connection as DatabaseSync;
-      statement = connection.prepare(text.replaceAll(/\$(?=\d)/g, "?"));
-      if (text.length <= MAX_PREPARED) this.#statements.set(text, statement);
-    }
-    return statement;
   }
 
   #faultOf(what: string, cause: unknown): StorageError {
-    if (cause instanceof StorageError) return cause;
     const { name } = this.#options.schema;
     const fault = `the ${name} ${JSON.stringify(this.#path)} (DATABASE_URL) cannot be ${what}`;
     return new StorageError(this.driver, fault, { cause });
   }
 }
 
-/** Makes the tables, or brings them to the version that this program knows. */
-function migrate(connection: DatabaseSync, schema: Schema, mayCreate: boolean): void {
-  const { name, applicationId, steps } = schema;
-  if (schemaOf(connection, schema) === steps.length) return;
-  if (!mayCreate) throw new Error(`It holds no ${name} any more`);
-  if (schemaOf(connection, schema) === 0) connection.prepare("PRAGMA journal_mode = WAL").get();
-  connection.prepare("BEGIN IMMEDIATE").run();
-  try {
-    for (const step of steps.slice(schemaOf(connection, schema))) connection.exec(step);
-    connection.exec(`PRAGMA application_id = ${applicationId}`);
-    connection.exec(`PRAGMA user_version = ${steps.length}`);
-    connection.prepare("COMMIT").run();
-  } catch (error) {
-    if (connection.isTransaction) connection.exec("ROLLBACK");
-    throw error;
-  }
-}
-
-/** The version of the tables in a file; 0 for none. */
-function schemaOf(connection: DatabaseSync, { name, applicationId, steps }: Schema): number {
-  const pragma = (name: string) => Number(connection.prepare(`PRAGMA ${name}`).get()?.[name]);
-  const [id, version] = [pragma("application_id"), pragma("user_version")];
-  if (id === applicationId) {
-    if (version <= steps.length) return version;
-    const fault = `It has version ${version} of the ${name}'s schema`;
-    throw new Error(`${fault}, and this release knows ${steps.length} at most: run a later one`);
-  }
-  const { tables } = {
-    ...connection.prepare("SELECT count(*) AS tables FROM sqlite_master").get(),
-  };
-  if (id !== 0 || version !== 0 || tables !== 0) {
-    throw new Error(`It is not a ${name} of media-head: choose another path, or move it away`);
-  }
-  return 0;
-}
-
-/** Tries an action until it succeeds, as long as it fails for a lock that somebody else holds. */
-async function patiently<T>(limit: number, action: () => T): Promise<T> {
-  const end = performance.now() + limit;
-  while (true) {
-    try {
-      return action();
-    } catch (error) {
-      if (!isBusy(error) || performance.now() >= end) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, RETRY));
-  }
-}
-
-function isBusy(error: unknown): boolean {
-  const { cause, errcode, message } = Object(error);
-  if (cause !== undefined) return isBusy(cause);
-  // What exec() and the constructor throw has no code in Deno 2.9.6.
-  return errcode === SQLITE_BUSY || message === "database is locked";
-}
-
-function identityOf(path: string): Identity | undefined {
-  if (path === ":memory:") return undefined;
-  const { dev, ino, size, mtime } = Deno.statSync(path);
-  return { dev, ino, size, mtime: Number(mtime) };
-}
-
-function isSame(one: Identity | undefined, other: Identity | undefined): boolean {
-  return one?.dev === other?.dev && one?.ino === other?.ino && one?.size === other?.size &&
-    one?.mtime === other?.mtime;
+/** Whether an error is about the file, rather than about a row or a lock. */
+function isDamage(error: unknown): boolean {
+  return !isBusy(error) && (Object(error).errcode & 0xff) !== SQLITE_CONSTRAINT;
 }

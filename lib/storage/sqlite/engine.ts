@@ -5,11 +5,12 @@
 import type { Engine } from "../engine.ts";
 import { ITEM_COLUMNS, SqlCatalogue } from "../sql/catalogue.ts";
 import { SqlLedger } from "../sql/ledger.ts";
+import { MEMORY } from "./connection.ts";
 import { SqliteDatabase } from "./database.ts";
 import { CATALOGUE, LEDGER } from "./schema.ts";
 
 /** Milliseconds for which publishing waits while somebody else publishes. */
-const PATIENCE = 10_000;
+const PATIENCE = 30_000;
 
 /** The same for counts, which come again with the next flush. */
 const LEDGER_PATIENCE = 1_000;
@@ -35,22 +36,20 @@ export async function openEngine(url: string): Promise<Engine> {
   });
   const catalogue = new SqlCatalogue(database, {
     find: (token) => database.get(FIND, token),
-    version: () => database.get(VERSION)?.["version"] as number,
+    version: () => (database.get(VERSION)?.["version"] as number) + database.openings,
     versionTtl: VERSION_TTL,
   });
   try {
     const ledgerDatabase = await SqliteDatabase.open(
-      path === ":memory:" ? path : `${path}-ledger`,
+      path === MEMORY ? path : `${path}-ledger`,
       { schema: LEDGER, synchronous: "NORMAL", patience: LEDGER_PATIENCE },
     );
-    const close = () => {
-      database.close();
-      ledgerDatabase.close();
-      return Promise.resolve();
+    const close = async () => {
+      await Promise.all([database.close(), ledgerDatabase.close()]);
     };
     return { catalogue, ledger: new SqlLedger(ledgerDatabase), close };
   } catch (error) {
-    database.close();
+    await database.close();
     throw error;
   }
 }

@@ -1,0 +1,83 @@
+import { assert, assertEquals } from "@std/assert";
+import { callsIn, openLocal } from "../../support/local_storage.ts";
+import { media } from "../../support/media_cli.ts";
+import { SAMPLE_MP3 } from "../../support/paths.ts";
+import { needing, program } from "../../support/permissions.ts";
+import { field, requestRaw } from "../../support/raw_http.ts";
+import { ServerProcess } from "../../support/server.ts";
+import { LockHolder, type LockOptions } from "../../support/sqlite_lock.ts";
+import { description } from "../storage_suite.ts";
+
+const test = needing("processes", program("python3"));
+
+/** Milliseconds for which the lock is held, and within which a request is answered meanwhile. */
+const [HELD, BOUND] = [3_000, 1_000];
+
+interface Case extends LockOptions {
+  readonly file: "catalogue" | "ledger";
+  /** Whether SQLite lets readers on. */
+  readonly lets: boolean;
+}
+
+const CASES: Case[] = [
+  { file: "catalogue", journalMode: "WAL", begin: "BEGIN IMMEDIATE", lets: true },
+  { file: "catalogue", journalMode: "WAL", begin: "BEGIN EXCLUSIVE", lets: true },
+  { file: "catalogue", journalMode: "DELETE", begin: "BEGIN IMMEDIATE", lets: true },
+  { file: "catalogue", journalMode: "DELETE", begin: "BEGIN EXCLUSIVE", lets: false },
+  { file: "ledger", journalMode: "WAL", begin: "BEGIN EXCLUSIVE", lets: true },
+  { file: "ledger", journalMode: "DELETE", begin: "BEGIN EXCLUSIVE", lets: true },
+];
+
+for (const { file, lets, ...options } of CASES) {
+  const { begin, journalMode } = options;
+  test(`a server never waits for whoever holds the ${file}'s lock: ${begin}, ${journalMode}`, async () => {
+    await using subject = await openLocal();
+    const { token } = await subject.publish(description(), new Uint8Array(1_000));
+    await subject.storage.close(); // nobody has it open
+    const path = `${subject.folder}/catalogue.sqlite${file === "ledger" ? "-ledger" : ""}`;
+    await using holder = await LockHolder.open(path, options);
+    await using server = await ServerProcess.start({ CACHE_TTL: "0" }, subject.folder);
+
+    await holder.take();
+    const publishing = file === "catalogue"
+      ? media(subject.folder, ["publish", SAMPLE_MP3, "--json"])
+      : undefined;
+    const started = performance.now();
+    let calls = 0;
+    let longest = 0;
+    while (performance.now() - started < HELD) {
+      for (
+        const [method, target] of [
+          ["HEAD", `/audio/${token}`],
+          ["GET", `/audio/${token}`],
+          ["GET", "/healthz"],
+        ] as const
+      ) {
+        const sent = performance.now();
+        const response = await requestRaw(server.port, method, target);
+        longest = Math.max(longest, performance.now() - sent);
+        assertEquals(response.status, lets ? 200 : 503, `${method} ${target}`);
+        assertEquals(field(response, "retry-after"), lets ? undefined : "5");
+        if (target !== "/healthz") calls++;
+      }
+    }
+    assert(longest < BOUND, `a request was answered after ${longest} ms`);
+
+    await holder.release();
+    if (publishing !== undefined) {
+      const { code, stdout, stderr } = await publishing;
+      assertEquals([code, stderr], [0, ""]);
+      const target = `/audio/${JSON.parse(stdout).token}`;
+      assertEquals((await requestRaw(server.port, "HEAD", target)).status, 200);
+      calls++;
+    }
+    assertEquals((await requestRaw(server.port, "GET", "/healthz")).status, 200);
+    const { code, log } = await server.stop();
+    assertEquals(code, 0);
+    const isLogged = log.some(({ event, cause }) =>
+      event === "error" && String(cause).includes(`the ${file}`)
+    );
+    assertEquals(isLogged, !lets || file === "ledger", "what the lock kept from being done");
+    assertEquals(await callsIn(subject.folder), calls, "every call is in the ledger");
+  });
+}

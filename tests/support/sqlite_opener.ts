@@ -1,0 +1,40 @@
+/**
+ * A thread that opens databases at the same moment as others. It is sent what to open, and a
+ * counter that all threads share; it sends back what went wrong.
+ */
+
+import { SqliteDatabase } from "../../lib/storage/sqlite/database.ts";
+import { CATALOGUE } from "../../lib/storage/sqlite/schema.ts";
+
+/** What to do. */
+export interface OpenerTask {
+  readonly paths: readonly string[];
+  readonly threads: number;
+  readonly arrivals: Int32Array;
+}
+
+/** The side of a worker's scope that is used here. */
+interface Scope {
+  onmessage: ((event: MessageEvent<OpenerTask>) => void) | null;
+  postMessage(faults: string[]): void;
+}
+
+const scope = globalThis as unknown as Scope;
+
+scope.onmessage = async ({ data: { paths, threads, arrivals } }) => {
+  const faults: string[] = [];
+  for (const [index, path] of paths.entries()) {
+    Atomics.add(arrivals, 0, 1);
+    while (Atomics.load(arrivals, 0) < (index + 1) * threads); // for the others, without a pause
+    try {
+      const options = { schema: CATALOGUE, synchronous: "FULL", patience: 10_000 } as const;
+      const database = await SqliteDatabase.open(path, options);
+      const [row] = await database.query({ text: "SELECT version FROM catalogue" });
+      if (row?.["version"] !== 0) faults.push("no version");
+      await database.close();
+    } catch (error) {
+      faults.push(String((error as Error).cause));
+    }
+  }
+  scope.postMessage(faults);
+};
