@@ -150,10 +150,9 @@ export function createHandler(dependencies: Dependencies): Handler {
         fields,
       });
     }
-    const fields = [...contentFields, ...lengthFields(length, range)];
     return {
       status: range === undefined ? 200 : 206,
-      fields: [...fields, ...validatorFields, freshness],
+      fields: [...contentFields, ...lengthFields(length, range), ...validatorFields, freshness],
       content: representation.content(range),
     };
   }

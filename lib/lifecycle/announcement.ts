@@ -15,10 +15,10 @@ import type { Policy } from "./policy.ts";
 export function announcementFields(policy: Policy, successor?: string): Field[] {
   let fixed = announcements.get(policy);
   if (fixed === undefined) announcements.set(policy, fixed = announce(policy));
-  const links = successor === undefined
-    ? fixed.links
-    : [`<${successor}>; rel="successor-version"`, ...fixed.links];
-  return links.length === 0 ? fixed.fields : [...fixed.fields, ["Link", links.join(", ")]];
+  const { fields, links } = fixed;
+  if (successor === undefined) return links === "" ? fields : [...fields, ["Link", links]];
+  const link = `<${successor}>; rel="successor-version"`;
+  return [...fields, ["Link", links === "" ? link : `${link}, ${links}`]];
 }
 
 /** What a policy announces of everything alike. */
@@ -32,5 +32,5 @@ function announce({ deprecatedAt, sunsetAt, documentation }: Policy) {
     links.push(`<${documentation}>; rel="deprecation"`);
     if (sunsetAt !== undefined) links.push(`<${documentation}>; rel="sunset"`);
   }
-  return { fields, links };
+  return { fields, links: links.join(", ") };
 }

@@ -64,9 +64,23 @@ export function limitCacheControl(
   lifetime = 0,
 ): LimitedFreshness {
   if (until === Infinity) return { cacheControl: stated, unchangedUntil: until };
-  const { directives, isNeverReused } = parse(stated);
-
   const left = Math.max(0, Math.floor((until - TRAVEL - now) / 1000));
+  const known = parse(stated);
+  const isWhole = lifetime === 0 && left >= known.whole.longest;
+  const { cacheControl, longest } = isWhole ? known.whole : limitAges(known, left, lifetime);
+  return {
+    cacheControl,
+    // The same is stated as long as at least so much is left.
+    unchangedUntil: longest === 0 ? until : until - TRAVEL - longest * 1000 + 1,
+  };
+}
+
+/** Seconds left; and of freshness that is stated by other means than max-age. */
+function limitAges(
+  { directives, isNeverReused }: Directives,
+  left: number,
+  lifetime: number,
+): LimitedAges {
   let longest = 0;
   const age = (name: string, seconds: number) => {
     const limited = Math.max(0, Math.min(seconds, left));
@@ -84,11 +98,7 @@ export function limitCacheControl(
     // Varnish goes by this one, and by must-revalidate not at all.
     limited.push("stale-while-revalidate=0");
   }
-  return {
-    cacheControl: limited.join(", "),
-    // The same is stated as long as at least so much is left.
-    unchangedUntil: longest === 0 ? until : until - TRAVEL - longest * 1000 + 1,
-  };
+  return { cacheControl: limited.join(", "), longest };
 }
 
 function isAge(name: string): boolean {
@@ -101,9 +111,20 @@ interface Directive {
   readonly value: string | undefined;
 }
 
-interface CacheControl {
+interface Directives {
   readonly directives: readonly Directive[];
   readonly isNeverReused: boolean;
+}
+
+interface LimitedAges {
+  readonly cacheControl: string;
+  /** Seconds of the longest age stated. */
+  readonly longest: number;
+}
+
+interface CacheControl extends Directives {
+  /** With as much left as it states. */
+  readonly whole: LimitedAges;
 }
 
 /** Servers state few different things, and the same again and again; should they not, it is emptied. */
@@ -123,7 +144,8 @@ function parse(cacheControl: string): CacheControl {
     // A cache that knows must-understand ignores the no-store beside it (§5.2.2.3).
     const isNeverReused = states("no-cache") || states("no-store") && !states("must-understand");
     if (parsed.size >= MAX_PARSED) parsed.clear();
-    parsed.set(cacheControl, known = { directives, isNeverReused });
+    const whole = limitAges({ directives, isNeverReused }, Infinity, 0);
+    parsed.set(cacheControl, known = { directives, isNeverReused, whole });
   }
   return known;
 }

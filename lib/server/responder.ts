@@ -53,9 +53,9 @@ export function createResponder(decisions: Decisions): Handler {
       const answer = "detail" in outcome
         ? problemAnswer(outcome, retirement.directions(target, outcome))
         : outcome;
-      const { fields, unchangedUntil } = withinPhase(answer.fields, { until, now: now() });
-      const all = [...fields, ...CORS_FIELDS, ...retirement.fields(target, answer)];
-      return andThen(toResponse(request.method, { ...answer, fields: all }), (response) => {
+      const fields = [...answer.fields, ...CORS_FIELDS, ...retirement.fields(target, answer)];
+      const unchangedUntil = keepWithinPhase(fields, { until, now: now() });
+      return andThen(toResponse(request.method, { ...answer, fields }), (response) => {
         const { status } = answer;
         const freshUntil = Math.min(answer.freshUntil ?? 0, unchangedUntil);
         const tally = retirement.tally(request.method, target, { status, instant });
@@ -81,15 +81,16 @@ export function createResponder(decisions: Decisions): Handler {
   };
 }
 
-/** Keeps caches from using an answer beyond the phase that it was given in. */
-function withinPhase(fields: readonly Field[], limit: FreshnessLimit) {
-  let unchangedUntil = limit.until;
-  const limited = fields.map((field): Field => {
-    const [name, value] = field;
-    if (name !== "Cache-Control") return field;
-    const { cacheControl, ...rest } = limitCacheControl(value, limit);
-    unchangedUntil = rest.unchangedUntil;
-    return [name, cacheControl];
-  });
-  return { fields: limited, unchangedUntil };
+/**
+ * Keeps caches from using an answer beyond the phase that it was given in.
+ *
+ * @param fields Of the answer; changed in place.
+ * @returns Until when they would say the same.
+ */
+function keepWithinPhase(fields: Field[], limit: FreshnessLimit): number {
+  const index = fields.findIndex(([name]) => name === "Cache-Control");
+  const [name, value] = fields[index] as Field;
+  const { cacheControl, unchangedUntil } = limitCacheControl(value, limit);
+  fields[index] = [name, cacheControl];
+  return unchangedUntil;
 }

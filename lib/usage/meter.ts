@@ -54,7 +54,7 @@ export class UsageMeter implements Meter {
     const impact = impactOf(answer);
     const method = METHODS.has(answer.method) ? answer.method : OTHER;
     const status = CLASSES[Math.floor(answer.status / 100)] ?? OTHER;
-    const key = [route, method, phase, status, impact].join(" ");
+    const key = `${route} ${method} ${phase} ${status} ${impact}`;
     let tally = this.#tallies.get(key);
     if (tally === undefined) {
       tally = {
