@@ -111,7 +111,7 @@ export function createHandler(dependencies: Dependencies): Handler {
         return problem(410, "unpublished", { ...GONE, freshUntil });
       }
       if (finding.state === "linked") {
-        // Conditions and Range apply to what is there (RFC 9110 §13.2.1): the client sends them along.
+        // Conditions and Range apply to what is there (RFC 9110 §13.2.1); clients send them on.
         const fields: Field[] = [["Location", finding.item.location], EMPTY, freshness];
         return { status: 307, fields, freshUntil };
       }
