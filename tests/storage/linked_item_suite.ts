@@ -46,7 +46,7 @@ export function testLinkedItems(
     for (const item of items) {
       const before = await storage.version();
       await storage.publishLink(item);
-      assert(await storage.version() > before, "servers learn of it");
+      assert(await storage.version() !== before, "servers learn of it");
       const expected = { state: "linked", kind: item.kind, item } as const;
       assertEquals(await storage.find(item.token), expected);
       assertEquals(await storage.lookUp(item.token), expected);
@@ -68,7 +68,7 @@ export function testLinkedItems(
     await storage.publishLink(item);
     const before = await storage.version();
     assert(await storage.unpublish(item.token, 5000));
-    assert(await storage.version() > before, "servers learn of it");
+    assert(await storage.version() !== before, "servers learn of it");
     assertEquals(await storage.unpublish(item.token, 6000), false);
     const tombstone = { state: "unpublished", kind: "video", unpublishedAt: 5000 } as const;
     assertEquals(await storage.find(item.token), tombstone);
@@ -159,8 +159,9 @@ export const RECORDS_OF_VERSION_1 = `
 /** Checks that a catalogue has kept that, and takes an item at a URL. */
 export async function checkMigrated(catalogue: Catalogue): Promise<void> {
   const added = linkedItem();
+  const before = await catalogue.version();
   await catalogue.add(added);
-  assertEquals(await catalogue.version(), 8);
+  assert(await catalogue.version() !== before, "servers learn of it");
   assertEquals(await catalogue.claimContent("elsewhere"), "here");
   assertEquals(await catalogue.uses(DIGEST), true);
   const stated = { type: "audio/mpeg", length: 3, digest: DIGEST, name: "a.mp3", language: "en" };

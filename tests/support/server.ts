@@ -65,7 +65,13 @@ export class ServerProcess implements AsyncDisposable {
     });
     stderr.then((text) => started.reject(new Error(`The server did not start:\n${text}`)));
     const ownFolder = givenFolder === undefined ? folder : undefined;
-    return new ServerProcess(child, stderr, ownFolder, await started.promise);
+    try {
+      return new ServerProcess(child, stderr, ownFolder, await started.promise);
+    } catch (error) {
+      await child.status;
+      if (ownFolder !== undefined) await Deno.remove(ownFolder, { recursive: true });
+      throw error;
+    }
   }
 
   get pid(): number {

@@ -67,13 +67,14 @@ test("a transaction that PostgreSQL refuses leaves nothing, and no connection in
   const { catalogue } = subject.engine;
   const malformed = { ...description(), ...ITEM, kind: "image" as Kind };
   for (let round = 0; round < 3; round++) {
+    const before = await catalogue.version();
     await assertRejects(() => catalogue.add(malformed), StorageError);
+    assertEquals(await catalogue.version(), before);
     const item = { ...description(), ...ITEM };
     await catalogue.add(item);
     assertEquals((await catalogue.find(item.token)).state, "published");
   }
   assertEquals((await catalogue.find(malformed.token)).state, "unknown");
-  assertEquals(await subject.query("SELECT version FROM catalogue"), ["3"]);
 });
 
 const DEFERRED = "CONSTRAINT TRIGGER slow AFTER INSERT ON usage DEFERRABLE INITIALLY DEFERRED";
