@@ -2,6 +2,8 @@ import { assert, assertEquals } from "@std/assert";
 import type { Usage } from "../../../lib/storage/ledger.ts";
 import { openEngine } from "../../../lib/storage/sqlite/engine.ts";
 import { ROW } from "../../support/counted_call.ts";
+import { inFolder } from "../../support/media_cli.ts";
+import { needing } from "../../support/permissions.ts";
 
 /** Runs something, and counts how often others have a turn in the meantime. */
 async function turnsDuring(action: () => Promise<unknown>): Promise<number> {
@@ -35,3 +37,19 @@ Deno.test("SqlLedger on SQLite lets requests be answered in the midst of long wo
   assertEquals(await Array.fromAsync(ledger.usage("")), []);
   await close();
 });
+
+needing("files")(
+  "a flush of counts does not move the version of the catalogue",
+  () =>
+    inFolder(async (folder) => {
+      const url = `sqlite:${folder}/catalogue.sqlite`;
+      const [server, other] = [await openEngine(url), await openEngine(url)];
+      const version = server.catalogue.version();
+      await other.ledger.add([{ ...ROW, client: "curl", calls: 1, first: 0, last: 0 }], () => {});
+      await other.ledger.mark({ server: "a", from: 0, until: 1 });
+      await other.ledger.forget("2020-01-01");
+      await other.close();
+      assertEquals(server.catalogue.version(), version);
+      await server.close();
+    }),
+);
