@@ -1,11 +1,14 @@
 import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
+import { DatabaseSync } from "node:sqlite";
 import { newToken, type Token } from "../../lib/storage/token.ts";
 import { description } from "../storage/storage_suite.ts";
-import { openIn, openLocal } from "../support/local_storage.ts";
+import { callsIn, openIn, openLocal } from "../support/local_storage.ts";
 import { media, mediaCommand } from "../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
+import { requestRaw } from "../support/raw_http.ts";
+import { ServerProcess } from "../support/server.ts";
 
 const [onFiles, asProcess] = [needing("files"), needing("processes")];
 
@@ -21,7 +24,7 @@ function wav(seed: number): Uint8Array<ArrayBuffer> {
 }
 
 asProcess(
-  "media publish and unpublish, killed at any moment, leave whole items or none",
+  "media publish and unpublish, killed at any moment, leave whole items or none, and lose none",
   async () => {
     const folder = await Deno.makeTempDir({ prefix: "media-head-" });
     for (const seed of [1, 2, 3]) await Deno.writeFile(`${folder}/${seed}.wav`, wav(seed));
@@ -32,23 +35,42 @@ asProcess(
     let patience = performance.now() - started;
     assertEquals(first.code, 0);
     let published: Token[] = [JSON.parse(first.stdout).token];
+    await using server = await ServerProcess.start({ CACHE_TTL: "3600" }, folder);
 
     const kills = killsWanted();
     let killed = 0;
     for (let run = 0; run < kills; run++) {
-      const [victim] = published;
-      const args = run % 4 === 3 && victim !== undefined
-        ? ["unpublish", victim]
-        : ["publish", `${folder}/${run % 3 + 1}.wav`];
+      const victim = run % 4 === 3 ? published[run % published.length] : undefined;
+      const args = victim !== undefined
+        ? ["unpublish", victim, "--json"]
+        : ["publish", `${folder}/${run % 3 + 1}.wav`, "--json"];
       const child = mediaCommand(folder, args).spawn();
-      const outputs = [child.stdout.cancel(), child.stderr.cancel()];
+      const output = new Response(child.stdout).text();
+      const errors = child.stderr.cancel();
       const timer = setTimeout(() => kill(child), patience * (0.8 + 0.4 * Math.random()));
-      const { signal } = await child.status;
+      const { signal, code } = await child.status;
       clearTimeout(timer);
-      await Promise.all(outputs);
+      await errors;
+      const reported = code === 0 ? JSON.parse(await output) : undefined;
+      await output;
       if (signal === "SIGKILL") killed++;
+      else assertEquals(code, 0);
       patience *= signal === "SIGKILL" ? 1.1 : 0.9;
-      published = await verify(folder);
+
+      const present = await verify(folder);
+      const added = present.filter((token) => !published.includes(token));
+      const gone = published.filter((token) => !present.includes(token));
+      // Whoever was killed may or may not have done it.
+      assert(victim === undefined ? gone.length === 0 : added.length === 0);
+      assert(victim === undefined ? added.length <= 1 : gone.every((token) => token === victim));
+      if (reported !== undefined) assertEquals([...added, ...gone], [victim ?? reported.token]);
+      published = present;
+      await new Promise((resolve) => setTimeout(resolve, 100)); // until the server shows it
+      const asked = [...gone, ...added, ...published.slice(0, 1)];
+      for (const token of asked) {
+        const { status } = await requestRaw(server.port, "HEAD", `/media/${token}`);
+        assertEquals(status, gone.includes(token) ? 410 : 200);
+      }
     }
 
     assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0);
@@ -58,7 +80,48 @@ asProcess(
       `${killed} of ${kills} runs were killed; ${items.length} items are published and whole`,
     );
     assert(killed > kills / 5, `only ${killed} were killed, too few to show anything`);
+    assertEquals((await server.stop()).log.filter(({ event }) => event === "error"), []);
     await Deno.remove(folder, { recursive: true });
+  },
+);
+
+asProcess(
+  "servers that are killed lose no count that was flushed, and harm nobody else's",
+  async () => {
+    await using subject = await openLocal();
+    const { folder } = subject;
+    const { token } = await subject.publish(description(), CONTENT);
+    await subject.storage.close();
+    await using survivor = await ServerProcess.start({}, folder);
+    const sent = { survivor: 0, victim: 0 };
+    const call = async (name: keyof typeof sent, { port }: ServerProcess) => {
+      const fields = { "User-Agent": `${name}/1.0` };
+      const response = await requestRaw(port, "HEAD", `/audio/${token}`, fields);
+      assertEquals(response.status, 200);
+      sent[name]++;
+    };
+
+    let flushed = 0;
+    const kills = killsWanted() / 4;
+    for (let run = 0; run < kills; run++) {
+      await using victim = await ServerProcess.start({}, folder);
+      // Most come at the first flush, which is half a second after the start.
+      const end = performance.now() + (run % 4 === 0 ? 1_200 * Math.random() : 380 + run % 8 * 20);
+      while (performance.now() < end) {
+        await call("victim", victim);
+        await call("survivor", survivor);
+      }
+      await victim.stop("SIGKILL");
+      const kept = await callsIn(folder, "victim");
+      assert(kept >= flushed && kept <= sent.victim, `${kept} of ${sent.victim}, after ${flushed}`);
+      flushed = kept;
+    }
+    await call("survivor", survivor);
+    const { log } = await survivor.stop();
+    assertEquals(log.filter(({ event }) => event === "error"), []);
+    assertEquals(await callsIn(folder, "survivor"), sent.survivor);
+    console.log(`${kills} servers were killed; ${flushed} of their ${sent.victim} calls are kept`);
+    assert(flushed > 0);
   },
 );
 
@@ -70,8 +133,13 @@ function kill(child: Deno.ChildProcess): void {
   }
 }
 
-/** Opens the catalogue, holds every published item against its content, and returns the tokens. */
+/** Checks both databases, and every published item against its content; returns the tokens. */
 async function verify(folder: string): Promise<Token[]> {
+  for (const file of ["catalogue.sqlite", "catalogue.sqlite-ledger"]) {
+    using database = new DatabaseSync(`${folder}/${file}`);
+    const check = { ...database.prepare("PRAGMA integrity_check").get() };
+    assertEquals(check, { integrity_check: "ok" });
+  }
   const storage = await openIn(folder);
   const tokens: Token[] = [];
   for await (const [token, entry] of storage.list()) {

@@ -16,12 +16,13 @@ export async function openIn(
   return new MediaStorage(await database, new Files(`${folder}/files`));
 }
 
-/** How many calls the ledger in a folder has. */
-export async function callsIn(folder: string): Promise<number> {
+/** How many calls the ledger in a folder has: all, or those of one client. */
+export async function callsIn(folder: string, client?: string): Promise<number> {
   const { ledger, close } = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
-  const calls = await Array.fromAsync(ledger.usage(""), ({ calls }) => calls);
+  const rows = await Array.fromAsync(ledger.usage(""));
   await close();
-  return calls.reduce((sum, calls) => sum + calls, 0);
+  return rows.filter((row) => client === undefined || row.client === client)
+    .reduce((sum, { calls }) => sum + calls, 0);
 }
 
 /**
