@@ -19,8 +19,8 @@ const READING = 1_500;
 /** Milliseconds for both together. */
 const PATIENCE = 1_800;
 
-/** Milliseconds that one statement of a transaction may take; it may wait for another one. */
-const WRITING = 10_000;
+/** Milliseconds that any other statement may take: it may have to wait, or have much to give. */
+const WORKING = 10_000;
 
 /** Milliseconds for which it is asked whether a transaction was committed, and between two times. */
 const [SETTLING, RETRY] = [60_000, 250];
@@ -84,18 +84,13 @@ export class PostgresDatabase implements Database {
 
   /** @inheritdoc */
   async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return await this.read(text, values);
+    return await this.#ask(text, values, WORKING);
   }
 
-  /** Runs a statement that reads, for {@linkcode PATIENCE} at most. */
+  /** Runs a statement that requests wait for, for {@linkcode PATIENCE} at most. */
   async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    try {
-      const query = { text, values: [...values], query_timeout: READING };
-      const reading = this.#pool.query(query);
-      if (await within(PATIENCE, reading)) return (await reading).rows;
-    } catch (cause) {
-      throw this.#faultOf("read", cause);
-    }
+    const reading = this.#ask(text, values, READING);
+    if (await within(PATIENCE, reading)) return await reading;
     throw new StorageError(this.driver, `no answer within ${PATIENCE / 1_000} s`);
   }
 
@@ -113,6 +108,15 @@ export class PostgresDatabase implements Database {
     if (!this.#pool.ending) await this.#pool.end();
   }
 
+  async #ask(text: string, values: readonly unknown[], limit: number): Promise<readonly Row[]> {
+    try {
+      const query = { text, values: [...values], query_timeout: limit };
+      return (await this.#pool.query(query)).rows;
+    } catch (cause) {
+      throw this.#faultOf("read", cause);
+    }
+  }
+
   /** Whatever breaks, a rejection means that nothing was committed, where that can be known. */
   async #transaction<T>(
     action: (run: (text: string, values?: readonly Value[]) => Promise<Row[]>) => Promise<T>,
@@ -123,7 +127,7 @@ export class PostgresDatabase implements Database {
     const ignore = () => {}; // the statement that is under way tells it, too
     client.on("error", ignore);
     const run = async (text: string, values: readonly Value[] = []) => {
-      const query = { text, values: [...values], query_timeout: WRITING };
+      const query = { text, values: [...values], query_timeout: WORKING };
       return (await client.query(query)).rows;
     };
     let result: T | undefined;

@@ -2,6 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Engine } from "../../../lib/storage/engine.ts";
 import type { Usage } from "../../../lib/storage/ledger.ts";
 import { type Kind, StorageError } from "../../../lib/storage/storage.ts";
+import { newToken } from "../../../lib/storage/token.ts";
 import { needing, shared } from "../../support/permissions.ts";
 import { openEngine } from "../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../../support/postgres.ts";
@@ -67,14 +68,30 @@ test("a transaction that PostgreSQL refuses leaves nothing, and no connection in
   const { catalogue } = subject.engine;
   const malformed = { ...description(), ...ITEM, kind: "image" as Kind };
   for (let round = 0; round < 3; round++) {
-    const before = await catalogue.version();
+    const version = await catalogue.version();
     await assertRejects(() => catalogue.add(malformed), StorageError);
-    assertEquals(await catalogue.version(), before);
+    assertEquals(await catalogue.version(), version);
     const item = { ...description(), ...ITEM };
     await catalogue.add(item);
     assertEquals((await catalogue.find(item.token)).state, "published");
   }
   assertEquals((await catalogue.find(malformed.token)).state, "unknown");
+});
+
+test("what a request waits for fails within 2 s, and what commands read is waited for", async () => {
+  await using subject = await open();
+  const { catalogue } = subject.engine;
+  const held = "BEGIN; LOCK TABLE item IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4); COMMIT";
+  const holding = subject.query(held);
+  await subject.untilSome("query ~ 'pg_sleep'");
+  const begun = performance.now();
+  const reading = catalogue.isEmpty();
+  await assertRejects(async () => await catalogue.find(newToken()), StorageError);
+  const took = performance.now() - begun;
+  assert(took < 3_500, `${took} ms`); // with slack for a machine that has other things to do
+  assertEquals(await reading, true);
+  assert(performance.now() - begun > 2_500, "it was not held up");
+  await holding;
 });
 
 const DEFERRED = "CONSTRAINT TRIGGER slow AFTER INSERT ON usage DEFERRABLE INITIALLY DEFERRED";
