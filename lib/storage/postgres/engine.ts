@@ -3,7 +3,7 @@
  */
 
 import type { Engine } from "../engine.ts";
-import { SqlCatalogue } from "../sql/catalogue.ts";
+import { SqlCatalogue, valuesOf } from "../sql/catalogue.ts";
 import { SqlLedger } from "../sql/ledger.ts";
 import { PostgresDatabase } from "./database.ts";
 import { Lookups } from "./lookups.ts";
@@ -27,7 +27,10 @@ export async function openEngine(url: string): Promise<Engine> {
   }
   const lookups = new Lookups(database);
   const catalogue = new SqlCatalogue(database, {
-    find: (token) => lookups.find(token),
+    find: async (token) => {
+      const row = await lookups.find(token);
+      return row && valuesOf(row);
+    },
     version: () => lookups.version(),
     versionTtl: VERSION_TTL,
   });

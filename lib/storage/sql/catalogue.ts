@@ -7,11 +7,15 @@ import { andThen, type Awaitable } from "../../http/awaitable.ts";
 import { type Catalogue, TokenTakenError } from "../catalogue.ts";
 import type { Entry, Finding, Kind, LinkedItem, PublishedItem } from "../storage.ts";
 import type { Token } from "../token.ts";
-import { type Database, pages, type Row, type Statement } from "./database.ts";
+import { type Database, pages, type Row, type Statement, type Value } from "./database.ts";
+
+const COLUMNS = [
+  ...["kind", "type", "length", "digest", "published_at", "name", "language", "location"],
+  ...["validator", "unpublished_at"],
+];
 
 /** The columns of an item besides its token. */
-export const ITEM_COLUMNS =
-  "kind, type, length, digest, published_at, name, language, location, validator, unpublished_at";
+export const ITEM_COLUMNS = COLUMNS.join(", ");
 
 /** Sorts before every token. */
 const NO_TOKEN = "00000000-0000-0000-0000-000000000000";
@@ -25,13 +29,10 @@ const move = (): Statement => ({
   values: [Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)],
 });
 
-/** What there is to say of items of either sort. */
-type Facts = PublishedItem & LinkedItem;
-
 /** How an engine looks at what every request needs. */
 export interface Lookups {
-  /** The row of an item, with {@linkcode ITEM_COLUMNS}. */
-  readonly find: (token: Token) => Awaitable<Row | undefined>;
+  /** What an item has in {@linkcode ITEM_COLUMNS}. */
+  readonly find: (token: Token) => Awaitable<readonly Value[] | undefined>;
   /** The version of the catalogue. */
   readonly version: () => Awaitable<number>;
   /** See {@linkcode Catalogue.versionTtl}. */
@@ -63,14 +64,16 @@ export class SqlCatalogue implements Catalogue {
   find(token: Token): Awaitable<Finding> {
     return andThen(
       this.#lookups.find(token),
-      (row) => row === undefined ? { state: "unknown" } : entryOf(token, row),
+      (values) => values === undefined ? { state: "unknown" } : entryOf(token, values),
     );
   }
 
   /** @inheritdoc */
   async add(item: PublishedItem | LinkedItem): Promise<void> {
     const { token, kind, publishedAt } = item;
-    const { type, length, digest, name, language, location, validator }: Partial<Facts> = item;
+    const { type, length, digest, name, language, location, validator }: Partial<
+      PublishedItem & LinkedItem
+    > = item;
     const [added] = await this.#database.transact([{
       text: `INSERT INTO item (token, ${ITEM_COLUMNS})
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL)
@@ -113,7 +116,7 @@ export class SqlCatalogue implements Catalogue {
     }));
     for await (const row of rows) {
       const token = row["token"] as Token;
-      yield [token, entryOf(token, row)];
+      yield [token, entryOf(token, valuesOf(row))];
     }
   }
 
@@ -137,35 +140,51 @@ export class SqlCatalogue implements Catalogue {
   }
 }
 
-function entryOf(token: Token, row: Row): Entry {
-  const kind = row["kind"] as Kind;
-  const unpublishedAt = row["unpublished_at"] as number | null;
+/** What a row has in {@linkcode ITEM_COLUMNS}. */
+export function valuesOf(row: Row): Value[] {
+  return COLUMNS.map((column) => row[column] ?? null);
+}
+
+/** A published item, one at a public URL or a tombstone has each what the database requires of it. */
+type Facts = [
+  kind: Kind,
+  type: string | null,
+  length: number | null,
+  digest: string | null,
+  publishedAt: number | null,
+  name: string | null,
+  language: string | null,
+  location: string | null,
+  validator: string | null,
+  unpublishedAt: number | null,
+];
+
+function entryOf(token: Token, values: readonly Value[]): Entry {
+  const [kind, type, length, digest, time, name, language, location, validator, unpublishedAt] =
+    values as Facts;
   if (unpublishedAt !== null) return { state: "unpublished", kind, unpublishedAt };
-  if (row["location"] !== null) return { state: "linked", kind, item: linkedItem(token, row) };
-  const [name, language] = [row["name"] as string | null, row["language"] as string | null];
+  const publishedAt = time as number;
+  if (location !== null) {
+    const item: LinkedItem = {
+      token,
+      kind,
+      location,
+      publishedAt,
+      ...(type === null ? undefined : { type }),
+      ...(length === null ? undefined : { length }),
+      ...(validator === null ? undefined : { validator }),
+    };
+    return { state: "linked", kind, item };
+  }
   const item: PublishedItem = {
     token,
     kind,
-    type: row["type"] as string,
-    length: row["length"] as number,
-    digest: row["digest"] as string,
-    publishedAt: row["published_at"] as number,
+    type: type as string,
+    length: length as number,
+    digest: digest as string,
+    publishedAt,
     ...(name === null ? undefined : { name }),
     ...(language === null ? undefined : { language }),
   };
   return { state: "published", kind, item };
-}
-
-function linkedItem(token: Token, row: Row): LinkedItem {
-  const [type, validator] = [row["type"] as string | null, row["validator"] as string | null];
-  const length = row["length"] as number | null;
-  return {
-    token,
-    kind: row["kind"] as Kind,
-    location: row["location"] as string,
-    publishedAt: row["published_at"] as number,
-    ...(type === null ? undefined : { type }),
-    ...(length === null ? undefined : { length }),
-    ...(validator === null ? undefined : { validator }),
-  };
 }

@@ -4,7 +4,7 @@
  */
 
 import { dirname } from "node:path";
-import type { Database, Row, Statement } from "../sql/database.ts";
+import type { Database, Row, Statement, Value } from "../sql/database.ts";
 import { StorageError } from "../storage.ts";
 import { Connection, type ConnectionOptions, MEMORY } from "./connection.ts";
 import { isBusy, patiently } from "./lock.ts";
@@ -83,12 +83,18 @@ export class SqliteDatabase implements Database {
     );
   }
 
-  /** Reads one row, if there is one, at once. */
-  get(text: string, ...values: (string | number)[]): Row | undefined {
-    return this.#run(
-      "read",
-      (connection) => connection.prepare(text).get(...values) as Row | undefined,
-    );
+  /**
+   * Reads one row, if there is one, at once: its values alone, since a row with the names of its
+   * columns takes half as long again.
+   *
+   * @param text Of a statement for this method only.
+   */
+  get(text: string, ...values: (string | number)[]): Value[] | undefined {
+    return this.#run("read", (connection) => {
+      const statement = connection.prepare(text);
+      statement.setReturnArrays(true);
+      return statement.get(...values) as unknown as Value[] | undefined;
+    });
   }
 
   /** @inheritdoc */

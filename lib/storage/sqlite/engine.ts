@@ -36,7 +36,7 @@ export async function openEngine(url: string): Promise<Engine> {
   });
   const catalogue = new SqlCatalogue(database, {
     find: (token) => database.get(FIND, token),
-    version: () => (database.get(VERSION)?.["version"] as number) + database.openings,
+    version: () => (database.get(VERSION)?.[0] as number) + database.openings,
     versionTtl: VERSION_TTL,
   });
   try {
