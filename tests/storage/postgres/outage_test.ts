@@ -15,11 +15,11 @@ import { Relay } from "../../support/relay.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { description } from "../storage_suite.ts";
 
-/** Milliseconds until an answer. The aim is 2,000, on a machine with nothing else to do. */
-const ANSWERED = 4_000;
+/** Milliseconds until an answer. The aim is 2,000; the rest is for a machine with much else to do. */
+const ANSWERED = 10_000;
 
-/** Milliseconds from the return of the database until all is served again. The aim is 2,000. */
-const BACK = 4_000;
+/** The same from the return of the database until all is served again. */
+const BACK = 10_000;
 
 /** Milliseconds for which a look-up may be reused. */
 const CACHE_TTL = 2_000;
