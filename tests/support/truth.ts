@@ -54,17 +54,6 @@ export class Truth {
     if (change !== undefined) change.doneAt = doneAt;
   }
 
-  /** The change that was begun last was not made. */
-  cancel(token: Token): void {
-    this.#changes.get(token)?.pop();
-  }
-
-  /** Forgets a token that nobody asks for any more. */
-  forget(token: Token): void {
-    this.#changes.delete(token);
-    for (const key of this.#goneAt.keys()) if (key.endsWith(token)) this.#goneAt.delete(key);
-  }
-
   /** The statuses that an answer may have: more than one, where something changed at that time. */
   statusesOf({ token, sentAt, receivedAt }: Observation): Status[] {
     const changes = this.#changes.get(token) ?? [];
@@ -73,6 +62,13 @@ export class Truth {
       const replacedAt = states[index + 1]?.doneAt ?? Infinity;
       return begunAt <= receivedAt + TICK && replacedAt + this.#bound >= sentAt - TICK;
     }).map(({ status }) => status);
+  }
+
+  /** Milliseconds for which what an answer says was out of date when it was asked for; 0 for not. */
+  lateness({ token, status, sentAt }: Observation): number {
+    const changes = this.#changes.get(token) ?? [];
+    const next = changes[changes.findIndex((change) => change.status === status) + 1];
+    return Math.max(0, sentAt - (next?.doneAt ?? Infinity));
   }
 
   /**
