@@ -4,6 +4,7 @@
  */
 
 import { dirname } from "node:path";
+import type { StatementSync } from "node:sqlite";
 import type { Database, Row, Statement, Value } from "../sql/database.ts";
 import { StorageError } from "../storage.ts";
 import { Connection, type ConnectionOptions, MEMORY } from "./connection.ts";
@@ -23,6 +24,11 @@ const CLOSING = 1_000;
 
 /** SQLite's primary result code for a row that is refused. */
 const SQLITE_CONSTRAINT = 19;
+
+/** What the types of Deno 2.9.6 lack. */
+interface MissingTypes {
+  setReturnArrays(enabled: boolean): void;
+}
 
 /** How a database is used. */
 export interface SqliteOptions extends ConnectionOptions {
@@ -91,7 +97,7 @@ export class SqliteDatabase implements Database {
    */
   get(text: string, ...values: (string | number)[]): Value[] | undefined {
     return this.#run("read", (connection) => {
-      const statement = connection.prepare(text);
+      const statement = connection.prepare(text) as StatementSync & MissingTypes;
       statement.setReturnArrays(true);
       return statement.get(...values) as unknown as Value[] | undefined;
     });
