@@ -104,6 +104,36 @@ export class PostgresServer implements AsyncDisposable {
     return text.split("\n").slice(0, -1);
   }
 
+  /**
+   * Keeps what fires a trigger waiting.
+   *
+   * @param event What fires it, e.g. `TRIGGER hold BEFORE INSERT ON usage`.
+   * @returns What lets it go on, now and from then on. So does the end of the server.
+   */
+  async hold(database: string, event: string): Promise<() => Promise<void>> {
+    await this.query(
+      `CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NEW; END';
+       CREATE ${event} FOR EACH ROW EXECUTE FUNCTION hold()`,
+      database,
+    );
+    return await this.keep(database, "SELECT pg_advisory_lock(1)");
+  }
+
+  /** Runs SQL that takes locks, and keeps those until what this gives is called. */
+  async keep(database: string, sql: string): Promise<() => Promise<void>> {
+    const keeping = this.query(`BEGIN; ${sql}; SELECT pg_sleep(600)`, database).catch(() => {});
+    const keepers = `FROM pg_stat_activity WHERE datname = '${database}' AND usename = 'postgres'
+      AND wait_event = 'PgSleep'`;
+    while ((await this.query(`SELECT 1 ${keepers}`)).length === 0) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    return async () => {
+      await this.query(`SELECT pg_terminate_backend(pid) ${keepers}`);
+      await keeping;
+    };
+  }
+
   /** Starts it again after {@linkcode PostgresServer.stop}. */
   async launch(): Promise<void> {
     const all = { ...SETTINGS, unix_socket_directories: this.folder, ...this.#settings };

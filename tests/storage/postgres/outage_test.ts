@@ -15,11 +15,14 @@ import { Relay } from "../../support/relay.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { description } from "../storage_suite.ts";
 
-/** Milliseconds until an answer. The aim is 2,000; the rest is for a machine with much else to do. */
-const ANSWERED = 10_000;
+/** Milliseconds until an answer, and from the return of the database until all is served again. */
+const LIMIT = 2_000;
 
-/** The same from the return of the database until all is served again. */
-const BACK = 10_000;
+/** How much longer than what needs no database at the same time: a machine may be at much else. */
+const SLACK = 5;
+
+/** Milliseconds for which it is asked whether all is served again. */
+const PATIENCE = 20_000;
 
 /** Milliseconds for which a look-up may be reused. */
 const CACHE_TTL = 2_000;
@@ -75,19 +78,12 @@ const FAILURES: readonly Failure[] = [
     what: "is restarted after a break of the network in the midst of a flush",
     isRelayed: true,
     async begin({ postgres, relay, database }) {
-      await postgres.query(
-        `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
-           'BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END';
-         CREATE TRIGGER slow BEFORE INSERT ON usage FOR EACH ROW EXECUTE FUNCTION slow()`,
-        database,
-      );
-      const flushes = `SELECT count(*) FROM pg_stat_activity
-                       WHERE state = 'active' AND query ~ '^INSERT INTO usage'`;
-      await until(async () => (await postgres.query(flushes))[0] === "1");
+      await postgres.hold(database, "TRIGGER hold BEFORE INSERT ON usage");
+      const flushes = "SELECT 1 FROM pg_stat_activity WHERE query ~ '^INSERT' AND state = 'active'";
+      await until(async () => (await postgres.query(flushes)).length === 1);
       relay.lead(postgres.port);
       await postgres.stop();
       await postgres.launch();
-      await postgres.query("DROP FUNCTION slow CASCADE", database);
       return () => Promise.resolve(postgres);
     },
   },
@@ -186,7 +182,7 @@ const ofOurs = (select: string, program: string) =>
 
 /** Two requests of the same moment, HEAD and GET, and their answers. */
 interface Round {
-  readonly path: "/audio/" | "/video/" | "/healthz";
+  readonly path: "/audio/" | "/video/" | "/healthz" | "/";
   /** Milliseconds, as are all instants here. */
   readonly sent: number;
   readonly answered: number;
@@ -241,8 +237,8 @@ async function observe(world: World, { logged, begin }: Failure): Promise<Outage
     round.catch(() => {}); // it is for the end
     return round;
   };
-  const askForKnown = () => [ask("/audio/", audio.token), ask("/healthz")];
-  const askForItems = () => [ask("/audio/", audio.token), ask("/video/", video.token)];
+  const askForAudio = () => [ask("/audio/", audio.token), ask("/")];
+  const askForItems = () => [...askForAudio(), ask("/video/", video.token)];
   const askForAll = () => [...askForItems(), ask("/healthz")];
   const keepAsking = async (milliseconds: number, asking: () => unknown) => {
     for (const end = performance.now() + milliseconds; performance.now() < end;) {
@@ -251,8 +247,8 @@ async function observe(world: World, { logged, begin }: Failure): Promise<Outage
     }
   };
 
-  await keepAsking(1_000, askForKnown);
-  const meanwhile = keepAsking(500, () => ask("/audio/", audio.token));
+  await keepAsking(1_000, () => [...askForAudio(), ask("/healthz")]);
+  const meanwhile = keepAsking(500, askForAudio);
   const end = await begin(world);
   const begun = performance.now();
   if (logged !== undefined) {
@@ -263,10 +259,10 @@ async function observe(world: World, { logged, begin }: Failure): Promise<Outage
   const present = await end();
   const ended = performance.now();
   let back = Infinity;
-  while (back === Infinity && performance.now() < ended + BACK) {
+  while (back === Infinity && performance.now() < ended + PATIENCE) {
     const sent = performance.now();
     const answers = (await Promise.all(askForAll())).flatMap(({ head, get }) => [head, get]);
-    if (answers.every(({ status }) => status === 200)) back = sent;
+    if (answers.every(({ status }) => status !== 503)) back = sent;
     await pause(50);
   }
   await keepAsking(1_000, askForAll);
@@ -279,10 +275,13 @@ async function observe(world: World, { logged, begin }: Failure): Promise<Outage
 }
 
 /** Checks what was answered when. */
-function checkAnswers({ rounds, begun, ending, back }: Outage): void {
+function checkAnswers({ rounds, begun, ending, ended, back }: Outage): void {
+  assert(back - ended < LIMIT + slack(rounds, ended, back), `back after ${back - ended} ms`);
   for (const { path, sent, answered, head, get } of rounds) {
     const what = `${path}, ${Math.round(sent - begun)} ms after the failure`;
-    assert(answered - sent < ANSWERED, `${what}: ${Math.round(answered - sent)} ms`);
+    const took = answered - sent;
+    assert(took < LIMIT + slack(rounds, sent, answered), `${what}: ${Math.round(took)} ms`);
+    if (path === "/") continue;
     for (const answer of [head, get]) {
       assert([200, 503].includes(answer.status), `${what}: ${answer.status}`);
       assertEquals(field(answer, "retry-after"), answer.status === 503 ? "5" : undefined, what);
@@ -292,16 +291,26 @@ function checkAnswers({ rounds, begun, ending, back }: Outage): void {
     if (answered < begun - 500 || sent >= back) expected = 200;
     if (sent >= begun + (isKnown ? CACHE_TTL : 0) && answered < ending) expected = 503;
     if (expected === undefined) continue;
+    // On a machine that is this slow, a database that works may not answer in time, either.
+    if (expected === 200 && slack(rounds, sent, answered) > LIMIT / 2) continue;
     assertEquals([head.status, get.status], [expected, expected], what);
     checkParity(what, head, get);
   }
+}
+
+/** What to add to a limit in some time: what needs no database shows how slow the machine was. */
+function slack(rounds: readonly Round[], from: number, to: number): number {
+  const controls = rounds.filter(({ path, sent, answered }) =>
+    path === "/" && sent <= to && answered >= from
+  );
+  return SLACK * Math.max(0, ...controls.map(({ sent, answered }) => answered - sent));
 }
 
 /** Checks that every call is in the ledger, and none twice. */
 function checkLedger({ rounds, ledger }: Outage): void {
   const calls = new Map<string, number>();
   for (const { path, head, get } of rounds) {
-    if (path === "/healthz") continue;
+    if (path === "/" || path === "/healthz") continue;
     for (const [method, { status }] of [["HEAD", head], ["GET", get]] as const) {
       const key = `${path}:token|${method}|${Math.floor(status / 100)}xx`;
       calls.set(key, (calls.get(key) ?? 0) + 1);
@@ -356,7 +365,6 @@ for (const [index, { what, logged }] of FAILURES.entries()) {
     const slowest = Math.max(...rounds.map(({ sent, answered }) => answered - sent));
     console.log(`answered within ${slowest | 0} ms, back after ${back - ended | 0} ms`);
     checkAnswers(observed.value);
-    assert(back - ended < BACK, "it is not back");
     checkLedger(observed.value);
     checkLog(observed.value, logged);
   });
