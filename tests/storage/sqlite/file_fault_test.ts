@@ -73,6 +73,17 @@ async function overwrite(
   assertEquals(await file.write(change(bytes)), bytes.length);
 }
 
+/** Rows by which a ledger grows, so that its first page is in the log, too. */
+const GROWTH = 400;
+
+function grow(path: string): void {
+  using database = new DatabaseSync(path);
+  database.exec(`
+    WITH RECURSIVE number (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number WHERE n < ${GROWTH})
+    INSERT INTO usage SELECT '2027-01-01', '/', 'HEAD', 'deprecated', '2xx', 'none', n, 1, 0, 0
+    FROM number`);
+}
+
 /** A copy as SQLite makes it while others use the file. */
 function copyTo(path: string, copy: string): void {
   using database = new DatabaseSync(path);
@@ -258,6 +269,7 @@ test("a server keeps its counts while the ledger's file cannot be used", async (
       };
       await call(10);
       await until(`counts before it ${what}`, async () => await callsIn(folder) === 10);
+      grow(path);
       copyTo(path, copy);
       await damage(path);
       await call(20);
@@ -269,7 +281,7 @@ test("a server keeps its counts while the ledger's file cannot be used", async (
       const faults = log.filter(({ event }) => event === "error");
       assertEquals(faults.length, 1, `${what}: ${JSON.stringify(faults)}`);
       assertMatch(String(faults[0]?.["cause"]), /the ledger "[^"]*" \(DATABASE_URL\) cannot be/);
-      assertEquals(await callsIn(folder), 60, `it ${what}`);
+      assertEquals(await callsIn(folder), 60 + GROWTH, `it ${what}`);
       isSound(path);
     })
   ));

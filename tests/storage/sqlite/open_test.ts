@@ -177,3 +177,22 @@ onFiles("SqliteDatabase opens a file again whatever its name is", () =>
     using other = new DatabaseSync(path);
     assertEquals({ ...other.prepare("SELECT version FROM catalogue").get() }, { version: 7 });
   }));
+
+onFiles(
+  "SqliteDatabase writes nothing into a file that was replaced a moment ago",
+  () =>
+    inFolder(async (folder) => {
+      const [path, other] = [`${folder}/c.sqlite`, `${folder}/other.sqlite`];
+      const { close, catalogue } = await openEngine(`sqlite:${other}`);
+      await catalogue.claimContent("other");
+      await close();
+      const database = await SqliteDatabase.open(path, OPTIONS);
+      await database.query({ text: "SELECT version FROM catalogue" }); // it was there just now
+      Deno.renameSync(other, path);
+      await database.transact([{ text: "UPDATE catalogue SET version = 7" }]);
+      using reader = new DatabaseSync(path);
+      const row = { ...reader.prepare("SELECT version, content FROM catalogue").get() };
+      assertEquals(row, { version: 7, content: "other" });
+      await database.close();
+    }),
+);
