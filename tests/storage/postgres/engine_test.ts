@@ -7,16 +7,21 @@ import { openMemory } from "../../support/memory_storage.ts";
 import { needing, shared } from "../../support/permissions.ts";
 import { PGBOUNCER, PgBouncer } from "../../support/pgbouncer.ts";
 import { openEngine } from "../../support/postgres_engine.ts";
-import { POSTGRES, PostgresServer } from "../../support/postgres.ts";
+import { POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
 import { testLedger } from "../ledger_suite.ts";
 import { testMediaStorage } from "../media_storage_suite.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 const bouncer = shared(PGBOUNCER, () => PgBouncer.start(server()));
 
-/** Opens an empty database. */
+let database: string | undefined;
+
+/** Opens an empty database: always the same one, since a pooler has to get ready for another. */
 async function openEmpty(port: number): Promise<Engine> {
-  return await openEngine(server().urlOf(await server().createDatabase(), port));
+  database ??= await server().createDatabase();
+  const empty = `DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION ${USER}`;
+  await server().query(empty, database);
+  return await openEngine(server().urlOf(database, port));
 }
 
 for (
