@@ -166,8 +166,8 @@ export class PostgresDatabase implements Database {
 
   /** The version of the tables; 0 for none. */
   async #schema(): Promise<number> {
-    if ((await this.read(TABLE, [])).length === 0) return 0;
-    const [made] = await this.read("SELECT schema FROM catalogue", []);
+    if ((await this.query({ text: TABLE })).length === 0) return 0;
+    const [made] = await this.query({ text: "SELECT schema FROM catalogue" });
     const schema = Number(made?.["schema"]);
     requireKnown(schema);
     return schema;

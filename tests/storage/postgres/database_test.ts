@@ -75,10 +75,13 @@ test("a transaction that PostgreSQL refuses leaves nothing, and no connection in
   assertEquals((await catalogue.find(malformed.token)).state, "unknown");
 });
 
-test("what a request waits for fails within 2 s, and what commands read is waited for", async () => {
+test("what a request waits for fails within 2 s; a start, and what commands read, is waited for", async () => {
   await using subject = await open();
   const { catalogue } = subject.engine;
-  const release = await server().keep(subject.database, "LOCK TABLE item IN ACCESS EXCLUSIVE MODE");
+  const lock = "LOCK TABLE item, catalogue IN ACCESS EXCLUSIVE MODE";
+  const release = await server().keep(subject.database, lock);
+  const opening = openEngine(server().urlOf(subject.database));
+  await subject.until(1, "wait_event_type = 'Lock'");
   const begun = performance.now();
   const reading = catalogue.isEmpty();
   await assertRejects(async () => await catalogue.find(newToken()), StorageError);
@@ -86,6 +89,7 @@ test("what a request waits for fails within 2 s, and what commands read is waite
   assert(took < 5_000, `${took} ms`); // with slack for a machine with much else to do
   await release();
   assertEquals(await reading, true);
+  await (await opening).close();
 });
 
 const DEFERRED = "CONSTRAINT TRIGGER hold AFTER INSERT ON usage DEFERRABLE INITIALLY DEFERRED";
