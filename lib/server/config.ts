@@ -114,7 +114,7 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
     reusePort: read("REUSE_PORT", SWITCH) ?? false,
     engine: isPostgres(databaseUrl ?? "") ? "postgres" : "sqlite",
     databaseUrl: databaseUrl ?? "sqlite:./data/catalogue.sqlite",
-    files: get("STORAGE_FILES") ?? "./data/files",
+    files: get("CONTENT") ?? "./data/files",
     isDefaultStorage: databaseUrl === undefined,
     cacheMaxAge: read("CACHE_MAX_AGE", MAX_AGE) ?? 300,
     cacheTtl: (read("CACHE_TTL", TTL) ?? 5) * 1000,

@@ -203,7 +203,7 @@ export class Files implements ContentStore {
 
   /** For messages. */
   get #location(): string {
-    return `${JSON.stringify(this.#folder)} (STORAGE_FILES)`;
+    return `${JSON.stringify(this.#folder)} (CONTENT)`;
   }
 
   get #lock(): string {

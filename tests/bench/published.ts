@@ -65,7 +65,7 @@ export async function publishIn(
   folder: string,
   items: readonly PublishedItem[],
 ): Promise<void> {
-  const storage = new MediaStorage(engine, new Files(storageIn(folder).STORAGE_FILES));
+  const storage = new MediaStorage(engine, new Files(storageIn(folder).CONTENT));
   await storage.prepare();
   for (const item of items) await engine.catalogue.add(item);
   await storage.close();
@@ -78,7 +78,7 @@ export function fewIn(folder: string): string {
 
 /** Where the content of an item is. */
 export function contentPath(folder: string, { digest }: PublishedItem): string {
-  return join(storageIn(folder).STORAGE_FILES, digest.slice(0, 2), digest);
+  return join(storageIn(folder).CONTENT, digest.slice(0, 2), digest);
 }
 
 async function* zeros(length: number): AsyncGenerator<Uint8Array> {

@@ -34,7 +34,7 @@ Deno.test("readConfig() reads every variable", () => {
     PORT: "0",
     DATABASE_URL: "postgres://media:secret@db.test/media?sslmode=verify-full",
     REUSE_PORT: "true",
-    STORAGE_FILES: "/srv/files",
+    CONTENT: "/srv/files",
     CACHE_MAX_AGE: "0",
     CACHE_TTL: "60",
     USAGE_DAYS: "30",
@@ -84,7 +84,7 @@ Deno.test("readConfig() takes what is at the edge of its range", () => {
         { engine: "postgres", databaseUrl, isDefaultStorage: false },
       ] as const
     ),
-    [{ STORAGE_FILES: "x" }, { files: "x", isDefaultStorage: true }],
+    [{ CONTENT: "x" }, { files: "x", isDefaultStorage: true }],
     [{ OTEL_DENO: "1" }, { isTelemetryOn: true }],
     [{ OTEL_DENO: "0" }, { isTelemetryOn: false }],
     [{ OTEL_DENO: "false" }, { isTelemetryOn: false }],

@@ -39,7 +39,7 @@ needing("processes", LINUX, { what: "rights to mount", isMet: canMount })(
         assertEquals(code, 1);
         assertMatch(
           stderr,
-          /^media: files: cannot write to "[^\n"]*\/files" \(STORAGE_FILES\) \(No space left [^\n]*\n$/,
+          /^media: files: cannot write to "[^\n"]*\/files" \(CONTENT\) \(No space left [^\n]*\n$/,
         );
         assertEquals(await Array.fromAsync(Deno.readDir(`${files}/staged`)), []);
         assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0); // there is room for it
@@ -61,12 +61,12 @@ test("media names the variable and the path of storage that cannot be used", () 
     const started = await assertRejects(() => ServerProcess.start({ DATABASE_URL }), Error);
     assert(started.message.endsWith(`media-head does not start: ${message}`), started.message);
 
-    const STORAGE_FILES = `${path}/files`; // below a file
-    const published = await media(folder, ["publish", SAMPLE_MP3], { STORAGE_FILES });
+    const CONTENT = `${path}/files`; // below a file
+    const published = await media(folder, ["publish", SAMPLE_MP3], { CONTENT });
     assertEquals(published.code, 1);
     assertMatch(
       published.stderr,
-      /^media: files: cannot read "[^\n"]*\/catalogue\/files" \(STORAGE_FILES\) \(Not a dir[^\n]*\n$/,
+      /^media: files: cannot read "[^\n"]*\/catalogue\/files" \(CONTENT\) \(Not a dir[^\n]*\n$/,
     );
 
     const { stderr } = await new Deno.Command(Deno.execPath(), {
@@ -74,11 +74,11 @@ test("media names the variable and the path of storage that cannot be used", () 
         ...["run", "--no-prompt", "--allow-read", "--allow-env", `--allow-write=${folder}`],
         ...[fromRoot("main.ts"), "media", "publish", SAMPLE_MP3],
       ],
-      env: { ...storageIn(folder), STORAGE_FILES: "/srv/files", NO_COLOR: "1" },
+      env: { ...storageIn(folder), CONTENT: "/srv/files", NO_COLOR: "1" },
     }).output();
     assertEquals(
       new TextDecoder().decode(stderr),
-      'media: files: cannot write to "/srv/files" (STORAGE_FILES) (Requires write access to' +
+      'media: files: cannot write to "/srv/files" (CONTENT) (Requires write access to' +
         ' "/srv/files", run again with the --allow-write flag)\n',
     );
   }));

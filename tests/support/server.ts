@@ -107,8 +107,8 @@ export class ServerProcess implements AsyncDisposable {
 }
 
 /** The variables that put storage into a folder. */
-export function storageIn(folder: string): Record<"DATABASE_URL" | "STORAGE_FILES", string> {
-  return { DATABASE_URL: `sqlite:${folder}/catalogue.sqlite`, STORAGE_FILES: `${folder}/files` };
+export function storageIn(folder: string): Record<"DATABASE_URL" | "CONTENT", string> {
+  return { DATABASE_URL: `sqlite:${folder}/catalogue.sqlite`, CONTENT: `${folder}/files` };
 }
 
 async function collect(

@@ -19,7 +19,7 @@ needing("processes")(
     await Deno.writeTextFile(
       `${folder}/.env`,
       `# the policy\nSUNSET_AT="${SUNSET}"\nCACHE_MAX_AGE=7\nHOST=127.0.0.1\nPORT=1\n` +
-        `DATABASE_URL=sqlite:${folder}/here.sqlite\nSTORAGE_FILES=${folder}/files\n`,
+        `DATABASE_URL=sqlite:${folder}/here.sqlite\nCONTENT=${folder}/files\n`,
     );
     const { tasks } = JSON.parse(await Deno.readTextFile(fromRoot("deno.json")));
     const run = (task: { command: string }, ...args: string[]) =>

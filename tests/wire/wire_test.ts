@@ -169,8 +169,8 @@ test("a server process refuses to start with a reason", async () => {
       /^media-head does not start: sqlite: the catalogue ".+" \(DATABASE_URL\) cannot be opened \(.+\)$/,
     ],
     [
-      { STORAGE_FILES: `${folder}/catalogue.sqlite` },
-      /^media-head does not start: files: cannot read ".*" \(STORAGE_FILES\) \(.+\)$/,
+      { CONTENT: `${folder}/catalogue.sqlite` },
+      /^media-head does not start: files: cannot read ".*" \(CONTENT\) \(.+\)$/,
     ],
   ];
   for (const [environment, reason] of refusals) {
@@ -193,7 +193,7 @@ test("a server process is healthy only while its content is where it was", async
   const start = async (files: string) => {
     const { code, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "--no-prompt", "--allow-all", fromRoot("main.ts")],
-      env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", STORAGE_FILES: files },
+      env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", CONTENT: files },
     }).output();
     return [code, new TextDecoder().decode(stderr)] as const;
   };
@@ -208,7 +208,7 @@ test("a server process is healthy only while its content is where it was", async
     const [code, stderr] = await start(files);
     assertEquals(code, 1);
     assert(stderr.startsWith("media-head does not start: files: "), stderr);
-    assert(stderr.includes(`"${files}" (STORAGE_FILES)`) && stderr.includes(fault), stderr);
+    assert(stderr.includes(`"${files}" (CONTENT)`) && stderr.includes(fault), stderr);
   }
 
   await using server = await ServerProcess.start({}, folder);
