@@ -4,6 +4,7 @@
 
 // @ts-types="npm:@types/cli-progress@3.11.6"
 import { Format, SingleBar } from "cli-progress";
+import type { Step } from "../storage/content.ts";
 
 /** Milliseconds of silence before the bar shows. */
 const PATIENCE = 1000;
@@ -13,15 +14,17 @@ export interface Progress {
   readonly name: string;
   /** Bytes. */
   readonly size: number;
+  /** What is done with it. */
+  readonly step: Step;
 }
 
 /** Passes chunks through, and shows on a terminal's standard error how many have passed. */
 export async function* withProgress(
   chunks: AsyncIterable<Uint8Array>,
-  { name, size }: Progress,
+  { name, size, step }: Progress,
 ): AsyncGenerator<Uint8Array> {
   const bar = new SingleBar({
-    format: "{bar} {percentage}% | {value}/{total} | {eta_formatted} left | {name}",
+    format: "{bar} {percentage}% | {value}/{total} | {eta_formatted} left | {step} {name}",
     formatValue: (value, _options, type) =>
       type === "value" || type === "total"
         ? megabytes(value)
@@ -37,7 +40,7 @@ export async function* withProgress(
       yield chunk;
       done += chunk.length;
       if (bar.isActive) bar.update(done);
-      else if (performance.now() - start > PATIENCE) bar.start(size, done, { name });
+      else if (performance.now() - start > PATIENCE) bar.start(size, done, { name, step });
     }
   } finally {
     bar.stop();

@@ -4,6 +4,7 @@
 
 import { basename } from "node:path";
 import { TokenTakenError } from "../storage/catalogue.ts";
+import { SourceChangedError, type Step } from "../storage/content.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
 import type { Kind, PublishedItem } from "../storage/storage.ts";
 import { newToken, type Token } from "../storage/token.ts";
@@ -28,7 +29,7 @@ export interface PublishOptions {
 /** Passes chunks of a file on, whose length is in bytes. */
 export type Watch = (
   chunks: AsyncIterable<Uint8Array>,
-  file: { readonly name: string; readonly size: number },
+  file: { readonly name: string; readonly size: number; readonly step: Step },
 ) => AsyncIterable<Uint8Array>;
 
 /** Something that cannot be published, with the reason in words for the publisher. */
@@ -56,8 +57,8 @@ export async function publishFile(
   using _file = file;
   try {
     const detected = await unlessAborted(detectMediaType(fileBytes(file, size), options), signal);
-    const source = watch(readAll(file, path, signal), { name, size });
-    await using staged = await storage.stage(source);
+    const read = (step: Step) => watch(readAll(file, path, signal), { name, size, step });
+    await using staged = await storage.stage({ read, signal });
     signal?.throwIfAborted();
     return await storage.publish({
       token,
@@ -69,6 +70,9 @@ export async function publishFile(
   } catch (error) {
     if (error instanceof MediaTypeError) throw new RefusedError(`${quoted(path)} ${error.message}`);
     if (error instanceof TokenTakenError) throw new RefusedError(error.message);
+    if (error instanceof SourceChangedError) {
+      throw new RefusedError(`${quoted(path)} changed while it was read`);
+    }
     throw error;
   }
 }

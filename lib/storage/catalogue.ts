@@ -39,7 +39,7 @@ export interface Catalogue extends Versioned {
    */
   retire(token: Token, unpublishedAt: number): Promise<boolean>;
 
-  /** Whether any published item uses the content of this digest. */
+  /** Whether any published item uses the content of this digest; one published in place does not. */
   uses(digest: string): Promise<boolean>;
 
   /** Whether nothing was ever published. */

@@ -5,6 +5,34 @@
 import type { Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 
+/** What content is, and where. */
+export interface ContentReference {
+  /** SHA-256 of the content, 64 lower-case hexadecimal digits. */
+  readonly digest: string;
+  /** Bytes. */
+  readonly length: number;
+  /** `s3://bucket/key` of an object published in place; left out where the digest is the place. */
+  readonly location?: string;
+  /** The ETag of that object when it was published. */
+  readonly validator?: string;
+}
+
+/** What is done with a source while it is read. */
+export type Step = "copying" | "hashing" | "sending";
+
+/** Content to take in. */
+export interface Source {
+  /** Reads it from the beginning; some places read it twice. */
+  read(step: Step): AsyncIterable<Uint8Array>;
+  /** Ends the work before anything is published. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A source gave other bytes when it was read again. */
+export class SourceChangedError extends Error {
+  override readonly name = "SourceChangedError";
+}
+
 /** Content on its way in: whole, and not yet in its place. To be disposed of in any case. */
 export interface Staged extends AsyncDisposable {
   /** SHA-256, 64 lower-case hexadecimal digits. */
@@ -27,26 +55,21 @@ export interface ContentStore {
   /** Makes sure that the place is there, and is the one of this name. */
   check(id: string): Promise<void>;
 
-  /** Makes sure that content is there with the length, in bytes, that it was published with. */
-  requireContent(digest: string, length: number): Awaitable<void>;
+  /** Makes sure that content is there with the length that it was published with. */
+  requireContent(content: ContentReference): Awaitable<void>;
 
   /** Opens content, or a range of it. It is read no faster than it is consumed. */
   open(
-    digest: string,
-    length: number,
+    content: ContentReference,
     range?: ByteRange,
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
 
-  /**
-   * Takes content in while hashing it, without giving it its place yet.
-   *
-   * @param source Read once.
-   */
-  stage(source: AsyncIterable<Uint8Array>): Promise<Staged>;
+  /** Takes content in while hashing it, without giving it its place yet. */
+  stage(source: Source): Promise<Staged>;
 
   /**
-   * Runs a change of what uses some content, as the only one at work in this place. Should the
-   * process be killed in the midst of it, the next change puts right what it left.
+   * Runs a change of what uses some content, as the only one at work on it. Should the process be
+   * killed in the midst of it, the next change puts right what it left.
    *
    * @param digest The content concerned.
    * @param isUsed Whether any published item uses the content of a digest, by now.

@@ -11,7 +11,7 @@
  */
 
 import type { ByteRange } from "../http/byte_range.ts";
-import type { ContentStore, Staged } from "./content.ts";
+import type { ContentReference, ContentStore, Source, Staged } from "./content.ts";
 import { StorageError } from "./storage.ts";
 
 /** Bytes read from a file at a time. */
@@ -64,7 +64,7 @@ export class Files implements ContentStore {
    *
    * @throws {StorageError} When it is missing, has another length, or cannot be looked at.
    */
-  requireContent(digest: string, length: number): void {
+  requireContent({ digest, length }: ContentReference): void {
     try {
       // Handed to another thread, this look into a folder would take five times the work.
       requireLength(digest, Deno.statSync(this.#path(digest)).size, length);
@@ -79,8 +79,7 @@ export class Files implements ContentStore {
    * @throws {StorageError} As {@linkcode requireContent}.
    */
   async open(
-    digest: string,
-    length: number,
+    { digest, length }: ContentReference,
     range?: ByteRange,
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     const file = await Deno.open(this.#path(digest)).catch((cause) => {
@@ -104,7 +103,7 @@ export class Files implements ContentStore {
    * @param source Read once. When it fails, nothing stays behind.
    * @throws {StorageError} When it cannot be written.
    */
-  async stage(source: AsyncIterable<Uint8Array>): Promise<StagedFile> {
+  async stage(source: Source): Promise<StagedFile> {
     const folder = `${this.#folder}/staged`;
     const path = `${folder}/${crypto.randomUUID()}`;
     const file = await this.#exclusively(async () => {
@@ -128,7 +127,7 @@ export class Files implements ContentStore {
       const { createHash } = await import("node:crypto"); // not needed to serve
       const hash = createHash("sha256");
       let length = 0;
-      for await (const chunk of source) {
+      for await (const chunk of source.read("copying")) {
         hash.update(chunk);
         await write(chunk);
         length += chunk.length;

@@ -6,7 +6,7 @@
 import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Catalogue } from "./catalogue.ts";
-import type { ContentStore, Staged } from "./content.ts";
+import type { ContentReference, ContentStore, Source, Staged } from "./content.ts";
 import { within } from "./deadline.ts";
 import type { Engine } from "./engine.ts";
 import type { Ledger } from "./ledger.ts";
@@ -25,7 +25,7 @@ import type { Token } from "./token.ts";
 const MAX_CHECK = 5_000;
 
 /** What publishing needs to know of an item besides its content. */
-export type Description = Omit<PublishedItem, "digest" | "length">;
+export type Description = Omit<PublishedItem, keyof ContentReference>;
 
 /** Both halves of storage as one. */
 export class MediaStorage implements Storage {
@@ -60,9 +60,8 @@ export class MediaStorage implements Storage {
   find(token: Token): Awaitable<Finding> {
     return andThen(this.#catalogue.find(token), (finding) => {
       if (finding.state !== "published") return finding;
-      const { digest, length } = finding.item;
       return attempt<Finding>(
-        () => andThen(this.#content.requireContent(digest, length), () => finding),
+        () => andThen(this.#content.requireContent(finding.item), () => finding),
         async (error) => {
           const now = await this.#catalogue.find(token);
           if (now.state !== "published") return now; // unpublished in the meantime
@@ -74,13 +73,13 @@ export class MediaStorage implements Storage {
 
   /** @inheritdoc */
   async open(
-    { token, digest, length }: PublishedItem,
+    item: PublishedItem,
     range?: ByteRange,
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     try {
-      return await this.#content.open(digest, length, range);
+      return await this.#content.open(item, range);
     } catch (error) {
-      const { state } = await this.#catalogue.find(token);
+      const { state } = await this.#catalogue.find(item.token);
       if (state !== "published") throw new UnpublishedError("The item was unpublished");
       throw error;
     }
@@ -116,7 +115,7 @@ export class MediaStorage implements Storage {
   }
 
   /** Takes content in without publishing it; see {@linkcode ContentStore.stage}. */
-  async stage(source: AsyncIterable<Uint8Array>): Promise<Staged> {
+  async stage(source: Source): Promise<Staged> {
     await this.prepare();
     return await this.#content.stage(source);
   }
@@ -131,6 +130,21 @@ export class MediaStorage implements Storage {
     const { digest, length } = staged;
     const item: PublishedItem = { ...description, digest, length };
     await this.#change(digest, () => this.#catalogue.add(item), staged);
+    return item;
+  }
+
+  /**
+   * Publishes an object where it is. It is never removed from there.
+   *
+   * @throws {TokenTakenError} When the token was ever used.
+   * @throws {StorageError} When the catalogue fails.
+   */
+  async publishInPlace(
+    description: Description,
+    object: Required<ContentReference>,
+  ): Promise<PublishedItem> {
+    const item: PublishedItem = { ...description, ...object };
+    await this.#catalogue.add(item);
     return item;
   }
 
@@ -157,7 +171,8 @@ export class MediaStorage implements Storage {
     const retire = () => this.#catalogue.retire(token, at);
     if (finding.state === "linked") return await retire();
     if (finding.state !== "published") return false;
-    return await this.#change(finding.item.digest, retire);
+    const { digest, location } = finding.item;
+    return location === undefined ? await this.#change(digest, retire) : await retire();
   }
 
   /** What the catalogue says of a token, whether or not the content is whole. */

@@ -4,6 +4,7 @@
 
 import type { Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
+import type { ContentReference } from "./content.ts";
 import type { Currency, Versioned } from "./currency.ts";
 import type { Token } from "./token.ts";
 
@@ -11,15 +12,11 @@ import type { Token } from "./token.ts";
 export type Kind = "audio" | "video";
 
 /** An item as it was published. Nothing of it ever changes; it can only be unpublished. */
-export interface PublishedItem {
+export interface PublishedItem extends ContentReference {
   readonly token: Token;
   readonly kind: Kind;
   /** Media type, e.g. `audio/mpeg`. */
   readonly type: string;
-  /** Bytes. */
-  readonly length: number;
-  /** SHA-256 of the content, 64 lower-case hexadecimal digits. */
-  readonly digest: string;
   /** Milliseconds since the epoch. */
   readonly publishedAt: number;
   /** A file name to offer for saving. */
@@ -84,7 +81,7 @@ export type Entry = Exclude<Finding, { state: "unknown" }>;
 /** The entry of an item that is published. */
 export function entryOf(item: PublishedItem | LinkedItem): Entry {
   const { kind } = item;
-  return "location" in item ? { state: "linked", kind, item } : { state: "published", kind, item };
+  return "digest" in item ? { state: "published", kind, item } : { state: "linked", kind, item };
 }
 
 /** The side of storage that serves requests. Every driver passes `tests/storage_suite.ts`. */

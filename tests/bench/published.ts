@@ -41,7 +41,7 @@ export function coldToken(index: number): Token {
 export async function publishAll(folder: string, extent: Extent): Promise<Published> {
   const storage = await openIn(folder);
   const publish = async (name: string, content: AsyncIterable<Uint8Array>) => {
-    await using staged = await storage.stage(content);
+    await using staged = await storage.stage({ read: () => content });
     return await storage.publish({ ...description(), name }, staged);
   };
   const hot = [];

@@ -329,7 +329,7 @@ Deno.test("withProgress() passes chunks through, and is silent where there is no
       (async function* () {
         for (const chunk of chunks) yield await Promise.resolve(chunk);
       })(),
-      { name: "x", size: 3 },
+      { name: "x", size: 3, step: "copying" },
     ),
   );
   assertEquals(passed, chunks);

@@ -220,7 +220,7 @@ asProcess("a publish leaves the staged content of a living one alone", async () 
     await release.promise;
     yield CONTENT.subarray(3);
   })();
-  const staging = subject.storage.stage(slow);
+  const staging = subject.storage.stage({ read: () => slow });
   await half.promise;
   // Another process, so that it sweeps.
   assertEquals((await media(subject.folder, ["publish", SAMPLE_MP3])).code, 0);

@@ -229,7 +229,7 @@ needing("environment", "files")(
       yield await Promise.resolve(new Uint8Array(10));
       throw new RangeError("The source broke");
     })();
-    await assertRejects(() => subject.storage.stage(broken), RangeError);
+    await assertRejects(() => subject.storage.stage({ read: () => broken }), RangeError);
     assertEquals(await staged(subject.folder), []);
 
     const { storage } = subject;

@@ -43,7 +43,7 @@ async function publishUntilEnd(url: string, folder: string): Promise<void> {
       await pause();
     }
     const status = isPublishing ? 200 : 410;
-    await using staged = isPublishing ? await storage.stage(bytes()) : undefined;
+    await using staged = isPublishing ? await storage.stage({ read: bytes }) : undefined;
     report({ event: "begin", token, status, at: Date.now() });
     if (staged === undefined) await storage.unpublish(token, Date.now());
     else await storage.publish({ ...description(), token, publishedAt: Date.now() }, staged);

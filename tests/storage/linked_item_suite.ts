@@ -101,6 +101,10 @@ const LINKED = {
 };
 const TOMBSTONE = { token: LINKED.token, kind: "video", unpublished_at: 5 };
 const DIGEST = "ab".repeat(32);
+const IN_PLACE = {
+  ...{ ...LINKED, location: "s3://media/ü a/b.mp4", validator: '"x-1"' },
+  ...{ type: "video/mp4", length: 1, digest: DIGEST, name: "x", language: "de" },
+};
 
 /** Records of items at URLs, and whether a database is to take them. */
 export const LINKED_RECORDS: readonly [what: string, record: Record, isSound: boolean][] = [
@@ -139,6 +143,14 @@ export const LINKED_RECORDS: readonly [what: string, record: Record, isSound: bo
     { ...LINKED, location: null, type: "video/mp4", length: 1, digest: DIGEST, validator: "x" },
     false,
   ],
+  ["an object in place", IN_PLACE, true],
+  ["an object in place without a validator", { ...IN_PLACE, validator: null }, false],
+  ["an object in place without a digest", { ...IN_PLACE, digest: null }, false],
+  ["an object in place without a length", { ...IN_PLACE, length: null }, false],
+  ["an object in place of another type", { ...IN_PLACE, type: "text/html" }, false],
+  ["an object without a key", { ...IN_PLACE, location: "s3://media/" }, false],
+  ["a key too long", { ...IN_PLACE, location: "s3://a/".padEnd(MAX_LOCATION + 1, "~") }, false],
+  ["a URL with content and a validator", { ...IN_PLACE, location: LINKED.location }, false],
   ["a tombstone with a URL", { ...TOMBSTONE, location: LINKED.location }, false],
   ["a tombstone with a validator", { ...TOMBSTONE, validator: "x" }, false],
 ];

@@ -74,6 +74,25 @@ export function testMediaStorage(
     assertEquals(await subject.digests(), []);
   });
 
+  test("remembers where an object published in place is, and never removes content there", async (subject) => {
+    const { storage } = subject;
+    const { token: copied, digest, length } = await subject.publish(description(), CONTENT);
+    const object = { digest, length, location: "s3://bucket/ü b/c.mp3", validator: '"x-1"' };
+    const described = description("video");
+    const item = await storage.publishInPlace(described, object);
+    assertEquals(item, { ...described, ...object });
+    const { token } = item;
+    assertEquals(await storage.lookUp(token), { state: "published", kind: "video", item });
+    await assertRejects(() => storage.publishInPlace(described, object), TokenTakenError);
+
+    assert(await storage.unpublish(copied, 5000)); // what is in place is no use of the copy
+    assertEquals(await subject.digests(), []);
+    const { token: again } = await subject.publish(description(), CONTENT);
+    assert(await storage.unpublish(token, 5000));
+    assertEquals(await subject.digests(), [digest]);
+    assert(await storage.unpublish(again, 5000));
+  });
+
   test("list() goes through everything in the order of tokens", async (subject) => {
     assert(await subject.storage.isEmpty());
     const tokens = [];

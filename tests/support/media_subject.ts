@@ -30,7 +30,7 @@ export function subjectOn(
   return {
     storage,
     async publish(description, content) {
-      await using staged = await storage.stage(once(content));
+      await using staged = await storage.stage({ read: () => once(content) });
       return await storage.publish(description, staged);
     },
     async unpublish(token, at) {

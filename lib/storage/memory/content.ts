@@ -3,7 +3,7 @@
  */
 
 import type { ByteRange } from "../../http/byte_range.ts";
-import type { ContentStore, Staged } from "../content.ts";
+import type { ContentReference, ContentStore, Source, Staged } from "../content.ts";
 import { StorageError } from "../storage.ts";
 
 /** Content on its way in. */
@@ -29,7 +29,7 @@ export class MemoryContent implements ContentStore {
   async check(): Promise<void> {}
 
   /** @inheritdoc */
-  requireContent(digest: string, length: number): Promise<void> {
+  requireContent({ digest, length }: ContentReference): Promise<void> {
     const actual = this.bytes.get(digest)?.length;
     if (actual === length) return Promise.resolve();
     const fault = actual === undefined ? "is missing" : `has ${actual} bytes instead of ${length}`;
@@ -37,8 +37,9 @@ export class MemoryContent implements ContentStore {
   }
 
   /** @inheritdoc */
-  async open(digest: string, length: number, range?: ByteRange) {
-    await this.requireContent(digest, length);
+  async open(content: ContentReference, range?: ByteRange) {
+    await this.requireContent(content);
+    const { digest, length } = content;
     const { first, last } = range ?? { first: 0, last: length - 1 };
     const part = (this.bytes.get(digest) as Uint8Array<ArrayBuffer>).slice(first, last + 1);
     return new ReadableStream<Uint8Array<ArrayBuffer>>({
@@ -50,8 +51,8 @@ export class MemoryContent implements ContentStore {
   }
 
   /** @inheritdoc */
-  async stage(source: AsyncIterable<Uint8Array>): Promise<StagedBytes> {
-    const chunks = await Array.fromAsync(source, (chunk) => new Uint8Array(chunk));
+  async stage(source: Source): Promise<StagedBytes> {
+    const chunks = await Array.fromAsync(source.read("copying"), (chunk) => new Uint8Array(chunk));
     const bytes = await new Blob(chunks).bytes();
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
     return { digest, length: bytes.length, bytes, async [Symbol.asyncDispose]() {} };

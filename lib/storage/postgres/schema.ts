@@ -70,7 +70,7 @@ export const STEPS: readonly string[] = [
   `
   ALTER TABLE item
     ADD COLUMN location text COLLATE "C"
-      CHECK (location ~ '^https?://[!-~]+$' AND length(location) <= ${MAX_LOCATION}),
+      CHECK (location ~ '^(https?://[!-~]+|s3://[^/]+/.+)$' AND length(location) <= ${MAX_LOCATION}),
     ADD COLUMN validator text COLLATE "C" CHECK (validator ~ '^[ -~]{1,${MAX_STATED}}$'),
     DROP CONSTRAINT item_type_check,
     DROP CONSTRAINT item_check,
@@ -78,9 +78,9 @@ export const STEPS: readonly string[] = [
       WHEN unpublished_at IS NOT NULL THEN num_nonnulls(
         type, length, digest, published_at, name, language, location, validator) = 0
       WHEN published_at IS NULL THEN FALSE
-      WHEN location IS NULL THEN num_nulls(type, length, digest) = 0
-        AND type ~ '^(audio|video)/[!-~][ -~]*$' AND validator IS NULL
-      ELSE num_nonnulls(digest, name, language) = 0
-        AND (type IS NULL OR type ~ '^[ -~]{1,${MAX_STATED}}$') END);
+      WHEN digest IS NULL THEN (location ~ '^http') IS TRUE AND num_nonnulls(name, language) = 0
+        AND (type IS NULL OR type ~ '^[ -~]{1,${MAX_STATED}}$')
+      ELSE num_nulls(type, length) = 0 AND type ~ '^(audio|video)/[!-~][ -~]*$'
+        AND num_nulls(location, validator) IN (0, 2) AND (location ~ '^s3:') IS NOT FALSE END);
 `,
 ];

@@ -97,7 +97,7 @@ export class SqlCatalogue implements Catalogue {
 
   /** @inheritdoc */
   async uses(digest: string): Promise<boolean> {
-    const text = "SELECT token FROM item WHERE digest = $1 LIMIT 1";
+    const text = "SELECT token FROM item WHERE digest = $1 AND location IS NULL LIMIT 1";
     return (await this.#database.query({ text, values: [digest] })).length > 0;
   }
 
@@ -164,11 +164,11 @@ function entryOf(token: Token, values: readonly Value[]): Entry {
     values as Facts;
   if (unpublishedAt !== null) return { state: "unpublished", kind, unpublishedAt };
   const publishedAt = time as number;
-  if (location !== null) {
+  if (digest === null) {
     const item: LinkedItem = {
       token,
       kind,
-      location,
+      location: location as string,
       publishedAt,
       ...(type === null ? undefined : { type }),
       ...(length === null ? undefined : { length }),
@@ -181,10 +181,11 @@ function entryOf(token: Token, values: readonly Value[]): Entry {
     kind,
     type: type as string,
     length: length as number,
-    digest: digest as string,
+    digest,
     publishedAt,
     ...(name === null ? undefined : { name }),
     ...(language === null ? undefined : { language }),
+    ...(location === null ? undefined : { location, validator: validator as string }),
   };
   return { state: "published", kind, item };
 }

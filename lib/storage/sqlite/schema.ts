@@ -78,8 +78,9 @@ export const CATALOGUE: Schema = {
       ${ITEM_COLUMNS},
       type TEXT CHECK (${isStated("type")}),
       location TEXT CHECK (
-        (location GLOB 'https://?*' OR location GLOB 'http://?*') AND location NOT GLOB '* *'
-        AND length(location) <= ${MAX_LOCATION} AND ${isPrintable("location")}
+        length(location) <= ${MAX_LOCATION} AND (location GLOB 's3://?*/?*' OR (
+          (location GLOB 'https://?*' OR location GLOB 'http://?*') AND location NOT GLOB '* *'
+          AND ${isPrintable("location")}))
       ),
       validator TEXT CHECK (${isStated("validator")}),
       CHECK (CASE
@@ -87,10 +88,11 @@ export const CATALOGUE: Schema = {
           THEN coalesce(type, length, digest, published_at, name, language, location, validator)
             IS NULL
         WHEN published_at IS NULL THEN FALSE
-        WHEN location IS NULL
-          THEN type IS NOT NULL AND ${isMediaType("type")}
-            AND length IS NOT NULL AND digest IS NOT NULL AND validator IS NULL
-        ELSE coalesce(digest, name, language) IS NULL END)
+        WHEN digest IS NULL
+          THEN (location GLOB 'http*') IS TRUE AND coalesce(name, language) IS NULL
+        ELSE type IS NOT NULL AND ${isMediaType("type")} AND length IS NOT NULL
+          AND (location IS NULL) = (validator IS NULL)
+          AND (location GLOB 's3:*') IS NOT FALSE END)
     ) STRICT, WITHOUT ROWID;
     INSERT INTO item_2
         (token, kind, length, digest, published_at, name, language, unpublished_at, type)
