@@ -5,6 +5,7 @@
 import type { ByteRange } from "../../http/byte_range.ts";
 import type { ContentReference, ContentStore, Source, Staged } from "../content.ts";
 import { StorageError } from "../storage.ts";
+import { Turns } from "../turns.ts";
 
 /** Content on its way in. */
 interface StagedBytes extends Staged {
@@ -15,7 +16,7 @@ interface StagedBytes extends Staged {
 export class MemoryContent implements ContentStore {
   /** By digest. */
   readonly bytes = new Map<string, Uint8Array<ArrayBuffer>>();
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   /** @inheritdoc */
   id(): Promise<string> {
@@ -65,7 +66,7 @@ export class MemoryContent implements ContentStore {
     change: () => Promise<T>,
     staged?: StagedBytes,
   ): Promise<T> {
-    const changed = this.#last.then(async () => { // one at a time
+    return this.#turns.take(async () => {
       if (staged !== undefined) this.bytes.set(digest, staged.bytes);
       try {
         return await change();
@@ -73,7 +74,5 @@ export class MemoryContent implements ContentStore {
         if (!await isUsed(digest)) this.bytes.delete(digest);
       }
     });
-    this.#last = changed.catch(() => {});
-    return changed;
   }
 }

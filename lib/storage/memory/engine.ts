@@ -3,11 +3,18 @@
  */
 
 import type { Engine } from "../engine.ts";
+import { Turns } from "../turns.ts";
 import { MemoryCatalogue } from "./catalogue.ts";
 import { MemoryLedger } from "./ledger.ts";
 
 /** Opens an empty database, which lasts as long as its object. */
 export function openEngine(_url?: string): Engine {
   const catalogue = new MemoryCatalogue();
-  return { catalogue, ledger: new MemoryLedger(), close: () => Promise.resolve(catalogue.close()) };
+  const turns = new Turns();
+  return {
+    catalogue,
+    ledger: new MemoryLedger(),
+    exclusively: (_key, action) => turns.take(action),
+    close: () => Promise.resolve(catalogue.close()),
+  };
 }

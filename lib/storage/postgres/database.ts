@@ -4,10 +4,11 @@
  */
 
 // @ts-types="npm:@types/pg@8.20.0"
-import { Pool } from "pg";
+import { Client, Pool } from "pg";
 import type { Database, Row, Statement, Value } from "../sql/database.ts";
 import { StorageError } from "../storage.ts";
 import { within } from "../deadline.ts";
+import { Turns } from "../turns.ts";
 import { STEPS } from "./schema.ts";
 
 /** Connections at most: one for what requests wait for, one for transactions. */
@@ -31,11 +32,17 @@ const [SETTLING, RETRY] = [60_000, 250];
  */
 const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
 
+/** Milliseconds that waiting for a lock may take. */
+const LOCKING = 60_000;
+
 /** Milliseconds after which a connection that nobody needs is closed. */
 const IDLE = 60_000;
 
-/** The lock of whoever makes the tables or moves them forward: any number that others do not use. */
-const MIGRATION = 0x6d68_6361;
+/**
+ * The lock of whoever makes the tables or moves them forward, and the first part of all others: any
+ * number that other programs do not use.
+ */
+const LOCKS = 0x6d68_6361;
 
 /** Whether there are tables. What is not asked of tables, like `to_regclass`, may be out of date. */
 const TABLE =
@@ -48,16 +55,21 @@ const INTEGERS = new Set([20, 23]);
 export class PostgresDatabase implements Database {
   readonly driver = "postgres";
   readonly #pool: Pool;
+  readonly #connection;
+  readonly #turns = new Turns();
 
   /** @param url `postgres://…`; `sslmode` and the like say how it is encrypted. */
   constructor(url: string) {
-    this.#pool = new Pool({
+    this.#connection = {
       application_name: "media-head",
       connectionString: url,
-      max: CONNECTIONS,
       connectionTimeoutMillis: READING,
-      idleTimeoutMillis: IDLE,
       keepAlive: true,
+    };
+    this.#pool = new Pool({
+      ...this.#connection,
+      max: CONNECTIONS,
+      idleTimeoutMillis: IDLE,
       allowExitOnIdle: true,
       types: { getTypeParser: (oid: number) => INTEGERS.has(oid) ? Number : String },
     });
@@ -72,7 +84,7 @@ export class PostgresDatabase implements Database {
   async migrate(): Promise<void> {
     if (await this.#schema() === STEPS.length) return;
     await this.#transaction(async (run) => {
-      await run("SELECT pg_advisory_xact_lock($1)", [MIGRATION]);
+      await run("SELECT pg_advisory_xact_lock($1)", [LOCKS]);
       const isMade = (await run(TABLE)).length > 0;
       const [made] = isMade ? await run("SELECT schema FROM catalogue") : [];
       const schema = Number(made?.["schema"] ?? 0);
@@ -100,6 +112,24 @@ export class PostgresDatabase implements Database {
       const results = [];
       for (const { text, values } of statements) results.push(await run(text, values));
       return results;
+    });
+  }
+
+  /**
+   * Runs an action while a connection of its own holds a lock, which ends with that connection.
+   *
+   * @throws {StorageError} When the lock cannot be had.
+   */
+  exclusively<T>(key: string, action: () => Promise<T>): Promise<T> {
+    return this.#turns.take(async () => {
+      const client = new Client(this.#connection);
+      client.on("error", () => {}); // whatever is asked of it next fails
+      try {
+        await this.#lock(client, key);
+        return await action();
+      } finally {
+        await release(client).catch(() => {}); // the lock ends with the connection, at the latest
+      }
     });
   }
 
@@ -164,6 +194,18 @@ export class PostgresDatabase implements Database {
     throw new StorageError(this.driver, unknown, { cause: fault });
   }
 
+  async #lock(client: Client, key: string): Promise<void> {
+    const text = "SELECT pg_advisory_xact_lock($1, hashtext($2))";
+    const query = { text, values: [LOCKS, key], query_timeout: LOCKING };
+    try {
+      await client.connect();
+      await client.query("BEGIN");
+      await client.query(query);
+    } catch (cause) {
+      throw this.#faultOf("locked", cause);
+    }
+  }
+
   /** The version of the tables; 0 for none. */
   async #schema(): Promise<number> {
     if ((await this.query({ text: TABLE })).length === 0) return 0;
@@ -179,6 +221,16 @@ export class PostgresDatabase implements Database {
     const first = cause instanceof AggregateError ? cause.errors[0] : cause;
     const fault = `the database (DATABASE_URL) cannot be ${what}`;
     return new StorageError(this.driver, fault, { cause: first });
+  }
+}
+
+/** Ends a transaction and its connection. */
+async function release(client: Client): Promise<void> {
+  const query = { text: "COMMIT", query_timeout: READING };
+  try {
+    await client.query(query);
+  } finally {
+    await within(READING, client.end());
   }
 }
 

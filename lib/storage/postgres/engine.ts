@@ -34,5 +34,10 @@ export async function openEngine(url: string): Promise<Engine> {
     version: () => lookups.version(),
     versionTtl: VERSION_TTL,
   });
-  return { catalogue, ledger: new SqlLedger(database), close: () => database.close() };
+  return {
+    catalogue,
+    ledger: new SqlLedger(database),
+    exclusively: (key, action) => database.exclusively(key, action),
+    close: () => database.close(),
+  };
 }

@@ -2,9 +2,11 @@
  * A database in SQLite: the catalogue in one file, the ledger in another beside it.
  */
 
-import type { Engine } from "../engine.ts";
+import type { Engine, Exclusively } from "../engine.ts";
 import { ITEM_COLUMNS, SqlCatalogue } from "../sql/catalogue.ts";
 import { SqlLedger } from "../sql/ledger.ts";
+import { StorageError } from "../storage.ts";
+import { Turns } from "../turns.ts";
 import { MEMORY } from "./connection.ts";
 import { SqliteDatabase } from "./database.ts";
 import { CATALOGUE, LEDGER } from "./schema.ts";
@@ -24,7 +26,8 @@ const VERSION = "SELECT version FROM catalogue";
 /**
  * Opens the database of a `sqlite:PATH`.
  *
- * @param url The ledger is at the same path, with `-ledger` added.
+ * @param url The ledger is at the same path, with `-ledger` added, and so is a file that is locked
+ *   while content in a bucket changes, with `-lock`.
  * @throws {StorageError} When it cannot be opened.
  */
 export async function openEngine(url: string): Promise<Engine> {
@@ -47,9 +50,28 @@ export async function openEngine(url: string): Promise<Engine> {
     const close = async () => {
       await Promise.all([database.close(), ledgerDatabase.close()]);
     };
-    return { catalogue, ledger: new SqlLedger(ledgerDatabase), close };
+    const turns = new Turns();
+    const exclusively: Exclusively = (_key, action) =>
+      turns.take(() => path === MEMORY ? action() : locked(`${path}-lock`, action));
+    return { catalogue, ledger: new SqlLedger(ledgerDatabase), exclusively, close };
   } catch (error) {
     await database.close();
     throw error;
+  }
+}
+
+/** Runs an action while holding the lock of a file, which the system lets go of with the process. */
+async function locked<T>(path: string, action: () => Promise<T>): Promise<T> {
+  using file = await open(path);
+  await file.lock(true);
+  return await action();
+}
+
+async function open(path: string): Promise<Deno.FsFile> {
+  try {
+    return await Deno.open(path, { write: true, create: true });
+  } catch (cause) {
+    const fault = `the lock ${JSON.stringify(path)} (DATABASE_URL) cannot be opened`;
+    throw new StorageError("sqlite", fault, { cause });
   }
 }

@@ -8,6 +8,7 @@ import { needing, shared } from "../../support/permissions.ts";
 import { PGBOUNCER, PgBouncer } from "../../support/pgbouncer.ts";
 import { openEngine } from "../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
+import { testExclusion } from "../exclusion_suite.ts";
 import { testLedger } from "../ledger_suite.ts";
 import { testMediaStorage } from "../media_storage_suite.ts";
 
@@ -39,5 +40,16 @@ for (
   testLedger(`SqlLedger on ${name}`, async () => {
     const { ledger, close } = await openEmpty(port());
     return { ledger, [Symbol.asyncDispose]: close };
+  }, register);
+  testExclusion(name, async () => {
+    const { openEngine } = await import("../../../lib/storage/postgres/engine.ts");
+    const url = server().urlOf(await server().createDatabase(), port());
+    const engines = [await openEngine(url), await openEngine(url)];
+    return {
+      engines,
+      async [Symbol.asyncDispose]() {
+        for (const engine of engines) await engine.close();
+      },
+    };
   }, register);
 }

@@ -1,0 +1,52 @@
+/**
+ * What the exclusion of every engine has to do, in one suite.
+ */
+
+import { assertEquals, assertRejects } from "@std/assert";
+import type { Engine } from "../../lib/storage/engine.ts";
+import type { Test } from "../support/permissions.ts";
+
+/** Engines on one database, as many processes have them. */
+export interface Engines extends AsyncDisposable {
+  readonly engines: readonly Engine[];
+}
+
+/** Runs the suite on an engine. */
+export function testExclusion(
+  name: string,
+  open: () => Promise<Engines>,
+  register: Test = Deno.test,
+): void {
+  const test = (what: string, body: (engines: readonly Engine[]) => Promise<void>) =>
+    register(`${name} ${what}`, async () => {
+      await using opened = await open();
+      await body(opened.engines);
+    });
+
+  test("exclusively() runs one action at a time, which may use the database", async (engines) => {
+    let [running, most, count] = [0, 0, 0];
+    const run = (engine: Engine) =>
+      engine.exclusively("content x", async () => {
+        most = Math.max(most, ++running);
+        await engine.catalogue.isEmpty();
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        running--;
+        return ++count;
+      });
+    const counts = await Promise.all(
+      engines.flatMap((engine) => Array.from({ length: 8 }, () => run(engine))),
+    );
+    assertEquals(most, 1);
+    assertEquals(counts.toSorted((a, b) => a - b), counts.map((_, index) => index + 1));
+  });
+
+  test("exclusively() lets the next one in after an action that failed", async (engines) => {
+    const fail = () => Promise.reject(new RangeError("no"));
+    for (const { exclusively } of engines) {
+      await assertRejects(() => exclusively("content x", fail), RangeError);
+    }
+    for (const { exclusively } of engines) {
+      assertEquals(await exclusively("content x", () => Promise.resolve(5)), 5);
+    }
+  });
+}
