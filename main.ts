@@ -55,6 +55,7 @@ export const ROUTES: readonly Route[] = [
 const ROOMS: Rooms = {
   sqlite: () => import("./lib/storage/sqlite/engine.ts"),
   postgres: () => import("./lib/storage/postgres/engine.ts"),
+  bucket: () => import("./lib/storage/bucket/content.ts"),
   usage: () => import("./lib/usage/recorder.ts"),
   documents: () => import("./lib/documents/documents.ts"),
   samples: () => import("./lib/publishing/samples.ts"),
@@ -171,9 +172,13 @@ export function createHandler(dependencies: Dependencies): Handler {
 }
 
 /** Opens the catalogue and the content. Without an engine, the catalogue ends with the process. */
-async function openStorage({ engine, databaseUrl, files }: Config): Promise<MediaStorage> {
+async function openStorage({ engine, databaseUrl, content }: Config): Promise<MediaStorage> {
   const { openEngine } = await (ROOMS[engine]?.() ?? import("./lib/storage/memory/engine.ts"));
-  return new MediaStorage(await openEngine(databaseUrl), new Files(files));
+  const bucket = content.kind === "bucket" ? await ROOMS.bucket?.() : undefined;
+  const opened = await openEngine(databaseUrl);
+  if (content.kind === "folder") return new MediaStorage(opened, new Files(content.path));
+  if (bucket !== undefined) return new MediaStorage(opened, bucket.openContent(content, opened));
+  throw new StorageError("bucket", "this server has no driver for s3: (CONTENT)");
 }
 
 /** Puts the server together, in the order listed at the top. */

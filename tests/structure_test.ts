@@ -17,7 +17,7 @@ const ROOMS = [
   ["lib/storage/memory"],
   ["lib/server"], // so far the core
   ["lib/storage/sql", "lib/usage", "lib/documents", "lib/publishing/tracks"],
-  ["lib/storage/sqlite", "lib/storage/postgres"],
+  ["lib/storage/sqlite", "lib/storage/postgres", "lib/storage/bucket"],
   ["lib/publishing"],
   ["lib/cli"],
   ["."],
@@ -27,6 +27,7 @@ const ROOMS = [
 const OPTIONAL = [
   "lib/storage/sqlite",
   "lib/storage/postgres",
+  "lib/storage/bucket",
   "lib/usage",
   "lib/documents",
   "lib/publishing",

@@ -4,6 +4,7 @@
  */
 
 import type { Policy } from "../lifecycle/policy.ts";
+import type { BucketSettings, ContentStore } from "../storage/content.ts";
 import type { Engine } from "../storage/engine.ts";
 import type { Ledger } from "../storage/ledger.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
@@ -71,6 +72,10 @@ export interface Rooms {
   /** Databases that outlive the process. */
   readonly sqlite?: EngineRoom;
   readonly postgres?: EngineRoom;
+  /** Content in an S3-compatible store. */
+  readonly bucket?: () => Promise<{
+    openContent(settings: BucketSettings, engine: Engine): ContentStore;
+  }>;
   /** Counts who calls the deprecated routes. */
   readonly usage?: () => Promise<{
     recordUsage(options: RecordOptions): Promise<UsageRecord>;

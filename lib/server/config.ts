@@ -4,6 +4,7 @@
  */
 
 import type { AfterSunset, Policy } from "../lifecycle/policy.ts";
+import type { BucketSettings, ContentPlace } from "../storage/content.ts";
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 
 /** The settings of a server. */
@@ -18,9 +19,9 @@ export interface Config {
   readonly engine: "sqlite" | "postgres";
   /** Where that is: `sqlite:PATH`, or `postgres://…`. */
   readonly databaseUrl: string;
-  /** The content folder. */
-  readonly files: string;
-  /** Whether nobody chose a database, so that samples may be published into it. */
+  /** Where the content is. */
+  readonly content: ContentPlace;
+  /** Whether nobody chose a database or a bucket, so that samples may be published. */
   readonly isDefaultStorage: boolean;
   /** Seconds of freshness stated in Cache-Control. */
   readonly cacheMaxAge: number;
@@ -45,6 +46,8 @@ const FIRST_RELEASE = "2026-11-21";
 /** What a variable has to be, and how it is read: to `undefined` when it is something else. */
 interface Setting<T> {
   readonly expected: string;
+  /** Whether the value is never to be shown. */
+  readonly isSecret?: true;
   readonly read: (text: string) => T | undefined;
 }
 
@@ -75,6 +78,41 @@ const DATABASE_URL: Setting<string> = {
 };
 const isPostgres = (text: string) => /^postgres(?:ql)?:\/\/./.test(text);
 
+const FOLDER: Setting<string> = {
+  expected: 'a folder, or "s3://BUCKET/PREFIX"',
+  read: (text) => /^[a-z][a-z0-9+.-]+:\/\//i.test(text) ? undefined : text,
+};
+const BUCKET: Setting<Pick<BucketSettings, "bucket" | "prefix">> = {
+  expected: '"s3://BUCKET/PREFIX", with names of folders in PREFIX',
+  read(text) {
+    const [, bucket, prefix = ""] =
+      /^s3:\/\/([a-z0-9][a-z0-9.-]+[a-z0-9])(?:\/+(.*?)\/*)?$/.exec(text) ?? [];
+    const isPath = prefix === "" || !prefix.split("/").some((name) => /^\.{0,2}$/.test(name));
+    return bucket !== undefined && isPath ? { bucket, prefix } : undefined;
+  },
+};
+const REGION: Setting<string> = {
+  expected: 'the region of the bucket in CONTENT, like "eu-central-1"',
+  read: (text) => /^[\w-]+$/.test(text) ? text : undefined,
+};
+const ENDPOINT: Setting<string> = {
+  expected: 'the "https:" or "http:" URL of an S3-compatible store',
+  read(text) {
+    const url = URL.parse(text);
+    if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
+    const hasMore = url.username + url.password + url.search + url.hash !== "";
+    return hasMore ? undefined : url.href.replace(/\/+$/, "");
+  },
+};
+/** What can be part of a field; for the rest, the store is the judge. */
+const CREDENTIAL = {
+  isSecret: true,
+  read: (text: string) => /^[!-~]+$/.test(text) ? text : undefined,
+} as const;
+const ACCESS_KEY = { ...CREDENTIAL, expected: "the id of an access key to the bucket in CONTENT" };
+const SECRET_KEY = { ...CREDENTIAL, expected: "the secret of that access key" };
+const SESSION_TOKEN = { ...CREDENTIAL, expected: "the session token of that access key" };
+
 /** The variables that make up the policy, which has readers of its own. */
 const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
   deprecatedAt: "DEPRECATED_AT",
@@ -95,12 +133,31 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
   const problems: string[] = [];
   const expect = (name: string, expected: string, value: unknown) =>
     problems.push(`${name}: expected ${expected}, got ${shown(value)}`);
-  const read = <T>(name: string, { expected, read }: Setting<T>): T | undefined => {
+  const read = <T>(name: string, { expected, isSecret, read }: Setting<T>): T | undefined => {
     const text = get(name);
     if (text === undefined) return undefined;
     const value = read(text);
-    if (value === undefined) expect(name, expected, text);
+    if (value === undefined) expect(name, expected, isSecret ? "…" : text);
     return value;
+  };
+  const require = <T>(name: string, setting: Setting<T>): T | undefined => {
+    if (get(name) === undefined) expect(name, setting.expected, undefined);
+    return read(name, setting);
+  };
+  /** The first of several variables that is set. */
+  const readFirst = (names: readonly [string, string]) =>
+    names.find((name) => get(name) !== undefined) ?? names[0];
+  const readBucket = (): ContentPlace => {
+    const address = read("CONTENT", BUCKET) ?? { bucket: "", prefix: "" };
+    return {
+      kind: "bucket",
+      ...address,
+      accessKeyId: require("AWS_ACCESS_KEY_ID", ACCESS_KEY) ?? "",
+      secretAccessKey: require("AWS_SECRET_ACCESS_KEY", SECRET_KEY) ?? "",
+      sessionToken: read("AWS_SESSION_TOKEN", SESSION_TOKEN),
+      region: require(readFirst(["AWS_REGION", "AWS_DEFAULT_REGION"]), REGION) ?? "",
+      endpoint: read(readFirst(["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]), ENDPOINT),
+    };
   };
 
   const isDeploy = get("DENO_DEPLOYMENT_ID") !== undefined;
@@ -108,14 +165,17 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
   if (isDeploy && get("DATABASE_URL") === undefined) {
     expect("DATABASE_URL", "the URL of a PostgreSQL database attached to the app", undefined);
   }
+  const content: ContentPlace = get("CONTENT")?.startsWith("s3:")
+    ? readBucket()
+    : { kind: "folder", path: read("CONTENT", FOLDER) ?? "./data/files" };
   const settings: Omit<Config, "policy"> = {
     host: read("HOST", HOST) ?? "0.0.0.0",
     port: read("PORT", PORT) ?? 8000,
     reusePort: read("REUSE_PORT", SWITCH) ?? false,
     engine: isPostgres(databaseUrl ?? "") ? "postgres" : "sqlite",
     databaseUrl: databaseUrl ?? "sqlite:./data/catalogue.sqlite",
-    files: get("CONTENT") ?? "./data/files",
-    isDefaultStorage: databaseUrl === undefined,
+    content,
+    isDefaultStorage: databaseUrl === undefined && content.kind === "folder",
     cacheMaxAge: read("CACHE_MAX_AGE", MAX_AGE) ?? 300,
     cacheTtl: (read("CACHE_TTL", TTL) ?? 5) * 1000,
     usageDays: read("USAGE_DAYS", DAYS) ?? 400,

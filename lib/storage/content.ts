@@ -17,6 +17,23 @@ export interface ContentReference {
   readonly validator?: string;
 }
 
+/** A bucket of an S3-compatible object store, and what it takes to use it. */
+export interface BucketSettings {
+  readonly kind: "bucket";
+  readonly bucket: string;
+  /** What the keys of all objects of ours begin with, without the slash that follows; may be empty. */
+  readonly prefix: string;
+  readonly region: string;
+  /** Where the store is; Amazon's own when left out. */
+  readonly endpoint?: string | undefined;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+}
+
+/** Where content is kept. */
+export type ContentPlace = { readonly kind: "folder"; readonly path: string } | BucketSettings;
+
 /** What is done with a source while it is read. */
 export type Step = "copying" | "hashing" | "sending";
 
@@ -33,6 +50,12 @@ export class SourceChangedError extends Error {
   override readonly name = "SourceChangedError";
 }
 
+/** An object that is in the bucket under a key of its own, and can be published where it is. */
+export interface ExistingContent extends Required<Omit<ContentReference, "digest">> {
+  /** Opens it, or a range of it; it fails when the object is another one by now. */
+  open(range?: ByteRange): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
+}
+
 /** Content on its way in: whole, and not yet in its place. To be disposed of in any case. */
 export interface Staged extends AsyncDisposable {
   /** SHA-256, 64 lower-case hexadecimal digits. */
@@ -46,6 +69,9 @@ export interface Staged extends AsyncDisposable {
  * {@linkcode ContentStore.stage} gives is for the same place alone.
  */
 export interface ContentStore {
+  /** Bytes of the longest content that it takes, if there is a limit. */
+  readonly maxLength?: number;
+
   /** The name that the place has for itself: empty before it got one, `undefined` without a place. */
   id(): Promise<string | undefined>;
 
@@ -82,4 +108,14 @@ export interface ContentStore {
     change: () => Promise<T>,
     staged?: Staged,
   ): Promise<T>;
+
+  /**
+   * Looks at an object that is there already, where a place has such.
+   *
+   * @param location `s3://bucket/key`
+   */
+  inspect?(location: string): Promise<ExistingContent>;
+
+  /** Lets go of everything held open. */
+  close?(): Promise<void>;
 }

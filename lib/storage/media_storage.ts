@@ -6,7 +6,7 @@
 import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Catalogue } from "./catalogue.ts";
-import type { ContentReference, ContentStore, Source, Staged } from "./content.ts";
+import type { ContentReference, ContentStore, ExistingContent, Source, Staged } from "./content.ts";
 import { within } from "./deadline.ts";
 import type { Engine } from "./engine.ts";
 import type { Ledger } from "./ledger.ts";
@@ -104,14 +104,22 @@ export class MediaStorage implements Storage {
   async prepare(): Promise<void> {
     const found = await this.#content.id();
     const id = await this.#catalogue.claimContent(found || crypto.randomUUID());
-    if (found !== undefined || await this.#catalogue.isEmpty()) await this.#content.create(id);
-    await this.#content.check(id);
+    if (found !== id) {
+      if (found !== undefined || await this.#catalogue.isEmpty()) await this.#content.create(id);
+      await this.#content.check(id);
+    }
     this.#contentId = id;
   }
 
   /** @inheritdoc */
-  close(): Promise<void> {
-    return this.#engine.close();
+  async close(): Promise<void> {
+    await this.#engine.close();
+    await this.#content.close?.();
+  }
+
+  /** Bytes of the longest content that can be taken in. */
+  get maxLength(): number {
+    return this.#content.maxLength ?? Infinity;
   }
 
   /** Takes content in without publishing it; see {@linkcode ContentStore.stage}. */
@@ -131,6 +139,22 @@ export class MediaStorage implements Storage {
     const item: PublishedItem = { ...description, digest, length };
     await this.#change(digest, () => this.#catalogue.add(item), staged);
     return item;
+  }
+
+  /**
+   * Looks at an object that can be published where it is.
+   *
+   * @param location `s3://bucket/key`
+   * @throws {StorageError} When there is none, or content is not in that bucket.
+   */
+  async inspect(location: string): Promise<ExistingContent> {
+    await this.prepare();
+    const object = await this.#content.inspect?.(location);
+    if (object !== undefined) return object;
+    throw new StorageError(
+      "storage",
+      "CONTENT is no bucket, so there is nothing to publish in place",
+    );
   }
 
   /**

@@ -119,7 +119,7 @@ export interface Storage extends Versioned {
 
 /** A fault of storage. The message names content by digest, and never holds a token. */
 export class StorageError extends Error {
-  override readonly name = "StorageError";
+  override readonly name: string = "StorageError";
 
   /**
    * @param driver The part of storage that failed, e.g. `sqlite`.
@@ -129,6 +129,11 @@ export class StorageError extends Error {
   constructor(readonly driver: string, message: string, options?: ErrorOptions) {
     super(`${driver}: ${message}`, options);
   }
+}
+
+/** What is in the place of content is other content than was published. */
+export class ReplacedError extends StorageError {
+  override readonly name = "ReplacedError";
 }
 
 /** The item was published when it was found, and is no more. */

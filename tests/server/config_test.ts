@@ -11,7 +11,7 @@ Deno.test("readConfig() has a default for everything", () => {
     reusePort: false,
     engine: "sqlite",
     databaseUrl: "sqlite:./data/catalogue.sqlite",
-    files: "./data/files",
+    content: { kind: "folder", path: "./data/files" },
     isDefaultStorage: true,
     cacheMaxAge: 300,
     cacheTtl: 5000,
@@ -51,7 +51,7 @@ Deno.test("readConfig() reads every variable", () => {
     reusePort: true,
     engine: "postgres",
     databaseUrl: "postgres://media:secret@db.test/media?sslmode=verify-full",
-    files: "/srv/files",
+    content: { kind: "folder", path: "/srv/files" },
     isDefaultStorage: false,
     cacheMaxAge: 0,
     cacheTtl: 60_000,
@@ -64,6 +64,22 @@ Deno.test("readConfig() reads every variable", () => {
   assertEquals(policy.afterSunset, "redirect");
   assertEquals(policy.documentation, "https://docs.test/retired");
 });
+
+const AWS = {
+  AWS_ACCESS_KEY_ID: "AKID",
+  AWS_SECRET_ACCESS_KEY: "wJalr/K7+EXAMPLE",
+  AWS_REGION: "eu-central-1",
+};
+const BUCKET = {
+  kind: "bucket",
+  bucket: "abc",
+  prefix: "",
+  region: "eu-central-1",
+  endpoint: undefined,
+  accessKeyId: "AKID",
+  secretAccessKey: "wJalr/K7+EXAMPLE",
+  sessionToken: undefined,
+} as const;
 
 Deno.test("readConfig() takes what is at the edge of its range", () => {
   const rows: (readonly [environment: Record<string, string>, expected: Partial<Config>])[] = [
@@ -84,7 +100,28 @@ Deno.test("readConfig() takes what is at the edge of its range", () => {
         { engine: "postgres", databaseUrl, isDefaultStorage: false },
       ] as const
     ),
-    [{ CONTENT: "x" }, { files: "x", isDefaultStorage: true }],
+    [{ CONTENT: "x" }, { content: { kind: "folder", path: "x" }, isDefaultStorage: true }],
+    ...["s3://abc", "s3://abc/", "s3://abc//"].map((CONTENT) =>
+      [{ ...AWS, CONTENT }, { content: BUCKET, isDefaultStorage: false }] as const
+    ),
+    [{ ...AWS, CONTENT: "s3://a.b-c/d/e f/" }, {
+      content: { ...BUCKET, bucket: "a.b-c", prefix: "d/e f" },
+      isDefaultStorage: false,
+    }],
+    [{
+      ...{ ...AWS, AWS_REGION: "", AWS_DEFAULT_REGION: "auto", CONTENT: "s3://abc" },
+      ...{ AWS_SESSION_TOKEN: "IQoJ//8=", AWS_ENDPOINT_URL: "http://127.0.0.1:9000/base/" },
+    }, {
+      content: {
+        ...{ ...BUCKET, region: "auto", sessionToken: "IQoJ//8=" },
+        endpoint: "http://127.0.0.1:9000/base",
+      },
+      isDefaultStorage: false,
+    }],
+    [{
+      ...{ ...AWS, CONTENT: "s3://abc", AWS_DEFAULT_REGION: "auto" },
+      ...{ AWS_ENDPOINT_URL_S3: "https://s3.test", AWS_ENDPOINT_URL: "https://aws.test" },
+    }, { content: { ...BUCKET, endpoint: "https://s3.test" }, isDefaultStorage: false }],
     [{ OTEL_DENO: "1" }, { isTelemetryOn: true }],
     [{ OTEL_DENO: "0" }, { isTelemetryOn: false }],
     [{ OTEL_DENO: "false" }, { isTelemetryOn: false }],
@@ -137,6 +174,37 @@ Deno.test("readConfig() refuses what cannot be used, with its name, value and wh
       { DEPRECATION_DOC: "http://x.test/" },
       'DEPRECATION_DOC: expected a path that starts with "/", or an "https:" URL, got "http://x.test/"',
     ],
+    ...["gs://abc/d", "S3://abc", "file:///srv"].map((CONTENT) =>
+      [
+        { CONTENT },
+        `CONTENT: expected a folder, or "s3://BUCKET/PREFIX", got "${CONTENT}"`,
+      ] as const
+    ),
+    ...["s3://", "s3:abc", "s3://A_b/c", "s3://abc/d//e", "s3://abc/./e", "s3://abc/.."].map((
+      CONTENT,
+    ) =>
+      [
+        { ...AWS, CONTENT },
+        `CONTENT: expected "s3://BUCKET/PREFIX", with names of folders in PREFIX, got "${CONTENT}"`,
+      ] as const
+    ),
+    ...["s3.test", "ftp://s3.test", "https://s3.test/?a", "https://s3.test/#a"].map((url) =>
+      [
+        { ...AWS, CONTENT: "s3://abc", AWS_ENDPOINT_URL_S3: url },
+        'AWS_ENDPOINT_URL_S3: expected the "https:" or "http:" URL of an S3-compatible store,' +
+        ` got "${url}"`,
+      ] as const
+    ),
+    [
+      { ...AWS, CONTENT: "s3://abc", AWS_ENDPOINT_URL: "https://AKID:secret@s3.test" },
+      'AWS_ENDPOINT_URL: expected the "https:" or "http:" URL of an S3-compatible store,' +
+      ' got "https://AKID:…@s3.test"',
+    ],
+    [
+      { ...AWS, CONTENT: "s3://abc", AWS_REGION: "eu central" },
+      'AWS_REGION: expected the region of the bucket in CONTENT, like "eu-central-1",' +
+      ' got "eu central"',
+    ],
     [
       { BROWNOUTS: "2027-03-01T09:00Z/PT1H" },
       'BROWNOUTS: expected a sunset that it leads up to, got "2027-03-01T09:00Z/PT1H"',
@@ -145,6 +213,23 @@ Deno.test("readConfig() refuses what cannot be used, with its name, value and wh
   for (const [environment, message] of rows) {
     assertEquals(assertThrows(() => read(environment), ConfigError).message, message);
   }
+});
+
+Deno.test("readConfig() names all that a bucket needs, and shows no secret", () => {
+  const { message } = assertThrows(() => read({ CONTENT: "s3://abc" }), ConfigError);
+  assertEquals(message.split("\n"), [
+    "AWS_ACCESS_KEY_ID: expected the id of an access key to the bucket in CONTENT, got nothing",
+    "AWS_SECRET_ACCESS_KEY: expected the secret of that access key, got nothing",
+    'AWS_REGION: expected the region of the bucket in CONTENT, like "eu-central-1", got nothing',
+  ]);
+  const garbled = assertThrows(() =>
+    read({
+      ...{ CONTENT: "s3://abc", AWS_ACCESS_KEY_ID: "keep this", AWS_SECRET_ACCESS_KEY: "keep\n" },
+      ...{ AWS_SESSION_TOKEN: "keep ", AWS_REGION: "x" },
+    }), ConfigError);
+  assertEquals(garbled.message.split("\n").length, 3);
+  assertEquals(garbled.message.includes("keep"), false);
+  assertEquals(read({ CONTENT: "x", AWS_REGION: "?" }).content, { kind: "folder", path: "x" });
 });
 
 Deno.test("readConfig() tells of everything that is wrong at once", () => {

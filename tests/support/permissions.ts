@@ -11,7 +11,7 @@ const PERMISSIONS = {
 } as const satisfies Record<string, readonly Deno.PermissionName[]>;
 
 /** Something that permissions alone do not bring, and that is looked for once they are there. */
-interface Condition {
+export interface Condition {
   /** For the name of a test that is ignored without it. */
   readonly what: string;
   readonly isMet: () => boolean;

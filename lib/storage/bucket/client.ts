@@ -1,0 +1,226 @@
+/**
+ * Requests to an S3-compatible store: signed, so many at a time, and given up when no answer comes.
+ */
+
+import { AwsV4Signer } from "aws4fetch";
+import type { BucketSettings } from "../content.ts";
+import { StorageError } from "../storage.ts";
+import { urlOf } from "./address.ts";
+import { Gate } from "./gate.ts";
+
+/**
+ * Milliseconds until a connection is free and the fields of the answer are there, so that clients
+ * are told within five seconds that they are not.
+ */
+const PATIENCE = 4_500;
+
+/** Milliseconds before a request that failed is sent once more. */
+const PAUSE = 200;
+
+/** Statuses that may be over when the request is sent once more. */
+const PASSING = [500, 502, 503, 504];
+
+/** Downloads at once, each on a connection of its own, which it holds as long as its client reads. */
+const DOWNLOADS = 256;
+
+/** Other requests at once, which downloads must not hold up. */
+const QUESTIONS = 32;
+
+/** Milliseconds for which a connection is kept that nobody uses. */
+const IDLE = 20_000;
+
+/** Bytes read of an answer that is no download. */
+const MAX_TEXT = 4_096;
+
+/** What is sent besides the method and the key. */
+export interface RequestOptions {
+  readonly fields?: Readonly<Record<string, string>>;
+  /** A text to store. */
+  readonly text?: string;
+  /** Milliseconds until an answer has to be there. */
+  readonly patience?: number;
+}
+
+/** An answer of the store. */
+export interface StoreAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The beginning of what it says. */
+  readonly text: string;
+}
+
+/** Content that comes in. To be ended in any case. */
+export interface Download extends Omit<StoreAnswer, "text"> {
+  readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** Lets go of the connection, and breaks it when there is more to come. */
+  readonly end: () => void;
+}
+
+/** Sends requests about the objects of a bucket. */
+export class StoreClient {
+  readonly #settings: BucketSettings;
+  // HTTP/2 would put all downloads on one connection, where one that is slow holds up the others.
+  readonly #http = Deno.createHttpClient({
+    http2: false,
+    poolMaxIdlePerHost: QUESTIONS,
+    poolIdleTimeout: IDLE,
+  });
+  readonly #downloads = new Gate(DOWNLOADS);
+  readonly #questions = new Gate(QUESTIONS);
+  /** Keys derived from the secret, one a day. */
+  readonly #signingKeys = new Map<string, ArrayBuffer>();
+  #isReachable = true;
+  #isClosed = false;
+
+  constructor(settings: BucketSettings) {
+    this.#settings = settings;
+  }
+
+  /** Whether the store gave any answer when it was asked last. */
+  get isReachable(): boolean {
+    return this.#isReachable;
+  }
+
+  /** Asks something with a short answer. */
+  async ask(method: string, key: string, options: RequestOptions = {}): Promise<StoreAnswer> {
+    const { response, deadline, end } = await this.#send(this.#questions, method, key, options);
+    try {
+      const text = await beginningOf(response, deadline);
+      return { status: response.status, headers: response.headers, text };
+    } finally {
+      end();
+    }
+  }
+
+  /** Asks for content; what the store says instead is a short answer. */
+  async download(
+    key: string,
+    fields: Readonly<Record<string, string>>,
+  ): Promise<Download | StoreAnswer> {
+    const sent = await this.#send(this.#downloads, "GET", key, { fields });
+    const { response, deadline, end } = sent;
+    const { status, headers, body } = response;
+    if ((status === 200 || status === 206) && body !== null) {
+      deadline.clear();
+      return { status, headers, body, end };
+    }
+    try {
+      return { status, headers, text: await beginningOf(response, deadline) };
+    } finally {
+      end();
+    }
+  }
+
+  /** The URL of an object, and the fields that sign a request to it. */
+  async sign(
+    method: string,
+    key: string,
+    fields: Readonly<Record<string, string>> = {},
+  ): Promise<{ url: URL; headers: Headers }> {
+    const { accessKeyId, secretAccessKey, sessionToken, region } = this.#settings;
+    const url = urlOf(this.#settings, key);
+    const signer = new AwsV4Signer({
+      ...{ method, url: url.href, headers: fields, service: "s3", region, accessKeyId },
+      ...{ secretAccessKey, cache: this.#signingKeys },
+      ...(sessionToken === undefined ? {} : { sessionToken }),
+    });
+    const { headers } = await signer.sign();
+    return { url, headers };
+  }
+
+  /** Closes the connections. */
+  close(): void {
+    if (!this.#isClosed) this.#http.close();
+    this.#isClosed = true;
+  }
+
+  async #send(gate: Gate, method: string, key: string, options: RequestOptions) {
+    if (this.#isClosed) throw new StorageError("bucket", "closed");
+    const deadline = new Deadline(options.patience ?? PATIENCE);
+    const { signal } = deadline;
+    let leave: (() => void) | undefined;
+    const end = () => {
+      deadline.end();
+      leave?.();
+      leave = undefined;
+    };
+    try {
+      leave = await gate.enter(signal);
+      const response = await this.#fetch(method, key, options, signal);
+      return { response, deadline, end };
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  async #fetch(
+    method: string,
+    key: string,
+    { fields = {}, text }: RequestOptions,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    for (let isLast = false;; isLast = true) {
+      const { url, headers } = await this.sign(method, key);
+      // What proxies on the way may change is not signed. Content is wanted as it was published.
+      const all = { ...Object.fromEntries(headers), "Accept-Encoding": "identity", ...fields };
+      const request = { method, headers: all, body: text ?? null, redirect: "manual" } as const;
+      try {
+        const response = await fetch(url, { ...request, signal, client: this.#http });
+        this.#isReachable = true;
+        if (isLast || !PASSING.includes(response.status)) return response;
+        await response.body?.cancel();
+      } catch (cause) {
+        if (signal.aborted || isLast) {
+          this.#isReachable = false;
+          signal.throwIfAborted();
+          throw new StorageError("bucket", "the store cannot be reached", { cause });
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    }
+  }
+}
+
+/** A limit of time for all that a request takes until its content comes. */
+class Deadline {
+  readonly #controller = new AbortController();
+  readonly #timer: ReturnType<typeof setTimeout>;
+
+  /** @param limit Milliseconds. */
+  constructor(limit: number) {
+    const fault = new StorageError("bucket", `no answer of the store within ${limit / 1_000} s`);
+    this.#timer = setTimeout(() => this.#controller.abort(fault), limit);
+  }
+
+  /** Aborted with a {@linkcode StorageError} when the time is over. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Limits it no longer. */
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Ends the request. */
+  end(): void {
+    this.clear();
+    this.#controller.abort();
+  }
+}
+
+/** Reads the beginning of a short answer. */
+async function beginningOf(response: Response, { signal }: Deadline): Promise<string> {
+  let text = "";
+  try {
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk;
+      if (text.length > MAX_TEXT) break; // which cancels the rest
+    }
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new StorageError("bucket", "the store broke off its answer", { cause });
+  }
+  return text;
+}

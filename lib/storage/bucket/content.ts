@@ -1,0 +1,351 @@
+/**
+ * Content in a bucket of an S3-compatible store: the bytes of published items, each stored once
+ * under its digest, or wherever it was published in place.
+ *
+ *     PREFIX/ab/abcd…      content, named by its SHA-256
+ *     PREFIX/media-head    holds the name of this place
+ *
+ * An object is there whole or not at all, so nothing is staged. What a killed process may leave is
+ * an object that no item uses.
+ */
+
+import QuickLRU from "quick-lru";
+import type { ByteRange } from "../../http/byte_range.ts";
+import {
+  type BucketSettings,
+  type ContentReference,
+  type ContentStore,
+  type ExistingContent,
+  type Source,
+  type Staged,
+} from "../content.ts";
+import type { Engine, Exclusively } from "../engine.ts";
+import { ReplacedError, StorageError } from "../storage.ts";
+import { keyOf, locationOf } from "./address.ts";
+import { type Download, type StoreAnswer, StoreClient } from "./client.ts";
+import { contentOf } from "./stream.ts";
+import { upload } from "./upload.ts";
+
+/** The last part of the key of the object with the name of this place. */
+const PLACE = "media-head";
+
+/** Bytes that a store takes in one PUT. */
+const MAX_PUT = 5 * 2 ** 30;
+
+/** Milliseconds that removing an object may take. */
+const REMOVING = 30_000;
+
+/** Contents remembered as faulty, of the most recent; twice as many at most. */
+const FAULTY = 5_000;
+
+/** Content of which the digest is not known yet, if it is in place. */
+type Wanted = Omit<ContentReference, "digest"> & Partial<Pick<ContentReference, "digest">>;
+
+/** Content on its way in: nothing of it is in the bucket. */
+interface StagedSource extends Staged {
+  readonly source: Source;
+}
+
+/**
+ * Opens the content of a catalogue, without asking the store anything yet.
+ *
+ * @param engine Keeps others from using content that is about to be removed.
+ */
+export function openContent(
+  settings: BucketSettings,
+  { exclusively }: Pick<Engine, "exclusively">,
+): ContentStore {
+  return new BucketContent(settings, exclusively);
+}
+
+/** Objects of a bucket. */
+class BucketContent implements ContentStore {
+  readonly maxLength = MAX_PUT;
+  readonly #settings: BucketSettings;
+  readonly #client: StoreClient;
+  readonly #exclusively: Exclusively;
+  /** What was found faulty when it was read last. */
+  readonly #faulty = new QuickLRU<string, true>({ maxSize: FAULTY });
+  readonly #looks = new Map<string, Promise<unknown>>();
+
+  constructor(settings: BucketSettings, exclusively: Exclusively) {
+    this.#settings = settings;
+    this.#client = new StoreClient(settings);
+    this.#exclusively = exclusively;
+  }
+
+  /** @inheritdoc */
+  async id(): Promise<string | undefined> {
+    const answer = await this.#client.ask("GET", this.#ownKey(PLACE));
+    if (answer.status === 200) return answer.text;
+    if (answer.status === 404 && codeIn(answer) !== "NoSuchBucket") return undefined;
+    throw this.#fault("cannot be read", answer);
+  }
+
+  /** @inheritdoc */
+  async create(id: string): Promise<void> {
+    if (await this.id()) return;
+    const answer = await this.#client.ask("PUT", this.#ownKey(PLACE), { text: id });
+    if (answer.status !== 200) throw this.#fault("cannot be written to", answer);
+  }
+
+  /** @inheritdoc */
+  async check(id: string): Promise<void> {
+    if (await this.id() === id) return;
+    throw this.#fault("is not the place with the content of this catalogue");
+  }
+
+  /**
+   * Makes sure that content is there, if there is a reason to doubt it: the store is asked only for
+   * what it did not give when it was read last, or when the store did not answer at all.
+   */
+  async requireContent(content: ContentReference): Promise<void> {
+    if (!this.#client.isReachable) {
+      await this.#once("", () => this.#client.ask("HEAD", this.#ownKey(PLACE)));
+    }
+    const name = nameOf(content);
+    if (this.#faulty.has(name)) await this.#once(name, () => this.#look(content));
+  }
+
+  /** @inheritdoc */
+  async open(
+    content: ContentReference,
+    range?: ByteRange,
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    const name = nameOf(content);
+    const mark = () => this.#faulty.set(name, true);
+    try {
+      const stream = await this.#open(content, range, mark);
+      this.#faulty.delete(name);
+      return stream;
+    } catch (error) {
+      mark();
+      throw error;
+    }
+  }
+
+  /** @inheritdoc */
+  async inspect(location: string): Promise<ExistingContent> {
+    const key = keyOf(location, this.#settings);
+    if (key === undefined) throw this.#fault(`does not hold ${location}`);
+    if (this.#isOwn(key)) {
+      throw new StorageError("bucket", `${location} is a copy that is kept here`);
+    }
+    const answer = await this.#client.ask("HEAD", key);
+    if (answer.status === 404) throw new StorageError("bucket", `there is no object ${location}`);
+    if (answer.status !== 200) throw unreadable(location, answer);
+    const { headers } = answer;
+    const [length, validator] = [Number(headers.get("content-length")), headers.get("etag")];
+    const encoding = headers.get("content-encoding") ?? "";
+    if (length === 0) throw new StorageError("bucket", `${location} is empty`);
+    if (!/^(aws-chunked|identity)?$/.test(encoding)) {
+      throw new StorageError("bucket", `${location} is stored with Content-Encoding ${encoding}`);
+    }
+    if (!validator?.startsWith('"')) {
+      throw new StorageError("bucket", `${location} has no strong ETag to tell it from others`);
+    }
+    const object = { location, length, validator };
+    return { ...object, open: (range) => this.#open(object, range) };
+  }
+
+  /** @inheritdoc */
+  async stage(source: Source): Promise<StagedSource> {
+    const { createHash } = await import("node:crypto"); // not needed to serve
+    const hash = createHash("sha256");
+    let length = 0;
+    for await (const chunk of source.read("hashing")) {
+      hash.update(chunk);
+      length += chunk.length;
+    }
+    return { digest: hash.digest("hex"), length, source, async [Symbol.asyncDispose]() {} };
+  }
+
+  /**
+   * Runs a change of what uses some content. What is published is there before and while it is
+   * committed, and nobody removes it in between; what is used no more is removed after that.
+   */
+  async change<T>(
+    digest: string,
+    isUsed: (digest: string) => Promise<boolean>,
+    change: () => Promise<T>,
+    staged?: StagedSource,
+  ): Promise<T> {
+    const discard = async () => {
+      if (!await isUsed(digest)) await this.#remove(digest);
+    };
+    for (;;) {
+      if (staged !== undefined) await this.#put(staged); // which may take long: others go on
+      const changed = await this.#exclusively(`content ${digest}`, async () => {
+        if (staged !== undefined && !await this.#isThere(staged)) return undefined;
+        try {
+          const result = await change();
+          if (staged === undefined) await discard();
+          return { result };
+        } catch (error) {
+          if (staged !== undefined) await discard().catch(() => {}); // the first fault matters
+          throw error;
+        }
+      });
+      if (changed !== undefined) return changed.result;
+      // Otherwise, who unpublished the last use of it has removed it since.
+    }
+  }
+
+  /** @inheritdoc */
+  close(): Promise<void> {
+    this.#client.close();
+    return Promise.resolve();
+  }
+
+  async #open(
+    content: Wanted,
+    range?: ByteRange,
+    onFault = () => {},
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    const { length } = content;
+    const { first, last } = range ?? { first: 0, last: length - 1 };
+    const answer = await this.#client.download(this.#keyOf(content), {
+      ...conditionOf(content),
+      ...(range === undefined ? {} : { Range: `bytes=${first}-${last}` }),
+    });
+    try {
+      requireSame(content, answer, range);
+      if ("body" in answer) return contentOf(answer, last - first + 1, onFault);
+      throw unreadable(nameOf(content), answer);
+    } catch (error) {
+      if ("body" in answer) answer.end();
+      throw error;
+    }
+  }
+
+  /** Looks whether content is there as it was published. */
+  async #look(content: ContentReference): Promise<void> {
+    const fields = conditionOf(content);
+    requireSame(content, await this.#client.ask("HEAD", this.#keyOf(content), { fields }));
+    this.#faulty.delete(nameOf(content));
+  }
+
+  /** Runs what others may be waiting for already. */
+  async #once(name: string, action: () => Promise<unknown>): Promise<void> {
+    let running = this.#looks.get(name);
+    if (running === undefined) {
+      running = action().finally(() => this.#looks.delete(name));
+      this.#looks.set(name, running);
+    }
+    await running;
+  }
+
+  /** Sends content, unless it is there. */
+  async #put(staged: StagedSource): Promise<void> {
+    if (await this.#isThere(staged)) return;
+    const { digest, source } = staged;
+    const fields = { "X-Amz-Content-Sha256": digest };
+    const { url, headers } = await this.#client.sign("PUT", this.#keyOf(staged), fields);
+    const answer = await upload({ url, headers, content: staged, source });
+    if (answer.status !== 200) throw this.#fault(`does not take content ${digest}`, answer);
+  }
+
+  /** Whether there is an object of the right length in the place of content. */
+  async #isThere(content: Staged): Promise<boolean> {
+    const answer = await this.#client.ask("HEAD", this.#keyOf(content));
+    if (answer.status === 404) return false;
+    if (answer.status !== 200) throw unreadable(nameOf(content), answer);
+    return answer.headers.get("content-length") === String(content.length);
+  }
+
+  async #remove(digest: string): Promise<void> {
+    const key = this.#keyOf({ digest });
+    const answer = await this.#client.ask("DELETE", key, { patience: REMOVING });
+    if (answer.status === 204 || answer.status === 200 || answer.status === 404) return;
+    const location = locationOf(key, this.#settings);
+    throw new StorageError(
+      "bucket",
+      `${location} is used by no item any more, and cannot be removed${reasonIn(answer)}`,
+    );
+  }
+
+  #keyOf({ digest = "", location }: Pick<Wanted, "digest" | "location">): string {
+    if (location === undefined) return this.#ownKey(`${digest.slice(0, 2)}/${digest}`);
+    const key = keyOf(location, this.#settings);
+    if (key !== undefined) return key;
+    throw new StorageError("bucket", `content ${digest} is in another bucket: ${location}`);
+  }
+
+  #ownKey(name: string): string {
+    const { prefix } = this.#settings;
+    return prefix === "" ? name : `${prefix}/${name}`;
+  }
+
+  /** Whether a key is that of an object of ours, which may be removed. */
+  #isOwn(key: string): boolean {
+    const name = key.startsWith(this.#ownKey("")) ? key.slice(this.#ownKey("").length) : "";
+    return name === PLACE || /^[0-9a-f]{2}\/[0-9a-f]{64}$/.test(name);
+  }
+
+  /** A fault of the place as a whole. */
+  #fault(what: string, answer?: Pick<StoreAnswer, "status" | "text">): StorageError {
+    const { bucket, prefix } = this.#settings;
+    const place = JSON.stringify(locationOf(prefix, { bucket }));
+    const reason = answer === undefined ? "" : reasonIn(answer);
+    return new StorageError("bucket", `${place} (CONTENT) ${what}${reason}`);
+  }
+}
+
+/** How content is named in messages. */
+function nameOf({ digest, location }: Pick<Wanted, "digest" | "location">): string {
+  const place = location === undefined ? "" : `${location} `;
+  return digest === undefined ? place.trimEnd() : `${place}content ${digest}`;
+}
+
+/** The condition that an object in place is the one that was published. */
+function conditionOf({ validator }: Wanted): Record<string, string> {
+  return validator === undefined ? {} : { "If-Match": validator };
+}
+
+/**
+ * Makes sure that an answer is about content as it was published: the whole, or a range of it.
+ *
+ * @throws {ReplacedError} When it is about other content.
+ * @throws {StorageError} When it is none.
+ */
+function requireSame(
+  content: Wanted,
+  answer: Download | StoreAnswer,
+  range?: ByteRange,
+): void {
+  const { status, headers } = answer;
+  const { length, validator } = content;
+  const name = nameOf(content);
+  if (status === 404) throw new StorageError("bucket", `${name} is missing`);
+  if (status === 412 || status === 416) throw new ReplacedError("bucket", `${name} was replaced`);
+  if (status !== (range === undefined ? 200 : 206)) throw unreadable(name, answer);
+  const [, first, last, total] =
+    /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
+  const size = headers.get("content-length");
+  const found = range === undefined ? size : total;
+  if (found !== String(length)) {
+    throw new ReplacedError("bucket", `${name} has ${found} bytes instead of ${length}`);
+  }
+  if (validator !== undefined && headers.get("etag") !== validator) {
+    throw new ReplacedError("bucket", `${name} was replaced`);
+  }
+  if (range === undefined) return;
+  const isRange = first === String(range.first) && last === String(range.last);
+  if (isRange && size === String(range.last - range.first + 1)) return;
+  throw new StorageError("bucket", `the store does not give the range asked for of ${name}`);
+}
+
+function unreadable(name: string, answer: Download | StoreAnswer): StorageError {
+  return new StorageError("bucket", `${name} cannot be read${reasonIn(answer)}`);
+}
+
+/** What a store answers that does not do what it was asked for, for a message. */
+function reasonIn(answer: Pick<StoreAnswer, "status"> & { readonly text?: string }): string {
+  const code = codeIn(answer);
+  return `: the store answers ${answer.status}${code === undefined ? "" : ` (${code})`}`;
+}
+
+/** S3's name for an error. */
+function codeIn({ text = "" }: { readonly text?: string }): string | undefined {
+  return /<Code>(\w+)<\/Code>/.exec(text)?.[1];
+}

@@ -1,0 +1,144 @@
+/**
+ * Sending content to the store: one PUT with its length, streamed. By Node's client, because Deno's
+ * `fetch` sends every stream chunked (2.9.6), which S3 does not take.
+ */
+
+import { createHash } from "node:crypto";
+import type { ClientRequest, IncomingMessage } from "node:http";
+import { type ContentReference, type Source, SourceChangedError } from "../content.ts";
+import { StorageError } from "../storage.ts";
+import type { StoreAnswer } from "./client.ts";
+
+/** Milliseconds for which the store may take nothing more of what is sent. */
+const STALL = 30_000;
+
+/** Milliseconds that the store has to answer, once it has everything. */
+const SETTLING = 120_000;
+
+/** Milliseconds within which it has to accept a connection. */
+const CONNECTING = 10_000;
+
+/** Where to send what. */
+export interface Upload {
+  readonly url: URL;
+  /** Signed for the digest of the content. */
+  readonly headers: Headers;
+  readonly content: Pick<ContentReference, "digest" | "length">;
+  readonly source: Source;
+}
+
+/**
+ * Sends content, and gives the store's answer. Unless every byte is as it was, the last ones are not
+ * sent, and the store keeps nothing.
+ *
+ * @throws {SourceChangedError} When the source gives something else than when it was hashed.
+ * @throws {StorageError} When the store cannot be reached, or takes no more.
+ * @throws What the source throws, or what aborted its signal.
+ */
+export async function upload(
+  { url, headers, content, source }: Upload,
+): Promise<Pick<StoreAnswer, "status" | "text">> {
+  const { request } = url.protocol === "https:"
+    ? await import("node:https")
+    : await import("node:http");
+  const fields = { ...Object.fromEntries(headers), "Content-Length": String(content.length) };
+  const sending = request(url, { method: "PUT", headers: fields, agent: false });
+  const exchange = new Exchange(sending, source.signal);
+  try {
+    for await (const chunk of unchanged(source.read("sending"), content)) {
+      if (!await exchange.send(chunk)) break; // it has answered already
+    }
+    return await exchange.finish();
+  } finally {
+    exchange.end();
+  }
+}
+
+/** One request of Node's, as promises that are rejected by whatever ends it. */
+class Exchange {
+  readonly #request: ClientRequest;
+  readonly #signal: AbortSignal | undefined;
+  readonly #failed = Promise.withResolvers<never>();
+  readonly #answered = Promise.withResolvers<IncomingMessage>();
+  #answer: IncomingMessage | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(request: ClientRequest, signal: AbortSignal | undefined) {
+    this.#request = request;
+    this.#signal = signal;
+    this.#failed.promise.catch(() => {}); // told to whoever waits
+    request.on("response", (answer) => {
+      this.#answer = answer;
+      this.#answered.resolve(answer);
+    });
+    request.on("error", (cause) => {
+      this.#fail(new StorageError("bucket", "the store cannot be reached", { cause }));
+    });
+    signal?.addEventListener("abort", this.#abort);
+    this.#limit(CONNECTING);
+  }
+
+  /** Sends a chunk, and waits until there is room for the next. Gives whether more is wanted. */
+  async send(chunk: Uint8Array): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.#answer !== undefined) return false;
+    this.#request.write(chunk, () => resolve());
+    await Promise.race([promise, this.#answered.promise, this.#failed.promise]);
+    this.#limit(STALL);
+    return this.#answer === undefined;
+  }
+
+  /** Ends the request, and gives the answer. */
+  async finish(): Promise<Pick<StoreAnswer, "status" | "text">> {
+    this.#limit(SETTLING);
+    if (this.#answer === undefined) this.#request.end();
+    const answer = await Promise.race([this.#answered.promise, this.#failed.promise]);
+    let text = "";
+    const reading = async () => {
+      for await (const chunk of answer.setEncoding("utf8")) text += chunk;
+    };
+    await Promise.race([reading(), this.#failed.promise]);
+    return { status: answer.statusCode ?? 0, text };
+  }
+
+  /** Breaks the connection, should it still be there. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#signal?.removeEventListener("abort", this.#abort);
+    this.#request.destroy();
+  }
+
+  readonly #abort = () => this.#fail(this.#signal?.reason);
+
+  #limit(time: number): void {
+    clearTimeout(this.#timer);
+    const fault = new StorageError("bucket", `the store took nothing for ${time / 1_000} s`);
+    this.#timer = setTimeout(() => this.#fail(fault), time);
+  }
+
+  #fail(error: unknown): void {
+    this.#failed.reject(error);
+    this.#request.destroy();
+  }
+}
+
+/** Passes chunks on as long as they are what was hashed before; the last one once all of it is. */
+async function* unchanged(
+  chunks: AsyncIterable<Uint8Array>,
+  { digest, length }: Pick<ContentReference, "digest" | "length">,
+): AsyncGenerator<Uint8Array> {
+  const hash = createHash("sha256");
+  let left = length;
+  let last = new Uint8Array();
+  for await (const chunk of chunks) {
+    if (last.length > 0) yield last;
+    last = chunk.slice();
+    hash.update(last);
+    left -= last.length;
+    if (left < 0) break;
+  }
+  if (left !== 0 || hash.digest("hex") !== digest) {
+    throw new SourceChangedError("The content is not what it was when it was hashed");
+  }
+  yield last;
+}

@@ -1,0 +1,46 @@
+/**
+ * Storage with its content in a bucket, for one test.
+ */
+
+import { openContent } from "../../lib/storage/bucket/content.ts";
+import type { BucketSettings } from "../../lib/storage/content.ts";
+import { openEngine } from "../../lib/storage/memory/engine.ts";
+import { MediaStorage } from "../../lib/storage/media_storage.ts";
+import { readConfig } from "../../lib/server/config.ts";
+import { type MediaSubject, subjectOn } from "./media_subject.ts";
+import type { S3Store } from "./s3_store.ts";
+
+let prefixes = 0;
+
+/** A prefix that nothing else has. */
+export function newPrefix(): string {
+  return `test ${++prefixes}`;
+}
+
+/** Opens empty storage under a prefix of a store. */
+export function openBucket(
+  store: S3Store,
+  engine = openEngine(),
+  prefix = newPrefix(),
+): MediaSubject {
+  const content = openContent(settingsOf(store, prefix), engine);
+  return subjectOn(new MediaStorage(engine, content), {
+    async damage({ digest }, bytes) {
+      const key = encodeURI(`${prefix}/${digest.slice(0, 2)}/${digest}`);
+      if (bytes === undefined) await store.request("DELETE", key);
+      else await store.request("PUT", key, new Uint8Array(bytes));
+    },
+    async digests() {
+      const keys = await store.keys(`${prefix}/`);
+      return keys.map((key) => key.slice(-64)).filter((name) => /^[0-9a-f]{64}$/.test(name));
+    },
+  });
+}
+
+/** What a server reads of the environment. */
+export function settingsOf(store: S3Store, prefix: string): BucketSettings {
+  const environment = store.environment(prefix);
+  const { content } = readConfig((name) => environment[name]);
+  if (content.kind !== "bucket") throw new TypeError("CONTENT is no bucket");
+  return content;
+}
