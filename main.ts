@@ -36,7 +36,7 @@ import {
 import { cached } from "./lib/storage/cache.ts";
 import { Files } from "./lib/storage/files.ts";
 import { MediaStorage } from "./lib/storage/media_storage.ts";
-import { StorageError, UnpublishedError } from "./lib/storage/storage.ts";
+import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/storage.ts";
 
 /**
  * Every route; each takes GET, HEAD and OPTIONS ({@linkcode METHODS}). One with a successor is
@@ -162,7 +162,7 @@ export function createHandler(dependencies: Dependencies): Handler {
   function fail(error: unknown, { method }: Request, { route }: Target): Problem {
     if (error instanceof UnpublishedError) return problem(410, "unpublished", GONE);
     const id = crypto.randomUUID();
-    const status = error instanceof StorageError ? 503 : 500;
+    const status = error instanceof ReplacedError ? 502 : error instanceof StorageError ? 503 : 500;
     log({ event: "error", id, status, method, route: route?.path, cause: describeError(error) });
     return failure(status, id);
   }

@@ -54,6 +54,11 @@ export const PROBLEM_TYPES = {
     title: "Range not satisfiable",
     meaning: "The range lies beyond the content, whose length is in the Content-Range field.",
   },
+  "content-replaced": {
+    status: 502,
+    title: "Content replaced",
+    meaning: "Where the content was published, there is other content now. Tell the operator.",
+  },
   "storage-unavailable": {
     status: 503,
     title: "Storage unavailable",
@@ -102,13 +107,17 @@ const RETRY_AFTER: Field = ["Retry-After", "5"];
 /**
  * The problem when the server cannot do what it should. It tells nothing of the cause.
  *
- * @param status 503 when the same may succeed later, 500 when it is not known to.
+ * @param status 503 when the same may succeed later, 502 when the content is not there any more, 500
+ *   when nothing is known.
  * @param id A UUID that names the occurrence in the log.
  */
-export function failure(status: 500 | 503, id: string): Problem {
+export function failure(status: 500 | 502 | 503, id: string): Problem {
   const instance = `urn:uuid:${id}`;
   if (status === 500) {
     return problem(500, "server-fault", { detail: "The server failed", instance });
+  }
+  if (status === 502) {
+    return problem(502, "content-replaced", { detail: "The content was replaced", instance });
   }
   const detail = "Storage is unavailable; try again";
   return problem(503, "storage-unavailable", { detail, instance, fields: [RETRY_AFTER] });

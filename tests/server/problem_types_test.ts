@@ -102,8 +102,19 @@ Deno.test("every type of problem has a name, a title and a meaning of its own", 
 });
 
 Deno.test("failure() names the occurrence, and when to come back where that may help", () => {
-  const rows: [status: 500 | 503, type: Problem["type"], detail: string, retryAfter: Field[]][] = [
+  const rows: [
+    status: 500 | 502 | 503,
+    type: Problem["type"],
+    detail: string,
+    retryAfter: Field[],
+  ][] = [
     [500, { uri: "/deprecation#server-fault", title: "Server fault" }, "The server failed", []],
+    [
+      502,
+      { uri: "/deprecation#content-replaced", title: "Content replaced" },
+      "The content was replaced",
+      [],
+    ],
     [
       503,
       { uri: "/deprecation#storage-unavailable", title: "Storage unavailable" },

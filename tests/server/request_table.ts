@@ -43,8 +43,10 @@ export interface TableItems {
   readonly unlinked: Token;
   /** Published, but the content file is gone. */
   readonly missing: Token;
-  /** Published, but the content file is cut. */
+  /** Published, but the content is cut. */
   readonly cut: Token;
+  /** What answers for that. */
+  readonly replaced: 502 | 503;
 }
 
 /** The content of the table's audio item. */
@@ -113,6 +115,7 @@ export async function publishTableItems(subject: MediaSubject): Promise<TableIte
     unlinked: unlinked.token,
     missing: missing.token,
     cut: cut.token,
+    replaced: subject.replaced ?? 503,
   };
 }
 
@@ -125,7 +128,8 @@ const DESCRIBING = [
 
 /** The rows. */
 export function requestTable(items: TableItems): Row[] {
-  const { audio, video, linkedAudio, linkedVideo, unpublished, unlinked, missing, cut } = items;
+  const { audio, video, linkedAudio, linkedVideo } = items;
+  const { unpublished, unlinked, missing, cut, replaced } = items;
   const unknown = newToken();
   const media = `/media/${audio.token}`;
   const etag = `"${audio.digest}"`;
@@ -437,9 +441,9 @@ export function requestTable(items: TableItems): Row[] {
     {
       what: "cut content",
       target: `/video/${cut}`,
-      status: 503,
-      problem: "storage-unavailable",
-      expect: { ...error, ...deprecated(cut), "retry-after": "5" },
+      status: replaced,
+      problem: replaced === 502 ? "content-replaced" : "storage-unavailable",
+      expect: { ...error, ...deprecated(cut), "retry-after": replaced === 502 ? null : "5" },
     },
     {
       what: "conditions on an unknown token",

@@ -22,6 +22,8 @@ export interface Subject extends AsyncDisposable {
   unpublish(token: Token, at: number): Promise<void>;
   /** Replaces stored content by other bytes, or takes it away. */
   damage(item: PublishedItem, content: Uint8Array | undefined): Promise<void>;
+  /** The status for other content than was published, if it is not that for content that is missing. */
+  readonly replaced?: 502;
 }
 
 const CONTENT = Uint8Array.from(

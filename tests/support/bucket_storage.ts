@@ -25,6 +25,7 @@ export function openBucket(
 ): MediaSubject {
   const content = openContent(settingsOf(store, prefix), engine);
   return subjectOn(new MediaStorage(engine, content), {
+    replaced: 502,
     async damage({ digest }, bytes) {
       const key = encodeURI(`${prefix}/${digest.slice(0, 2)}/${digest}`);
       if (bytes === undefined) await store.request("DELETE", key);

@@ -19,7 +19,7 @@ export interface MediaSubject extends Subject {
  */
 export function subjectOn(
   storage: MediaStorage,
-  place: Pick<MediaSubject, "damage" | "digests"> & { remove?(): Promise<void> },
+  place: Pick<MediaSubject, "damage" | "digests" | "replaced"> & { remove?(): Promise<void> },
 ): MediaSubject {
   let isOpen = true;
   const close = storage.close.bind(storage);

@@ -11,20 +11,28 @@
 
 import QuickLRU from "quick-lru";
 import type { ByteRange } from "../../http/byte_range.ts";
-import {
-  type BucketSettings,
-  type ContentReference,
-  type ContentStore,
-  type ExistingContent,
-  type Source,
-  type Staged,
+import type {
+  BucketSettings,
+  ContentReference,
+  ContentStore,
+  ExistingContent,
+  Source,
+  Staged,
 } from "../content.ts";
 import type { Engine, Exclusively } from "../engine.ts";
-import { ReplacedError, StorageError } from "../storage.ts";
+import { StorageError } from "../storage.ts";
 import { keyOf, locationOf } from "./address.ts";
-import { type Download, type StoreAnswer, StoreClient } from "./client.ts";
+import {
+  codeIn,
+  conditionOf,
+  nameOf,
+  reasonIn,
+  requireSame,
+  unreadable,
+  type Wanted,
+} from "./answers.ts";
+import { type StoreAnswer, StoreClient } from "./client.ts";
 import { contentOf } from "./stream.ts";
-import { upload } from "./upload.ts";
 
 /** The last part of the key of the object with the name of this place. */
 const PLACE = "media-head";
@@ -37,9 +45,6 @@ const REMOVING = 30_000;
 
 /** Contents remembered as faulty, of the most recent; twice as many at most. */
 const FAULTY = 5_000;
-
-/** Content of which the digest is not known yet, if it is in place. */
-type Wanted = Omit<ContentReference, "digest"> & Partial<Pick<ContentReference, "digest">>;
 
 /** Content on its way in: nothing of it is in the bucket. */
 interface StagedSource extends Staged {
@@ -241,6 +246,7 @@ class BucketContent implements ContentStore {
     const { digest, source } = staged;
     const fields = { "X-Amz-Content-Sha256": digest };
     const { url, headers } = await this.#client.sign("PUT", this.#keyOf(staged), fields);
+    const { upload } = await import("./upload.ts"); // not needed to serve
     const answer = await upload({ url, headers, content: staged, source });
     if (answer.status !== 200) throw this.#fault(`does not take content ${digest}`, answer);
   }
@@ -289,63 +295,4 @@ class BucketContent implements ContentStore {
     const reason = answer === undefined ? "" : reasonIn(answer);
     return new StorageError("bucket", `${place} (CONTENT) ${what}${reason}`);
   }
-}
-
-/** How content is named in messages. */
-function nameOf({ digest, location }: Pick<Wanted, "digest" | "location">): string {
-  const place = location === undefined ? "" : `${location} `;
-  return digest === undefined ? place.trimEnd() : `${place}content ${digest}`;
-}
-
-/** The condition that an object in place is the one that was published. */
-function conditionOf({ validator }: Wanted): Record<string, string> {
-  return validator === undefined ? {} : { "If-Match": validator };
-}
-
-/**
- * Makes sure that an answer is about content as it was published: the whole, or a range of it.
- *
- * @throws {ReplacedError} When it is about other content.
- * @throws {StorageError} When it is none.
- */
-function requireSame(
-  content: Wanted,
-  answer: Download | StoreAnswer,
-  range?: ByteRange,
-): void {
-  const { status, headers } = answer;
-  const { length, validator } = content;
-  const name = nameOf(content);
-  if (status === 404) throw new StorageError("bucket", `${name} is missing`);
-  if (status === 412 || status === 416) throw new ReplacedError("bucket", `${name} was replaced`);
-  if (status !== (range === undefined ? 200 : 206)) throw unreadable(name, answer);
-  const [, first, last, total] =
-    /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
-  const size = headers.get("content-length");
-  const found = range === undefined ? size : total;
-  if (found !== String(length)) {
-    throw new ReplacedError("bucket", `${name} has ${found} bytes instead of ${length}`);
-  }
-  if (validator !== undefined && headers.get("etag") !== validator) {
-    throw new ReplacedError("bucket", `${name} was replaced`);
-  }
-  if (range === undefined) return;
-  const isRange = first === String(range.first) && last === String(range.last);
-  if (isRange && size === String(range.last - range.first + 1)) return;
-  throw new StorageError("bucket", `the store does not give the range asked for of ${name}`);
-}
-
-function unreadable(name: string, answer: Download | StoreAnswer): StorageError {
-  return new StorageError("bucket", `${name} cannot be read${reasonIn(answer)}`);
-}
-
-/** What a store answers that does not do what it was asked for, for a message. */
-function reasonIn(answer: Pick<StoreAnswer, "status"> & { readonly text?: string }): string {
-  const code = codeIn(answer);
-  return `: the store answers ${answer.status}${code === undefined ? "" : ` (${code})`}`;
-}
-
-/** S3's name for an error. */
-function codeIn({ text = "" }: { readonly text?: string }): string | undefined {
-  return /<Code>(\w+)<\/Code>/.exec(text)?.[1];
 }
