@@ -49,11 +49,11 @@ export function shareResponses({ paths, components }: DescribedPaths): void {
   components["responses"] = shared;
 }
 
-/** Who has a response in common, and its status: `Deprecated410`, or `DeprecatedHead410`. */
+/** Who has a response in common, and its status: `Old410`, or `OldHead410`. */
 function nameOf(places: readonly Place[]): string {
   const [{ path, method, status }] = places as [Place, ...Place[]];
   const who = places.every(({ operation }) => operation.deprecated)
-    ? "Deprecated"
+    ? "Old"
     : places.every((other) => other.path === path)
     ? path.slice(1).replace(/\W.*/, "")
     : "Common";

@@ -141,7 +141,7 @@ function itemResponses(route: Route, policy: Policy): Responses {
     404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
     410: gone,
     ...CONDITIONAL,
-    502: error("Other content is in its place now"),
+    502: error("Content replaced"),
     ...FAULTS,
   };
 }

@@ -7,7 +7,7 @@ import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import { Currency } from "./currency.ts";
 import type { Token } from "./token.ts";
-import { type Finding, type PublishedItem, type Storage, UnpublishedError } from "./storage.ts";
+import type { Finding, PublishedItem, Storage } from "./storage.ts";
 
 /** Tokens remembered, of the most recent, known or not; twice as many at most. About 1 kB each. */
 const ENTRIES = 5_000;
@@ -94,9 +94,7 @@ export class CachedStorage implements Storage {
     try {
       return await this.#storage.open(item, range);
     } catch (error) {
-      // What was remembered proved wrong.
-      if (error instanceof UnpublishedError) this.currency.end();
-      else this.#forget(item.token);
+      this.currency.end(); // what was remembered proved wrong, of others with this content too
       throw error;
     }
   }

@@ -5,7 +5,7 @@ import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { METHODS } from "../../lib/server/route.ts";
 import { newToken, parseToken } from "../../lib/storage/token.ts";
-import { StorageError } from "../../lib/storage/storage.ts";
+import { ReplacedError, StorageError } from "../../lib/storage/storage.ts";
 import { createHandler, ROUTES } from "../../main.ts";
 import { publishTableItems, requestTable } from "../server/request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
@@ -278,8 +278,10 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
       await send(healthy, document, { Range: "bytes=999999-" });
       for (const method of ["GET", "HEAD"]) await note(healthy, unreadable(document, method));
     }
-    for (const error of [new StorageError("sqlite", "down"), new Error("bug")]) {
+    const replaced = new ReplacedError("bucket", "content was replaced");
+    for (const error of [new StorageError("sqlite", "down"), new Error("bug"), replaced]) {
       for (const target of [`/audio/${newToken()}`, video, `/media/${newToken()}`, "/healthz"]) {
+        if (target === "/healthz" && error === replaced) continue; // it looks at no content
         await send(createHandler({ ...common, storage: failing(error) }), target);
       }
     }

@@ -92,6 +92,16 @@ Deno.test("CachedStorage.open() forgets what proves wrong", async () => {
   assertSpyCalls(storage.find, 2);
 });
 
+Deno.test("CachedStorage.open() forgets other items too, which may have the same content", async () => {
+  const storage = new OneItem();
+  const cached = new CachedStorage(storage, 5_000);
+  const other = newToken();
+  await cached.find(other, 0);
+  await assertRejects(() => cached.open(item), StorageError);
+  await cached.find(other, 0);
+  assertSpyCalls(storage.find, 2);
+});
+
 Deno.test("CachedStorage remembers a bounded number of tokens", async () => {
   const storage = new OneItem({ find: () => Promise.resolve({ state: "unknown" }) });
   const cached = new CachedStorage(storage, 5_000);
