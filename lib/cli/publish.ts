@@ -1,5 +1,5 @@
 /**
- * `media publish FILE|URL`
+ * `media publish FILE|URL|OBJECT`
  */
 
 import { Command, InvalidArgumentError, Option } from "commander";
@@ -7,6 +7,7 @@ import { parseLanguageTag } from "../publishing/language_tag.ts";
 import { isFileName, publishFile, type PublishOptions } from "../publishing/publish.ts";
 import { isPublicUrl } from "../publishing/location.ts";
 import { printableLines } from "../publishing/printable.ts";
+import { isObject, publishObject } from "../publishing/publish_object.ts";
 import { publishUrl } from "../publishing/publish_url.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/storage.ts";
@@ -28,10 +29,11 @@ type Options = Omit<PublishOptions, "signal" | "watch"> & { readonly json?: true
 /** Builds the command. */
 export function publishCommand(context: Context): Command {
   return new Command("publish")
-    .description("Publish a file or a public URL, as audio or video.")
+    .description("Publish a file, a public URL or an object of the bucket, as audio or video.")
     .argument(
-      "<file|url>",
-      "the file to publish, which is copied; or the http(s) URL to redirect clients to",
+      "<file|url|object>",
+      "the file to publish, which is copied; the http(s) URL to redirect clients to; or" +
+        " s3://BUCKET/KEY, which is published where it is",
     )
     .option("--token <uuid>", "publish under this token, a version 4 UUID", tokenArgument)
     .addOption(new Option("--kind <kind>", "audio or video").choices(["audio", "video"]))
@@ -55,10 +57,13 @@ export function publishCommand(context: Context): Command {
       }
       const config = context.settings();
       const signal = watchInterruption();
+      const work = { ...options, signal, watch: withProgress };
       const publish = (storage: MediaStorage): Promise<PublishedItem | LinkedItem> =>
         isUrl
           ? publishUrl(storage, source, { ...options, signal, warn })
-          : publishFile(storage, fromUser(source), { ...options, signal, watch: withProgress });
+          : isObject(source)
+          ? publishObject(storage, source, work)
+          : publishFile(storage, fromUser(source), work);
       const item = await withStorage(context, config, publish);
       const urls = pathsOf(context.routes, item).map((path) => originOf(config) + path);
       if (json) {
@@ -66,7 +71,7 @@ export function publishCommand(context: Context): Command {
       }
       await print(`Published ${item.kind} ${item.token}`);
       for (const url of urls) await print(`  ${url}`);
-      if ("location" in item) {
+      if (!("digest" in item)) {
         const { location, type = "unknown type", length } = item;
         const size = length === undefined ? "unknown length" : `${length} bytes`;
         await print(`  307 to ${location}`);
@@ -74,6 +79,7 @@ export function publishCommand(context: Context): Command {
         return await print(`Try: curl -IL ${urls[0]}`);
       }
       await print(`  ${item.type}, ${item.length} bytes, sha-256 ${item.digest}`);
+      if (item.location !== undefined) await print(`  in place at ${item.location}`);
       await print(`Try: curl -I ${urls[0]}`);
     });
 }

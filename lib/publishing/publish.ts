@@ -55,6 +55,10 @@ export async function publishFile(
   await requireFree(storage, token); // before any work; the commit makes sure of it
   const { file, size } = await openFile(path);
   using _file = file;
+  if (size > storage.maxLength) {
+    const limit = `a bucket takes ${storage.maxLength} at most by one PUT`;
+    throw new RefusedError(`${quoted(path)} has ${size} bytes; ${limit}`);
+  }
   try {
     const detected = await unlessAborted(detectMediaType(fileBytes(file, size), options), signal);
     const read = (step: Step) => watch(readAll(file, path, signal), { name, size, step });
@@ -137,7 +141,7 @@ async function readable<T>(path: string, operation: () => Promise<T>): Promise<T
 }
 
 /** The name of a file, made fit to be offered for saving. */
-function fileName(path: string): string {
+export function fileName(path: string): string {
   return withoutUnprintable(basename(path)).replaceAll("\\", "_");
 }
 

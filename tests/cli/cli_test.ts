@@ -234,7 +234,7 @@ test("media refuses with status 1, and takes wrong usage with status 2, naming t
       ],
       [["unpublish", unknown], 1, new RegExp(`^media: Token "${unknown}" was never published\n$`)],
       [["show", unknown], 1, new RegExp(`^media: Token "${unknown}" was never published\n$`)],
-      [["publish"], 2, /missing required argument 'file\|url'/],
+      [["publish"], 2, /missing required argument 'file\|url\|object'/],
       [["publish", SAMPLE_MP3, "--token", "x"], 2, /"x" is not a version 4 UUID/],
       [
         ["publish", SAMPLE_MP3, "--kind", "image"],

@@ -20,7 +20,7 @@ import type {
   Staged,
 } from "../content.ts";
 import type { Engine, Exclusively } from "../engine.ts";
-import { StorageError } from "../storage.ts";
+import { MAX_LOCATION, MAX_STATED, StorageError } from "../storage.ts";
 import { keyOf, locationOf } from "./address.ts";
 import {
   codeIn,
@@ -131,23 +131,24 @@ class BucketContent implements ContentStore {
 
   /** @inheritdoc */
   async inspect(location: string): Promise<ExistingContent> {
+    const refusal = (why: string) => new StorageError("bucket", `${location} ${why}`);
     const key = keyOf(location, this.#settings);
-    if (key === undefined) throw this.#fault(`does not hold ${location}`);
-    if (this.#isOwn(key)) {
-      throw new StorageError("bucket", `${location} is a copy that is kept here`);
+    if (key === undefined || location.length > MAX_LOCATION) {
+      throw refusal("is no object of the bucket in CONTENT");
     }
+    if (this.#isOwn(key)) throw refusal("is content that was copied here, and may be removed");
     const answer = await this.#client.ask("HEAD", key);
-    if (answer.status === 404) throw new StorageError("bucket", `there is no object ${location}`);
+    if (answer.status === 404) throw refusal("does not exist");
     if (answer.status !== 200) throw unreadable(location, answer);
     const { headers } = answer;
-    const [length, validator] = [Number(headers.get("content-length")), headers.get("etag")];
+    const [length, validator] = [Number(headers.get("content-length")), headers.get("etag") ?? ""];
     const encoding = headers.get("content-encoding") ?? "";
-    if (length === 0) throw new StorageError("bucket", `${location} is empty`);
+    if (length === 0) throw refusal("is empty");
     if (!/^(aws-chunked|identity)?$/.test(encoding)) {
-      throw new StorageError("bucket", `${location} is stored with Content-Encoding ${encoding}`);
+      throw refusal(`is stored with Content-Encoding: ${encoding}`);
     }
-    if (!validator?.startsWith('"')) {
-      throw new StorageError("bucket", `${location} has no strong ETag to tell it from others`);
+    if (!/^"[ -~]+"$/.test(validator) || validator.length > MAX_STATED) {
+      throw refusal("has no strong ETag, to tell it from another in its place");
     }
     const object = { location, length, validator };
     return { ...object, open: (range) => this.#open(object, range) };

@@ -1,0 +1,96 @@
+/**
+ * Publishing an object where it is: in the bucket with the content, under a key of its own.
+ */
+
+import { createHash } from "node:crypto";
+import { TokenTakenError } from "../storage/catalogue.ts";
+import type { ExistingContent } from "../storage/content.ts";
+import type { MediaStorage } from "../storage/media_storage.ts";
+import type { PublishedItem } from "../storage/storage.ts";
+import { newToken } from "../storage/token.ts";
+import { unlessAborted } from "./abort.ts";
+import { detectMediaType, MediaTypeError } from "./media_type.ts";
+import { quoted } from "./printable.ts";
+import { fileName, type PublishOptions, RefusedError, requireFree } from "./publish.ts";
+import type { Bytes } from "./tracks/bytes.ts";
+
+/** Whether a text names an object of a bucket. */
+export function isObject(text: string): boolean {
+  return text.startsWith("s3://");
+}
+
+/**
+ * Publishes an object where it is. It is read once; the server gives out no other object that is
+ * there later.
+ *
+ * @param location `s3://bucket/key`
+ * @throws {RefusedError} When it is neither audio nor video, or the token is taken.
+ * @throws {StorageError} When there is no such object, it is replaced meanwhile, or storage fails.
+ * @throws What aborted the signal.
+ */
+export async function publishObject(
+  storage: MediaStorage,
+  location: string,
+  options: PublishOptions = {},
+): Promise<PublishedItem> {
+  const { token = newToken(), name = fileName(location), language, signal } = options;
+  await requireFree(storage, token); // before any work; the commit makes sure of it
+  const object = await unlessAborted(storage.inspect(location), signal);
+  try {
+    const detected = await unlessAborted(detectMediaType(bytesOf(object), options), signal);
+    const digest = await digestOf(object, { ...options, name });
+    signal?.throwIfAborted();
+    return await storage.publishInPlace({
+      token,
+      ...detected,
+      publishedAt: Date.now(),
+      name,
+      ...(language === undefined ? {} : { language }),
+    }, { digest, length: object.length, location, validator: object.validator });
+  } catch (error) {
+    if (error instanceof MediaTypeError) {
+      throw new RefusedError(`${quoted(location)} ${error.message}`);
+    }
+    if (error instanceof TokenTakenError) throw new RefusedError(error.message);
+    throw error;
+  }
+}
+
+/** Reads an object whole, for the SHA-256 of it in hexadecimal digits. */
+async function digestOf(
+  object: ExistingContent,
+  { name, watch = (chunks) => chunks, signal }: PublishOptions & { readonly name: string },
+): Promise<string> {
+  const hash = createHash("sha256");
+  const progress = { name, size: object.length, step: "hashing" } as const;
+  for await (const chunk of watch(readAll(object, signal), progress)) hash.update(chunk);
+  return hash.digest("hex");
+}
+
+async function* readAll(
+  object: ExistingContent,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  const reader = (await unlessAborted(object.open(), signal)).getReader();
+  try {
+    for (;;) {
+      const { value } = await unlessAborted(reader.read(), signal);
+      if (value === undefined) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel();
+  }
+}
+
+/** An object that is read here and there. */
+function bytesOf(object: ExistingContent): Bytes {
+  return {
+    size: object.length,
+    async read(offset, length) {
+      const last = Math.min(offset + length, object.length) - 1;
+      if (offset > last) return new Uint8Array();
+      return await new Response(await object.open({ first: offset, last })).bytes();
+    },
+  };
+}
