@@ -95,7 +95,7 @@ export interface ContentStore {
 
   /**
    * Runs a change of what uses some content, as the only one at work on it. Should the process be
-   * killed in the midst of it, the next change puts right what it left.
+   * killed in the midst of it, no item lacks its content.
    *
    * @param digest The content concerned.
    * @param isUsed Whether any published item uses the content of a digest, by now.

@@ -4,7 +4,7 @@
  */
 
 import { AwsV4Signer } from "aws4fetch";
-import { type Condition, LINUX, type Need, pathOf, program } from "./permissions.ts";
+import { type Condition, LINUX, type Need, program } from "./permissions.ts";
 import { accepts, freePort } from "./ports.ts";
 
 /** Swift keeps what it knows of an object in attributes of its file. */
@@ -20,38 +20,84 @@ export const S3_STORE: readonly Need[] = [
   LINUX,
   ...["proxy", "account", "container", "object"].map((name) => program(`swift-${name}-server`)),
   program("memcached"),
-  program("setpriv"),
+  program("bash"),
   ATTRIBUTES,
 ];
+
+/** Milliseconds that a part may take to start. */
+const PATIENCE = 120_000;
 
 /** The bucket that every store has. */
 export const BUCKET = "media";
 
 /** Whose it is. No log may hold the secret. */
-const [ACCESS_KEY, SECRET_KEY, REGION] = ["test:tester", "keep-this-out-of-logs", "us-east-1"];
+export const [ACCESS_KEY, SECRET_KEY, REGION] = [
+  "test:tester",
+  "keep-this-out-of-logs",
+  "us-east-1",
+];
 
-/** Its servers of data, each in a process. */
+/** Its parts, each of which is a process. */
+const PARTS = ["memcached", "account", "container", "object", "proxy"] as const;
+type Part = typeof PARTS[number];
+
+/** Those that keep data. */
 const SERVERS = ["account", "container", "object"] as const;
+
+/**
+ * Starts and signals the parts as it is told, line by line, and ends them all at the end of its
+ * input: also when the process of the tests is killed.
+ */
+const SUPERVISOR = `
+set -m # a group of its own for each: Swift signals all of its group
+declare -A pids
+while read -r verb name command; do
+  case $verb in
+    start) $command </dev/null >/dev/null 2>&1 & pids[$name]=$! ;;
+    *) kill -$verb \${pids[$name]}; if [ $verb = TERM ]; then wait \${pids[$name]}; fi ;;
+  esac 2>/dev/null
+  echo
+done
+kill -KILL \${pids[@]}
+`;
 
 /** A running store. Disposing of it ends it and removes its folder. */
 export class S3Store implements AsyncDisposable {
-  #processes: Deno.ChildProcess[] = [];
+  readonly #supervisor: Deno.ChildProcess;
+  readonly #orders: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
+  readonly #answers: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>;
 
   private constructor(
     readonly folder: string,
-    readonly port: number,
-    private readonly ports: Readonly<Record<typeof SERVERS[number] | "memory", number>>,
-  ) {}
+    private readonly ports: Readonly<Record<Part, number>>,
+  ) {
+    this.#supervisor = new Deno.Command("bash", {
+      args: ["-c", SUPERVISOR],
+      cwd: folder,
+      clearEnv: true,
+      env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "null",
+    }).spawn();
+    this.#orders = this.#supervisor.stdin.getWriter();
+    this.#answers = this.#supervisor.stdout.getReader();
+  }
 
   /** Makes a store with an empty bucket. */
   static async start(): Promise<S3Store> {
     const folder = await Deno.makeTempDir({ prefix: "media-head-s3-" });
-    const [account, container, object, memory] = [freePort(), freePort(), freePort(), freePort()];
-    const store = new S3Store(folder, freePort(), { account, container, object, memory });
+    const ports = Object.fromEntries(PARTS.map((part) => [part, freePort()]));
+    const store = new S3Store(folder, ports as Record<Part, number>);
     await store.#configure();
-    await store.launch();
+    for (const part of PARTS) await store.#start(part);
+    for (const part of PARTS) await until(() => accepts(store.ports[part]));
     await store.request("PUT", "");
     return store;
+  }
+
+  get port(): number {
+    return this.ports.proxy;
   }
 
   /** The variables with which a server uses it; `prefix` is what its keys begin with. */
@@ -65,43 +111,34 @@ export class S3Store implements AsyncDisposable {
     };
   }
 
-  /** Starts it, and waits until it answers. */
-  async launch(): Promise<void> {
-    const { memory } = this.ports;
-    const start = (name: string, args: string[]) => {
-      const process = command(name, args, this.folder).spawn();
-      this.#processes.push(process);
-    };
-    start("memcached", ["-u", "root", "-l", "127.0.0.1", "-p", String(memory), "-m", "16"]);
-    for (const name of [...SERVERS, "proxy"]) {
-      start(`swift-${name}-server`, [`${this.folder}/${name}.conf`]);
-    }
-    const ended = Promise.race(this.#processes.map(({ status }) => status));
-    let hasEnded = false;
-    ended.then(() => hasEnded = true);
-    for (const port of [...Object.values(this.ports), this.port]) {
-      while (!await accepts(port)) {
-        if (hasEnded) throw new Error(`A part of the store ended: see ${this.folder}`);
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-    }
+  /** Starts a part that was stopped. */
+  async launch(part: Part = "proxy"): Promise<void> {
+    await this.#start(part);
+    await until(() => accepts(this.ports[part]));
   }
 
-  /** Ends it. Its objects stay. */
-  async stop(): Promise<void> {
-    for (const process of this.#processes) process.kill("SIGKILL");
-    for (const { status } of this.#processes) await status;
-    this.#processes = [];
+  /** Ends the part that answers, or one behind it. What is stored stays. */
+  async stop(part: Part = "proxy"): Promise<void> {
+    await this.#order("TERM", part);
   }
 
-  /** Keeps it from running. The kernel still accepts connections to it. */
-  freeze(): void {
-    for (const { pid } of this.#processes) Deno.kill(pid, "SIGSTOP");
+  /** Keeps the part that answers from running. The kernel still accepts connections to it. */
+  async freeze(): Promise<void> {
+    await this.#order("STOP", "proxy");
   }
 
   /** Lets it run on. */
-  thaw(): void {
-    for (const { pid } of this.#processes) Deno.kill(pid, "SIGCONT");
+  async thaw(): Promise<void> {
+    await this.#order("CONT", "proxy");
+  }
+
+  /** Has it take another secret, or its own again. */
+  async changeSecret(secret = SECRET_KEY): Promise<void> {
+    const path = `${this.folder}/proxy.conf`;
+    const lines = await Deno.readTextFile(path);
+    await Deno.writeTextFile(path, lines.replace(/(?<=user_test_tester = )\S+/, secret));
+    await this.stop();
+    await this.launch();
   }
 
   /** Sends a request about an object of the bucket, and gives the answer; a fault is thrown. */
@@ -133,13 +170,28 @@ export class S3Store implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
+    await this.#orders.close();
+    await this.#supervisor.status;
+    await this.#answers.cancel();
     await Deno.remove(this.folder, { recursive: true });
+  }
+
+  async #start(part: Part): Promise<void> {
+    const command = part === "memcached"
+      ? `memcached -u ${userName()} -l 127.0.0.1 -p ${this.ports.memcached} -m 16`
+      : `swift-${part}-server ${part}.conf`;
+    await this.#order("start", part, command);
+  }
+
+  /** Has the supervisor do something, and waits until it has. */
+  async #order(verb: string, part: Part, command = ""): Promise<void> {
+    await this.#orders.write(new TextEncoder().encode(`${verb} ${part} ${command}\n`));
+    await this.#answers.read();
   }
 
   /** Writes what its parts are started with. */
   async #configure(): Promise<void> {
-    const { folder, port, ports } = this;
+    const { folder, ports } = this;
     const write = (name: string, lines: string) => Deno.writeTextFile(`${folder}/${name}`, lines);
     const common = (bindPort: number) =>
       `[DEFAULT]
@@ -169,17 +221,18 @@ recon_cache_path = ${folder}
     }
     await write(
       "proxy.conf",
-      `${common(port)}[pipeline:main]
+      `${common(ports.proxy)}[pipeline:main]
 pipeline = catch_errors cache listing_formats bulk s3api tempauth slo proxy-server
 [app:proxy-server]
 use = egg:swift#proxy
 allow_account_management = true
 account_autocreate = true
+error_suppression_limit = 1000000
 [filter:catch_errors]
 use = egg:swift#catch_errors
 [filter:cache]
 use = egg:swift#memcache
-memcache_servers = 127.0.0.1:${ports.memory}
+memcache_servers = 127.0.0.1:${ports.memcached}
 [filter:listing_formats]
 use = egg:swift#listing_formats
 [filter:bulk]
@@ -198,7 +251,7 @@ user_test_tester = ${SECRET_KEY} .admin
 `,
     );
     const rings = SERVERS.map((name) => `${folder}/${name}.ring.gz=${ports[name]}`);
-    const { success, stderr } = await command("python3", ["-c", RINGS, ...rings], folder).output();
+    const { success, stderr } = await python(RINGS, rings).output();
     if (!success) throw new Error(new TextDecoder().decode(stderr));
   }
 }
@@ -216,26 +269,17 @@ for path, port in (argument.split("=") for argument in sys.argv[1:]):
     builder.get_ring().save(path)
 `;
 
-/** A command that ends with this process. Debian's Python, whatever other there is on the path. */
-function command(name: string, args: string[], cwd: string): Deno.Command {
-  const path = name === "python3" ? "/usr/bin/python3" : pathOf(name) ?? name;
-  return new Deno.Command(pathOf("setpriv") ?? "setpriv", {
-    args: ["--pdeathsig=KILL", path, ...args],
-    cwd,
-    clearEnv: true,
-    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
-    stdin: "null",
-    stdout: "null",
-    stderr: name === "python3" ? "piped" : "null",
-  });
+/** Debian's Python, whatever other there is on the path. */
+function python(script: string, args: string[] = []): Deno.Command {
+  return new Deno.Command("/usr/bin/python3", { args: ["-c", script, ...args], clearEnv: true });
 }
 
 /** Whether files there can have attributes. */
 function probe(): boolean {
   const folder = Deno.makeTempDirSync({ prefix: "media-head-s3-" });
-  const script = 'import os; os.setxattr(".", "user.probe", b"1")';
+  const script = 'import os, sys; os.setxattr(sys.argv[1], "user.probe", b"1")';
   try {
-    return command("python3", ["-c", script], folder).outputSync().success;
+    return python(script, [folder]).outputSync().success;
   } finally {
     Deno.removeSync(folder);
   }
@@ -244,4 +288,12 @@ function probe(): boolean {
 function userName(): string {
   const { stdout } = new Deno.Command("id", { args: ["-un"] }).outputSync();
   return new TextDecoder().decode(stdout).trim();
+}
+
+async function until(isDone: () => Promise<boolean>): Promise<void> {
+  const started = performance.now();
+  while (!await isDone()) {
+    if (performance.now() - started > PATIENCE) throw new Error("The store does not start");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }

@@ -2,14 +2,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
 import { StorageError } from "../../lib/storage/storage.ts";
 import { createHandler } from "../../main.ts";
-import {
-  checkParity,
-  CONFIG,
-  DEPRECATED_AT,
-  publishTableItems,
-  requestTable,
-  runRow,
-} from "../server/request_table.ts";
+import { checkParity, CONFIG } from "../server/request_table.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
 import { failing } from "../support/one_item.ts";
@@ -19,20 +12,6 @@ import { type LogLine, ServerProcess, storageIn } from "../support/server.ts";
 import { description } from "../storage/storage_suite.ts";
 
 const test = needing("processes");
-
-test("a server process answers the whole table on the wire, HEAD as GET", async (t) => {
-  await using subject = await openLocal();
-  const rows = requestTable(await publishTableItems(subject));
-  await using server = await ServerProcess.start({ DEPRECATED_AT }, subject.folder);
-  for (const row of rows) {
-    await t.step(row.what, () =>
-      runRow(row, async (method, target, fields) => {
-        const seen = await requestRaw(server.port, method, target, fields);
-        assertMatch(field(seen, "date") ?? "", /^\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT$/);
-        return seen;
-      }));
-  }
-});
 
 test("a server process answers what no URL can say", async () => {
   await using server = await ServerProcess.start();

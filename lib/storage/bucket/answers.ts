@@ -42,6 +42,9 @@ export function requireSame(
     /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
   const size = headers.get("content-length");
   const found = range === undefined ? size : total;
+  if (found === undefined || found === null) {
+    throw new StorageError("bucket", `the store does not tell the length of ${name}`);
+  }
   if (found !== String(length)) {
     throw new ReplacedError("bucket", `${name} has ${found} bytes instead of ${length}`);
   }

@@ -99,10 +99,10 @@ export class StoreClient {
   ): Promise<Download | StoreAnswer> {
     const sent = await this.#send(this.#downloads, "GET", key, { fields });
     const { response, deadline, end } = sent;
-    const { status, headers, body } = response;
-    if ((status === 200 || status === 206) && body !== null) {
+    const { status, headers } = response;
+    if (status === 200 || status === 206) {
       deadline.clear();
-      return { status, headers, body, end };
+      return { status, headers, body: response.body ?? new Blob().stream(), end };
     }
     try {
       return { status, headers, text: await beginningOf(response, deadline) };
@@ -145,7 +145,9 @@ export class StoreClient {
       leave = undefined;
     };
     try {
-      leave = await gate.enter(signal);
+      leave = await gate.enter(signal).catch(() => {
+        throw new StorageError("bucket", "all connections to the store are in use");
+      });
       const response = await this.#fetch(method, key, options, signal);
       return { response, deadline, end };
     } catch (error) {
@@ -174,7 +176,8 @@ export class StoreClient {
         if (signal.aborted || isLast) {
           this.#isReachable = false;
           signal.throwIfAborted();
-          throw new StorageError("bucket", "the store cannot be reached", { cause });
+          const { cause: reason = cause } = cause as Error; // what fetch says itself says nothing
+          throw new StorageError("bucket", "the store cannot be reached", { cause: reason });
         }
       }
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
@@ -189,8 +192,10 @@ class Deadline {
 
   /** @param limit Milliseconds. */
   constructor(limit: number) {
-    const fault = new StorageError("bucket", `no answer of the store within ${limit / 1_000} s`);
-    this.#timer = setTimeout(() => this.#controller.abort(fault), limit);
+    this.#timer = setTimeout(() => {
+      const fault = `no answer of the store within ${limit / 1_000} s`;
+      this.#controller.abort(new StorageError("bucket", fault));
+    }, limit);
   }
 
   /** Aborted with a {@linkcode StorageError} when the time is over. */

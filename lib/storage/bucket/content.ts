@@ -106,9 +106,9 @@ class BucketContent implements ContentStore {
    */
   async requireContent(content: ContentReference): Promise<void> {
     if (!this.#client.isReachable) {
-      await this.#once("", () => this.#client.ask("HEAD", this.#ownKey(PLACE)));
+      await this.#once(PLACE, () => this.#client.ask("HEAD", this.#ownKey(PLACE)));
     }
-    const name = nameOf(content);
+    const name = identityOf(content);
     if (this.#faulty.has(name)) await this.#once(name, () => this.#look(content));
   }
 
@@ -117,7 +117,7 @@ class BucketContent implements ContentStore {
     content: ContentReference,
     range?: ByteRange,
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
-    const name = nameOf(content);
+    const name = identityOf(content);
     const mark = () => this.#faulty.set(name, true);
     try {
       const stream = await this.#open(content, range, mark);
@@ -216,7 +216,7 @@ class BucketContent implements ContentStore {
     });
     try {
       requireSame(content, answer, range);
-      if ("body" in answer) return contentOf(answer, last - first + 1, onFault);
+      if ("body" in answer) return contentOf(answer, { length: last - first + 1, onFault });
       throw unreadable(nameOf(content), answer);
     } catch (error) {
       if ("body" in answer) answer.end();
@@ -228,7 +228,7 @@ class BucketContent implements ContentStore {
   async #look(content: ContentReference): Promise<void> {
     const fields = conditionOf(content);
     requireSame(content, await this.#client.ask("HEAD", this.#keyOf(content), { fields }));
-    this.#faulty.delete(nameOf(content));
+    this.#faulty.delete(identityOf(content));
   }
 
   /** Runs what others may be waiting for already. */
@@ -296,4 +296,9 @@ class BucketContent implements ContentStore {
     const reason = answer === undefined ? "" : reasonIn(answer);
     return new StorageError("bucket", `${place} (CONTENT) ${what}${reason}`);
   }
+}
+
+/** What tells content as it was published from any other, in the same place too. */
+function identityOf({ digest, location = "", validator = "" }: ContentReference): string {
+  return `${digest} ${validator} ${location}`;
 }

@@ -6,19 +6,25 @@ import { within } from "../deadline.ts";
 import { StorageError } from "../storage.ts";
 import type { Download } from "./client.ts";
 
-/** Milliseconds without a byte of content that is waited for. */
+/** How content is passed on. */
+export interface StreamOptions {
+  /** Bytes that there are to be. */
+  readonly length: number;
+  /** Told that it could not be read to the end. */
+  readonly onFault: () => void;
+  /** Milliseconds that are waited for a byte. */
+  readonly stall?: number;
+}
+
+/** Milliseconds that are waited for a byte of content. */
 const STALL = 30_000;
 
 /**
  * The content of a download, which is read no faster than the stream; cancelling one ends the other.
- *
- * @param length Bytes that there are to be.
- * @param onFault Told that it could not be read to the end.
  */
 export function contentOf(
   { body, end }: Pick<Download, "body" | "end">,
-  length: number,
-  onFault: () => void,
+  { length, onFault, stall = STALL }: StreamOptions,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const reader = body.getReader();
   let left = length;
@@ -27,8 +33,8 @@ export function contentOf(
   /** The next bytes; `undefined` at the end. */
   async function read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const reading = reader.read();
-    if (!await within(STALL, reading)) {
-      throw new StorageError("bucket", `no byte of content within ${STALL / 1_000} s`);
+    if (!await within(stall, reading)) {
+      throw new StorageError("bucket", `no byte of content within ${stall / 1_000} s`);
     }
     return (await reading).value;
   }
@@ -42,7 +48,6 @@ export function contentOf(
       left -= chunk?.length ?? 0;
       if (chunk !== undefined) controller.enqueue(chunk);
       if (left > 0) return;
-      await read(); // the end, which frees the connection for the next request
       end();
       controller.close();
     } catch (error) {

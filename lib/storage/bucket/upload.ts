@@ -25,6 +25,8 @@ export interface Upload {
   readonly headers: Headers;
   readonly content: Pick<ContentReference, "digest" | "length">;
   readonly source: Source;
+  /** Milliseconds for which the store may take nothing. */
+  readonly stall?: number;
 }
 
 /**
@@ -36,14 +38,15 @@ export interface Upload {
  * @throws What the source throws, or what aborted its signal.
  */
 export async function upload(
-  { url, headers, content, source }: Upload,
+  { url, headers, content, source, stall = STALL }: Upload,
 ): Promise<Pick<StoreAnswer, "status" | "text">> {
   const { request } = url.protocol === "https:"
     ? await import("node:https")
     : await import("node:http");
+  source.signal?.throwIfAborted();
   const fields = { ...Object.fromEntries(headers), "Content-Length": String(content.length) };
   const sending = request(url, { method: "PUT", headers: fields, agent: false });
-  const exchange = new Exchange(sending, source.signal);
+  const exchange = new Exchange(sending, stall, source.signal);
   try {
     for await (const chunk of unchanged(source.read("sending"), content)) {
       if (!await exchange.send(chunk)) break; // it has answered already
@@ -57,14 +60,16 @@ export async function upload(
 /** One request of Node's, as promises that are rejected by whatever ends it. */
 class Exchange {
   readonly #request: ClientRequest;
+  readonly #stall: number;
   readonly #signal: AbortSignal | undefined;
   readonly #failed = Promise.withResolvers<never>();
   readonly #answered = Promise.withResolvers<IncomingMessage>();
   #answer: IncomingMessage | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(request: ClientRequest, signal: AbortSignal | undefined) {
+  constructor(request: ClientRequest, stall: number, signal: AbortSignal | undefined) {
     this.#request = request;
+    this.#stall = stall;
     this.#signal = signal;
     this.#failed.promise.catch(() => {}); // told to whoever waits
     request.on("response", (answer) => {
@@ -84,7 +89,7 @@ class Exchange {
     if (this.#answer !== undefined) return false;
     this.#request.write(chunk, () => resolve());
     await Promise.race([promise, this.#answered.promise, this.#failed.promise]);
-    this.#limit(STALL);
+    this.#limit(this.#stall);
     return this.#answer === undefined;
   }
 
@@ -112,8 +117,9 @@ class Exchange {
 
   #limit(time: number): void {
     clearTimeout(this.#timer);
-    const fault = new StorageError("bucket", `the store took nothing for ${time / 1_000} s`);
-    this.#timer = setTimeout(() => this.#fail(fault), time);
+    this.#timer = setTimeout(() => {
+      this.#fail(new StorageError("bucket", `the store took nothing for ${time / 1_000} s`));
+    }, time);
   }
 
   #fail(error: unknown): void {
@@ -131,11 +137,11 @@ async function* unchanged(
   let left = length;
   let last = new Uint8Array();
   for await (const chunk of chunks) {
-    if (last.length > 0) yield last;
-    last = chunk.slice();
-    hash.update(last);
-    left -= last.length;
+    left -= chunk.length;
     if (left < 0) break;
+    if (last.length > 0) yield last;
+    last = chunk.slice(); // the source may use its buffer again
+    hash.update(last);
   }
   if (left !== 0 || hash.digest("hex") !== digest) {
     throw new SourceChangedError("The content is not what it was when it was hashed");

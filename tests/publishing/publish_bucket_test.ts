@@ -1,0 +1,238 @@
+/**
+ * Publishing into a bucket, and what is in it already.
+ */
+
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { createHash } from "node:crypto";
+import { InterruptedError } from "../../lib/cli/interruption.ts";
+import type { Step } from "../../lib/storage/content.ts";
+import { newPrefix, openBucket } from "../support/bucket_storage.ts";
+import { inFolder, media } from "../support/media_cli.ts";
+import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+import { needing, shared } from "../support/permissions.ts";
+import { freePort } from "../support/ports.ts";
+import { publishFile } from "../support/publishing.ts";
+import { field, requestRaw } from "../support/raw_http.ts";
+import { BUCKET, S3_STORE, S3Store } from "../support/s3_store.ts";
+import { ServerProcess } from "../support/server.ts";
+
+const store = shared(S3_STORE, () => S3Store.start());
+const test = needing(...S3_STORE);
+
+const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
+
+/** Runs commands on a folder of their own, with content in the bucket. */
+async function withMedia(
+  body: (world: {
+    readonly folder: string;
+    readonly prefix: string;
+    readonly environment: Record<string, string>;
+    readonly run: (...args: string[]) => ReturnType<typeof media>;
+  }) => Promise<void>,
+): Promise<void> {
+  await inFolder(async (folder) => {
+    const prefix = newPrefix();
+    const environment = store().environment(prefix);
+    const run = (...args: string[]) => media(folder, args, environment);
+    await body({ folder, prefix, environment, run });
+  });
+}
+
+test("media publish puts a file into the bucket once, and unpublish takes it out at last", () =>
+  withMedia(async ({ prefix, run }) => {
+    const place = `${prefix}/media-head`;
+    const object = `${prefix}/bc/${MP3_DIGEST}`;
+    const tokens = [];
+    for (const _ of [1, 2]) {
+      const { code, stdout, stderr } = await run("publish", SAMPLE_MP3, "--json");
+      assertEquals([code, stderr], [0, ""]);
+      const { token, digest, length, location } = JSON.parse(stdout);
+      assertEquals([digest, length, location], [MP3_DIGEST, 26186, undefined]);
+      tokens.push(token);
+      assertEquals(await store().keys(prefix), [object, place]);
+    }
+    assertEquals((await run("unpublish", tokens[0])).code, 0);
+    assertEquals(await store().keys(prefix), [object, place]);
+    assertEquals((await run("unpublish", tokens[1])).code, 0);
+    assertEquals(await store().keys(prefix), [place]);
+  }));
+
+test("media publish s3://… publishes an object where it is, and leaves it there", () =>
+  withMedia(async ({ folder, prefix, environment, run }) => {
+    const key = "shows/2027/Ü (1)+a.mp4";
+    const [location, path] = [`s3://${BUCKET}/${key}`, "shows/2027/%C3%9C%20%281%29%2Ba.mp4"];
+    const content = await Deno.readFile(SAMPLE_MP4);
+    await store().request("PUT", path, content);
+    const published = await run("publish", location, "--language", "de", "--json");
+    assertEquals([published.code, published.stderr], [0, ""]);
+    const { publishedAt: _, urls: _urls, token, ...record } = JSON.parse(published.stdout);
+    assertEquals(record, {
+      state: "published",
+      ...{ kind: "video", type: "video/mp4", length: content.length, language: "de" },
+      digest: createHash("sha256").update(content).digest("hex"),
+      ...{ name: "Ü (1)+a.mp4", location },
+      validator: `"${createHash("md5").update(content).digest("hex")}"`,
+    });
+    assertEquals(await store().keys(prefix), [`${prefix}/media-head`]); // nothing is copied
+    const again = await run("publish", location);
+    assertMatch(
+      again.stdout,
+      /\n {2}in place at s3:\/\/media\/shows\/2027\/Ü \(1\)\+a\.mp4\nTry: /,
+    );
+
+    await using server = await ServerProcess.start(environment, folder);
+    const whole = await requestRaw(server.port, "GET", `/media/${token}`);
+    assertEquals([whole.status, whole.content], [200, content]);
+    assertEquals(field(whole, "etag"), `"${record.digest}"`);
+    const part = await requestRaw(server.port, "GET", `/video/${token}`, { Range: "bytes=-100" });
+    assertEquals([part.status, part.content], [206, content.slice(-100)]);
+
+    // A copy of the same content comes and goes without it.
+    const copy = JSON.parse((await run("publish", SAMPLE_MP4, "--json")).stdout);
+    assertEquals((await store().keys(prefix)).length, 2);
+    assertEquals((await run("unpublish", copy.token)).code, 0);
+    assertEquals(await store().keys(prefix), [`${prefix}/media-head`]);
+    assertEquals((await requestRaw(server.port, "GET", `/media/${token}`)).status, 200);
+
+    await store().freeze(); // where nothing is removed, nothing is asked
+    const { code, stderr } = await run("unpublish", token);
+    await store().thaw();
+    assertEquals([code, stderr], [0, ""]);
+    assertEquals((await store().request("HEAD", path)).status, 200);
+  }));
+
+test("media publish refuses what cannot be published, and says why in a line", () =>
+  withMedia(async ({ folder, prefix, run }) => {
+    const put = (key: string, content: string, fields = {}) =>
+      store().request("PUT", key, new TextEncoder().encode(content), fields);
+    await put("text.mp3", "Dear diary,\n");
+    await put("empty.mp3", "");
+    await put("packed.mp3", "x", { "Content-Encoding": "gzip" });
+    assertEquals((await run("publish", SAMPLE_MP3)).code, 0);
+    const large = `${folder}/large.mp3`;
+    using file = await Deno.open(large, { write: true, create: true });
+    await file.truncate(5 * 2 ** 30 + 1);
+    const own = `${prefix}/bc/${MP3_DIGEST}`;
+    const rows: [source: string, reason: string][] = [
+      ["s3://media/none.mp3", "bucket: s3://media/none.mp3 does not exist"],
+      ["s3://other/a.mp3", "bucket: s3://other/a.mp3 is no object of the bucket in CONTENT"],
+      ["s3://media/", "bucket: s3://media/ is no object of the bucket in CONTENT"],
+      ["s3://media/a/../b", "bucket: s3://media/a/../b is no object of the bucket in CONTENT"],
+      ["s3://media/empty.mp3", "bucket: s3://media/empty.mp3 is empty"],
+      [
+        "s3://media/packed.mp3",
+        "bucket: s3://media/packed.mp3 is stored with Content-Encoding: gzip",
+      ],
+      [
+        "s3://media/text.mp3",
+        '"s3://media/text.mp3" is of no known format; state its media type with --type',
+      ],
+      ...[own, `${prefix}/media-head`].map((key): [string, string] => [
+        `s3://media/${key}`,
+        `bucket: s3://media/${key} is content that was copied here, and may be removed`,
+      ]),
+      [
+        large,
+        `"${large}" has 5368709121 bytes; a bucket takes 5368709120 at most by one PUT`,
+      ],
+    ];
+    for (const [source, reason] of rows) {
+      const { code, stdout, stderr } = await run("publish", source);
+      assertEquals([code, stdout, stderr], [1, "", `media: ${reason}\n`]);
+    }
+    const local = await media(folder, ["publish", "s3://media/text.mp3"], { CONTENT: folder });
+    assertEquals(local.code, 1);
+    assertMatch(local.stderr, /^media: files: .* is not the folder with the content|CONTENT is no/);
+    assertEquals((await run("list")).stdout.trimEnd().split("\n").length, 1);
+    assertEquals(await store().keys(prefix), [own, `${prefix}/media-head`]);
+  }));
+
+test("media says which bucket cannot be used, and what the store says of it", () =>
+  withMedia(async ({ folder, environment }) => {
+    const rows: [changes: Record<string, string>, reason: RegExp][] = [
+      [
+        { CONTENT: "s3://missing/a" },
+        /"s3:\/\/missing\/a" \(CONTENT\) cannot be read: .* 404 \(NoSuchBucket\)$/,
+      ],
+      [
+        { AWS_SECRET_ACCESS_KEY: "wrong" },
+        /cannot be read: the store answers 403 \(SignatureDoesNotMatch\)$/,
+      ],
+      [{ AWS_ACCESS_KEY_ID: "test:other" }, /cannot be read: the store answers 403 \(\w+\)$/],
+      [
+        { AWS_REGION: "eu-west-1" },
+        /cannot be read: the store answers 400 \(AuthorizationHeaderMalformed\)$/,
+      ],
+      [
+        { AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${freePort()}` },
+        /the store cannot be reached \(.*refused.*\)$/,
+      ],
+    ];
+    for (const [changes, reason] of rows) {
+      const all = { ...environment, ...changes };
+      const { code, stderr } = await media(folder, ["publish", SAMPLE_MP3], all);
+      assertEquals(code, 1, stderr);
+      assertMatch(stderr, /^media: bucket: [^\n]*\n$/);
+      assertMatch(stderr.trimEnd(), reason);
+      const started = await assertRejects(() => ServerProcess.start(all, folder), Error);
+      assertMatch(started.message.trimEnd(), reason);
+    }
+  }));
+
+test("publishFile() refuses a file that changes while it is published, and leaves nothing", () =>
+  inFolder(async (folder) => {
+    await using subject = openBucket(store());
+    const path = `${folder}/a.mp3`;
+    const original = await Deno.readFile(SAMPLE_MP3);
+    const changed = Uint8Array.from(original, (byte, index) => index === 20_000 ? byte ^ 1 : byte);
+    const changes: [what: string, content: Uint8Array][] = [
+      ["other bytes", changed],
+      ["shorter", original.subarray(0, -1)],
+      ["longer", new Uint8Array([...original, 0])],
+    ];
+    for (const [what, content] of changes) {
+      await Deno.writeFile(path, original);
+      const watch = (chunks: AsyncIterable<Uint8Array>, { step }: { step: Step }) => {
+        if (step === "sending") Deno.writeFileSync(path, content);
+        return chunks;
+      };
+      const publish = () => publishFile(subject.storage, path, { watch });
+      const { message } = await assertRejects(publish, Error);
+      assertEquals(message, `"${path}" changed while it was read`, what);
+      assertEquals(await subject.digests(), []);
+    }
+    const steps: Step[] = [];
+    const watch = (chunks: AsyncIterable<Uint8Array>, { step }: { step: Step }) => {
+      steps.push(step);
+      return chunks;
+    };
+    await publishFile(subject.storage, path, { watch });
+    await publishFile(subject.storage, path, { watch });
+    assertEquals(steps, ["hashing", "sending", "hashing"]); // the second time, it is there
+    assertEquals((await Array.fromAsync(subject.storage.list())).length, 2);
+  }));
+
+test("publishFile() leaves nothing when it is told to end, whatever it is at", () =>
+  inFolder(async (folder) => {
+    await using subject = openBucket(store());
+    const path = `${folder}/a.wav`;
+    const content = new Uint8Array(3_000_000);
+    content.set(new TextEncoder().encode("RIFF\\x24\\x00\\x00\\x00WAVEfmt "));
+    await Deno.writeFile(path, content);
+    for (const step of ["hashing", "sending"]) {
+      const controller = new AbortController();
+      const watch = async function* (chunks: AsyncIterable<Uint8Array>, now: { step: Step }) {
+        for await (const chunk of chunks) {
+          yield chunk;
+          if (now.step === step) controller.abort(new InterruptedError("SIGINT"));
+        }
+      };
+      const { signal } = controller;
+      await assertRejects(
+        () => publishFile(subject.storage, path, { watch, signal, type: "audio/wav" }),
+        InterruptedError,
+      );
+      assertEquals(await subject.digests(), [], step);
+    }
+    assert(await subject.storage.isEmpty());
+  }));

@@ -1,0 +1,217 @@
+/**
+ * What storage makes of answers that no sound store gives.
+ */
+
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import type { ByteRange } from "../../../lib/http/byte_range.ts";
+import { openContent } from "../../../lib/storage/bucket/content.ts";
+import type { ContentReference } from "../../../lib/storage/content.ts";
+import { openEngine } from "../../../lib/storage/memory/engine.ts";
+import { ReplacedError, StorageError } from "../../../lib/storage/storage.ts";
+import { needing } from "../../support/permissions.ts";
+import { refusal, response, type Script, ScriptedStore } from "../../support/scripted_store.ts";
+
+const test = needing("network");
+
+const COPY: ContentReference = { digest: "ab".repeat(32), length: 7 };
+const IN_PLACE = { ...COPY, location: "s3://media/a/b+c ü.mp3", validator: '"v1"' };
+const RANGE: ByteRange = { first: 2, last: 4 };
+
+const whole = (fields: Record<string, string> = {}) =>
+  response(200, { ETag: '"v1"', ...fields }, "content");
+const part = (range: string, fields: Record<string, string> = {}, text = "nte") =>
+  response(206, { ETag: '"v1"', "Content-Range": range, ...fields }, text);
+
+/** Opens content on a store that answers as it is told. */
+async function withStore(
+  script: Script,
+  body: (content: ReturnType<typeof openContent>, store: ScriptedStore) => Promise<void>,
+): Promise<void> {
+  await using store = new ScriptedStore();
+  store.script = script;
+  const content = openContent(store.settings, openEngine());
+  try {
+    await body(content, store);
+  } finally {
+    await content.close?.();
+  }
+}
+
+const textOf = async (stream: Promise<ReadableStream<Uint8Array<ArrayBuffer>>>) =>
+  await new Response(await stream).text();
+
+test("open() asks for what is wanted, as it was published and as it is", async () => {
+  await withStore(
+    (head) => /^range:/im.test(head) ? part("bytes 2-4/7") : whole(),
+    async (content, store) => {
+      assertEquals(await textOf(content.open(COPY)), "content");
+      assertEquals(await textOf(content.open(IN_PLACE, RANGE)), "nte");
+      const [plain = "", ranged = ""] = store.heads;
+      assertStringIncludes(plain, `GET /media/p/ab/${COPY.digest} HTTP/1.1\r\n`);
+      assertStringIncludes(ranged, "GET /media/a/b%2Bc%20%C3%BC.mp3 HTTP/1.1\r\n");
+      const fieldOf = (head: string, name: string) =>
+        new RegExp(`^${name}: (.*)\r$`, "im").exec(head)?.[1];
+      assertEquals(
+        ["accept-encoding", "range", "if-match"].map((name) => fieldOf(plain, name)),
+        ["identity", undefined, undefined],
+      );
+      assertEquals(
+        ["accept-encoding", "range", "if-match"].map((name) => fieldOf(ranged, name)),
+        ["identity", "bytes=2-4", '"v1"'],
+      );
+      // What a proxy on the way may change is not signed.
+      const signed = /SignedHeaders=([^,]*),/.exec(fieldOf(ranged, "authorization") ?? "")?.[1];
+      assertEquals(signed, "host;x-amz-content-sha256;x-amz-date");
+    },
+  );
+});
+
+const FAULTS: [
+  what: string,
+  answer: string,
+  error: typeof StorageError,
+  message: string,
+  options?: { wanted?: ContentReference; range?: ByteRange; requests?: number },
+][] = [
+  ["a 500", refusal(500, "InternalError"), StorageError, "answers 500 (InternalError)", {
+    requests: 2,
+  }],
+  ["a 503", refusal(503, "SlowDown"), StorageError, "answers 503 (SlowDown)", { requests: 2 }],
+  ["a 403", refusal(403, "AccessDenied"), StorageError, "answers 403 (AccessDenied)"],
+  ["a 404", refusal(404, "NoSuchKey"), StorageError, "is missing"],
+  ["a redirect", response(307, { Location: "/x" }), StorageError, "answers 307"],
+  ["no content", response(204, {}), StorageError, "answers 204"],
+  ["no HTTP", "SSH-2.0-OpenSSH_9.2\r\n", StorageError, "cannot be reached", { requests: 2 }],
+  ["nothing", "", StorageError, "cannot be reached", { requests: 2 }],
+  ["other content", response(200, {}, "contents"), ReplacedError, "8 bytes instead of 7"],
+  [
+    "content of no length",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\ncontent\r\n0\r\n\r\n",
+    StorageError,
+    "does not tell the length",
+  ],
+  ["a failed condition", refusal(412, "PreconditionFailed"), ReplacedError, "was replaced"],
+  ["another ETag", whole({ ETag: '"v2"' }), ReplacedError, "replaced", { wanted: IN_PLACE }],
+  ["no ETag", response(200, {}, "content"), ReplacedError, "replaced", { wanted: IN_PLACE }],
+  ["a range beyond", refusal(416, "InvalidRange"), ReplacedError, "replaced", { range: RANGE }],
+  ["the whole for a range", whole(), StorageError, "answers 200", { range: RANGE }],
+  ["a range for the whole", part("bytes 0-6/7"), StorageError, "answers 206"],
+  ["another range", part("bytes 1-3/7"), StorageError, "the range asked for", { range: RANGE }],
+  ["a shorter range", part("bytes 2-4/7", {}, "nt"), StorageError, "the range asked for", {
+    range: RANGE,
+  }],
+  ["a range of more", part("bytes 2-4/8"), ReplacedError, "8 bytes instead", { range: RANGE }],
+  ["a range of nothing", part("bytes 2-4/*"), StorageError, "the length", { range: RANGE }],
+];
+
+for (const [what, answer, type, message, { wanted = COPY, range, requests = 1 } = {}] of FAULTS) {
+  test(`open() fails on ${what} before a byte goes out, and the next look says so`, () =>
+    withStore(() => answer, async (content, store) => {
+      await content.requireContent(wanted); // asks nothing: there is no reason to
+      assertEquals(store.heads.length, 0);
+      const fault = await assertRejects(() => content.open(wanted, range), StorageError);
+      assertEquals(fault.name, type === ReplacedError ? "ReplacedError" : "StorageError");
+      assertStringIncludes(fault.message, message);
+      assertEquals(store.heads.length, requests);
+
+      const isSilent = message === "cannot be reached";
+      store.script = () => isSilent ? answer : refusal(500, "InternalError");
+      await assertRejects(async () => await content.requireContent(wanted), StorageError);
+      await assertRejects(async () => await content.requireContent(wanted), StorageError);
+      const other = { ...wanted, digest: "cd".repeat(32) };
+      if (isSilent) {
+        await assertRejects(async () => await content.requireContent(other), StorageError);
+      } else await content.requireContent(other); // nothing is known of that
+
+      store.script = () => response(200, { ETag: '"v1"', "Content-Length": "7" });
+      await content.requireContent(wanted);
+      const asked = store.heads.length;
+      await content.requireContent(wanted); // it was found sound
+      assertEquals(store.heads.length, asked);
+    }));
+}
+
+test("open() tries again when a connection broke, or the store asks for it", async () => {
+  for (const first of ["", refusal(503, "SlowDown"), refusal(500, "InternalError")]) {
+    let isFirst = true;
+    await withStore(() => {
+      const answer = isFirst ? first : whole();
+      isFirst = false;
+      return answer;
+    }, async (content, store) => {
+      assertEquals(await textOf(content.open(COPY)), "content");
+      assertEquals(store.heads.length, 2);
+      await content.requireContent(COPY); // asks nothing: it was given
+      assertEquals(store.heads.length, 2);
+    });
+  }
+});
+
+test("a GET that finds content sound ends what was known against it", async () => {
+  await withStore(() => refusal(404, "NoSuchKey"), async (content, store) => {
+    await assertRejects(() => content.open(COPY), StorageError);
+    store.script = () => whole();
+    await (await content.open(COPY)).cancel();
+    const asked = store.heads.length;
+    await content.requireContent(COPY);
+    assertEquals(store.heads.length, asked);
+  });
+});
+
+test("a look at content is shared by all who ask at the same moment", async () => {
+  await withStore(() => refusal(404, "NoSuchKey"), async (content, store) => {
+    await assertRejects(() => content.open(COPY), StorageError);
+    const looks = Array.from({ length: 50 }, () => content.requireContent(COPY));
+    const results = await Promise.allSettled(looks);
+    assert(results.every(({ status }) => status === "rejected"));
+    assertEquals(store.heads.length, 2);
+  });
+});
+
+test("content that ends early is told as an error, and the next look asks", async () => {
+  await withStore(() => response(200, { "Content-Length": "7" }, "con"), async (content, store) => {
+    await assertRejects(() => textOf(content.open(COPY)), Error);
+    store.script = () => refusal(404, "NoSuchKey");
+    await assertRejects(async () => await content.requireContent(COPY), StorageError, "is missing");
+  });
+});
+
+test("open() tells in time that all connections are in use, and takes the next free one", async () => {
+  const beginning = response(200, { "Content-Length": "7" }, "con");
+  await withStore(() => beginning, async (content, store) => {
+    store.isPatient = true;
+    const streams = await Promise.all(Array.from({ length: 256 }, () => content.open(COPY)));
+    assertEquals(store.connections, 256);
+    const started = performance.now();
+    await assertRejects(() => content.open(COPY), StorageError, "all connections");
+    const waited = performance.now() - started;
+    assert(waited > 4_000 && waited < 6_000, `${waited} ms`);
+    store.script = () => response(200, { "Content-Length": "7" }); // a HEAD has its own
+    await content.requireContent(COPY);
+    store.script = () => beginning;
+    const next = content.open(COPY);
+    await streams[0]?.cancel();
+    await (await next).cancel();
+    for (const stream of streams) await stream.cancel();
+    while (store.connections > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  });
+});
+
+test("open() uses the connection again of a download that was read whole", async () => {
+  const clients = new Set<number>();
+  const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+  const server = Deno.serve(options, (_request, { remoteAddr }) => {
+    clients.add((remoteAddr as Deno.NetAddr).port);
+    return new Response(new Uint8Array(1_000_000));
+  });
+  await using store = new ScriptedStore();
+  const endpoint = `http://127.0.0.1:${server.addr.port}`;
+  const content = openContent({ ...store.settings, endpoint }, openEngine());
+  const large = { ...COPY, length: 1_000_000 };
+  for (let count = 0; count < 20; count++) {
+    assertEquals((await textOf(content.open(large))).length, large.length);
+  }
+  assert(clients.size <= 4, `${clients.size} connections`);
+  await content.close?.();
+  await server.shutdown();
+});

@@ -1,0 +1,70 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { contentOf } from "../../../lib/storage/bucket/stream.ts";
+import { StorageError } from "../../../lib/storage/storage.ts";
+
+/** Time enough for what happens at once. */
+const soon = () => new Promise((resolve) => setTimeout(resolve));
+
+Deno.test("contentOf() gives up content of which no byte comes while one is wanted", async () => {
+  let [ends, faults] = [0, 0];
+  const chunks = [new Uint8Array([1, 2])];
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull(controller) {
+      const chunk = chunks.shift();
+      if (chunk !== undefined) controller.enqueue(chunk);
+      else return new Promise(() => {});
+    },
+  }, { highWaterMark: 0 });
+  const options = { length: 5, stall: 20, onFault: () => faults++ };
+  const reader = contentOf({ body, end: () => ends++ }, options).getReader();
+  // Nobody wants any: that is no fault.
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assertEquals((await reader.read()).value, new Uint8Array([1, 2]));
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assertEquals([ends, faults], [0, 0]);
+  await assertRejects(() => reader.read(), StorageError, "no byte of content within");
+  assertEquals([ends, faults], [1, 1]);
+});
+
+Deno.test("contentOf() reads nothing before it is asked for, and ends with who reads it", async () => {
+  let [pulls, ends, faults] = [0, 0, 0];
+  const body = () =>
+    new ReadableStream<Uint8Array<ArrayBuffer>>({
+      pull(controller) {
+        pulls++;
+        controller.enqueue(new Uint8Array(2));
+      },
+    }, { highWaterMark: 0 });
+  const open = (length: number) =>
+    contentOf({ body: body(), end: () => ends++ }, { length, onFault: () => faults++ });
+  const stream = open(100);
+  await soon();
+  assertEquals(pulls, 0);
+  await stream.cancel();
+  const reader = open(100).getReader();
+  await reader.read();
+  await reader.cancel();
+  assertEquals([pulls, ends, faults], [1, 2, 0]);
+});
+
+Deno.test("contentOf() fails where content ends early, and says nothing against what was cancelled", async () => {
+  let faults = 0;
+  const options = { length: 5, onFault: () => faults++ };
+  const short = new Blob([new Uint8Array(3)]).stream();
+  const reader = contentOf({ body: short, end() {} }, options).getReader();
+  await reader.read();
+  await assertRejects(() => reader.read(), StorageError, "2 bytes early");
+  assertEquals(faults, 1);
+
+  let break_ = () => {};
+  const silent = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start: (controller) => void (break_ = () => controller.error(new TypeError("broken off"))),
+  });
+  const waiting = contentOf({ body: silent, end: () => break_() }, options).getReader();
+  const reading = waiting.read();
+  await soon();
+  await waiting.cancel();
+  assertEquals((await reading).done, true);
+  await soon();
+  assertEquals(faults, 1);
+});

@@ -1,0 +1,103 @@
+/**
+ * A server in the place of a store that answers what a test says, be it HTTP or not: for what no real
+ * store can be brought to do.
+ */
+
+import type { BucketSettings } from "../../lib/storage/content.ts";
+
+/** Answers to a request head: what is sent, after which the connection is closed. */
+export type Script = (head: string) => string | Promise<string>;
+
+/** A response with a length. */
+export function response(status: number, fields: Record<string, string>, content = ""): string {
+  const lines = Object.entries({ "Content-Length": String(content.length), ...fields });
+  return `HTTP/1.1 ${status} Said\r\nConnection: close\r\n` +
+    `${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${content}`;
+}
+
+/** An error as S3 tells it. */
+export function refusal(status: number, code: string): string {
+  return response(status, {}, `<?xml?><Error><Code>${code}</Code><Message>x</Message></Error>`);
+}
+
+/** A store that follows a script. Disposing of it closes every connection. */
+export class ScriptedStore implements AsyncDisposable {
+  /** Answers the next requests. */
+  script: Script = () => refusal(500, "InternalError");
+  /** Whether a connection stays open after the answer, until the client closes it. */
+  isPatient = false;
+  /** Every request head that came. */
+  readonly heads: string[] = [];
+  readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  readonly #connections = new Set<Deno.TcpConn>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #end = Promise.withResolvers<string>();
+
+  constructor() {
+    this.#run(this.#accept());
+  }
+
+  /** The settings with which content is found here. */
+  get settings(): BucketSettings {
+    return {
+      ...{ kind: "bucket", bucket: "media", prefix: "p", region: "us-east-1" },
+      endpoint: `http://127.0.0.1:${this.#listener.addr.port}`,
+      ...{ accessKeyId: "key", secretAccessKey: "secret" },
+    };
+  }
+
+  /** Connections that clients have not closed. */
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#listener.close();
+    this.#end.resolve("");
+    for (const connection of this.#connections) close(connection);
+    await Promise.all(this.#running);
+  }
+
+  #run(task: Promise<void>): void {
+    this.#running.add(task);
+    task.finally(() => this.#running.delete(task));
+  }
+
+  async #accept(): Promise<void> {
+    for await (const connection of this.#listener) this.#run(this.#serve(connection));
+  }
+
+  async #serve(connection: Deno.TcpConn): Promise<void> {
+    this.#connections.add(connection);
+    try {
+      let head = "";
+      const buffer = new Uint8Array(65_536);
+      while (!head.includes("\r\n\r\n")) {
+        const length = await connection.read(buffer);
+        if (length === null) return;
+        head += new TextDecoder().decode(buffer.subarray(0, length));
+      }
+      this.heads.push(head);
+      const bytes = new TextEncoder().encode(
+        await Promise.race([this.script(head), this.#end.promise]),
+      );
+      for (let done = 0; done < bytes.length;) done += await connection.write(bytes.subarray(done));
+      if (this.isPatient) { while (await connection.read(buffer) !== null); }
+    } catch (error) {
+      const { BadResource, BrokenPipe, ConnectionReset, Interrupted } = Deno.errors;
+      const ends = [BadResource, BrokenPipe, ConnectionReset, Interrupted];
+      if (!ends.some((type) => error instanceof type)) throw error;
+    } finally {
+      close(connection);
+      this.#connections.delete(connection);
+    }
+  }
+}
+
+function close(connection: Deno.TcpConn): void {
+  try {
+    connection.close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.BadResource)) throw error; // it is closed already
+  }
+}
