@@ -10,6 +10,7 @@
  */
 
 import QuickLRU from "quick-lru";
+import type { Awaitable } from "../../http/awaitable.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
 import type {
   BucketSettings,
@@ -104,12 +105,13 @@ class BucketContent implements ContentStore {
    * Makes sure that content is there, if there is a reason to doubt it: the store is asked only for
    * what it did not give when it was read last, or when the store did not answer at all.
    */
-  async requireContent(content: ContentReference): Promise<void> {
-    if (!this.#client.isReachable) {
-      await this.#once(PLACE, () => this.#client.ask("HEAD", this.#ownKey(PLACE)));
-    }
-    const name = identityOf(content);
-    if (this.#faulty.has(name)) await this.#once(name, () => this.#look(content));
+  requireContent(content: ContentReference): Awaitable<void> {
+    const look = () => {
+      const name = identityOf(content);
+      if (this.#faulty.has(name)) return this.#once(name, () => this.#look(content));
+    };
+    if (this.#client.isReachable) return look();
+    return this.#once(PLACE, () => this.#client.ask("HEAD", this.#ownKey(PLACE))).then(look);
   }
 
   /** @inheritdoc */
