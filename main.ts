@@ -36,6 +36,7 @@ import {
 import { cached } from "./lib/storage/cache.ts";
 import { Files } from "./lib/storage/files.ts";
 import { MediaStorage } from "./lib/storage/media_storage.ts";
+import { NO_CONTENT } from "./lib/storage/no_content.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/storage.ts";
 
 /**
@@ -75,8 +76,8 @@ const GONE = { detail: "This was unpublished, for good", hasSuccessor: false };
 /** Makes the handler of every request. */
 export function createHandler(dependencies: Dependencies): Handler {
   const { storage, config, now, log, meter, documents = ROOMS.documents } = dependencies;
-  const { policy, cacheMaxAge: maxAge } = config;
-  const retirement = new Retirement({ policy, maxAge, meter });
+  const { policy, cacheMaxAge: maxAge, isOnDeploy } = config;
+  const retirement = new Retirement({ policy, maxAge, meter, isOnDeploy });
   const freshness: Field = ["Cache-Control", `max-age=${maxAge}`];
 
   /** The first outcome that applies; what is thrown is for {@linkcode fail}. */
@@ -176,6 +177,7 @@ async function openStorage({ engine, databaseUrl, content }: Config): Promise<Me
   const { openEngine } = await (ROOMS[engine]?.() ?? import("./lib/storage/memory/engine.ts"));
   const bucket = content.kind === "bucket" ? await ROOMS.bucket?.() : undefined;
   const opened = await openEngine(databaseUrl);
+  if (content.kind === "none") return new MediaStorage(opened, NO_CONTENT);
   if (content.kind === "folder") return new MediaStorage(opened, new Files(content.path));
   if (bucket !== undefined) return new MediaStorage(opened, bucket.openContent(content, opened));
   throw new StorageError("bucket", "this server has no driver for s3: (CONTENT)");
@@ -186,7 +188,7 @@ async function assemble(): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const config = readConfig((name) => Deno.env.get(name));
   const media = await openStorage(config);
-  await media.prepare();
+  if (config.content.kind !== "none") await media.prepare();
   const publishing = config.isDefaultStorage ? await ROOMS.samples?.() : undefined;
   const samples = await publishing?.publishSamples(media, ROUTES) ?? [];
   const now = Date.now;

@@ -19,7 +19,7 @@ import type { Document, Route } from "./route.ts";
 /** What a handler works with. */
 export interface Dependencies {
   readonly storage: Storage;
-  readonly config: Pick<Config, "cacheMaxAge" | "policy">;
+  readonly config: Pick<Config, "cacheMaxAge" | "policy"> & Partial<Pick<Config, "isOnDeploy">>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Log;

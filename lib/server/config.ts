@@ -21,6 +21,8 @@ export interface Config {
   readonly databaseUrl: string;
   /** Where the content is. */
   readonly content: ContentPlace;
+  /** Whether this runs on Deno Deploy. */
+  readonly isOnDeploy: boolean;
   /** Whether nobody chose a database or a bucket, so that samples may be published. */
   readonly isDefaultStorage: boolean;
   /** Seconds of freshness stated in Cache-Control. */
@@ -78,9 +80,18 @@ const DATABASE_URL: Setting<string> = {
 };
 const isPostgres = (text: string) => /^postgres(?:ql)?:\/\/./.test(text);
 
+/** On Deno Deploy, a file is gone with the instance that wrote it. */
+const DEPLOY_DATABASE: Setting<string> = {
+  expected: 'the "postgres://…" URL of a database attached to the app',
+  read: (text) => isPostgres(text) ? DATABASE_URL.read(text) : undefined,
+};
 const FOLDER: Setting<string> = {
-  expected: 'a folder, or "s3://BUCKET/PREFIX"',
+  expected: 'a folder, "s3://BUCKET/PREFIX", or "none"',
   read: (text) => /^[a-z][a-z0-9+.-]+:\/\//i.test(text) ? undefined : text,
+};
+const DEPLOY_CONTENT: Setting<string> = {
+  expected: '"s3://BUCKET/PREFIX", or "none", on Deno Deploy',
+  read: () => undefined,
 };
 const BUCKET: Setting<Pick<BucketSettings, "bucket" | "prefix">> = {
   expected: '"s3://BUCKET/PREFIX", with names of folders in PREFIX',
@@ -160,14 +171,19 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
     };
   };
 
-  const isDeploy = get("DENO_DEPLOYMENT_ID") !== undefined;
-  const databaseUrl = read("DATABASE_URL", DATABASE_URL);
-  if (isDeploy && get("DATABASE_URL") === undefined) {
-    expect("DATABASE_URL", "the URL of a PostgreSQL database attached to the app", undefined);
-  }
-  const content: ContentPlace = get("CONTENT")?.startsWith("s3:")
-    ? readBucket()
-    : { kind: "folder", path: read("CONTENT", FOLDER) ?? "./data/files" };
+  const readContent = (): ContentPlace => {
+    const text = get("CONTENT") ?? (isOnDeploy ? "none" : "./data/files");
+    if (text === "none") return { kind: "none" };
+    if (text.startsWith("s3:")) return readBucket();
+    read("CONTENT", isOnDeploy ? DEPLOY_CONTENT : FOLDER);
+    return { kind: "folder", path: text };
+  };
+
+  const isOnDeploy = get("DENO_DEPLOY") !== undefined;
+  const databaseUrl = isOnDeploy
+    ? require("DATABASE_URL", DEPLOY_DATABASE)
+    : read("DATABASE_URL", DATABASE_URL);
+  const content = readContent();
   const settings: Omit<Config, "policy"> = {
     host: read("HOST", HOST) ?? "0.0.0.0",
     port: read("PORT", PORT) ?? 8000,
@@ -175,6 +191,7 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
     engine: isPostgres(databaseUrl ?? "") ? "postgres" : "sqlite",
     databaseUrl: databaseUrl ?? "sqlite:./data/catalogue.sqlite",
     content,
+    isOnDeploy,
     isDefaultStorage: databaseUrl === undefined && content.kind === "folder",
     cacheMaxAge: read("CACHE_MAX_AGE", MAX_AGE) ?? 300,
     cacheTtl: (read("CACHE_TTL", TTL) ?? 5) * 1000,

@@ -2,7 +2,7 @@
  * A server process, from its start to its end.
  */
 
-import { ConfigError } from "./config.ts";
+import { type Config, ConfigError } from "./config.ts";
 import { within } from "../storage/deadline.ts";
 import type { Handler } from "./responder.ts";
 import { Listener } from "./listener.ts";
@@ -45,6 +45,8 @@ export interface App {
   readonly port: number;
   /** Whether other processes may listen on the same port. */
   readonly reusePort: boolean;
+  readonly content: Config["content"];
+  readonly isOnDeploy: boolean;
   readonly handle: Handler;
   readonly log: Log;
   /** Paths that a newcomer can try. */
@@ -55,31 +57,34 @@ export interface App {
   readonly close: () => Promise<void>;
 }
 
-/** Milliseconds that requests in flight have to finish after a signal. */
-const GRACE = 10_000;
-
-/** Milliseconds that closing may take after that, should storage not answer. */
-const CLOSING = 5_000;
+/**
+ * Milliseconds that requests in flight have to finish after a signal, and that closing may take
+ * after that, should storage not answer. Deno Deploy kills a process five seconds after the signal.
+ */
+const [GRACE, CLOSING] = [10_000, 5_000];
+const [DEPLOY_GRACE, DEPLOY_CLOSING] = [3_000, 1_500];
 
 /**
  * Puts an app together and serves it, until SIGINT or SIGTERM; then it stops listening, saves the
- * counts, finishes the requests in flight as far as {@linkcode GRACE} allows, and ends the process.
+ * counts, finishes the requests in flight as far as time allows, and ends the process.
  * A second signal ends the process at once. So does a reason not to start, which it prints.
  */
 export async function runServer(assemble: () => Promise<App>): Promise<void> {
   const stop = Promise.withResolvers<void>();
   try {
     const app = await assemble();
-    const { log, samples, flush, close } = app;
+    const { log, samples, content, isOnDeploy, flush, close } = app;
+    const [grace, closing] = isOnDeploy ? [DEPLOY_GRACE, DEPLOY_CLOSING] : [GRACE, CLOSING];
     onStopSignal(() => stop.resolve()); // before anybody can know that it listens
     const listener = listen(app, ({ hostname, port }) => {
-      log({ event: "start", hostname, port, deno: Deno.version.deno });
+      const limit = content.kind === "none" ? { content: "none: public URLs only" } : {};
+      log({ event: "start", hostname, port, deno: Deno.version.deno, ...limit });
       for (const path of samples) console.log(`curl -I http://localhost:${port}${path}`);
     });
     await stop.promise;
-    await within(GRACE, Promise.all([listener.shutdown(), flush()]));
+    await within(grace, Promise.all([listener.shutdown(), flush()]));
     const { unfinished } = listener;
-    await within(CLOSING, close());
+    await within(closing, close());
     log({ event: "stop", unfinished });
   } catch (error) {
     refuse(error);

@@ -18,7 +18,15 @@ export interface RetirementOptions {
   readonly maxAge: number;
   /** Counts the calls, when it is given. */
   readonly meter?: Meter | undefined;
+  /** Whether the CDN of Deno Deploy is in front. */
+  readonly isOnDeploy?: boolean | undefined;
 }
+
+/**
+ * Keeps answers out of the CDN of Deno Deploy, which would hide who calls. Its own field (RFC 9213):
+ * other caches go by Cache-Control.
+ */
+const CDN_NO_STORE: Field = ["Deno-CDN-Cache-Control", "no-store"];
 
 /** The retirement of the routes that are deprecated. Instants are milliseconds since the epoch. */
 export class Retirement {
@@ -36,10 +44,12 @@ export class Retirement {
     return refusalAt(policy, { now, successor, maxAge });
   }
 
-  /** The fields that announce the retirement on every answer of the route. */
+  /** The fields that every answer of the route has: they announce the retirement. */
   fields(target: Target, answer: Answer): Field[] {
     if (!target.route?.successor) return [];
-    return announcementFields(this.#options.policy, successorOf(target, answer));
+    const { policy, isOnDeploy } = this.#options;
+    const fields = announcementFields(policy, successorOf(target, answer));
+    return isOnDeploy ? [...fields, CDN_NO_STORE] : fields;
   }
 
   /** What a problem says of the retirement of its route. */

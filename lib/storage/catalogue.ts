@@ -39,8 +39,11 @@ export interface Catalogue extends Versioned {
    */
   retire(token: Token, unpublishedAt: number): Promise<boolean>;
 
-  /** Whether any published item uses the content of this digest; one published in place does not. */
-  uses(digest: string): Promise<boolean>;
+  /**
+   * Whether any published item uses the content of this digest, or of any when it is left out. One
+   * that is published in place, or at a public URL, uses none.
+   */
+  uses(digest?: string): Promise<boolean>;
 
   /** Whether nothing was ever published. */
   isEmpty(): Promise<boolean>;

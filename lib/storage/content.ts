@@ -31,8 +31,11 @@ export interface BucketSettings {
   readonly sessionToken?: string | undefined;
 }
 
-/** Where content is kept. */
-export type ContentPlace = { readonly kind: "folder"; readonly path: string } | BucketSettings;
+/** Where content is kept, if anywhere. */
+export type ContentPlace =
+  | { readonly kind: "folder"; readonly path: string }
+  | { readonly kind: "none" }
+  | BucketSettings;
 
 /** What is done with a source while it is read. */
 export type Step = "copying" | "hashing" | "sending";

@@ -97,7 +97,7 @@ export class MediaStorage implements Storage {
 
   /**
    * Makes sure that content is where the catalogue's items have theirs, and makes the place where
-   * nothing was ever published.
+   * none has any.
    *
    * @throws {StorageError} When it is elsewhere.
    */
@@ -105,7 +105,7 @@ export class MediaStorage implements Storage {
     const found = await this.#content.id();
     const id = await this.#catalogue.claimContent(found || crypto.randomUUID());
     if (found !== id) {
-      if (found !== undefined || await this.#catalogue.isEmpty()) await this.#content.create(id);
+      if (found !== undefined || !await this.#catalogue.uses()) await this.#content.create(id);
       await this.#content.check(id);
     }
     this.#contentId = id;
@@ -179,7 +179,6 @@ export class MediaStorage implements Storage {
    * @throws {StorageError} When the catalogue fails.
    */
   async publishLink(item: LinkedItem): Promise<void> {
-    await this.prepare(); // or nothing could ever be published from a file into this catalogue
     await this.#catalogue.add(item);
   }
 

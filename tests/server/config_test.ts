@@ -12,6 +12,7 @@ Deno.test("readConfig() has a default for everything", () => {
     engine: "sqlite",
     databaseUrl: "sqlite:./data/catalogue.sqlite",
     content: { kind: "folder", path: "./data/files" },
+    isOnDeploy: false,
     isDefaultStorage: true,
     cacheMaxAge: 300,
     cacheTtl: 5000,
@@ -52,6 +53,7 @@ Deno.test("readConfig() reads every variable", () => {
     engine: "postgres",
     databaseUrl: "postgres://media:secret@db.test/media?sslmode=verify-full",
     content: { kind: "folder", path: "/srv/files" },
+    isOnDeploy: false,
     isDefaultStorage: false,
     cacheMaxAge: 0,
     cacheTtl: 60_000,
@@ -96,10 +98,20 @@ Deno.test("readConfig() takes what is at the edge of its range", () => {
     ),
     ...["postgres://db/x", "postgresql://u:p@db:5432/x"].map((databaseUrl) =>
       [
-        { DATABASE_URL: databaseUrl, DENO_DEPLOYMENT_ID: "y" },
+        { DATABASE_URL: databaseUrl },
         { engine: "postgres", databaseUrl, isDefaultStorage: false },
       ] as const
     ),
+    [{ DATABASE_URL: "postgresql://db/x", DENO_DEPLOY: "true" }, {
+      ...{ engine: "postgres", databaseUrl: "postgresql://db/x", isOnDeploy: true },
+      ...{ content: { kind: "none" }, isDefaultStorage: false },
+    }],
+    [{ ...AWS, CONTENT: "s3://abc", DATABASE_URL: "postgresql://db/x", DENO_DEPLOY: "true" }, {
+      ...{ engine: "postgres", databaseUrl: "postgresql://db/x", isOnDeploy: true },
+      ...{ content: BUCKET, isDefaultStorage: false },
+    }],
+    [{ CONTENT: "none" }, { content: { kind: "none" }, isDefaultStorage: false }],
+    [{ CONTENT: "./none" }, { content: { kind: "folder", path: "./none" } }],
     [{ CONTENT: "x" }, { content: { kind: "folder", path: "x" }, isDefaultStorage: true }],
     ...["s3://abc", "s3://abc/", "s3://abc//"].map((CONTENT) =>
       [{ ...AWS, CONTENT }, { content: BUCKET, isDefaultStorage: false }] as const
@@ -153,9 +165,20 @@ Deno.test("readConfig() refuses what cannot be used, with its name, value and wh
       { DATABASE_URL: "mysql://user:se:cr/et@db/x" },
       `DATABASE_URL: expected ${database}, got "mysql://user:…@db/x"`,
     ],
+    ...[["", "nothing"], ["sqlite:./x", '"sqlite:./x"'], [
+      "postgres://u:p@db:x",
+      '"postgres://u:…@db:x"',
+    ]]
+      .map(([DATABASE_URL = "", got]) =>
+        [
+          { DENO_DEPLOY: "true", DATABASE_URL },
+          'DATABASE_URL: expected the "postgres://…" URL of a database attached to the app, ' +
+          `got ${got}`,
+        ] as const
+      ),
     [
-      { DENO_DEPLOYMENT_ID: "x" },
-      "DATABASE_URL: expected the URL of a PostgreSQL database attached to the app, got nothing",
+      { DENO_DEPLOY: "true", DATABASE_URL: "postgres://db/x", CONTENT: "./files" },
+      'CONTENT: expected "s3://BUCKET/PREFIX", or "none", on Deno Deploy, got "./files"',
     ],
     [
       { CACHE_MAX_AGE: "31536001" },
@@ -177,7 +200,7 @@ Deno.test("readConfig() refuses what cannot be used, with its name, value and wh
     ...["gs://abc/d", "S3://abc", "file:///srv"].map((CONTENT) =>
       [
         { CONTENT },
-        `CONTENT: expected a folder, or "s3://BUCKET/PREFIX", got "${CONTENT}"`,
+        `CONTENT: expected a folder, "s3://BUCKET/PREFIX", or "none", got "${CONTENT}"`,
       ] as const
     ),
     ...["s3://", "s3:abc", "s3://A_b/c", "s3://abc/d//e", "s3://abc/./e", "s3://abc/.."].map((

@@ -51,9 +51,9 @@ export class MemoryCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  uses(digest: string): Promise<boolean> {
+  uses(digest?: string): Promise<boolean> {
     const isUser = (entry: Entry) =>
-      entry.state === "published" && entry.item.digest === digest &&
+      entry.state === "published" && (digest ?? entry.item.digest) === entry.item.digest &&
       entry.item.location === undefined;
     return Promise.resolve(this.#entries.values().some(isUser));
   }

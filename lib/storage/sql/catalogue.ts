@@ -96,9 +96,12 @@ export class SqlCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  async uses(digest: string): Promise<boolean> {
-    const text = "SELECT token FROM item WHERE digest = $1 AND location IS NULL LIMIT 1";
-    return (await this.#database.query({ text, values: [digest] })).length > 0;
+  async uses(digest?: string): Promise<boolean> {
+    const [condition, values] = digest === undefined
+      ? ["digest IS NOT NULL", []]
+      : ["digest = $1", [digest]];
+    const text = `SELECT token FROM item WHERE ${condition} AND location IS NULL LIMIT 1`;
+    return (await this.#database.query({ text, values })).length > 0;
   }
 
   /** @inheritdoc */

@@ -1,0 +1,22 @@
+/**
+ * The place of content where there is none: every item is at a public URL, and nothing can be
+ * published that would have to be kept.
+ */
+
+import type { ContentStore } from "./content.ts";
+import { StorageError } from "./storage.ts";
+
+function refuse(): never {
+  throw new StorageError("content", 'CONTENT is "none": only public URLs are published and served');
+}
+
+/** A content store that keeps nothing. */
+export const NO_CONTENT: ContentStore = {
+  id: () => Promise.resolve().then(refuse),
+  create: () => Promise.resolve().then(refuse),
+  check: () => Promise.resolve().then(refuse),
+  requireContent: refuse,
+  open: () => Promise.resolve().then(refuse),
+  stage: () => Promise.resolve().then(refuse),
+  change: () => Promise.resolve().then(refuse),
+};

@@ -1,0 +1,163 @@
+/**
+ * What Deno Deploy does to a server, as its documentation says: a database by DATABASE_URL, through
+ * a pooler; no lasting disk; SIGINT, and SIGKILL five seconds later.
+ */
+
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { openContent } from "../../lib/storage/bucket/content.ts";
+import { MediaStorage } from "../../lib/storage/media_storage.ts";
+import { newPrefix, settingsOf } from "../support/bucket_storage.ts";
+import { inFolder, media } from "../support/media_cli.ts";
+import { Origin } from "../support/origin.ts";
+import { SAMPLE_MP3 } from "../support/paths.ts";
+import { needing, shared } from "../support/permissions.ts";
+import { PGBOUNCER, PgBouncer } from "../support/pgbouncer.ts";
+import { openEngine } from "../support/postgres_engine.ts";
+import { PostgresServer } from "../support/postgres.ts";
+import { field, requestRaw } from "../support/raw_http.ts";
+import { S3_STORE, S3Store } from "../support/s3_store.ts";
+import { ServerProcess } from "../support/server.ts";
+import { description } from "../storage/storage_suite.ts";
+
+const NEEDS = [...PGBOUNCER, ...S3_STORE];
+const postgres = shared(NEEDS, () => PostgresServer.start());
+const bouncer = shared(NEEDS, () => PgBouncer.start(postgres()));
+const store = shared(NEEDS, () => S3Store.start());
+const test = needing(...NEEDS);
+
+/** It may write nothing to the disk: what it wrote would be lost. */
+const FLAGS = ["--no-prompt", "--allow-all", "--deny-write"];
+
+/** Starts a server as Deno Deploy does, and checks that it leaves the folder empty. */
+function start(environment: Record<string, string>, folder: string): Promise<ServerProcess> {
+  return ServerProcess.start({ DENO_DEPLOY: "true", CONTENT: "", ...environment }, folder, {
+    flags: FLAGS,
+  });
+}
+
+async function newDatabase(): Promise<string> {
+  return postgres().urlOf(await postgres().createDatabase(), bouncer().port);
+}
+
+test("on Deno Deploy, a server serves public URLs, and content too once it has a bucket", () =>
+  inFolder(async (folder) => {
+    const DATABASE_URL = await newDatabase();
+    const bucket = { DATABASE_URL, ...store().environment(newPrefix()) };
+    const linksOnly = { DATABASE_URL, CONTENT: "none" };
+    const publish = async (source: string, environment: Record<string, string>) => {
+      const result = await media(folder, ["publish", "--json", source], environment);
+      assertEquals(result.code, 0, result.stderr);
+      return JSON.parse(result.stdout).token as string;
+    };
+    const sample = await Deno.readFile(SAMPLE_MP3);
+    await using origin = new Origin(() =>
+      new Response(sample, { headers: { "Content-Type": "audio/mpeg" } })
+    );
+
+    await using first = await start({ DATABASE_URL }, folder);
+    const linked = await publish(origin.url("/a.mp3"), linksOnly);
+    const refused = await media(folder, ["publish", SAMPLE_MP3], linksOnly);
+    assertEquals(refused.code, 1);
+    assertStringIncludes(refused.stderr, 'CONTENT is "none"');
+    // In a catalogue that has items already, a bucket is made the place of content now.
+    const copied = await publish(SAMPLE_MP3, bucket);
+
+    await using second = await start(bucket, folder);
+    for (const [{ port }, status] of [[first, 503], [second, 200]] as const) {
+      for (const method of ["HEAD", "GET"]) {
+        const link = await requestRaw(port, method, `/audio/${linked}`);
+        assertEquals([link.status, field(link, "location")], [307, origin.url("/a.mp3")]);
+        const copy = await requestRaw(port, method, `/audio/${copied}`);
+        assertEquals(copy.status, status);
+        if (status === 200 && method === "GET") assertEquals(copy.content, sample);
+      }
+      assertEquals((await requestRaw(port, "HEAD", "/healthz")).status, 200);
+    }
+
+    const one = await first.stop("SIGINT");
+    const other = await second.stop("SIGINT");
+    assertEquals([one.code, other.code], [0, 0]);
+    assertEquals([one.log[0]?.["content"], other.log[0]?.["content"]], [
+      "none: public URLs only",
+      undefined,
+    ]);
+    const usage = await media(folder, ["usage", "--days", "1", "--json"], linksOnly);
+    const { routes } = JSON.parse(usage.stdout);
+    assertEquals(routes[0].calls, 8, usage.stdout);
+    assertEquals(await Array.fromAsync(Deno.readDir(folder)), []);
+  }));
+
+test("on Deno Deploy, its CDN keeps no answer of a deprecated route, and goes by Cache-Control else", () =>
+  inFolder(async (folder) => {
+    const DATABASE_URL = await newDatabase();
+    await using origin = new Origin(() =>
+      new Response(null, { headers: { "Content-Length": "1" } })
+    );
+    const args = ["publish", "--json", "--type", "video/mp4", origin.url("/a")];
+    const { stdout } = await media(folder, args, { DATABASE_URL, CONTENT: "none" });
+    const { token } = JSON.parse(stdout);
+    await using deployed = await start({ DATABASE_URL }, folder);
+    await using elsewhere = await ServerProcess.start({ DATABASE_URL, CONTENT: "none" }, folder);
+    const rows: [method: string, path: string, status: number, isKeptOut: boolean][] = [
+      ["HEAD", `/video/${token}`, 307, true],
+      ["GET", `/video/${token}`, 307, true],
+      ["HEAD", `/audio/${token}`, 404, true],
+      ["GET", "/video/x", 400, true],
+      ["POST", `/video/${token}`, 405, true],
+      ["OPTIONS", `/video/${token}`, 204, true],
+      ["HEAD", `/media/${token}`, 307, false],
+      ["GET", "/openapi.json", 200, false],
+      ["GET", "/nowhere", 404, false],
+    ];
+    for (const [method, path, status, isKeptOut] of rows) {
+      const seen = await requestRaw(deployed.port, method, path);
+      const expected = [status, isKeptOut ? "no-store" : undefined];
+      assertEquals([seen.status, field(seen, "deno-cdn-cache-control")], expected, path);
+      const other = await requestRaw(elsewhere.port, method, path);
+      assertEquals([other.status, field(other, "deno-cdn-cache-control")], [status, undefined]);
+      assertEquals(field(seen, "cache-control"), field(other, "cache-control"), path);
+    }
+  }));
+
+test("on Deno Deploy, a server ends in time, with a download going on, and its counts are saved", () =>
+  inFolder(async (folder) => {
+    const prefix = newPrefix();
+    const DATABASE_URL = await newDatabase();
+    const engine = await openEngine(DATABASE_URL);
+    const storage = new MediaStorage(engine, openContent(settingsOf(store(), prefix), engine));
+    await storage.prepare();
+    const chunk = new Uint8Array(1 << 20).fill(1);
+    async function* read() {
+      for (let n = 0; n < 64; n++) yield await Promise.resolve(chunk);
+    }
+    const item = await storage.publish(description(), await storage.stage({ read }));
+    await storage.close();
+
+    await using server = await start({ DATABASE_URL, ...store().environment(prefix) }, folder);
+    using client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+    await client.write(
+      new TextEncoder().encode(`GET /audio/${item.token} HTTP/1.1\r\nHost: test\r\n\r\n`),
+    );
+    await client.read(new Uint8Array(1000)); // and no more
+    const began = performance.now();
+    const { code, log } = await server.stop("SIGINT");
+    const seconds = (performance.now() - began) / 1_000;
+    assertEquals([code, log.at(-1)?.event, log.at(-1)?.["unfinished"]], [0, "stop", 1]);
+    assert(seconds < 8, `${seconds} s`); // five at the most, on a machine that is not loaded
+    const usage = await media(folder, ["usage", "--days", "1", "--json"], {
+      ...{ DATABASE_URL, CONTENT: "none" },
+    });
+    assertEquals(JSON.parse(usage.stdout).routes[0].calls, 1, usage.stdout);
+  }));
+
+needing("processes")(
+  "on Deno Deploy, no server starts without a database",
+  () =>
+    inFolder(async (folder) => {
+      const refusal = await assertRejects(() => start({ DATABASE_URL: "" }, folder), Error);
+      assertStringIncludes(
+        refusal.message,
+        'DATABASE_URL: expected the "postgres://…" URL of a database attached to the app, got nothing',
+      );
+    }),
+);
