@@ -11,7 +11,7 @@ export const METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 
 /** A route: where it is, and what it serves. */
 export interface Route {
-  /** A `URLPattern` path; `:token` stands for the token. Case and trailing slashes matter. */
+  /** A path; `:token` at its end stands for a token. Case and trailing slashes matter. */
   readonly path: string;
   /** The kinds of media published here, or what else is served. */
   readonly serves: readonly Kind[] | "health" | Document;
@@ -57,55 +57,34 @@ export interface Target {
 /** Finds what a request is about, by its URL and its Host field. */
 export type Matcher = (url: string, host?: string | null) => Target;
 
-/** Prepares the lookup of a request's URL among routes; the first that fits counts. */
+/** Prepares the lookup of a request's URL among routes; the first of one path counts. */
 export function createMatcher(routes: readonly Route[]): Matcher {
-  const patterns = routes.map((route) => ({ route, at: new URLPattern({ pathname: route.path }) }));
+  const byPath = new Map([...routes].reverse().map((route) => [route.path, route]));
   const find = (path: string): Target => {
-    for (const { route, at } of patterns) {
-      const found = at.exec(path); // null, too, for a URL that cannot be parsed
-      if (found !== null) return { route, segment: found.pathname.groups["token"] ?? "" };
-    }
-    return { segment: "" };
+    const start = path.lastIndexOf("/") + 1;
+    const segment = path.slice(start);
+    const route = segment === "" ? undefined : byPath.get(`${path.slice(0, start)}:token`);
+    if (route !== undefined) return { route, segment, token: parseToken(segment) };
+    const other = byPath.get(path);
+    return other === undefined ? { segment: "" } : { route: other, segment: "" };
   };
-  // A URLPattern takes 7 µs for a text that is new to it, as each token is; what stands before is not.
-  const targets = new Map<string, Target>();
   return (url, host = null) => {
     if (!isHost(host)) return { segment: "", hasInvalidHost: true };
     // The path alone decides, so that no name of this server can make a difference.
-    const path = shorten(`http://localhost${decodeUnreserved(pathOf(url))}`);
-    const start = path.lastIndexOf("/") + 1;
-    const [before, segment] = [path.slice(0, start), path.slice(start)];
-    const token = parseToken(segment);
-    if (token === undefined) return find(path);
-    let target = targets.get(before);
-    if (target === undefined) {
-      if (targets.size === MAX_TARGETS) targets.clear();
-      targets.set(before, target = find(path));
-    }
-    return target.route === undefined ? target : { route: target.route, segment, token };
+    const path = pathOf(url);
+    const target = find(path);
+    return target.token === undefined ? find(normalize(path)) : target;
   };
 }
-
-/** Targets remembered by what stands before a token; clients choose that. */
-const MAX_TARGETS = 64;
 
 /** The path of an absolute URL, as it was sent. */
 function pathOf(url: string): string {
   return /^[^:]*:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] ?? "";
 }
 
-/** Characters of a path, and of one segment: more than any route or token has. */
-const [MAX_PATH, MAX_SEGMENT] = [512, 128];
-
-/**
- * Cuts what no route and no token is as long as. Deno's URLPattern keeps the last 4,096 texts that
- * it was given, and clients choose how long those are.
- */
-function shorten(url: string): string {
-  if (url.length <= MAX_PATH) return url;
-  const { origin, pathname } = new URL(url); // without dots, as a pattern takes it
-  const segments = pathname.split("/").map((segment) => segment.slice(0, MAX_SEGMENT));
-  return origin + segments.join("/").slice(0, MAX_PATH);
+/** A path as URLs have it: without dot segments, and with each character encoded in one way. */
+function normalize(path: string): string {
+  return new URL(`http://localhost${decodeUnreserved(path)}`).pathname;
 }
 
 /** An unreserved character means the same when it is percent-encoded (RFC 3986 §6.2.2.2). */

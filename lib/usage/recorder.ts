@@ -4,6 +4,7 @@
  */
 
 import { describeError } from "../server/log.ts";
+import { repeat } from "../storage/background.ts";
 import { addUp, type Usage, type Watch } from "../storage/ledger.ts";
 import type { RecordOptions, UsageRecord } from "../server/assembly.ts";
 import { exportUsage } from "./metrics.ts";
@@ -11,9 +12,6 @@ import { UsageMeter } from "./meter.ts";
 
 /** Milliseconds between two flushes, and so what a crash can lose. */
 export const INTERVAL = 5_000;
-
-/** Milliseconds until the first flush, which is not to hold up the first answers. */
-const FIRST = 500;
 
 /**
  * Milliseconds without a heartbeat after which a server is silent, and without any server after
@@ -90,10 +88,9 @@ export async function recordUsage(options: RecordOptions): Promise<Recorder> {
     return last = last.then(() => attempt(() => flush(isLast))); // one at a time
   };
   await last;
-  const timers = [setTimeout(record, FIRST), setInterval(record, INTERVAL)];
-  timers.forEach(Deno.unrefTimer);
+  const rest = repeat(INTERVAL, record);
   const stop = async () => {
-    timers.forEach(clearTimeout);
+    rest();
     await record(true);
     metrics?.end();
     for (let retry = 0; isFailing && retry < LAST_RETRIES; retry++) {

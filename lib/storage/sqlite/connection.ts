@@ -10,10 +10,10 @@
  */
 
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
 import type { Row, Statement } from "../sql/database.ts";
 import { busyError } from "./lock.ts";
 import { migrate, schemaOf } from "./migration.ts";
+import { urlOf } from "./path.ts";
 import type { Schema } from "./schema.ts";
 
 /** Characters of the longest statement that is kept prepared; longer ones vary in length. */
@@ -157,10 +157,6 @@ function requireSound(path: string, schema: Schema): void {
   } finally {
     database.close();
   }
-}
-
-function urlOf(path: string, query: string): URL {
-  return new URL(`?${query}`, pathToFileURL(path));
 }
 
 /** Whether it is one and the same file. */

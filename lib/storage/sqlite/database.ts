@@ -3,12 +3,13 @@
  * itself does not notice, and goes on with what it has: so the file is looked at again and again.
  */
 
-import { dirname } from "node:path";
 import type { StatementSync } from "node:sqlite";
 import type { Database, Row, Statement, Value } from "../sql/database.ts";
+import { repeat } from "../background.ts";
 import { StorageError } from "../storage.ts";
 import { Connection, type ConnectionOptions, MEMORY } from "./connection.ts";
 import { isBusy, patiently } from "./lock.ts";
+import { folderOf } from "./path.ts";
 
 /** Milliseconds between two looks at the file, while it is used and while it is not. */
 const [INSPECTION, IDLE_INSPECTION] = [50, 500];
@@ -47,7 +48,8 @@ export class SqliteDatabase implements Database {
   #nextLook = 0;
   #openings = 0;
   #hasWritten = false;
-  #timer: ReturnType<typeof setInterval> | undefined;
+  /** Ends the looks at the file while it is not used. */
+  #rest = () => {};
 
   private constructor(path: string, options: SqliteOptions) {
     this.#path = path;
@@ -63,16 +65,14 @@ export class SqliteDatabase implements Database {
   static async open(path: string, options: SqliteOptions): Promise<SqliteDatabase> {
     const database = new SqliteDatabase(path, options);
     try {
-      if (path !== MEMORY) await Deno.mkdir(dirname(path), { recursive: true });
+      if (path !== MEMORY) await Deno.mkdir(folderOf(path), { recursive: true });
       const open = () => new Connection(path, options, true);
       database.#connection = await patiently(OPENING, open);
     } catch (cause) {
       throw database.#faultOf("opened", cause);
     }
     // Also a process that nobody asks for anything must let go of a file that is gone.
-    const timer = setInterval(() => database.#inspect(), IDLE_INSPECTION);
-    Deno.unrefTimer(timer);
-    database.#timer = timer;
+    database.#rest = repeat(IDLE_INSPECTION, () => database.#inspect());
     return database;
   }
 
@@ -115,7 +115,7 @@ export class SqliteDatabase implements Database {
 
   /** Closes the file. Whoever wrote to it leaves it whole without its log, for those who copy it. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#rest();
     if (this.#hasWritten) {
       try {
         await patiently(CLOSING, () => this.#run("closed", (connection) => connection.emptyLog()));

@@ -77,7 +77,7 @@ async function overwrite(
 const GROWTH = 400;
 
 function grow(path: string): void {
-  using database = new DatabaseSync(path);
+  using database = new DatabaseSync(path, { timeout: 5_000 });
   database.exec(`
     WITH RECURSIVE number (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number WHERE n < ${GROWTH})
     INSERT INTO usage SELECT '2027-01-01', '/', 'HEAD', 'deprecated', '2xx', 'none', n, 1, 0, 0
@@ -86,7 +86,7 @@ function grow(path: string): void {
 
 /** A copy as SQLite makes it while others use the file. */
 function copyTo(path: string, copy: string): void {
-  using database = new DatabaseSync(path);
+  using database = new DatabaseSync(path, { timeout: 5_000 });
   database.exec(`VACUUM INTO '${copy}'`);
 }
 
