@@ -12,8 +12,11 @@ export type Field = readonly [name: string, value: string];
 /** Keeps an answer out of every cache. */
 export const NO_STORE: Field = ["Cache-Control", "no-store"];
 
+/** Bytes to send: those that are few at once, others as they are read. */
+export type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>;
+
 /** Content in memory, or a way to open it, called for a GET only. */
-export type Content = Uint8Array<ArrayBuffer> | (() => Promise<ReadableStream<Uint8Array>>);
+export type Content = Uint8Array<ArrayBuffer> | (() => Awaitable<Body>);
 
 /** Status, fields and content of an answer. */
 export interface Answer {
@@ -54,20 +57,19 @@ export function textAnswer(
 }
 
 /**
- * Makes the response to a request of the given method: at once, unless content has to be opened.
+ * Opens the content of an answer to a request of the given method.
  *
  * @throws Whatever opening the content throws.
  */
-export function toResponse(
-  method: string,
-  { status, fields, content }: Answer,
-): Awaitable<Response> {
-  const respond = (body: BodyInit | null) => {
-    const response = new Response(body, { status });
-    // Given to the constructor, each name is compared with all before it in lower case (Deno 2.9.6).
-    for (const [name, value] of fields) response.headers.append(name, value);
-    return response;
-  };
-  if (method === "HEAD" || content === undefined) return respond(null);
-  return typeof content === "function" ? content().then(respond) : respond(content);
+export function openBody(method: string, { content }: Answer): Awaitable<Body | null> {
+  if (method === "HEAD" || content === undefined) return null;
+  return typeof content === "function" ? content() : content;
+}
+
+/** Makes a response of an answer. */
+export function toResponse({ status, fields }: Answer, body: Body | null): Response {
+  const response = new Response(body, { status });
+  // Given to the constructor, each name is compared with all before it in lower case (Deno 2.9.6).
+  for (const [name, value] of fields) response.headers.append(name, value);
+  return response;
 }

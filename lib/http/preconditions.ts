@@ -20,10 +20,12 @@ export interface Validators {
 /** The outcome of one condition; `undefined` when the request does not state it. */
 type Condition = boolean | undefined;
 
-/**
- * The conditions of a HEAD, as a text that is the same for the same ones; empty without any. A GET
- * may state one for a range besides.
- */
+/** The range of a GET and its condition, as a text that is the same for the same ones. */
+export function rangeIn(fields: Headers): string {
+  return line(fields, "range") + line(fields, "if-range");
+}
+
+/** The conditions of a request, as a text that is the same for the same ones; empty without any. */
 export function conditionsIn(fields: Headers): string {
   return line(fields, "if-none-match") + line(fields, "if-modified-since") +
     line(fields, "if-match") + line(fields, "if-unmodified-since");

@@ -2,7 +2,7 @@
  * The lifecycle of any Fetch API handler.
  */
 
-import { toResponse } from "../http/answer.ts";
+import { openBody, toResponse } from "../http/answer.ts";
 import { announcementFields } from "./announcement.ts";
 import { limitFreshness } from "./freshness.ts";
 import { momentAt, type Policy } from "./policy.ts";
@@ -72,7 +72,7 @@ export function withLifecycle<Rest extends unknown[]>(
       : undefined;
     const response = refused === undefined
       ? mutable(await handler(request, ...rest))
-      : await toResponse(request.method, refused);
+      : toResponse(refused, await openBody(request.method, refused));
     for (const [name, value] of announcementFields(policy, successor)) {
       if (name === "Link") response.headers.append(name, value);
       else response.headers.set(name, value);

@@ -107,7 +107,9 @@ export class Listener {
 
   readonly #handle: Deno.ServeHandler = (request, info) => {
     const response = this.#options.handle(request);
-    return response instanceof Response ? this.#send(response) : this.#count(response, info);
+    if (!(response instanceof Response)) return this.#count(response, info);
+    if (request.method === "GET") this.#countUntil(info.completed); // others have no content
+    return this.#send(response);
   };
 
   #send(response: Response): Response {
@@ -118,11 +120,16 @@ export class Listener {
   }
 
   async #count(pending: Promise<Response>, info: Deno.ServeHandlerInfo): Promise<Response> {
-    this.#unfinished++;
-    const response = await pending;
-    const finish = () => void this.#unfinished--;
-    if (response.body === null) finish();
-    else info.completed.then(finish, finish); // it rejects when the client is gone
+    const response = await this.#countUntil(pending);
+    if (response.body !== null) this.#countUntil(info.completed);
     return this.#send(response);
+  }
+
+  /** Counts one more, until a promise is settled. */
+  #countUntil<T>(settled: Promise<T>): Promise<T> {
+    this.#unfinished++;
+    const finish = () => void this.#unfinished--;
+    settled.then(finish, finish); // a client that is gone rejects it
+    return settled;
   }
 }

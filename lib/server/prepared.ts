@@ -1,8 +1,8 @@
 /**
- * Prepared responses: most HEADs ask again for what was just answered, and building a dozen fields
- * costs more than all the rest. An answer that says until when it holds is kept as a response, and
- * sent to whoever asks the same, again and again: a response without content is never used up. The
- * other way gives the same bytes; a test holds them together.
+ * Prepared responses: most requests ask again for what was just answered, and building a dozen
+ * fields costs more than all the rest. An answer that says until when it holds is kept as a response,
+ * with its content where that is short, and sent to whoever asks the same, again and again. The other
+ * way gives the same bytes; a test holds them together.
  *
  * Kept answers end with what they were made of: with the generation of the lookup they come from,
  * and so with any fault and whatever is published or unpublished; and `freshUntil` is never later
@@ -12,19 +12,24 @@
 
 import QuickLRU from "quick-lru";
 import { isHost } from "../http/host.ts";
-import { conditionsIn } from "../http/preconditions.ts";
+import { conditionsIn, rangeIn } from "../http/preconditions.ts";
+import type { Body } from "../http/answer.ts";
 import type { Tally } from "./meter.ts";
 
 /** Responses kept, of the most recent; twice as many at most, of up to 3 kB each besides the key. */
 const RESPONSES = 2_500;
+
+/** The same for those with content, and how many bytes of it each may have. */
+const [FULL_RESPONSES, MAX_BODY] = [1_000, 16_384];
 
 /** Characters of the longest key that is kept; clients choose how long a URL or a condition is. */
 const MAX_KEY = 1_024;
 
 /** A response to one and the same request, and what else there is to do. */
 export interface Prepared {
-  /** For many requests at once: to be sent, never to be changed. */
-  readonly response: Response;
+  /** For many requests: without a body, to be sent and never to be changed; else, to be cloned. */
+  readonly made: Response;
+  readonly body: Body | null;
   /** Counts it, where answers like this are counted. */
   readonly tally: Tally | undefined;
   /** Until when it holds, in milliseconds since the epoch. */
@@ -33,9 +38,10 @@ export interface Prepared {
   readonly generation: number;
 }
 
-/** Responses to HEAD requests, by all that such a response depends on: URL and conditions. */
+/** Responses to HEAD and GET, by all that such a response depends on: URL, conditions and range. */
 export class PreparedResponses {
-  readonly #responses = new QuickLRU<string, Prepared>({ maxSize: RESPONSES });
+  readonly #heads = new QuickLRU<string, Prepared>({ maxSize: RESPONSES });
+  readonly #gets = new QuickLRU<string, Prepared>({ maxSize: FULL_RESPONSES });
   #latest = -Infinity;
 
   /**
@@ -46,24 +52,44 @@ export class PreparedResponses {
   find(request: Request, now: number): Prepared | undefined {
     if (now < this.#latest) this.clear(); // a clock set back makes nothing last longer
     this.#latest = now;
-    if (request.method !== "HEAD" || !isHost(request.headers.get("host"))) return undefined;
-    const prepared = this.#responses.get(keyOf(request));
+    const responses = this.#of(request);
+    if (responses === undefined || !isHost(request.headers.get("host"))) return undefined;
+    const prepared = responses.get(keyOf(request));
     return prepared === undefined || now >= prepared.freshUntil ? undefined : prepared;
   }
 
-  /** Keeps the response to a HEAD until it holds no more. */
-  keep(request: Request, prepared: Prepared): void {
-    if (request.method !== "HEAD" || prepared.freshUntil <= this.#latest) return;
+  /**
+   * Keeps a response until it holds no more, unless it is one that can be sent only once.
+   *
+   * @returns What to send.
+   */
+  keep(request: Request, prepared: Prepared): Response {
+    const { made, body, freshUntil } = prepared;
+    const responses = this.#of(request);
+    if (responses === undefined || freshUntil <= this.#latest) return made;
+    if (body !== null && !(body instanceof Uint8Array && body.length <= MAX_BODY)) return made;
     const key = keyOf(request);
-    if (key.length <= MAX_KEY) this.#responses.set(key, prepared);
+    if (key.length > MAX_KEY) return made;
+    responses.set(key, prepared);
+    return responseOf(prepared);
   }
 
   /** Forgets everything. */
   clear(): void {
-    this.#responses.clear();
+    this.#heads.clear();
+    this.#gets.clear();
+  }
+
+  #of({ method }: Request): QuickLRU<string, Prepared> | undefined {
+    return method === "HEAD" ? this.#heads : method === "GET" ? this.#gets : undefined;
   }
 }
 
-function keyOf({ url, headers }: Request): string {
-  return url + conditionsIn(headers);
+/** The response to send of a prepared one. */
+export function responseOf({ made, body }: Pick<Prepared, "made" | "body">): Response {
+  return body === null ? made : made.clone();
+}
+
+function keyOf({ method, url, headers }: Request): string {
+  return url + conditionsIn(headers) + (method === "GET" ? rangeIn(headers) : "");
 }

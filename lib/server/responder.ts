@@ -3,12 +3,12 @@
  * of the route carries, and sends the same to GET and HEAD.
  */
 
-import { type Answer, type Field, toResponse } from "../http/answer.ts";
+import { type Answer, type Field, openBody, toResponse } from "../http/answer.ts";
 import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { Retirement } from "./retirement.ts";
 import { type FreshnessLimit, limitCacheControl } from "../lifecycle/freshness.ts";
 import { CORS_FIELDS } from "../http/cors.ts";
-import { PreparedResponses } from "./prepared.ts";
+import { PreparedResponses, responseOf } from "./prepared.ts";
 import { type Problem, problemAnswer } from "../http/problem.ts";
 import type { Currency } from "../storage/currency.ts";
 import type { Matcher, Target } from "./route.ts";
@@ -55,11 +55,12 @@ export function createResponder(decisions: Decisions): Handler {
         : outcome;
       const fields = [...answer.fields, ...CORS_FIELDS, ...retirement.fields(target, answer)];
       const unchangedUntil = keepWithinPhase(fields, { until, now: now() });
-      return andThen(toResponse(request.method, { ...answer, fields }), (response) => {
+      return andThen(openBody(request.method, answer), (body) => {
         const { status } = answer;
+        const made = toResponse({ status, fields }, body);
         const freshUntil = Math.min(answer.freshUntil ?? 0, unchangedUntil);
         const tally = retirement.tally(request.method, target, { status, instant });
-        prepared.keep(request, { response, tally, freshUntil, generation });
+        const response = prepared.keep(request, { made, body, tally, freshUntil, generation });
         retirement.count(tally, request, instant);
         return response;
       });
@@ -77,7 +78,7 @@ export function createResponder(decisions: Decisions): Handler {
       return respond(request, instant);
     }
     retirement.count(known.tally, request, instant);
-    return known.response;
+    return responseOf(known);
   };
 }
 

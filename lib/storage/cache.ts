@@ -3,6 +3,7 @@
  */
 
 import QuickLRU from "quick-lru";
+import type { Body } from "../http/answer.ts";
 import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import { Currency } from "./currency.ts";
@@ -90,13 +91,11 @@ export class CachedStorage implements Storage {
   }
 
   /** @inheritdoc */
-  async open(item: PublishedItem, range?: ByteRange) {
-    try {
-      return await this.#storage.open(item, range);
-    } catch (error) {
+  open(item: PublishedItem, range?: ByteRange): Awaitable<Body> {
+    return attempt(() => this.#storage.open(item, range), (error) => {
       this.currency.end(); // what was remembered proved wrong, of others with this content too
       throw error;
-    }
+    });
   }
 
   /** @inheritdoc */

@@ -2,6 +2,7 @@
  * Content: the bytes of published items, each stored once under its digest.
  */
 
+import type { Body } from "../http/answer.ts";
 import type { Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 
@@ -87,11 +88,8 @@ export interface ContentStore {
   /** Makes sure that content is there with the length that it was published with. */
   requireContent(content: ContentReference): Awaitable<void>;
 
-  /** Opens content, or a range of it. It is read no faster than it is consumed. */
-  open(
-    content: ContentReference,
-    range?: ByteRange,
-  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
+  /** Opens content, or a range of it. A stream is read no faster than it is consumed. */
+  open(content: ContentReference, range?: ByteRange): Awaitable<Body>;
 
   /** Takes content in while hashing it, without giving it its place yet. */
   stage(source: Source): Promise<Staged>;

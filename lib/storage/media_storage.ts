@@ -3,6 +3,7 @@
  * and writing for the command line.
  */
 
+import type { Body } from "../http/answer.ts";
 import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Catalogue } from "./catalogue.ts";
@@ -72,17 +73,12 @@ export class MediaStorage implements Storage {
   }
 
   /** @inheritdoc */
-  async open(
-    item: PublishedItem,
-    range?: ByteRange,
-  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
-    try {
-      return await this.#content.open(item, range);
-    } catch (error) {
+  open(item: PublishedItem, range?: ByteRange): Awaitable<Body> {
+    return attempt(() => this.#content.open(item, range), async (error) => {
       const { state } = await this.#catalogue.find(item.token);
       if (state !== "published") throw new UnpublishedError("The item was unpublished");
       throw error;
-    }
+    });
   }
 
   /** @inheritdoc */

@@ -3,6 +3,7 @@
  */
 
 import type { Awaitable } from "../http/awaitable.ts";
+import type { Body } from "../http/answer.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { ContentReference } from "./content.ts";
 import type { Currency, Versioned } from "./currency.ts";
@@ -98,13 +99,13 @@ export interface Storage extends Versioned {
   find(token: Token, now: number): Awaitable<Finding>;
 
   /**
-   * Opens the content of an item, or a range of it. The stream reads as fast as it is consumed,
-   * and cancelling it closes whatever it holds.
+   * Opens the content of an item, or a range of it. A stream reads as fast as it is consumed, and
+   * cancelling it closes whatever it holds.
    *
    * @throws {UnpublishedError} When the item was unpublished since it was found.
    * @throws {StorageError} When the content is missing, is not whole, or cannot be read.
    */
-  open(item: PublishedItem, range?: ByteRange): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
+  open(item: PublishedItem, range?: ByteRange): Awaitable<Body>;
 
   /**
    * Makes sure that storage answers.

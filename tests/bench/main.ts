@@ -9,6 +9,7 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { newToken } from "../../lib/storage/token.ts";
+import type { PublishedItem } from "../../lib/storage/storage.ts";
 import { fromRoot } from "../support/paths.ts";
 import { missingOf } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
@@ -27,7 +28,14 @@ import {
   type Result,
 } from "./measurement.ts";
 import { type Peers, preparePeers, versions } from "./peers.ts";
-import { coldToken, fewIn, publishAll, type Published, publishIn } from "./published.ts";
+import {
+  coldToken,
+  contentPath,
+  fewIn,
+  publishAll,
+  type Published,
+  publishIn,
+} from "./published.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -37,8 +45,8 @@ const { values: options } = parseArgs({
 });
 const { quick } = options;
 const EXTENT = quick
-  ? { hot: 1_000, few: 1_000, cold: 20_000, large: 100_000_000 }
-  : { hot: 1_000, few: 1_000, cold: 1_000_000, large: 1_000_000_000 };
+  ? { hot: 1_000, few: 1_000, cold: 20_000, medium: 10_000_000, large: 100_000_000 }
+  : { hot: 1_000, few: 1_000, cold: 1_000_000, medium: 100_000_000, large: 1_000_000_000 };
 const PEER_ITEMS = quick ? 5_000 : 100_000;
 const EFFORT: Effort = quick
   ? { rounds: 3, pacedRounds: 1, pacedSeconds: 0.25 }
@@ -53,13 +61,22 @@ const EVERYTHING = {
 };
 
 const HONEST = "an honest floor";
+const BARE_GET = "a bare handler";
 const FEW = "media-head with 1,000 items";
 const STD = "std's file server";
 const ON_POSTGRES = "cold HEAD on PostgreSQL";
 
+/** One item. */
+type Sole = [PublishedItem];
+
+/** Bytes of a part, as players ask for it. */
+const PART = 65_536;
+
 /** A row of the plan: a case, with what every contender is asked for, and by whom. */
 interface Plan extends Case {
   readonly launch: Launch;
+  /** The file with the content of the first request. */
+  readonly content?: string;
   readonly against: readonly string[];
 }
 
@@ -76,12 +93,17 @@ function plansOf(storage: string, { hot, sized }: Published): Plan[] {
     status,
     count,
   });
-  const get = (index: number, share: number, range?: string) => {
-    const fields: Record<string, string> = range === undefined ? {} : { Range: range };
-    const request = prepareRequest("GET", `/audio/${sized[index]?.token}`, fields);
-    const count = Math.ceil(REQUESTS / share);
-    return { request: () => request, status: range === undefined ? 200 : 206, count };
-  };
+  const gets = (items: readonly PublishedItem[], share: number) => ({
+    request: inTurn(items.map(({ token }) => prepareRequest("GET", `/audio/${token}`))),
+    status: 200,
+    count: Math.ceil(REQUESTS / share),
+  });
+  const [megabyte, medium, large] = sized.map((item) => [item]) as [Sole, Sole, Sole];
+  const parts = Array.from({ length: 1_000 }, (_, index) => {
+    const first = EXTENT.large / 1_000 * index;
+    const fields = { Range: `bytes=${first}-${first + PART - 1}` };
+    return prepareRequest("GET", `/audio/${large[0].token}`, fields);
+  });
   const conditional = hot.map(({ token, digest }) =>
     prepareRequest(HEAD, `/audio/${token}`, { "If-None-Match": `"${digest}"` })
   );
@@ -122,14 +144,37 @@ function plansOf(storage: string, { hot, sized }: Published): Plan[] {
       launch: launchServer(storage, { CACHE_TTL: "0" }),
       against: [FEW],
     },
-    { name: "GET 4 kB", load: get(0, 5), rate: 1_000, launch: server, against: fileServers },
-    { name: "GET 1 MB", load: get(1, 50), rate: 100, launch: server, against: fileServers },
+    {
+      name: "GET 4 kB",
+      load: gets(hot, 5),
+      rate: 1_000,
+      launch: server,
+      content: contentPath(storage, hot[0] as PublishedItem),
+      against: [BARE_GET, ...fileServers],
+    },
     {
       name: `GET 64 kB of ${EXTENT.large / 1e6} MB`,
-      load: get(2, 10, `bytes=${EXTENT.large / 2}-${EXTENT.large / 2 + 65_535}`),
+      load: { request: inTurn(parts), status: 206, count: REQUESTS / 10 },
       rate: 500,
       launch: server,
-      against: fileServers,
+      content: contentPath(storage, large[0]),
+      against: [BARE_GET, ...fileServers],
+    },
+    {
+      name: "GET 1 MB",
+      load: gets(megabyte, 50),
+      rate: 100,
+      launch: server,
+      content: contentPath(storage, megabyte[0]),
+      against: [BARE_GET, ...fileServers],
+    },
+    {
+      name: `GET ${EXTENT.medium / 1e6} MB`,
+      load: gets(medium, 2_000),
+      rate: 2,
+      launch: server,
+      content: contentPath(storage, medium[0]),
+      against: [BARE_GET, ...fileServers],
     },
   ];
 }
@@ -175,8 +220,11 @@ async function measureCase(plan: Plan, launches: Peers = new Map()): Promise<voi
   };
   const contenders = [await start("the floor", launchConstant("floor.ts", constant)), server];
   for (const name of plan.against) {
+    const { content: path } = plan;
     const launch = name === HONEST
       ? launchConstant("honest_floor.ts", constant)
+      : name === BARE_GET
+      ? launchConstant("bare_get.ts", { ...constant, path })
       : launches.get(name);
     if (launch !== undefined) contenders.push(await start(name, launch));
   }
@@ -209,8 +257,8 @@ const NINE = new Set([
 function requireSame({ name }: Contender, answer: RawResponse, expected: RawResponse): void {
   const describe = ({ status, fields, content }: RawResponse) => {
     const sent = fields.map(([name]) => name).filter((name) => NINE.has(name)).toSorted();
-    // Of an item, std's file server says only what the file system knows.
-    const said = status !== 200 || name === STD ? "" : `, ${sent.join(" ")}`;
+    // Of an item, std's file server says only what the file system knows, and a bare handler less.
+    const said = status !== 200 || name === STD || name === BARE_GET ? "" : `, ${sent.join(" ")}`;
     return `${status}, ${content.length} bytes${said}`;
   };
   if (describe(answer) === describe(expected)) return;
@@ -220,7 +268,7 @@ function requireSame({ name }: Contender, answer: RawResponse, expected: RawResp
 /** A bare `Deno.serve` with a constant answer; see floor.ts and honest_floor.ts. */
 function launchConstant(
   file: string,
-  answer: { status: number; headers: unknown[]; length: number },
+  answer: { status: number; headers: unknown[]; length: number; path?: string | undefined },
 ): Launch {
   const args = ["run", "--allow-all", fromRoot(`tests/bench/${file}`), JSON.stringify(answer)];
   return { command: Deno.execPath(), args };

@@ -20,6 +20,8 @@ export interface Extent {
   readonly cold: number;
   /** The same in a catalogue of its own. */
   readonly few: number;
+  /** Bytes of an item that is sent whole. */
+  readonly medium: number;
   /** Bytes of the largest item. */
   readonly large: number;
 }
@@ -28,7 +30,7 @@ export interface Extent {
 export interface Published {
   /** Asked for again and again. */
   readonly hot: readonly PublishedItem[];
-  /** Items of 4 kB, 1 MB and the largest, by their length. */
+  /** Items of 1 MB, 100 MB and the largest, by their length. */
   readonly sized: readonly PublishedItem[];
 }
 
@@ -46,10 +48,10 @@ export async function publishAll(folder: string, extent: Extent): Promise<Publis
   };
   const hot = [];
   for (let index = 0; index < extent.hot; index++) {
-    hot.push(await publish(`item ${index}.mp3`, zeros(100 + index)));
+    hot.push(await publish(`item ${index}.mp3`, zeros(4_096, index)));
   }
   const sized = [];
-  for (const length of [4_096, 1_048_576, extent.large]) {
+  for (const length of [1_048_576, extent.medium, extent.large]) {
     sized.push(await publish(`${length}.mp3`, zeros(length)));
   }
   await storage.close();
@@ -81,8 +83,10 @@ export function contentPath(folder: string, { digest }: PublishedItem): string {
   return join(storageIn(folder).CONTENT, digest.slice(0, 2), digest);
 }
 
-async function* zeros(length: number): AsyncGenerator<Uint8Array> {
+/** Zeros after a number that tells one content from another. */
+async function* zeros(length: number, number = 0): AsyncGenerator<Uint8Array> {
   const block = new Uint8Array(1_048_576);
+  new DataView(block.buffer).setUint32(0, number);
   for (let left = length; left > 0; left -= block.length) {
     yield await Promise.resolve(block.subarray(0, Math.min(left, block.length)));
   }

@@ -24,22 +24,26 @@ Deno.test("a prepared response says what the long way says, over the whole table
   for (const { what, target, fields, status } of rows) {
     // All but faults, what is asked of storage each time, and what is too long to keep.
     const isPrepared = status < 500 && target !== "/healthz" && target.length < 1000;
-    const request = () => {
-      const url = URL.canParse(target) ? target : `http://test${target}`;
-      return new Request(url, { method: "HEAD", headers: fields ?? {} });
-    };
-    const expected = await slow(request());
-    let last: Response | undefined;
-    for (const time of ["first", "second", "third"]) {
-      const response = await fast(request());
-      if (last !== undefined) assertEquals(response === last, isPrepared, what);
-      last = response;
-      const { status, headers, body } = response;
-      assertEquals(
-        [status, [...headers], body],
-        [expected.status, [...expected.headers], null],
-        `${what}, ${time}`,
-      );
+    for (const method of ["HEAD", "GET"]) {
+      const request = () => {
+        const url = URL.canParse(target) ? target : `http://test${target}`;
+        return new Request(url, { method, headers: fields ?? {} });
+      };
+      const expected = await slow(request());
+      const content = await expected.bytes();
+      let last: Response | undefined;
+      for (const time of ["first", "second", "third"]) {
+        const response = await fast(request());
+        // A GET is sent a clone of what is prepared.
+        if (last && method === "HEAD") assertEquals(response === last, isPrepared, what);
+        last = response;
+        const { status, headers } = response;
+        assertEquals(
+          [status, [...headers], status < 500 ? await response.bytes() : content],
+          [expected.status, [...expected.headers], content],
+          `${method} ${what}, ${time}`,
+        );
+      }
     }
   }
 });
@@ -101,7 +105,7 @@ Deno.test("a prepared response does not outlive a clock that is set back", async
   assertEquals(await status("HEAD", `/media/${storage.item.token}`), 404);
 });
 
-Deno.test("a prepared response answers the same conditions only, and never a GET", async () => {
+Deno.test("a prepared response answers the same conditions and method only", async () => {
   const storage = new OneItem();
   const { status } = handlerOn(storage);
   const path = `/media/${storage.item.token}`;
@@ -127,6 +131,50 @@ Deno.test("a prepared response answers the same conditions only, and never a GET
   }
   assertEquals(await status("GET", path), 503);
   assertSpyCalls(storage.find, 1);
+});
+
+Deno.test("a prepared GET answers the same range only, with its content, which is opened once", async () => {
+  const content = Uint8Array.from({ length: 1_000 }, (_, index) => index % 251);
+  const { item } = new OneItem();
+  const storage = new OneItem({
+    open: (_, { first, last } = { first: 0, last: 999 }) => content.slice(first, last + 1),
+  });
+  storage.finding = { state: "published", kind: "audio", item: { ...item, length: 1_000 } };
+  const { handle } = handlerOn(storage);
+  const etag = `"${item.digest}"`;
+  const rows: [fields: Record<string, string>, status: number, first: number, end: number][] = [
+    [{}, 200, 0, 1_000],
+    [{ Range: "bytes=0-9" }, 206, 0, 10],
+    [{ Range: "bytes=10-19" }, 206, 10, 20],
+    [{ Range: "bytes=10-19", "If-Range": etag }, 206, 10, 20],
+    [{ Range: "bytes=10-19", "If-Range": '"x"' }, 200, 0, 1_000],
+    [{ "If-None-Match": etag }, 304, 0, 0],
+  ];
+  for (const time of ["first", "second", "third"]) {
+    for (const [headers, status, first, end] of rows) {
+      const response = await handle(new Request(`http://test/media/${item.token}`, { headers }));
+      assertEquals(
+        [response.status, await response.bytes()],
+        [status, content.slice(first, end)],
+        `${time}: ${JSON.stringify(headers)}`,
+      );
+    }
+  }
+  assertSpyCalls(storage.open, 5); // one is a 304
+});
+
+Deno.test("a GET is prepared with little content only", async () => {
+  for (const [length, opens] of [[16_384, 1], [16_385, 3]] as const) {
+    const { item } = new OneItem();
+    const storage = new OneItem({ open: () => new Uint8Array(length) });
+    storage.finding = { state: "published", kind: "audio", item: { ...item, length } };
+    const { handle } = handlerOn(storage);
+    for (let time = 0; time < 3; time++) {
+      const response = await handle(new Request(`http://test/media/${item.token}`));
+      assertEquals((await response.bytes()).length, length);
+    }
+    assertSpyCalls(storage.open, opens);
+  }
 });
 
 Deno.test("nothing is prepared whose date goes with the time", async () => {
@@ -224,9 +272,15 @@ Deno.test("an answer belongs to the phase in which its request came", async () =
 
 Deno.test("PreparedResponses keeps a limited number, and none under a long key", () => {
   const prepared = new PreparedResponses();
-  const response = new Response(null);
+  const made = new Response(null);
   const keep = (request: Request) =>
-    prepared.keep(request, { response, tally: undefined, freshUntil: Infinity, generation: 0 });
+    prepared.keep(request, {
+      made,
+      body: null,
+      tally: undefined,
+      freshUntil: Infinity,
+      generation: 0,
+    });
   const requestOf = (path: string, headers = {}) =>
     new Request(`http://test${path}`, { method: "HEAD", headers });
   const long = "x".repeat(1_024);

@@ -7,6 +7,7 @@ import { representText } from "../../lib/documents/documents.ts";
 import { lengthFields, representItem } from "../../lib/server/representation.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import type { PublishedItem } from "../../lib/storage/storage.ts";
+import { streamOf } from "../support/body.ts";
 import { OneItem } from "../support/one_item.ts";
 
 /** SHA-256 of "abc", the first example of FIPS 180-2. In base64 it has both "+" and "/". */
@@ -94,7 +95,7 @@ Deno.test("representItem() opens the content once it is asked to, and the part i
     const content = representItem(ITEM, storage, NOW).content(range);
     assertSpyCalls(storage.open, 0);
     assert(typeof content === "function");
-    await (await content()).cancel();
+    await (await streamOf(content)).cancel();
     assertEquals(storage.open.calls.map(({ args }) => args), [[ITEM, range]]);
   }
 });

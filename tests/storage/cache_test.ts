@@ -87,7 +87,7 @@ Deno.test("CachedStorage.open() forgets what proves wrong", async () => {
   const storage = new OneItem();
   const cached = new CachedStorage(storage, 5_000);
   await cached.find(item.token, 0);
-  await assertRejects(() => cached.open(item), StorageError);
+  await assertRejects(async () => await cached.open(item), StorageError);
   await cached.find(item.token, 0);
   assertSpyCalls(storage.find, 2);
 });
@@ -97,7 +97,7 @@ Deno.test("CachedStorage.open() forgets other items too, which may have the same
   const cached = new CachedStorage(storage, 5_000);
   const other = newToken();
   await cached.find(other, 0);
-  await assertRejects(() => cached.open(item), StorageError);
+  await assertRejects(async () => await cached.open(item), StorageError);
   await cached.find(other, 0);
   assertSpyCalls(storage.find, 2);
 });

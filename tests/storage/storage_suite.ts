@@ -13,6 +13,7 @@ import {
   StorageError,
   UnpublishedError,
 } from "../../lib/storage/storage.ts";
+import { bytesOf, streamOf } from "../support/body.ts";
 import type { Test } from "../support/permissions.ts";
 
 /** A driver under test, with the ways to change what it holds from outside. */
@@ -73,10 +74,10 @@ export function testStorage(
   test("open() gives the whole content and any part of it", async ({ storage, publish }) => {
     const item = await publish(description(), CONTENT);
     const end = CONTENT.length - 1;
-    assertEquals(await bytesOf(storage.open(item)), CONTENT);
+    assertEquals(await bytesOf(() => storage.open(item)), CONTENT);
     for (const [first, last] of [[0, 0], [0, end], [end, end], [1, 65_536], [65_535, 131_073]]) {
       const range = { first: first as number, last: last as number };
-      const part = await bytesOf(storage.open(item, range));
+      const part = await bytesOf(() => storage.open(item, range));
       assertEquals(part, CONTENT.slice(range.first, range.last + 1), `${first}-${last}`);
     }
   });
@@ -84,10 +85,12 @@ export function testStorage(
   test("open() holds nothing once its stream is cancelled", async ({ storage, publish }) => {
     const item = await publish(description(), CONTENT);
     // The test runner finds what is left open.
-    await (await storage.open(item)).cancel();
-    await (await storage.open(item, { first: 1, last: 100_000 })).cancel();
-    for (const range of [undefined, { first: 1, last: 100_000 }]) {
-      const reader = (await storage.open(item, range)).getReader();
+    await (await streamOf(() => storage.open(item))).cancel();
+    const [end, long] = [CONTENT.length - 1, CONTENT.length - 2]; // shorter ones may need no stream
+    for (const last of [end, long]) {
+      const range = { first: 1, last };
+      await (await streamOf(() => storage.open(item, range))).cancel();
+      const reader = (await streamOf(() => storage.open(item, range))).getReader();
       await reader.read();
       await reader.cancel();
     }
@@ -100,7 +103,7 @@ export function testStorage(
     ];
     await unpublish(first.token, 5000);
     assertEquals((await storage.find(second.token, later())).state, "published");
-    assertEquals(await bytesOf(storage.open(second)), CONTENT);
+    assertEquals(await bytesOf(() => storage.open(second)), CONTENT);
   });
 
   const damages: [string, Uint8Array | undefined][] = [
@@ -125,7 +128,7 @@ export function testStorage(
     const { storage, publish, unpublish } = subject;
     const item = await publish(description(), CONTENT);
     await unpublish(item.token, 5000);
-    await assertRejects(() => storage.open(item), UnpublishedError);
+    await assertRejects(async () => await storage.open(item), UnpublishedError);
   });
 
   test("check() succeeds until storage is closed, and then everything fails", async (subject) => {
@@ -145,8 +148,4 @@ export function description(kind: "audio" | "video" = "audio"): Description {
 
 function sha256(content: Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
-}
-
-async function bytesOf(stream: Promise<ReadableStream<Uint8Array>>): Promise<Uint8Array> {
-  return await new Response(await stream as ReadableStream<Uint8Array<ArrayBuffer>>).bytes();
 }

@@ -30,25 +30,19 @@ export class MemoryContent implements ContentStore {
   async check(): Promise<void> {}
 
   /** @inheritdoc */
-  requireContent({ digest, length }: ContentReference): Promise<void> {
+  requireContent({ digest, length }: ContentReference): void {
     const actual = this.bytes.get(digest)?.length;
-    if (actual === length) return Promise.resolve();
+    if (actual === length) return;
     const fault = actual === undefined ? "is missing" : `has ${actual} bytes instead of ${length}`;
-    return Promise.reject(new StorageError("memory", `content ${digest} ${fault}`));
+    throw new StorageError("memory", `content ${digest} ${fault}`);
   }
 
   /** @inheritdoc */
-  async open(content: ContentReference, range?: ByteRange) {
-    await this.requireContent(content);
+  open(content: ContentReference, range?: ByteRange): Uint8Array<ArrayBuffer> {
+    this.requireContent(content);
     const { digest, length } = content;
     const { first, last } = range ?? { first: 0, last: length - 1 };
-    const part = (this.bytes.get(digest) as Uint8Array<ArrayBuffer>).slice(first, last + 1);
-    return new ReadableStream<Uint8Array<ArrayBuffer>>({
-      pull(controller) {
-        controller.enqueue(part);
-        controller.close();
-      },
-    }, { highWaterMark: 0 });
+    return (this.bytes.get(digest) as Uint8Array<ArrayBuffer>).slice(first, last + 1);
   }
 
   /** @inheritdoc */

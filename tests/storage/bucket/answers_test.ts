@@ -5,9 +5,10 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { ByteRange } from "../../../lib/http/byte_range.ts";
 import { openContent } from "../../../lib/storage/bucket/content.ts";
-import type { ContentReference } from "../../../lib/storage/content.ts";
+import type { ContentReference, ContentStore } from "../../../lib/storage/content.ts";
 import { openEngine } from "../../../lib/storage/memory/engine.ts";
 import { ReplacedError, StorageError } from "../../../lib/storage/storage.ts";
+import { streamOf } from "../../support/body.ts";
 import { needing } from "../../support/permissions.ts";
 import { refusal, response, type Script, ScriptedStore } from "../../support/scripted_store.ts";
 
@@ -37,6 +38,8 @@ async function withStore(
   }
 }
 
+const open = (content: ContentStore, ...args: Parameters<ContentStore["open"]>) =>
+  streamOf(() => content.open(...args));
 const textOf = async (stream: Promise<ReadableStream<Uint8Array<ArrayBuffer>>>) =>
   await new Response(await stream).text();
 
@@ -44,8 +47,8 @@ test("open() asks for what is wanted, as it was published and as it is", async (
   await withStore(
     (head) => /^range:/im.test(head) ? part("bytes 2-4/7") : whole(),
     async (content, store) => {
-      assertEquals(await textOf(content.open(COPY)), "content");
-      assertEquals(await textOf(content.open(IN_PLACE, RANGE)), "nte");
+      assertEquals(await textOf(open(content, COPY)), "content");
+      assertEquals(await textOf(open(content, IN_PLACE, RANGE)), "nte");
       const [plain = "", ranged = ""] = store.heads;
       assertStringIncludes(plain, `GET /media/p/ab/${COPY.digest} HTTP/1.1\r\n`);
       assertStringIncludes(ranged, "GET /media/a/b%2Bc%20%C3%BC.mp3 HTTP/1.1\r\n");
@@ -109,7 +112,7 @@ for (const [what, answer, type, message, { wanted = COPY, range, requests = 1 } 
     withStore(() => answer, async (content, store) => {
       await content.requireContent(wanted); // asks nothing: there is no reason to
       assertEquals(store.heads.length, 0);
-      const fault = await assertRejects(() => content.open(wanted, range), StorageError);
+      const fault = await assertRejects(() => open(content, wanted, range), StorageError);
       assertEquals(fault.name, type === ReplacedError ? "ReplacedError" : "StorageError");
       assertStringIncludes(fault.message, message);
       assertEquals(store.heads.length, requests);
@@ -139,7 +142,7 @@ test("open() tries again when a connection broke, or the store asks for it", asy
       isFirst = false;
       return answer;
     }, async (content, store) => {
-      assertEquals(await textOf(content.open(COPY)), "content");
+      assertEquals(await textOf(open(content, COPY)), "content");
       assertEquals(store.heads.length, 2);
       await content.requireContent(COPY); // asks nothing: it was given
       assertEquals(store.heads.length, 2);
@@ -149,9 +152,9 @@ test("open() tries again when a connection broke, or the store asks for it", asy
 
 test("a GET that finds content sound ends what was known against it", async () => {
   await withStore(() => refusal(404, "NoSuchKey"), async (content, store) => {
-    await assertRejects(() => content.open(COPY), StorageError);
+    await assertRejects(() => open(content, COPY), StorageError);
     store.script = () => whole();
-    await (await content.open(COPY)).cancel();
+    await (await open(content, COPY)).cancel();
     const asked = store.heads.length;
     await content.requireContent(COPY);
     assertEquals(store.heads.length, asked);
@@ -160,7 +163,7 @@ test("a GET that finds content sound ends what was known against it", async () =
 
 test("a look at content is shared by all who ask at the same moment", async () => {
   await withStore(() => refusal(404, "NoSuchKey"), async (content, store) => {
-    await assertRejects(() => content.open(COPY), StorageError);
+    await assertRejects(() => open(content, COPY), StorageError);
     const looks = Array.from({ length: 50 }, () => content.requireContent(COPY));
     const results = await Promise.allSettled(looks);
     assert(results.every(({ status }) => status === "rejected"));
@@ -170,7 +173,7 @@ test("a look at content is shared by all who ask at the same moment", async () =
 
 test("content that ends early is told as an error, and the next look asks", async () => {
   await withStore(() => response(200, { "Content-Length": "7" }, "con"), async (content, store) => {
-    await assertRejects(() => textOf(content.open(COPY)), Error);
+    await assertRejects(() => textOf(open(content, COPY)), Error);
     store.script = () => refusal(404, "NoSuchKey");
     await assertRejects(async () => await content.requireContent(COPY), StorageError, "is missing");
   });
@@ -180,16 +183,16 @@ test("open() tells in time that all connections are in use, and takes the next f
   const beginning = response(200, { "Content-Length": "7" }, "con");
   await withStore(() => beginning, async (content, store) => {
     store.isPatient = true;
-    const streams = await Promise.all(Array.from({ length: 256 }, () => content.open(COPY)));
+    const streams = await Promise.all(Array.from({ length: 256 }, () => open(content, COPY)));
     assertEquals(store.connections, 256);
     const started = performance.now();
-    await assertRejects(() => content.open(COPY), StorageError, "all connections");
+    await assertRejects(() => open(content, COPY), StorageError, "all connections");
     const waited = performance.now() - started;
     assert(waited > 4_000 && waited < 6_000, `${waited} ms`);
     store.script = () => response(200, { "Content-Length": "7" }); // a HEAD has its own
     await content.requireContent(COPY);
     store.script = () => beginning;
-    const next = content.open(COPY);
+    const next = open(content, COPY);
     await streams[0]?.cancel();
     await (await next).cancel();
     for (const stream of streams) await stream.cancel();
@@ -209,7 +212,7 @@ test("open() uses the connection again of a download that was read whole", async
   const content = openContent({ ...store.settings, endpoint }, openEngine());
   const large = { ...COPY, length: 1_000_000 };
   for (let count = 0; count < 20; count++) {
-    assertEquals((await textOf(content.open(large))).length, large.length);
+    assertEquals((await textOf(open(content, large))).length, large.length);
   }
   assert(clients.size <= 4, `${clients.size} connections`);
   await content.close?.();
