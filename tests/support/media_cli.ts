@@ -3,7 +3,9 @@
  */
 
 import { fromRoot } from "./paths.ts";
-import { storageIn } from "./server.ts";
+import { storageIn, taskFlags } from "./server.ts";
+
+const MAIN = fromRoot("main.ts");
 
 /** What a command did. */
 export interface CommandResult {
@@ -19,7 +21,7 @@ export function mediaCommand(
   environment: Record<string, string> = {},
 ): Deno.Command {
   return new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", ...args],
+    args: ["run", ...taskFlags(MAIN), MAIN, "media", ...args],
     env: { ...storageIn(folder), NO_COLOR: "1", ...environment },
     stdin: "null",
     stdout: "piped",

@@ -2,6 +2,7 @@
  * A real server process, on an ephemeral port and in a folder of its own.
  */
 
+import { dirname, join } from "node:path";
 import { fromRoot } from "./paths.ts";
 
 /** A line of the server's log. */
@@ -32,13 +33,13 @@ export class ServerProcess implements AsyncDisposable {
    * @param environment Variables besides those that give it a port and a folder of its own.
    * @param givenFolder Where to keep data, and not to remove it; one of its own when left out.
    * @param options `limits` for `ulimit` before, e.g. `-n 64`; the `main` module, if another; `flags`
-   *   of `deno run`, if others than those that grant all; and the `runner`, a program with arguments
+   *   of `deno run`, if others than those of the task; and the `runner`, a program with arguments
    *   that is to run it, e.g. with fewer rights.
    */
   static async start(
     environment: Record<string, string> = {},
     givenFolder?: string,
-    { limits, main = fromRoot("main.ts"), flags = ["--no-prompt", "--allow-all"], runner = [] }: {
+    { limits, main = fromRoot("main.ts"), flags = taskFlags(main), runner = [] }: {
       limits?: string;
       main?: string;
       flags?: readonly string[];
@@ -104,6 +105,11 @@ export class ServerProcess implements AsyncDisposable {
     await this.stop();
     if (this.ownFolder !== undefined) await Deno.remove(this.ownFolder, { recursive: true });
   }
+}
+
+/** The flags of the tasks: what `deno.json` permits, for Deno does some things otherwise that may do all. */
+export function taskFlags(main: string): string[] {
+  return ["--quiet", "--no-prompt", "-P", `--config=${join(dirname(main), "deno.json")}`];
 }
 
 /** The variables that put storage into a folder. */

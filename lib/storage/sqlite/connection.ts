@@ -13,7 +13,6 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Row, Statement } from "../sql/database.ts";
 import { busyError } from "./lock.ts";
 import { migrate, schemaOf } from "./migration.ts";
-import { urlOf } from "./path.ts";
 import type { Schema } from "./schema.ts";
 
 /** Characters of the longest statement that is kept prepared; longer ones vary in length. */
@@ -25,8 +24,8 @@ const GRANULARITY = 20;
 /** The path of what is in no file. */
 export const MEMORY = ":memory:";
 
-/** SQLite's result code for a file that is not whole. */
-const SQLITE_CORRUPT = 11;
+/** SQLite's primary result codes for a file that is not whole, or not as long as it says it is. */
+const [SQLITE_IOERR, SQLITE_CORRUPT] = [10, 11];
 
 /** How a file is opened. */
 export interface ConnectionOptions {
@@ -56,9 +55,9 @@ export class Connection {
    */
   constructor(path: string, { schema, synchronous }: ConnectionOptions, mayCreate: boolean) {
     const info = path === MEMORY ? undefined : mayCreate ? infoOf(path) : Deno.statSync(path);
-    if (!mayCreate) requireSound(path, schema);
+    if (!mayCreate) requireSound(path, schema); // and there: SQLite would make a file
     this.#path = path;
-    this.#database = new DatabaseSync(mayCreate ? path : urlOf(path, "mode=rw"), { timeout: 0 });
+    this.#database = new DatabaseSync(path, { timeout: 0 });
     try {
       this.#database.exec(`PRAGMA synchronous = ${synchronous}`);
       migrate(this.#database, schema, mayCreate);
@@ -146,16 +145,42 @@ export class Connection {
   }
 }
 
-/** Makes sure that a file alone is what it should be: SQLite would believe the log first. */
+/**
+ * Makes sure that a file alone is what it should be: SQLite would believe the log first, and looks for
+ * that of another name of the file under this name. (A URL with `immutable=1` would do, but Deno 2.9.6
+ * takes none without all permissions.)
+ */
 function requireSound(path: string, schema: Schema): void {
-  const database = new DatabaseSync(urlOf(path, "immutable=1"), { readOnly: true });
+  const real = Deno.realPathSync(path);
+  const alias = `${real}-check-${Deno.pid}`;
+  const discard = () => ["", "-wal", "-shm"].forEach((end) => removeIfThere(alias + end));
+  discard(); // a killed process of this number may have left them
   try {
-    schemaOf(database, schema, false);
+    Deno.linkSync(real, alias);
+  } catch { // there are file systems without links
+    return;
+  }
+  try {
+    const database = new DatabaseSync(alias, { readOnly: true });
+    try {
+      schemaOf(database, schema, false);
+    } finally {
+      database.close();
+    }
   } catch (error) {
     // While somebody writes what is in the log to it, the file alone is not whole.
-    if (Object(error).errcode !== SQLITE_CORRUPT) throw error;
+    const code = Object(error).errcode & 0xff;
+    if (code !== SQLITE_CORRUPT && code !== SQLITE_IOERR) throw error;
   } finally {
-    database.close();
+    discard();
+  }
+}
+
+function removeIfThere(path: string): void {
+  try {
+    Deno.removeSync(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
 }
 

@@ -9,14 +9,3 @@ const SEPARATOR = Deno.build.os === "windows" ? /[\\/]/ : "/";
 export function folderOf(path: string): string {
   return path.split(SEPARATOR).slice(0, -1).join("/") || ".";
 }
-
-/**
- * The URL of a file that is there, with a query.
- *
- * @throws {Deno.errors.NotFound} When it is not there.
- */
-export function urlOf(path: string, query: string): URL {
-  const url = new URL(`file:///?${query}`);
-  url.pathname = Deno.realPathSync(path).split(SEPARATOR).map(encodeURIComponent).join("/");
-  return url;
-}
