@@ -3,127 +3,200 @@ import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { newToken, type Token } from "../../lib/storage/token.ts";
 import { description } from "../storage/storage_suite.ts";
-import { callsIn, openIn, openLocal } from "../support/local_storage.ts";
-import { media, mediaCommand } from "../support/media_cli.ts";
+import { openDatabase, openStorage } from "../support/any_storage.ts";
+import { callsIn, openLocal } from "../support/local_storage.ts";
+import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
-import { needing } from "../support/permissions.ts";
+import { type Need, needing, shared } from "../support/permissions.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
 const [onFiles, asProcess] = [needing("files"), needing("processes")];
+const postgres = shared(POSTGRES, () => PostgresServer.start());
 
-/** KILLS=200 makes a long run of it. */
-const killsWanted = () => Number(Deno.env.get("KILLS") ?? 24);
+/** KILLS=200 makes a long run of it: so many commands, and a quarter as many servers. */
+const killsWanted = () => Number(Deno.env.get("KILLS") ?? 8);
 
-/** A WAV file of a few megabytes; the same seed makes the same bytes. */
+/** Where the database of a test is. */
+interface Place {
+  readonly url: string;
+  /** Also has what content is in files. */
+  readonly folder: string;
+  /** Waits until nothing of a killed process is under way, and checks what the engine can. */
+  readonly check: () => Promise<void>;
+}
+
+/** Each engine, with what makes a place for a test. */
+const ENGINES: readonly {
+  readonly name: string;
+  readonly needs: readonly Need[];
+  readonly placeIn: (folder: string) => Promise<Place>;
+}[] = [
+  {
+    name: "SQLite",
+    needs: ["processes"],
+    placeIn: (folder) => {
+      const check = () => {
+        for (const file of ["catalogue.sqlite", "catalogue.sqlite-ledger"]) {
+          using database = new DatabaseSync(`${folder}/${file}`);
+          const result = { ...database.prepare("PRAGMA integrity_check").get() };
+          assertEquals(result, { integrity_check: "ok" });
+        }
+        return Promise.resolve();
+      };
+      return Promise.resolve({ url: `sqlite:${folder}/catalogue.sqlite`, folder, check });
+    },
+  },
+  {
+    name: "PostgreSQL",
+    needs: POSTGRES,
+    placeIn: async (folder) => {
+      const database = await postgres().createDatabase();
+      // A transaction outlives the process that sent its COMMIT, and keeps its locks until then.
+      const check = async () => {
+        await postgres().query("BEGIN; LOCK TABLE item, usage IN SHARE MODE; COMMIT", database);
+      };
+      return { url: postgres().urlOf(database), folder, check };
+    },
+  },
+];
+
+/** A WAV file of a megabyte; the same seed makes the same bytes. */
 function wav(seed: number): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(3_000_000 + seed);
+  const bytes = new Uint8Array(1_000_000 + seed);
   for (let index = 0; index < bytes.length; index++) bytes[index] = (index * seed) >> 3;
   bytes.set(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
   return bytes;
 }
 
-asProcess(
-  "media publish and unpublish, killed at any moment, leave whole items or none, and lose none",
-  async () => {
-    const folder = await Deno.makeTempDir({ prefix: "media-head-" });
-    for (const seed of [1, 2, 3]) await Deno.writeFile(`${folder}/${seed}.wav`, wav(seed));
-    const started = performance.now();
-    const first = await media(folder, ["publish", `${folder}/1.wav`, "--json"]);
-    // Milliseconds after which about half of the runs are over. It follows what happens, so that
-    // kills fall on every step of a run, on machines of any speed.
-    let patience = performance.now() - started;
-    assertEquals(first.code, 0);
-    let published: Token[] = [JSON.parse(first.stdout).token];
-    await using server = await ServerProcess.start({ CACHE_TTL: "3600" }, folder);
+for (const { name, needs, placeIn } of ENGINES) {
+  const test = needing(...needs);
+  test(
+    `media publish and unpublish on ${name}, killed at any moment, leave whole items or none, and lose none`,
+    () => inFolder(async (folder) => killCommands(await placeIn(folder))),
+  );
+  test(
+    `servers on ${name} that are killed lose no count that was flushed, and harm nobody else's`,
+    () => inFolder(async (folder) => killServers(await placeIn(folder))),
+  );
+}
 
-    const kills = killsWanted();
-    let killed = 0;
-    for (let run = 0; run < kills; run++) {
-      const victim = run % 4 === 3 ? published[run % published.length] : undefined;
-      const args = victim !== undefined
-        ? ["unpublish", victim, "--json"]
-        : ["publish", `${folder}/${run % 3 + 1}.wav`, "--json"];
-      const child = mediaCommand(folder, args).spawn();
-      const output = new Response(child.stdout).text();
-      const errors = child.stderr.cancel();
-      const timer = setTimeout(() => kill(child), patience * (0.8 + 0.4 * Math.random()));
-      const { signal, code } = await child.status;
-      clearTimeout(timer);
-      await errors;
-      const reported = code === 0 ? JSON.parse(await output) : undefined;
-      await output;
-      if (signal === "SIGKILL") killed++;
-      else assertEquals(code, 0);
-      patience *= signal === "SIGKILL" ? 1.1 : 0.9;
+async function killCommands(place: Place): Promise<void> {
+  const { url: DATABASE_URL, folder } = place;
+  const file = `${folder}/1.wav`;
+  await Deno.writeFile(file, wav(1));
+  const first = await media(folder, ["publish", file, "--json"], { DATABASE_URL });
+  // Milliseconds after which about half of the runs are over, from when they begin to change files.
+  // It follows what happens, so that kills fall on every step, on machines of any speed.
+  const patience = { publish: 50, unpublish: 20 };
+  assertEquals(first.code, 0, first.stderr);
+  let published: Token[] = [JSON.parse(first.stdout).token];
+  await using server = await ServerProcess.start({ DATABASE_URL, CACHE_TTL: "3600" }, folder);
 
-      const present = await verify(folder);
-      const added = present.filter((token) => !published.includes(token));
-      const gone = published.filter((token) => !present.includes(token));
-      // Whoever was killed may or may not have done it.
-      assert(victim === undefined ? gone.length === 0 : added.length === 0);
-      assert(victim === undefined ? added.length <= 1 : gone.every((token) => token === victim));
-      if (reported !== undefined) assertEquals([...added, ...gone], [victim ?? reported.token]);
-      published = present;
-      await new Promise((resolve) => setTimeout(resolve, 100)); // until the server shows it
-      const asked = [...gone, ...added, ...published.slice(0, 1)];
-      for (const token of asked) {
-        const { status } = await requestRaw(server.port, "HEAD", `/media/${token}`);
-        assertEquals(status, gone.includes(token) ? 410 : 200);
-      }
+  const kills = killsWanted();
+  let [killed, effective, run] = [0, 0, 0];
+  for (; killed < kills; run++) {
+    assert(run < 8 * kills, `only ${killed} of ${run} were killed`);
+    const victim = run % 3 === 2 ? published[run % published.length] : undefined;
+    const name = victim === undefined ? "publish" : "unpublish";
+    // Half of what is published is content that other items may have already.
+    await Deno.writeFile(file, wav(run % 3 === 0 ? 2 + run : 1));
+    const args = [name, victim ?? file, "--json"];
+    const files = Deno.watchFs(`${folder}/files`);
+    const child = mediaCommand(folder, args, { DATABASE_URL }).spawn();
+    const output = new Response(child.stdout).text();
+    const errors = new Response(child.stderr).text();
+    const killing = killAfterChange(child, files, patience[name] * 2 * Math.random());
+    const { signal, code } = await child.status;
+    files.close();
+    await killing;
+    const reported = code === 0 ? JSON.parse(await output) : undefined;
+    await output;
+    const complaint = await errors;
+    if (signal === "SIGKILL") killed++;
+    else assertEquals(code, 0, complaint);
+    patience[name] *= signal === "SIGKILL" ? 1.2 : 1 / 1.2;
+
+    const present = await verify(place);
+    const added = present.filter((token) => !published.includes(token));
+    const gone = published.filter((token) => !present.includes(token));
+    // Whoever was killed may or may not have done it.
+    assert(victim === undefined ? gone.length === 0 : added.length === 0);
+    assert(victim === undefined ? added.length <= 1 : gone.every((token) => token === victim));
+    if (reported !== undefined) assertEquals([...added, ...gone], [victim ?? reported.token]);
+    else effective += added.length + gone.length;
+    published = present;
+    for (const token of [...gone, ...added, ...published.slice(0, 1)]) {
+      await untilShown(server, token, gone.includes(token) ? 410 : 200);
     }
+  }
 
-    assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0);
-    const items = await verify(folder);
-    assertEquals(await strays(folder), []);
-    console.log(
-      `${killed} of ${kills} runs were killed; ${items.length} items are published and whole`,
-    );
-    assert(killed > kills / 5, `only ${killed} were killed, too few to show anything`);
-    assertEquals((await server.stop()).log.filter(({ event }) => event === "error"), []);
-    await Deno.remove(folder, { recursive: true });
-  },
-);
+  assertEquals((await media(folder, ["publish", SAMPLE_MP3], { DATABASE_URL })).code, 0);
+  const items = await verify(place);
+  assertEquals(await strays(place), []);
+  console.log(
+    `${killed} of ${run} runs were killed, ${effective} of them after they were done; ` +
+      `${items.length} items are published and whole`,
+  );
+  assertEquals((await server.stop()).log.filter(({ event }) => event === "error"), []);
+}
 
-asProcess(
-  "servers that are killed lose no count that was flushed, and harm nobody else's",
-  async () => {
-    await using subject = await openLocal();
-    const { folder } = subject;
-    const { token } = await subject.publish(description(), CONTENT);
-    await subject.storage.close();
-    await using survivor = await ServerProcess.start({}, folder);
-    const sent = { survivor: 0, victim: 0 };
-    const call = async (name: keyof typeof sent, { port }: ServerProcess) => {
-      const fields = { "User-Agent": `${name}/1.0` };
-      const response = await requestRaw(port, "HEAD", `/audio/${token}`, fields);
-      assertEquals(response.status, 200);
-      sent[name]++;
-    };
+async function killServers({ url: DATABASE_URL, folder, check }: Place): Promise<void> {
+  const storage = await openStorage(DATABASE_URL, folder);
+  await using staged = await storage.stage({ read: once });
+  const { token } = await storage.publish(description(), staged);
+  await storage.close();
+  const flushedOf = (client: string) => callsIn(folder, client, openDatabase(DATABASE_URL));
+  await using survivor = await ServerProcess.start({ DATABASE_URL }, folder);
+  const sent = { survivor: 0, victim: 0 };
+  const call = async (name: keyof typeof sent, { port }: ServerProcess) => {
+    const fields = { "User-Agent": `${name}/1.0` };
+    const response = await requestRaw(port, "HEAD", `/audio/${token}`, fields);
+    assertEquals(response.status, 200);
+    sent[name]++;
+  };
 
-    let flushed = 0;
-    const kills = killsWanted() / 4;
-    for (let run = 0; run < kills; run++) {
-      await using victim = await ServerProcess.start({}, folder);
-      // Most come at the first flush, which is half a second after the start.
-      const end = performance.now() + (run % 4 === 0 ? 1_200 * Math.random() : 380 + run % 8 * 20);
-      while (performance.now() < end) {
-        await call("victim", victim);
-        await call("survivor", survivor);
-      }
-      await victim.stop("SIGKILL");
-      const kept = await callsIn(folder, "victim");
-      assert(kept >= flushed && kept <= sent.victim, `${kept} of ${sent.victim}, after ${flushed}`);
-      flushed = kept;
+  await call("survivor", survivor); // for its first flush, so that there is more than one
+  let flushed = 0;
+  // Milliseconds after which about half of the servers have flushed, as above.
+  let patience = 600;
+  const kills = killsWanted() / 4;
+  let run = 0;
+  for (; run < kills || flushed === 0; run++) {
+    assert(run < kills + 20, "no server has flushed");
+    await using victim = await ServerProcess.start({ DATABASE_URL }, folder);
+    const end = performance.now() + patience * (0.8 + 0.4 * Math.random());
+    while (performance.now() < end) {
+      await call("victim", victim);
+      await call("survivor", survivor);
     }
-    await call("survivor", survivor);
-    const { log } = await survivor.stop();
-    assertEquals(log.filter(({ event }) => event === "error"), []);
-    assertEquals(await callsIn(folder, "survivor"), sent.survivor);
-    console.log(`${kills} servers were killed; ${flushed} of their ${sent.victim} calls are kept`);
-    assert(flushed > 0);
-  },
-);
+    await victim.stop("SIGKILL");
+    await check();
+    const kept = await flushedOf("victim");
+    assert(kept >= flushed && kept <= sent.victim, `${kept} of ${sent.victim}, after ${flushed}`);
+    patience *= kept > flushed ? 1 / 1.2 : 1.2;
+    flushed = kept;
+  }
+  await call("survivor", survivor);
+  const { log } = await survivor.stop();
+  assertEquals(log.filter(({ event }) => event === "error"), []);
+  assertEquals(await flushedOf("survivor"), sent.survivor);
+  console.log(`${run} servers were killed; ${flushed} of their ${sent.victim} calls are kept`);
+}
+
+/** Kills a process so many milliseconds after it was the first to change files. */
+async function killAfterChange(
+  child: Deno.ChildProcess,
+  files: Deno.FsWatcher,
+  milliseconds: number,
+): Promise<void> {
+  for await (const { kind } of files) {
+    if (kind === "access") continue;
+    await new Promise((resolve) => setTimeout(resolve, milliseconds));
+    return kill(child);
+  }
+}
 
 function kill(child: Deno.ChildProcess): void {
   try {
@@ -133,14 +206,20 @@ function kill(child: Deno.ChildProcess): void {
   }
 }
 
-/** Checks both databases, and every published item against its content; returns the tokens. */
-async function verify(folder: string): Promise<Token[]> {
-  for (const file of ["catalogue.sqlite", "catalogue.sqlite-ledger"]) {
-    using database = new DatabaseSync(`${folder}/${file}`);
-    const check = { ...database.prepare("PRAGMA integrity_check").get() };
-    assertEquals(check, { integrity_check: "ok" });
+/** Waits until a server shows what has happened to an item. */
+async function untilShown({ port }: ServerProcess, token: Token, expected: number): Promise<void> {
+  let status = 0;
+  for (let tries = 0; status !== expected; tries++) {
+    assert(tries < 200, `${token} is ${status} instead of ${expected}`);
+    if (tries > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    ({ status } = await requestRaw(port, "HEAD", `/media/${token}`));
   }
-  const storage = await openIn(folder);
+}
+
+/** Checks the database, and every published item against its content; returns the tokens. */
+async function verify({ url, folder, check }: Place): Promise<Token[]> {
+  await check();
+  const storage = await openStorage(url, folder);
   const tokens: Token[] = [];
   for await (const [token, entry] of storage.list()) {
     if (entry.state !== "published") continue;
@@ -153,8 +232,8 @@ async function verify(folder: string): Promise<Token[]> {
 }
 
 /** Files that no published item uses. */
-async function strays(folder: string): Promise<string[]> {
-  const storage = await openIn(folder);
+async function strays({ url, folder }: Pick<Place, "url" | "folder">): Promise<string[]> {
+  const storage = await openStorage(url, folder);
   const used = new Set<string>();
   for await (const [, entry] of storage.list()) {
     if (entry.state === "published") used.add(entry.item.digest);
@@ -171,7 +250,15 @@ async function strays(folder: string): Promise<string[]> {
 }
 
 const CONTENT = new TextEncoder().encode("content");
+
+async function* once(): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(CONTENT);
+}
+
 const DIGEST = createHash("sha256").update(CONTENT).digest("hex");
+
+const straysOf = ({ folder }: { readonly folder: string }) =>
+  strays({ url: `sqlite:${folder}/catalogue.sqlite`, folder });
 
 /** What a kill leaves at each point, put there by hand. */
 const LEFTOVERS: [when: string, leave: (files: string) => Promise<void>][] = [
@@ -195,9 +282,9 @@ for (const [when, leave] of LEFTOVERS) {
   onFiles(`the next publish clears up after one that was killed ${when}`, async () => {
     await using subject = await openLocal();
     await leave(`${subject.folder}/files`);
-    assertEquals((await strays(subject.folder)).length > 0, true);
+    assertEquals((await straysOf(subject)).length > 0, true);
     await subject.publish(description(), new Uint8Array([1]));
-    assertEquals(await strays(subject.folder), []);
+    assertEquals(await straysOf(subject), []);
   });
 }
 
@@ -207,7 +294,7 @@ onFiles("the next publish keeps the content of one that was killed after its rec
   await Deno.writeFile(`${subject.folder}/files/unsettled/${item.digest}`, new Uint8Array());
   await subject.publish(description(), new Uint8Array([1]));
   assertEquals((await subject.storage.find(item.token)).state, "published");
-  assertEquals(await strays(subject.folder), []);
+  assertEquals(await straysOf(subject), []);
 });
 
 asProcess("a publish leaves the staged content of a living one alone", async () => {

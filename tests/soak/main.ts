@@ -11,12 +11,12 @@
 import { parseArgs } from "node:util";
 import { parseToken, type Token } from "../../lib/storage/token.ts";
 import { quantile } from "../bench/measurement.ts";
+import { isPostgres, openStorage } from "../support/any_storage.ts";
 import { media } from "../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
 import { ServerProcess } from "../support/server.ts";
 import { type Observation, Truth } from "../support/truth.ts";
 import type { Report } from "./publisher.ts";
-import { isPostgres, openStorage } from "./storage.ts";
 
 const { values: options } = parseArgs({
   options: {

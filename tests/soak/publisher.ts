@@ -6,8 +6,8 @@
 
 import { newToken, type Token } from "../../lib/storage/token.ts";
 import { description } from "../storage/storage_suite.ts";
+import { openStorage } from "../support/any_storage.ts";
 import type { Status } from "../support/truth.ts";
-import { openStorage } from "./storage.ts";
 
 /** What a publisher tells. */
 export type Report =

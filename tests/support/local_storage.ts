@@ -17,8 +17,12 @@ export async function openIn(
 }
 
 /** How many calls the ledger in a folder has: all, or those of one client. */
-export async function callsIn(folder: string, client?: string): Promise<number> {
-  const { ledger, close } = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
+export async function callsIn(
+  folder: string,
+  client?: string,
+  database: Promise<Engine> = openEngine(`sqlite:${folder}/catalogue.sqlite`),
+): Promise<number> {
+  const { ledger, close } = await database;
   const rows = await Array.fromAsync(ledger.usage(""));
   await close();
   return rows.filter((row) => client === undefined || row.client === client)

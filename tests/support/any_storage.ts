@@ -1,10 +1,10 @@
 /**
- * The storage that a soak is about: any database, and content in a folder.
+ * Storage on a database of either engine, with content in a folder.
  */
 
 import type { Engine } from "../../lib/storage/engine.ts";
 import type { MediaStorage } from "../../lib/storage/media_storage.ts";
-import { openIn } from "../support/local_storage.ts";
+import { openIn } from "./local_storage.ts";
 
 /** Whether a URL is that of a PostgreSQL database. */
 export function isPostgres(url: string): boolean {
@@ -16,7 +16,8 @@ export function openStorage(url: string, folder: string): Promise<MediaStorage> 
   return openIn(folder, openDatabase(url));
 }
 
-async function openDatabase(url: string): Promise<Engine> {
+/** Opens a database with the engine that its URL names. */
+export async function openDatabase(url: string): Promise<Engine> {
   const { openEngine } =
     await (isPostgres(url)
       ? import("../../lib/storage/postgres/engine.ts")
