@@ -13,6 +13,7 @@ import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
 const [onFiles, asProcess] = [needing("files"), needing("processes")];
+const onPostgres = needing(...POSTGRES);
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 
 /** KILLS=200 makes a long run of it: so many commands, and a quarter as many servers. */
@@ -136,7 +137,7 @@ async function killCommands(place: Place): Promise<void> {
   const items = await verify(place);
   assertEquals(await strays(place), []);
   console.log(
-    `${killed} of ${run} runs were killed, ${effective} of them after they were done; ` +
+    `${killed} of ${run} runs were killed, ${effective} of them after their commit; ` +
       `${items.length} items are published and whole`,
   );
   assertEquals((await server.stop()).log.filter(({ event }) => event === "error"), []);
@@ -317,3 +318,36 @@ asProcess("a publish leaves the staged content of a living one alone", async () 
   const item = await subject.storage.publish({ ...description(), token }, staged);
   assertEquals(await new Response(await subject.storage.open(item)).bytes(), CONTENT);
 });
+
+onPostgres(
+  "the next publish waits for the record of one that was killed in its COMMIT",
+  async () => {
+    await inFolder(async (folder) => {
+      const database = await postgres().createDatabase();
+      const place = { url: postgres().urlOf(database), folder, check: () => Promise.resolve() };
+      await Deno.writeFile(`${folder}/1.wav`, wav(1));
+      const publish = (file: string) =>
+        mediaCommand(folder, ["publish", file], { DATABASE_URL: place.url }).spawn();
+      await (await openStorage(place.url, folder)).close(); // makes the tables
+      const trigger = "CONSTRAINT TRIGGER hold AFTER INSERT ON item DEFERRABLE INITIALLY DEFERRED";
+      const release = await postgres().hold(database, trigger);
+      const waiting = async (count: number) => {
+        const text = `SELECT 1 FROM pg_stat_activity
+        WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
+        for (let tries = 0; (await postgres().query(text)).length !== count; tries++) {
+          assert(tries < 500, `there are never ${count} transactions that wait`);
+          await new Promise((resolve) => setTimeout(resolve, 10));
+        }
+      };
+      const first = publish(`${folder}/1.wav`);
+      await waiting(1);
+      kill(first);
+      await first.output();
+      const second = publish(SAMPLE_MP3);
+      await waiting(2);
+      await release();
+      assertEquals((await second.output()).code, 0);
+      assertEquals((await verify(place)).length, 2);
+    });
+  },
+);

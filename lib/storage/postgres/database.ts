@@ -48,6 +48,12 @@ const LOCKS = 0x6d68_6361;
 const TABLE =
   "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'catalogue'";
 
+/**
+ * Waits for all that has locked the row which every change of the catalogue updates. A statement
+ * after it, in the same transaction, sees what they have committed.
+ */
+const CHANGES: Statement = { text: "SELECT id FROM catalogue FOR UPDATE" };
+
 /** PostgreSQL's numbers for its types of integers: they come as texts. */
 const INTEGERS = new Set([20, 23]);
 
@@ -97,6 +103,12 @@ export class PostgresDatabase implements Database {
   /** @inheritdoc */
   async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
     return await this.#ask(text, values, WORKING);
+  }
+
+  /** @inheritdoc */
+  async queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
+    const [, rows = []] = await this.transact([CHANGES, statement]);
+    return rows;
   }
 
   /** Runs a statement that requests wait for, for {@linkcode PATIENCE} at most. */

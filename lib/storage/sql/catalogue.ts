@@ -101,7 +101,7 @@ export class SqlCatalogue implements Catalogue {
       ? ["digest IS NOT NULL", []]
       : ["digest = $1", [digest]];
     const text = `SELECT token FROM item WHERE ${condition} AND location IS NULL LIMIT 1`;
-    return (await this.#database.query({ text, values })).length > 0;
+    return (await this.#database.queryAfterChanges({ text, values })).length > 0;
   }
 
   /** @inheritdoc */

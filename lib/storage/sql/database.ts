@@ -22,6 +22,12 @@ export interface Database {
   /** Runs a statement that reads. */
   query(statement: Statement): Promise<readonly Row[]>;
 
+  /**
+   * As {@linkcode query}, once no change of the catalogue is under way: one that is being committed
+   * may be that of a process that was killed since.
+   */
+  queryAfterChanges(statement: Statement): Promise<readonly Row[]>;
+
   /** Runs statements as one transaction: all of them, or none. Gives the rows of each. */
   transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>;
 }

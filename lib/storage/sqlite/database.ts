@@ -89,6 +89,11 @@ export class SqliteDatabase implements Database {
     );
   }
 
+  /** @inheritdoc */
+  queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
+    return this.query(statement); // a transaction ends with its process
+  }
+
   /**
    * Reads one row, if there is one, at once: its values alone, since a row with the names of its
    * columns takes half as long again.
