@@ -4,7 +4,7 @@
  */
 
 // @ts-types="npm:@types/pg@8.20.0"
-import { Client, Pool } from "pg";
+import { Client, Pool, type PoolClient } from "pg";
 import type { Database, Row, Statement, Value } from "../sql/database.ts";
 import { StorageError } from "../storage.ts";
 import { within } from "../deadline.ts";
@@ -88,6 +88,7 @@ export class PostgresDatabase implements Database {
    * @throws {StorageError} When a later release made them, too.
    */
   async migrate(): Promise<void> {
+    (await this.#connect()).release();
     if (await this.#schema() === STEPS.length) return;
     await this.#transaction(async (run) => {
       await run("SELECT pg_advisory_xact_lock($1)", [LOCKS]);
@@ -134,7 +135,7 @@ export class PostgresDatabase implements Database {
    */
   exclusively<T>(key: string, action: () => Promise<T>): Promise<T> {
     return this.#turns.take(async () => {
-      const client = new Client(this.#connection);
+      const client = new Client({ ...this.#connection, connectionTimeoutMillis: WORKING });
       client.on("error", () => {}); // whatever is asked of it next fails
       try {
         await this.#lock(client, key);
@@ -159,13 +160,24 @@ export class PostgresDatabase implements Database {
     }
   }
 
+  /** A connection for what can wait. Each attempt is short: requests may wait for the same one. */
+  async #connect(): Promise<PoolClient> {
+    const end = performance.now() + WORKING;
+    while (true) {
+      try {
+        return await this.#pool.connect();
+      } catch (cause) {
+        const isLate = cause instanceof Error && /timeout/.test(cause.message);
+        if (!isLate || performance.now() >= end) throw this.#faultOf("reached", cause);
+      }
+    }
+  }
+
   /** Whatever breaks, a rejection means that nothing was committed, where that can be known. */
   async #transaction<T>(
     action: (run: (text: string, values?: readonly Value[]) => Promise<Row[]>) => Promise<T>,
   ): Promise<T> {
-    const client = await this.#pool.connect().catch((cause) => {
-      throw this.#faultOf("written", cause);
-    });
+    const client = await this.#connect();
     const ignore = () => {}; // the statement that is under way tells it, too
     client.on("error", ignore);
     const run = async (text: string, values: readonly Value[] = []) => {

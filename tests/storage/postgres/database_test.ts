@@ -92,6 +92,18 @@ test("what a request waits for fails within 2 s; a start, and what commands read
   await (await opening).close();
 });
 
+test("a start waits for a PostgreSQL that is slow to accept connections", async () => {
+  const url = server().urlOf(await server().createDatabase());
+  server().freeze();
+  const opening = openEngine(url);
+  try {
+    await new Promise((resolve) => setTimeout(resolve, 3_000)); // longer than a request waits
+  } finally {
+    server().thaw();
+  }
+  await (await opening).close();
+});
+
 const DEFERRED = "CONSTRAINT TRIGGER hold AFTER INSERT ON usage DEFERRABLE INITIALLY DEFERRED";
 const BREAKS: readonly {
   what: string;
