@@ -18,9 +18,18 @@ export type Report =
 /** Items that are published at a time, and milliseconds between two changes at most. */
 const [ITEMS, PAUSE] = [100, 150];
 
-async function* bytes(): AsyncGenerator<Uint8Array> {
-  const length = 1 + Math.floor(Math.random() * 4_000);
-  yield await Promise.resolve(crypto.getRandomValues(new Uint8Array(length)));
+/** Short content, which the server keeps; or longer, which it reads at once or as a stream. */
+function content(): Uint8Array<ArrayBuffer> {
+  const most = Math.random() < 0.8 ? 4_000 : 400_000;
+  const bytes = new Uint8Array(1 + Math.floor(Math.random() * most));
+  for (let at = 0; at < bytes.length; at += 65_536) { // as much as there is at a time
+    crypto.getRandomValues(bytes.subarray(at, at + 65_536));
+  }
+  return bytes;
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
 }
 
 function pause(): Promise<void> {
@@ -43,7 +52,9 @@ async function publishUntilEnd(url: string, folder: string): Promise<void> {
       await pause();
     }
     const status = isPublishing ? 200 : 410;
-    await using staged = isPublishing ? await storage.stage({ read: bytes }) : undefined;
+    const bytes = content();
+    const source = { read: () => once(bytes) };
+    await using staged = isPublishing ? await storage.stage(source) : undefined;
     report({ event: "begin", token, status, at: Date.now() });
     if (staged === undefined) await storage.unpublish(token, Date.now());
     else await storage.publish({ ...description(), token, publishedAt: Date.now() }, staged);
