@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import { withProgress } from "../../lib/cli/progress.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { createHandler } from "../../main.ts";
 import { description } from "../storage/storage_suite.ts";
@@ -320,17 +319,4 @@ test("media list ends quietly when its reader has seen enough", async () => {
   await reader.cancel();
   const { code } = await child.status;
   assertEquals([code, await new Response(child.stderr).text()], [0, ""]);
-});
-
-Deno.test("withProgress() passes chunks through, and is silent where there is no terminal", async () => {
-  const chunks = [new Uint8Array([1, 2]), new Uint8Array(), new Uint8Array([3])];
-  const passed = await Array.fromAsync(
-    withProgress(
-      (async function* () {
-        for (const chunk of chunks) yield await Promise.resolve(chunk);
-      })(),
-      { name: "x", size: 3, step: "copying" },
-    ),
-  );
-  assertEquals(passed, chunks);
 });
