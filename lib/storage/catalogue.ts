@@ -3,6 +3,7 @@
  */
 
 import type { Awaitable } from "../http/awaitable.ts";
+import type { ContentReference } from "./content.ts";
 import type { Versioned } from "./currency.ts";
 import type { Entry, Finding, LinkedItem, PublishedItem } from "./storage.ts";
 import type { Token } from "./token.ts";
@@ -44,6 +45,12 @@ export interface Catalogue extends Versioned {
    * that is published in place, or at a public URL, uses none.
    */
   uses(digest?: string): Promise<boolean>;
+
+  /** A published item of this name that has this very content, in the same place. */
+  findByContent(
+    content: Omit<ContentReference, "length">,
+    name: string,
+  ): Promise<PublishedItem | undefined>;
 
   /** Whether nothing was ever published. */
   isEmpty(): Promise<boolean>;

@@ -15,6 +15,7 @@ import {
   type Entry,
   type Finding,
   type LinkedItem,
+  ObjectError,
   type PublishedItem,
   type Storage,
   StorageError,
@@ -138,16 +139,32 @@ export class MediaStorage implements Storage {
   }
 
   /**
+   * A published item of this name that has this very content, in the same place. One whose content
+   * is known to be missing does not count: publishing it again puts the content back.
+   */
+  async findByContent(content: ContentReference, name: string): Promise<PublishedItem | undefined> {
+    const item = await this.#catalogue.findByContent(content, name);
+    if (item === undefined) return undefined;
+    try {
+      await this.#content.requireContent(item);
+      return item;
+    } catch (error) {
+      if (error instanceof StorageError) return undefined;
+      throw error;
+    }
+  }
+
+  /**
    * Looks at an object that can be published where it is.
    *
    * @param location `s3://bucket/key`
-   * @throws {StorageError} When there is none, or content is not in that bucket.
+   * @throws {ObjectError} When there is none, or content is not in that bucket.
    */
   async inspect(location: string): Promise<ExistingContent> {
     await this.prepare();
     const object = await this.#content.inspect?.(location);
     if (object !== undefined) return object;
-    throw new StorageError(
+    throw new ObjectError(
       "storage",
       "CONTENT is no bucket, so there is nothing to publish in place",
     );

@@ -132,6 +132,11 @@ export class StorageError extends Error {
   }
 }
 
+/** An object cannot be published where it is; nothing is wrong with storage. */
+export class ObjectError extends StorageError {
+  override readonly name = "ObjectError";
+}
+
 /** What is in the place of content is other content than was published. */
 export class ReplacedError extends StorageError {
   override readonly name = "ReplacedError";

@@ -4,6 +4,7 @@
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { TokenTakenError } from "../../lib/storage/catalogue.ts";
+import type { ContentReference } from "../../lib/storage/content.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 import type { Test } from "../support/permissions.ts";
@@ -91,6 +92,39 @@ export function testMediaStorage(
     assert(await storage.unpublish(token, 5000));
     assertEquals(await subject.digests(), [digest]);
     assert(await storage.unpublish(again, 5000));
+  });
+
+  test("findByContent() finds what has the same content and name in the same place", async (subject) => {
+    const { storage } = subject;
+    const named = (name?: string) => ({
+      ...description(),
+      ...(name === undefined ? {} : { name }),
+    });
+    const copy = await subject.publish(named("a 'b'.mp3"), CONTENT);
+    const { digest, length } = copy;
+    await subject.publish(named(), CONTENT);
+    const other = await subject.publish(named("a 'b'.mp3"), new Uint8Array([1]));
+    const object = { digest, length, location: "s3://bucket/a.mp3", validator: '"1"' };
+    const inPlace = await storage.publishInPlace(named("a 'b'.mp3"), object);
+
+    const content = { digest, length };
+    assertEquals(await storage.findByContent(content, "a 'b'.mp3"), copy);
+    assertEquals(await storage.findByContent(other, "a 'b'.mp3"), other);
+    assertEquals(await storage.findByContent(object, "a 'b'.mp3"), inPlace);
+    const strangers: [ContentReference, string][] = [
+      [content, "A 'b'.mp3"],
+      [content, ""],
+      [{ ...content, digest: "0".repeat(64) }, "a 'b'.mp3"],
+      [{ ...object, validator: '"2"' }, "a 'b'.mp3"],
+      [{ ...object, location: "s3://bucket/b.mp3" }, "a 'b'.mp3"],
+    ];
+    for (const [content, name] of strangers) {
+      assertEquals(await storage.findByContent(content, name), undefined);
+    }
+    await storage.unpublish(copy.token, 5000);
+    assertEquals(await storage.findByContent(content, "a 'b'.mp3"), undefined);
+    await storage.unpublish(inPlace.token, 5000);
+    assertEquals(await storage.findByContent(object, "a 'b'.mp3"), undefined);
   });
 
   test("list() goes through everything in the order of tokens", async (subject) => {

@@ -21,7 +21,7 @@ import type {
   Staged,
 } from "../content.ts";
 import type { Engine, Exclusively } from "../engine.ts";
-import { MAX_LOCATION, MAX_STATED, StorageError } from "../storage.ts";
+import { MAX_LOCATION, MAX_STATED, ObjectError, StorageError } from "../storage.ts";
 import { keyOf, locationOf } from "./address.ts";
 import {
   codeIn,
@@ -133,7 +133,7 @@ class BucketContent implements ContentStore {
 
   /** @inheritdoc */
   async inspect(location: string): Promise<ExistingContent> {
-    const refusal = (why: string) => new StorageError("bucket", `${location} ${why}`);
+    const refusal = (why: string) => new ObjectError("bucket", `${location} ${why}`);
     const key = keyOf(location, this.#settings);
     if (key === undefined || location.length > MAX_LOCATION) {
       throw refusal("is no object of the bucket in CONTENT");
@@ -141,6 +141,7 @@ class BucketContent implements ContentStore {
     if (this.#isOwn(key)) throw refusal("is content that was copied here, and may be removed");
     const answer = await this.#client.ask("HEAD", key);
     if (answer.status === 404) throw refusal("does not exist");
+    if (answer.status === 403) throw refusal(`cannot be read${reasonIn(answer)}`);
     if (answer.status !== 200) throw unreadable(location, answer);
     const { headers } = answer;
     const [length, validator] = [Number(headers.get("content-length")), headers.get("etag") ?? ""];

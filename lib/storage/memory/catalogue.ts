@@ -3,6 +3,7 @@
  */
 
 import { type Catalogue, TokenTakenError } from "../catalogue.ts";
+import type { ContentReference } from "../content.ts";
 import {
   type Entry,
   entryOf,
@@ -56,6 +57,21 @@ export class MemoryCatalogue implements Catalogue {
       entry.state === "published" && (digest ?? entry.item.digest) === entry.item.digest &&
       entry.item.location === undefined;
     return Promise.resolve(this.#entries.values().some(isUser));
+  }
+
+  /** @inheritdoc */
+  findByContent(
+    { digest, location, validator }: Omit<ContentReference, "length">,
+    name: string,
+  ): Promise<PublishedItem | undefined> {
+    for (const entry of this.#entries.values()) {
+      if (entry.state !== "published") continue;
+      const { item } = entry;
+      const isSame = item.digest === digest && item.name === name &&
+        item.location === location && item.validator === validator;
+      if (isSame) return Promise.resolve(item);
+    }
+    return Promise.resolve(undefined);
   }
 
   /** @inheritdoc */

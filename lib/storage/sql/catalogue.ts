@@ -5,6 +5,7 @@
 
 import { andThen, type Awaitable } from "../../http/awaitable.ts";
 import { type Catalogue, TokenTakenError } from "../catalogue.ts";
+import type { ContentReference } from "../content.ts";
 import type { Entry, Finding, Kind, LinkedItem, PublishedItem } from "../storage.ts";
 import type { Token } from "../token.ts";
 import { type Database, pages, type Row, type Statement, type Value } from "./database.ts";
@@ -102,6 +103,21 @@ export class SqlCatalogue implements Catalogue {
       : ["digest = $1", [digest]];
     const text = `SELECT token FROM item WHERE ${condition} AND location IS NULL LIMIT 1`;
     return (await this.#database.queryAfterChanges({ text, values })).length > 0;
+  }
+
+  /** @inheritdoc */
+  async findByContent(
+    { digest, location = "", validator = "" }: Omit<ContentReference, "length">,
+    name: string,
+  ): Promise<PublishedItem | undefined> {
+    const text = `SELECT token, ${ITEM_COLUMNS} FROM item
+                  WHERE digest = $1 AND name = $2
+                    AND coalesce(location, '') = $3 AND coalesce(validator, '') = $4 LIMIT 1`;
+    const values = [digest, name, location, validator];
+    const [row] = await this.#database.query({ text, values });
+    if (row === undefined) return undefined;
+    const entry = entryOf(row["token"] as Token, valuesOf(row));
+    return entry.state === "published" ? entry.item : undefined;
   }
 
   /** @inheritdoc */
