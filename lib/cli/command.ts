@@ -6,7 +6,7 @@ import { InvalidArgumentError } from "commander";
 import { resolve } from "node:path";
 import type { Config } from "../server/config.ts";
 import { parseToken, type Token } from "../storage/token.ts";
-import { printableLines } from "../publishing/printable.ts";
+import { printable, printableLines } from "../publishing/printable.ts";
 import { RefusedError } from "../publishing/publish.ts";
 import type { Program } from "../server/assembly.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
@@ -49,6 +49,16 @@ export function fromUser(path: string): string {
   const folder = Deno.cwd();
   const isTask = resolve(import.meta.dirname ?? "", "../..") === folder;
   return resolve(isTask && Deno.env.get("INIT_CWD") || folder, path);
+}
+
+/** Says something to the operator, on standard error; what of it cannot be shown is escaped. */
+export function tell(text: string): void {
+  console.error(printableLines(text));
+}
+
+/** What was wrong, with the cause where there is one. */
+export function describe({ message, cause }: Error): string {
+  return cause instanceof Error ? `${message} (${printable(cause.message)})` : message;
 }
 
 /** Reads a token given as an argument. */

@@ -5,11 +5,10 @@
 
 import { Command, CommanderError } from "commander";
 import { ConfigError, readConfig } from "../server/config.ts";
-import { printable, printableLines } from "../publishing/printable.ts";
 import { StorageError } from "../storage/storage.ts";
 import { RefusedError } from "../publishing/publish.ts";
 import type { Program } from "../server/assembly.ts";
-import { ExitError } from "./command.ts";
+import { describe, ExitError, tell } from "./command.ts";
 import { InterruptedError } from "./interruption.ts";
 import { listCommand } from "./list.ts";
 import { publishCommand } from "./publish.ts";
@@ -48,7 +47,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     }
     if (error instanceof Deno.errors.BrokenPipe) return 0; // the reader has seen enough
     if (error instanceof RefusedError || error instanceof StorageError) {
-      tell(`media: ${error.message}${because(error.cause)}`);
+      tell(`media: ${describe(error)}`);
       return 1;
     }
     if (error instanceof InterruptedError) {
@@ -57,13 +56,4 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     }
     throw error;
   }
-}
-
-/** Says something to the operator; what of it cannot be shown is escaped. */
-function tell(text: string): void {
-  console.error(printableLines(text));
-}
-
-function because(cause: unknown): string {
-  return cause instanceof Error ? ` (${printable(cause.message)})` : "";
 }

@@ -4,9 +4,8 @@
  */
 
 // @ts-types="npm:@types/cli-progress@3.11.6"
-import { Format, type Options, SingleBar } from "cli-progress";
+import type { SingleBar } from "cli-progress";
 import { printable } from "../publishing/printable.ts";
-import type { Step } from "../storage/content.ts";
 
 /** Milliseconds of work before the bar shows. */
 const PATIENCE = 1_000;
@@ -38,24 +37,22 @@ interface Sample {
 /** The progress of one piece of work. To be disposed of in any case, which clears the bar. */
 export class Progress implements Disposable {
   readonly #unit: string;
-  readonly #bar: SingleBar;
+  readonly #isWanted: boolean;
   readonly #samples: Sample[] = [{ at: performance.now(), done: 0 }];
   readonly #showsAt: number;
   #total: number | undefined;
   #done = 0;
   #note = "";
+  #bar: SingleBar | undefined;
+  #isLoading = false;
+  #isAside = false;
+  #isOver = false;
 
   constructor({ unit, total, isLogged = false }: ProgressOptions) {
     this.#unit = unit;
     this.#total = total;
+    this.#isWanted = hasTerminal() || isLogged;
     this.#showsAt = performance.now() + (hasTerminal() ? PATIENCE : LOG_INTERVAL);
-    this.#bar = new SingleBar({
-      format: (options) => this.#text(options),
-      clearOnComplete: true,
-      hideCursor: true,
-      noTTYOutput: isLogged,
-      notTTYSchedule: LOG_INTERVAL,
-    });
   }
 
   /** How much is done. */
@@ -76,8 +73,8 @@ export class Progress implements Disposable {
       this.#samples.push({ at: now, done });
       if (this.#samples.length > SAMPLES) this.#samples.shift();
     }
-    if (this.#bar.isActive) this.#bar.update(done);
-    else if (now >= this.#showsAt) this.#show();
+    if (this.#bar !== undefined) this.#bar.update(done);
+    else if (this.#isWanted && !this.#isLoading && now >= this.#showsAt) this.#load();
   }
 
   /** Tells how many there will be, as far as is known by now. */
@@ -87,25 +84,44 @@ export class Progress implements Disposable {
 
   /** Runs an action that prints, with the bar out of its way. */
   async aside<T>(action: () => Promise<T>): Promise<T> {
-    if (!this.#bar.isActive || !hasTerminal()) return await action();
-    this.#bar.stop();
+    if (!hasTerminal()) return await action();
+    this.#isAside = true;
+    this.#bar?.stop();
     try {
       return await action();
     } finally {
+      this.#isAside = false;
       this.#show();
     }
   }
 
   /** Clears the bar; where lines are logged instead, logs the last. */
   [Symbol.dispose](): void {
-    this.#bar.stop();
+    this.#isOver = true;
+    this.#bar?.stop();
+  }
+
+  /** Loads the bar, which takes a while that short work does without, and shows it. */
+  async #load(): Promise<void> {
+    this.#isLoading = true;
+    // @ts-types="npm:@types/cli-progress@3.11.6"
+    const { Format, SingleBar } = await import("cli-progress");
+    if (this.#isOver) return;
+    this.#bar = new SingleBar({
+      format: (options) => this.#text((part) => Format.BarFormat(part, options)),
+      clearOnComplete: true,
+      hideCursor: true,
+      noTTYOutput: true,
+      notTTYSchedule: LOG_INTERVAL,
+    });
+    if (!this.#isAside) this.#show();
   }
 
   #show(): void {
-    this.#bar.start(this.#total ?? 0, this.#done);
+    this.#bar?.start(this.#total ?? 0, this.#done);
   }
 
-  #text(options: Options): string {
+  #text(draw: (part: number) => string): string {
     const { at, done } = this.#samples[0] as Sample;
     const rate = (this.#done - done) / Math.max(performance.now() - at, 1) * 1_000;
     const { bar, text } = describeProgress({
@@ -115,7 +131,7 @@ export class Progress implements Disposable {
       rate,
       note: this.#note,
     });
-    const drawn = hasTerminal() && bar !== undefined ? `${Format.BarFormat(bar, options)} ` : "";
+    const drawn = hasTerminal() && bar !== undefined ? `${draw(bar)} ` : "";
     return drawn + text;
   }
 }
@@ -168,25 +184,4 @@ function duration(seconds: number): string {
 
 function hasTerminal(): boolean {
   return Deno.stderr.isTerminal();
-}
-
-/** What is being read. */
-export interface Reading {
-  readonly name: string;
-  /** Bytes. */
-  readonly size: number;
-  /** What is done with it. */
-  readonly step: Step;
-}
-
-/** Passes chunks through, and shows on a terminal's standard error how many have passed. */
-export async function* withProgress(
-  chunks: AsyncIterable<Uint8Array>,
-  { name, size, step }: Reading,
-): AsyncGenerator<Uint8Array> {
-  using progress = new Progress({ unit: "bytes", total: size });
-  for await (const chunk of chunks) {
-    yield chunk;
-    progress.update(progress.done + chunk.length, `${step} ${name}`);
-  }
 }

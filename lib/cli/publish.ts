@@ -1,41 +1,45 @@
 /**
- * `media publish FILE|URL|OBJECT`
+ * `media publish FILE|FOLDER|URL|OBJECT…`
  */
 
 import { Command, InvalidArgumentError, Option } from "commander";
+import { readInstant } from "../lifecycle/instant.ts";
 import { parseLanguageTag } from "../publishing/language_tag.ts";
-import { isFileName, publishFile, type PublishOptions } from "../publishing/publish.ts";
 import { isPublicUrl } from "../publishing/location.ts";
-import { printableLines } from "../publishing/printable.ts";
-import { isObject, publishObject } from "../publishing/publish_object.ts";
-import { publishUrl } from "../publishing/publish_url.ts";
-import type { MediaStorage } from "../storage/media_storage.ts";
-import { entryOf, type LinkedItem, type PublishedItem } from "../storage/storage.ts";
-import { pathsOf } from "../server/route.ts";
-import {
-  type Context,
-  fromUser,
-  originOf,
-  print,
-  tokenArgument,
-  toRecord,
-  withStorage,
-} from "./command.ts";
+import { isFileName, type PublishOptions } from "../publishing/publish.ts";
+import { publishAll } from "../publishing/publish_all.ts";
+import { isObject } from "../publishing/publish_object.ts";
+import { isFolder } from "../publishing/sources.ts";
+import { type Context, fromUser, originOf, tell, tokenArgument, withStorage } from "./command.ts";
 import { watchInterruption } from "./interruption.ts";
-import { withProgress } from "./progress.ts";
+import { PublishProgress } from "./publish_progress.ts";
+import { reportAll, reportOne } from "./publish_report.ts";
 
-type Options = Omit<PublishOptions, "signal" | "watch"> & { readonly json?: true };
+interface Options extends Omit<PublishOptions, "signal" | "watch" | "reuse"> {
+  readonly again?: true;
+  readonly json?: true;
+}
 
 /** Builds the command. */
 export function publishCommand(context: Context): Command {
   return new Command("publish")
-    .description("Publish a file, a public URL or an object of the bucket, as audio or video.")
-    .argument(
-      "<file|url|object>",
-      "the file to publish, which is copied; the http(s) URL to redirect clients to; or" +
-        " s3://BUCKET/KEY, which is published where it is",
+    .description(
+      "Publish files, the files in folders, public URLs and objects of the bucket, each as audio or" +
+        " video. What has the same content and name as a published item is skipped; a URL never is.",
     )
-    .option("--token <uuid>", "publish under this token, a version 4 UUID", tokenArgument)
+    .argument(
+      "<file|folder|url|object...>",
+      "files to publish, which are copied; folders, with all that is in them, but for hidden files" +
+        " and symbolic links, which are left out unless they are named; http(s) URLs to redirect" +
+        " clients to; s3://BUCKET/KEY, which is published where it is. After --, a name may begin" +
+        " with a dash",
+      sourceArgument,
+    )
+    .option(
+      "--token <uuid>",
+      "publish one source under this token, a version 4 UUID; it is not skipped",
+      tokenArgument,
+    )
     .addOption(new Option("--kind <kind>", "audio or video").choices(["audio", "video"]))
     .option(
       "--type <type>",
@@ -44,48 +48,55 @@ export function publishCommand(context: Context): Command {
     )
     .option(
       "--name <name>",
-      "the file name to offer for saving (default: the file's)",
+      "the file name to offer for saving one source (default: the file's)",
       nameArgument,
     )
     .option("--language <tag>", "the language of the content, e.g. en-GB", languageArgument)
-    .option("--json", "print the record as JSON")
-    .action(async (source: string, { json, ...options }: Options, command: Command) => {
-      const isUrl = isPublicUrl(source);
+    .option(
+      "--published-at <time>",
+      "when it was published, e.g. 2026-11-21T09:30:00Z (default: now)",
+      instantArgument,
+    )
+    .option("--again", "publish what is published already once more, under a token of its own")
+    .option("--json", "print one JSON object a line for each source")
+    .action(async (named: string[], { json, again, ...options }: Options, command: Command) => {
+      const fail = (message: string): never => command.error(`error: ${message}`);
       for (const name of ["name", "language"] as const) {
-        if (!isUrl || options[name] === undefined) continue;
-        command.error(`error: option '--${name}' cannot be used with a URL`);
+        if (options[name] === undefined || !named.some(isPublicUrl)) continue;
+        fail(`option '--${name}' cannot be used with a URL`);
+      }
+      const sources = named.map((text) =>
+        isPublicUrl(text) || isObject(text) ? text : fromUser(text)
+      );
+      const [first = ""] = sources;
+      const isOne = sources.length === 1 && (isPublicUrl(first) || !await isFolder(first));
+      for (const name of ["token", "name"] as const) {
+        if (options[name] === undefined || isOne) continue;
+        fail(`option '--${name}' is for one file, URL or object`);
       }
       const config = context.settings();
+      const { content } = config;
       const signal = watchInterruption();
-      const work = { ...options, signal, watch: withProgress };
-      const publish = (storage: MediaStorage): Promise<PublishedItem | LinkedItem> =>
-        isUrl
-          ? publishUrl(storage, source, { ...options, signal, warn })
-          : isObject(source)
-          ? publishObject(storage, source, work)
-          : publishFile(storage, fromUser(source), work);
-      const item = await withStorage(context, config, publish);
-      const urls = pathsOf(context.routes, item).map((path) => originOf(config) + path);
-      if (json) {
-        return await print(JSON.stringify({ ...toRecord(item.token, entryOf(item)), urls }));
-      }
-      await print(`Published ${item.kind} ${item.token}`);
-      for (const url of urls) await print(`  ${url}`);
-      if (!("digest" in item)) {
-        const { location, type = "unknown type", length } = item;
-        const size = length === undefined ? "unknown length" : `${length} bytes`;
-        await print(`  307 to ${location}`);
-        await print(`  ${type}, ${size}`);
-        return await print(`Try: curl -IL ${urls[0]}`);
-      }
-      await print(`  ${item.type}, ${item.length} bytes, sha-256 ${item.digest}`);
-      if (item.location !== undefined) await print(`  in place at ${item.location}`);
-      await print(`Try: curl -I ${urls[0]}`);
+      const isReused = !again && options.token === undefined;
+      await withStorage(context, config, async (storage) => {
+        await using progress = new PublishProgress({ sources, content });
+        const outcomes = publishAll(storage, sources, {
+          ...options,
+          ...(isReused ? { reuse: isOne ? "unlikely" : "likely" } : {}),
+          ...(content.kind === "folder" ? { content: content.path } : {}),
+          signal,
+          watch: progress.watch,
+          warn: (text) => tell(`media: warning: ${text}`),
+        });
+        const report = { progress, routes: context.routes, origin: originOf(config), json };
+        await (isOne ? reportOne(outcomes, report) : reportAll(outcomes, report));
+      });
     });
 }
 
-function warn(text: string): void {
-  console.error(`media: warning: ${printableLines(text)}`);
+function sourceArgument(text: string, before: string[] = []): string[] {
+  if (text !== "") return [...before, text];
+  throw new InvalidArgumentError("Expected a file, a folder, a URL or an object.");
 }
 
 function nameArgument(text: string): string {
@@ -108,4 +119,18 @@ function languageArgument(text: string): string {
   const tag = parseLanguageTag(text);
   if (tag !== undefined) return tag;
   throw new InvalidArgumentError("Expected a BCP 47 language tag, e.g. en-GB.");
+}
+
+function instantArgument(text: string): number {
+  const instant = readInstant(text);
+  if (instant === undefined) {
+    throw new InvalidArgumentError(
+      "Expected an instant with its offset, from 1970 on, e.g. 2026-11-21T09:30:00Z.",
+    );
+  }
+  if (instant <= Date.now()) return instant;
+  // Served at once, it would answer with a Last-Modified that changes (RFC 9110 §8.8.2.1).
+  throw new InvalidArgumentError(
+    "It is in the future, and items are served as soon as they are published.",
+  );
 }

@@ -4,7 +4,7 @@
 
 import { fileTypeFromBuffer } from "file-type";
 import type { Kind } from "../storage/storage.ts";
-import type { Bytes } from "./tracks/bytes.ts";
+import { type Bytes, withBeginning } from "./tracks/bytes.ts";
 import { isoTracks } from "./tracks/iso_media.ts";
 import { matroskaTracks } from "./tracks/matroska.ts";
 import { oggTracks } from "./tracks/ogg.ts";
@@ -72,14 +72,15 @@ export interface MediaType {
  */
 export async function detectMediaType(content: Bytes, stated: Stated): Promise<MediaType> {
   if (stated.type !== undefined) return ofKind(stated.type, stated.kind);
-  const type = await detectFormat(content);
+  const bytes = await withBeginning(content, HEAD_LENGTH); // most lies there, in many small pieces
+  const type = await detectFormat(bytes);
   if (type === undefined) {
     throw new MediaTypeError("is of no known format; state its media type with --type");
   }
   const container = CONTAINERS[type];
   if (container === undefined) return ofKind(type, stated.kind);
 
-  const tracks = await container.tracks(content);
+  const tracks = await container.tracks(bytes);
   const sounds = tracks.filter(({ holds }) => holds === "sound");
   const hasPicture = tracks.some(({ holds }) => holds === "picture");
   if (sounds.length === 0 && !hasPicture) {

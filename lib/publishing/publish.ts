@@ -2,6 +2,7 @@
  * Publishing: from a file to an item.
  */
 
+import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import { TokenTakenError } from "../storage/catalogue.ts";
 import { SourceChangedError, type Step } from "../storage/content.ts";
@@ -13,6 +14,9 @@ import { isPrintable, quoted, withoutUnprintable } from "./printable.ts";
 import { fileBytes } from "./tracks/bytes.ts";
 import { unlessAborted } from "./abort.ts";
 
+/** Bytes read from a file at a time. */
+const CHUNK = 256 * 1024;
+
 /** What a publisher may say of an item; all of it has a default. */
 export interface PublishOptions {
   readonly token?: Token;
@@ -20,6 +24,13 @@ export interface PublishOptions {
   readonly type?: string;
   readonly name?: string;
   readonly language?: string;
+  /** Milliseconds since the epoch; the present when left out. */
+  readonly publishedAt?: number;
+  /**
+   * Has the item given that has the same content and name already, if there is one; no other is
+   * published then. Where one is likely, the file is hashed before it is copied, else meanwhile.
+   */
+  readonly reuse?: "likely" | "unlikely";
   /** Ends the work before anything is published. */
   readonly signal?: AbortSignal;
   /** Passes the content on, to watch how the work goes on. */
@@ -40,6 +51,7 @@ export class RefusedError extends Error {
 /**
  * Publishes a file, whole or not at all.
  *
+ * @returns The item; with another token than was asked for, it was published before.
  * @throws {RefusedError} When the file cannot be read, is neither audio nor video, or the token is
  *   taken.
  * @throws {StorageError} When storage fails.
@@ -50,7 +62,7 @@ export async function publishFile(
   path: string,
   options: PublishOptions = {},
 ): Promise<PublishedItem> {
-  const { token = newToken(), name = fileName(path), language, signal } = options;
+  const { token = newToken(), name = fileName(path), reuse, signal } = options;
   const { watch = (chunks) => chunks } = options;
   await requireFree(storage, token); // before any work; the commit makes sure of it
   const { file, size } = await openFile(path);
@@ -61,16 +73,22 @@ export async function publishFile(
   }
   try {
     const detected = await unlessAborted(detectMediaType(fileBytes(file, size), options), signal);
-    const read = (step: Step) => watch(readAll(file, path, signal), { name, size, step });
+    const chunk = new Uint8Array(Math.min(size, CHUNK));
+    const read = (step: Step) =>
+      watch(readAll(file, { path, chunk, signal }), { name, size, step });
+    if (reuse === "likely") {
+      const digest = await sha256Of(read("hashing"));
+      const item = await storage.findByContent({ digest, length: size }, name);
+      if (item !== undefined) return item;
+    }
     await using staged = await storage.stage({ read, signal });
     signal?.throwIfAborted();
-    return await storage.publish({
-      token,
-      ...detected,
-      publishedAt: Date.now(),
-      name,
-      ...(language === undefined ? {} : { language }),
-    }, staged);
+    if (reuse !== undefined) {
+      const { digest, length } = staged;
+      const item = await storage.findByContent({ digest, length }, name);
+      if (item !== undefined) return item;
+    }
+    return await storage.publish({ token, ...detected, name, ...statedIn(options) }, staged);
   } catch (error) {
     if (error instanceof MediaTypeError) throw new RefusedError(`${quoted(path)} ${error.message}`);
     if (error instanceof TokenTakenError) throw new RefusedError(error.message);
@@ -79,6 +97,20 @@ export async function publishFile(
     }
     throw error;
   }
+}
+
+/** What is published as the publisher states it. */
+export function statedIn(
+  { language, publishedAt = Date.now() }: PublishOptions,
+): Pick<PublishedItem, "language" | "publishedAt"> {
+  return { publishedAt, ...(language === undefined ? {} : { language }) };
+}
+
+/** The SHA-256 of some content, in hexadecimal digits. */
+export async function sha256Of(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of chunks) hash.update(chunk);
+  return hash.digest("hex");
 }
 
 /**
@@ -112,11 +144,13 @@ const OTHERS = [
 
 async function* readAll(
   file: Deno.FsFile,
-  path: string,
-  signal: AbortSignal | undefined,
+  { path, chunk, signal }: {
+    readonly path: string;
+    readonly chunk: Uint8Array;
+    readonly signal: AbortSignal | undefined;
+  },
 ): AsyncGenerator<Uint8Array> {
   await readable(path, () => file.seek(0, Deno.SeekMode.Start));
-  const chunk = new Uint8Array(256 * 1024);
   for (;;) {
     const read = await unlessAborted(readable(path, () => file.read(chunk)), signal);
     if (read === null) return;

@@ -2,7 +2,6 @@
  * Publishing an object where it is: in the bucket with the content, under a key of its own.
  */
 
-import { createHash } from "node:crypto";
 import { TokenTakenError } from "../storage/catalogue.ts";
 import type { ExistingContent } from "../storage/content.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
@@ -11,7 +10,14 @@ import { newToken } from "../storage/token.ts";
 import { unlessAborted } from "./abort.ts";
 import { detectMediaType, MediaTypeError } from "./media_type.ts";
 import { quoted } from "./printable.ts";
-import { fileName, type PublishOptions, RefusedError, requireFree } from "./publish.ts";
+import {
+  fileName,
+  type PublishOptions,
+  RefusedError,
+  requireFree,
+  sha256Of,
+  statedIn,
+} from "./publish.ts";
 import type { Bytes } from "./tracks/bytes.ts";
 
 /** Whether a text names an object of a bucket. */
@@ -24,8 +30,10 @@ export function isObject(text: string): boolean {
  * there later.
  *
  * @param location `s3://bucket/key`
+ * @returns The item; with another token than was asked for, it was published before.
  * @throws {RefusedError} When it is neither audio nor video, or the token is taken.
- * @throws {StorageError} When there is no such object, it is replaced meanwhile, or storage fails.
+ * @throws {ObjectError} When there is no such object, or it cannot be published in place.
+ * @throws {StorageError} When it is replaced meanwhile, or storage fails.
  * @throws What aborted the signal.
  */
 export async function publishObject(
@@ -33,20 +41,21 @@ export async function publishObject(
   location: string,
   options: PublishOptions = {},
 ): Promise<PublishedItem> {
-  const { token = newToken(), name = fileName(location), language, signal } = options;
+  const { token = newToken(), name = fileName(location), reuse, signal } = options;
+  const { watch = (chunks) => chunks } = options;
   await requireFree(storage, token); // before any work; the commit makes sure of it
   const object = await unlessAborted(storage.inspect(location), signal);
   try {
     const detected = await unlessAborted(detectMediaType(bytesOf(object), options), signal);
-    const digest = await digestOf(object, { ...options, name });
+    const { length, validator } = object;
+    const progress = { name, size: length, step: "hashing" } as const;
+    const digest = await sha256Of(watch(readAll(object, signal), progress));
     signal?.throwIfAborted();
-    return await storage.publishInPlace({
-      token,
-      ...detected,
-      publishedAt: Date.now(),
-      name,
-      ...(language === undefined ? {} : { language }),
-    }, { digest, length: object.length, location, validator: object.validator });
+    const content = { digest, length, location, validator };
+    const published = reuse && await storage.findByContent(content, name);
+    if (published !== undefined) return published;
+    const described = { token, ...detected, name, ...statedIn(options) };
+    return await storage.publishInPlace(described, content);
   } catch (error) {
     if (error instanceof MediaTypeError) {
       throw new RefusedError(`${quoted(location)} ${error.message}`);
@@ -54,17 +63,6 @@ export async function publishObject(
     if (error instanceof TokenTakenError) throw new RefusedError(error.message);
     throw error;
   }
-}
-
-/** Reads an object whole, for the SHA-256 of it in hexadecimal digits. */
-async function digestOf(
-  object: ExistingContent,
-  { name, watch = (chunks) => chunks, signal }: PublishOptions & { readonly name: string },
-): Promise<string> {
-  const hash = createHash("sha256");
-  const progress = { name, size: object.length, step: "hashing" } as const;
-  for await (const chunk of watch(readAll(object, signal), progress)) hash.update(chunk);
-  return hash.digest("hex");
 }
 
 async function* readAll(

@@ -24,7 +24,7 @@ const TIMEOUT = 10_000;
 
 /** What a publisher may say of content at a URL; all of it has a default. */
 export interface PublishUrlOptions
-  extends Pick<PublishOptions, "token" | "kind" | "type" | "signal"> {
+  extends Pick<PublishOptions, "token" | "kind" | "type" | "publishedAt" | "signal"> {
   /** Milliseconds that each of the two requests may take. */
   readonly timeout?: number;
   /** Is told what clients will have trouble with, in words for the publisher. */
@@ -57,12 +57,12 @@ export async function publishUrl(
   text: string,
   options: PublishUrlOptions = {},
 ): Promise<LinkedItem> {
-  const { token = newToken(), signal } = options;
+  const { token = newToken(), publishedAt = Date.now(), signal } = options;
   const location = parseLocation(text);
   await requireFree(storage, token); // before any work; the commit makes sure of it
   const { kind, ...stated } = await examine(location, options);
   signal?.throwIfAborted();
-  const item: LinkedItem = { token, kind, location, ...stated, publishedAt: Date.now() };
+  const item: LinkedItem = { token, kind, location, ...stated, publishedAt };
   try {
     await storage.publishLink(item);
     return item;

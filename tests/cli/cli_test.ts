@@ -36,7 +36,8 @@ test("media publish, show, list and unpublish agree, and tell programs in JSON",
       ...["publish", SAMPLE_MP4, "--json", "--language", "EN-gb", "--kind", "audio"],
       ...options,
     ]);
-    const { urls, ...record } = JSON.parse(published.stdout);
+    const { source, outcome, urls, ...record } = JSON.parse(published.stdout);
+    assertEquals([source, outcome], [SAMPLE_MP4, "published"]);
     assertEquals({ ...record, publishedAt: null }, {
       state: "published",
       token,
@@ -139,7 +140,7 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
     assertMatch(reused.stderr, /named an item before; tokens are never used twice/);
 
     const bare = await media(folder, ["publish", origin.url("/b"), "--kind", "video", "--json"]);
-    const { urls, ...added } = JSON.parse(bare.stdout);
+    const { source: _, outcome: __, urls, ...added } = JSON.parse(bare.stdout);
     assertEquals(Object.keys(added), ["state", "token", "kind", "location", "publishedAt"]);
     assertEquals(urls[1], `http://localhost:8000/video/${added.token}`);
     const line = (await media(folder, ["list"])).stdout.split("\n")
@@ -181,7 +182,7 @@ test("media publish stores the same content once, and unpublish keeps what is us
   inFolder(async (folder) => {
     const tokens = [];
     for (const _ of [1, 2]) {
-      const { stdout } = await media(folder, ["publish", SAMPLE_MP3, "--json"]);
+      const { stdout } = await media(folder, ["publish", SAMPLE_MP3, "--json", "--again"]);
       tokens.push(JSON.parse(stdout).token);
     }
     const content = `${folder}/files/${MP3_DIGEST.slice(0, 2)}/${MP3_DIGEST}`;
@@ -213,7 +214,6 @@ test("media refuses with status 1, and takes wrong usage with status 2, naming t
 
     const rows: [args: string[], code: number, stderr: RegExp][] = [
       [["publish", `${folder}/nothing.mp3`], 1, /^media: There is no file ".*nothing\.mp3"\n$/],
-      [["publish", folder], 1, /^media: ".*" is a folder, not a file\n$/],
       [["publish", empty], 1, /^media: ".*empty\.mp3" is empty\n$/],
       [
         ["publish", text],
@@ -233,7 +233,7 @@ test("media refuses with status 1, and takes wrong usage with status 2, naming t
       ],
       [["unpublish", unknown], 1, new RegExp(`^media: Token "${unknown}" was never published\n$`)],
       [["show", unknown], 1, new RegExp(`^media: Token "${unknown}" was never published\n$`)],
-      [["publish"], 2, /missing required argument 'file\|url\|object'/],
+      [["publish"], 2, /missing required argument 'file\|folder\|url\|object'/],
       [["publish", SAMPLE_MP3, "--token", "x"], 2, /"x" is not a version 4 UUID/],
       [
         ["publish", SAMPLE_MP3, "--kind", "image"],
@@ -246,11 +246,7 @@ test("media refuses with status 1, and takes wrong usage with status 2, naming t
         2,
         /'--language' cannot be used with a URL/,
       ],
-      [
-        ["publish", "https://me:secret@h/", "--json"],
-        1,
-        /^media: "https:\/\/h\/" was given with a/,
-      ],
+      [["publish", "https://me:secret@h/"], 1, /^media: "https:\/\/h\/" was given with a/],
       [["usage", "--gate", "7", "--days", "3"], 2, /cannot be used with option/],
       [["publish", SAMPLE_MP3, "--type", "image/png"], 2, /Expected an audio or video type/],
       [["publish", SAMPLE_MP3, "--type", "audio/x\ny"], 2, /Expected an audio or video type/],
@@ -266,7 +262,26 @@ test("media refuses with status 1, and takes wrong usage with status 2, naming t
       [["publish", SAMPLE_MP3, "--language", "english"], 2, /Expected a BCP 47 language tag/],
       [["publish", SAMPLE_MP3, "--language", "x_y!"], 2, /Expected a BCP 47 language tag/],
       [["publish", SAMPLE_MP3, "--bogus"], 2, /unknown option '--bogus'/],
-      [["publish", SAMPLE_MP3, SAMPLE_MP4], 2, /too many arguments/],
+      [
+        ["publish", SAMPLE_MP3, SAMPLE_MP4, "--token", unknown],
+        2,
+        /'--token' is for one file, URL or object/,
+      ],
+      [["publish", folder, "--token", unknown], 2, /'--token' is for one file, URL or object/],
+      [["publish", folder, "--name", "x"], 2, /'--name' is for one file, URL or object/],
+      [["publish", SAMPLE_MP3, "http://127.0.0.1:9/", "--language", "en"], 2, /with a URL/],
+      [["publish", SAMPLE_MP3, ""], 2, /value '' is invalid.* Expected a file, a folder, a URL/],
+      ...[
+        ["2026-02-30", /'2026-02-30' is invalid\. Expected an instant with its offset, from 1970/],
+        ["2026-11-21T09:30:00", /Expected an instant with its offset/],
+        ["yesterday", /Expected an instant with its offset/],
+        ["1969-12-31T23:59:59Z", /Expected an instant with its offset, from 1970/],
+        ["2999-01-01", /'2999-01-01' is invalid\. It is in the future/],
+      ].map(([time, reason]): [string[], number, RegExp] => [
+        ["publish", SAMPLE_MP3, "--published-at", time as string],
+        2,
+        reason as RegExp,
+      ]),
       [["show", "x"], 2, /"x" is not a version 4 UUID/],
       [["bogus"], 2, /unknown command 'bogus'/],
       [[], 2, /Usage: media/],

@@ -44,7 +44,7 @@ test("media publish puts a file into the bucket once, and unpublish takes it out
     const object = `${prefix}/bc/${MP3_DIGEST}`;
     const tokens = [];
     for (const _ of [1, 2]) {
-      const { code, stdout, stderr } = await run("publish", SAMPLE_MP3, "--json");
+      const { code, stdout, stderr } = await run("publish", SAMPLE_MP3, "--json", "--again");
       assertEquals([code, stderr], [0, ""]);
       const { token, digest, length, location } = JSON.parse(stdout);
       assertEquals([digest, length, location], [MP3_DIGEST, 26186, undefined]);
@@ -65,7 +65,10 @@ test("media publish s3://… publishes an object where it is, and leaves it ther
     await store().request("PUT", path, content);
     const published = await run("publish", location, "--language", "de", "--json");
     assertEquals([published.code, published.stderr], [0, ""]);
-    const { publishedAt: _, urls: _urls, token, ...record } = JSON.parse(published.stdout);
+    const { publishedAt: _, urls: _urls, source, outcome, token, ...record } = JSON.parse(
+      published.stdout,
+    );
+    assertEquals([source, outcome], [location, "published"]);
     assertEquals(record, {
       state: "published",
       ...{ kind: "video", type: "video/mp4", length: content.length, language: "de" },
@@ -74,7 +77,9 @@ test("media publish s3://… publishes an object where it is, and leaves it ther
       validator: `"${createHash("md5").update(content).digest("hex")}"`,
     });
     assertEquals(await store().keys(prefix), [`${prefix}/media-head`]); // nothing is copied
-    const again = await run("publish", location);
+    const skipped = await run("publish", location);
+    assertMatch(skipped.stdout, new RegExp(`^Skipped, published before as video ${token}\n`));
+    const again = await run("publish", location, "--again");
     assertMatch(
       again.stdout,
       /\n {2}in place at s3:\/\/media\/shows\/2027\/Ü \(1\)\+a\.mp4\nTry: /,

@@ -103,7 +103,9 @@ async function killCommands(place: Place): Promise<void> {
     const name = victim === undefined ? "publish" : "unpublish";
     // Half of what is published is content that other items may have already.
     await Deno.writeFile(file, wav(run % 3 === 0 ? 2 + run : 1));
-    const args = [name, victim ?? file, "--json"];
+    const args = victim === undefined
+      ? [name, file, "--again", "--json"]
+      : [name, victim, "--json"];
     const files = Deno.watchFs(`${folder}/files`);
     const child = mediaCommand(folder, args, { DATABASE_URL }).spawn();
     const output = new Response(child.stdout).text();

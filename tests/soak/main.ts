@@ -125,7 +125,7 @@ async function runCommands(): Promise<void> {
   };
   while (!isOver) {
     // Its token is known when it is done; nobody has asked for it before.
-    const token = parseToken((await run("publish", SAMPLE_MP3)).token) as Token;
+    const token = parseToken((await run("publish", SAMPLE_MP3, "--again")).token) as Token;
     const publishedAt = Date.now();
     truth.begin(token, 200, publishedAt);
     truth.end(token, publishedAt);

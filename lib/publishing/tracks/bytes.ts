@@ -27,6 +27,19 @@ export function fileBytes(file: Deno.FsFile, size: number): Bytes {
   };
 }
 
+/** The same content, of which the beginning is read once, and kept. */
+export async function withBeginning(content: Bytes, length: number): Promise<Bytes> {
+  const { size } = content;
+  const beginning = await content.read(0, length);
+  return {
+    size,
+    read: (offset, length) =>
+      Math.min(offset + length, size) <= beginning.length
+        ? Promise.resolve(beginning.subarray(offset, offset + length))
+        : content.read(offset, length),
+  };
+}
+
 /** The content held in memory. */
 export function memoryBytes(content: Uint8Array<ArrayBuffer>): Bytes {
   return {

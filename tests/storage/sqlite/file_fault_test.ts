@@ -133,7 +133,12 @@ test("two servers notice whatever happens to the catalogue's file, and go on onc
     await until(`503, when it ${what}`, () => allAre(503));
     await mend(path, copy);
     await until(`200, after it ${what}`, () => allAre(200));
-    const { code, stdout, stderr } = await media(subject.folder, ["publish", SAMPLE_MP3, "--json"]);
+    const { code, stdout, stderr } = await media(subject.folder, [
+      "publish",
+      SAMPLE_MP3,
+      "--again",
+      "--json",
+    ]);
     assertEquals([code, stderr], [0, ""], what);
     const target = `/media/${JSON.parse(stdout).token}`;
     await until(
@@ -224,7 +229,7 @@ for (const [how, replace] of REPLACEMENTS) {
         return (await Promise.all(statuses)).every(Boolean);
       };
       const publish = async () => {
-        const published = await media(subject.folder, ["publish", SAMPLE_MP3, "--json"]);
+        const published = await media(subject.folder, ["publish", SAMPLE_MP3, "--again", "--json"]);
         assertEquals([published.code, published.stderr], [0, ""]);
         return JSON.parse(published.stdout).token as Token;
       };

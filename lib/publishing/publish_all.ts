@@ -1,0 +1,78 @@
+/**
+ * Publishing many sources, one after the other.
+ */
+
+import type { MediaStorage } from "../storage/media_storage.ts";
+import { type LinkedItem, ObjectError, type PublishedItem } from "../storage/storage.ts";
+import { newToken } from "../storage/token.ts";
+import { isPublicUrl } from "./location.ts";
+import { publishFile, type PublishOptions, RefusedError } from "./publish.ts";
+import { isObject, publishObject } from "./publish_object.ts";
+import { publishUrl } from "./publish_url.ts";
+import { findSources, type LeftOut } from "./sources.ts";
+
+/** What holds for all sources. */
+export interface PublishAllOptions extends PublishOptions {
+  /** The folder with the content of published items, where content is in one. */
+  readonly content?: string | undefined;
+  /** Is told what clients will have trouble with, in words for the publisher. */
+  readonly warn?: (text: string) => void;
+}
+
+/** What became of one source. */
+export type Outcome =
+  | {
+    /** Skipped: an item with the same content and name was published before. */
+    readonly outcome: "published" | "skipped";
+    readonly source: string;
+    readonly item: PublishedItem | LinkedItem;
+  }
+  | {
+    readonly outcome: "refused";
+    readonly source: string;
+    readonly error: RefusedError | ObjectError;
+  }
+  | { readonly outcome: LeftOut; readonly source: string };
+
+/**
+ * Publishes files, the files of folders, public URLs and objects of the bucket.
+ *
+ * @returns What became of each, as soon as that is known.
+ * @throws {StorageError} When storage fails; what was told before remains published.
+ * @throws What aborted the signal.
+ */
+export async function* publishAll(
+  storage: MediaStorage,
+  sources: Iterable<string>,
+  { content, reuse: expected, ...options }: PublishAllOptions,
+): AsyncGenerator<Outcome> {
+  let reuse = expected;
+  for await (const found of findSources(sources, content)) {
+    options.signal?.throwIfAborted();
+    const { is, source } = found;
+    if (is === "unreadable") yield { outcome: "refused", source, error: found.error };
+    else if (is !== "source") yield { outcome: is, source };
+    else {
+      const outcome = await publishOne(storage, source, { ...options, ...(reuse && { reuse }) });
+      yield outcome;
+      // Files that were published before come in a row, as do new ones.
+      if (outcome.outcome === "published") reuse &&= "unlikely";
+      if (outcome.outcome === "skipped") reuse &&= "likely";
+    }
+  }
+}
+
+async function publishOne(
+  storage: MediaStorage,
+  source: string,
+  { token = newToken(), ...options }: PublishAllOptions,
+): Promise<Outcome> {
+  const publish = isPublicUrl(source) ? publishUrl : isObject(source) ? publishObject : publishFile;
+  try {
+    const item = await publish(storage, source, { ...options, token });
+    return { outcome: item.token === token ? "published" : "skipped", source, item };
+  } catch (error) {
+    if (!(error instanceof RefusedError || error instanceof ObjectError)) throw error;
+    return { outcome: "refused", source, error };
+  }
+}
