@@ -280,8 +280,10 @@ async function syncFolder(path: string): Promise<void> {
 
 /** Whether an error is what the system, or Deno's permissions, have against an operation. */
 function isSystemError(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? error.code : undefined; // e.g. "ENOSPC"
-  return typeof code === "string" || error instanceof Deno.errors.NotCapable;
+  if (!(error instanceof Error)) return false;
+  const code = "code" in error ? error.code : undefined; // e.g. "ENOSPC"; Deno does not name all
+  return typeof code === "string" || /\(os error \d+\)$/.test(error.message) ||
+    error instanceof Deno.errors.NotCapable;
 }
 
 async function ignoreNotFound(operation: Promise<void>): Promise<void> {
