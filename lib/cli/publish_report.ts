@@ -78,7 +78,7 @@ export async function reportAll(
 function summarise(count: (outcome: Outcome["outcome"]) => number): string {
   const done = [
     `Published ${count("published")}`,
-    `skipped ${count("skipped")} that had been published before`,
+    `skipped ${count("skipped")} (published before)`,
     `refused ${count("refused")}`,
   ];
   const left = LEFT_OUT.filter(([outcome]) => count(outcome) > 0)

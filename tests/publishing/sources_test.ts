@@ -1,0 +1,99 @@
+import { assertEquals } from "@std/assert";
+import { dirname, relative } from "node:path";
+import type { Found } from "../../lib/publishing/sources.ts";
+import { inFolder } from "../support/media_cli.ts";
+import { needing } from "../support/permissions.ts";
+
+const test = needing("environment", "files");
+
+/** What is found, with paths from a folder. */
+async function find(folder: string, sources: string[], content?: string): Promise<string[]> {
+  const { findSources } = await import("../../lib/publishing/sources.ts");
+  const found: Found[] = await Array.fromAsync(findSources(sources, content));
+  return found.map(({ is, source }) => {
+    const path = source.startsWith("/") ? relative(folder, source) : source;
+    return is === "source" ? path : `${is}: ${path}`;
+  });
+}
+
+test("findSources() finds all files in the order of their names, whatever these are", () =>
+  inFolder(async (folder) => {
+    const names = ["-x", "a b.mp3", "a/1", "a/b/2", "a/c", "b\nc", 'it\'s "q"', "z", "ü/🎧"];
+    for (const name of names.toReversed()) {
+      await Deno.mkdir(dirname(`${folder}/${name}`), { recursive: true });
+      await Deno.writeTextFile(`${folder}/${name}`, "");
+    }
+    await Deno.mkdir(`${folder}/empty`);
+    assertEquals(await find(folder, [folder]), names);
+    assertEquals(await find(folder, [`${folder}/`]), names);
+    // In the order in which they are named, and as often.
+    const named = [`${folder}/z`, `${folder}/a`, `${folder}/z`];
+    assertEquals(await find(folder, named), ["z", "a/1", "a/b/2", "a/c", "z"]);
+  }));
+
+test("findSources() leaves out what is hidden and links, unless they are named", () =>
+  inFolder(async (folder) => {
+    await Deno.mkdir(`${folder}/m/.h`, { recursive: true });
+    for (const name of ["a", ".b", ".h/c"]) await Deno.writeTextFile(`${folder}/m/${name}`, "");
+    const links = { "x": "a", "up": "..", "self": "self", "none": "nowhere" };
+    for (const [name, to] of Object.entries(links)) await Deno.symlink(to, `${folder}/m/${name}`);
+    const found = await find(folder, [`${folder}/m`]);
+    assertEquals(found.toSorted(), [
+      "hidden: m/.b",
+      "hidden: m/.h",
+      "link: m/none",
+      "link: m/self",
+      "link: m/up",
+      "link: m/x",
+      "m/a",
+    ]);
+    const named = ["x", ".b", "none", "self"].map((name) => `${folder}/m/${name}`);
+    assertEquals(await find(folder, named), ["m/x", "m/.b", "m/none", "m/self"]);
+    assertEquals(await find(folder, [`${folder}/m/.h`]), ["m/.h/c"]);
+    await Deno.symlink("m", `${folder}/l`);
+    const through = await find(folder, [`${folder}/l`]);
+    assertEquals(through.filter((path) => !/^(hidden|link):/.test(path)), ["l/a"]);
+  }));
+
+test("findSources() never takes published content for sources, by whatever path", () =>
+  inFolder(async (folder) => {
+    await Deno.mkdir(`${folder}/data/files/ab`, { recursive: true });
+    await Deno.mkdir(`${folder}/data/files2`);
+    for (const name of ["files/ab/abcd", "files2/a", "b"]) {
+      await Deno.writeTextFile(`${folder}/data/${name}`, "");
+    }
+    await Deno.symlink("data/files", `${folder}/link`);
+    for (const content of [`${folder}/data/files`, `${folder}/link`, `${folder}/data/../link/`]) {
+      assertEquals(
+        await find(folder, [`${folder}/data`], content),
+        ["data/b", "content: data/files", "data/files2/a"],
+      );
+      for (const source of ["data/files", "data/files/ab", "link"]) {
+        const found = await find(folder, [`${folder}/${source}`], content);
+        assertEquals(found, [`unreadable: ${source}`]);
+      }
+    }
+    const all = ["data/b", "data/files/ab/abcd", "data/files2/a"];
+    assertEquals(await find(folder, [`${folder}/data`]), all);
+    assertEquals(await find(folder, [`${folder}/data`], `${folder}/not/there`), all);
+  }));
+
+test("findSources() tells a folder that cannot be read, and goes on", () =>
+  inFolder(async (folder) => {
+    for (const name of ["a", "b", "c"]) {
+      await Deno.mkdir(`${folder}/${name}`);
+      await Deno.writeTextFile(`${folder}/${name}/x`, "");
+    }
+    const { findSources } = await import("../../lib/publishing/sources.ts");
+    const found: string[] = [];
+    for await (const { is, source } of findSources([folder])) {
+      found.push(`${is} ${relative(folder, source)}`);
+      // Gone since its name was read.
+      if (found.length === 1) await Deno.remove(`${folder}/b`, { recursive: true });
+    }
+    assertEquals(found, ["source a/x", "unreadable b", "source c/x"]);
+    assertEquals(
+      await find(folder, ["https://h/a", "s3://b/c", `${folder}/none`]),
+      ["https://h/a", "s3://b/c", "none"],
+    );
+  }));

@@ -1,0 +1,71 @@
+/**
+ * Media files of many contents and names, made from the samples.
+ */
+
+import { dirname } from "node:path";
+import { SAMPLE_MP3, SAMPLE_MP4 } from "./paths.ts";
+
+/** Names that break what splits, quotes or steers. */
+const AWKWARD = [
+  ...["a b", "it's", '"quoted"', "new\nline", "ünï 🎧", "-dash", "--kind", "$(x) `y` *", "a\\b"],
+  ...["tab\t", "%41", "\u202egpj", " lead and trail "],
+];
+
+/** Files of one kind each, whose content is their number's alone. */
+const FORMATS: readonly (readonly [string, (number: number) => Uint8Array])[] = [
+  [".mp3", (number) => joined(Deno.readFileSync(SAMPLE_MP3), padding(number))],
+  [".mp4", (number) => joined(Deno.readFileSync(SAMPLE_MP4), free(number))],
+  [".wav", wav],
+];
+
+/** A file that was made. */
+export interface MadeFile {
+  readonly path: string;
+  /** The last part of its path. */
+  readonly name: string;
+  readonly content: Uint8Array;
+  readonly isMedia: boolean;
+}
+
+/** Makes files of media, and others that are none, in folders of a folder, all with awkward names. */
+export function makeFiles(folder: string, media: number, others: number): MadeFile[] {
+  return Array.from({ length: media + others }, (_, number) => {
+    const isMedia = number < media;
+    const [extension, make] = FORMATS[number % FORMATS.length] as typeof FORMATS[number];
+    const name = `${AWKWARD[number % AWKWARD.length]}${number}${extension}`;
+    const path = `${folder}/${AWKWARD[number % 7]}/${AWKWARD[number % 5]}/${name}`;
+    const content = isMedia ? make(number) : new TextEncoder().encode(`Dear diary no. ${number}\n`);
+    Deno.mkdirSync(dirname(path), { recursive: true });
+    Deno.writeFileSync(path, content);
+    return { path, name, content, isMedia };
+  });
+}
+
+/** A second of silence, or less. */
+export function wav(number: number): Uint8Array {
+  const content = new Uint8Array(2_000 + number);
+  content.set(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
+  return content;
+}
+
+function padding(number: number): Uint8Array {
+  return new Uint8Array(1 + number); // which no decoder takes for sound
+}
+
+/** A box without meaning (ISO/IEC 14496-12 §8.1.2). */
+function free(number: number): Uint8Array {
+  const box = new Uint8Array(8 + number);
+  new DataView(box.buffer).setUint32(0, box.length);
+  box.set(new TextEncoder().encode("free"), 4);
+  return box;
+}
+
+function joined(...parts: Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
