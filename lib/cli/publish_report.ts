@@ -104,9 +104,9 @@ async function printJson(outcome: Outcome, place: Place): Promise<void> {
   if ("item" in outcome) {
     const { item } = outcome;
     const record = { ...toRecord(item.token, entryOf(item)), urls: urlsOf(item, place) };
-    await print(JSON.stringify({ source, outcome: name, ...record }));
+    await print(JSON.stringify({ ...record, outcome: name, source }));
   } else if (name === "refused") {
-    await print(JSON.stringify({ source, outcome: name, reason: describe(outcome.error) }));
+    await print(JSON.stringify({ outcome: name, source, reason: describe(outcome.error) }));
   }
 }
 
