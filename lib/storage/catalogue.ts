@@ -52,11 +52,18 @@ export interface Catalogue extends Versioned {
     name: string,
   ): Promise<PublishedItem | undefined>;
 
+  /** Those of some digests whose content no published item uses, each given once at most. */
+  unused(digests: readonly string[]): Promise<string[]>;
+
   /** Whether nothing was ever published. */
   isEmpty(): Promise<boolean>;
 
-  /** Everything that was ever published, in the order of tokens, read incrementally. */
-  list(): AsyncIterable<[Token, Entry]>;
+  /**
+   * Everything that was ever published, in the order of tokens, read incrementally.
+   *
+   * @param after Where to begin, in place of the first one.
+   */
+  list(after?: Token): AsyncIterable<[Token, Entry]>;
 
   /**
    * Remembers which place holds the content of the items, unless it is known already.

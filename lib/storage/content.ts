@@ -68,6 +68,11 @@ export interface Staged extends AsyncDisposable {
   readonly length: number;
 }
 
+/** How what is in the place of content compares with what was published. */
+export type Comparison =
+  | { readonly state: "same" }
+  | { readonly state: "missing" | "different"; readonly reason: string };
+
 /**
  * A place for content. Every method throws {@linkcode StorageError} when the place fails. What
  * {@linkcode ContentStore.stage} gives is for the same place alone.
@@ -116,6 +121,22 @@ export interface ContentStore {
    * @param location `s3://bucket/key`
    */
   inspect?(location: string): Promise<ExistingContent>;
+
+  /** Looks at what is in the place of content now, without reading it. */
+  compare(content: ContentReference): Promise<Comparison>;
+
+  /** The digests of all content that was copied here, read incrementally. */
+  list(): AsyncIterable<string>;
+
+  /**
+   * Whether content is here that no item uses and that nobody is publishing.
+   *
+   * @param isUsed As in {@linkcode ContentStore.change}.
+   */
+  isUnused(digest: string, isUsed: (digest: string) => Promise<boolean>): Promise<boolean>;
+
+  /** Milliseconds for which content may be here before anything shows that it is being published. */
+  readonly settling?: number;
 
   /** Lets go of everything held open. */
   close?(): Promise<void>;

@@ -12,7 +12,7 @@
 
 import type { Body } from "../http/answer.ts";
 import type { ByteRange } from "../http/byte_range.ts";
-import type { ContentReference, ContentStore, Source, Staged } from "./content.ts";
+import type { Comparison, ContentReference, ContentStore, Source, Staged } from "./content.ts";
 import { StorageError } from "./storage.ts";
 
 /**
@@ -179,6 +179,52 @@ export class Files implements ContentStore {
     });
   }
 
+  /** @inheritdoc */
+  async compare({ digest, length }: ContentReference): Promise<Comparison> {
+    try {
+      const { size } = await Deno.stat(this.#path(digest));
+      if (size === length) return { state: "same" };
+      return { state: "different", reason: otherLength(digest, size, length) };
+    } catch (cause) {
+      if (!(cause instanceof Deno.errors.NotFound)) throw faultOf(digest, cause);
+      return { state: "missing", reason: `content ${digest} is missing` };
+    }
+  }
+
+  /** @inheritdoc */
+  async *list(): AsyncGenerator<string> {
+    const isContent = /^[0-9a-f]{64}$/;
+    for (let number = 0; number < 256; number++) {
+      const shard = number.toString(16).padStart(2, "0");
+      try {
+        for await (const { name } of Deno.readDir(`${this.#folder}/${shard}`)) {
+          if (isContent.test(name) && name.startsWith(shard)) yield name;
+        }
+      } catch (cause) {
+        if (cause instanceof Deno.errors.NotFound) continue; // nothing was ever stored there
+        if (!isSystemError(cause)) throw cause;
+        throw new StorageError("files", `cannot read ${this.#location}`, { cause });
+      }
+    }
+  }
+
+  /** @inheritdoc */
+  async isUnused(
+    digest: string,
+    isUsed: (digest: string) => Promise<boolean>,
+  ): Promise<boolean> {
+    try {
+      using lock = await Deno.open(this.#lock);
+      await lock.lock(false); // while nothing changes
+      await Deno.stat(this.#path(digest));
+      return !await isUsed(digest);
+    } catch (cause) {
+      if (cause instanceof Deno.errors.NotFound) return false;
+      if (!isSystemError(cause)) throw cause;
+      throw new StorageError("files", `cannot read ${this.#location}`, { cause });
+    }
+  }
+
   async #place({ digest, path }: StagedFile): Promise<void> {
     const folder = this.#folderOf(digest);
     await Deno.mkdir(folder, { recursive: true });
@@ -296,7 +342,11 @@ async function ignoreNotFound(operation: Promise<void>): Promise<void> {
 
 function requireLength(digest: string, actual: number, expected: number): void {
   if (actual === expected) return;
-  throw new StorageError("files", `content ${digest} has ${actual} bytes instead of ${expected}`);
+  throw new StorageError("files", otherLength(digest, actual, expected));
+}
+
+function otherLength(digest: string, actual: number, expected: number): string {
+  return `content ${digest} has ${actual} bytes instead of ${expected}`;
 }
 
 function faultOf(digest: string, cause: unknown): StorageError {

@@ -7,10 +7,18 @@ import type { Body } from "../http/answer.ts";
 import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Catalogue } from "./catalogue.ts";
-import type { ContentReference, ContentStore, ExistingContent, Source, Staged } from "./content.ts";
+import type {
+  Comparison,
+  ContentReference,
+  ContentStore,
+  ExistingContent,
+  Source,
+  Staged,
+} from "./content.ts";
 import { within } from "./deadline.ts";
 import type { Engine } from "./engine.ts";
 import type { Ledger } from "./ledger.ts";
+import { sampleOf } from "./sample.ts";
 import {
   type Entry,
   type Finding,
@@ -22,6 +30,7 @@ import {
   UnpublishedError,
 } from "./storage.ts";
 import type { Token } from "./token.ts";
+import { unusedIn } from "./unused.ts";
 
 /** Milliseconds that storage may take to show that it answers. */
 const MAX_CHECK = 5_000;
@@ -219,6 +228,26 @@ export class MediaStorage implements Storage {
   /** Everything ever published, in the order of tokens, read incrementally. */
   list(): AsyncIterable<[Token, Entry]> {
     return this.#catalogue.list();
+  }
+
+  /** So many published items at random; see {@linkcode sampleOf}. */
+  sample(size: number): AsyncIterable<[Token, Entry]> {
+    return sampleOf(this.#catalogue, size);
+  }
+
+  /** Looks at what storage has in the place of an item's content now, without reading it. */
+  compare(item: PublishedItem): Promise<Comparison> {
+    return this.#content.compare(item);
+  }
+
+  /** Digests of content that probably no item uses; see {@linkcode unusedIn}. */
+  listUnused(): AsyncIterable<string> {
+    return unusedIn(this.#content, this.#catalogue);
+  }
+
+  /** Whether content is here that no item uses and that nobody is publishing. */
+  isUnused(digest: string): Promise<boolean> {
+    return this.#content.isUnused(digest, (digest) => this.#catalogue.uses(digest));
   }
 
   /** Whether nothing was ever published. */

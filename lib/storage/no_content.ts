@@ -19,4 +19,7 @@ export const NO_CONTENT: ContentStore = {
   open: () => Promise.resolve().then(refuse),
   stage: () => Promise.resolve().then(refuse),
   change: () => Promise.resolve().then(refuse),
+  compare: () => Promise.resolve().then(refuse),
+  async *list() {},
+  isUnused: () => Promise.resolve(false),
 };

@@ -124,11 +124,11 @@ export class StorageError extends Error {
 
   /**
    * @param driver The part of storage that failed, e.g. `sqlite`.
-   * @param message What failed.
+   * @param fault What failed.
    * @param options The cause, where there is one.
    */
-  constructor(readonly driver: string, message: string, options?: ErrorOptions) {
-    super(`${driver}: ${message}`, options);
+  constructor(readonly driver: string, readonly fault: string, options?: ErrorOptions) {
+    super(`${driver}: ${fault}`, options);
   }
 }
 

@@ -10,6 +10,7 @@ import type { MediaSubject } from "../support/media_subject.ts";
 import type { Test } from "../support/permissions.ts";
 import { testLinkedItems } from "./linked_item_suite.ts";
 import { description, testStorage } from "./storage_suite.ts";
+import { testVerification } from "./verification_suite.ts";
 
 const CONTENT = new TextEncoder().encode("content");
 
@@ -21,6 +22,7 @@ export function testMediaStorage(
 ): void {
   testStorage(name, open, register);
   testLinkedItems(name, open, register);
+  testVerification(name, open, register);
 
   const test = (what: string, body: (subject: MediaSubject) => Promise<void>) =>
     register(`${name} ${what}`, async () => {

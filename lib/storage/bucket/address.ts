@@ -8,12 +8,18 @@ import type { BucketSettings } from "../content.ts";
  * The URL of an object, or of the bucket.
  *
  * @param key Its parts between slashes are neither `.` nor `..`, which no URL can hold.
+ * @param query Names and values, not encoded.
  */
-export function urlOf({ bucket, endpoint, region }: BucketSettings, key: string): URL {
+export function urlOf(
+  { bucket, endpoint, region }: BucketSettings,
+  key: string,
+  query: Readonly<Record<string, string>> = {},
+): URL {
   const base = endpoint === undefined
     ? `https://${bucket}.s3.${region}.amazonaws.com`
     : `${endpoint}/${bucket}`;
-  return new URL(`${base}/${key.split("/").map(encode).join("/")}`);
+  const search = Object.entries(query).map((pair) => pair.map(encode).join("=")).join("&");
+  return new URL(`${base}/${key.split("/").map(encode).join("/")}${search && `?${search}`}`);
 }
 
 /** The key of an object of a bucket; `undefined` for what is none, or of another bucket. */

@@ -17,7 +17,7 @@ export function nameOf({ digest, location }: Pick<Wanted, "digest" | "location">
 }
 
 /** The condition that an object in place is the one that was published. */
-export function conditionOf({ validator }: Wanted): Record<string, string> {
+export function conditionOf({ validator }: Pick<Wanted, "validator">): Record<string, string> {
   return validator === undefined ? {} : { "If-Match": validator };
 }
 

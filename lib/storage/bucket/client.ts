@@ -29,7 +29,7 @@ const QUESTIONS = 32;
 /** Milliseconds for which a connection is kept that nobody uses. */
 const IDLE = 20_000;
 
-/** Bytes read of an answer that is no download. */
+/** Characters read of an answer that is no download. */
 const MAX_TEXT = 4_096;
 
 /** What is sent besides the method and the key. */
@@ -37,8 +37,12 @@ export interface RequestOptions {
   readonly fields?: Readonly<Record<string, string>>;
   /** A text to store. */
   readonly text?: string;
+  /** Names and values, not encoded. */
+  readonly query?: Readonly<Record<string, string>>;
   /** Milliseconds until an answer has to be there. */
   readonly patience?: number;
+  /** Characters that are read of the answer, unless it is a download. */
+  readonly maxText?: number;
 }
 
 /** An answer of the store. */
@@ -85,7 +89,7 @@ export class StoreClient {
   async ask(method: string, key: string, options: RequestOptions = {}): Promise<StoreAnswer> {
     const { response, deadline, end } = await this.#send(this.#questions, method, key, options);
     try {
-      const text = await beginningOf(response, deadline);
+      const text = await beginningOf(response, deadline, options.maxText);
       return { status: response.status, headers: response.headers, text };
     } finally {
       end();
@@ -116,9 +120,10 @@ export class StoreClient {
     method: string,
     key: string,
     fields: Readonly<Record<string, string>> = {},
+    query: Readonly<Record<string, string>> = {},
   ): Promise<{ url: URL; headers: Headers }> {
     const { accessKeyId, secretAccessKey, sessionToken, region } = this.#settings;
-    const url = urlOf(this.#settings, key);
+    const url = urlOf(this.#settings, key, query);
     const signer = new AwsV4Signer({
       ...{ method, url: url.href, headers: fields, service: "s3", region, accessKeyId },
       ...{ secretAccessKey, cache: this.#signingKeys },
@@ -159,11 +164,11 @@ export class StoreClient {
   async #fetch(
     method: string,
     key: string,
-    { fields = {}, text }: RequestOptions,
+    { fields = {}, text, query }: RequestOptions,
     signal: AbortSignal,
   ): Promise<Response> {
     for (let isLast = false;; isLast = true) {
-      const { url, headers } = await this.sign(method, key);
+      const { url, headers } = await this.sign(method, key, {}, query);
       // What proxies on the way may change is not signed. Content is wanted as it was published.
       const all = { ...Object.fromEntries(headers), "Accept-Encoding": "identity", ...fields };
       const request = { method, headers: all, body: text ?? null, redirect: "manual" } as const;
@@ -216,12 +221,16 @@ class Deadline {
 }
 
 /** Reads the beginning of a short answer. */
-async function beginningOf(response: Response, { signal }: Deadline): Promise<string> {
+async function beginningOf(
+  response: Response,
+  { signal }: Deadline,
+  maxText = MAX_TEXT,
+): Promise<string> {
   let text = "";
   try {
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       text += chunk;
-      if (text.length > MAX_TEXT) break; // which cancels the rest
+      if (text.length > maxText) break; // which cancels the rest
     }
   } catch (cause) {
     signal.throwIfAborted();

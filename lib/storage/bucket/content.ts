@@ -14,6 +14,7 @@ import type { Awaitable } from "../../http/awaitable.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
 import type {
   BucketSettings,
+  Comparison,
   ContentReference,
   ContentStore,
   ExistingContent,
@@ -21,7 +22,7 @@ import type {
   Staged,
 } from "../content.ts";
 import type { Engine, Exclusively } from "../engine.ts";
-import { MAX_LOCATION, MAX_STATED, ObjectError, StorageError } from "../storage.ts";
+import { MAX_LOCATION, MAX_STATED, ObjectError, ReplacedError, StorageError } from "../storage.ts";
 import { keyOf, locationOf } from "./address.ts";
 import {
   codeIn,
@@ -33,6 +34,7 @@ import {
   type Wanted,
 } from "./answers.ts";
 import { type StoreAnswer, StoreClient } from "./client.ts";
+import { listNames } from "./listing.ts";
 import { contentOf } from "./stream.ts";
 
 /** The last part of the key of the object with the name of this place. */
@@ -43,6 +45,9 @@ const MAX_PUT = 5 * 2 ** 30;
 
 /** Milliseconds that removing an object may take. */
 const REMOVING = 30_000;
+
+/** Milliseconds from when content is there until its publisher holds the lock of it. */
+const SETTLING = 2_000;
 
 /** Contents remembered as faulty, of the most recent; twice as many at most. */
 const FAULTY = 5_000;
@@ -67,6 +72,7 @@ export function openContent(
 /** Objects of a bucket. */
 class BucketContent implements ContentStore {
   readonly maxLength = MAX_PUT;
+  readonly settling = SETTLING;
   readonly #settings: BucketSettings;
   readonly #client: StoreClient;
   readonly #exclusively: Exclusively;
@@ -201,6 +207,47 @@ class BucketContent implements ContentStore {
   }
 
   /** @inheritdoc */
+  async compare(content: ContentReference): Promise<Comparison> {
+    const answer = await this.#ask(content);
+    if (answer.status === 404) {
+      return { state: "missing", reason: `${nameOf(content)} is missing` };
+    }
+    try {
+      requireSame(content, answer);
+      return { state: "same" };
+    } catch (error) {
+      if (!(error instanceof ReplacedError)) throw error;
+      return { state: "different", reason: error.fault };
+    }
+  }
+
+  /** @inheritdoc */
+  async *list(): AsyncGenerator<string> {
+    const { bucket, prefix } = this.#settings;
+    const location = `${JSON.stringify(locationOf(prefix, { bucket }))} (CONTENT)`;
+    const names = (key: string) => listNames(this.#client, this.#ownKey(key), location);
+    for await (const folder of names("")) {
+      if (!/^[0-9a-f]{2}\/$/.test(folder)) continue; // whatever else the bucket is used for
+      for await (const name of names(folder + folder.slice(0, 2))) {
+        if (/^[0-9a-f]{64}$/.test(name)) yield name;
+      }
+    }
+  }
+
+  /** @inheritdoc */
+  isUnused(
+    digest: string,
+    isUsed: (digest: string) => Promise<boolean>,
+  ): Promise<boolean> {
+    return this.#exclusively(`content ${digest}`, async () => {
+      if (await isUsed(digest)) return false;
+      const answer = await this.#ask({ digest });
+      if (answer.status === 200 || answer.status === 404) return answer.status === 200;
+      throw unreadable(nameOf({ digest }), answer);
+    });
+  }
+
+  /** @inheritdoc */
   close(): Promise<void> {
     this.#client.close();
     return Promise.resolve();
@@ -229,9 +276,14 @@ class BucketContent implements ContentStore {
 
   /** Looks whether content is there as it was published. */
   async #look(content: ContentReference): Promise<void> {
-    const fields = conditionOf(content);
-    requireSame(content, await this.#client.ask("HEAD", this.#keyOf(content), { fields }));
+    requireSame(content, await this.#ask(content));
     this.#faulty.delete(identityOf(content));
+  }
+
+  /** Asks about content without reading it. */
+  #ask(content: Pick<Wanted, "digest" | "location" | "validator">): Promise<StoreAnswer> {
+    const fields = conditionOf(content);
+    return this.#client.ask("HEAD", this.#keyOf(content), { fields });
   }
 
   /** Runs what others may be waiting for already. */
@@ -257,7 +309,7 @@ class BucketContent implements ContentStore {
 
   /** Whether there is an object of the right length in the place of content. */
   async #isThere(content: Staged): Promise<boolean> {
-    const answer = await this.#client.ask("HEAD", this.#keyOf(content));
+    const answer = await this.#ask(content);
     if (answer.status === 404) return false;
     if (answer.status !== 200) throw unreadable(nameOf(content), answer);
     return answer.headers.get("content-length") === String(content.length);

@@ -75,13 +75,19 @@ export class MemoryCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
+  async unused(digests: readonly string[]): Promise<string[]> {
+    const uses = await Promise.all(digests.map((digest) => this.uses(digest)));
+    return digests.filter((_, index) => !uses[index]);
+  }
+
+  /** @inheritdoc */
   isEmpty(): Promise<boolean> {
     return Promise.resolve(this.#entries.size === 0);
   }
 
   /** @inheritdoc */
-  async *list(): AsyncGenerator<[Token, Entry]> {
-    for (const token of [...this.#entries.keys()].sort()) {
+  async *list(after = ""): AsyncGenerator<[Token, Entry]> {
+    for (const token of [...this.#entries.keys()].filter((token) => token > after).sort()) {
       yield await Promise.resolve([token, this.#entries.get(token) as Entry]);
     }
   }

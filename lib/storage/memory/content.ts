@@ -3,7 +3,7 @@
  */
 
 import type { ByteRange } from "../../http/byte_range.ts";
-import type { ContentReference, ContentStore, Source, Staged } from "../content.ts";
+import type { Comparison, ContentReference, ContentStore, Source, Staged } from "../content.ts";
 import { StorageError } from "../storage.ts";
 import { Turns } from "../turns.ts";
 
@@ -30,11 +30,27 @@ export class MemoryContent implements ContentStore {
   async check(): Promise<void> {}
 
   /** @inheritdoc */
-  requireContent({ digest, length }: ContentReference): void {
-    const actual = this.bytes.get(digest)?.length;
-    if (actual === length) return;
-    const fault = actual === undefined ? "is missing" : `has ${actual} bytes instead of ${length}`;
-    throw new StorageError("memory", `content ${digest} ${fault}`);
+  requireContent(content: ContentReference): void {
+    const comparison = this.#compare(content);
+    if (comparison.state !== "same") throw new StorageError("memory", comparison.reason);
+  }
+
+  /** @inheritdoc */
+  compare(content: ContentReference): Promise<Comparison> {
+    return Promise.resolve(this.#compare(content));
+  }
+
+  /** @inheritdoc */
+  async *list(): AsyncGenerator<string> {
+    yield* await Promise.resolve([...this.bytes.keys()].sort());
+  }
+
+  /** @inheritdoc */
+  isUnused(
+    digest: string,
+    isUsed: (digest: string) => Promise<boolean>,
+  ): Promise<boolean> {
+    return this.#turns.take(async () => this.bytes.has(digest) && !await isUsed(digest));
   }
 
   /** @inheritdoc */
@@ -68,5 +84,13 @@ export class MemoryContent implements ContentStore {
         if (!await isUsed(digest)) this.bytes.delete(digest);
       }
     });
+  }
+
+  #compare({ digest, length }: ContentReference): Comparison {
+    const actual = this.bytes.get(digest)?.length;
+    if (actual === length) return { state: "same" };
+    if (actual === undefined) return { state: "missing", reason: `content ${digest} is missing` };
+    const reason = `content ${digest} has ${actual} bytes instead of ${length}`;
+    return { state: "different", reason };
   }
 }

@@ -121,17 +121,29 @@ export class SqlCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
+  async unused(digests: readonly string[]): Promise<string[]> {
+    if (digests.length === 0) return [];
+    const rows = await this.#database.query({
+      text: `WITH wanted (digest) AS (VALUES ${digests.map((_, at) => `($${at + 1})`).join(", ")})
+             SELECT digest FROM wanted WHERE NOT EXISTS (
+               SELECT 1 FROM item WHERE item.digest = wanted.digest AND location IS NULL)`,
+      values: digests,
+    });
+    return rows.map(({ digest }) => digest as string);
+  }
+
+  /** @inheritdoc */
   async isEmpty(): Promise<boolean> {
     return (await this.#database.query({ text: "SELECT token FROM item LIMIT 1" })).length === 0;
   }
 
   /** @inheritdoc */
-  async *list(): AsyncGenerator<[Token, Entry]> {
+  async *list(first: string = NO_TOKEN): AsyncGenerator<[Token, Entry]> {
     const text = `SELECT token, ${ITEM_COLUMNS} FROM item
                   WHERE token > $1 ORDER BY token LIMIT $2`;
     const rows = pages(this.#database, (after, limit) => ({
       text,
-      values: [after?.["token"] ?? NO_TOKEN, limit],
+      values: [after?.["token"] ?? first, limit],
     }));
     for await (const row of rows) {
       const token = row["token"] as Token;

@@ -1,0 +1,93 @@
+/**
+ * Content on its way to being published is not taken for content that no item uses.
+ */
+
+import { assert, assertEquals } from "@std/assert";
+import { stub } from "@std/testing/mock";
+import { openEngine } from "../../lib/storage/memory/engine.ts";
+import { unusedIn } from "../../lib/storage/unused.ts";
+import { newPrefix, openBucket } from "../support/bucket_storage.ts";
+import { openLocal } from "../support/local_storage.ts";
+import type { MediaSubject } from "../support/media_subject.ts";
+import { openMemory } from "../support/memory_storage.ts";
+import { needing, shared } from "../support/permissions.ts";
+import { S3_STORE, S3Store } from "../support/s3_store.ts";
+import { description } from "./storage_suite.ts";
+
+const store = shared(S3_STORE, () => S3Store.start());
+
+const rows: [
+  name: string,
+  register: ReturnType<typeof needing>,
+  open: (engine: ReturnType<typeof openEngine>) => MediaSubject | Promise<MediaSubject>,
+][] = [
+  ["in memory", Deno.test, openMemory],
+  ["in a folder", needing("files"), (engine) => openLocal(Promise.resolve(engine))],
+  ["in a bucket", needing(...S3_STORE), (engine) => openBucket(store(), engine)],
+];
+for (const [name, register, open] of rows) {
+  register(`isUnused() waits for who is publishing content ${name}`, async () => {
+    const engine = openEngine();
+    await using subject = await open(engine);
+    const add = engine.catalogue.add.bind(engine.catalogue);
+    let isUnused: Promise<boolean> | undefined;
+    using _add = stub(engine.catalogue, "add", async (item) => {
+      if ("digest" in item) isUnused = subject.storage.isUnused(item.digest);
+      await new Promise((resolve) => setTimeout(resolve, 100)); // time to find the content there
+      await add(item);
+    });
+    const { digest } = await subject.publish(description(), new Uint8Array(10));
+    assertEquals(await isUnused, false);
+    assertEquals(await subject.digests(), [digest]);
+  });
+}
+
+needing(...S3_STORE)(
+  "listUnused() leaves a publisher time between sending content and holding the lock of it",
+  async () => {
+    const engine = openEngine();
+    const prefix = newPrefix();
+    const [sent, lookedUp] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = {
+      ...engine,
+      async exclusively<T>(key: string, action: () => Promise<T>) {
+        sent.resolve();
+        await lookedUp.promise;
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        return await engine.exclusively(key, action);
+      },
+    };
+    const unused = engine.catalogue.unused.bind(engine.catalogue);
+    using _unused = stub(engine.catalogue, "unused", async (digests: readonly string[]) => {
+      const found = await unused(digests);
+      if (found.length > 0) lookedUp.resolve();
+      return found;
+    });
+    await using publisher = openBucket(store(), slow, prefix);
+    await using verifier = openBucket(store(), engine, prefix);
+    const publishing = publisher.publish(description(), new Uint8Array(10));
+    await sent.promise;
+    const [candidate = ""] = await Array.fromAsync(verifier.storage.listUnused());
+    assertEquals([candidate], await publisher.digests());
+    assert(!await verifier.storage.isUnused(candidate));
+    await publishing;
+  },
+);
+
+Deno.test("unusedIn() holds a limited number of digests back", async () => {
+  let given = 0;
+  const content = {
+    settling: 1,
+    async *list() {
+      for (; given < 25_000; given++) yield await Promise.resolve(String(given));
+    },
+  };
+  const unused = (digests: readonly string[]) => Promise.resolve([...digests]);
+  let count = 0;
+  for await (const digest of unusedIn(content, { unused })) {
+    assertEquals(digest, String(count));
+    assert(given - count <= 10_200, `${given - count} wait`);
+    count++;
+  }
+  assertEquals(count, 25_000);
+});

@@ -1,0 +1,109 @@
+/**
+ * What storage has to tell of what it holds, whatever its halves are.
+ */
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { MediaStorage } from "../../lib/storage/media_storage.ts";
+import type { Entry } from "../../lib/storage/storage.ts";
+import type { Token } from "../../lib/storage/token.ts";
+import type { MediaSubject } from "../support/media_subject.ts";
+import type { Test } from "../support/permissions.ts";
+import { description } from "./storage_suite.ts";
+
+const CONTENT = new TextEncoder().encode("content");
+const OTHER = new TextEncoder().encode("other content");
+
+/** Runs the suite on a pair of halves; every test opens one of its own. */
+export function testVerification(
+  name: string,
+  open: () => MediaSubject | Promise<MediaSubject>,
+  register: Test,
+): void {
+  const test = (what: string, body: (subject: MediaSubject) => Promise<void>) =>
+    register(`${name} ${what}`, async () => {
+      await using subject = await open();
+      await body(subject);
+    });
+
+  test("compare() tells what is in the place of content, without reading it", async (subject) => {
+    const { storage } = subject;
+    const item = await subject.publish(description(), CONTENT);
+    const rows: [content: Uint8Array | undefined, state: string, reason: string][] = [
+      [CONTENT.slice(1), "different", `content ${item.digest} has 6 bytes instead of 7`],
+      [OTHER, "different", `content ${item.digest} has 13 bytes instead of 7`],
+      [CONTENT.toReversed(), "same", ""],
+      [undefined, "missing", `content ${item.digest} is missing`],
+      [CONTENT, "same", ""],
+    ];
+    assertEquals(await storage.compare(item), { state: "same" });
+    for (const [content, state, reason] of rows) {
+      await subject.damage(item, content);
+      const comparison = await storage.compare(item);
+      assertEquals(comparison.state, state);
+      assertStringIncludes("reason" in comparison ? comparison.reason : "", reason);
+    }
+  });
+
+  test("sample() gives as many published items as asked for, at random", async (subject) => {
+    const { storage } = subject;
+    assertEquals(await tokensOf(storage.sample(3)), []);
+    const tokens: Token[] = [];
+    for (let count = 0; count < 24; count++) {
+      tokens.push((await subject.publish(description(), CONTENT)).token);
+    }
+    const published = tokens.splice(4).toSorted();
+    for (const token of tokens) await subject.unpublish(token, 5000);
+
+    for (const size of [1, 7, 19, 20]) {
+      const sample = await tokensOf(storage.sample(size));
+      assertEquals([sample.length, new Set(sample).size], [size, size]);
+      assert(sample.every((token) => published.includes(token)));
+    }
+    assertEquals((await tokensOf(storage.sample(5_000))).sort(), published);
+    const first = new Set<Token | undefined>();
+    for (let round = 0; round < 40; round++) first.add((await tokensOf(storage.sample(1)))[0]);
+    assert(first.size > 3, `${first.size} items were ever taken`);
+  });
+
+  test("listUnused() and isUnused() tell content that no item uses", async (subject) => {
+    const { storage } = subject;
+    const used = await subject.publish(description(), CONTENT);
+    const left = await subject.publish(description(), OTHER);
+    assertEquals(await Array.fromAsync(storage.listUnused()), []);
+    await subject.unpublish(left.token, 5000);
+    assert(!await storage.isUnused(left.digest)); // it is gone
+    await subject.damage(left, OTHER);
+    const { digest, length } = left;
+    const location = { location: "s3://media/elsewhere", validator: '"1"' };
+    await storage.publishInPlace(description(), { digest, length, ...location });
+    assertEquals(await Array.fromAsync(storage.listUnused()), [left.digest]);
+    assert(await storage.isUnused(left.digest));
+    assert(!await storage.isUnused(used.digest));
+    await subject.publish(description(), OTHER);
+    assert(!await storage.isUnused(left.digest));
+
+    const read = async function* () {
+      yield await Promise.resolve(new Uint8Array(100));
+    };
+    await using _staged = await storage.stage({ read });
+    assertEquals(await Array.fromAsync(storage.listUnused()), []);
+  });
+
+  test("listUnused() finds what is unused among more than it looks up at once", async (subject) => {
+    const items = [];
+    for (let count = 0; count < 130; count++) {
+      items.push(await subject.publish(description(), new Uint8Array([1, count])));
+    }
+    const left = items.filter((_, index) => index % 40 === 0);
+    for (const item of left) {
+      await subject.unpublish(item.token, 5000);
+      await subject.damage(item, new Uint8Array(2));
+    }
+    const unused = await Array.fromAsync(subject.storage.listUnused());
+    assertEquals(unused.sort(), left.map(({ digest }) => digest).sort());
+  });
+}
+
+async function tokensOf(entries: ReturnType<MediaStorage["sample"]>): Promise<Token[]> {
+  return await Array.fromAsync(entries, ([token]: [Token, Entry]) => token);
+}
