@@ -2,6 +2,8 @@
  * Publishing an object where it is: in the bucket with the content, under a key of its own.
  */
 
+import type { Body } from "../http/answer.ts";
+import type { Awaitable } from "../http/awaitable.ts";
 import { TokenTakenError } from "../storage/catalogue.ts";
 import type { ExistingContent } from "../storage/content.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
@@ -65,11 +67,14 @@ export async function publishObject(
   }
 }
 
-async function* readAll(
-  object: ExistingContent,
+/** Reads content to its end, but no longer than until the signal is aborted. */
+export async function* readAll(
+  object: { readonly open: () => Awaitable<Body> },
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
-  const reader = (await unlessAborted(object.open(), signal)).getReader();
+  const body = await unlessAborted(Promise.resolve(object.open()), signal);
+  if (body instanceof Uint8Array) return yield body;
+  const reader = body.getReader();
   try {
     for (;;) {
       const { value } = await unlessAborted(reader.read(), signal);

@@ -2,7 +2,7 @@
  * Publishing what is at a public URL already: clients are redirected there.
  *
  * Only the machine that publishes ever asks the URL, whatever its address, and only while it does:
- * by one HEAD, and by one GET where that is not enough. The server never fetches what a record
+ * by one HEAD, and by one GET where that is not enough. So does `verify`. The server never fetches what a record
  * names, so that nobody can aim it at addresses that it alone can reach.
  */
 
@@ -124,11 +124,16 @@ async function detectKind(location: string, beginning: Uint8Array<ArrayBuffer>):
   }
 }
 
-/** Sends a request, as a client does that wants the content as it is. */
-async function ask(
+/**
+ * Sends a request, as a client does that wants the content as it is.
+ *
+ * @throws {RefusedError} When there is no answer.
+ * @throws What aborted the signal.
+ */
+export async function ask(
   method: "HEAD" | "GET",
   location: string,
-  { signal, timeout = TIMEOUT }: PublishUrlOptions,
+  { signal, timeout = TIMEOUT }: Pick<PublishUrlOptions, "signal" | "timeout">,
 ): Promise<Reply> {
   const expiry = AbortSignal.timeout(timeout);
   const range = method === "GET" ? { Range: `bytes=0-${BEGINNING - 1}` } : undefined;

@@ -3,10 +3,12 @@
  * reads the environment when it is loaded, which bare `deno test` does not grant.
  */
 
+import type * as compare_url from "../../lib/publishing/compare_url.ts";
 import type * as location from "../../lib/publishing/location.ts";
 import type * as publish from "../../lib/publishing/publish.ts";
 import type * as publish_url from "../../lib/publishing/publish_url.ts";
 import type * as samples from "../../lib/publishing/samples.ts";
+import type * as verifying from "../../lib/publishing/verify.ts";
 
 /** `publishFile()` of lib/publishing/publish.ts. */
 export const publishFile: typeof publish.publishFile = async (...args) =>
@@ -19,6 +21,14 @@ export const publishSamples: typeof samples.publishSamples = async (...args) =>
 /** `publishUrl()` of lib/publishing/publish_url.ts. */
 export const publishUrl: typeof publish_url.publishUrl = async (...args) =>
   await (await import("../../lib/publishing/publish_url.ts")).publishUrl(...args);
+
+/** `compareUrl()` of lib/publishing/compare_url.ts. */
+export const compareUrl: typeof compare_url.compareUrl = async (...args) =>
+  await (await import("../../lib/publishing/compare_url.ts")).compareUrl(...args);
+
+/** `verify()` of lib/publishing/verify.ts. */
+export const verify: typeof verifying.verify = async (...args) =>
+  await (await import("../../lib/publishing/verify.ts")).verify(...args);
 
 /** lib/publishing/location.ts. */
 export async function loadLocation(): Promise<typeof location> {

@@ -1,0 +1,41 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { StorageError } from "../../lib/storage/storage.ts";
+import { description } from "../storage/storage_suite.ts";
+import { openBucket } from "../support/bucket_storage.ts";
+import { needing, shared } from "../support/permissions.ts";
+import { verify } from "../support/publishing.ts";
+import { S3_STORE, S3Store } from "../support/s3_store.ts";
+
+const store = shared(S3_STORE, () => S3Store.start());
+const test = needing(...S3_STORE);
+
+test("verify() ends when the bucket refuses its key or is gone, and tells that of no item", async () => {
+  const faults: [begin: () => Promise<void>, end: () => Promise<void>, message: string][] = [
+    [
+      () => store().changeSecret("another"),
+      () => store().changeSecret(),
+      "(CONTENT) cannot be read: the store answers 403 (SignatureDoesNotMatch)",
+    ],
+    [() => store().stop(), () => store().launch(), "the store cannot be reached"],
+  ];
+  await using subject = openBucket(store());
+  for (let count = 0; count < 40; count++) await subject.publish(description(), new Uint8Array(9));
+  for (const [begin, end, message] of faults) {
+    const states: string[] = [];
+    let isFaulty: Promise<void> | undefined;
+    const { signal } = new AbortController();
+    const work = verify(subject.storage, {
+      signal,
+      report(verdict) {
+        states.push("outcome" in verdict ? verdict.outcome.state : "unused");
+        return isFaulty ??= (async () => {
+          await new Promise((resolve) => setTimeout(resolve, 500)); // for those under way
+          await begin();
+        })();
+      },
+    });
+    await assertRejects(() => work, StorageError, message).finally(end);
+    assertEquals([...new Set(states)], ["same"]);
+    assert(states.length < 40);
+  }
+});

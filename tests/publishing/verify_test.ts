@@ -1,0 +1,165 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { stub } from "@std/testing/mock";
+import type { Verdict, VerifyOptions } from "../../lib/publishing/verify.ts";
+import type { MediaStorage } from "../../lib/storage/media_storage.ts";
+import { type LinkedItem, StorageError } from "../../lib/storage/storage.ts";
+import { newToken } from "../../lib/storage/token.ts";
+import { description } from "../storage/storage_suite.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { openMemory } from "../support/memory_storage.ts";
+import { Origin } from "../support/origin.ts";
+import { needing } from "../support/permissions.ts";
+import { freePort } from "../support/ports.ts";
+import { verify } from "../support/publishing.ts";
+
+const test = needing("environment", "files", "network");
+
+const CONTENT = new TextEncoder().encode("content");
+const { signal } = new AbortController();
+
+/** What verifying finds, each as its state and its token or digest, in the order of these. */
+async function verdictsOf(
+  storage: MediaStorage,
+  options: Partial<VerifyOptions> = {},
+): Promise<string[]> {
+  const found: string[] = [];
+  const report = (verdict: Verdict) => {
+    found.push(
+      "unused" in verdict
+        ? `unused ${verdict.unused}`
+        : `${verdict.outcome.state} ${verdict.token}`,
+    );
+    return Promise.resolve();
+  };
+  await verify(storage, { signal, report, ...options });
+  return found.sort();
+}
+
+function linkTo(location: string): LinkedItem {
+  return { token: newToken(), kind: "audio", location, publishedAt: 0, validator: '"a"' };
+}
+
+test("verify() tells each item's state, and content that no item uses", async () => {
+  const answers: Record<string, Response> = {
+    "/same": new Response("x", { headers: { ETag: '"a"' } }),
+  };
+  await using origin = new Origin(({ url }) =>
+    answers[new URL(url).pathname]?.clone() ?? new Response(null, { status: 404 })
+  );
+  await using subject = await openLocal();
+  const { storage, publish, damage } = subject;
+  const put = (content: string) => publish(description(), new TextEncoder().encode(content));
+  const [same, missing, longer] = [await put("a"), await put("b"), await put("c")];
+  const [corrupted, left] = [await put("content!"), await put("e")];
+  const links = [linkTo(origin.url("/same")), linkTo(origin.url("/gone"))];
+  links.push(linkTo(`http://127.0.0.1:${freePort()}/`));
+  for (const link of links) await storage.publishLink(link);
+  await subject.unpublish(left.token, 5000);
+  assertEquals((await verdictsOf(storage)).filter((verdict) => !/^same/.test(verdict)).length, 2);
+
+  await damage(missing, undefined);
+  await damage(longer, CONTENT);
+  await damage(corrupted, new TextEncoder().encode("content?"));
+  await damage(left, CONTENT);
+  const expected = [
+    `same ${same.token}`,
+    `missing ${missing.token}`,
+    `different ${longer.token}`,
+    `same ${links[0]?.token}`,
+    `missing ${links[1]?.token}`,
+    `failed ${links[2]?.token}`,
+    `unused ${left.digest}`,
+  ];
+  assertEquals(await verdictsOf(storage), [...expected, `same ${corrupted.token}`].sort());
+  const read = [...expected, `different ${corrupted.token}`].sort();
+  assertEquals(await verdictsOf(storage, { withContent: true }), read);
+  const sample = await verdictsOf(storage, { sample: 7 });
+  assertEquals([sample.length, sample.some((verdict) => /^unused/.test(verdict))], [7, false]);
+});
+
+test("verify() passes over what is unpublished meanwhile", async () => {
+  await using subject = await openLocal();
+  const { storage } = subject;
+  for (const method of ["compare", "open"] as const) {
+    const { token } = await subject.publish(description(), CONTENT);
+    const original = storage[method].bind(storage) as (item: never) => Promise<never>;
+    using called = stub(
+      storage as never,
+      method,
+      (async (item: never) => {
+        await subject.unpublish(token, 5000);
+        return await original(item);
+      }) as never,
+    ) as unknown as Disposable & { calls: unknown[] };
+    assertEquals(await verdictsOf(storage, { withContent: true }), [], method);
+    assertEquals(called.calls.length, 1);
+  }
+  const token = newToken();
+  await using origin = new Origin(async () => {
+    await storage.unpublish(token, 5000);
+    return new Response(null, { status: 404 });
+  });
+  await storage.publishLink({ ...linkTo(origin.url("/")), token });
+  assertEquals(await verdictsOf(storage), []);
+});
+
+test("verify() ends when storage as a whole fails, whatever that is", async () => {
+  const faults: [fault: (folder: string) => Promise<void>, message: RegExp][] = [
+    [(folder) => Deno.remove(`${folder}/files`, { recursive: true }), /is not the folder with the/],
+    [(folder) => Deno.writeTextFile(`${folder}/files/lock`, "another"), /is not the folder with/],
+    [(folder) => Deno.remove(`${folder}/catalogue.sqlite`), /catalogue.*cannot be read/],
+  ];
+  for (const [fault, message] of faults) {
+    await using subject = await openLocal();
+    const { storage } = subject;
+    const items = Array.from({ length: 60 }, () => subject.publish(description(), CONTENT));
+    const [item] = await Promise.all(items);
+    if (item === undefined) throw new TypeError();
+    let count = 0;
+    let isFaulty: Promise<void> | undefined;
+    const report = () => {
+      count++;
+      return isFaulty ??= (async () => {
+        await fault(subject.folder);
+        await subject.damage(item, undefined).catch(() => {});
+        await new Promise((resolve) => setTimeout(resolve, 100)); // SQLite looks at its file later
+      })();
+    };
+    const error = await assertRejects(() => verify(storage, { signal, report }), StorageError);
+    assert(message.test(error.message), error.message);
+    assert(count < 40, `${count} were reported`);
+  }
+});
+
+test("verify() gives up after a hundred items in a row that cannot be checked", async () => {
+  await using subject = openMemory();
+  const location = `http://127.0.0.1:${freePort()}/`;
+  for (let count = 0; count < 300; count++) await subject.storage.publishLink(linkTo(location));
+  let count = 0;
+  const report = () => Promise.resolve(void count++);
+  await assertRejects(() => verify(subject.storage, { signal, report }), Error, "in a row");
+  assert(count >= 100 && count < 120, `${count} were reported`);
+});
+
+test("verify() asks only so many at once, and ends when it is told to", async () => {
+  let [running, most] = [0, 0];
+  await using origin = new Origin(async () => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    running--;
+    return new Response(null, { headers: { ETag: '"a"' } });
+  });
+  await using subject = openMemory();
+  for (let count = 0; count < 100; count++) {
+    await subject.storage.publishLink(linkTo(origin.url("/")));
+  }
+  assertEquals((await verdictsOf(subject.storage)).length, 100);
+  assertEquals(most, 16);
+
+  const controller = new AbortController();
+  const reason = new TypeError("enough");
+  const report = () => Promise.resolve(controller.abort(reason));
+  const options = { signal: controller.signal, report };
+  await assertRejects(() => verify(subject.storage, options), TypeError, "enough");
+  assert(origin.requests.length <= 132);
+});
