@@ -15,6 +15,7 @@ import { publishCommand } from "./publish.ts";
 import { showCommand } from "./show.ts";
 import { unpublishCommand } from "./unpublish.ts";
 import { usageCommand } from "./usage.ts";
+import { verifyCommand } from "./verify.ts";
 
 /**
  * Runs one command.
@@ -30,7 +31,14 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     .showHelpAfterError("(add --help for what can be said)")
     .configureOutput({ writeErr: (text) => tell(text.trimEnd()) })
     .exitOverride();
-  const commands = [publishCommand, unpublishCommand, showCommand, listCommand, usageCommand];
+  const commands = [
+    publishCommand,
+    unpublishCommand,
+    showCommand,
+    listCommand,
+    verifyCommand,
+    usageCommand,
+  ];
   for (const command of commands) {
     media.addCommand(command(context).copyInheritedSettings(media));
   }

@@ -1,0 +1,126 @@
+/**
+ * `media verify`
+ */
+
+import { Command, InvalidArgumentError } from "commander";
+import { type Outcome, type Verdict, verify } from "../publishing/verify.ts";
+import { Turns } from "../storage/turns.ts";
+import { type Context, ExitError, print, toRecord, withStorage } from "./command.ts";
+import { InterruptedError, watchInterruption } from "./interruption.ts";
+import { Progress } from "./progress.ts";
+
+/** Items in the largest sample: their tokens are held in memory. */
+const MAX_SAMPLE = 100_000;
+
+/** Each state with the mark of `rclone check --combined`, storage being its source. */
+const MARKS = { same: "=", missing: "-", unused: "+", different: "*", failed: "!" } as const;
+
+interface Options {
+  readonly sample?: number;
+  readonly content?: true;
+  readonly verbose?: true;
+  readonly json?: true;
+}
+
+/** How many of each there are. */
+type Counts = Record<Outcome["state"] | "unused", number>;
+
+/** Builds the command. */
+export function verifyCommand(context: Context): Command {
+  return new Command("verify")
+    .description(
+      "Compare what is published with what storage and the public URLs have now. Prints a line for" +
+        " each difference: - missing, * different, ! cannot be checked, + content that no item" +
+        " uses; then a summary. The exit status is 1 if there is any.",
+    )
+    .option("--sample <n>", "only so many items at random, and no search for content", sizeArgument)
+    .option("--content", "read all content, and compare its digest")
+    .option("--verbose", "print a line for each item that is as published, too (=)")
+    .option("--json", "print one JSON object a line, the last one with the counts")
+    .action(async (options: Options) => {
+      const config = context.settings();
+      const signal = watchInterruption();
+      await withStorage(context, config, async (storage) => {
+        if (config.content.kind !== "none") await storage.prepare();
+        const { sample, content: withContent, json, verbose } = options;
+        const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
+        const turns = new Turns();
+        using progress = new Progress({ unit: "items", total: sample });
+        const report = async (verdict: Verdict) => {
+          const state = "unused" in verdict ? "unused" : verdict.outcome.state;
+          counts[state]++;
+          if (state === "same" && !verbose) return;
+          const line = json ? JSON.stringify(toObject(verdict)) : toLine(verdict);
+          await turns.take(() => progress.aside(() => print(line)));
+        };
+        const onProgress = (token?: string) => {
+          if (token === undefined) {
+            return progress.update(progress.done, "looking for content that no item uses");
+          }
+          progress.update(progress.done + 1);
+          // Tokens are random, so that one tells how many there are.
+          const part = (parseInt(token.slice(0, 8), 16) + 1) / 2 ** 32;
+          if (sample === undefined) progress.expect(Math.round(progress.done / part));
+        };
+        const summarise = (end?: string) =>
+          print(
+            json
+              ? JSON.stringify({ summary: { ...counts, sample, isComplete: end === undefined } })
+              : summaryOf(counts, sample, end),
+          );
+        const isClean = () => counts.same === Object.values(counts).reduce((a, b) => a + b);
+        try {
+          await verify(storage, { sample, withContent, signal, report, onProgress });
+        } catch (error) {
+          progress[Symbol.dispose]();
+          if (error instanceof Deno.errors.BrokenPipe) throw isClean() ? error : new ExitError(1);
+          if (error instanceof InterruptedError) {
+            await summarise(error.message);
+            throw new ExitError(error.status);
+          }
+          await summarise("stopped by a fault");
+          throw error;
+        }
+        progress[Symbol.dispose]();
+        await summarise();
+        if (!isClean()) throw new ExitError(1);
+      });
+    });
+}
+
+function toObject(verdict: Verdict) {
+  if ("unused" in verdict) return { mark: MARKS.unused, digest: verdict.unused };
+  const { token, entry, outcome: { state, ...rest } } = verdict;
+  return { mark: MARKS[state], ...rest, ...toRecord(token, entry) };
+}
+
+function toLine(verdict: Verdict): string {
+  if ("unused" in verdict) return `${MARKS.unused} ${verdict.unused}  no item uses this content`;
+  const { token, outcome } = verdict;
+  const reason = "reason" in outcome ? `  ${outcome.reason}` : "";
+  return `${MARKS[outcome.state]} ${token}${reason}`;
+}
+
+function summaryOf(
+  { same, missing, different, failed, unused }: Counts,
+  sample: number | undefined,
+  end: string | undefined,
+): string {
+  const items = same + missing + different + failed;
+  const scope = sample === undefined ? "" : " of a random sample";
+  const content = sample !== undefined
+    ? "content that no item uses was not looked for"
+    : end !== undefined
+    ? "not all content was looked through"
+    : `${unused} content${unused === 1 ? "" : "s"} that no item uses`;
+  return `${items} item${items === 1 ? "" : "s"}${scope} verified${
+    end === undefined ? "" : `, ${end}`
+  }: ` +
+    `${same} as published, ${missing} missing, ${different} different, ${failed} not checked; ${content}`;
+}
+
+function sizeArgument(text: string): number {
+  const size = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  if (size >= 1 && size <= MAX_SAMPLE) return size;
+  throw new InvalidArgumentError(`Expected a number from 1 to ${MAX_SAMPLE}.`);
+}

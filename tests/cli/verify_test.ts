@@ -1,0 +1,219 @@
+import { assertEquals, assertMatch } from "@std/assert";
+import { newToken } from "../../lib/storage/token.ts";
+import { description } from "../storage/storage_suite.ts";
+import { newPrefix } from "../support/bucket_storage.ts";
+import { openIn, openLocal } from "../support/local_storage.ts";
+import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
+import { Origin } from "../support/origin.ts";
+import { SAMPLE_MP3 } from "../support/paths.ts";
+import { needing, shared } from "../support/permissions.ts";
+import { BUCKET, S3_STORE, S3Store } from "../support/s3_store.ts";
+
+const test = needing("processes");
+const store = shared(S3_STORE, () => S3Store.start());
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+test("media verify prints rclone's marks, a summary and exit status 1 on any difference", async () => {
+  await using origin = new Origin(() => new Response(null, { status: 404 }));
+  await using subject = await openLocal();
+  const { storage, folder, publish, damage } = subject;
+  const put = (content: string) => publish(description(), bytes(content));
+  const [same, missing, corrupted, left] = [
+    await put("same"),
+    await put("missing"),
+    await put("corrupted"),
+    await put("left"),
+  ];
+  const clean = await media(folder, ["verify", "--content"]);
+  assertEquals([clean.code, clean.stderr, clean.stdout], [
+    0,
+    "",
+    "4 items verified: 4 as published, 0 missing, 0 different, 0 not checked;" +
+    " 0 contents that no item uses\n",
+  ]);
+
+  const location = origin.url("/gone.mp3");
+  const token = newToken();
+  await storage.publishLink({ token, kind: "audio", location, publishedAt: 0 });
+  await subject.unpublish(left.token, 5000);
+  await damage(left, bytes("left"));
+  await damage(missing, undefined);
+  await damage(corrupted, bytes("corRupted"));
+  const quick = await media(folder, ["verify"]);
+  const lines = quick.stdout.trimEnd().split("\n");
+  const summary = lines.pop();
+  assertEquals([quick.code, quick.stderr], [1, ""]);
+  assertEquals(
+    lines.sort(),
+    [
+      `+ ${left.digest}  no item uses this content`,
+      `- ${missing.token}  content ${missing.digest} is missing`,
+      `- ${token}  "${location}" answers GET with 404`,
+    ].sort(),
+  );
+  assertEquals(
+    summary,
+    "4 items verified: 2 as published, 2 missing, 0 different, 0 not checked;" +
+      " 1 content that no item uses",
+  );
+
+  const whole = await media(folder, ["verify", "--content", "--verbose"]);
+  assertEquals(whole.code, 1);
+  assertMatch(whole.stdout, new RegExp(`^= ${same.token}$`, "m"));
+  assertMatch(
+    whole.stdout,
+    new RegExp(
+      `^\\* ${corrupted.token}  content ${corrupted.digest} has the SHA-256 \\w{64}$`,
+      "m",
+    ),
+  );
+
+  const json = await media(folder, ["verify", "--content", "--json", "--verbose"]);
+  const objects = json.stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
+  assertEquals(objects.pop(), {
+    summary: { same: 1, missing: 2, different: 1, failed: 0, unused: 1, isComplete: true },
+  });
+  const found = (mark: string) => objects.filter((object) => object.mark === mark);
+  assertEquals(["=", "-", "+", "*", "!"].map((mark) => found(mark).length), [1, 2, 1, 1, 0]);
+  assertEquals(found("+"), [{ mark: "+", digest: left.digest }]);
+  const { reason, ...record } = found("*")[0];
+  assertMatch(reason, /has the SHA-256/);
+  const listed = (await media(folder, ["list", "--json"])).stdout.trimEnd().split("\n");
+  const recorded = listed.map((line) => JSON.parse(line))
+    .find((object) => object.token === corrupted.token);
+  assertEquals(record, { mark: "*", ...recorded });
+
+  const sample = await media(folder, ["verify", "--sample", "2"]);
+  assertMatch(
+    sample.stdout,
+    /^2 items of a random sample verified: .*; content that no item uses was not looked for$/m,
+  );
+});
+
+needing(...S3_STORE)(
+  "media verify tells what differs in a bucket",
+  () =>
+    inFolder(async (folder) => {
+      const prefix = newPrefix();
+      const environment = store().environment(prefix);
+      const run = (...args: string[]) => media(folder, args, environment);
+      const mp3 = await Deno.readFile(SAMPLE_MP3);
+      const objects: Record<string, string> = {};
+      for (const name of ["kept", "deleted", "replaced"]) {
+        await store().request("PUT", `shows/${name}.mp3`, mp3);
+        const published = await run("publish", `s3://${BUCKET}/shows/${name}.mp3`, "--json");
+        objects[name] = JSON.parse(published.stdout).token;
+      }
+      const copied = JSON.parse((await run("publish", SAMPLE_MP3, "--json")).stdout);
+      assertEquals((await run("verify", "--content")).code, 0);
+
+      await store().request("DELETE", "shows/deleted.mp3");
+      await store().request("PUT", "shows/replaced.mp3", mp3.with(100, 1));
+      const own = `${prefix}/${copied.digest.slice(0, 2)}/${copied.digest}`;
+      await store().request("PUT", encodeURI(own), mp3.with(20_000, mp3[20_000] as number ^ 1));
+      const stray = "ab".repeat(32);
+      const others = [
+        `${prefix}/ab/${stray}.bak`,
+        `${prefix}/ab/${"cd".repeat(32)}`,
+        `ab/${stray}`,
+      ];
+      for (const key of [...others, `${prefix}/ab/${stray}`, `${prefix}/ab/ab/${stray}`]) {
+        await store().request("PUT", encodeURI(key), bytes("stray"));
+      }
+      const digest = copied.digest;
+      const expected = [
+        `* ${objects["replaced"]}  s3://media/shows/replaced.mp3 content ${digest} was replaced`,
+        `+ ${stray}  no item uses this content`,
+        `- ${objects["deleted"]}  s3://media/shows/deleted.mp3 content ${digest} is missing`,
+      ];
+      const quick = await run("verify");
+      assertEquals([quick.code, quick.stderr], [1, ""]);
+      assertEquals(quick.stdout.trimEnd().split("\n").slice(0, -1).sort(), expected);
+      assertMatch(
+        quick.stdout,
+        /\n4 items verified: 2 as published, 1 missing, 1 different, 0 not/,
+      );
+      const whole = await run("verify", "--content");
+      const [corrupted] = whole.stdout.split("\n").filter((line) => line.includes(copied.token));
+      assertMatch(corrupted ?? "", /^\* \S+ {2}content \w{64} has the SHA-256 \w{64}$/);
+
+      const refused = await media(folder, ["verify"], {
+        ...environment,
+        AWS_SECRET_ACCESS_KEY: "wrong",
+      });
+      assertEquals([refused.code, refused.stdout], [1, ""]);
+      assertMatch(refused.stderr, /^media: bucket: .* 403 \(SignatureDoesNotMatch\)\n$/);
+    }),
+);
+
+test("media verify sums up what it has done when it is told to stop", () =>
+  inFolder(async (folder) => {
+    const asked = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<Response>();
+    await using origin = new Origin(() => {
+      asked.resolve();
+      return end.promise;
+    });
+    const storage = await openIn(folder);
+    const token = newToken();
+    const location = origin.url("/");
+    await storage.publishLink({ token, kind: "audio", location, publishedAt: 0 });
+    await storage.close();
+    for (
+      const [signal, code, args] of [["SIGINT", 130, []], ["SIGTERM", 143, ["--json"]]] as const
+    ) {
+      const child = mediaCommand(folder, ["verify", ...args]).spawn();
+      await asked.promise;
+      await new Promise((resolve) => setTimeout(resolve, 500)); // the second one is asking, too
+      child.kill(signal);
+      const { stdout, stderr, ...status } = await child.output();
+      assertEquals([status.code, new TextDecoder().decode(stderr)], [code, ""]);
+      const said = new TextDecoder().decode(stdout);
+      if (args.length === 0) {
+        assertMatch(said, /^0 items verified, stopped by SIGINT: .*; not all content was looked/);
+      } else assertEquals(JSON.parse(said).summary.isComplete, false);
+    }
+    end.resolve(new Response());
+  }));
+
+test("media verify exits with 1 when nobody reads what differs", async () => {
+  await using subject = await openLocal();
+  for (let count = 0; count < 40; count++) {
+    const location = "http://127.0.0.1:9/";
+    await subject.storage.publishLink({
+      token: newToken(),
+      kind: "audio",
+      location,
+      publishedAt: 0,
+    });
+  }
+  const child = mediaCommand(subject.folder, ["verify"]).spawn();
+  await child.stdout.cancel();
+  const { code } = await child.status;
+  assertEquals([code, await new Response(child.stderr).text()], [1, ""]);
+});
+
+test("media verify checks public URLs where no content is kept, and content cannot be checked", async () => {
+  await using origin = new Origin(() => new Response());
+  await using subject = await openLocal();
+  const location = origin.url("/");
+  const run = () => media(subject.folder, ["verify"], { CONTENT: "none" });
+  await subject.storage.publishLink({ token: newToken(), kind: "audio", location, publishedAt: 0 });
+  const links = await run();
+  assertEquals([links.code, links.stderr], [0, ""]);
+  assertMatch(links.stdout, /^1 item verified: 1 as published, /);
+  const { token } = await subject.publish(description(), bytes("content"));
+  const { code, stdout } = await run();
+  assertEquals(code, 1);
+  assertMatch(stdout, new RegExp(`^! ${token}  CONTENT is "none": only public URLs`));
+});
+
+test("media verify refuses a sample of no size", () =>
+  inFolder(async (folder) => {
+    for (const size of ["0", "-1", "1.5", "x", "100001"]) {
+      const { code, stdout, stderr } = await media(folder, ["verify", `--sample=${size}`]);
+      assertEquals([code, stdout], [2, ""]);
+      assertMatch(stderr, /argument '[^']*' is invalid\. Expected a number from 1 to 100000\./);
+    }
+  }));
