@@ -3,6 +3,11 @@
  * of what it is asked.
  */
 
+import { within } from "../../lib/storage/deadline.ts";
+
+/** Milliseconds that requests under way may take at the end. */
+const PATIENCE = 10_000;
+
 /** How an origin answers a request. */
 export type Answer = (request: Request) => Response | Promise<Response>;
 
@@ -12,11 +17,13 @@ export class Origin implements AsyncDisposable {
   readonly requests: string[] = [];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #scheme: string;
+  readonly #end = new AbortController();
 
   /** @param certificate Encrypts, where it is given. */
   constructor(answer: Answer, certificate?: Deno.TlsCertifiedKeyPem) {
     this.#scheme = certificate === undefined ? "http" : "https";
-    const options = { hostname: "127.0.0.1", port: 0, onListen() {}, ...certificate };
+    const { signal } = this.#end;
+    const options = { hostname: "127.0.0.1", port: 0, onListen() {}, signal, ...certificate };
     this.#server = Deno.serve(options, (request) => {
       const { pathname, search } = new URL(request.url);
       this.requests.push(`${request.method} ${pathname}${search}`);
@@ -30,6 +37,7 @@ export class Origin implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#server.shutdown();
+    // Deno 2.9.6 may wait for ever for a connection that its client closed without a request.
+    if (!await within(PATIENCE, this.#server.shutdown())) this.#end.abort();
   }
 }
