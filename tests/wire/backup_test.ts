@@ -1,0 +1,220 @@
+/**
+ * Backup and restore, by the very commands of the README, while items come and go.
+ */
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { Engine } from "../../lib/storage/engine.ts";
+import { openEngine as openSqlite } from "../../lib/storage/sqlite/engine.ts";
+import type { MediaStorage } from "../../lib/storage/media_storage.ts";
+import type { Token } from "../../lib/storage/token.ts";
+import { description } from "../storage/storage_suite.ts";
+import { openIn } from "../support/local_storage.ts";
+import { inFolder, media } from "../support/media_cli.ts";
+import { fromRoot } from "../support/paths.ts";
+import { LINUX, needing, program } from "../support/permissions.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import { openEngine as openPostgres } from "../support/postgres_engine.ts";
+import { requestRaw } from "../support/raw_http.ts";
+import { ServerProcess } from "../support/server.ts";
+
+const NEEDS = [
+  "processes",
+  LINUX,
+  program("bash"),
+  program("flock"),
+  program("sha256sum"),
+] as const;
+
+/** Items that there are at a time, about, and loops that publish and unpublish. */
+const [ITEMS, LOOPS] = [200, 8];
+
+/** The first shell command of the README that contains a text. */
+async function commandWith(text: string): Promise<string> {
+  const readme = await Deno.readTextFile(fromRoot("README.md"));
+  const blocks = [...readme.matchAll(/\n```sh\n(.*?)\n```\n/gs)].map(([, block = ""]) => block);
+  const found = blocks.find((block) => block.includes(text));
+  assert(found !== undefined, `README has no command with ${text}`);
+  return found;
+}
+
+/** Runs a shell script in a folder, and gives its exit status and what it says. */
+async function shell(
+  script: string,
+  folder: string,
+  environment: Record<string, string> = {},
+): Promise<{ code: number; said: string }> {
+  const { INIT_CWD: _, ...env } = Deno.env.toObject();
+  const { code, stdout, stderr } = await new Deno.Command("bash", {
+    args: ["-c", script],
+    cwd: folder,
+    clearEnv: true,
+    env: { ...env, NO_COLOR: "1", ...environment },
+    stdin: "null",
+  }).output();
+  const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, said: decode(stdout) + decode(stderr) };
+}
+
+/** A folder like that of the project, with no data yet. */
+async function inProject(body: (folder: string) => Promise<void>): Promise<void> {
+  await inFolder(async (folder) => {
+    for (const name of ["main.ts", "lib", "deno.json", "deno.lock"]) {
+      await Deno.symlink(fromRoot(name), `${folder}/${name}`);
+    }
+    await Deno.mkdir(`${folder}/data`);
+    await body(folder);
+  });
+}
+
+/** Publishes and unpublishes as fast as it can, until it is disposed of. */
+class Load implements AsyncDisposable {
+  changes = 0;
+  readonly published: Token[] = [];
+  #isOver = false;
+  readonly #loops: Promise<void>[];
+
+  constructor(readonly storage: MediaStorage) {
+    this.#loops = Array.from({ length: LOOPS }, () => this.#run());
+  }
+
+  /** Waits until it has made so many more changes. */
+  async until(changes: number): Promise<void> {
+    const end = this.changes + changes;
+    while (this.changes < end) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#loops);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await this.storage.close();
+  }
+
+  async #run(): Promise<void> {
+    async function* read() {
+      yield await Promise.resolve(crypto.getRandomValues(new Uint8Array(2_000)));
+    }
+    while (!this.#isOver) {
+      if (Math.random() * 2 * ITEMS > this.published.length) {
+        await using staged = await this.storage.stage({ read });
+        const { token } = await this.storage.publish(description(), staged);
+        this.published.push(token);
+      } else {
+        const index = Math.floor(Math.random() * this.published.length);
+        const [token] = this.published.splice(index, 1);
+        if (token !== undefined) await this.storage.unpublish(token, Date.now());
+      }
+      this.changes++;
+    }
+  }
+}
+
+/** Makes sure that a backup is whole, and gives how many items it has. */
+async function verifyBackup(folder: string, databaseUrl: string): Promise<number> {
+  const environment = { DATABASE_URL: databaseUrl, CONTENT: `${folder}/backup/files` };
+  const { code, stdout, stderr } = await media(
+    folder,
+    ["verify", "--content", "--json"],
+    environment,
+  );
+  assertEquals([code, stderr, stdout.split("\n").length], [0, "", 2], stdout);
+  const { summary } = JSON.parse(stdout);
+  assertEquals(summary, { ...summary, missing: 0, different: 0, failed: 0, unused: 0 });
+  return summary.same;
+}
+
+/** Backs up while items come and go, and gives how many the backup has. */
+async function backUpUnderLoad(
+  folder: string,
+  engine: Promise<Engine>,
+  command: string,
+  environment: Record<string, string> = {},
+): Promise<Load> {
+  const storage = await openIn(`${folder}/data`, engine);
+  await storage.prepare();
+  const load = new Load(storage);
+  await load.until(2 * ITEMS);
+  assertEquals(await shell(command, folder, environment), { code: 0, said: "" });
+  const away = "cp -r --preserve=mode backup away && rm -r backup && mv away backup"; // no links
+  assertEquals(await shell(away, folder), { code: 0, said: "" });
+  await load.until(2 * ITEMS);
+  await load.stop();
+  return load;
+}
+
+needing(...NEEDS)(
+  "a backup that is taken while items come and go is whole, and is served beside a running server",
+  () =>
+    inProject(async (folder) => {
+      const path = `${folder}/data/catalogue.sqlite`;
+      const engine = openSqlite(`sqlite:${path}`);
+      const environment = { DATABASE_URL: `sqlite:${path}`, CONTENT: `${folder}/data/files` };
+      await using load = await backUpUnderLoad(folder, engine, await commandWith("VACUUM INTO"));
+      const count = await verifyBackup(folder, `sqlite:${folder}/backup/catalogue.sqlite`);
+      assert(count > ITEMS / 2, `${count} items`);
+      assert((await Deno.stat(`${folder}/backup/catalogue.sqlite-ledger`)).size > 0);
+
+      const sums = await commandWith("SHA256SUMS");
+      assertEquals(await shell(sums, folder), { code: 0, said: "" });
+      const lines = (await Deno.readTextFile(`${folder}/backup/SHA256SUMS`)).trimEnd().split("\n");
+      assertEquals(lines.length, count);
+      const [first = ""] = lines;
+      await Deno.writeFile(`${folder}/backup/files/${first.split("  ")[1]}`, new Uint8Array(2_000));
+      assertMatch((await shell(sums, folder)).said, /: FAILED\n/);
+
+      // Restored beside a server that has items from after the backup, and lacks others.
+      await using server = await ServerProcess.start(environment, folder);
+      const statusOf = async (token: string) =>
+        (await requestRaw(server.port, "HEAD", `/media/${token}`)).status;
+      const listed = await media(folder, ["list", "--json"], {
+        ...environment,
+        DATABASE_URL: `sqlite:${folder}/backup/catalogue.sqlite`,
+      });
+      const records = listed.stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
+      const now = new Set<string>(load.published);
+      const lost = records.find(({ state, token, digest }) =>
+        state === "published" && !now.has(token) && !first.startsWith(digest)
+      );
+      const later = load.published.findLast((token) =>
+        !records.some((record) => record.token === token)
+      ) as Token;
+      assertEquals([await statusOf(lost.token), await statusOf(later)], [410, 200]);
+      const restore = `cp -a backup/files/. data/files/ && cp backup/catalogue.sqlite data/new &&
+      mv data/new data/catalogue.sqlite`;
+      assertEquals(await shell(restore, folder), { code: 0, said: "" });
+      const end = performance.now() + 10_000;
+      while (await statusOf(lost.token) !== 200) assert(performance.now() < end, "not served");
+      assertEquals(await statusOf(later), 404);
+      assertEquals(
+        (await media(folder, ["verify"], environment)).code,
+        1,
+        "content of later items",
+      );
+    }),
+);
+
+needing(...NEEDS, ...POSTGRES, program("pg_dump"), program("pg_restore"))(
+  "a backup of PostgreSQL and a folder that is taken while items come and go is whole",
+  () =>
+    inProject(async (folder) => {
+      await using postgres = await PostgresServer.start();
+      const url = postgres.urlOf(await postgres.createDatabase());
+      const readme = await Deno.readTextFile(fromRoot("README.md"));
+      const dump = /`(pg_dump [^`]*)`/.exec(readme)?.[1] ?? "";
+      const command = (await commandWith("VACUUM INTO"))
+        .replace(/ {2}for .*\n {2}done\n/s, `  ${dump} || exit\n`);
+      assert(!command.includes("VACUUM"));
+      await using _load = await backUpUnderLoad(folder, openPostgres(url), command, {
+        DATABASE_URL: url,
+      });
+      const restored = postgres.urlOf(await postgres.createDatabase());
+      const [restore = ""] = /pg_restore [^`]*/.exec(readme) ?? [];
+      const done = await shell(restore, folder, { DATABASE_URL: restored });
+      assertEquals(done, { code: 0, said: "" });
+      const count = await verifyBackup(folder, restored);
+      assert(count > ITEMS / 2, `${count} items`);
+    }),
+);
