@@ -12,6 +12,9 @@ const isName = (column: string) => `${column} ~ '^[ -~]{1,64}$'`;
 const isDay = (column: string) => `${column} ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]$'`;
 const isOneOf = (column: string, values: readonly string[]) =>
   `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
+/** What another server may have stated. */
+const isStated = (column: string) =>
+  `length(${column}) BETWEEN 1 AND ${MAX_STATED} AND ${column} !~ '[^ -~]'`;
 
 /**
  * What each version of the schema changed; never edited, only added to. The last one is the version.
@@ -82,5 +85,33 @@ export const STEPS: readonly string[] = [
         AND (type IS NULL OR type ~ '^[ -~]{1,${MAX_STATED}}$')
       ELSE num_nulls(type, length) = 0 AND type ~ '^(audio|video)/[!-~][ -~]*$'
         AND num_nulls(location, validator) IN (0, 2) AND (location ~ '^s3:') IS NOT FALSE END);
+`,
+  // Checks what it checked before, in a tenth of the time: a bounded repetition in a regular
+  // expression takes PostgreSQL longer than all else of an import. What is there was checked.
+  `
+  ALTER TABLE item
+    DROP CONSTRAINT item_token_check,
+    DROP CONSTRAINT item_digest_check,
+    DROP CONSTRAINT item_location_check,
+    DROP CONSTRAINT item_validator_check,
+    DROP CONSTRAINT item_check,
+    ADD CONSTRAINT item_token_check CHECK (
+      get_byte(uuid_send(token), 6) >> 4 = 4 AND get_byte(uuid_send(token), 8) >> 6 = 2) NOT VALID,
+    ADD CONSTRAINT item_digest_check CHECK (
+      length(digest) = 64 AND digest !~ '[^0-9a-f]') NOT VALID,
+    ADD CONSTRAINT item_location_check CHECK (length(location) <= ${MAX_LOCATION} AND CASE
+      WHEN location LIKE 's3:%' THEN location ~ '^s3://[^/]+/.'
+      ELSE (location LIKE 'https://_%' OR location LIKE 'http://_%') AND location !~ '[^!-~]'
+      END) NOT VALID,
+    ADD CONSTRAINT item_validator_check CHECK (${isStated("validator")}) NOT VALID,
+    ADD CONSTRAINT item_check CHECK (CASE
+      WHEN unpublished_at IS NOT NULL THEN num_nonnulls(
+        type, length, digest, published_at, name, language, location, validator) = 0
+      WHEN published_at IS NULL THEN FALSE
+      WHEN digest IS NULL THEN (location LIKE 'http%') IS TRUE AND num_nonnulls(name, language) = 0
+        AND (type IS NULL OR ${isStated("type")})
+      ELSE num_nulls(type, length) = 0 AND type ~ '^(audio|video)/[!-~]' AND type !~ '[^ -~]'
+        AND num_nulls(location, validator) IN (0, 2) AND (location LIKE 's3:%') IS NOT FALSE
+      END) NOT VALID;
 `,
 ];
