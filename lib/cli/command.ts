@@ -10,7 +10,6 @@ import { printable, printableLines } from "../publishing/printable.ts";
 import { RefusedError } from "../publishing/publish.ts";
 import type { Program } from "../server/assembly.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
-import type { Entry } from "../storage/storage.ts";
 
 /** What a command works with. */
 export interface Context extends Program {
@@ -66,20 +65,6 @@ export function tokenArgument(text: string): Token {
   const token = parseToken(text);
   if (token === undefined) throw new InvalidArgumentError(`"${text}" is not a version 4 UUID.`);
   return token;
-}
-
-/**
- * What is on record of a token, with instants as ISO 8601. An item at a URL is published like any
- * other; it has a location.
- */
-export function toRecord(token: Token, entry: Entry) {
-  const { kind } = entry;
-  if (entry.state === "unpublished") {
-    const unpublishedAt = new Date(entry.unpublishedAt).toISOString();
-    return { token, state: entry.state, kind, unpublishedAt };
-  }
-  const { publishedAt, ...rest } = entry.item;
-  return { state: "published", ...rest, publishedAt: new Date(publishedAt).toISOString() };
 }
 
 /** Where a server with these settings is reached from this machine. */

@@ -4,9 +4,10 @@
 
 import { Command } from "commander";
 import type { Token } from "../storage/token.ts";
+import { toRecord } from "../publishing/record.ts";
 import { printable } from "../publishing/printable.ts";
 import type { Entry } from "../storage/storage.ts";
-import { type Context, print, toRecord, withStorage } from "./command.ts";
+import { type Context, print, withStorage } from "./command.ts";
 
 /** Builds the command. */
 export function listCommand(context: Context): Command {

@@ -9,6 +9,8 @@ import { StorageError } from "../storage/storage.ts";
 import { RefusedError } from "../publishing/publish.ts";
 import type { Program } from "../server/assembly.ts";
 import { describe, ExitError, tell } from "./command.ts";
+import { exportCommand } from "./export.ts";
+import { importCommand } from "./import.ts";
 import { InterruptedError } from "./interruption.ts";
 import { listCommand } from "./list.ts";
 import { publishCommand } from "./publish.ts";
@@ -37,6 +39,8 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     showCommand,
     listCommand,
     verifyCommand,
+    importCommand,
+    exportCommand,
     usageCommand,
   ];
   for (const command of commands) {

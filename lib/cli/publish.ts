@@ -6,6 +6,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { readInstant } from "../lifecycle/instant.ts";
 import { parseLanguageTag } from "../publishing/language_tag.ts";
 import { isPublicUrl } from "../publishing/location.ts";
+import { parseMediaType } from "../publishing/media_type_name.ts";
 import { isFileName, type PublishOptions } from "../publishing/publish.ts";
 import { publishAll } from "../publishing/publish_all.ts";
 import { isObject } from "../publishing/publish_object.ts";
@@ -107,11 +108,8 @@ function nameArgument(text: string): string {
 }
 
 function mediaTypeArgument(text: string): string {
-  if (
-    /^(audio|video)\/[\w.+-]+(; ?[\w-]+=([\w.+-]+|"[\x20-\x21\x23-\x5b\x5d-\x7e]*"))*$/i.test(text)
-  ) {
-    return text.replace(/^[^;]*/, (type) => type.toLowerCase()); // the case of values may matter
-  }
+  const type = parseMediaType(text);
+  if (type !== undefined) return type;
   throw new InvalidArgumentError("Expected an audio or video type, e.g. audio/mpeg.");
 }
 

@@ -6,9 +6,10 @@ import { printable } from "../publishing/printable.ts";
 import { RefusedError } from "../publishing/publish.ts";
 import type { Outcome } from "../publishing/publish_all.ts";
 import type { LeftOut } from "../publishing/sources.ts";
+import { toRecord } from "../publishing/record.ts";
 import { pathsOf, type Route } from "../server/route.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/storage.ts";
-import { describe, ExitError, print, tell, toRecord } from "./command.ts";
+import { describe, ExitError, print, tell } from "./command.ts";
 import { InterruptedError } from "./interruption.ts";
 import type { PublishProgress } from "./publish_progress.ts";
 

@@ -6,8 +6,9 @@ import { RefusedError } from "../publishing/publish.ts";
 import { Command } from "commander";
 import { pathsOf } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
+import { toRecord } from "../publishing/record.ts";
 import { printable } from "../publishing/printable.ts";
-import { type Context, print, tokenArgument, toRecord, withStorage } from "./command.ts";
+import { type Context, print, tokenArgument, withStorage } from "./command.ts";
 
 /** Builds the command. */
 export function showCommand(context: Context): Command {

@@ -2,10 +2,11 @@
  * `media unpublish TOKEN`
  */
 
+import { toRecord } from "../publishing/record.ts";
 import { RefusedError } from "../publishing/publish.ts";
 import { Command } from "commander";
 import type { Token } from "../storage/token.ts";
-import { type Context, print, tokenArgument, toRecord, withStorage } from "./command.ts";
+import { type Context, print, tokenArgument, withStorage } from "./command.ts";
 
 /** Builds the command. */
 export function unpublishCommand(context: Context): Command {

@@ -4,8 +4,9 @@
 
 import { Command, InvalidArgumentError } from "commander";
 import { type Outcome, type Verdict, verify } from "../publishing/verify.ts";
+import { toRecord } from "../publishing/record.ts";
 import { Turns } from "../storage/turns.ts";
-import { type Context, ExitError, print, toRecord, withStorage } from "./command.ts";
+import { type Context, ExitError, print, withStorage } from "./command.ts";
 import { InterruptedError, watchInterruption } from "./interruption.ts";
 import { Progress } from "./progress.ts";
 
@@ -89,7 +90,7 @@ export function verifyCommand(context: Context): Command {
 }
 
 function toObject(verdict: Verdict) {
-  if ("unused" in verdict) return { mark: MARKS.unused, digest: verdict.unused };
+  if ("unused" in verdict) return { mark: MARKS.unused, sha256: verdict.unused };
   const { token, entry, outcome: { state, ...rest } } = verdict;
   return { mark: MARKS[state], ...rest, ...toRecord(token, entry) };
 }

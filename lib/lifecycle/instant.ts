@@ -65,8 +65,12 @@ export function formatInstant(instant: number): string {
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 const TIME = /^(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)$/i;
 
-/** Milliseconds since the epoch; `undefined` for a date or a time that does not exist. */
-function parseInstant(text: string): number | undefined {
+/**
+ * Reads an ISO 8601 date (midnight UTC), or an instant with its offset.
+ *
+ * @returns Milliseconds since the epoch; `undefined` for a date or a time that does not exist.
+ */
+export function parseInstant(text: string): number | undefined {
   const [date = "", time = "00:00Z", ...rest] = text.split(/[Tt ]/);
   const day = DATE.exec(date)?.slice(1).map(Number) ?? [];
   const [year = 0, month = 0, dayOfMonth = 0] = day;

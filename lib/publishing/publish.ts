@@ -9,9 +9,9 @@ import { SourceChangedError, type Step } from "../storage/content.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
 import type { Kind, PublishedItem } from "../storage/storage.ts";
 import { newToken, type Token } from "../storage/token.ts";
-import { detectMediaType, MediaTypeError } from "./media_type.ts";
+import { detectMediaType, type MediaType, MediaTypeError } from "./media_type.ts";
 import { isPrintable, quoted, withoutUnprintable } from "./printable.ts";
-import { fileBytes } from "./tracks/bytes.ts";
+import { type Bytes, fileBytes } from "./tracks/bytes.ts";
 import { unlessAborted } from "./abort.ts";
 
 /** Bytes read from a file at a time. */
@@ -19,22 +19,34 @@ const CHUNK = 256 * 1024;
 
 /** What a publisher may say of an item; all of it has a default. */
 export interface PublishOptions {
-  readonly token?: Token;
-  readonly kind?: Kind;
-  readonly type?: string;
-  readonly name?: string;
-  readonly language?: string;
+  readonly token?: Token | undefined;
+  readonly kind?: Kind | undefined;
+  readonly type?: string | undefined;
+  readonly name?: string | undefined;
+  readonly language?: string | undefined;
   /** Milliseconds since the epoch; the present when left out. */
-  readonly publishedAt?: number;
+  readonly publishedAt?: number | undefined;
   /**
    * Has the item given that has the same content and name already, if there is one; no other is
    * published then. Where one is likely, the file is hashed before it is copied, else meanwhile.
    */
-  readonly reuse?: "likely" | "unlikely";
+  readonly reuse?: "likely" | "unlikely" | undefined;
+  /** What the content has to be. */
+  readonly expected?: Expected | undefined;
   /** Ends the work before anything is published. */
   readonly signal?: AbortSignal;
   /** Passes the content on, to watch how the work goes on. */
   readonly watch?: Watch;
+}
+
+/** What content has to be, as far as that is known. */
+export interface Expected {
+  /** SHA-256, 64 lower-case hexadecimal digits. */
+  readonly digest?: string | undefined;
+  /** Bytes. */
+  readonly length?: number | undefined;
+  /** The ETag of an object. */
+  readonly validator?: string | undefined;
 }
 
 /** Passes chunks of a file on, whose length is in bytes. */
@@ -62,7 +74,7 @@ export async function publishFile(
   path: string,
   options: PublishOptions = {},
 ): Promise<PublishedItem> {
-  const { token = newToken(), name = fileName(path), reuse, signal } = options;
+  const { token = newToken(), name = fileName(path), reuse, expected, signal } = options;
   const { watch = (chunks) => chunks } = options;
   await requireFree(storage, token); // before any work; the commit makes sure of it
   const { file, size } = await openFile(path);
@@ -72,7 +84,7 @@ export async function publishFile(
     throw new RefusedError(`${quoted(path)} has ${size} bytes; ${limit}`);
   }
   try {
-    const detected = await unlessAborted(detectMediaType(fileBytes(file, size), options), signal);
+    const detected = await detect(path, fileBytes(file, size), options);
     const chunk = new Uint8Array(Math.min(size, CHUNK));
     const read = (step: Step) =>
       watch(readAll(file, { path, chunk, signal }), { name, size, step });
@@ -82,6 +94,7 @@ export async function publishFile(
       if (item !== undefined) return item;
     }
     await using staged = await storage.stage({ read, signal });
+    requireExpected(path, staged, expected);
     signal?.throwIfAborted();
     if (reuse !== undefined) {
       const { digest, length } = staged;
@@ -90,7 +103,6 @@ export async function publishFile(
     }
     return await storage.publish({ token, ...detected, name, ...statedIn(options) }, staged);
   } catch (error) {
-    if (error instanceof MediaTypeError) throw new RefusedError(`${quoted(path)} ${error.message}`);
     if (error instanceof TokenTakenError) throw new RefusedError(error.message);
     if (error instanceof SourceChangedError) {
       throw new RefusedError(`${quoted(path)} changed while it was read`);
@@ -114,6 +126,46 @@ export async function sha256Of(chunks: AsyncIterable<Uint8Array>): Promise<strin
 }
 
 /**
+ * Reads a file whole, without publishing it.
+ *
+ * @throws {RefusedError} When it cannot be read, or is neither audio nor video.
+ * @throws What aborted the signal.
+ */
+export async function inspectFile(
+  path: string,
+  options: Pick<PublishOptions, "kind" | "type" | "signal" | "watch">,
+): Promise<MediaType & Required<Pick<Expected, "digest" | "length">>> {
+  const { signal, watch = (chunks) => chunks } = options;
+  const { file, size } = await openFile(path);
+  using _file = file;
+  const detected = await detect(path, fileBytes(file, size), options);
+  const chunk = new Uint8Array(Math.min(size, CHUNK));
+  const progress = { name: fileName(path), size, step: "hashing" } as const;
+  const digest = await sha256Of(watch(readAll(file, { path, chunk, signal }), progress));
+  return { ...detected, digest, length: size };
+}
+
+/**
+ * Makes sure that content is what it has to be.
+ *
+ * @throws {RefusedError} When it is not.
+ */
+export function requireExpected(
+  source: string,
+  found: Expected,
+  { digest, length, validator }: Expected = {},
+): void {
+  const difference = length !== undefined && length !== found.length
+    ? `has ${found.length} bytes; expected ${length}`
+    : digest !== undefined && digest !== found.digest
+    ? `has the SHA-256 ${found.digest}; expected ${digest}`
+    : validator !== undefined && validator !== found.validator
+    ? `has the ETag ${found.validator}; expected ${validator}`
+    : undefined;
+  if (difference !== undefined) throw new RefusedError(`${quoted(source)} ${difference}`);
+}
+
+/**
  * Makes sure that a token was never used.
  *
  * @throws {RefusedError} When it was.
@@ -123,6 +175,20 @@ export async function requireFree(storage: MediaStorage, token: Token): Promise<
   if (state === "unknown") return;
   const history = state !== "unpublished" ? "names a published item" : "named an item before";
   throw new RefusedError(`Token "${token}" ${history}; tokens are never used twice`);
+}
+
+/** Tells the kind and the media type of content, and refuses it where it has none. */
+export async function detect(
+  source: string,
+  content: Bytes,
+  { kind, type, signal }: Pick<PublishOptions, "kind" | "type" | "signal">,
+): Promise<MediaType> {
+  try {
+    return await unlessAborted(detectMediaType(content, { kind, type }), signal);
+  } catch (error) {
+    if (!(error instanceof MediaTypeError)) throw error;
+    throw new RefusedError(`${quoted(source)} ${error.message}`);
+  }
 }
 
 /** Opens a file that has content; nothing else, for opening a FIFO waits for its writer. */

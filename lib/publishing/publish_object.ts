@@ -10,12 +10,12 @@ import type { MediaStorage } from "../storage/media_storage.ts";
 import type { PublishedItem } from "../storage/storage.ts";
 import { newToken } from "../storage/token.ts";
 import { unlessAborted } from "./abort.ts";
-import { detectMediaType, MediaTypeError } from "./media_type.ts";
-import { quoted } from "./printable.ts";
 import {
+  detect,
   fileName,
   type PublishOptions,
   RefusedError,
+  requireExpected,
   requireFree,
   sha256Of,
   statedIn,
@@ -43,15 +43,16 @@ export async function publishObject(
   location: string,
   options: PublishOptions = {},
 ): Promise<PublishedItem> {
-  const { token = newToken(), name = fileName(location), reuse, signal } = options;
+  const { token = newToken(), name = fileName(location), reuse, expected, signal } = options;
   const { watch = (chunks) => chunks } = options;
   await requireFree(storage, token); // before any work; the commit makes sure of it
   const object = await unlessAborted(storage.inspect(location), signal);
+  const { length, validator } = object;
+  const detected = await detect(location, bytesOf(object), options);
+  const progress = { name, size: length, step: "hashing" } as const;
+  const digest = await sha256Of(watch(readAll(object, signal), progress));
+  requireExpected(location, { digest, length, validator }, expected);
   try {
-    const detected = await unlessAborted(detectMediaType(bytesOf(object), options), signal);
-    const { length, validator } = object;
-    const progress = { name, size: length, step: "hashing" } as const;
-    const digest = await sha256Of(watch(readAll(object, signal), progress));
     signal?.throwIfAborted();
     const content = { digest, length, location, validator };
     const published = reuse && await storage.findByContent(content, name);
@@ -59,9 +60,6 @@ export async function publishObject(
     const described = { token, ...detected, name, ...statedIn(options) };
     return await storage.publishInPlace(described, content);
   } catch (error) {
-    if (error instanceof MediaTypeError) {
-      throw new RefusedError(`${quoted(location)} ${error.message}`);
-    }
     if (error instanceof TokenTakenError) throw new RefusedError(error.message);
     throw error;
   }

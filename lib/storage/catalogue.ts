@@ -17,6 +17,9 @@ export class TokenTakenError extends Error {
   }
 }
 
+/** A token, and what is on record of it. */
+export type CatalogueRecord = readonly [Token, Entry];
+
 /**
  * A catalogue. Every method throws {@linkcode StorageError} when the engine fails. Its version moves
  * with whatever is published and unpublished, in the same transaction.
@@ -25,12 +28,23 @@ export interface Catalogue extends Versioned {
   /** Looks a token up. */
   find(token: Token): Awaitable<Finding>;
 
+  /** Looks many tokens up at once; those that were never used are left out. */
+  findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, Entry>>;
+
   /**
    * Adds an item.
    *
    * @throws {TokenTakenError} When its token was ever used.
    */
   add(item: PublishedItem | LinkedItem): Promise<void>;
+
+  /**
+   * Adds items and tombstones in one transaction, except those whose token was ever used.
+   *
+   * @param entries One of each token at most.
+   * @returns The tokens of those that were added.
+   */
+  addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>>;
 
   /**
    * Puts a tombstone in the place of an item.

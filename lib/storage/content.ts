@@ -5,6 +5,7 @@
 import type { Body } from "../http/answer.ts";
 import type { Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
+import type { StorageError } from "./storage.ts";
 
 /** What content is, and where. */
 export interface ContentReference {
@@ -114,6 +115,12 @@ export interface ContentStore {
     change: () => Promise<T>,
     staged?: Staged,
   ): Promise<T>;
+
+  /** Runs an action while the content of none of these digests is removed. */
+  hold<T>(digests: readonly string[], action: () => Promise<T>): Promise<T>;
+
+  /** Says what is wrong with each of these; `undefined` where it is there as it is described. */
+  faultsIn(contents: readonly ContentReference[]): Promise<(StorageError | undefined)[]>;
 
   /**
    * Looks at an object that is there already, where a place has such.

@@ -225,6 +225,28 @@ export class Files implements ContentStore {
     }
   }
 
+  /** @inheritdoc */
+  hold<T>(_digests: readonly string[], action: () => Promise<T>): Promise<T> {
+    return this.#exclusively(action);
+  }
+
+  /** @inheritdoc */
+  faultsIn(contents: readonly ContentReference[]): Promise<(StorageError | undefined)[]> {
+    return Promise.resolve(contents.map((content) => this.#faultIn(content)));
+  }
+
+  #faultIn(content: ContentReference): StorageError | undefined {
+    const { location } = content;
+    if (location !== undefined) {
+      return new StorageError("files", `${location} is in a bucket, and CONTENT is a folder`);
+    }
+    try {
+      this.requireContent(content);
+    } catch (error) {
+      return error as StorageError;
+    }
+  }
+
   async #place({ digest, path }: StagedFile): Promise<void> {
     const folder = this.#folderOf(digest);
     await Deno.mkdir(folder, { recursive: true });

@@ -6,7 +6,7 @@
 import type { Body } from "../http/answer.ts";
 import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
-import type { Catalogue } from "./catalogue.ts";
+import type { Catalogue, CatalogueRecord } from "./catalogue.ts";
 import type {
   Comparison,
   ContentReference,
@@ -37,6 +37,12 @@ const MAX_CHECK = 5_000;
 
 /** What publishing needs to know of an item besides its content. */
 export type Description = Omit<PublishedItem, keyof ContentReference>;
+
+/** What became of entries that were to be added; of all others, the token was taken. */
+export interface Added {
+  readonly added: ReadonlySet<Token>;
+  readonly faults: ReadonlyMap<Token, StorageError>;
+}
 
 /** Both halves of storage as one. */
 export class MediaStorage implements Storage {
@@ -205,6 +211,41 @@ export class MediaStorage implements Storage {
   }
 
   /**
+   * Adds entries whose content is in its place already, or elsewhere, in one transaction. Those whose
+   * content is not there, or whose token was ever used, are left out.
+   *
+   * @param records One of each token at most.
+   * @returns The tokens of those that were added, and what is wrong with the content of others.
+   * @throws {StorageError} When the catalogue or the place of the content fails.
+   */
+  async addAll(records: readonly CatalogueRecord[]): Promise<Added> {
+    const add = async () => {
+      const faults = await this.contentFaults(records);
+      const sound = records.filter(([token]) => !faults.has(token));
+      return { added: await this.#catalogue.addAll(sound), faults };
+    };
+    const items = itemsOf(records);
+    // A place that is made for content that is not there yet could not be replaced by the right one.
+    if (items.length === 0 || await this.#content.id() === undefined) return await add();
+    await this.prepare();
+    const copied = items.filter(({ location }) => location === undefined);
+    if (copied.length === 0) return await add();
+    return await this.#content.hold(copied.map(({ digest }) => digest), add);
+  }
+
+  /** What is wrong with the content of entries, by their tokens. */
+  async contentFaults(
+    records: readonly CatalogueRecord[],
+  ): Promise<ReadonlyMap<Token, StorageError>> {
+    const items = itemsOf(records);
+    const faults = await this.#content.faultsIn(items);
+    return new Map(items.flatMap(({ token }, at) => {
+      const fault = faults[at];
+      return fault === undefined ? [] : [[token, fault]];
+    }));
+  }
+
+  /**
    * Unpublishes an item: leaves a tombstone, and removes the content when no other item uses it.
    *
    * @param at Milliseconds since the epoch.
@@ -223,6 +264,11 @@ export class MediaStorage implements Storage {
   /** What the catalogue says of a token, whether or not the content is whole. */
   lookUp(token: Token): Awaitable<Finding> {
     return this.#catalogue.find(token);
+  }
+
+  /** What the catalogue says of many tokens; those that were never used are left out. */
+  lookUpAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, Entry>> {
+    return this.#catalogue.findAll(tokens);
   }
 
   /** Everything ever published, in the order of tokens, read incrementally. */
@@ -258,4 +304,9 @@ export class MediaStorage implements Storage {
   #change<T>(digest: string, change: () => Promise<T>, staged?: Staged): Promise<T> {
     return this.#content.change(digest, (digest) => this.#catalogue.uses(digest), change, staged);
   }
+}
+
+/** Those that have content of ours. */
+function itemsOf(records: readonly CatalogueRecord[]): PublishedItem[] {
+  return records.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
 }

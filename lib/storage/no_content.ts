@@ -6,8 +6,11 @@
 import type { ContentStore } from "./content.ts";
 import { StorageError } from "./storage.ts";
 
+const refusal = () =>
+  new StorageError("content", 'CONTENT is "none": only public URLs are published and served');
+
 function refuse(): never {
-  throw new StorageError("content", 'CONTENT is "none": only public URLs are published and served');
+  throw refusal();
 }
 
 /** A content store that keeps nothing. */
@@ -22,4 +25,6 @@ export const NO_CONTENT: ContentStore = {
   compare: () => Promise.resolve().then(refuse),
   async *list() {},
   isUnused: () => Promise.resolve(false),
+  hold: (_digests, action) => action(),
+  faultsIn: (contents) => Promise.resolve(contents.map(refusal)),
 };

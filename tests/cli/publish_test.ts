@@ -71,7 +71,9 @@ test("media publish takes 300 media files in folders, refuses 20 others, and doe
     assertEquals(outcomes.length, 320);
     const bySource = new Map(outcomes.map((outcome) => [outcome.source, outcome]));
     for (const file of published) {
-      const { outcome, name, digest, length, publishedAt, language } = bySource.get(file.path);
+      const { outcome, name, sha256: digest, length, publishedAt, language } = bySource.get(
+        file.path,
+      );
       assertEquals([outcome, publishedAt, language], [
         "published",
         "2020-02-29T11:00:00.000Z",
@@ -175,7 +177,7 @@ test("media publish skips what has the same content and the same name, and is wh
     const publish = async (...args: string[]) => {
       const { code, stdout, stderr } = await media(folder, ["publish", "--json", ...args]);
       assertEquals([code, stderr], [0, ""]);
-      const { outcome, token, digest } = JSON.parse(stdout);
+      const { outcome, token, sha256: digest } = JSON.parse(stdout);
       return { outcome, token, digest };
     };
     const first = await publish(a);

@@ -76,7 +76,7 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
   });
   const found = (mark: string) => objects.filter((object) => object.mark === mark);
   assertEquals(["=", "-", "+", "*", "!"].map((mark) => found(mark).length), [1, 2, 1, 1, 0]);
-  assertEquals(found("+"), [{ mark: "+", digest: left.digest }]);
+  assertEquals(found("+"), [{ mark: "+", sha256: left.digest }]);
   const { reason, ...record } = found("*")[0];
   assertMatch(reason, /has the SHA-256/);
   const listed = (await media(folder, ["list", "--json"])).stdout.trimEnd().split("\n");
@@ -110,7 +110,7 @@ needing(...S3_STORE)(
 
       await store().request("DELETE", "shows/deleted.mp3");
       await store().request("PUT", "shows/replaced.mp3", mp3.with(100, 1));
-      const own = `${prefix}/${copied.digest.slice(0, 2)}/${copied.digest}`;
+      const own = `${prefix}/${copied.sha256.slice(0, 2)}/${copied.sha256}`;
       await store().request("PUT", encodeURI(own), mp3.with(20_000, mp3[20_000] as number ^ 1));
       const stray = "ab".repeat(32);
       const others = [
@@ -121,7 +121,7 @@ needing(...S3_STORE)(
       for (const key of [...others, `${prefix}/ab/${stray}`, `${prefix}/ab/ab/${stray}`]) {
         await store().request("PUT", encodeURI(key), bytes("stray"));
       }
-      const digest = copied.digest;
+      const digest = copied.sha256;
       const expected = [
         `* ${objects["replaced"]}  s3://media/shows/replaced.mp3 content ${digest} was replaced`,
         `+ ${stray}  no item uses this content`,

@@ -46,8 +46,8 @@ test("media publish puts a file into the bucket once, and unpublish takes it out
     for (const _ of [1, 2]) {
       const { code, stdout, stderr } = await run("publish", SAMPLE_MP3, "--json", "--again");
       assertEquals([code, stderr], [0, ""]);
-      const { token, digest, length, location } = JSON.parse(stdout);
-      assertEquals([digest, length, location], [MP3_DIGEST, 26186, undefined]);
+      const { token, sha256, length, location } = JSON.parse(stdout);
+      assertEquals([sha256, length, location], [MP3_DIGEST, 26186, undefined]);
       tokens.push(token);
       assertEquals(await store().keys(prefix), [object, place]);
     }
@@ -72,7 +72,7 @@ test("media publish s3://… publishes an object where it is, and leaves it ther
     assertEquals(record, {
       state: "published",
       ...{ kind: "video", type: "video/mp4", length: content.length, language: "de" },
-      digest: createHash("sha256").update(content).digest("hex"),
+      sha256: createHash("sha256").update(content).digest("hex"),
       ...{ name: "Ü (1)+a.mp4", location },
       validator: `"${createHash("md5").update(content).digest("hex")}"`,
     });
@@ -88,7 +88,7 @@ test("media publish s3://… publishes an object where it is, and leaves it ther
     await using server = await ServerProcess.start(environment, folder);
     const whole = await requestRaw(server.port, "GET", `/media/${token}`);
     assertEquals([whole.status, whole.content], [200, content]);
-    assertEquals(field(whole, "etag"), `"${record.digest}"`);
+    assertEquals(field(whole, "etag"), `"${record.sha256}"`);
     const part = await requestRaw(server.port, "GET", `/video/${token}`, { Range: "bytes=-100" });
     assertEquals([part.status, part.content], [206, content.slice(-100)]);
 

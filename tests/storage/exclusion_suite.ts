@@ -25,8 +25,9 @@ export function testExclusion(
 
   test("exclusively() runs one action at a time, which may use the database", async (engines) => {
     let [running, most, count] = [0, 0, 0];
-    const run = (engine: Engine) =>
-      engine.exclusively("content x", async () => {
+    const keys = [["x", "y"], ["y", "x"], ["y"]]; // whoever takes them in this order waits for nobody
+    const run = (engine: Engine, index: number) =>
+      engine.exclusively(keys[index % keys.length] ?? [], async () => {
         most = Math.max(most, ++running);
         await engine.catalogue.isEmpty();
         await new Promise((resolve) => setTimeout(resolve, 2));
@@ -34,7 +35,7 @@ export function testExclusion(
         return ++count;
       });
     const counts = await Promise.all(
-      engines.flatMap((engine) => Array.from({ length: 8 }, () => run(engine))),
+      engines.flatMap((engine) => Array.from({ length: 8 }, (_, index) => run(engine, index))),
     );
     assertEquals(most, 1);
     assertEquals(counts.toSorted((a, b) => a - b), counts.map((_, index) => index + 1));
@@ -43,10 +44,10 @@ export function testExclusion(
   test("exclusively() lets the next one in after an action that failed", async (engines) => {
     const fail = () => Promise.reject(new RangeError("no"));
     for (const { exclusively } of engines) {
-      await assertRejects(() => exclusively("content x", fail), RangeError);
+      await assertRejects(() => exclusively(["content x"], fail), RangeError);
     }
     for (const { exclusively } of engines) {
-      assertEquals(await exclusively("content x", () => Promise.resolve(5)), 5);
+      assertEquals(await exclusively(["content x"], () => Promise.resolve(5)), 5);
     }
   });
 }

@@ -8,6 +8,7 @@ import type { ContentReference } from "../../lib/storage/content.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 import type { Test } from "../support/permissions.ts";
+import { testBatches } from "./batch_suite.ts";
 import { testLinkedItems } from "./linked_item_suite.ts";
 import { description, testStorage } from "./storage_suite.ts";
 import { testVerification } from "./verification_suite.ts";
@@ -23,6 +24,7 @@ export function testMediaStorage(
   testStorage(name, open, register);
   testLinkedItems(name, open, register);
   testVerification(name, open, register);
+  testBatches(name, open, register);
 
   const test = (what: string, body: (subject: MediaSubject) => Promise<void>) =>
     register(`${name} ${what}`, async () => {

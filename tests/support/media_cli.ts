@@ -19,11 +19,12 @@ export function mediaCommand(
   folder: string,
   args: string[],
   environment: Record<string, string> = {},
+  stdin: "null" | "piped" = "null",
 ): Deno.Command {
   return new Deno.Command(Deno.execPath(), {
     args: ["run", ...taskFlags(MAIN), MAIN, "media", ...args],
     env: { ...storageIn(folder), NO_COLOR: "1", ...environment },
-    stdin: "null",
+    stdin,
     stdout: "piped",
     stderr: "piped",
   });

@@ -4,6 +4,8 @@
  */
 
 import type * as compare_url from "../../lib/publishing/compare_url.ts";
+import type * as importing from "../../lib/publishing/import.ts";
+import type * as record from "../../lib/publishing/import_record.ts";
 import type * as location from "../../lib/publishing/location.ts";
 import type * as publish from "../../lib/publishing/publish.ts";
 import type * as publish_url from "../../lib/publishing/publish_url.ts";
@@ -33,4 +35,12 @@ export const verify: typeof verifying.verify = async (...args) =>
 /** lib/publishing/location.ts. */
 export async function loadLocation(): Promise<typeof location> {
   return await import("../../lib/publishing/location.ts");
+}
+
+/** lib/publishing/import.ts, and the reading of records. */
+export async function loadImport(): Promise<typeof importing & typeof record> {
+  return {
+    ...await import("../../lib/publishing/import.ts"),
+    ...await import("../../lib/publishing/import_record.ts"),
+  };
 }

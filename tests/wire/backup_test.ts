@@ -175,8 +175,8 @@ needing(...NEEDS)(
       });
       const records = listed.stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
       const now = new Set<string>(load.published);
-      const lost = records.find(({ state, token, digest }) =>
-        state === "published" && !now.has(token) && !first.startsWith(digest)
+      const lost = records.find(({ state, token, sha256 }) =>
+        state === "published" && !now.has(token) && !first.startsWith(sha256)
       );
       const later = load.published.findLast((token) =>
         !records.some((record) => record.token === token)

@@ -49,6 +49,9 @@ const REMOVING = 30_000;
 /** Milliseconds from when content is there until its publisher holds the lock of it. */
 const SETTLING = 2_000;
 
+/** Objects that are looked at at once. */
+const LOOKS = 16;
+
 /** Contents remembered as faulty, of the most recent; twice as many at most. */
 const FAULTY = 5_000;
 
@@ -190,7 +193,7 @@ class BucketContent implements ContentStore {
     };
     for (;;) {
       if (staged !== undefined) await this.#put(staged); // which may take long: others go on
-      const changed = await this.#exclusively(`content ${digest}`, async () => {
+      const changed = await this.#exclusively([lockOf(digest)], async () => {
         if (staged !== undefined && !await this.#isThere(staged)) return undefined;
         try {
           const result = await change();
@@ -239,12 +242,28 @@ class BucketContent implements ContentStore {
     digest: string,
     isUsed: (digest: string) => Promise<boolean>,
   ): Promise<boolean> {
-    return this.#exclusively(`content ${digest}`, async () => {
+    return this.#exclusively([lockOf(digest)], async () => {
       if (await isUsed(digest)) return false;
       const answer = await this.#ask({ digest });
       if (answer.status === 200 || answer.status === 404) return answer.status === 200;
       throw unreadable(nameOf({ digest }), answer);
     });
+  }
+
+  /** @inheritdoc */
+  hold<T>(digests: readonly string[], action: () => Promise<T>): Promise<T> {
+    return this.#exclusively([...new Set(digests.map(lockOf))], action);
+  }
+
+  /** @inheritdoc */
+  async faultsIn(contents: readonly ContentReference[]): Promise<(StorageError | undefined)[]> {
+    const faults: (StorageError | undefined)[] = contents.map(() => undefined);
+    const rest = contents.entries();
+    const work = async () => {
+      for (const [at, content] of rest) faults[at] = await this.#faultIn(content);
+    };
+    await Promise.all(Array.from({ length: LOOKS }, work));
+    return faults;
   }
 
   /** @inheritdoc */
@@ -284,6 +303,21 @@ class BucketContent implements ContentStore {
   #ask(content: Pick<Wanted, "digest" | "location" | "validator">): Promise<StoreAnswer> {
     const fields = conditionOf(content);
     return this.#client.ask("HEAD", this.#keyOf(content), { fields });
+  }
+
+  async #faultIn(content: ContentReference): Promise<StorageError | undefined> {
+    const { location, length, validator } = content;
+    try {
+      if (location === undefined) await this.#look(content);
+      else {
+        const found = await this.inspect(location);
+        if (found.length === length && found.validator === validator) return;
+        return new ReplacedError("bucket", `${location} is another object than was published`);
+      }
+    } catch (error) {
+      if (!(error instanceof StorageError) || !this.#client.isReachable) throw error;
+      return error;
+    }
   }
 
   /** Runs what others may be waiting for already. */
@@ -356,4 +390,12 @@ class BucketContent implements ContentStore {
 /** What tells content as it was published from any other, in the same place too. */
 function identityOf({ digest, location = "", validator = "" }: ContentReference): string {
   return `${digest} ${validator} ${location}`;
+}
+
+/**
+ * The lock on whether some content is used: one for many, so that an import takes no more than 256
+ * at once.
+ */
+function lockOf(digest: string): string {
+  return `content ${digest.slice(0, 2)}`;
 }

@@ -2,7 +2,7 @@
  * A catalogue in memory.
  */
 
-import { type Catalogue, TokenTakenError } from "../catalogue.ts";
+import { type Catalogue, type CatalogueRecord, TokenTakenError } from "../catalogue.ts";
 import type { ContentReference } from "../content.ts";
 import {
   type Entry,
@@ -34,12 +34,33 @@ export class MemoryCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  add(item: PublishedItem | LinkedItem): Promise<void> {
+  findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, Entry>> {
+    this.#requireOpen();
+    const found = new Map<Token, Entry>();
+    for (const token of tokens) {
+      const entry = this.#entries.get(token);
+      if (entry !== undefined) found.set(token, entry);
+    }
+    return Promise.resolve(found);
+  }
+
+  /** @inheritdoc */
+  async add(item: PublishedItem | LinkedItem): Promise<void> {
     const { token } = item;
-    if (this.#entries.has(token)) return Promise.reject(new TokenTakenError(token));
-    this.#entries.set(token, entryOf(item));
-    this.#version++;
-    return Promise.resolve();
+    const added = await this.addAll([[token, entryOf(item)]]);
+    if (!added.has(token)) throw new TokenTakenError(token);
+  }
+
+  /** @inheritdoc */
+  addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>> {
+    const added = new Set<Token>();
+    for (const [token, entry] of entries) {
+      if (this.#entries.has(token)) continue;
+      this.#entries.set(token, entry);
+      added.add(token);
+    }
+    if (added.size > 0) this.#version++;
+    return Promise.resolve(added);
   }
 
   /** @inheritdoc */

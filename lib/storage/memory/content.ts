@@ -70,6 +70,22 @@ export class MemoryContent implements ContentStore {
   }
 
   /** @inheritdoc */
+  hold<T>(_digests: readonly string[], action: () => Promise<T>): Promise<T> {
+    return this.#turns.take(action);
+  }
+
+  /** @inheritdoc */
+  faultsIn(contents: readonly ContentReference[]): Promise<(StorageError | undefined)[]> {
+    const look = async (content: ContentReference) => {
+      if (content.location !== undefined) return new StorageError("memory", "has no objects");
+      await this.requireContent(content);
+    };
+    return Promise.all(
+      contents.map((content) => look(content).catch((fault: StorageError) => fault)),
+    );
+  }
+
+  /** @inheritdoc */
   change<T>(
     digest: string,
     isUsed: (digest: string) => Promise<boolean>,

@@ -14,7 +14,7 @@ export function openEngine(_url?: string): Engine {
   return {
     catalogue,
     ledger: new MemoryLedger(),
-    exclusively: (_key, action) => turns.take(action),
+    exclusively: (_keys, action) => turns.take(action),
     close: () => Promise.resolve(catalogue.close()),
   };
 }

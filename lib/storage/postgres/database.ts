@@ -60,6 +60,7 @@ const INTEGERS = new Set([20, 23]);
 /** A database that is connected to when that is needed. */
 export class PostgresDatabase implements Database {
   readonly driver = "postgres";
+  readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
   readonly #connection;
   readonly #turns = new Turns();
@@ -129,19 +130,19 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * Runs an action while a connection of its own holds a lock, which ends with that connection.
+   * Runs an action while a connection of its own holds locks, which end with that connection.
    *
-   * @throws {StorageError} When the lock cannot be had.
+   * @throws {StorageError} When the locks cannot be had.
    */
-  exclusively<T>(key: string, action: () => Promise<T>): Promise<T> {
+  exclusively<T>(keys: readonly string[], action: () => Promise<T>): Promise<T> {
     return this.#turns.take(async () => {
       const client = new Client({ ...this.#connection, connectionTimeoutMillis: WORKING });
       client.on("error", () => {}); // whatever is asked of it next fails
       try {
-        await this.#lock(client, key);
+        await this.#lock(client, keys);
         return await action();
       } finally {
-        await release(client).catch(() => {}); // the lock ends with the connection, at the latest
+        await release(client).catch(() => {}); // the locks end with the connection, at the latest
       }
     });
   }
@@ -218,9 +219,11 @@ export class PostgresDatabase implements Database {
     throw new StorageError(this.driver, unknown, { cause: fault });
   }
 
-  async #lock(client: Client, key: string): Promise<void> {
-    const text = "SELECT pg_advisory_xact_lock($1, hashtext($2))";
-    const query = { text, values: [LOCKS, key], query_timeout: LOCKING };
+  async #lock(client: Client, keys: readonly string[]): Promise<void> {
+    // In one order everywhere, or two that want the same locks could wait for each other.
+    const text = `SELECT pg_advisory_xact_lock($1, key) FROM
+      (SELECT DISTINCT hashtext(name) AS key FROM unnest($2::text[]) AS name ORDER BY key) AS keys`;
+    const query = { text, values: [LOCKS, keys], query_timeout: LOCKING };
     try {
       await client.connect();
       await client.query("BEGIN");

@@ -37,7 +37,7 @@ export async function openEngine(url: string): Promise<Engine> {
   return {
     catalogue,
     ledger: new SqlLedger(database),
-    exclusively: (key, action) => database.exclusively(key, action),
+    exclusively: (keys, action) => database.exclusively(keys, action),
     close: () => database.close(),
   };
 }

@@ -4,9 +4,16 @@
  */
 
 import { andThen, type Awaitable } from "../../http/awaitable.ts";
-import { type Catalogue, TokenTakenError } from "../catalogue.ts";
+import { type Catalogue, type CatalogueRecord, TokenTakenError } from "../catalogue.ts";
 import type { ContentReference } from "../content.ts";
-import type { Entry, Finding, Kind, LinkedItem, PublishedItem } from "../storage.ts";
+import {
+  type Entry,
+  entryOf,
+  type Finding,
+  type Kind,
+  type LinkedItem,
+  type PublishedItem,
+} from "../storage.ts";
 import type { Token } from "../token.ts";
 import { type Database, pages, type Row, type Statement, type Value } from "./database.ts";
 
@@ -65,24 +72,44 @@ export class SqlCatalogue implements Catalogue {
   find(token: Token): Awaitable<Finding> {
     return andThen(
       this.#lookups.find(token),
-      (values) => values === undefined ? { state: "unknown" } : entryOf(token, values),
+      (values) => values === undefined ? { state: "unknown" } : readEntry(token, values),
     );
   }
 
   /** @inheritdoc */
+  async findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, Entry>> {
+    const found = new Map<Token, Entry>();
+    for (const part of parts(tokens, this.#database.batch)) {
+      const text = `SELECT token, ${ITEM_COLUMNS} FROM item WHERE token IN ${
+        placeholders(1, part)
+      }`;
+      for (const row of await this.#database.query({ text, values: part })) {
+        const token = row["token"] as Token;
+        found.set(token, readEntry(token, valuesOf(row)));
+      }
+    }
+    return found;
+  }
+
+  /** @inheritdoc */
   async add(item: PublishedItem | LinkedItem): Promise<void> {
-    const { token, kind, publishedAt } = item;
-    const { type, length, digest, name, language, location, validator }: Partial<
-      PublishedItem & LinkedItem
-    > = item;
-    const [added] = await this.#database.transact([{
+    const { token } = item;
+    const added = await this.addAll([[token, entryOf(item)]]);
+    if (!added.has(token)) throw new TokenTakenError(token);
+  }
+
+  /** @inheritdoc */
+  async addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>> {
+    if (entries.length === 0) return new Set();
+    const rows = entries.map(([token, entry]) => [token, ...factsOf(entry)]);
+    const inserts = parts(rows, this.#database.batch).map((part) => ({
       text: `INSERT INTO item (token, ${ITEM_COLUMNS})
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL)
+             VALUES ${part.map((row, at) => placeholders(at * row.length + 1, row)).join(", ")}
              ON CONFLICT (token) DO NOTHING RETURNING token`,
-      values: [token, kind, type, length, digest, publishedAt, name, language, location, validator]
-        .map((value) => value ?? null),
-    }, move()]);
-    if (added?.length === 0) throw new TokenTakenError(token);
+      values: part.flat(),
+    }));
+    const added = (await this.#database.transact([...inserts, move()])).flat();
+    return new Set(added.map((row) => row["token"] as Token));
   }
 
   /** @inheritdoc */
@@ -116,7 +143,7 @@ export class SqlCatalogue implements Catalogue {
     const values = [digest, name, location, validator];
     const [row] = await this.#database.query({ text, values });
     if (row === undefined) return undefined;
-    const entry = entryOf(row["token"] as Token, valuesOf(row));
+    const entry = readEntry(row["token"] as Token, valuesOf(row));
     return entry.state === "published" ? entry.item : undefined;
   }
 
@@ -147,7 +174,7 @@ export class SqlCatalogue implements Catalogue {
     }));
     for await (const row of rows) {
       const token = row["token"] as Token;
-      yield [token, entryOf(token, valuesOf(row))];
+      yield [token, readEntry(token, valuesOf(row))];
     }
   }
 
@@ -190,7 +217,31 @@ type Facts = [
   unpublishedAt: number | null,
 ];
 
-function entryOf(token: Token, values: readonly Value[]): Entry {
+/** What an entry has in {@linkcode ITEM_COLUMNS}. */
+function factsOf(entry: Entry): Facts {
+  const { kind } = entry;
+  if (entry.state === "unpublished") {
+    return [kind, null, null, null, null, null, null, null, null, entry.unpublishedAt];
+  }
+  const { publishedAt, ...facts } = entry.item;
+  const { type, length, digest, name, language, location, validator }: Partial<
+    PublishedItem & LinkedItem
+  > = facts;
+  return [
+    kind,
+    type ?? null,
+    length ?? null,
+    digest ?? null,
+    publishedAt,
+    name ?? null,
+    language ?? null,
+    location ?? null,
+    validator ?? null,
+    null,
+  ];
+}
+
+function readEntry(token: Token, values: readonly Value[]): Entry {
   const [kind, type, length, digest, time, name, language, location, validator, unpublishedAt] =
     values as Facts;
   if (unpublishedAt !== null) return { state: "unpublished", kind, unpublishedAt };
@@ -219,4 +270,15 @@ function entryOf(token: Token, values: readonly Value[]): Entry {
     ...(location === null ? undefined : { location, validator: validator as string }),
   };
   return { state: "published", kind, item };
+}
+
+/** Divides rows among statements. */
+function parts<T>(rows: readonly T[], size: number): T[][] {
+  const count = Math.ceil(rows.length / size);
+  return Array.from({ length: count }, (_, at) => rows.slice(at * size, (at + 1) * size));
+}
+
+/** Placeholders for values, in parentheses. */
+function placeholders(first: number, values: readonly unknown[]): string {
+  return `(${values.map((_, at) => `$${first + at}`).join(", ")})`;
 }

@@ -19,6 +19,9 @@ export interface Database {
   /** The engine's name, for messages. */
   readonly driver: string;
 
+  /** How many rows a statement adds or looks up fastest. */
+  readonly batch: number;
+
   /** Runs a statement that reads. */
   query(statement: Statement): Promise<readonly Row[]>;
 

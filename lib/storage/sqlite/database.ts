@@ -40,6 +40,7 @@ export interface SqliteOptions extends ConnectionOptions {
 /** A file that is opened again whenever it is another, or was changed by anybody. */
 export class SqliteDatabase implements Database {
   readonly driver = "sqlite";
+  readonly batch = 20; // a longer statement takes longer to prepare, and is not kept
   readonly #path: string;
   readonly #options: SqliteOptions;
   #connection: Connection | undefined;

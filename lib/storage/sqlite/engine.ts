@@ -51,7 +51,7 @@ export async function openEngine(url: string): Promise<Engine> {
       await Promise.all([database.close(), ledgerDatabase.close()]);
     };
     const turns = new Turns();
-    const exclusively: Exclusively = (_key, action) =>
+    const exclusively: Exclusively = (_keys, action) =>
       turns.take(() => path === MEMORY ? action() : locked(`${path}-lock`, action));
     return { catalogue, ledger: new SqlLedger(ledgerDatabase), exclusively, close };
   } catch (error) {

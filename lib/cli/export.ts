@@ -1,0 +1,32 @@
+/**
+ * `media export`
+ */
+
+import { Command } from "commander";
+import { toRecord } from "../publishing/record.ts";
+import { type Context, print, withStorage } from "./command.ts";
+
+/** Characters that are printed at a time. */
+const CHUNK = 64 * 1024;
+
+/** Builds the command. */
+export function exportCommand(context: Context): Command {
+  return new Command("export")
+    .description("Print everything that was ever published, as `media import` reads it.")
+    .option("--json", "print one JSON object a line, as it does in any case")
+    .action(async () => {
+      await withStorage(context, context.settings(), async (storage) => {
+        let lines: string[] = [];
+        let length = 0;
+        for await (const [token, entry] of storage.list()) {
+          const line = JSON.stringify(toRecord(token, entry));
+          lines.push(line);
+          length += line.length;
+          if (length < CHUNK) continue;
+          await print(lines.join("\n"));
+          [lines, length] = [[], 0];
+        }
+        if (lines.length > 0) await print(lines.join("\n"));
+      });
+    });
+}

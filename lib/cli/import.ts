@@ -1,0 +1,141 @@
+/**
+ * `media import FILE`
+ */
+
+import { Command } from "commander";
+import { Importer, type Outcomes } from "../publishing/import.ts";
+import type { Line } from "../publishing/import_lines.ts";
+import type { RecordError } from "../publishing/import_record.ts";
+import { printable, quoted } from "../publishing/printable.ts";
+import { RefusedError } from "../publishing/publish.ts";
+import { type Context, ExitError, fromUser, print, withStorage } from "./command.ts";
+import { InterruptedError, watchInterruption } from "./interruption.ts";
+import { ImportProgress } from "./import_progress.ts";
+
+interface Options {
+  readonly dryRun?: true;
+  readonly rejects?: string;
+  readonly json?: true;
+}
+
+/** What is imported, open. */
+interface Input {
+  readonly stream: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** The file, if it is known. */
+  readonly info: Deno.FileInfo | undefined;
+}
+
+/** Builds the command. */
+export function importCommand(context: Context): Command {
+  return new Command("import")
+    .description(
+      "Publish what a file lists: one JSON object a line, as `media export` writes them.",
+    )
+    .argument("<file>", "the file to read, or - for standard input")
+    .option("--dry-run", "say what would be done, and do nothing")
+    .option("--rejects <file>", "write the lines that are refused to this file, as they are")
+    .option("--json", "print one JSON object for each line that is refused, and one in the end")
+    .action(async (path: string, { dryRun, rejects, json }: Options) => {
+      const config = context.settings();
+      const signal = watchInterruption();
+      const { stream, info } = await openInput(path);
+      using rejected = rejects === undefined ? undefined : await openRejects(rejects, info);
+      await withStorage(context, config, async (storage) => {
+        const isDryRun = dryRun === true;
+        using progress = new ImportProgress(info?.isFile ? info.size : undefined);
+        const refuse = async (line: Line, reason?: RecordError) => {
+          await rejected?.write(line.bytes);
+          if (reason === undefined) return;
+          if (!json) progress.tell(`media: line ${line.number}: ${printable(reason.message)}`);
+          else await print(JSON.stringify(toRefusal(line, reason)));
+        };
+        const advance = (bytes: number) => progress.advance(bytes);
+        const options = { isDryRun, signal, resolve: fromUser, refuse, advance };
+        const importer = new Importer(storage, options);
+        let stopped: InterruptedError | undefined;
+        let isComplete = false;
+        try {
+          await importer.run(stream);
+          isComplete = true;
+        } catch (error) {
+          if (!(error instanceof InterruptedError)) throw error;
+          stopped = error;
+        } finally {
+          progress.stop();
+          const { outcomes } = importer;
+          const end = { ...outcomes, dryRun: isDryRun, complete: isComplete };
+          await print(json ? JSON.stringify(end) : toSummary(outcomes, isDryRun, isComplete));
+        }
+        if (stopped !== undefined) {
+          progress.tell(`media: ${stopped.message}; import the same again to go on`);
+          throw new ExitError(stopped.status);
+        }
+        if (importer.outcomes.refused > 0) throw new ExitError(1);
+      });
+    });
+}
+
+function toRefusal({ number }: Line, { field, value, reason }: RecordError) {
+  const isPlain = typeof value !== "object" || value === null;
+  return { line: number, outcome: "refused", field, value: isPlain ? value : undefined, reason };
+}
+
+function toSummary(
+  { added, unchanged, refused, unpublished }: Outcomes,
+  isDryRun: boolean,
+  isComplete: boolean,
+): string {
+  const count = (records: number) => records.toLocaleString("en");
+  const tombstones = unpublished === 0 ? "" : ` (${count(unpublished)} of them unpublished)`;
+  return (isDryRun ? "Nothing is done. Would be added: " : "Added: ") + count(added) + tombstones +
+    `; unchanged: ${count(unchanged)}; refused: ${count(refused)}` +
+    (isComplete ? "" : "; and not all was read");
+}
+
+async function openInput(path: string): Promise<Input> {
+  if (path === "-") return { stream: Deno.stdin.readable, info: await infoOf("/dev/stdin") };
+  const file = await opened(path, () => Deno.open(fromUser(path)));
+  const info = await file.stat();
+  if (!info.isDirectory) return { stream: file.readable, info };
+  file.close();
+  throw new RefusedError(`${quoted(path)} is a folder, not a file`);
+}
+
+/** Opens the file for what is refused, which must not be the one that is read. */
+async function openRejects(path: string, input: Deno.FileInfo | undefined) {
+  const options = { write: true, create: true };
+  const file = await opened(path, () => Deno.open(fromUser(path), options));
+  const { ino, dev } = await file.stat();
+  if (ino !== null && ino === input?.ino && dev === input.dev) {
+    file.close();
+    throw new RefusedError(`${quoted(path)} is the file to import; give another for --rejects`);
+  }
+  await file.truncate();
+  return {
+    async write(bytes: Uint8Array): Promise<void> {
+      await opened(path, async () => {
+        for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+      });
+    },
+    [Symbol.dispose]: () => file.close(),
+  };
+}
+
+async function opened<T>(path: string, operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (cause) {
+    if (cause instanceof Deno.errors.NotFound) {
+      throw new RefusedError(`There is no file ${quoted(path)}`);
+    }
+    throw new RefusedError(`${quoted(path)} cannot be used`, { cause });
+  }
+}
+
+async function infoOf(path: string): Promise<Deno.FileInfo | undefined> {
+  try {
+    return await Deno.stat(path);
+  } catch {
+    return undefined; // not every system has such a file
+  }
+}

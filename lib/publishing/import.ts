@@ -1,0 +1,406 @@
+/**
+ * Importing: from lines of records to items, each line with one outcome.
+ *
+ * Records are collected and sorted by token before they go to the catalogue, in transactions of a
+ * thousand: added as they come, random tokens would have the database write a page for each.
+ */
+
+import type { MediaStorage } from "../storage/media_storage.ts";
+import { type Entry, StorageError } from "../storage/storage.ts";
+import type { Token } from "../storage/token.ts";
+import { unlessAborted } from "./abort.ts";
+import {
+  derivedToken,
+  differenceOf,
+  entryFor,
+  type Facts,
+  factsOf,
+  isOnRecord,
+  tokenIn,
+} from "./import_facts.ts";
+import { type Line, MAX_LINE, readLines } from "./import_lines.ts";
+import {
+  type ImportRecord,
+  parseLine,
+  type RawRecord,
+  readRecord,
+  RecordError,
+} from "./import_record.ts";
+import { fileName, inspectFile, publishFile, RefusedError, type Watch } from "./publish.ts";
+import { publishObject } from "./publish_object.ts";
+
+/** Lines, and bytes of them, that are collected before they are sorted. */
+const [WINDOW, WINDOW_BYTES] = [25_000, 8 * 1024 * 1024];
+
+/** Records in one transaction, which keeps other publishers waiting. */
+const BATCH = 1_000;
+
+/** How many records had which outcome. */
+export interface Outcomes {
+  added: number;
+  unchanged: number;
+  refused: number;
+  /** Tombstones among those added, of items that were published until then. */
+  unpublished: number;
+}
+
+/** What an import works with. */
+export interface ImportOptions {
+  /** Finds out what would be done, and does nothing. */
+  readonly isDryRun: boolean;
+  /** Ends the work between two records. */
+  readonly signal: AbortSignal;
+  /** Where a path of a record is. */
+  readonly resolve: (path: string) => string;
+  /** Is told of each line that is refused; further pieces of one that is too long have no reason. */
+  readonly refuse: (line: Line, reason?: RecordError) => Promise<void>;
+  /** Is told how many bytes of the input are done with. */
+  readonly advance: (bytes: number) => void;
+  /** Passes the content of files on, to watch how the work goes on. */
+  readonly watch?: Watch;
+}
+
+/** A line that cannot be read; further pieces of one that is too long have no reason. */
+interface Unreadable {
+  readonly line: Line;
+  readonly reason: RecordError | undefined;
+}
+
+/** A line with a record, which is checked unless it is on record already. */
+interface Candidate {
+  readonly line: Line;
+  readonly raw: RawRecord;
+  readonly token: Token | undefined;
+  readonly record?: ImportRecord;
+}
+
+/** A record that is to be on record as it is. */
+interface Wanted {
+  readonly line: Line;
+  readonly token: Token;
+  readonly entry: Entry;
+  /** What the entry was made of. */
+  readonly record: ImportRecord;
+}
+
+/** Lines that are sorted together: each token is there once at most. */
+class Window {
+  readonly lines: (Unreadable | Candidate)[] = [];
+  readonly #tokens = new Set<Token>();
+  #bytes = 0;
+
+  /** Adds a line, unless it has to wait for those before it. */
+  add(next: Unreadable | Candidate): boolean {
+    const { line } = next;
+    const token = "raw" in next ? next.token : undefined;
+    if (this.lines.length === WINDOW || this.#bytes > WINDOW_BYTES) return false;
+    if (token !== undefined && this.#tokens.has(token)) return false;
+    this.lines.push(next);
+    this.#bytes += line.bytes.length;
+    if (token !== undefined) this.#tokens.add(token);
+    return true;
+  }
+}
+
+/** Imports records. */
+export class Importer {
+  /** So far. */
+  readonly outcomes: Outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
+  readonly #storage: MediaStorage;
+  readonly #options: ImportOptions;
+
+  constructor(storage: MediaStorage, options: ImportOptions) {
+    this.#storage = storage;
+    this.#options = options;
+  }
+
+  /**
+   * Imports all records of an input. While one window of it is on its way, the next one is read.
+   *
+   * @throws {StorageError} When storage fails; whatever has an outcome keeps it.
+   * @throws What aborted the signal.
+   */
+  async run(input: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
+    let window = new Window();
+    let settling = Promise.resolve();
+    try {
+      let cut = 0;
+      for await (const lines of readLines(readAll(input, this.#options.signal))) {
+        for (const line of lines) {
+          const next = readLine(line, line.number === cut);
+          if (!line.isWhole) cut = line.number;
+          if (next === undefined) this.#options.advance(line.bytes.length);
+          else if (!window.add(next)) {
+            await settling;
+            settling = this.#settle(window.lines);
+            settling.catch(() => {}); // thrown where it is waited for
+            window = new Window();
+            window.add(next);
+          }
+        }
+      }
+    } finally {
+      await settling;
+    }
+    await this.#settle(window.lines);
+  }
+
+  async #settle(lines: readonly (Unreadable | Candidate)[]): Promise<void> {
+    const records: (Candidate & { token: Token })[] = [];
+    const sources: Candidate[] = [];
+    for (const line of lines) {
+      if (!("raw" in line)) await this.#refuse(line.line, line.reason);
+      else if (line.token === undefined || "path" in line.raw) sources.push(line);
+      else records.push({ ...line, token: line.token });
+    }
+    // First of all content that other records may refer to.
+    for (const source of sources) await this.#takeIn(source);
+    records.sort((one, other) => one.token < other.token ? -1 : 1);
+    for (let at = 0; at < records.length; at += BATCH) {
+      await this.#addAll(records.slice(at, at + BATCH));
+    }
+  }
+
+  /** Adds what takes nothing in. */
+  async #addAll(candidates: readonly (Candidate & { token: Token })[]): Promise<void> {
+    this.#options.signal.throwIfAborted();
+    let found = await this.#storage.lookUpAll(candidates.map(({ token }) => token));
+    let wanted: Wanted[] = [];
+    const now = Date.now();
+    for (const { line, raw, token, record: read } of candidates) {
+      const known = found.get(token);
+      if (known !== undefined && isOnRecord(raw, token, known)) {
+        this.#count(line, "unchanged");
+        continue;
+      }
+      await this.#refusing(line, async () => {
+        const record = read ?? readRecord(raw);
+        const entry = entryFor(record, token, now);
+        if (entry === undefined) return await this.#takeIn({ line, raw, token, record });
+        wanted.push({ line, token, entry, record });
+      });
+    }
+    for (;;) {
+      const unknown: Wanted[] = [];
+      for (const item of wanted) {
+        const known = found.get(item.token);
+        if (known === undefined) unknown.push(item);
+        else await this.#compare(item, known);
+      }
+      if (unknown.length === 0) return;
+      const { added, faults } = await this.#add(unknown);
+      wanted = [];
+      for (const item of unknown) {
+        const fault = faults.get(item.token);
+        if (fault !== undefined) await this.#refuse(item.line, new RecordError(fault.message));
+        else if (added.has(item.token)) this.#count(item.line, "added");
+        else wanted.push(item); // somebody else was first
+      }
+      found = await this.#storage.lookUpAll(wanted.map(({ token }) => token));
+    }
+  }
+
+  async #add(wanted: readonly Wanted[]) {
+    const records = wanted.map(({ token, entry }) => [token, entry] as const);
+    if (!this.#options.isDryRun) return await this.#storage.addAll(records);
+    const faults = await this.#storage.contentFaults(records);
+    return { added: new Set(wanted.map(({ token }) => token)), faults };
+  }
+
+  /** Holds a record against what its token has on record; a tombstone unpublishes. */
+  async #compare({ line, token, entry, record }: Wanted, known: Entry): Promise<void> {
+    const facts = { ...factsOf(token, entry), ...implied(record) };
+    if (entry.state !== "unpublished" || known.state === "unpublished") {
+      return await this.#conclude(line, token, known, facts);
+    }
+    const difference = differenceOf({ kind: entry.kind }, token, known);
+    if (difference !== undefined) return await this.#refuse(line, difference);
+    if (!this.#options.isDryRun && !await this.#storage.unpublish(token, entry.unpublishedAt)) {
+      const now = await this.#find(token); // somebody else was first
+      return await this.#conclude(line, token, now ?? known, facts);
+    }
+    this.outcomes.unpublished++;
+    this.#count(line, "added");
+  }
+
+  /** Publishes a file, or an object of which not everything is stated. */
+  async #takeIn({ line, raw, token, record: read }: Candidate): Promise<void> {
+    this.#options.signal.throwIfAborted();
+    await this.#refusing(line, async () => {
+      const record = read ?? readRecord(raw);
+      if (record.source === "file") await this.#takeInFile(line, record, token);
+      else if (record.source === "object") await this.#takeInObject(line, record, token as Token);
+    });
+  }
+
+  async #takeInFile(
+    line: Line,
+    record: ImportRecord & { source: "file" },
+    token: Token | undefined,
+  ): Promise<void> {
+    const { isDryRun, resolve, signal, watch } = this.#options;
+    const path = resolve(record.path);
+    const { kind, type, length, sha256, language, publishedAt, name = fileName(path) } = record;
+    const options = { kind, type, signal, ...(watch === undefined ? {} : { watch }) };
+    let facts: Facts = { kind, type, length, sha256, name, language: language ?? null };
+    let known = token === undefined ? undefined : await this.#find(token);
+    // What the record states of content is enough to tell that it is on record.
+    if (
+      sha256 === undefined && (token === undefined || known !== undefined) || isDryRun && !known
+    ) {
+      const { digest, ...found } = await inspectFile(path, options);
+      requireStated(record.path, facts, { ...found, sha256: digest });
+      facts = { ...facts, ...found, sha256: digest };
+      token ??= derivedToken(digest, name);
+      known ??= await this.#find(token);
+    }
+    if (known !== undefined) {
+      return await this.#conclude(line, token as Token, known, { ...facts, ...implied(record) });
+    }
+    if (!isDryRun) {
+      await publishFile(this.#storage, path, {
+        ...options,
+        ...{ token, name, language, publishedAt },
+        expected: { digest: facts["sha256"] as string | undefined, length },
+      });
+    }
+    this.#count(line, "added");
+  }
+
+  async #takeInObject(
+    line: Line,
+    record: ImportRecord & { source: "object" },
+    token: Token,
+  ): Promise<void> {
+    const { location, kind, type, length, sha256, validator, language, publishedAt } = record;
+    const { name = fileName(location) } = record;
+    const known = await this.#find(token);
+    if (known !== undefined) {
+      const stated = { location, kind, type, length, sha256, validator, name };
+      const facts = { ...stated, language: language ?? null, ...implied(record) };
+      return await this.#conclude(line, token, known, facts);
+    }
+    const { isDryRun, signal, watch } = this.#options;
+    try {
+      if (!isDryRun) {
+        await publishObject(this.#storage, location, {
+          ...{ token, kind, type, name, language, publishedAt, signal },
+          ...(watch === undefined ? {} : { watch }),
+          expected: { digest: sha256, length, validator },
+        });
+      }
+      this.#count(line, "added");
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+      await this.#storage.check(); // which tells a fault of storage from one of the object
+      throw new RecordError(error.message);
+    }
+  }
+
+  async #conclude(line: Line, token: Token, known: Entry, facts: Facts): Promise<void> {
+    const difference = differenceOf(facts, token, known);
+    if (difference === undefined) this.#count(line, "unchanged");
+    else await this.#refuse(line, difference);
+  }
+
+  async #find(token: Token): Promise<Entry | undefined> {
+    return (await this.#storage.lookUpAll([token])).get(token);
+  }
+
+  async #refusing(line: Line, action: () => Promise<void>): Promise<void> {
+    try {
+      await action();
+    } catch (error) {
+      if (error instanceof RecordError) await this.#refuse(line, error);
+      else if (error instanceof RefusedError) {
+        const { cause } = error;
+        const because = cause instanceof Error ? ` (${cause.message})` : "";
+        await this.#refuse(line, new RecordError(error.message + because));
+      } else throw error;
+    }
+  }
+
+  async #refuse(line: Line, reason: RecordError | undefined): Promise<void> {
+    await this.#options.refuse(line, reason);
+    if (reason === undefined) this.#options.advance(line.bytes.length);
+    else this.#count(line, "refused");
+  }
+
+  #count(line: Line, outcome: keyof Outcomes): void {
+    this.outcomes[outcome]++;
+    this.#options.advance(line.bytes.length);
+  }
+}
+
+/** Reads a line as far as it takes to know its token; `undefined` for a blank one. */
+function readLine(line: Line, isContinued: boolean): Unreadable | Candidate | undefined {
+  if (!line.isWhole) {
+    const reason = new RecordError(`the line is longer than ${MAX_LINE} bytes`);
+    return { line, reason: isContinued ? undefined : reason };
+  }
+  if (line.bytes.every((byte) => BLANK.includes(byte))) return undefined;
+  try {
+    const raw = parseLine(line.bytes);
+    const token = tokenIn(raw);
+    if (token !== undefined) return { line, raw, token };
+    const record = readRecord(raw);
+    return { line, raw, record, token: tokenOf(record) };
+  } catch (error) {
+    if (error instanceof RecordError) return { line, reason: error };
+    throw error;
+  }
+}
+
+/** White space of JSON. */
+const BLANK = [0x20, 0x09, 0x0a, 0x0d];
+
+/** The token that a record without one gets, as far as the record alone tells it. */
+function tokenOf(record: ImportRecord): Token | undefined {
+  switch (record.source) {
+    case "tombstone":
+      return record.token;
+    case "file": {
+      const { sha256, path, name = fileName(path) } = record;
+      return sha256 === undefined ? undefined : derivedToken(sha256, name);
+    }
+    case "content":
+      return derivedToken(record.sha256, record.name);
+    default:
+      return derivedToken(record.location);
+  }
+}
+
+/** The instant that a record states, or else nothing to compare. */
+function implied(record: ImportRecord): Facts {
+  if (record.source === "tombstone") return { unpublishedAt: dated(record.unpublishedAt) };
+  return { publishedAt: dated(record.publishedAt) };
+}
+
+function dated(instant: number | undefined): string | undefined {
+  return instant === undefined ? undefined : new Date(instant).toISOString();
+}
+
+/** Makes sure that a file is what its record states. */
+function requireStated(path: string, stated: Facts, found: Facts): void {
+  for (const [name, value] of Object.entries(found)) {
+    const expected = stated[name];
+    if (expected === undefined || expected === value) continue;
+    throw new RecordError(`${JSON.stringify(path)} has ${JSON.stringify(value)}`, name, expected);
+  }
+}
+
+async function* readAll(
+  input: ReadableStream<Uint8Array<ArrayBuffer>>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const reader = input.getReader();
+  try {
+    for (;;) {
+      const { value } = await unlessAborted(reader.read(), signal);
+      if (value === undefined) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => {}); // standard input may never answer
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * What a record to import says, held against what is on record.
+ */
+
+import { createHash } from "node:crypto";
+import { type Entry, entryOf, type LinkedItem, type PublishedItem } from "../storage/storage.ts";
+import { parseToken, type Token } from "../storage/token.ts";
+import { type ImportRecord, type RawRecord, RecordError } from "./import_record.ts";
+import { toRecord } from "./record.ts";
+
+/** Members that a record may leave out without meaning that there is nothing. */
+const IMPLIED = ["state", "publishedAt", "unpublishedAt"];
+
+/** Facts by the names that they have in records: `null` for none, left out where nothing is said. */
+export type Facts = Readonly<Record<string, string | number | null | undefined>>;
+
+/** The facts that a record either states or denies by leaving them out. */
+const ITEM_FACTS = { type: null, length: null, sha256: null, name: null, language: null };
+const LOCATED_FACTS = { location: null, validator: null };
+
+/** The token of a record as it stands in the line, if it has one that is valid. */
+export function tokenIn({ token }: RawRecord): Token | undefined {
+  return typeof token === "string" ? parseToken(token) : undefined;
+}
+
+/**
+ * Whether a line says what is on record, member by member. What says so is valid, and needs no
+ * other look: that is what makes it fast to import the same again.
+ */
+export function isOnRecord(raw: RawRecord, token: Token, entry: Entry): boolean {
+  const record: RawRecord = toRecord(token, entry);
+  for (const name in raw) if (raw[name] !== record[name]) return false;
+  for (const name in record) if (!(name in raw) && !IMPLIED.includes(name)) return false;
+  return true;
+}
+
+/** The facts of an entry. */
+export function factsOf(token: Token, entry: Entry): Facts {
+  return { ...ITEM_FACTS, ...LOCATED_FACTS, ...toRecord(token, entry) };
+}
+
+/**
+ * Compares what a record says with what is on record.
+ *
+ * @returns The first difference, if there is one.
+ */
+export function differenceOf(facts: Facts, token: Token, found: Entry): RecordError | undefined {
+  if (found.state === "unpublished" && facts["state"] !== "unpublished") {
+    const at = new Date(found.unpublishedAt).toISOString();
+    const reason = `it was unpublished at ${at}, and tokens are never used twice`;
+    return new RecordError(reason, "token", token);
+  }
+  const known = factsOf(token, found);
+  for (const [name, value] of Object.entries(facts)) {
+    const other = known[name];
+    if (value === undefined || value === other) continue;
+    const reason = `token ${token} has ${other === null ? "none" : JSON.stringify(other)}` +
+      " on record, and items never change";
+    return new RecordError(reason, name, value);
+  }
+}
+
+/**
+ * The token of a record that has none: the same for the same source, so that the same file changes
+ * nothing when it is imported again. It looks like a random one (version 4), as all tokens do.
+ *
+ * @param source The location, or the digest and the name of content.
+ */
+export function derivedToken(...source: (string | undefined)[]): Token {
+  const identity = JSON.stringify(source.map((part) => part ?? null));
+  const bytes = createHash("sha256").update(identity).digest().subarray(0, 16);
+  bytes[6] = (bytes[6] as number) & 0x0f | 0x40; // the version (RFC 9562 §4.2)
+  bytes[8] = (bytes[8] as number) & 0x3f | 0x80; // the variant (§4.1)
+  const digits = bytes.toString("hex");
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-") as Token;
+}
+
+/** What a record is to be on record as, when that takes no more than the record. */
+export function entryFor(record: ImportRecord, token: Token, now: number): Entry | undefined {
+  if (record.source === "tombstone") {
+    const { kind, unpublishedAt = now } = record;
+    return { state: "unpublished", kind, unpublishedAt };
+  }
+  const { kind, type, length, publishedAt = now } = record;
+  if (record.source === "url") {
+    const { location, validator } = record;
+    const item: LinkedItem = {
+      ...{ token, kind: record.kind, location, publishedAt },
+      ...(type === undefined ? undefined : { type }),
+      ...(length === undefined ? undefined : { length }),
+      ...(validator === undefined ? undefined : { validator }),
+    };
+    return entryOf(item);
+  }
+  if (record.source === "file") return undefined;
+  const { sha256, name, language } = record;
+  if (kind === undefined || type === undefined || length === undefined || sha256 === undefined) {
+    return undefined;
+  }
+  const item: PublishedItem = {
+    ...{ token, kind, type, length, digest: sha256, publishedAt },
+    ...(name === undefined ? undefined : { name }),
+    ...(language === undefined ? undefined : { language }),
+  };
+  if (record.source === "content") return entryOf(item);
+  const { location, validator } = record;
+  return validator === undefined ? undefined : entryOf({ ...item, location, validator });
+}

@@ -1,0 +1,59 @@
+/**
+ * Lines of a file of any length, as the bytes that they are.
+ */
+
+/** Bytes of the longest line that is held whole: many times the longest record. */
+export const MAX_LINE = 65_536;
+
+const NEWLINE = 0x0a;
+
+/** A line, or a piece of one that is too long. */
+export interface Line {
+  /** Counted from 1. */
+  readonly number: number;
+  /** With the newline at its end, if there is one. */
+  readonly bytes: Uint8Array;
+  /** Whether this is all of it; the pieces of a longer line come one after the other. */
+  readonly isWhole: boolean;
+}
+
+/** Divides bytes into lines, in groups as they come. */
+export async function* readLines(
+  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
+): AsyncGenerator<Line[]> {
+  let number = 1;
+  let begun: Uint8Array<ArrayBuffer> = new Uint8Array(); // of the line that goes on
+  let isWhole = true; // so far
+  for await (const chunk of chunks) {
+    const lines: Line[] = [];
+    for (let start = 0; start < chunk.length;) {
+      const newline = chunk.indexOf(NEWLINE, start);
+      const end = newline < 0 ? chunk.length : newline + 1;
+      const bytes = joined(begun, chunk.subarray(start, end));
+      start = end;
+      isWhole &&= bytes.length <= MAX_LINE;
+      if (newline < 0 && isWhole) {
+        begun = bytes;
+        break;
+      }
+      lines.push({ number, bytes, isWhole });
+      begun = new Uint8Array();
+      if (newline < 0) break;
+      number++;
+      isWhole = true;
+    }
+    yield lines;
+  }
+  if (begun.length > 0) yield [{ number, bytes: begun, isWhole }];
+}
+
+function joined(
+  begun: Uint8Array<ArrayBuffer>,
+  bytes: Uint8Array<ArrayBuffer>,
+): Uint8Array<ArrayBuffer> {
+  if (begun.length === 0) return bytes;
+  const whole = new Uint8Array(begun.length + bytes.length);
+  whole.set(begun);
+  whole.set(bytes, begun.length);
+  return whole;
+}

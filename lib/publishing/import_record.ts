@@ -1,0 +1,262 @@
+/**
+ * Records to import: one JSON object a line, with the members that `media list --json` prints.
+ */
+
+import { z } from "zod";
+import { parseInstant } from "../lifecycle/instant.ts";
+import { type Kind, MAX_LOCATION, MAX_STATED } from "../storage/storage.ts";
+import { parseToken, type Token } from "../storage/token.ts";
+import { parseLanguageTag } from "./language_tag.ts";
+import { isPublicUrl, parseLocation } from "./location.ts";
+import { parseMediaType } from "./media_type_name.ts";
+import { quoted } from "./printable.ts";
+import { isFileName, RefusedError } from "./publish.ts";
+
+/** What a record may say of a published item, whatever its source. */
+interface Facts {
+  readonly token?: Token | undefined;
+  readonly kind?: Kind | undefined;
+  readonly type?: string | undefined;
+  /** Bytes. */
+  readonly length?: number | undefined;
+  /** Milliseconds since the epoch. */
+  readonly publishedAt?: number | undefined;
+}
+
+/** What a record may say of content. */
+interface ContentFacts extends Facts {
+  /** 64 lower-case hexadecimal digits. */
+  readonly sha256?: string | undefined;
+  readonly name?: string | undefined;
+  readonly language?: string | undefined;
+}
+
+/** A record that is valid by itself. */
+export type ImportRecord =
+  | { readonly source: "file"; readonly path: string } & ContentFacts
+  | {
+    readonly source: "object";
+    readonly location: string;
+    readonly validator?: string | undefined;
+  }
+    & ContentFacts
+  | { readonly source: "url"; readonly location: string; readonly validator?: string | undefined }
+    & Facts
+    & { readonly kind: Kind }
+  | { readonly source: "content"; readonly sha256: string; readonly length: number }
+    & ContentFacts
+    & { readonly kind: Kind; readonly type: string }
+  | {
+    readonly source: "tombstone";
+    readonly token: Token;
+    readonly kind: Kind;
+    readonly unpublishedAt?: number | undefined;
+  };
+
+/** Why a record is refused; the message says it on one line. */
+export class RecordError extends Error {
+  override readonly name = "RecordError";
+
+  /**
+   * @param reason In words for the operator.
+   * @param field The member concerned, if it is about one.
+   * @param value What that is, or else the line, unless the reason tells it.
+   */
+  constructor(readonly reason: string, readonly field?: string, readonly value?: unknown) {
+    const subject = field === undefined ? [] : [`"${field}"`];
+    const told = value === undefined ? [] : [shown(value)];
+    const be = field !== undefined && value !== undefined ? " is " : "";
+    const and = be === "" ? " " : "; ";
+    super([[...subject, ...told].join(be), reason].join(and).trimStart());
+  }
+}
+
+/** A value, in messages. */
+function shown(value: unknown): string {
+  if (typeof value === "string") return quoted(beginning(value));
+  return typeof value === "object" && value !== null
+    ? Array.isArray(value) ? "an array" : "an object"
+    : String(value);
+}
+
+/** A text of which something is read. */
+function read<T>(expected: string, parse: (text: string) => T | undefined) {
+  const error = `expected ${expected}`;
+  return z.string({ error }).transform((text, context) => {
+    const value = parse(text);
+    if (value !== undefined) return value;
+    context.addIssue({ code: "custom", message: error });
+    return z.NEVER;
+  });
+}
+
+function matching(pattern: RegExp, expected: string) {
+  return z.string({ error: `expected ${expected}` }).regex(pattern, {
+    error: `expected ${expected}`,
+  });
+}
+
+const TOKEN = read("a version 4 UUID", parseToken);
+const KIND = z.enum(["audio", "video"], { error: 'expected "audio" or "video"' });
+const MEDIA_TYPE = read("an audio or video type, e.g. audio/mpeg", parseMediaType);
+const STATED = matching(
+  new RegExp(`^[ -~]{1,${MAX_STATED}}$`),
+  `1 to ${MAX_STATED} printable characters of ASCII`,
+);
+const LENGTH = z.int({ error: "expected a number of bytes" })
+  .nonnegative({ error: "expected a number of bytes" });
+const SHA_256 = read(
+  "64 hexadecimal digits",
+  (text) => /^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined,
+);
+const NAME = read(
+  "a file name of 1 to 255 characters, without a path or control characters",
+  (text) => isFileName(text) ? text : undefined,
+);
+const LANGUAGE = read("a BCP 47 language tag, e.g. en-GB", parseLanguageTag);
+const INSTANT = read("an ISO 8601 date, or an instant with its offset", parseInstant);
+const OBJECT = matching(
+  new RegExp(`^(?=.{1,${MAX_LOCATION}}$)s3://[^/]+/.+$`, "s"),
+  `s3://BUCKET/KEY, of ${MAX_LOCATION} characters at most`,
+);
+const URL_LOCATION = read(
+  "an http(s) URL, or s3://BUCKET/KEY",
+  (text) => isPublicUrl(text) ? text : undefined,
+).transform((text, context) => {
+  try {
+    return parseLocation(text);
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    // The message has the value, without what nobody is to see.
+    context.addIssue({ code: "custom", message: error.message, params: { isTold: true } });
+    return z.NEVER;
+  }
+});
+
+const ITEM = {
+  state: z.literal("published", { error: 'expected "published" or "unpublished"' }).optional(),
+  token: TOKEN.optional(),
+  kind: KIND.optional(),
+  publishedAt: INSTANT.optional(),
+};
+const DESCRIBED = { ...ITEM, name: NAME.optional(), language: LANGUAGE.optional() };
+const CONTENT = {
+  ...DESCRIBED,
+  type: MEDIA_TYPE.optional(),
+  length: LENGTH.optional(),
+  sha256: SHA_256.optional(),
+};
+
+const SCHEMAS = {
+  file: z.strictObject({ ...CONTENT, path: z.string().min(1, { error: "expected a path" }) }),
+  object: z.strictObject({ ...CONTENT, location: OBJECT, validator: STATED.optional() }),
+  url: z.strictObject({
+    ...ITEM,
+    location: URL_LOCATION,
+    type: STATED.optional(),
+    length: LENGTH.optional(),
+    validator: STATED.optional(),
+  }),
+  content: z.strictObject({ sha256: SHA_256, length: LENGTH, type: MEDIA_TYPE, ...DESCRIBED }),
+  tombstone: z.strictObject({
+    state: z.literal("unpublished"),
+    token: TOKEN,
+    kind: KIND,
+    unpublishedAt: INSTANT.optional(),
+  }),
+};
+
+const NAMES = {
+  file: "a file",
+  object: "an object of the bucket",
+  url: "a public URL",
+  content: "content that is in storage",
+  tombstone: "an item that was unpublished",
+};
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** The members of a record, not checked yet. */
+export type RawRecord = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads a record.
+ *
+ * @throws {RecordError} When it is none.
+ */
+export function readRecord(raw: RawRecord): ImportRecord {
+  const source = sourceOf(raw);
+  const { success, data, error } = SCHEMAS[source].safeParse(raw);
+  if (!success) throw faultIn(raw, source, error.issues[0] as z.core.$ZodIssue);
+  const record = { source, ...data } as ImportRecord;
+  if (source === "tombstone") return record;
+  const { kind, type } = record as Facts;
+  const told = /^(audio|video)\//i.exec(type ?? "")?.[1]?.toLowerCase() as Kind | undefined;
+  if (kind === undefined) {
+    if (told !== undefined) return { ...record, kind: told } as ImportRecord;
+    if (source !== "url") return record;
+    throw new RecordError('is missing; expected "audio" or "video"', "kind");
+  }
+  // Sound alone in QuickTime's container has no type of its own. Of a URL, the other server states
+  // the type, which may be wrong.
+  const isFit = source === "url" || type === undefined || kind === told ||
+    kind === "audio" && type === "video/quicktime";
+  if (!isFit) throw new RecordError(`its type is ${type}`, "kind", kind);
+  return record;
+}
+
+/**
+ * Reads the members of a record.
+ *
+ * @throws {RecordError} When a line is no JSON object.
+ */
+export function parseLine(bytes: Uint8Array): RawRecord {
+  let text;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    throw new RecordError("is not UTF-8", undefined, beginning(new TextDecoder().decode(bytes)));
+  }
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new RecordError("is no JSON object", undefined, beginning(text));
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new RecordError("is no JSON object", undefined, beginning(text));
+}
+
+/** Enough of a text to know it again. */
+function beginning(text: string): string {
+  const line = text.trim();
+  return line.length > 64 ? `${line.slice(0, 64)}…` : line;
+}
+
+function sourceOf(raw: RawRecord): ImportRecord["source"] {
+  if (raw["state"] === "unpublished") return "tombstone";
+  if ("path" in raw) return "file";
+  if (!("location" in raw)) return "content";
+  return String(raw["location"]).startsWith("s3:") ? "object" : "url";
+}
+
+function faultIn(
+  raw: RawRecord,
+  source: ImportRecord["source"],
+  issue: z.core.$ZodIssue,
+): RecordError {
+  if (issue.code === "unrecognized_keys") {
+    const [field = ""] = issue.keys;
+    const known = Object.keys(SCHEMAS[source].shape).join(", ");
+    return new RecordError(`is unknown of ${NAMES[source]}, which has ${known}`, field);
+  }
+  const field = String(issue.path[0]);
+  if (!(field in raw)) {
+    const what = source === "content" ? `${NAMES.content}, or a path or location` : NAMES[source];
+    return new RecordError(`is missing, which is needed of ${what}; ${issue.message}`, field);
+  }
+  const isTold = issue.code === "custom" && issue.params?.["isTold"] === true;
+  return isTold
+    ? new RecordError(`cannot be used: ${issue.message}`, field)
+    : new RecordError(issue.message, field, raw[field]);
+}

@@ -1,0 +1,34 @@
+/**
+ * Items as commands print them, and as `import` reads them.
+ */
+
+import type { Entry, LinkedItem, PublishedItem } from "../storage/storage.ts";
+import type { Token } from "../storage/token.ts";
+
+/**
+ * What is on record of a token, with instants as ISO 8601. An item at a URL is published like any
+ * other; it has a location.
+ */
+export function toRecord(token: Token, entry: Entry) {
+  const { kind } = entry;
+  if (entry.state === "unpublished") {
+    const unpublishedAt = new Date(entry.unpublishedAt).toISOString();
+    return { token, state: entry.state, kind, unpublishedAt };
+  }
+  const { type, length, digest: sha256, name, language, location, validator, publishedAt }: Partial<
+    PublishedItem & LinkedItem
+  > = entry.item;
+  return {
+    state: "published" as const,
+    token,
+    kind,
+    ...(type === undefined ? undefined : { type }),
+    ...(length === undefined ? undefined : { length }),
+    ...(sha256 === undefined ? undefined : { sha256 }),
+    ...(name === undefined ? undefined : { name }),
+    ...(language === undefined ? undefined : { language }),
+    ...(location === undefined ? undefined : { location }),
+    ...(validator === undefined ? undefined : { validator }),
+    publishedAt: new Date(publishedAt as number).toISOString(),
+  };
+}

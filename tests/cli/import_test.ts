@@ -1,0 +1,272 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { newToken } from "../../lib/storage/token.ts";
+import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
+import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+import { needing, shared } from "../support/permissions.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import { requestRaw } from "../support/raw_http.ts";
+import { ServerProcess } from "../support/server.ts";
+
+const test = needing("processes");
+const onPostgres = needing(...POSTGRES);
+const postgres = shared(POSTGRES, () => PostgresServer.start());
+
+const MP3 = {
+  sha256: "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa",
+  length: 26186,
+  type: "audio/mpeg",
+};
+
+type Environment = Record<string, string>;
+
+const toLines = (records: readonly object[]) =>
+  records.map((record) => `${JSON.stringify(record)}\n`).join("");
+
+/** Records of every sort whose content is in storage, or elsewhere. */
+function recordsOf(count: number): object[] {
+  return Array.from({ length: count }, (_, index) => {
+    const published = {
+      token: newToken(),
+      publishedAt: `2026-11-21T00:00:00.${100 + index % 900}Z`,
+    };
+    if (index % 10 === 0) {
+      return {
+        token: newToken(),
+        state: "unpublished",
+        kind: "video",
+        unpublishedAt: "2026-11-22",
+      };
+    }
+    return index % 2 === 0
+      ? { ...published, ...MP3, name: `ü "${index}".mp3`, language: "en-GB" }
+      : { ...published, kind: "video", location: `https://h/${index}`, validator: 'W/"x"' };
+  });
+}
+
+/** What a catalogue holds. */
+async function exported(folder: string, environment: Environment = {}): Promise<string> {
+  const { code, stdout, stderr } = await media(folder, ["export"], environment);
+  assertEquals([code, stderr], [0, ""]);
+  return stdout;
+}
+
+test("media import adds what it can, refuses the rest, and running servers see it at once", () =>
+  inFolder(async (folder) => {
+    await using server = await ServerProcess.start({ CACHE_TTL: "3600" }, folder);
+    const [file, url, gone] = [newToken(), newToken(), newToken()];
+    const head = async (token: string) =>
+      (await requestRaw(server.port, "HEAD", `/media/${token}`)).status;
+    assertEquals([await head(file), await head(url)], [404, 404]);
+
+    const bad = ['{"kind": "radio", "location": "https://h/b"}\r\n', "nonsense"];
+    const lines = toLines([
+      { path: SAMPLE_MP4, token: file, language: "en-GB" },
+      { location: "https://h/a", kind: "audio", token: url },
+      { token: gone, state: "unpublished", kind: "audio" },
+    ]) + bad.join("");
+    const [input, rejects] = [`${folder}/in.ndjson`, `${folder}/rejects`];
+    await Deno.writeTextFile(input, lines);
+    await Deno.writeTextFile(
+      rejects,
+      "of an earlier run, and longer than what comes now".repeat(9),
+    );
+    const args = ["import", input, "--rejects", rejects];
+    const first = await media(folder, args);
+    assertEquals(first.code, 1);
+    assertEquals(first.stdout, "Added: 3; unchanged: 0; refused: 2\n");
+    assertEquals(first.stderr.split("\n"), [
+      'media: line 4: "kind" is "radio"; expected "audio" or "video"',
+      'media: line 5: "nonsense" is no JSON object',
+      "",
+    ]);
+    assertEquals(await Deno.readTextFile(rejects), bad.join(""));
+    await new Promise((resolve) => setTimeout(resolve, 100)); // until the server shows it
+    assertEquals([await head(file), await head(url), await head(gone)], [200, 307, 410]);
+
+    const again = await media(folder, [...args, "--json"]);
+    assertEquals(again.code, 1);
+    assertEquals(again.stdout.trim().split("\n").map((line) => JSON.parse(line)), [
+      {
+        ...{ line: 4, outcome: "refused", field: "kind", value: "radio" },
+        reason: 'expected "audio" or "video"',
+      },
+      { line: 5, outcome: "refused", value: "nonsense", reason: "is no JSON object" },
+      { added: 0, unchanged: 3, refused: 2, unpublished: 0, dryRun: false, complete: true },
+    ]);
+    assertEquals(await Deno.readTextFile(rejects), bad.join(""));
+  }));
+
+test("media import takes what media list --json prints", () =>
+  inFolder(async (folder) => {
+    for (const path of [SAMPLE_MP3, SAMPLE_MP4]) {
+      assertEquals((await media(folder, ["publish", path])).code, 0);
+    }
+    const { stdout } = await media(folder, ["list", "--json"]);
+    assertEquals(stdout, await exported(folder));
+    await Deno.writeTextFile(`${folder}/listed`, stdout);
+    const again = await media(folder, ["import", `${folder}/listed`]);
+    assertEquals([again.code, again.stdout], [0, "Added: 0; unchanged: 2; refused: 0\n"]);
+  }));
+
+test("media import refuses what it cannot use, and leaves it as it is", () =>
+  inFolder(async (folder) => {
+    const input = `${folder}/in.ndjson`;
+    await Deno.writeTextFile(input, toLines([{ path: SAMPLE_MP3 }]));
+    await Deno.link(input, `${folder}/link`);
+    const rows: [args: string[], message: RegExp][] = [
+      [[`${folder}/none`], /^media: There is no file ".*none"\n$/],
+      [[folder], /^media: ".*" is a folder, not a file\n$/],
+      [[input, "--rejects", input], /is the file to import; give another for --rejects\n$/],
+      [[input, "--rejects", `${folder}/link`], /is the file to import; give another for --rej/],
+      [[input, "--rejects", `${folder}/no/such`], /^media: There is no file ".*\/no\/such"\n$/],
+    ];
+    for (const [args, message] of rows) {
+      const { code, stdout, stderr } = await media(folder, ["import", ...args]);
+      assertEquals([code, stdout], [1, ""]);
+      assertMatch(stderr, message);
+    }
+    assertEquals(await Deno.readTextFile(input), toLines([{ path: SAMPLE_MP3 }]));
+    assertEquals((await media(folder, ["import"])).code, 2);
+  }));
+
+test("media import --dry-run says what would be done, and leaves catalogue and content alone", () =>
+  inFolder(async (folder) => {
+    await Deno.writeTextFile(`${folder}/in`, toLines([{ path: SAMPLE_MP3 }, { path: folder }]));
+    const dry = await media(folder, ["import", "--dry-run", `${folder}/in`]);
+    assertEquals(dry.code, 1);
+    assertEquals(dry.stdout, "Nothing is done. Would be added: 1; unchanged: 0; refused: 1\n");
+    assertEquals(await exported(folder), "");
+    assertEquals(await exists(`${folder}/files`), false);
+  }));
+
+test("media import, told to stop, says what it has done; the same again goes on", () =>
+  inFolder(async (folder) => {
+    const records = recordsOf(60_000).filter((record) => !("sha256" in record));
+    const lines = toLines(records);
+    const child = mediaCommand(folder, ["import", "-"], {}, "piped").spawn();
+    const writer = child.stdin.getWriter();
+    await writer.write(new TextEncoder().encode(lines)); // more than is sorted at a time
+    while (await exported(folder) === "") { /* until the first of them are in */ }
+    child.kill("SIGINT"); // while it waits for more
+    const [{ code }, stdout, stderr] = await Promise.all([
+      child.status,
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
+    await writer.close().catch(() => {}); // nobody reads any more
+    assertEquals(code, 130);
+    const [, added] = /^Added: ([\d,]+); unchanged: 0; refused: 0; and not all was read\n$/
+      .exec(stdout) ?? [];
+    assertEquals(stderr, "media: stopped by SIGINT; import the same again to go on\n");
+    const present = (await exported(folder)).trim().split("\n").length;
+    assertEquals(Number(added?.replaceAll(",", "")), present);
+
+    await Deno.writeTextFile(`${folder}/in`, lines);
+    const again = await media(folder, ["import", `${folder}/in`]);
+    assertEquals(again.code, 0);
+    assertMatch(again.stdout, new RegExp(`unchanged: ${present.toLocaleString("en")};`));
+  }));
+
+async function exists(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(() => true, () => false);
+}
+
+/** KILLS=10 makes a long run of it. */
+const killsWanted = () => Number(Deno.env.get("KILLS") ?? 4);
+
+for (
+  const [name, register, makeDatabase] of [
+    ["SQLite", test, (folder: string) => Promise.resolve(`sqlite:${folder}/killed.sqlite`)],
+    [
+      "PostgreSQL",
+      onPostgres,
+      async () => postgres().urlOf(await postgres().createDatabase()),
+    ],
+  ] as const
+) {
+  register(
+    `media import, killed at any moment on ${name}, goes on to what a clean run makes`,
+    () =>
+      inFolder(async (folder) => {
+        await media(folder, ["publish", SAMPLE_MP3, "--token", newToken()]); // the content
+        const records = recordsOf(30_000);
+        await Deno.writeTextFile(`${folder}/in`, toLines(records));
+        const clean = { DATABASE_URL: await makeDatabase(folder) + "" };
+        if (name === "SQLite") clean.DATABASE_URL = `sqlite:${folder}/clean.sqlite`;
+        const started = performance.now();
+        const first = await media(folder, ["import", `${folder}/in`], clean);
+        let patience = performance.now() - started;
+        assertEquals([first.stdout, first.code], ["Added: 30,000; unchanged: 0; refused: 0\n", 0]);
+
+        const killed = { DATABASE_URL: await makeDatabase(folder) };
+        const sorted = await exported(folder, clean);
+        const [whole, kept] = [new Set(sorted.split("\n")), new Set<number>()];
+        for (let run = 0; run < killsWanted(); run++) {
+          const child = mediaCommand(folder, ["import", `${folder}/in`], killed).spawn();
+          const output = Promise.all([child.stdout.cancel(), child.stderr.cancel()]);
+          const timer = setTimeout(() => {
+            try {
+              child.kill("SIGKILL");
+            } catch { // it has ended
+            }
+          }, patience * (0.3 + 0.5 * Math.random()));
+          await child.status;
+          clearTimeout(timer);
+          await output;
+          const lines = (await exported(folder, killed)).split("\n").slice(0, -1);
+          assert(lines.every((line) => whole.has(line)), "only whole records");
+          kept.add(lines.length);
+          patience *= lines.length === 0 ? 1.2 : lines.length === records.length ? 0.6 : 0.9;
+        }
+        const last = await media(folder, ["import", `${folder}/in`], killed);
+        assertEquals(last.code, 0);
+        assertEquals(await exported(folder, killed), sorted);
+        console.log(`after each kill there were ${[...kept].join(", ")} records`);
+      }),
+  );
+}
+
+onPostgres(
+  "media export gives the same from SQLite, PostgreSQL and SQLite again",
+  () =>
+    inFolder(async (folder) => {
+      const published = await media(folder, [
+        "publish",
+        SAMPLE_MP3,
+        "--name",
+        'ü "\\ 🎧\u2028.mp3',
+      ]);
+      assertEquals(published.code, 2); // no such name
+      for (const path of [SAMPLE_MP3, SAMPLE_MP4]) {
+        assertEquals((await media(folder, ["publish", path, "--name", 'ü "🎧".mp3'])).code, 0);
+      }
+      const { stdout } = await media(folder, ["publish", SAMPLE_MP3, "--json"]);
+      const { token } = JSON.parse(stdout);
+      assertEquals((await media(folder, ["unpublish", token])).code, 0);
+      await Deno.writeTextFile(`${folder}/more`, toLines(recordsOf(2_500)));
+      assertEquals((await media(folder, ["import", `${folder}/more`])).code, 0);
+      const first = await exported(folder);
+      assertEquals(first.split("\n").length, 2_504);
+      const tokens = first.trim().split("\n").map((line) => JSON.parse(line).token);
+      assertEquals(tokens, tokens.toSorted());
+
+      let previous = first;
+      const database = await postgres().createDatabase();
+      for (const url of [postgres().urlOf(database), `sqlite:${folder}/again.sqlite`]) {
+        const environment = { DATABASE_URL: url };
+        await Deno.writeTextFile(`${folder}/exported`, previous);
+        const { code, stderr } = await media(folder, ["import", `${folder}/exported`], environment);
+        assertEquals([code, stderr], [0, ""]);
+        previous = await exported(folder, environment);
+        assertEquals(previous, first);
+
+        // The content is that of the new catalogue now, too.
+        await using server = await ServerProcess.start(environment, folder);
+        const item = first.split("\n").map((line) => JSON.parse(line || "{}"))
+          .find(({ sha256 }) => sha256 === MP3.sha256);
+        const { status } = await requestRaw(server.port, "GET", `/media/${item.token}`);
+        assertEquals(status, 200);
+        assertEquals((await media(folder, ["publish", SAMPLE_MP4], environment)).code, 0);
+      }
+    }),
+);

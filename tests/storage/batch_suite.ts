@@ -1,0 +1,117 @@
+/**
+ * What storage has to do with many items at once, on every engine and in every place of content.
+ */
+
+import { assert, assertEquals } from "@std/assert";
+import type { CatalogueRecord } from "../../lib/storage/catalogue.ts";
+import { entryOf } from "../../lib/storage/storage.ts";
+import { newToken } from "../../lib/storage/token.ts";
+import type { MediaSubject } from "../support/media_subject.ts";
+import type { Test } from "../support/permissions.ts";
+import { linkedItem } from "./linked_item_suite.ts";
+import { description } from "./storage_suite.ts";
+
+const CONTENT = new TextEncoder().encode("content");
+
+/** More than any engine puts into one statement, and not a multiple of that. */
+const MANY = 1_213;
+
+/** Runs the suite; every test opens storage of its own. */
+export function testBatches(
+  name: string,
+  open: () => MediaSubject | Promise<MediaSubject>,
+  register: Test = Deno.test,
+): void {
+  const test = (what: string, body: (subject: MediaSubject) => Promise<void>) =>
+    register(`${name} ${what}`, async () => {
+      await using subject = await open();
+      await body(subject);
+    });
+
+  const linked = (): CatalogueRecord => {
+    const item = linkedItem();
+    return [item.token, entryOf(item)];
+  };
+  const buried = (): CatalogueRecord => [
+    newToken(),
+    { state: "unpublished", kind: "video", unpublishedAt: 5000 },
+  ];
+
+  test("addAll() adds items of every sort, and lookUpAll() gives them back", async (subject) => {
+    const { storage } = subject;
+    const { digest, length } = await subject.publish(description(), CONTENT);
+    const of = (count: number, make: () => CatalogueRecord) => Array.from({ length: count }, make);
+    const records = [
+      ...of(MANY, linked),
+      ...of(20, buried),
+      ...of(20, () => {
+        const item = { ...description("video"), name: 'ü "x".mp4', language: "de", digest, length };
+        return [item.token, entryOf(item)];
+      }),
+    ];
+    const before = await storage.version();
+    const { added, faults } = await storage.addAll(records);
+    assertEquals([added, faults.size], [new Set(records.map(([token]) => token)), 0]);
+    assert(await storage.version() !== before, "servers learn of it");
+
+    const tokens = records.map(([token]) => token);
+    const found = await storage.lookUpAll([...tokens, newToken()]);
+    assertEquals(found, new Map(records));
+    for (const [token, entry] of records.slice(-30)) assertEquals(await storage.find(token), entry);
+    assertEquals((await storage.lookUpAll([])).size, 0);
+  });
+
+  test("addAll() leaves what has a token that was used, and says so", async (subject) => {
+    const { storage } = subject;
+    const [first, second, tombstone] = [linked(), linked(), buried()];
+    await storage.addAll([first, tombstone]);
+    const before = await storage.version();
+    const again: CatalogueRecord[] = [
+      [first[0], buried()[1]],
+      second,
+      [tombstone[0], linked()[1]],
+    ];
+    const { added } = await storage.addAll(again);
+    assertEquals(added, new Set([second[0]]));
+    assert(await storage.version() !== before, "servers learn of it");
+    const expected = new Map([first, second, tombstone]);
+    assertEquals(await storage.lookUpAll(again.map(([token]) => token)), expected);
+  });
+
+  test("addAll() leaves items whose content is not there, and names it", async (subject) => {
+    const { storage } = subject;
+    const { digest, length } = await subject.publish(description(), CONTENT);
+    const make = (facts: { digest?: string; length?: number; location?: string }) => {
+      const item = {
+        ...{ ...description(), digest, length, ...facts },
+        ...(facts.location === undefined ? {} : { validator: '"x"' }),
+      };
+      return [item.token, entryOf(item)] as const;
+    };
+    const [sound, other] = [make({}), linked()];
+    const faulty = [
+      make({ digest: "ab".repeat(32) }),
+      make({ length: length + 1 }),
+      make({ location: "s3://elsewhere/a.mp3" }),
+    ];
+    const { added, faults } = await storage.addAll([...faulty, sound, other]);
+    assertEquals(added, new Set([sound[0], other[0]]));
+    assertEquals([...faults.keys()], faulty.map(([token]) => token));
+    assertEquals((await storage.lookUpAll(faulty.map(([token]) => token))).size, 0);
+  });
+
+  test("keeps content that is added while the last use of it is unpublished", async (subject) => {
+    const { storage } = subject;
+    for (let round = 0; round < 20; round++) {
+      const { token, digest, length } = await subject.publish(description(), CONTENT);
+      const item = { ...description(), digest, length };
+      const [, { added, faults }] = await Promise.all([
+        storage.unpublish(token, 5000),
+        storage.addAll([[item.token, entryOf(item)]]),
+      ]);
+      assertEquals([added.size, faults.size].toSorted(), [0, 1]);
+      assertEquals(await subject.digests(), added.size === 1 ? [digest] : []);
+      if (added.size === 1) await storage.unpublish(item.token, 5000);
+    }
+  });
+}
