@@ -48,8 +48,9 @@ export function contentOf(
       left -= chunk?.length ?? 0;
       if (chunk !== undefined) controller.enqueue(chunk);
       if (left > 0) return;
-      end();
       controller.close();
+      await read().catch(() => {}); // its end, after which the connection can be used again
+      end();
     } catch (error) {
       end();
       if (isCancelled) return;
