@@ -75,19 +75,17 @@ export function parseInstant(text: string): number | undefined {
   const day = DATE.exec(date)?.slice(1).map(Number) ?? [];
   const [year = 0, month = 0, dayOfMonth = 0] = day;
   const midnight = Date.UTC(year, month - 1, dayOfMonth);
+  const found = new Date(midnight); // another day where there is none such: 30 February
+  const isDay = found.getUTCFullYear() === year && found.getUTCMonth() === month - 1 &&
+    found.getUTCDate() === dayOfMonth;
   const parts = TIME.exec(time);
-  if (parts === null || rest.length > 0 || !isDay(midnight, date)) return undefined;
+  if (parts === null || rest.length > 0 || !isDay) return undefined;
   const [, hour = 0, minute = 0, second = 0, fraction = "", sign, hours = 0, minutes = 0] = parts;
   const isTime = +hour < 24 && +minute < 60 && +second <= 60; // 60: a leap second
   if (!isTime || +hours >= 24 || +minutes >= 60) return undefined;
   const offset = (sign === "-" ? -1 : 1) * (+hours * 60 + +minutes) * 60_000;
   const seconds = Math.min(+second, 59) + Number(`0.${fraction || 0}`);
   return midnight + (+hour * 60 + +minute) * 60_000 + Math.floor(seconds * 1000) - offset;
-}
-
-/** Whether a date is that of a midnight: 30 February is not. */
-function isDay(midnight: number, date: string): boolean {
-  return !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(`${date}T`);
 }
 
 const AMOUNT = String.raw`(\d+(?:[.,]\d{1,9})?)`;

@@ -19,18 +19,12 @@ import {
   tokenIn,
 } from "./import_facts.ts";
 import { type Line, MAX_LINE, readLines } from "./import_lines.ts";
-import {
-  type ImportRecord,
-  parseLine,
-  type RawRecord,
-  readRecord,
-  RecordError,
-} from "./import_record.ts";
+import { type ImportRecord, parseLine, readRecord, RecordError } from "./import_record.ts";
 import { fileName, inspectFile, publishFile, RefusedError, type Watch } from "./publish.ts";
 import { publishObject } from "./publish_object.ts";
 
 /** Lines, and bytes of them, that are collected before they are sorted. */
-const [WINDOW, WINDOW_BYTES] = [25_000, 8 * 1024 * 1024];
+const [WINDOW, WINDOW_BYTES] = [20_000, 8 * 1024 * 1024];
 
 /** Records in one transaction, which keeps other publishers waiting. */
 const BATCH = 1_000;
@@ -66,13 +60,16 @@ interface Unreadable {
   readonly reason: RecordError | undefined;
 }
 
-/** A line with a record, which is checked unless it is on record already. */
+/** A line with a record. It is read again later: until then, the bytes take the least memory. */
 interface Candidate {
   readonly line: Line;
-  readonly raw: RawRecord;
+  /** Left out where only the content tells it. */
   readonly token: Token | undefined;
-  readonly record?: ImportRecord;
+  readonly isFile: boolean;
 }
+
+/** The same, where its token is known by now. */
+type Known = Candidate & { readonly token: Token };
 
 /** A record that is to be on record as it is. */
 interface Wanted {
@@ -92,7 +89,7 @@ class Window {
   /** Adds a line, unless it has to wait for those before it. */
   add(next: Unreadable | Candidate): boolean {
     const { line } = next;
-    const token = "raw" in next ? next.token : undefined;
+    const token = "isFile" in next ? next.token : undefined;
     if (this.lines.length === WINDOW || this.#bytes > WINDOW_BYTES) return false;
     if (token !== undefined && this.#tokens.has(token)) return false;
     this.lines.push(next);
@@ -115,70 +112,71 @@ export class Importer {
   }
 
   /**
-   * Imports all records of an input. While one window of it is on its way, the next one is read.
+   * Imports all records of an input.
    *
    * @throws {StorageError} When storage fails; whatever has an outcome keeps it.
    * @throws What aborted the signal.
    */
   async run(input: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
     let window = new Window();
-    let settling = Promise.resolve();
-    try {
-      let cut = 0;
-      for await (const lines of readLines(readAll(input, this.#options.signal))) {
-        for (const line of lines) {
-          const next = readLine(line, line.number === cut);
-          if (!line.isWhole) cut = line.number;
-          if (next === undefined) this.#options.advance(line.bytes.length);
-          else if (!window.add(next)) {
-            await settling;
-            settling = this.#settle(window.lines);
-            settling.catch(() => {}); // thrown where it is waited for
-            window = new Window();
-            window.add(next);
-          }
+    let cut = 0;
+    for await (const lines of readLines(readAll(input, this.#options.signal))) {
+      for (const line of lines) {
+        const next = readLine(line, line.number === cut);
+        if (!line.isWhole) cut = line.number;
+        if (next === undefined) this.#options.advance(line.bytes.length);
+        else if (!window.add(next)) {
+          await this.#settle(window.lines);
+          window = new Window();
+          window.add(next);
         }
       }
-    } finally {
-      await settling;
     }
     await this.#settle(window.lines);
   }
 
   async #settle(lines: readonly (Unreadable | Candidate)[]): Promise<void> {
-    const records: (Candidate & { token: Token })[] = [];
-    const sources: Candidate[] = [];
+    const records: Known[] = [];
+    const files: Candidate[] = [];
     for (const line of lines) {
-      if (!("raw" in line)) await this.#refuse(line.line, line.reason);
-      else if (line.token === undefined || "path" in line.raw) sources.push(line);
-      else records.push({ ...line, token: line.token });
+      if (!("isFile" in line)) await this.#refuse(line.line, line.reason);
+      else if (line.isFile || !isKnown(line)) files.push(line);
+      else records.push(line);
     }
     // First of all content that other records may refer to.
-    for (const source of sources) await this.#takeIn(source);
+    for (const { line, token } of files) await this.#takeIn(line, token);
     records.sort((one, other) => one.token < other.token ? -1 : 1);
-    for (let at = 0; at < records.length; at += BATCH) {
-      await this.#addAll(records.slice(at, at + BATCH));
-    }
+    let at = 0;
+    const work = async () => {
+      while (at < records.length) await this.#addAll(records.slice(at, at += BATCH));
+    };
+    // A database adds one batch while the next one is looked up and checked.
+    const ends = await Promise.allSettled([work(), work()]);
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
   /** Adds what takes nothing in. */
-  async #addAll(candidates: readonly (Candidate & { token: Token })[]): Promise<void> {
+  async #addAll(candidates: readonly Known[]): Promise<void> {
     this.#options.signal.throwIfAborted();
     let found = await this.#storage.lookUpAll(candidates.map(({ token }) => token));
     let wanted: Wanted[] = [];
     const now = Date.now();
-    for (const { line, raw, token, record: read } of candidates) {
+    for (const { line, token } of candidates) {
+      const raw = parseLine(line.bytes);
       const known = found.get(token);
       if (known !== undefined && isOnRecord(raw, token, known)) {
         this.#count(line, "unchanged");
         continue;
       }
-      await this.#refusing(line, async () => {
-        const record = read ?? readRecord(raw);
+      try {
+        const record = readRecord(raw);
         const entry = entryFor(record, token, now);
-        if (entry === undefined) return await this.#takeIn({ line, raw, token, record });
-        wanted.push({ line, token, entry, record });
-      });
+        if (entry === undefined) await this.#takeIn(line, token);
+        else wanted.push({ line, token, entry, record });
+      } catch (error) {
+        if (!(error instanceof RecordError)) throw error;
+        await this.#refuse(line, error);
+      }
     }
     for (;;) {
       const unknown: Wanted[] = [];
@@ -224,13 +222,20 @@ export class Importer {
   }
 
   /** Publishes a file, or an object of which not everything is stated. */
-  async #takeIn({ line, raw, token, record: read }: Candidate): Promise<void> {
+  async #takeIn(line: Line, token: Token | undefined): Promise<void> {
     this.#options.signal.throwIfAborted();
-    await this.#refusing(line, async () => {
-      const record = read ?? readRecord(raw);
+    try {
+      const record = readRecord(parseLine(line.bytes));
       if (record.source === "file") await this.#takeInFile(line, record, token);
       else if (record.source === "object") await this.#takeInObject(line, record, token as Token);
-    });
+    } catch (error) {
+      if (error instanceof RecordError) await this.#refuse(line, error);
+      else if (error instanceof RefusedError) {
+        const { cause } = error;
+        const because = cause instanceof Error ? ` (${cause.message})` : "";
+        await this.#refuse(line, new RecordError(error.message + because));
+      } else throw error;
+    }
   }
 
   async #takeInFile(
@@ -307,19 +312,6 @@ export class Importer {
     return (await this.#storage.lookUpAll([token])).get(token);
   }
 
-  async #refusing(line: Line, action: () => Promise<void>): Promise<void> {
-    try {
-      await action();
-    } catch (error) {
-      if (error instanceof RecordError) await this.#refuse(line, error);
-      else if (error instanceof RefusedError) {
-        const { cause } = error;
-        const because = cause instanceof Error ? ` (${cause.message})` : "";
-        await this.#refuse(line, new RecordError(error.message + because));
-      } else throw error;
-    }
-  }
-
   async #refuse(line: Line, reason: RecordError | undefined): Promise<void> {
     await this.#options.refuse(line, reason);
     if (reason === undefined) this.#options.advance(line.bytes.length);
@@ -342,13 +334,16 @@ function readLine(line: Line, isContinued: boolean): Unreadable | Candidate | un
   try {
     const raw = parseLine(line.bytes);
     const token = tokenIn(raw);
-    if (token !== undefined) return { line, raw, token };
-    const record = readRecord(raw);
-    return { line, raw, record, token: tokenOf(record) };
+    const isFile = "path" in raw;
+    return { line, isFile, token: token ?? tokenOf(readRecord(raw)) };
   } catch (error) {
     if (error instanceof RecordError) return { line, reason: error };
     throw error;
   }
+}
+
+function isKnown(candidate: Candidate): candidate is Known {
+  return candidate.token !== undefined;
 }
 
 /** White space of JSON. */

@@ -305,9 +305,10 @@ test("an import stops between two records, and the same again goes on", async ()
     return await addAll.call(storage, batch);
   };
   await assertRejects(() => importAll(storage, records, controller), Error, "stop");
-  assertEquals((await Array.fromAsync(storage.list())).length, 7000);
+  const { length } = await Array.fromAsync(storage.list());
+  assert(7000 <= length && length <= 8000, "what was begun is done");
   storage.addAll = addAll;
-  assertEquals((await importAll(storage, records)).outcomes, [23_000, 7000, 0, 0]);
+  assertEquals((await importAll(storage, records)).outcomes, [30_000 - length, length, 0, 0]);
 
   // Also while it waits for input.
   const waiting = new AbortController();

@@ -51,6 +51,7 @@ export interface Lookups {
 export class SqlCatalogue implements Catalogue {
   readonly #database: Database;
   readonly #lookups: Lookups;
+  readonly #insertions = new Map<number, string>();
 
   /** @param database Stays the caller's to close. */
   constructor(database: Database, lookups: Lookups) {
@@ -103,9 +104,7 @@ export class SqlCatalogue implements Catalogue {
     if (entries.length === 0) return new Set();
     const rows = entries.map(([token, entry]) => [token, ...factsOf(entry)]);
     const inserts = parts(rows, this.#database.batch).map((part) => ({
-      text: `INSERT INTO item (token, ${ITEM_COLUMNS})
-             VALUES ${part.map((row, at) => placeholders(at * row.length + 1, row)).join(", ")}
-             ON CONFLICT (token) DO NOTHING RETURNING token`,
+      text: this.#insertion(part),
       values: part.flat(),
     }));
     const added = (await this.#database.transact([...inserts, move()])).flat();
@@ -190,6 +189,18 @@ export class SqlCatalogue implements Catalogue {
   /** @inheritdoc */
   async check(): Promise<void> {
     await this.#lookups.version();
+  }
+
+  /** The text of a statement that adds so many rows: making it takes as long as running it. */
+  #insertion(rows: readonly Value[][]): string {
+    let text = this.#insertions.get(rows.length);
+    if (text === undefined) {
+      const values = rows.map((row, at) => placeholders(at * row.length + 1, row)).join(", ");
+      text = `INSERT INTO item (token, ${ITEM_COLUMNS}) VALUES ${values}
+              ON CONFLICT (token) DO NOTHING RETURNING token`;
+      this.#insertions.set(rows.length, text);
+    }
+    return text;
   }
 
   async #contentId(): Promise<string | null> {

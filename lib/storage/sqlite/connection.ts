@@ -18,6 +18,9 @@ import type { Schema } from "./schema.ts";
 /** Characters of the longest statement that is kept prepared; longer ones vary in length. */
 const MAX_PREPARED = 5_000;
 
+/** Statements in a transaction that more like it are to follow, of an import. */
+const MANY = 10;
+
 /** Milliseconds by which the clock of a file system may be behind. */
 const GRANULARITY = 20;
 
@@ -43,6 +46,7 @@ export class Connection {
   readonly #log: Deno.FileInfo | undefined;
   /** The file as it was before it was opened; none in memory. */
   readonly #info: Deno.FileInfo | undefined;
+  #isForMany = false;
   /** When the log was last used for this file alone, in milliseconds since the epoch. */
   #ownedAt = -Infinity;
 
@@ -83,6 +87,7 @@ export class Connection {
 
   /** Runs statements as one transaction: all of them, or none. */
   commit(statements: readonly Statement[]): Row[][] {
+    if (!this.#isForMany && statements.length > MANY) this.#expectMany();
     this.prepare("BEGIN IMMEDIATE").run();
     try {
       const rows = statements.map(({ text, values = [] }) =>
@@ -95,6 +100,15 @@ export class Connection {
       if (this.#database.isTransaction) this.prepare("ROLLBACK").run();
       throw error;
     }
+  }
+
+  /**
+   * Keeps more of the file in memory, and writes the log to it less often: from one transaction to
+   * the next, many rows are on pages that were just read, and just written.
+   */
+  #expectMany(): void {
+    this.#isForMany = true;
+    this.#database.exec("PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 8000");
   }
 
   /** Whether the file is still in its place, and as it was before it was opened. */
