@@ -23,8 +23,14 @@ import { type ImportRecord, parseLine, readRecord, RecordError } from "./import_
 import { fileName, inspectFile, publishFile, RefusedError, type Watch } from "./publish.ts";
 import { publishObject } from "./publish_object.ts";
 
-/** Lines, and bytes of them, that are collected before they are sorted. */
-const [WINDOW, WINDOW_BYTES] = [20_000, 8 * 1024 * 1024];
+/** Lines that are collected before they are sorted, and bytes of them. */
+const [LINES, LINE_BYTES] = [30_000, 8 * 1024 * 1024];
+
+/** Milliseconds for which they are collected, of input that comes slowly. */
+const PATIENCE = 2_000;
+
+/** Bytes that are read at a time. */
+const CHUNK = 64 * 1024;
 
 /** Records in one transaction, which keeps other publishers waiting. */
 const BATCH = 1_000;
@@ -54,22 +60,19 @@ export interface ImportOptions {
   readonly watch?: Watch;
 }
 
-/** A line that cannot be read; further pieces of one that is too long have no reason. */
-interface Unreadable {
-  readonly line: Line;
-  readonly reason: RecordError | undefined;
-}
+/** What is known of a line before its record is checked. */
+type Glance =
+  /** It cannot be read; further pieces of a line that is too long have no reason. */
+  | { readonly is: "unreadable"; readonly reason: RecordError | undefined }
+  /** It may have to be read from a file; the token is left out where only the content tells it. */
+  | { readonly is: "file"; readonly token: Token | undefined }
+  | { readonly is: "record"; readonly token: Token };
 
-/** A line with a record. It is read again later: until then, the bytes take the least memory. */
+/** A line with a record whose token is known. */
 interface Candidate {
   readonly line: Line;
-  /** Left out where only the content tells it. */
-  readonly token: Token | undefined;
-  readonly isFile: boolean;
+  readonly token: Token;
 }
-
-/** The same, where its token is known by now. */
-type Known = Candidate & { readonly token: Token };
 
 /** A record that is to be on record as it is. */
 interface Wanted {
@@ -80,22 +83,56 @@ interface Wanted {
   readonly record: ImportRecord;
 }
 
+/** A line among many. */
+interface Collected {
+  readonly glance: Glance;
+  readonly number: number;
+  readonly isWhole: boolean;
+  readonly start: number;
+  readonly end: number;
+}
+
 /** Lines that are sorted together: each token is there once at most. */
 class Window {
-  readonly lines: (Unreadable | Candidate)[] = [];
+  /** The lines one after the other: as objects, with what they hold, they take many times as much. */
+  readonly #bytes = new Uint8Array(LINE_BYTES);
   readonly #tokens = new Set<Token>();
-  #bytes = 0;
+  #lines: Collected[] = [];
+  #end = 0;
+  #since = 0;
 
-  /** Adds a line, unless it has to wait for those before it. */
-  add(next: Unreadable | Candidate): boolean {
-    const { line } = next;
-    const token = "isFile" in next ? next.token : undefined;
-    if (this.lines.length === WINDOW || this.#bytes > WINDOW_BYTES) return false;
+  /** Whether it is time to settle what was collected. */
+  get isDue(): boolean {
+    return this.#lines.length > 0 && performance.now() - this.#since > PATIENCE;
+  }
+
+  /** The lines, in the order in which they came. */
+  get lines(): readonly Collected[] {
+    return this.#lines;
+  }
+
+  /** Adds a line, unless it has to wait until those before it are settled. */
+  add({ number, bytes, isWhole }: Line, glance: Glance): boolean {
+    const token = glance.is === "unreadable" ? undefined : glance.token;
+    if (this.#lines.length === LINES || this.#end + bytes.length > LINE_BYTES) return false;
     if (token !== undefined && this.#tokens.has(token)) return false;
-    this.lines.push(next);
-    this.#bytes += line.bytes.length;
+    if (this.#lines.length === 0) this.#since = performance.now();
     if (token !== undefined) this.#tokens.add(token);
+    this.#bytes.set(bytes, this.#end);
+    this.#lines.push({ glance, number, isWhole, start: this.#end, end: this.#end += bytes.length });
     return true;
+  }
+
+  /** A line as it was; valid until {@linkcode Window.clear}. */
+  lineOf({ number, isWhole, start, end }: Collected): Line {
+    return { number, isWhole, bytes: this.#bytes.subarray(start, end) };
+  }
+
+  /** Starts anew. */
+  clear(): void {
+    this.#tokens.clear();
+    this.#lines = [];
+    this.#end = 0;
   }
 }
 
@@ -118,45 +155,52 @@ export class Importer {
    * @throws What aborted the signal.
    */
   async run(input: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
-    let window = new Window();
+    const window = new Window();
     let cut = 0;
     for await (const lines of readLines(readAll(input, this.#options.signal))) {
       for (const line of lines) {
-        const next = readLine(line, line.number === cut);
+        const glance = glanceAt(line, line.number === cut);
         if (!line.isWhole) cut = line.number;
-        if (next === undefined) this.#options.advance(line.bytes.length);
-        else if (!window.add(next)) {
-          await this.#settle(window.lines);
-          window = new Window();
-          window.add(next);
+        if (glance === undefined) this.#options.advance(line.bytes.length);
+        else if (!window.add(line, glance)) {
+          await this.#settle(window);
+          window.add(line, glance);
         }
       }
+      if (window.isDue) await this.#settle(window);
     }
-    await this.#settle(window.lines);
+    await this.#settle(window);
   }
 
-  async #settle(lines: readonly (Unreadable | Candidate)[]): Promise<void> {
-    const records: Known[] = [];
-    const files: Candidate[] = [];
-    for (const line of lines) {
-      if (!("isFile" in line)) await this.#refuse(line.line, line.reason);
-      else if (line.isFile || !isKnown(line)) files.push(line);
-      else records.push(line);
+  async #settle(window: Window): Promise<void> {
+    const records: { readonly token: Token; readonly collected: Collected }[] = [];
+    const files: { readonly token: Token | undefined; readonly collected: Collected }[] = [];
+    for (const collected of window.lines) {
+      const { glance } = collected;
+      if (glance.is === "record") records.push({ token: glance.token, collected });
+      else if (glance.is === "file") files.push({ token: glance.token, collected });
+      else await this.#refuse(window.lineOf(collected), glance.reason);
     }
     // First of all content that other records may refer to.
-    for (const { line, token } of files) await this.#takeIn(line, token);
+    for (const { token, collected } of files) await this.#takeIn(window.lineOf(collected), token);
     records.sort((one, other) => one.token < other.token ? -1 : 1);
     let at = 0;
     const work = async () => {
-      while (at < records.length) await this.#addAll(records.slice(at, at += BATCH));
+      while (at < records.length) {
+        await this.#addAll(
+          records.slice(at, at += BATCH)
+            .map(({ token, collected }) => ({ token, line: window.lineOf(collected) })),
+        );
+      }
     };
     // A database adds one batch while the next one is looked up and checked.
     const ends = await Promise.allSettled([work(), work()]);
     for (const end of ends) if (end.status === "rejected") throw end.reason;
+    window.clear();
   }
 
   /** Adds what takes nothing in. */
-  async #addAll(candidates: readonly Known[]): Promise<void> {
+  async #addAll(candidates: readonly Candidate[]): Promise<void> {
     this.#options.signal.throwIfAborted();
     let found = await this.#storage.lookUpAll(candidates.map(({ token }) => token));
     let wanted: Wanted[] = [];
@@ -325,25 +369,20 @@ export class Importer {
 }
 
 /** Reads a line as far as it takes to know its token; `undefined` for a blank one. */
-function readLine(line: Line, isContinued: boolean): Unreadable | Candidate | undefined {
+function glanceAt(line: Line, isContinued: boolean): Glance | undefined {
   if (!line.isWhole) {
     const reason = new RecordError(`the line is longer than ${MAX_LINE} bytes`);
-    return { line, reason: isContinued ? undefined : reason };
+    return { is: "unreadable", reason: isContinued ? undefined : reason };
   }
   if (line.bytes.every((byte) => BLANK.includes(byte))) return undefined;
   try {
     const raw = parseLine(line.bytes);
-    const token = tokenIn(raw);
-    const isFile = "path" in raw;
-    return { line, isFile, token: token ?? tokenOf(readRecord(raw)) };
+    const token = tokenIn(raw) ?? tokenOf(readRecord(raw));
+    return token === undefined || "path" in raw ? { is: "file", token } : { is: "record", token };
   } catch (error) {
-    if (error instanceof RecordError) return { line, reason: error };
+    if (error instanceof RecordError) return { is: "unreadable", reason: error };
     throw error;
   }
-}
-
-function isKnown(candidate: Candidate): candidate is Known {
-  return candidate.token !== undefined;
 }
 
 /** White space of JSON. */
@@ -393,7 +432,7 @@ async function* readAll(
     for (;;) {
       const { value } = await unlessAborted(reader.read(), signal);
       if (value === undefined) return;
-      yield value;
+      for (let at = 0; at < value.length; at += CHUNK) yield value.subarray(at, at + CHUNK);
     }
   } finally {
     reader.cancel().catch(() => {}); // standard input may never answer

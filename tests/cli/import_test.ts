@@ -145,8 +145,10 @@ test("media import, told to stop, says what it has done; the same again goes on"
     const lines = toLines(records);
     const child = mediaCommand(folder, ["import", "-"], {}, "piped").spawn();
     const writer = child.stdin.getWriter();
-    await writer.write(new TextEncoder().encode(lines)); // more than is sorted at a time
-    while (await exported(folder) === "") { /* until the first of them are in */ }
+    await writer.write(new TextEncoder().encode(lines));
+    do {
+      await writer.write(new TextEncoder().encode("\n")); // input that comes slowly
+    } while (await exported(folder) === "");
     child.kill("SIGINT"); // while it waits for more
     const [{ code }, stdout, stderr] = await Promise.all([
       child.status,
