@@ -341,7 +341,7 @@ export class Importer {
       this.#count(line, "added");
     } catch (error) {
       if (!(error instanceof StorageError)) throw error;
-      await this.#storage.check(); // which tells a fault of storage from one of the object
+      await this.#storage.prepare(); // which fails when the fault is not that of one object
       throw new RecordError(error.message);
     }
   }
