@@ -10,7 +10,10 @@ import { printable, quoted } from "../publishing/printable.ts";
 import { RefusedError } from "../publishing/publish.ts";
 import { type Context, ExitError, fromUser, print, withStorage } from "./command.ts";
 import { InterruptedError, watchInterruption } from "./interruption.ts";
-import { ImportProgress } from "./import_progress.ts";
+import { Progress } from "./progress.ts";
+
+/** Lines between two looks at how far it is. */
+const STEP = 100;
 
 interface Options {
   readonly dryRun?: true;
@@ -42,14 +45,23 @@ export function importCommand(context: Context): Command {
       using rejected = rejects === undefined ? undefined : await openRejects(rejects, info);
       await withStorage(context, config, async (storage) => {
         const isDryRun = dryRun === true;
-        using progress = new ImportProgress(info?.isFile ? info.size : undefined);
+        using progress = new Progress({ unit: "lines", isLogged: true });
         const refuse = async (line: Line, reason?: RecordError) => {
           await rejected?.write(line.bytes);
           if (reason === undefined) return;
-          if (!json) progress.tell(`media: line ${line.number}: ${printable(reason.message)}`);
-          else await print(JSON.stringify(toRefusal(line, reason)));
+          await progress.aside(async () => {
+            if (json) await print(JSON.stringify(toRefusal(line, reason)));
+            else console.error(`media: line ${line.number}: ${printable(reason.message)}`);
+          });
         };
-        const advance = (bytes: number) => progress.advance(bytes);
+        const size = info?.isFile ? info.size : undefined;
+        let [lines, bytes] = [0, 0];
+        const advance = (more: number) => {
+          bytes += more;
+          if (++lines % STEP > 0) return;
+          if (size !== undefined) progress.expect(lines * size / bytes); // as long as those so far
+          progress.update(lines);
+        };
         const options = { isDryRun, signal, resolve: fromUser, refuse, advance };
         const importer = new Importer(storage, options);
         let stopped: InterruptedError | undefined;
@@ -61,13 +73,13 @@ export function importCommand(context: Context): Command {
           if (!(error instanceof InterruptedError)) throw error;
           stopped = error;
         } finally {
-          progress.stop();
+          progress[Symbol.dispose]();
           const { outcomes } = importer;
           const end = { ...outcomes, dryRun: isDryRun, complete: isComplete };
           await print(json ? JSON.stringify(end) : toSummary(outcomes, isDryRun, isComplete));
         }
         if (stopped !== undefined) {
-          progress.tell(`media: ${stopped.message}; import the same again to go on`);
+          console.error(`media: ${stopped.message}; import the same again to go on`);
           throw new ExitError(stopped.status);
         }
         if (importer.outcomes.refused > 0) throw new ExitError(1);
