@@ -43,7 +43,7 @@ test("deno task media takes paths from where the user stands, and says little it
     assertEquals(code, 0, stderr);
     assertMatch(stdout, /^Published audio /);
     // Not one line more than the task itself; with --quiet not even that.
-    assertMatch(stderr, /^Task media deno run [^\n]{1,60} 'publish' '\.\.\/a\.mp3'\n$/);
+    assertMatch(stderr, /^Task media deno run [^\n]{1,100} 'publish' '\.\.\/a\.mp3'\n$/);
     const quiet = await mediaTask(folder, standing, ["publish", "../a.mp3"], ["--quiet"]);
     assertEquals([quiet.code, quiet.stderr], [0, ""]);
     const missing = await mediaTask(folder, standing, ["publish", "a.mp3"], ["--quiet"]);
