@@ -27,6 +27,9 @@ export const S3_STORE: readonly Need[] = [
 /** Milliseconds that a part may take to start. */
 const PATIENCE = 120_000;
 
+/** How often a start is tried. */
+const ATTEMPTS = 3;
+
 /** The bucket that every store has. */
 export const BUCKET = "media";
 
@@ -84,16 +87,31 @@ export class S3Store implements AsyncDisposable {
     this.#answers = this.#supervisor.stdout.getReader();
   }
 
-  /** Makes a store with an empty bucket. */
+  /** Makes a store with an empty bucket. Should a port be taken meanwhile, it tries others. */
   static async start(): Promise<S3Store> {
+    for (let attempt = 1;; attempt++) {
+      try {
+        return await S3Store.#launch();
+      } catch (error) {
+        if (attempt === ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  static async #launch(): Promise<S3Store> {
     const folder = await Deno.makeTempDir({ prefix: "media-head-s3-" });
     const ports = Object.fromEntries(PARTS.map((part) => [part, freePort()]));
     const store = new S3Store(folder, ports as Record<Part, number>);
-    await store.#configure();
-    for (const part of PARTS) await store.#start(part);
-    for (const part of PARTS) await until(() => accepts(store.ports[part]));
-    await store.request("PUT", "");
-    return store;
+    try {
+      await store.#configure();
+      for (const part of PARTS) await store.#start(part);
+      for (const part of PARTS) await until(() => accepts(store.ports[part]));
+      await store.request("PUT", "");
+      return store;
+    } catch (error) {
+      await store[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   get port(): number {
