@@ -301,6 +301,8 @@ test("an import stops between two records, and the same again goes on", async ()
   let batches = 0;
   storage.addAll = async (batch) => {
     assert(batch.length <= 1000);
+    const tokens = batch.map(([token]) => token);
+    assertEquals(tokens, tokens.toSorted(), "what is near in the database is added together");
     if (++batches === 7) controller.abort(stop);
     return await addAll.call(storage, batch);
   };
