@@ -16,8 +16,8 @@ import type { Comparison, ContentReference, ContentStore, Source, Staged } from 
 import { StorageError } from "./storage.ts";
 
 /**
- * Bytes of the longest part that is read whole, at once: that takes a third of what a stream does,
- * and no more of a slow client's memory than what Deno keeps in flight for it.
+ * Bytes of the longest part that is read whole, at once, without a stream. A slow client holds as many
+ * in memory.
  */
 const WHOLE = 128 * 1024;
 
