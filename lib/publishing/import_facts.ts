@@ -3,13 +3,18 @@
  */
 
 import { createHash } from "node:crypto";
+import { parseInstant } from "../lifecycle/instant.ts";
 import { type Entry, entryOf, type LinkedItem, type PublishedItem } from "../storage/storage.ts";
 import { parseToken, type Token } from "../storage/token.ts";
 import { type ImportRecord, type RawRecord, RecordError } from "./import_record.ts";
 import { toRecord } from "./record.ts";
 
-/** Members that a record may leave out without meaning that there is nothing. */
-const IMPLIED = ["state", "publishedAt", "unpublishedAt"];
+/** Members whose absence says that there is nothing, and the facts of an item that they state. */
+const FACTS = new Map<string, keyof PublishedItem>([
+  ...(["token", "kind", "type", "length", "name", "language", "location", "validator"] as const)
+    .map((name) => [name, name] as const),
+  ["sha256", "digest"],
+]);
 
 /** Facts by the names that they have in records: `null` for none, left out where nothing is said. */
 export type Facts = Readonly<Record<string, string | number | null | undefined>>;
@@ -28,10 +33,20 @@ export function tokenIn({ token }: RawRecord): Token | undefined {
  * other look: that is what makes it fast to import the same again.
  */
 export function isOnRecord(raw: RawRecord, token: Token, entry: Entry): boolean {
-  const record: RawRecord = toRecord(token, entry);
-  for (const name in raw) if (raw[name] !== record[name]) return false;
-  for (const name in record) if (!(name in raw) && !IMPLIED.includes(name)) return false;
-  return true;
+  const isPublished = entry.state !== "unpublished";
+  const known: RawRecord = { ...(isPublished ? entry.item : { kind: entry.kind }), token };
+  for (const [name, fact] of FACTS) if (raw[name] !== known[fact]) return false;
+  const instant = isPublished ? entry.item.publishedAt : entry.unpublishedAt;
+  for (const name in raw) {
+    if (FACTS.has(name)) continue;
+    const value = raw[name];
+    const isSo = name === "state"
+      ? value === (isPublished ? "published" : "unpublished")
+      : name === (isPublished ? "publishedAt" : "unpublishedAt") &&
+        typeof value === "string" && parseInstant(value) === instant;
+    if (!isSo) return false;
+  }
+  return isPublished || "state" in raw;
 }
 
 /** The facts of an entry. */

@@ -19,9 +19,14 @@ export interface Schema {
 
 /** Milliseconds since the epoch, as far as a date can have them. */
 const isInstant = (column: string) => `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
-/** Printable ASCII. SQLite's functions see a text up to its first NUL only, those of bytes all of it. */
+/** A version 4 UUID. */
+const TOKEN = "xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx".replaceAll("x", "[0-9a-f]");
+/** SQLite's functions see a text up to its first NUL only, those of bytes all of it. */
+const hasBytes = (column: string, length: number | string) =>
+  `length(CAST(${column} AS BLOB)) = ${length}`;
+/** Printable ASCII. */
 const isPrintable = (column: string) =>
-  `${column} NOT GLOB '*[^ -~]*' AND length(CAST(${column} AS BLOB)) = length(${column})`;
+  `${column} NOT GLOB '*[^ -~]*' AND ${hasBytes(column, `length(${column})`)}`;
 const isName = (column: string) => `length(${column}) BETWEEN 1 AND 64 AND ${isPrintable(column)}`;
 const isOneOf = (column: string, values: readonly string[]) =>
   `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
@@ -35,14 +40,11 @@ const isStated = (column: string) =>
 
 /** The columns that items have in every version. */
 const ITEM_COLUMNS = `
-      token TEXT NOT NULL PRIMARY KEY CHECK (
-        token GLOB '????????-????-4???-[89ab]???-????????????' AND token NOT GLOB '*-*-*-*-*-*'
-        AND token NOT GLOB '*[^0-9a-f-]*' AND ${isPrintable("token")}
-      ),
+      token TEXT NOT NULL PRIMARY KEY CHECK (token GLOB '${TOKEN}' AND ${hasBytes("token", 36)}),
       kind TEXT NOT NULL CHECK (${isOneOf("kind", ["audio", "video"])}),
       length INTEGER CHECK (length BETWEEN 0 AND 9007199254740991),
       digest TEXT CHECK (
-        length(digest) = 64 AND digest NOT GLOB '*[^0-9a-f]*' AND ${isPrintable("digest")}
+        digest NOT GLOB '*[^0-9a-f]*' AND length(digest) = 64 AND ${hasBytes("digest", 64)}
       ),
       published_at INTEGER CHECK (${isInstant("published_at")}),
       name TEXT,
@@ -79,8 +81,8 @@ export const CATALOGUE: Schema = {
       type TEXT CHECK (${isStated("type")}),
       location TEXT CHECK (
         length(location) <= ${MAX_LOCATION} AND (location GLOB 's3://?*/?*' OR (
-          (location GLOB 'https://?*' OR location GLOB 'http://?*') AND location NOT GLOB '* *'
-          AND ${isPrintable("location")}))
+          (location GLOB 'https://?*' OR location GLOB 'http://?*')
+          AND location NOT GLOB '*[^!-~]*' AND ${hasBytes("location", "length(location)")}))
       ),
       validator TEXT CHECK (${isStated("validator")}),
       CHECK (CASE
