@@ -1,38 +1,42 @@
 /**
  * Importing: from lines of records to items, each line with one outcome.
  *
- * Records are collected and sorted by token before they go to the catalogue, in transactions of a
- * thousand: added as they come, random tokens would have the database write a page for each.
+ * What is on record already is told at once, a thousand lines at a time. The rest is collected, and
+ * sorted by token before it goes to the catalogue.
  */
 
 import type { MediaStorage } from "../storage/media_storage.ts";
-import { type Entry, StorageError } from "../storage/storage.ts";
+import type { Entry } from "../storage/storage.ts";
 import type { Token } from "../storage/token.ts";
+import { within } from "../storage/deadline.ts";
 import { unlessAborted } from "./abort.ts";
+import { type ContentOptions, type ContentRecord, importContent } from "./import_content.ts";
 import {
-  derivedToken,
-  differenceOf,
+  derivedTokenOf,
   entryFor,
-  type Facts,
   factsOf,
+  instantsOf,
   isOnRecord,
+  requireSame,
   tokenIn,
 } from "./import_facts.ts";
 import { type Line, MAX_LINE, readLines } from "./import_lines.ts";
-import { type ImportRecord, parseLine, readRecord, RecordError } from "./import_record.ts";
-import { fileName, inspectFile, publishFile, RefusedError, type Watch } from "./publish.ts";
-import { publishObject } from "./publish_object.ts";
+import {
+  type ImportRecord,
+  parseLine,
+  type RawRecord,
+  readRecord,
+  RecordError,
+} from "./import_record.ts";
+import { type Collected, Window } from "./import_window.ts";
 
-/** Lines that are collected before they are sorted, and bytes of them. */
-const [LINES, LINE_BYTES] = [30_000, 8 * 1024 * 1024];
-
-/** Milliseconds for which they are collected, of input that comes slowly. */
+/** Milliseconds after which lines are settled, of input that comes slowly. */
 const PATIENCE = 2_000;
 
 /** Bytes that are read at a time. */
 const CHUNK = 64 * 1024;
 
-/** Records in one transaction, which keeps other publishers waiting. */
+/** Records in one transaction, which keeps other publishers waiting; and lines in one lookup. */
 const BATCH = 1_000;
 
 /** How many records had which outcome. */
@@ -45,34 +49,29 @@ export interface Outcomes {
 }
 
 /** What an import works with. */
-export interface ImportOptions {
-  /** Finds out what would be done, and does nothing. */
-  readonly isDryRun: boolean;
-  /** Ends the work between two records. */
-  readonly signal: AbortSignal;
-  /** Where a path of a record is. */
-  readonly resolve: (path: string) => string;
+export interface ImportOptions extends ContentOptions {
   /** Is told of each line that is refused; further pieces of one that is too long have no reason. */
   readonly refuse: (line: Line, reason?: RecordError) => Promise<void>;
   /** Is told how many bytes of the input are done with. */
   readonly advance: (bytes: number) => void;
-  /** Passes the content of files on, to watch how the work goes on. */
-  readonly watch?: Watch;
 }
 
-/** What is known of a line before its record is checked. */
-type Glance =
-  /** It cannot be read; further pieces of a line that is too long have no reason. */
-  | { readonly is: "unreadable"; readonly reason: RecordError | undefined }
-  /** It may have to be read from a file; the token is left out where only the content tells it. */
-  | { readonly is: "file"; readonly token: Token | undefined }
-  | { readonly is: "record"; readonly token: Token };
-
-/** A line with a record whose token is known. */
+/** A line that can be read; the token is left out where only the content tells it. */
 interface Candidate {
   readonly line: Line;
-  readonly token: Token;
+  readonly raw: RawRecord;
+  readonly token: Token | undefined;
 }
+
+/** A line that cannot be read; further pieces of one that is too long have no fault. */
+interface Unreadable {
+  readonly line: Line;
+  readonly raw?: undefined;
+  readonly fault: RecordError | undefined;
+}
+
+/** What is known of a line before it is looked up. */
+type Glance = Candidate | Unreadable;
 
 /** A record that is to be on record as it is. */
 interface Wanted {
@@ -83,65 +82,13 @@ interface Wanted {
   readonly record: ImportRecord;
 }
 
-/** A line among many. */
-interface Collected {
-  readonly glance: Glance;
-  readonly number: number;
-  readonly isWhole: boolean;
-  readonly start: number;
-  readonly end: number;
-}
-
-/** Lines that are sorted together: each token is there once at most. */
-class Window {
-  /** The lines one after the other: as objects, with what they hold, they take many times as much. */
-  readonly #bytes = new Uint8Array(LINE_BYTES);
-  readonly #tokens = new Set<Token>();
-  #lines: Collected[] = [];
-  #end = 0;
-  #since = 0;
-
-  /** Whether it is time to settle what was collected. */
-  get isDue(): boolean {
-    return this.#lines.length > 0 && performance.now() - this.#since > PATIENCE;
-  }
-
-  /** The lines, in the order in which they came. */
-  get lines(): readonly Collected[] {
-    return this.#lines;
-  }
-
-  /** Adds a line, unless it has to wait until those before it are settled. */
-  add({ number, bytes, isWhole }: Line, glance: Glance): boolean {
-    const token = glance.is === "unreadable" ? undefined : glance.token;
-    if (this.#lines.length === LINES || this.#end + bytes.length > LINE_BYTES) return false;
-    if (token !== undefined && this.#tokens.has(token)) return false;
-    if (this.#lines.length === 0) this.#since = performance.now();
-    if (token !== undefined) this.#tokens.add(token);
-    this.#bytes.set(bytes, this.#end);
-    this.#lines.push({ glance, number, isWhole, start: this.#end, end: this.#end += bytes.length });
-    return true;
-  }
-
-  /** A line as it was; valid until {@linkcode Window.clear}. */
-  lineOf({ number, isWhole, start, end }: Collected): Line {
-    return { number, isWhole, bytes: this.#bytes.subarray(start, end) };
-  }
-
-  /** Starts anew. */
-  clear(): void {
-    this.#tokens.clear();
-    this.#lines = [];
-    this.#end = 0;
-  }
-}
-
 /** Imports records. */
 export class Importer {
   /** So far. */
   readonly outcomes: Outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
   readonly #storage: MediaStorage;
   readonly #options: ImportOptions;
+  readonly #window = new Window();
 
   constructor(storage: MediaStorage, options: ImportOptions) {
     this.#storage = storage;
@@ -155,90 +102,127 @@ export class Importer {
    * @throws What aborted the signal.
    */
   async run(input: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
-    const window = new Window();
+    let batch: Glance[] = [];
+    let tokens = new Set<Token>();
+    let sifting = Promise.resolve();
+    // A batch is looked up while the next one is read.
+    const sift = async () => {
+      const glances = batch;
+      [batch, tokens] = [[], new Set()];
+      await sifting;
+      sifting = this.#sift(glances);
+      sifting.catch(() => {}); // whoever waits for it is told
+    };
     let cut = 0;
     for await (const lines of readLines(readAll(input, this.#options.signal))) {
       for (const line of lines) {
         const glance = glanceAt(line, line.number === cut);
         if (!line.isWhole) cut = line.number;
-        if (glance === undefined) this.#options.advance(line.bytes.length);
-        else if (!window.add(line, glance)) {
-          await this.#settle(window);
-          window.add(line, glance);
+        if (glance === undefined) {
+          this.#options.advance(line.bytes.length);
+          continue;
         }
+        const token = glance.raw === undefined ? undefined : glance.token;
+        // What is on record when a line is looked up has to be what those before it left.
+        if (batch.length === BATCH || token !== undefined && tokens.has(token)) await sift();
+        if (token !== undefined) tokens.add(token);
+        batch.push(glance);
       }
-      if (window.isDue) await this.#settle(window);
+      if (lines.length === 0) await sift(); // nothing came for a while
+      if (this.#window.age > PATIENCE) {
+        await sifting;
+        await this.#settle();
+      }
     }
-    await this.#settle(window);
+    await sift();
+    await sifting;
+    await this.#settle();
   }
 
-  async #settle(window: Window): Promise<void> {
-    const records: { readonly token: Token; readonly collected: Collected }[] = [];
-    const files: { readonly token: Token | undefined; readonly collected: Collected }[] = [];
-    for (const collected of window.lines) {
-      const { glance } = collected;
-      if (glance.is === "record") records.push({ token: glance.token, collected });
-      else if (glance.is === "file") files.push({ token: glance.token, collected });
-      else await this.#refuse(window.lineOf(collected), glance.reason);
+  /** Concludes what is on record already, and collects the rest. */
+  async #sift(glances: readonly Glance[]): Promise<void> {
+    this.#options.signal.throwIfAborted();
+    const tokens = glances.flatMap((glance) => glance.raw === undefined ? [] : glance.token ?? []);
+    if (tokens.some((token) => this.#window.has(token))) await this.#settle();
+    const found = await this.#storage.lookUpAll(tokens);
+    for (const glance of glances) {
+      if (glance.raw === undefined) await this.#refuse(glance.line, glance.fault);
+      else await this.#conclude(glance, found.get(glance.token as Token));
     }
+  }
+
+  async #conclude({ line, raw, token }: Candidate, known: Entry | undefined): Promise<void> {
+    const isFile = token === undefined || "path" in raw;
+    if (token !== undefined && known !== undefined && isOnRecord(raw, token, known)) {
+      this.#count(line, "unchanged");
+    } else if (known !== undefined && !isFile) {
+      const wanted = await this.#want({ line, raw, token });
+      if (wanted !== undefined) await this.#compare(wanted, known);
+    } else if (!this.#window.add(line, token, isFile)) {
+      await this.#settle();
+      this.#window.add(line, token, isFile);
+    }
+  }
+
+  /** Adds what was collected. */
+  async #settle(): Promise<void> {
+    const window = this.#window;
+    const read = (collected: Collected): Candidate => {
+      const line = window.lineOf(collected);
+      return { line, raw: parseLine(line.bytes), token: collected.token };
+    };
     // First of all content that other records may refer to.
-    for (const { token, collected } of files) await this.#takeIn(window.lineOf(collected), token);
-    records.sort((one, other) => one.token < other.token ? -1 : 1);
+    for (const file of window.files) await this.#want(read(file));
+    const records = window.sorted();
     let at = 0;
     const work = async () => {
-      while (at < records.length) {
-        await this.#addAll(
-          records.slice(at, at += BATCH)
-            .map(({ token, collected }) => ({ token, line: window.lineOf(collected) })),
-        );
-      }
+      while (at < records.length) await this.#addAll(records.slice(at, at += BATCH).map(read));
     };
-    // A database adds one batch while the next one is looked up and checked.
+    // A database adds one batch while the next one is checked.
     const ends = await Promise.allSettled([work(), work()]);
     for (const end of ends) if (end.status === "rejected") throw end.reason;
     window.clear();
   }
 
+  /** What a line wants to be on record; nothing when it has an outcome already. */
+  async #want({ line, raw, token }: Candidate): Promise<Wanted | undefined> {
+    this.#options.signal.throwIfAborted();
+    let wanted: Wanted | undefined;
+    await this.#unlessRefused(line, async () => {
+      const record = readRecord(raw);
+      const entry = entryFor(record, token as Token, Date.now());
+      if (entry !== undefined) wanted = { line, token: token as Token, entry, record };
+      else {
+        const content = record as ContentRecord;
+        this.#count(line, await importContent(this.#storage, content, token, this.#options));
+      }
+    });
+    return wanted;
+  }
+
   /** Adds what takes nothing in. */
   async #addAll(candidates: readonly Candidate[]): Promise<void> {
-    this.#options.signal.throwIfAborted();
-    let found = await this.#storage.lookUpAll(candidates.map(({ token }) => token));
     let wanted: Wanted[] = [];
-    const now = Date.now();
-    for (const { line, token } of candidates) {
-      const raw = parseLine(line.bytes);
-      const known = found.get(token);
-      if (known !== undefined && isOnRecord(raw, token, known)) {
-        this.#count(line, "unchanged");
-        continue;
-      }
-      try {
-        const record = readRecord(raw);
-        const entry = entryFor(record, token, now);
-        if (entry === undefined) await this.#takeIn(line, token);
-        else wanted.push({ line, token, entry, record });
-      } catch (error) {
-        if (!(error instanceof RecordError)) throw error;
-        await this.#refuse(line, error);
-      }
+    for (const candidate of candidates) {
+      const item = await this.#want(candidate);
+      if (item !== undefined) wanted.push(item);
     }
-    for (;;) {
-      const unknown: Wanted[] = [];
+    while (wanted.length > 0) {
+      const { added, faults } = await this.#add(wanted);
+      const others: Wanted[] = [];
       for (const item of wanted) {
-        const known = found.get(item.token);
-        if (known === undefined) unknown.push(item);
-        else await this.#compare(item, known);
-      }
-      if (unknown.length === 0) return;
-      const { added, faults } = await this.#add(unknown);
-      wanted = [];
-      for (const item of unknown) {
         const fault = faults.get(item.token);
         if (fault !== undefined) await this.#refuse(item.line, new RecordError(fault.message));
         else if (added.has(item.token)) this.#count(item.line, "added");
-        else wanted.push(item); // somebody else was first
+        else others.push(item); // somebody else was first
       }
-      found = await this.#storage.lookUpAll(wanted.map(({ token }) => token));
+      wanted = [];
+      const found = await this.#storage.lookUpAll(others.map(({ token }) => token));
+      for (const item of others) {
+        const known = found.get(item.token);
+        if (known === undefined) wanted.push(item);
+        else await this.#compare(item, known);
+      }
     }
   }
 
@@ -251,109 +235,31 @@ export class Importer {
 
   /** Holds a record against what its token has on record; a tombstone unpublishes. */
   async #compare({ line, token, entry, record }: Wanted, known: Entry): Promise<void> {
-    const facts = { ...factsOf(token, entry), ...implied(record) };
-    if (entry.state !== "unpublished" || known.state === "unpublished") {
-      return await this.#conclude(line, token, known, facts);
-    }
-    const difference = differenceOf({ kind: entry.kind }, token, known);
-    if (difference !== undefined) return await this.#refuse(line, difference);
-    if (!this.#options.isDryRun && !await this.#storage.unpublish(token, entry.unpublishedAt)) {
-      const now = await this.#find(token); // somebody else was first
-      return await this.#conclude(line, token, now ?? known, facts);
-    }
-    this.outcomes.unpublished++;
-    this.#count(line, "added");
-  }
-
-  /** Publishes a file, or an object of which not everything is stated. */
-  async #takeIn(line: Line, token: Token | undefined): Promise<void> {
-    this.#options.signal.throwIfAborted();
-    try {
-      const record = readRecord(parseLine(line.bytes));
-      if (record.source === "file") await this.#takeInFile(line, record, token);
-      else if (record.source === "object") await this.#takeInObject(line, record, token as Token);
-    } catch (error) {
-      if (error instanceof RecordError) await this.#refuse(line, error);
-      else if (error instanceof RefusedError) {
-        const { cause } = error;
-        const because = cause instanceof Error ? ` (${cause.message})` : "";
-        await this.#refuse(line, new RecordError(error.message + because));
-      } else throw error;
-    }
-  }
-
-  async #takeInFile(
-    line: Line,
-    record: ImportRecord & { source: "file" },
-    token: Token | undefined,
-  ): Promise<void> {
-    const { isDryRun, resolve, signal, watch } = this.#options;
-    const path = resolve(record.path);
-    const { kind, type, length, sha256, language, publishedAt, name = fileName(path) } = record;
-    const options = { kind, type, signal, ...(watch === undefined ? {} : { watch }) };
-    let facts: Facts = { kind, type, length, sha256, name, language: language ?? null };
-    let known = token === undefined ? undefined : await this.#find(token);
-    // What the record states of content is enough to tell that it is on record.
-    if (
-      sha256 === undefined && (token === undefined || known !== undefined) || isDryRun && !known
-    ) {
-      const { digest, ...found } = await inspectFile(path, options);
-      requireStated(record.path, facts, { ...found, sha256: digest });
-      facts = { ...facts, ...found, sha256: digest };
-      token ??= derivedToken(digest, name);
-      known ??= await this.#find(token);
-    }
-    if (known !== undefined) {
-      return await this.#conclude(line, token as Token, known, { ...facts, ...implied(record) });
-    }
-    if (!isDryRun) {
-      await publishFile(this.#storage, path, {
-        ...options,
-        ...{ token, name, language, publishedAt },
-        expected: { digest: facts["sha256"] as string | undefined, length },
-      });
-    }
-    this.#count(line, "added");
-  }
-
-  async #takeInObject(
-    line: Line,
-    record: ImportRecord & { source: "object" },
-    token: Token,
-  ): Promise<void> {
-    const { location, kind, type, length, sha256, validator, language, publishedAt } = record;
-    const { name = fileName(location) } = record;
-    const known = await this.#find(token);
-    if (known !== undefined) {
-      const stated = { location, kind, type, length, sha256, validator, name };
-      const facts = { ...stated, language: language ?? null, ...implied(record) };
-      return await this.#conclude(line, token, known, facts);
-    }
-    const { isDryRun, signal, watch } = this.#options;
-    try {
-      if (!isDryRun) {
-        await publishObject(this.#storage, location, {
-          ...{ token, kind, type, name, language, publishedAt, signal },
-          ...(watch === undefined ? {} : { watch }),
-          expected: { digest: sha256, length, validator },
-        });
+    const facts = { ...factsOf(token, entry), ...instantsOf(record) };
+    await this.#unlessRefused(line, async () => {
+      let found = known;
+      if (entry.state === "unpublished" && known.state !== "unpublished") {
+        requireSame({ kind: entry.kind }, token, known);
+        const { isDryRun } = this.#options;
+        if (isDryRun || await this.#storage.unpublish(token, entry.unpublishedAt)) {
+          this.outcomes.unpublished++;
+          return this.#count(line, "added");
+        }
+        found = (await this.#storage.lookUpAll([token])).get(token) ?? known;
       }
-      this.#count(line, "added");
+      requireSame(facts, token, found);
+      this.#count(line, "unchanged");
+    });
+  }
+
+  /** Concludes a line; what is wrong with it is its outcome. */
+  async #unlessRefused(line: Line, conclude: () => Promise<void>): Promise<void> {
+    try {
+      await conclude();
     } catch (error) {
-      if (!(error instanceof StorageError)) throw error;
-      await this.#storage.prepare(); // which fails when the fault is not that of one object
-      throw new RecordError(error.message);
+      if (!(error instanceof RecordError)) throw error;
+      await this.#refuse(line, error);
     }
-  }
-
-  async #conclude(line: Line, token: Token, known: Entry, facts: Facts): Promise<void> {
-    const difference = differenceOf(facts, token, known);
-    if (difference === undefined) this.#count(line, "unchanged");
-    else await this.#refuse(line, difference);
-  }
-
-  async #find(token: Token): Promise<Entry | undefined> {
-    return (await this.#storage.lookUpAll([token])).get(token);
   }
 
   async #refuse(line: Line, reason: RecordError | undefined): Promise<void> {
@@ -368,19 +274,18 @@ export class Importer {
   }
 }
 
-/** Reads a line as far as it takes to know its token; `undefined` for a blank one. */
+/** Reads a line as far as it takes to look it up; `undefined` for a blank one. */
 function glanceAt(line: Line, isContinued: boolean): Glance | undefined {
   if (!line.isWhole) {
-    const reason = new RecordError(`the line is longer than ${MAX_LINE} bytes`);
-    return { is: "unreadable", reason: isContinued ? undefined : reason };
+    const fault = new RecordError(`the line is longer than ${MAX_LINE} bytes`);
+    return { line, fault: isContinued ? undefined : fault };
   }
   if (line.bytes.every((byte) => BLANK.includes(byte))) return undefined;
   try {
     const raw = parseLine(line.bytes);
-    const token = tokenIn(raw) ?? tokenOf(readRecord(raw));
-    return token === undefined || "path" in raw ? { is: "file", token } : { is: "record", token };
+    return { line, raw, token: tokenIn(raw) ?? derivedTokenOf(readRecord(raw)) };
   } catch (error) {
-    if (error instanceof RecordError) return { is: "unreadable", reason: error };
+    if (error instanceof RecordError) return { line, fault: error };
     throw error;
   }
 }
@@ -388,41 +293,7 @@ function glanceAt(line: Line, isContinued: boolean): Glance | undefined {
 /** White space of JSON. */
 const BLANK = [0x20, 0x09, 0x0a, 0x0d];
 
-/** The token that a record without one gets, as far as the record alone tells it. */
-function tokenOf(record: ImportRecord): Token | undefined {
-  switch (record.source) {
-    case "tombstone":
-      return record.token;
-    case "file": {
-      const { sha256, path, name = fileName(path) } = record;
-      return sha256 === undefined ? undefined : derivedToken(sha256, name);
-    }
-    case "content":
-      return derivedToken(record.sha256, record.name);
-    default:
-      return derivedToken(record.location);
-  }
-}
-
-/** The instant that a record states, or else nothing to compare. */
-function implied(record: ImportRecord): Facts {
-  if (record.source === "tombstone") return { unpublishedAt: dated(record.unpublishedAt) };
-  return { publishedAt: dated(record.publishedAt) };
-}
-
-function dated(instant: number | undefined): string | undefined {
-  return instant === undefined ? undefined : new Date(instant).toISOString();
-}
-
-/** Makes sure that a file is what its record states. */
-function requireStated(path: string, stated: Facts, found: Facts): void {
-  for (const [name, value] of Object.entries(found)) {
-    const expected = stated[name];
-    if (expected === undefined || expected === value) continue;
-    throw new RecordError(`${JSON.stringify(path)} has ${JSON.stringify(value)}`, name, expected);
-  }
-}
-
+/** Reads an input; what is empty says that nothing came for a while. */
 async function* readAll(
   input: ReadableStream<Uint8Array<ArrayBuffer>>,
   signal: AbortSignal,
@@ -430,7 +301,9 @@ async function* readAll(
   const reader = input.getReader();
   try {
     for (;;) {
-      const { value } = await unlessAborted(reader.read(), signal);
+      const reading = reader.read();
+      while (!await within(PATIENCE, unlessAborted(reading, signal))) yield new Uint8Array();
+      const { value } = await reading;
       if (value === undefined) return;
       for (let at = 0; at < value.length; at += CHUNK) yield value.subarray(at, at + CHUNK);
     }

@@ -7,6 +7,7 @@ import { parseInstant } from "../lifecycle/instant.ts";
 import { type Entry, entryOf, type LinkedItem, type PublishedItem } from "../storage/storage.ts";
 import { parseToken, type Token } from "../storage/token.ts";
 import { type ImportRecord, type RawRecord, RecordError } from "./import_record.ts";
+import { fileName } from "./publish.ts";
 import { toRecord } from "./record.ts";
 
 /** Members whose absence says that there is nothing, and the facts of an item that they state. */
@@ -55,15 +56,15 @@ export function factsOf(token: Token, entry: Entry): Facts {
 }
 
 /**
- * Compares what a record says with what is on record.
+ * Makes sure that a record says nothing else than what is on record.
  *
- * @returns The first difference, if there is one.
+ * @throws {RecordError} For the first difference.
  */
-export function differenceOf(facts: Facts, token: Token, found: Entry): RecordError | undefined {
+export function requireSame(facts: Facts, token: Token, found: Entry): void {
   if (found.state === "unpublished" && facts["state"] !== "unpublished") {
     const at = new Date(found.unpublishedAt).toISOString();
     const reason = `it was unpublished at ${at}, and tokens are never used twice`;
-    return new RecordError(reason, "token", token);
+    throw new RecordError(reason, "token", token);
   }
   const known = factsOf(token, found);
   for (const [name, value] of Object.entries(facts)) {
@@ -71,8 +72,18 @@ export function differenceOf(facts: Facts, token: Token, found: Entry): RecordEr
     if (value === undefined || value === other) continue;
     const reason = `token ${token} has ${other === null ? "none" : JSON.stringify(other)}` +
       " on record, and items never change";
-    return new RecordError(reason, name, value);
+    throw new RecordError(reason, name, value);
   }
+}
+
+/** The instants that a record states; nothing to compare where it states none. */
+export function instantsOf(record: ImportRecord): Facts {
+  if (record.source === "tombstone") return { unpublishedAt: isoOf(record.unpublishedAt) };
+  return { publishedAt: isoOf(record.publishedAt) };
+}
+
+function isoOf(instant: number | undefined): string | undefined {
+  return instant === undefined ? undefined : new Date(instant).toISOString();
 }
 
 /**
@@ -88,6 +99,22 @@ export function derivedToken(...source: (string | undefined)[]): Token {
   bytes[8] = (bytes[8] as number) & 0x3f | 0x80; // the variant (§4.1)
   const digits = bytes.toString("hex");
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-") as Token;
+}
+
+/** The token that a record without one gets, as far as the record alone tells it. */
+export function derivedTokenOf(record: ImportRecord): Token | undefined {
+  switch (record.source) {
+    case "tombstone":
+      return record.token;
+    case "file": {
+      const { sha256, path, name = fileName(path) } = record;
+      return sha256 === undefined ? undefined : derivedToken(sha256, name);
+    }
+    case "content":
+      return derivedToken(record.sha256, record.name);
+    default:
+      return derivedToken(record.location);
+  }
 }
 
 /** What a record is to be on record as, when that takes no more than the record. */

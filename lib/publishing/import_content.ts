@@ -1,0 +1,126 @@
+/**
+ * Importing content: a file, or an object of which not everything is stated.
+ */
+
+import type { MediaStorage } from "../storage/media_storage.ts";
+import { type Entry, StorageError } from "../storage/storage.ts";
+import type { Token } from "../storage/token.ts";
+import { derivedToken, type Facts, instantsOf, requireSame } from "./import_facts.ts";
+import { type ImportRecord, RecordError } from "./import_record.ts";
+import { fileName, inspectFile, publishFile, RefusedError, type Watch } from "./publish.ts";
+import { publishObject } from "./publish_object.ts";
+
+/** What importing content works with. */
+export interface ContentOptions {
+  /** Finds out what would be done, and does nothing. */
+  readonly isDryRun: boolean;
+  /** Ends the work. */
+  readonly signal: AbortSignal;
+  /** Where a path of a record is. */
+  readonly resolve: (path: string) => string;
+  /** Passes the content of files on, to watch how the work goes on. */
+  readonly watch?: Watch;
+}
+
+/** A record whose content may have to be read. */
+export type ContentRecord = ImportRecord & { readonly source: "file" | "object" };
+
+/**
+ * Publishes the content of a record, unless it is on record already.
+ *
+ * @param token Left out where only the content tells it.
+ * @throws {RecordError} When it cannot be published, or another item has its token.
+ * @throws {StorageError} When storage fails.
+ */
+export async function importContent(
+  storage: MediaStorage,
+  record: ContentRecord,
+  token: Token | undefined,
+  options: ContentOptions,
+): Promise<"added" | "unchanged"> {
+  try {
+    return record.source === "file"
+      ? await importFile(storage, record, token, options)
+      : await importObject(storage, record, token as Token, options);
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    const { cause } = error;
+    const because = cause instanceof Error ? ` (${cause.message})` : "";
+    throw new RecordError(error.message + because);
+  }
+}
+
+async function importFile(
+  storage: MediaStorage,
+  record: ContentRecord & { source: "file" },
+  token: Token | undefined,
+  { isDryRun, resolve, signal, watch }: ContentOptions,
+): Promise<"added" | "unchanged"> {
+  const path = resolve(record.path);
+  const { kind, type, length, language, publishedAt, name = fileName(path) } = record;
+  let { sha256 } = record;
+  const options = { kind, type, signal, ...(watch === undefined ? {} : { watch }) };
+  let facts: Facts = { kind, type, length, sha256, name, language: language ?? null };
+  let known = token === undefined ? undefined : await find(storage, token);
+  // What the record states of content is enough to tell that it is on record.
+  if (sha256 === undefined && (token === undefined || known !== undefined) || isDryRun && !known) {
+    const { digest, ...found } = await inspectFile(path, options);
+    requireStated(record.path, facts, { ...found, sha256: digest });
+    facts = { ...facts, ...found, sha256: digest };
+    sha256 = digest;
+    token ??= derivedToken(digest, name);
+    known ??= await find(storage, token);
+  }
+  if (known !== undefined) {
+    requireSame({ ...facts, ...instantsOf(record) }, token as Token, known);
+    return "unchanged";
+  }
+  if (!isDryRun) {
+    const expected = { digest: sha256, length };
+    const described = { token, name, language, publishedAt, expected };
+    await publishFile(storage, path, { ...options, ...described });
+  }
+  return "added";
+}
+
+async function importObject(
+  storage: MediaStorage,
+  record: ContentRecord & { source: "object" },
+  token: Token,
+  { isDryRun, signal, watch }: ContentOptions,
+): Promise<"added" | "unchanged"> {
+  const { location, kind, type, length, sha256, validator, language, publishedAt } = record;
+  const { name = fileName(location) } = record;
+  const known = await find(storage, token);
+  if (known !== undefined) {
+    const stated = { location, kind, type, length, sha256, validator, name };
+    requireSame({ ...stated, language: language ?? null, ...instantsOf(record) }, token, known);
+    return "unchanged";
+  }
+  if (isDryRun) return "added";
+  try {
+    await publishObject(storage, location, {
+      ...{ token, kind, type, name, language, publishedAt, signal },
+      ...(watch === undefined ? {} : { watch }),
+      expected: { digest: sha256, length, validator },
+    });
+    return "added";
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error;
+    await storage.prepare(); // which fails when the fault is not that of one object
+    throw new RecordError(error.message);
+  }
+}
+
+async function find(storage: MediaStorage, token: Token): Promise<Entry | undefined> {
+  return (await storage.lookUpAll([token])).get(token);
+}
+
+/** Makes sure that a file is what its record states. */
+function requireStated(path: string, stated: Facts, found: Facts): void {
+  for (const [name, value] of Object.entries(found)) {
+    const expected = stated[name];
+    if (expected === undefined || expected === value) continue;
+    throw new RecordError(`${JSON.stringify(path)} has ${JSON.stringify(value)}`, name, expected);
+  }
+}
