@@ -62,8 +62,8 @@ export function formatInstant(instant: number): string {
   return new Date(instant).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
-const TIME = /^(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)$/i;
+const INSTANT =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?))?$/i;
 
 /**
  * Reads an ISO 8601 date (midnight UTC), or an instant with its offset.
@@ -71,20 +71,17 @@ const TIME = /^(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d)(?::?
  * @returns Milliseconds since the epoch; `undefined` for a date or a time that does not exist.
  */
 export function parseInstant(text: string): number | undefined {
-  const [date = "", time = "00:00Z", ...rest] = text.split(/[Tt ]/);
-  const day = DATE.exec(date)?.slice(1).map(Number) ?? [];
-  const [year = 0, month = 0, dayOfMonth = 0] = day;
-  const midnight = Date.UTC(year, month - 1, dayOfMonth);
+  const [date, year, month, day, ...time] = INSTANT.exec(text) ?? [];
+  const [hour = 0, minute = 0, second = 0, fraction = 0, sign, hours = 0, minutes = 0] = time;
+  if (date === undefined) return undefined;
+  const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day));
   const found = new Date(midnight); // another day where there is none such: 30 February
-  const isDay = found.getUTCFullYear() === year && found.getUTCMonth() === month - 1 &&
-    found.getUTCDate() === dayOfMonth;
-  const parts = TIME.exec(time);
-  if (parts === null || rest.length > 0 || !isDay) return undefined;
-  const [, hour = 0, minute = 0, second = 0, fraction = "", sign, hours = 0, minutes = 0] = parts;
+  const isDay = found.getUTCFullYear() === Number(year) &&
+    found.getUTCMonth() === Number(month) - 1 && found.getUTCDate() === Number(day);
   const isTime = +hour < 24 && +minute < 60 && +second <= 60; // 60: a leap second
-  if (!isTime || +hours >= 24 || +minutes >= 60) return undefined;
+  if (!isDay || !isTime || +hours >= 24 || +minutes >= 60) return undefined;
   const offset = (sign === "-" ? -1 : 1) * (+hours * 60 + +minutes) * 60_000;
-  const seconds = Math.min(+second, 59) + Number(`0.${fraction || 0}`);
+  const seconds = Math.min(+second, 59) + Number(`0.${fraction}`);
   return midnight + (+hour * 60 + +minute) * 60_000 + Math.floor(seconds * 1000) - offset;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Importing: from lines of records to items, each line with one outcome.
  *
- * What is on record already is told at once, a thousand lines at a time. The rest is collected, and
+ * What is on record already is told at once, some hundred lines at a time. The rest is collected, and
  * sorted by token before it goes to the catalogue.
  */
 
@@ -37,7 +37,7 @@ const PATIENCE = 2_000;
 const CHUNK = 64 * 1024;
 
 /** Records in one transaction, which keeps other publishers waiting; and lines in one lookup. */
-const BATCH = 1_000;
+const BATCH = 500;
 
 /** How many records had which outcome. */
 export interface Outcomes {

@@ -51,7 +51,7 @@ export interface Lookups {
 export class SqlCatalogue implements Catalogue {
   readonly #database: Database;
   readonly #lookups: Lookups;
-  readonly #insertions = new Map<number, string>();
+  readonly #texts = new Map<string, string>();
 
   /** @param database Stays the caller's to close. */
   constructor(database: Database, lookups: Lookups) {
@@ -81,9 +81,9 @@ export class SqlCatalogue implements Catalogue {
   async findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, Entry>> {
     const found = new Map<Token, Entry>();
     for (const part of parts(tokens, this.#database.batch)) {
-      const text = `SELECT token, ${ITEM_COLUMNS} FROM item WHERE token IN ${
-        placeholders(1, part)
-      }`;
+      const text = this.#text("select", part.length, () => {
+        return `SELECT token, ${ITEM_COLUMNS} FROM item WHERE token IN ${placeholders(1, part)}`;
+      });
       for (const row of await this.#database.query({ text, values: part })) {
         const token = row["token"] as Token;
         found.set(token, readEntry(token, valuesOf(row)));
@@ -191,15 +191,19 @@ export class SqlCatalogue implements Catalogue {
     await this.#lookups.version();
   }
 
-  /** The text of a statement that adds so many rows: making it takes as long as running it. */
   #insertion(rows: readonly Value[][]): string {
-    let text = this.#insertions.get(rows.length);
-    if (text === undefined) {
+    return this.#text("insert", rows.length, () => {
       const values = rows.map((row, at) => placeholders(at * row.length + 1, row)).join(", ");
-      text = `INSERT INTO item (token, ${ITEM_COLUMNS}) VALUES ${values}
+      return `INSERT INTO item (token, ${ITEM_COLUMNS}) VALUES ${values}
               ON CONFLICT (token) DO NOTHING RETURNING token`;
-      this.#insertions.set(rows.length, text);
-    }
+    });
+  }
+
+  /** The text of a statement for so many rows: making it takes as long as running it. */
+  #text(name: string, rows: number, make: () => string): string {
+    const key = `${name} ${rows}`;
+    let text = this.#texts.get(key);
+    if (text === undefined) this.#texts.set(key, text = make());
     return text;
   }
 
