@@ -21,11 +21,11 @@ export function isPublicUrl(text: string): boolean {
  *   and no signature.
  */
 export function parseLocation(text: string): string {
-  if (!URL.canParse(text) || /\p{Cc}/u.test(text)) {
+  const url = /\p{Cc}/u.test(text) ? null : URL.parse(text);
+  if (url === null) {
     const shown = text.replace(/^([^:]*:\/\/).*@/s, "$1"); // a password is what may be wrong
     throw new RefusedError(`${quoted(shown)} is not a URL; expected one like https://host/path`);
   }
-  const url = new URL(text);
   if (url.username !== "" || url.password !== "") {
     url.username = url.password = "";
     throw new RefusedError(
@@ -33,7 +33,8 @@ export function parseLocation(text: string): string {
         " expected a URL that needs none",
     );
   }
-  const signature = [...url.searchParams.keys()].find((name) => SIGNATURE.test(name));
+  const names = url.search === "" ? [] : [...url.searchParams.keys()];
+  const signature = names.find((name) => SIGNATURE.test(name));
   if (signature !== undefined) {
     url.search = "";
     throw new RefusedError(

@@ -5,7 +5,7 @@
 
 // @ts-types="npm:@types/pg@8.20.0"
 import { Client, Pool, type PoolClient } from "pg";
-import type { Database, Row, Statement, Value } from "../sql/database.ts";
+import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
 import { StorageError } from "../storage.ts";
 import { within } from "../deadline.ts";
 import { Turns } from "../turns.ts";
@@ -103,6 +103,17 @@ export class PostgresDatabase implements Database {
   }
 
   /** @inheritdoc */
+  rowsOf(
+    types: readonly ColumnType[],
+    rows: readonly (readonly Value[])[],
+  ): Required<Statement> {
+    return {
+      text: `SELECT * FROM unnest(${types.map((type, at) => `$${at + 1}::${type}[]`).join(", ")})`,
+      values: types.map((_, at) => rows.map((row) => row[at] ?? null)),
+    };
+  }
+
+  /** @inheritdoc */
   async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
     return await this.#ask(text, values, WORKING);
   }
@@ -176,12 +187,12 @@ export class PostgresDatabase implements Database {
 
   /** Whatever breaks, a rejection means that nothing was committed, where that can be known. */
   async #transaction<T>(
-    action: (run: (text: string, values?: readonly Value[]) => Promise<Row[]>) => Promise<T>,
+    action: (run: (text: string, values?: Statement["values"]) => Promise<Row[]>) => Promise<T>,
   ): Promise<T> {
     const client = await this.#connect();
     const ignore = () => {}; // the statement that is under way tells it, too
     client.on("error", ignore);
-    const run = async (text: string, values: readonly Value[] = []) => {
+    const run = async (text: string, values: Statement["values"] = []) => {
       const query = { text, values: [...values], query_timeout: WORKING };
       return (await client.query(query)).rows;
     };

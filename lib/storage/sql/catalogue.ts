@@ -15,12 +15,23 @@ import {
   type PublishedItem,
 } from "../storage.ts";
 import type { Token } from "../token.ts";
-import { type Database, pages, type Row, type Statement, type Value } from "./database.ts";
+import { type Database, pages, parts, type Row, type Statement, type Value } from "./database.ts";
 
-const COLUMNS = [
-  ...["kind", "type", "length", "digest", "published_at", "name", "language", "location"],
-  ...["validator", "unpublished_at"],
-];
+const COLUMN_TYPES = {
+  kind: "text",
+  type: "text",
+  length: "bigint",
+  digest: "text",
+  published_at: "bigint",
+  name: "text",
+  language: "text",
+  location: "text",
+  validator: "text",
+  unpublished_at: "bigint",
+} as const;
+
+const COLUMNS = Object.keys(COLUMN_TYPES);
+const TYPES = Object.values(COLUMN_TYPES);
 
 /** The columns of an item besides its token. */
 export const ITEM_COLUMNS = COLUMNS.join(", ");
@@ -51,7 +62,6 @@ export interface Lookups {
 export class SqlCatalogue implements Catalogue {
   readonly #database: Database;
   readonly #lookups: Lookups;
-  readonly #texts = new Map<string, string>();
 
   /** @param database Stays the caller's to close. */
   constructor(database: Database, lookups: Lookups) {
@@ -81,10 +91,9 @@ export class SqlCatalogue implements Catalogue {
   async findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, Entry>> {
     const found = new Map<Token, Entry>();
     for (const part of parts(tokens, this.#database.batch)) {
-      const text = this.#text("select", part.length, () => {
-        return `SELECT token, ${ITEM_COLUMNS} FROM item WHERE token IN ${placeholders(1, part)}`;
-      });
-      for (const row of await this.#database.query({ text, values: part })) {
+      const rows = this.#database.rowsOf(["uuid"], part.map((token) => [token]));
+      const text = `SELECT token, ${ITEM_COLUMNS} FROM item WHERE token IN (${rows.text})`;
+      for (const row of await this.#database.query({ text, values: rows.values })) {
         const token = row["token"] as Token;
         found.set(token, readEntry(token, valuesOf(row)));
       }
@@ -103,10 +112,14 @@ export class SqlCatalogue implements Catalogue {
   async addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>> {
     if (entries.length === 0) return new Set();
     const rows = entries.map(([token, entry]) => [token, ...factsOf(entry)]);
-    const inserts = parts(rows, this.#database.batch).map((part) => ({
-      text: this.#insertion(part),
-      values: part.flat(),
-    }));
+    const inserts = parts(rows, this.#database.batch).map((part) => {
+      const { text, values } = this.#database.rowsOf(["uuid", ...TYPES], part);
+      return {
+        text: `INSERT INTO item (token, ${ITEM_COLUMNS}) ${text}
+               ON CONFLICT (token) DO NOTHING RETURNING token`,
+        values,
+      };
+    });
     const added = (await this.#database.transact([...inserts, move()])).flat();
     return new Set(added.map((row) => row["token"] as Token));
   }
@@ -149,11 +162,12 @@ export class SqlCatalogue implements Catalogue {
   /** @inheritdoc */
   async unused(digests: readonly string[]): Promise<string[]> {
     if (digests.length === 0) return [];
+    const wanted = this.#database.rowsOf(["text"], digests.map((digest) => [digest]));
     const rows = await this.#database.query({
-      text: `WITH wanted (digest) AS (VALUES ${digests.map((_, at) => `($${at + 1})`).join(", ")})
+      text: `WITH wanted (digest) AS (${wanted.text})
              SELECT digest FROM wanted WHERE NOT EXISTS (
                SELECT 1 FROM item WHERE item.digest = wanted.digest AND location IS NULL)`,
-      values: digests,
+      values: wanted.values,
     });
     return rows.map(({ digest }) => digest as string);
   }
@@ -189,22 +203,6 @@ export class SqlCatalogue implements Catalogue {
   /** @inheritdoc */
   async check(): Promise<void> {
     await this.#lookups.version();
-  }
-
-  #insertion(rows: readonly Value[][]): string {
-    return this.#text("insert", rows.length, () => {
-      const values = rows.map((row, at) => placeholders(at * row.length + 1, row)).join(", ");
-      return `INSERT INTO item (token, ${ITEM_COLUMNS}) VALUES ${values}
-              ON CONFLICT (token) DO NOTHING RETURNING token`;
-    });
-  }
-
-  /** The text of a statement for so many rows: making it takes as long as running it. */
-  #text(name: string, rows: number, make: () => string): string {
-    const key = `${name} ${rows}`;
-    let text = this.#texts.get(key);
-    if (text === undefined) this.#texts.set(key, text = make());
-    return text;
   }
 
   async #contentId(): Promise<string | null> {
@@ -285,15 +283,4 @@ function readEntry(token: Token, values: readonly Value[]): Entry {
     ...(location === null ? undefined : { location, validator: validator as string }),
   };
   return { state: "published", kind, item };
-}
-
-/** Divides rows among statements. */
-function parts<T>(rows: readonly T[], size: number): T[][] {
-  const count = Math.ceil(rows.length / size);
-  return Array.from({ length: count }, (_, at) => rows.slice(at * size, (at + 1) * size));
-}
-
-/** Placeholders for values, in parentheses. */
-function placeholders(first: number, values: readonly unknown[]): string {
-  return `(${values.map((_, at) => `$${first + at}`).join(", ")})`;
 }

@@ -11,8 +11,12 @@ export type Row = Readonly<Record<string, Value>>;
 /** A statement of the SQL that every engine here takes, with `$1`, `$2` … for its values. */
 export interface Statement {
   readonly text: string;
-  readonly values?: readonly Value[];
+  /** A list is that of a column; see {@linkcode Database.rowsOf}. */
+  readonly values?: readonly (Value | readonly Value[])[];
 }
+
+/** What a column takes, in an engine that is strict about it. */
+export type ColumnType = "uuid" | "text" | "bigint";
 
 /** A connection to a database. Every method throws {@linkcode StorageError} when the engine fails. */
 export interface Database {
@@ -21,6 +25,12 @@ export interface Database {
 
   /** How many rows a statement adds or looks up fastest. */
   readonly batch: number;
+
+  /**
+   * Rows as a query, to insert or to select from, in the form that the engine reads fastest. It is
+   * all of its statement that has values.
+   */
+  rowsOf(types: readonly ColumnType[], rows: readonly (readonly Value[])[]): Required<Statement>;
 
   /** Runs a statement that reads. */
   query(statement: Statement): Promise<readonly Row[]>;
@@ -55,6 +65,12 @@ export async function* pages(
     last = rows.length === PAGE ? rows.at(-1) : undefined;
     if (last !== undefined) await turn();
   } while (last !== undefined);
+}
+
+/** Divides rows among statements. */
+export function parts<T>(rows: readonly T[], size: number): T[][] {
+  const count = Math.ceil(rows.length / size);
+  return Array.from({ length: count }, (_, at) => rows.slice(at * size, (at + 1) * size));
 }
 
 /** Lets requests be answered between two parts of long work. */

@@ -4,16 +4,16 @@
 
 import type { Phase } from "../../lifecycle/policy.ts";
 import { addUp, type Impact, type Ledger, retained, type Usage, type Watch } from "../ledger.ts";
-import { type Database, pages, type Row, type Statement, turn } from "./database.ts";
+import { type Database, pages, parts, type Row, type Statement, turn } from "./database.ts";
 
 /** Rows added or removed in one transaction, which on SQLite holds the thread. */
 const PART = 100;
 
-/** Rows added in one statement: SQLite takes ten times as long to read one of 200, as they are long. */
-const ROWS_PER_STATEMENT = 20;
-
 /** The columns that tell rows apart. */
 const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
+
+/** What the columns take: the key, and the numbers after it. */
+const TYPES = [...KEY.map(() => "text" as const), ...Array(3).fill("bigint" as const)];
 
 /** A ledger in the tables `ledger`, `usage` and `watch`. */
 export class SqlLedger implements Ledger {
@@ -26,11 +26,13 @@ export class SqlLedger implements Ledger {
 
   /** @inheritdoc */
   async add(rows: readonly Usage[], onAdded: (rows: readonly Usage[]) => void): Promise<void> {
-    for (const part of chunks(rows, PART)) {
+    for (const part of parts(rows, PART)) {
       // In one order everywhere: of two servers that add the same rows, one waits for the other.
       const sorted = addUp(part).map((row) => ({ row, key: keyOf(row).join("\0") }))
         .sort((a, b) => a.key < b.key ? -1 : 1).map(({ row }) => row);
-      await this.#database.transact(chunks(sorted, ROWS_PER_STATEMENT).map(additionOf));
+      await this.#database.transact(
+        parts(sorted, this.#database.batch).map((rows) => this.#additionOf(rows)),
+      );
       onAdded(part);
       await turn();
     }
@@ -88,30 +90,27 @@ export class SqlLedger implements Ledger {
     );
   }
 
+  /** The statement that adds rows, of which no two have the same key. */
+  #additionOf(rows: readonly Usage[]): Statement {
+    const facts = rows.map((row) => [...keyOf(row), row.calls, row.first, row.last]);
+    const { text, values } = this.#database.rowsOf(TYPES, facts);
+    const key = KEY.join(", ");
+    return {
+      text: `INSERT INTO usage (${key}, calls, first, last) ${text}
+             ON CONFLICT (${key}) DO UPDATE SET
+               calls = usage.calls + excluded.calls,
+               first = CASE WHEN excluded.first < usage.first THEN excluded.first
+                            ELSE usage.first END,
+               last = CASE WHEN excluded.last > usage.last THEN excluded.last ELSE usage.last END`,
+      values,
+    };
+  }
+
   /** @inheritdoc */
   async keptFrom(): Promise<string | undefined> {
     const [row] = await this.#database.query({ text: "SELECT kept_from FROM ledger" });
     return row?.["kept_from"] as string | null ?? undefined;
   }
-}
-
-/** The statement that adds rows, of which no two have the same key. */
-function additionOf(rows: readonly Usage[]): Statement {
-  const tuples = rows.map((_, index) => `(${placeholders(index * 10 + 1, 10)})`);
-  return {
-    text: `INSERT INTO usage (${KEY.join(", ")}, calls, first, last) VALUES ${tuples.join(", ")}
-           ON CONFLICT (${KEY.join(", ")}) DO UPDATE SET
-             calls = usage.calls + excluded.calls,
-             first = CASE WHEN excluded.first < usage.first THEN excluded.first
-                          ELSE usage.first END,
-             last = CASE WHEN excluded.last > usage.last THEN excluded.last ELSE usage.last END`,
-    values: rows.flatMap((row) => [...keyOf(row), row.calls, row.first, row.last]),
-  };
-}
-
-function chunks<T>(list: readonly T[], size: number): T[][] {
-  const count = Math.ceil(list.length / size);
-  return Array.from({ length: count }, (_, index) => list.slice(index * size, (index + 1) * size));
 }
 
 function keyOf(row: Usage): string[] {

@@ -10,7 +10,7 @@
  */
 
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import type { Row, Statement } from "../sql/database.ts";
+import type { Row, Statement, Value } from "../sql/database.ts";
 import { busyError } from "./lock.ts";
 import { migrate, schemaOf } from "./migration.ts";
 import type { Schema } from "./schema.ts";
@@ -91,7 +91,7 @@ export class Connection {
     this.prepare("BEGIN IMMEDIATE").run();
     try {
       const rows = statements.map(({ text, values = [] }) =>
-        this.prepare(text).all(...values) as Row[]
+        this.prepare(text).all(...values as Value[]) as Row[]
       );
       this.prepare("COMMIT").run();
       if (this.compare() !== "gone") this.#ownedAt = Date.now();

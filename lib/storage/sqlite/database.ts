@@ -4,7 +4,7 @@
  */
 
 import type { StatementSync } from "node:sqlite";
-import type { Database, Row, Statement, Value } from "../sql/database.ts";
+import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
 import { repeat } from "../background.ts";
 import { StorageError } from "../storage.ts";
 import { Connection, type ConnectionOptions, MEMORY } from "./connection.ts";
@@ -43,6 +43,8 @@ export class SqliteDatabase implements Database {
   readonly batch = 20; // a longer statement takes longer to prepare, and is not kept
   readonly #path: string;
   readonly #options: SqliteOptions;
+  /** Of {@linkcode rowsOf}, by the numbers of rows and values: few, as batches are. */
+  readonly #rowTexts = new Map<string, string>();
   #connection: Connection | undefined;
   /** Why the connection, if there is one, is not to be used. */
   #fault: unknown;
@@ -83,10 +85,27 @@ export class SqliteDatabase implements Database {
   }
 
   /** @inheritdoc */
+  rowsOf(_: readonly ColumnType[], rows: readonly (readonly Value[])[]): Required<Statement> {
+    const values = rows.flat();
+    const key = `${rows.length} ${values.length}`;
+    let text = this.#rowTexts.get(key);
+    if (text === undefined) { // making it takes as long as running the statement
+      let at = 0;
+      const list = rows.map((row) => `(${row.map(() => `$${++at}`).join(", ")})`);
+      this.#rowTexts.set(key, text = `VALUES ${list.join(", ")}`);
+    }
+    return { text, values };
+  }
+
+  /** @inheritdoc */
   query({ text, values = [] }: Statement): Promise<readonly Row[]> {
     return patiently(
       this.#options.patience,
-      () => this.#run("read", (connection) => connection.prepare(text).all(...values) as Row[]),
+      () =>
+        this.#run(
+          "read",
+          (connection) => connection.prepare(text).all(...values as Value[]) as Row[],
+        ),
     );
   }
 
