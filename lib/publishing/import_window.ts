@@ -6,7 +6,7 @@ import type { Token } from "../storage/token.ts";
 import type { Line } from "./import_lines.ts";
 
 /** Lines that are collected before they are sorted, and bytes of them. */
-const [LINES, LINE_BYTES] = [60_000, 16 * 1024 * 1024];
+const [LINES, LINE_BYTES] = [50_000, 12 * 1024 * 1024];
 
 /** A line among many. */
 export interface Collected {
