@@ -20,11 +20,6 @@ export interface Validators {
 /** The outcome of one condition; `undefined` when the request does not state it. */
 type Condition = boolean | undefined;
 
-/** The range of a GET and its condition, as a text that is the same for the same ones. */
-export function rangeIn(fields: Headers): string {
-  return line(fields, "range") + line(fields, "if-range");
-}
-
 /** The conditions of a request, as a text that is the same for the same ones; empty without any. */
 export function conditionsIn(fields: Headers): string {
   return line(fields, "if-none-match") + line(fields, "if-modified-since") +

@@ -12,7 +12,7 @@
 
 import QuickLRU from "quick-lru";
 import { isHost } from "../http/host.ts";
-import { conditionsIn, rangeIn } from "../http/preconditions.ts";
+import { conditionsIn } from "../http/preconditions.ts";
 import type { Body } from "../http/answer.ts";
 import type { Tally } from "./meter.ts";
 
@@ -38,7 +38,10 @@ export interface Prepared {
   readonly generation: number;
 }
 
-/** Responses to HEAD and GET, by all that such a response depends on: URL, conditions and range. */
+/**
+ * Responses to HEAD and GET, by all that such a response depends on: URL and conditions. Ranges are
+ * many, and the same one is seldom asked for again.
+ */
 export class PreparedResponses {
   readonly #heads = new QuickLRU<string, Prepared>({ maxSize: RESPONSES });
   readonly #gets = new QuickLRU<string, Prepared>({ maxSize: FULL_RESPONSES });
@@ -80,8 +83,9 @@ export class PreparedResponses {
     this.#gets.clear();
   }
 
-  #of({ method }: Request): QuickLRU<string, Prepared> | undefined {
-    return method === "HEAD" ? this.#heads : method === "GET" ? this.#gets : undefined;
+  #of({ method, headers }: Request): QuickLRU<string, Prepared> | undefined {
+    if (method === "HEAD") return this.#heads;
+    return method === "GET" && !headers.has("range") ? this.#gets : undefined;
   }
 }
 
@@ -90,6 +94,6 @@ export function responseOf({ made, body }: Pick<Prepared, "made" | "body">): Res
   return body === null ? made : made.clone();
 }
 
-function keyOf({ method, url, headers }: Request): string {
-  return url + conditionsIn(headers) + (method === "GET" ? rangeIn(headers) : "");
+function keyOf({ url, headers }: Request): string {
+  return url + conditionsIn(headers);
 }

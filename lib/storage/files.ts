@@ -90,8 +90,8 @@ export class Files implements ContentStore {
     let file: Deno.FsFile | undefined;
     try {
       file = Deno.openSync(this.#path(digest));
-      requireLength(digest, file.statSync().size, length);
-      if (first > 0) file.seekSync(first, Deno.SeekMode.Start);
+      requireLength(digest, file.seekSync(0, Deno.SeekMode.End), length);
+      file.seekSync(first, Deno.SeekMode.Start);
       if (last - first < WHOLE) return readWhole(file, last - first + 1);
     } catch (cause) {
       file?.close();
