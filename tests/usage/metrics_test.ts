@@ -115,7 +115,7 @@ test("a server process exports calls and removal dates to an OTLP collector", as
 
 // Only Prometheus knows when its rule fires.
 needing("processes", program("promtool"))(
-  "README's alert fires for one call after a restart, on what a server exports",
+  "the documented alert fires for one call after a restart, on what a server exports",
   async () => {
     await using subject = await openLocal();
     const { token } = await subject.publish(description("audio"), new Uint8Array(1));
@@ -161,9 +161,9 @@ needing("processes", program("promtool"))(
         ],
       }],
     };
-    const readme = await Deno.readTextFile(fromRoot("README.md"));
-    const rule = /```yaml\n(- alert: [^`]*)```/.exec(readme)?.[1] ?? "";
-    const rules = `groups:\n- name: readme\n  rules:\n${rule.replaceAll(/^/gm, "  ")}`;
+    const page = await Deno.readTextFile(fromRoot("docs/usage.md"));
+    const rule = /```yaml\n(- alert: [^`]*)```/.exec(page)?.[1] ?? "";
+    const rules = `groups:\n- name: documented\n  rules:\n${rule.replaceAll(/^/gm, "  ")}`;
     await Deno.writeTextFile(`${subject.folder}/rules.yaml`, rules);
     await Deno.writeTextFile(`${subject.folder}/test.yaml`, JSON.stringify(test));
     const { code, stdout, stderr } = await new Deno.Command("promtool", {

@@ -1,5 +1,5 @@
 /**
- * Backup and restore, by the very commands of the README, while items come and go.
+ * Backup and restore, by the very commands of the documentation, while items come and go.
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
@@ -28,12 +28,14 @@ const NEEDS = [
 /** Items that there are at a time, about, and loops that publish and unpublish. */
 const [ITEMS, LOOPS] = [200, 8];
 
-/** The first shell command of the README that contains a text. */
-async function commandWith(text: string): Promise<string> {
-  const readme = await Deno.readTextFile(fromRoot("README.md"));
-  const blocks = [...readme.matchAll(/\n```sh\n(.*?)\n```\n/gs)].map(([, block = ""]) => block);
+const [README, OPERATING] = ["README.md", "docs/operating.md"] as const;
+
+/** The first shell command of a page that contains a text. */
+async function commandWith(text: string, page: string): Promise<string> {
+  const markdown = await Deno.readTextFile(fromRoot(page));
+  const blocks = [...markdown.matchAll(/\n```sh\n(.*?)\n```\n/gs)].map(([, block = ""]) => block);
   const found = blocks.find((block) => block.includes(text));
-  assert(found !== undefined, `README has no command with ${text}`);
+  assert(found !== undefined, `${page} has no command with ${text}`);
   return found;
 }
 
@@ -152,12 +154,16 @@ needing(...NEEDS)(
       const path = `${folder}/data/catalogue.sqlite`;
       const engine = openSqlite(`sqlite:${path}`);
       const environment = { DATABASE_URL: `sqlite:${path}`, CONTENT: `${folder}/data/files` };
-      await using load = await backUpUnderLoad(folder, engine, await commandWith("VACUUM INTO"));
+      await using load = await backUpUnderLoad(
+        folder,
+        engine,
+        await commandWith("VACUUM INTO", README),
+      );
       const count = await verifyBackup(folder, `sqlite:${folder}/backup/catalogue.sqlite`);
       assert(count > ITEMS / 2, `${count} items`);
       assert((await Deno.stat(`${folder}/backup/catalogue.sqlite-ledger`)).size > 0);
 
-      const sums = await commandWith("SHA256SUMS");
+      const sums = await commandWith("SHA256SUMS", OPERATING);
       assertEquals(await shell(sums, folder), { code: 0, said: "" });
       const lines = (await Deno.readTextFile(`${folder}/backup/SHA256SUMS`)).trimEnd().split("\n");
       assertEquals(lines.length, count);
@@ -202,16 +208,16 @@ needing(...NEEDS, ...POSTGRES, program("pg_dump"), program("pg_restore"))(
     inProject(async (folder) => {
       await using postgres = await PostgresServer.start();
       const url = postgres.urlOf(await postgres.createDatabase());
-      const readme = await Deno.readTextFile(fromRoot("README.md"));
-      const dump = /`(pg_dump [^`]*)`/.exec(readme)?.[1] ?? "";
-      const command = (await commandWith("VACUUM INTO"))
+      const page = await Deno.readTextFile(fromRoot(OPERATING));
+      const dump = /`(pg_dump [^`]*)`/.exec(page)?.[1] ?? "";
+      const command = (await commandWith("VACUUM INTO", README))
         .replace(/ {2}for .*\n {2}done\n/s, `  ${dump} || exit\n`);
       assert(!command.includes("VACUUM"));
       await using _load = await backUpUnderLoad(folder, openPostgres(url), command, {
         DATABASE_URL: url,
       });
       const restored = postgres.urlOf(await postgres.createDatabase());
-      const [restore = ""] = /pg_restore [^`]*/.exec(readme) ?? [];
+      const [restore = ""] = /pg_restore [^`]*/.exec(page) ?? [];
       const done = await shell(restore, folder, { DATABASE_URL: restored });
       assertEquals(done, { code: 0, said: "" });
       const count = await verifyBackup(folder, restored);
