@@ -12,6 +12,7 @@
 
 import type { Body } from "../http/answer.ts";
 import type { ByteRange } from "../http/byte_range.ts";
+import { readAtOnce, streamPart } from "./file_part.ts";
 import type { Comparison, ContentReference, ContentStore, Source, Staged } from "./content.ts";
 import { StorageError } from "./storage.ts";
 
@@ -20,9 +21,6 @@ import { StorageError } from "./storage.ts";
  * in memory.
  */
 const WHOLE = 128 * 1024;
-
-/** Bytes read from a file at a time, of longer parts. */
-const CHUNK = 256 * 1024;
 
 /** Content on its way in, on disk. */
 interface StagedFile extends Staged {
@@ -92,13 +90,13 @@ export class Files implements ContentStore {
       file = Deno.openSync(this.#path(digest));
       requireLength(digest, file.seekSync(0, Deno.SeekMode.End), length);
       file.seekSync(first, Deno.SeekMode.Start);
-      if (last - first < WHOLE) return readWhole(file, last - first + 1);
+      if (last - first < WHOLE) return readAtOnce(file, last - first + 1);
     } catch (cause) {
       file?.close();
       throw faultOf(digest, cause);
     }
     // The runtime's own stream, which closes itself, also when cancelled, is the fastest.
-    return last === length - 1 ? file.readable : readPart(file, last - first + 1);
+    return last === length - 1 ? file.readable : streamPart(file, last - first + 1);
   }
 
   /**
@@ -289,41 +287,6 @@ export class Files implements ContentStore {
   #path(digest: string): string {
     return `${this.#folderOf(digest)}/${digest}`;
   }
-}
-
-/** A part of a file, from where it stands. Closes the file, unless it fails. */
-function readWhole(file: Deno.FsFile, length: number): Uint8Array<ArrayBuffer> {
-  const part = new Uint8Array(length);
-  for (let done = 0; done < length;) {
-    const read = file.readSync(part.subarray(done));
-    if (read === null) throw new StorageError("files", "content ended early");
-    done += read;
-  }
-  file.close();
-  return part;
-}
-
-/** A part of a file, from where it stands. Closes the file at the end, or when cancelled. */
-function readPart(file: Deno.FsFile, length: number): ReadableStream<Uint8Array<ArrayBuffer>> {
-  let left = length;
-  return new ReadableStream({
-    async pull(controller) {
-      try {
-        const chunk = new Uint8Array(Math.min(CHUNK, left));
-        const read = await file.read(chunk);
-        if (read === null) throw new StorageError("files", "content ended early");
-        controller.enqueue(chunk.subarray(0, read));
-        left -= read;
-      } catch (error) {
-        file.close();
-        throw error;
-      }
-      if (left > 0) return;
-      file.close();
-      controller.close();
-    },
-    cancel: () => file.close(),
-  }, { highWaterMark: 0 });
 }
 
 /** Removes what no living process is writing. */
