@@ -102,24 +102,24 @@ export function createHandler(dependencies: Dependencies): Handler {
       const detail = `"${segment.slice(0, 64)}" is not a version 4 UUID`;
       return problem(400, "malformed-token", { detail, freshUntil: Infinity });
     }
-    return andThen(storage.find(token, now), (finding) => {
-      const { freshUntil } = finding;
-      if (finding.state === "unknown" || !serves.includes(finding.kind)) {
+    return andThen(storage.find(token, now), (result) => {
+      const { freshUntil } = result;
+      if (result.state === "unknown" || !serves.includes(result.kind)) {
         const detail = `No such ${serves.join(" or ")} was ever published`;
-        const hasSuccessor = finding.state !== "unpublished";
+        const hasSuccessor = result.state !== "unpublished";
         return problem(404, "never-published", { detail, hasSuccessor, freshUntil });
       }
-      if (finding.state === "unpublished") {
+      if (result.state === "unpublished") {
         return problem(410, "unpublished", { ...GONE, freshUntil });
       }
-      if (finding.state === "linked") {
+      if (result.state === "linked") {
         // Conditions and Range apply to what is there (RFC 9110 §13.2.1); clients send them on.
-        const fields: Field[] = [["Location", finding.item.location], EMPTY, freshness];
+        const fields: Field[] = [["Location", result.item.location], EMPTY, freshness];
         return { status: 307, fields, freshUntil };
       }
-      const answer = select(request, representItem(finding.item, storage, now), now);
+      const answer = select(request, representItem(result.item, storage, now), now);
       // Published by a clock that is ahead, it has the date of the answer, which changes.
-      const isDateFixed = finding.item.publishedAt <= now;
+      const isDateFixed = result.item.publishedAt <= now;
       return { ...answer, freshUntil: isDateFixed ? freshUntil : undefined };
     });
   }

@@ -19,11 +19,11 @@ export function showCommand(context: Context): Command {
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
       await withStorage(context, config, async (storage) => {
-        const finding = await storage.lookUp(token);
-        if (finding.state === "unknown") {
+        const result = await storage.lookUp(token);
+        if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);
         }
-        const record = toRecord(token, finding);
+        const record = toRecord(token, result);
         // The server's own handler answers, so what is shown is what is served.
         const faults: string[] = [];
         const handle = context.createHandler({

@@ -18,12 +18,12 @@ export function unpublishCommand(context: Context): Command {
       const config = context.settings();
       await withStorage(context, config, async (storage) => {
         const isNew = await storage.unpublish(token, Date.now());
-        const finding = await storage.lookUp(token);
-        if (finding.state === "unknown") {
+        const result = await storage.lookUp(token);
+        if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);
         }
         if (!isNew) throw new RefusedError(`Token "${token}" was unpublished already`);
-        if (json) return await print(JSON.stringify(toRecord(token, finding)));
+        if (json) return await print(JSON.stringify(toRecord(token, result)));
         const seconds = storage.versionTtl / 1000;
         await print(`Unpublished ${token}; running servers answer 410 within ${seconds} s`);
       });

@@ -36,8 +36,8 @@ export async function publishSamples(
   }
   const paths: string[] = [];
   for (const { token } of SAMPLES) {
-    const finding = await storage.lookUp(token);
-    if (finding.state === "published") paths.push(...pathsOf(routes, finding.item).slice(1));
+    const result = await storage.lookUp(token);
+    if (result.state === "published") paths.push(...pathsOf(routes, result.item).slice(1));
   }
   return paths;
 }

@@ -8,7 +8,7 @@ import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import { Currency } from "./currency.ts";
 import type { Token } from "./token.ts";
-import type { Finding, PublishedItem, Storage } from "./storage.ts";
+import type { LookupResult, PublishedItem, Storage } from "./storage.ts";
 
 /** Tokens remembered, of the most recent, known or not; twice as many at most. About 1 kB each. */
 const ENTRIES = 5_000;
@@ -19,7 +19,7 @@ export function cached(storage: Storage, ttl: number): Storage {
 }
 
 /** A lookup, and how long it is believed. */
-type Remembered = Finding & { readonly freshUntil: number };
+type Remembered = LookupResult & { readonly freshUntil: number };
 
 /**
  * Storage whose lookups are remembered until the catalogue changes, and shared while they are in
@@ -29,7 +29,7 @@ export class CachedStorage implements Storage {
   readonly currency: Currency;
   readonly #storage: Storage;
   readonly #ttl: number;
-  readonly #findings = new QuickLRU<Token, Remembered>({
+  readonly #results = new QuickLRU<Token, Remembered>({
     maxSize: ENTRIES,
     onEviction: () => this.#endWithoutForgetting(),
   });
@@ -55,17 +55,17 @@ export class CachedStorage implements Storage {
   }
 
   /** @inheritdoc */
-  find(token: Token, now: number): Awaitable<Finding> {
+  find(token: Token, now: number): Awaitable<LookupResult> {
     return andThen(this.currency.refresh(now), () => this.#find(token, now));
   }
 
-  #find(token: Token, now: number): Awaitable<Finding> {
+  #find(token: Token, now: number): Awaitable<LookupResult> {
     if (this.#generation !== this.currency.generation) {
       this.#generation = this.currency.generation;
-      this.#findings.clear();
+      this.#results.clear();
       this.#inFlight.clear();
     }
-    const remembered = this.#findings.get(token);
+    const remembered = this.#results.get(token);
     if (remembered !== undefined) {
       const left = remembered.freshUntil - now;
       if (left > 0 && left <= this.#ttl) return remembered; // more: the clock was set back
@@ -74,7 +74,7 @@ export class CachedStorage implements Storage {
     if (inFlight !== undefined) return inFlight;
     const lookup = this.#lookUp(token, now);
     if (lookup instanceof Promise) return this.#share(token, lookup);
-    this.#findings.set(token, lookup);
+    this.#results.set(token, lookup);
     return lookup;
   }
 
@@ -83,7 +83,7 @@ export class CachedStorage implements Storage {
     try {
       const found = await lookup;
       // Unless something else became known in the meantime.
-      if (this.#inFlight.get(token) === lookup) this.#findings.set(token, found);
+      if (this.#inFlight.get(token) === lookup) this.#results.set(token, found);
       return found;
     } finally {
       if (this.#inFlight.get(token) === lookup) this.#inFlight.delete(token);
@@ -116,7 +116,7 @@ export class CachedStorage implements Storage {
   #lookUp(token: Token, now: number): Awaitable<Remembered> {
     const freshUntil = now + this.#ttl;
     return attempt(
-      () => andThen(this.#storage.find(token, now), (finding) => ({ ...finding, freshUntil })),
+      () => andThen(this.#storage.find(token, now), (result) => ({ ...result, freshUntil })),
       (error) => {
         this.#forget(token);
         throw error;
@@ -132,7 +132,7 @@ export class CachedStorage implements Storage {
   }
 
   #forget(token: Token): void {
-    this.#findings.delete(token);
+    this.#results.delete(token);
     this.#inFlight.delete(token);
   }
 }

@@ -5,7 +5,7 @@
 import type { Awaitable } from "../http/awaitable.ts";
 import type { ContentReference } from "./content.ts";
 import type { Versioned } from "./currency.ts";
-import type { Entry, Finding, LinkedItem, PublishedItem } from "./storage.ts";
+import type { Entry, LinkedItem, LookupResult, PublishedItem } from "./storage.ts";
 import type { Token } from "./token.ts";
 
 /** A token that already names an item, published or not: tokens are never used twice. */
@@ -26,7 +26,7 @@ export type CatalogueRecord = readonly [Token, Entry];
  */
 export interface Catalogue extends Versioned {
   /** Looks a token up. */
-  find(token: Token): Awaitable<Finding>;
+  find(token: Token): Awaitable<LookupResult>;
 
   /** Looks many tokens up at once; those that were never used are left out. */
   findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, Entry>>;

@@ -21,8 +21,8 @@ import type { Ledger } from "./ledger.ts";
 import { sampleOf } from "./sample.ts";
 import {
   type Entry,
-  type Finding,
   type LinkedItem,
+  type LookupResult,
   ObjectError,
   type PublishedItem,
   type Storage,
@@ -74,11 +74,11 @@ export class MediaStorage implements Storage {
   }
 
   /** @inheritdoc */
-  find(token: Token): Awaitable<Finding> {
-    return andThen(this.#catalogue.find(token), (finding) => {
-      if (finding.state !== "published") return finding;
-      return attempt<Finding>(
-        () => andThen(this.#content.requireContent(finding.item), () => finding),
+  find(token: Token): Awaitable<LookupResult> {
+    return andThen(this.#catalogue.find(token), (result) => {
+      if (result.state !== "published") return result;
+      return attempt<LookupResult>(
+        () => andThen(this.#content.requireContent(result.item), () => result),
         async (error) => {
           const now = await this.#catalogue.find(token);
           if (now.state !== "published") return now; // unpublished in the meantime
@@ -253,16 +253,16 @@ export class MediaStorage implements Storage {
    * @throws {StorageError} When the catalogue fails.
    */
   async unpublish(token: Token, at: number): Promise<boolean> {
-    const finding = await this.#catalogue.find(token);
+    const result = await this.#catalogue.find(token);
     const retire = () => this.#catalogue.retire(token, at);
-    if (finding.state === "linked") return await retire();
-    if (finding.state !== "published") return false;
-    const { digest, location } = finding.item;
+    if (result.state === "linked") return await retire();
+    if (result.state !== "published") return false;
+    const { digest, location } = result.item;
     return location === undefined ? await this.#change(digest, retire) : await retire();
   }
 
   /** What the catalogue says of a token, whether or not the content is whole. */
-  lookUp(token: Token): Awaitable<Finding> {
+  lookUp(token: Token): Awaitable<LookupResult> {
     return this.#catalogue.find(token);
   }
 

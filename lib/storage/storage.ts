@@ -59,7 +59,7 @@ export const MAX_LOCATION = 2_048;
 export const MAX_STATED = 255;
 
 /** What storage knows of a token. */
-export type Finding =
+export type LookupResult =
   & (
     | { readonly state: "published"; readonly kind: Kind; readonly item: PublishedItem }
     | { readonly state: "linked"; readonly kind: Kind; readonly item: LinkedItem }
@@ -77,7 +77,7 @@ export type Finding =
   };
 
 /** What the catalogue has on record. */
-export type Entry = Exclude<Finding, { state: "unknown" }>;
+export type Entry = Exclude<LookupResult, { state: "unknown" }>;
 
 /** The entry of an item that is published. */
 export function entryOf(item: PublishedItem | LinkedItem): Entry {
@@ -96,7 +96,7 @@ export interface Storage extends Versioned {
    * @param now Milliseconds since the epoch: the instant of the request that asks.
    * @throws {StorageError} For faults only; absence is an answer.
    */
-  find(token: Token, now: number): Awaitable<Finding>;
+  find(token: Token, now: number): Awaitable<LookupResult>;
 
   /**
    * Opens the content of an item, or a range of it. A stream reads as fast as it is consumed, and

@@ -52,7 +52,7 @@ Deno.test("createHandler() opens no content but for a GET that sends it", async 
 Deno.test("createHandler() opens nothing of an item at a URL, whatever is asked of it", async () => {
   const storage = new OneItem();
   const item = linkedItem();
-  storage.finding = { state: "linked", kind: "audio", item };
+  storage.result = { state: "linked", kind: "audio", item };
   const { send, events } = handlerOn(storage);
   for (const method of ["GET", "HEAD"]) {
     for (const path of ["media", "audio"]) {

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { CachedStorage } from "../../lib/storage/cache.ts";
-import { type Finding, UnpublishedError } from "../../lib/storage/storage.ts";
+import { type LookupResult, UnpublishedError } from "../../lib/storage/storage.ts";
 import { createHandler } from "../../main.ts";
 import { OneItem } from "../support/one_item.ts";
 import { CONFIG } from "./request_table.ts";
@@ -24,11 +24,11 @@ class SlowItem extends OneItem {
 
   constructor() {
     super({
-      find: async (): Promise<Finding> => {
+      find: async (): Promise<LookupResult> => {
         await aWhile();
-        const { finding } = this;
+        const { result } = this;
         await aWhile();
-        return finding;
+        return result;
       },
       open: async () => {
         await aWhile();
@@ -46,7 +46,7 @@ class SlowItem extends OneItem {
   }
 
   unpublish(): void {
-    this.finding = { state: "unpublished", kind: "audio", unpublishedAt: 0 };
+    this.result = { state: "unpublished", kind: "audio", unpublishedAt: 0 };
     this.currentVersion++;
   }
 }

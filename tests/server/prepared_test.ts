@@ -4,7 +4,7 @@ import { PreparedResponses } from "../../lib/server/prepared.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
-import { type Finding, type Storage, StorageError } from "../../lib/storage/storage.ts";
+import { type LookupResult, type Storage, StorageError } from "../../lib/storage/storage.ts";
 import { createHandler } from "../../main.ts";
 import { CONFIG, publishTableItems, requestTable } from "./request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
@@ -63,7 +63,7 @@ Deno.test("a prepared response lasts no longer than the look-up it comes from", 
   const { clock, status } = handlerOn(storage);
   const [media, audio] = [`/media/${storage.item.token}`, `/audio/${storage.item.token}`];
   assertEquals(await status("HEAD", media), 200);
-  storage.finding = { state: "unpublished", kind: "audio", unpublishedAt: NOW };
+  storage.result = { state: "unpublished", kind: "audio", unpublishedAt: NOW };
 
   clock.now += TTL - 1;
   assertEquals(await status("HEAD", media), 200);
@@ -76,21 +76,21 @@ Deno.test("a prepared response lasts no longer than the look-up it comes from", 
 });
 
 Deno.test("a prepared response does not outlive the memory of its lookup", async () => {
-  const { item, finding: published } = new OneItem();
-  const unpublished: Finding = { state: "unpublished", kind: "audio", unpublishedAt: NOW };
-  const changes: [before: Finding, after: Finding][] = [
+  const { item, result: published } = new OneItem();
+  const unpublished: LookupResult = { state: "unpublished", kind: "audio", unpublishedAt: NOW };
+  const changes: [before: LookupResult, after: LookupResult][] = [
     [published, unpublished],
     [{ state: "unknown" }, published],
   ];
   for (const [before, after] of changes) {
     const storage = new OneItem({ open: () => Promise.resolve(ReadableStream.from([])) });
     const { status } = handlerOn(storage);
-    storage.finding = before;
+    storage.result = before;
     for (let count = 0; count < 12_000; count++) {
       if (count % 1_000 === 0) await status("HEAD", `/media/${item.token}`);
       await status("HEAD", `/media/${newToken()}`);
     }
-    storage.finding = after; // and it is not yet time to look at the version
+    storage.result = after; // and it is not yet time to look at the version
     const get = await status("GET", `/media/${item.token}`);
     assertEquals(await status("HEAD", `/media/${item.token}`), get);
   }
@@ -100,7 +100,7 @@ Deno.test("a prepared response does not outlive a clock that is set back", async
   const storage = new OneItem();
   const { clock, status } = handlerOn(storage);
   assertEquals(await status("HEAD", `/media/${storage.item.token}`), 200);
-  storage.finding = { state: "unknown" };
+  storage.result = { state: "unknown" };
   clock.now -= 3_600_000;
   assertEquals(await status("HEAD", `/media/${storage.item.token}`), 404);
 });
@@ -139,7 +139,7 @@ Deno.test("a GET of the whole is prepared with its content, and one of a range i
   const storage = new OneItem({
     open: (_, { first, last } = { first: 0, last: 999 }) => content.slice(first, last + 1),
   });
-  storage.finding = { state: "published", kind: "audio", item: { ...item, length: 1_000 } };
+  storage.result = { state: "published", kind: "audio", item: { ...item, length: 1_000 } };
   const { handle } = handlerOn(storage);
   const etag = `"${item.digest}"`;
   const rows: [fields: Record<string, string>, status: number, first: number, end: number][] = [
@@ -167,7 +167,7 @@ Deno.test("a GET is prepared with little content only", async () => {
   for (const [length, opens] of [[16_384, 1], [16_385, 3]] as const) {
     const { item } = new OneItem();
     const storage = new OneItem({ open: () => new Uint8Array(length) });
-    storage.finding = { state: "published", kind: "audio", item: { ...item, length } };
+    storage.result = { state: "published", kind: "audio", item: { ...item, length } };
     const { handle } = handlerOn(storage);
     for (let time = 0; time < 3; time++) {
       const response = await handle(new Request(`http://test/media/${item.token}`));
@@ -180,7 +180,7 @@ Deno.test("a GET is prepared with little content only", async () => {
 Deno.test("nothing is prepared whose date goes with the time", async () => {
   const storage = new OneItem(); // published by a clock that is ahead
   const item = { ...storage.item, publishedAt: NOW + 60_000 };
-  storage.finding = { state: "published", kind: "audio", item };
+  storage.result = { state: "published", kind: "audio", item };
   const { clock, handle } = handlerOn(storage);
   const date = async () => {
     const request = new Request(`http://test/media/${item.token}`, { method: "HEAD" });
@@ -220,8 +220,8 @@ Deno.test("what needs no storage is prepared, until the phase changes", async ()
 
 Deno.test("a fault that a GET finds is told to the next HEAD", async () => {
   const fault = new StorageError("test", "content is missing");
-  const { item, finding } = new OneItem();
-  const { status } = handlerOn(new OneItem({ find: resolvesNext([finding, fault]) }));
+  const { item, result } = new OneItem();
+  const { status } = handlerOn(new OneItem({ find: resolvesNext([result, fault]) }));
   const path = `/media/${item.token}`;
   assertEquals(await status("HEAD", path), 200);
   assertEquals(await status("GET", path), 503);
@@ -229,15 +229,15 @@ Deno.test("a fault that a GET finds is told to the next HEAD", async () => {
 });
 
 Deno.test("what storage says is prepared: published, unpublished, unknown, and the other kind", async () => {
-  const findings: [finding: Finding | undefined, route: string, status: number][] = [
+  const results: [result: LookupResult | undefined, route: string, status: number][] = [
     [undefined, "media", 200],
     [{ state: "unknown" }, "media", 404],
     [undefined, "video", 404],
     [{ state: "unpublished", kind: "audio", unpublishedAt: NOW }, "media", 410],
   ];
-  for (const [finding, route, status] of findings) {
+  for (const [result, route, status] of results) {
     const storage = new OneItem();
-    if (finding !== undefined) storage.finding = finding;
+    if (result !== undefined) storage.result = result;
     const { handle } = handlerOn(storage);
     const url = `http://test/${route}/${storage.item.token}`;
     const first = await handle(new Request(url, { method: "HEAD" }));
@@ -257,7 +257,7 @@ Deno.test("an answer belongs to the phase in which its request came", async () =
   const storage: OneItem = new OneItem({
     find() { // a slow lookup, over which the brownout begins
       clock.now = start + 1;
-      return Promise.resolve(storage.finding);
+      return Promise.resolve(storage.result);
     },
   });
   const { clock, handle } = handlerOn(storage, { ...CONFIG, policy });

@@ -2,7 +2,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
 import { newToken } from "../../lib/storage/token.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
-import { type Finding, StorageError } from "../../lib/storage/storage.ts";
+import { type LookupResult, StorageError } from "../../lib/storage/storage.ts";
 import { type Subject, testStorage } from "./storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
@@ -14,32 +14,32 @@ testStorage("CachedStorage", (): Subject => {
 });
 
 /** A finding without the time until which it holds. */
-function stateOf({ freshUntil: _, ...finding }: Finding) {
-  return finding;
+function stateOf({ freshUntil: _, ...result }: LookupResult) {
+  return result;
 }
 
-const { item, finding: published } = new OneItem();
+const { item, result: published } = new OneItem();
 
 Deno.test("CachedStorage.find() believes a look-up until its time is over", async () => {
   let now = 1_000;
-  const findings: Finding[] = [published, { state: "unknown" }];
-  const answers = findings.flatMap((finding) => [finding, Promise.resolve(finding)]);
+  const results: LookupResult[] = [published, { state: "unknown" }];
+  const answers = results.flatMap((result) => [result, Promise.resolve(result)]);
   for (const answer of answers) {
-    const finding = await answer;
+    const result = await answer;
     const storage = new OneItem({ find: () => answer }); // at once, or later
     const cached = new CachedStorage(storage, 5_000);
     // The last step sets the clock back, which must not make anything last longer.
     const steps = [[0, 1], [0, 1], [4_999, 1], [1, 2], [0, 2], [-5_000, 3], [0, 3]] as const;
     for (const [advance, finds] of steps) {
       now += advance;
-      assertEquals(stateOf(await cached.find(item.token, now)), finding);
+      assertEquals(stateOf(await cached.find(item.token, now)), result);
       assertSpyCalls(storage.find, finds);
     }
   }
 });
 
 Deno.test("CachedStorage.find() shares a look-up that is under way", async () => {
-  const answers = Promise.withResolvers<Finding>();
+  const answers = Promise.withResolvers<LookupResult>();
   const storage = new OneItem({ find: () => answers.promise });
   const cached = new CachedStorage(storage, 5_000);
   const finds = Array.from({ length: 50 }, () => cached.find(item.token, 0));
@@ -58,13 +58,13 @@ Deno.test("CachedStorage.find() does not remember faults", async () => {
 });
 
 Deno.test("CachedStorage.find() does not remember a lookup that began before a change", async () => {
-  const unpublished: Finding = { state: "unpublished", kind: "audio", unpublishedAt: 0 };
+  const unpublished: LookupResult = { state: "unpublished", kind: "audio", unpublishedAt: 0 };
   for (const isAskedMeanwhile of [false, true]) {
-    const lookups: PromiseWithResolvers<Finding>[] = [];
+    const lookups: PromiseWithResolvers<LookupResult>[] = [];
     const storage = new OneItem({
       find() {
         lookups.push(Promise.withResolvers());
-        return (lookups.at(-1) as PromiseWithResolvers<Finding>).promise;
+        return (lookups.at(-1) as PromiseWithResolvers<LookupResult>).promise;
       },
     });
     const cached = new CachedStorage(storage, 3_600_000);

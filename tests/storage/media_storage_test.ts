@@ -19,9 +19,9 @@ Deno.test("find() tells content that is missing from an item that was unpublishe
   const engine = openMemoryEngine();
   await using subject = openMemory(engine);
   const { token } = await subject.publish(description(), new Uint8Array(10));
-  const findings = [await engine.catalogue.find(token)];
+  const results = [await engine.catalogue.find(token)];
   await subject.unpublish(token, 5000);
-  findings.push(await engine.catalogue.find(token));
-  using _find = stub(engine.catalogue, "find", resolvesNext(findings));
-  assertEquals(await subject.storage.find(token), findings[1]);
+  results.push(await engine.catalogue.find(token));
+  using _find = stub(engine.catalogue, "find", resolvesNext(results));
+  assertEquals(await subject.storage.find(token), results[1]);
 });

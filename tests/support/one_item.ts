@@ -4,14 +4,14 @@
  */
 
 import { spy } from "@std/testing/mock";
-import { type Finding, type Storage, StorageError } from "../../lib/storage/storage.ts";
+import { type LookupResult, type Storage, StorageError } from "../../lib/storage/storage.ts";
 import { description } from "../storage/storage_suite.ts";
 
 /** Storage that finds one item under every token, and lacks its content. */
 export class OneItem implements Storage {
   readonly item = { ...description(), digest: "ab".repeat(32), length: 1000 };
   /** What lookups give. */
-  finding: Finding = { state: "published", kind: "audio", item: this.item };
+  result: LookupResult = { state: "published", kind: "audio", item: this.item };
 
   /** Moves with a publication. */
   currentVersion = 0;
@@ -23,7 +23,7 @@ export class OneItem implements Storage {
 
   /** @param methods What these do instead. */
   constructor(methods: Partial<Pick<Storage, "find" | "open" | "check">> = {}) {
-    this.find = spy<Storage["find"]>(methods.find ?? (() => Promise.resolve(this.finding)));
+    this.find = spy<Storage["find"]>(methods.find ?? (() => Promise.resolve(this.result)));
     this.open = spy<Storage["open"]>(methods.open ?? fails(missing));
     this.check = spy<Storage["check"]>(methods.check ?? (() => Promise.resolve()));
   }

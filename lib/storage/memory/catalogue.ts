@@ -7,8 +7,8 @@ import type { ContentReference } from "../content.ts";
 import {
   type Entry,
   entryOf,
-  type Finding,
   type LinkedItem,
+  type LookupResult,
   type PublishedItem,
   StorageError,
 } from "../storage.ts";
@@ -28,7 +28,7 @@ export class MemoryCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  find(token: Token): Finding {
+  find(token: Token): LookupResult {
     this.#requireOpen();
     return this.#entries.get(token) ?? { state: "unknown" };
   }

@@ -9,9 +9,9 @@ import type { ContentReference } from "../content.ts";
 import {
   type Entry,
   entryOf,
-  type Finding,
   type Kind,
   type LinkedItem,
+  type LookupResult,
   type PublishedItem,
 } from "../storage.ts";
 import type { Token } from "../token.ts";
@@ -80,7 +80,7 @@ export class SqlCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  find(token: Token): Awaitable<Finding> {
+  find(token: Token): Awaitable<LookupResult> {
     return andThen(
       this.#lookups.find(token),
       (values) => values === undefined ? { state: "unknown" } : readEntry(token, values),
