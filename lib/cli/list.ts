@@ -6,7 +6,7 @@ import { Command } from "commander";
 import type { Token } from "../storage/token.ts";
 import { toRecord } from "../publishing/record.ts";
 import { printable } from "../publishing/printable.ts";
-import type { Entry } from "../storage/storage.ts";
+import type { CatalogueEntry } from "../storage/storage.ts";
 import { type Context, print, withStorage } from "./command.ts";
 
 /** Builds the command. */
@@ -23,7 +23,7 @@ export function listCommand(context: Context): Command {
     });
 }
 
-function toLine(token: Token, entry: Entry): string {
+function toLine(token: Token, entry: CatalogueEntry): string {
   const { state, kind } = toRecord(token, entry);
   const columns = entry.state === "unpublished" ? [instant(entry.unpublishedAt)] : [
     instant(entry.item.publishedAt),

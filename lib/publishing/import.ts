@@ -6,7 +6,7 @@
  */
 
 import type { MediaStorage } from "../storage/media_storage.ts";
-import type { Entry } from "../storage/storage.ts";
+import type { CatalogueEntry } from "../storage/storage.ts";
 import type { Token } from "../storage/token.ts";
 import { within } from "../storage/deadline.ts";
 import { unlessAborted } from "./abort.ts";
@@ -77,7 +77,7 @@ type Glance = Candidate | Unreadable;
 interface Wanted {
   readonly line: Line;
   readonly token: Token;
-  readonly entry: Entry;
+  readonly entry: CatalogueEntry;
   /** What the entry was made of. */
   readonly record: ImportRecord;
 }
@@ -151,7 +151,10 @@ export class Importer {
     }
   }
 
-  async #conclude({ line, raw, token }: Candidate, known: Entry | undefined): Promise<void> {
+  async #conclude(
+    { line, raw, token }: Candidate,
+    known: CatalogueEntry | undefined,
+  ): Promise<void> {
     const isFile = token === undefined || "path" in raw;
     if (token !== undefined && known !== undefined && isOnRecord(raw, token, known)) {
       this.#count(line, "unchanged");
@@ -234,7 +237,7 @@ export class Importer {
   }
 
   /** Holds a record against what its token has on record; a tombstone unpublishes. */
-  async #compare({ line, token, entry, record }: Wanted, known: Entry): Promise<void> {
+  async #compare({ line, token, entry, record }: Wanted, known: CatalogueEntry): Promise<void> {
     const facts = { ...factsOf(token, entry), ...instantsOf(record) };
     await this.#unlessRefused(line, async () => {
       let found = known;

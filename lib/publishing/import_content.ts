@@ -3,7 +3,7 @@
  */
 
 import type { MediaStorage } from "../storage/media_storage.ts";
-import { type Entry, StorageError } from "../storage/storage.ts";
+import { type CatalogueEntry, StorageError } from "../storage/storage.ts";
 import type { Token } from "../storage/token.ts";
 import { derivedToken, type Facts, instantsOf, requireSame } from "./import_facts.ts";
 import { type ImportRecord, RecordError } from "./import_record.ts";
@@ -112,7 +112,7 @@ async function importObject(
   }
 }
 
-async function find(storage: MediaStorage, token: Token): Promise<Entry | undefined> {
+async function find(storage: MediaStorage, token: Token): Promise<CatalogueEntry | undefined> {
   return (await storage.lookUpAll([token])).get(token);
 }
 

@@ -4,7 +4,12 @@
 
 import { createHash } from "node:crypto";
 import { parseInstant } from "../lifecycle/instant.ts";
-import { type Entry, entryOf, type LinkedItem, type PublishedItem } from "../storage/storage.ts";
+import {
+  type CatalogueEntry,
+  entryOf,
+  type LinkedItem,
+  type PublishedItem,
+} from "../storage/storage.ts";
 import { parseToken, type Token } from "../storage/token.ts";
 import { type ImportRecord, type RawRecord, RecordError } from "./import_record.ts";
 import { fileName } from "./publish.ts";
@@ -33,7 +38,7 @@ export function tokenIn({ token }: RawRecord): Token | undefined {
  * Whether a line says what is on record, member by member. What says so is valid, and needs no
  * other look: that is what makes it fast to import the same again.
  */
-export function isOnRecord(raw: RawRecord, token: Token, entry: Entry): boolean {
+export function isOnRecord(raw: RawRecord, token: Token, entry: CatalogueEntry): boolean {
   const isPublished = entry.state !== "unpublished";
   const known: RawRecord = { ...(isPublished ? entry.item : { kind: entry.kind }), token };
   for (const [name, fact] of FACTS) if (raw[name] !== known[fact]) return false;
@@ -51,7 +56,7 @@ export function isOnRecord(raw: RawRecord, token: Token, entry: Entry): boolean 
 }
 
 /** The facts of an entry. */
-export function factsOf(token: Token, entry: Entry): Facts {
+export function factsOf(token: Token, entry: CatalogueEntry): Facts {
   return { ...ITEM_FACTS, ...LOCATED_FACTS, ...toRecord(token, entry) };
 }
 
@@ -60,7 +65,7 @@ export function factsOf(token: Token, entry: Entry): Facts {
  *
  * @throws {RecordError} For the first difference.
  */
-export function requireSame(facts: Facts, token: Token, found: Entry): void {
+export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): void {
   if (found.state === "unpublished" && facts["state"] !== "unpublished") {
     const at = new Date(found.unpublishedAt).toISOString();
     const reason = `it was unpublished at ${at}, and tokens are never used twice`;
@@ -118,7 +123,11 @@ export function derivedTokenOf(record: ImportRecord): Token | undefined {
 }
 
 /** What a record is to be on record as, when that takes no more than the record. */
-export function entryFor(record: ImportRecord, token: Token, now: number): Entry | undefined {
+export function entryFor(
+  record: ImportRecord,
+  token: Token,
+  now: number,
+): CatalogueEntry | undefined {
   if (record.source === "tombstone") {
     const { kind, unpublishedAt = now } = record;
     return { state: "unpublished", kind, unpublishedAt };

@@ -2,14 +2,14 @@
  * Items as commands print them, and as `import` reads them.
  */
 
-import type { Entry, LinkedItem, PublishedItem } from "../storage/storage.ts";
+import type { CatalogueEntry, LinkedItem, PublishedItem } from "../storage/storage.ts";
 import type { Token } from "../storage/token.ts";
 
 /**
  * What is on record of a token, with instants as ISO 8601. An item at a URL is published like any
  * other; it has a location.
  */
-export function toRecord(token: Token, entry: Entry) {
+export function toRecord(token: Token, entry: CatalogueEntry) {
   const { kind } = entry;
   if (entry.state === "unpublished") {
     const unpublishedAt = new Date(entry.unpublishedAt).toISOString();

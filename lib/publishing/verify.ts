@@ -5,7 +5,7 @@
 import type { Comparison } from "../storage/content.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
 import {
-  type Entry,
+  type CatalogueEntry,
   type LinkedItem,
   type PublishedItem,
   ReplacedError,
@@ -35,7 +35,7 @@ export type Verdict =
   | { readonly unused: string };
 
 /** What the catalogue has on record of an item that is published. */
-type PublishedEntry = Exclude<Entry, { state: "unpublished" }>;
+type PublishedEntry = Exclude<CatalogueEntry, { state: "unpublished" }>;
 
 /** How to verify. */
 export interface VerifyOptions {

@@ -5,7 +5,7 @@
 import type { Awaitable } from "../http/awaitable.ts";
 import type { ContentReference } from "./content.ts";
 import type { Versioned } from "./currency.ts";
-import type { Entry, LinkedItem, LookupResult, PublishedItem } from "./storage.ts";
+import type { CatalogueEntry, LinkedItem, LookupResult, PublishedItem } from "./storage.ts";
 import type { Token } from "./token.ts";
 
 /** A token that already names an item, published or not: tokens are never used twice. */
@@ -18,7 +18,7 @@ export class TokenTakenError extends Error {
 }
 
 /** A token, and what is on record of it. */
-export type CatalogueRecord = readonly [Token, Entry];
+export type CatalogueRecord = readonly [Token, CatalogueEntry];
 
 /**
  * A catalogue. Every method throws {@linkcode StorageError} when the engine fails. Its version moves
@@ -29,7 +29,7 @@ export interface Catalogue extends Versioned {
   find(token: Token): Awaitable<LookupResult>;
 
   /** Looks many tokens up at once; those that were never used are left out. */
-  findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, Entry>>;
+  findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, CatalogueEntry>>;
 
   /**
    * Adds an item.
@@ -77,7 +77,7 @@ export interface Catalogue extends Versioned {
    *
    * @param after Where to begin, in place of the first one.
    */
-  list(after?: Token): AsyncIterable<[Token, Entry]>;
+  list(after?: Token): AsyncIterable<[Token, CatalogueEntry]>;
 
   /**
    * Remembers which place holds the content of the items, unless it is known already.

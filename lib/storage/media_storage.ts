@@ -20,7 +20,7 @@ import type { Engine } from "./engine.ts";
 import type { Ledger } from "./ledger.ts";
 import { sampleOf } from "./sample.ts";
 import {
-  type Entry,
+  type CatalogueEntry,
   type LinkedItem,
   type LookupResult,
   ObjectError,
@@ -267,17 +267,17 @@ export class MediaStorage implements Storage {
   }
 
   /** What the catalogue says of many tokens; those that were never used are left out. */
-  lookUpAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, Entry>> {
+  lookUpAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, CatalogueEntry>> {
     return this.#catalogue.findAll(tokens);
   }
 
   /** Everything ever published, in the order of tokens, read incrementally. */
-  list(): AsyncIterable<[Token, Entry]> {
+  list(): AsyncIterable<[Token, CatalogueEntry]> {
     return this.#catalogue.list();
   }
 
   /** So many published items at random; see {@linkcode sampleOf}. */
-  sample(size: number): AsyncIterable<[Token, Entry]> {
+  sample(size: number): AsyncIterable<[Token, CatalogueEntry]> {
     return sampleOf(this.#catalogue, size);
   }
 

@@ -3,7 +3,7 @@
  */
 
 import type { Catalogue } from "./catalogue.ts";
-import type { Entry } from "./storage.ts";
+import type { CatalogueEntry } from "./storage.ts";
 import { newToken, type Token } from "./token.ts";
 
 /** Random tokens at most from which items are read on, so that a large sample is read in runs. */
@@ -18,7 +18,7 @@ const STARTS = 100;
 export async function* sampleOf(
   catalogue: Pick<Catalogue, "list">,
   size: number,
-): AsyncGenerator<[Token, Entry]> {
+): AsyncGenerator<[Token, CatalogueEntry]> {
   const taken = new Set<Token>();
   const run = Math.ceil(size / STARTS);
   while (taken.size < size) {
@@ -37,7 +37,7 @@ export async function* sampleOf(
 async function* listAround(
   catalogue: Pick<Catalogue, "list">,
   start: Token,
-): AsyncGenerator<[Token, Entry]> {
+): AsyncGenerator<[Token, CatalogueEntry]> {
   yield* catalogue.list(start);
   for await (const [token, entry] of catalogue.list()) {
     if (token > start) return;

@@ -77,10 +77,10 @@ export type LookupResult =
   };
 
 /** What the catalogue has on record. */
-export type Entry = Exclude<LookupResult, { state: "unknown" }>;
+export type CatalogueEntry = Exclude<LookupResult, { state: "unknown" }>;
 
 /** The entry of an item that is published. */
-export function entryOf(item: PublishedItem | LinkedItem): Entry {
+export function entryOf(item: PublishedItem | LinkedItem): CatalogueEntry {
   const { kind } = item;
   return "digest" in item ? { state: "published", kind, item } : { state: "linked", kind, item };
 }

@@ -4,7 +4,7 @@
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { MediaStorage } from "../../lib/storage/media_storage.ts";
-import type { Entry } from "../../lib/storage/storage.ts";
+import type { CatalogueEntry } from "../../lib/storage/storage.ts";
 import type { Token } from "../../lib/storage/token.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 import type { Test } from "../support/permissions.ts";
@@ -105,5 +105,5 @@ export function testVerification(
 }
 
 async function tokensOf(entries: ReturnType<MediaStorage["sample"]>): Promise<Token[]> {
-  return await Array.fromAsync(entries, ([token]: [Token, Entry]) => token);
+  return await Array.fromAsync(entries, ([token]: [Token, CatalogueEntry]) => token);
 }

@@ -5,7 +5,7 @@
 import { type Catalogue, type CatalogueRecord, TokenTakenError } from "../catalogue.ts";
 import type { ContentReference } from "../content.ts";
 import {
-  type Entry,
+  type CatalogueEntry,
   entryOf,
   type LinkedItem,
   type LookupResult,
@@ -16,7 +16,7 @@ import type { Token } from "../token.ts";
 
 /** A catalogue that lasts as long as its object. */
 export class MemoryCatalogue implements Catalogue {
-  readonly #entries = new Map<Token, Entry>();
+  readonly #entries = new Map<Token, CatalogueEntry>();
   readonly versionTtl = 1;
   #contentId: string | undefined;
   #version = 0;
@@ -34,9 +34,9 @@ export class MemoryCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, Entry>> {
+  findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, CatalogueEntry>> {
     this.#requireOpen();
-    const found = new Map<Token, Entry>();
+    const found = new Map<Token, CatalogueEntry>();
     for (const token of tokens) {
       const entry = this.#entries.get(token);
       if (entry !== undefined) found.set(token, entry);
@@ -74,7 +74,7 @@ export class MemoryCatalogue implements Catalogue {
 
   /** @inheritdoc */
   uses(digest?: string): Promise<boolean> {
-    const isUser = (entry: Entry) =>
+    const isUser = (entry: CatalogueEntry) =>
       entry.state === "published" && (digest ?? entry.item.digest) === entry.item.digest &&
       entry.item.location === undefined;
     return Promise.resolve(this.#entries.values().some(isUser));
@@ -107,9 +107,9 @@ export class MemoryCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  async *list(after = ""): AsyncGenerator<[Token, Entry]> {
+  async *list(after = ""): AsyncGenerator<[Token, CatalogueEntry]> {
     for (const token of [...this.#entries.keys()].filter((token) => token > after).sort()) {
-      yield await Promise.resolve([token, this.#entries.get(token) as Entry]);
+      yield await Promise.resolve([token, this.#entries.get(token) as CatalogueEntry]);
     }
   }
 

@@ -7,7 +7,7 @@ import { andThen, type Awaitable } from "../../http/awaitable.ts";
 import { type Catalogue, type CatalogueRecord, TokenTakenError } from "../catalogue.ts";
 import type { ContentReference } from "../content.ts";
 import {
-  type Entry,
+  type CatalogueEntry,
   entryOf,
   type Kind,
   type LinkedItem,
@@ -88,8 +88,8 @@ export class SqlCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  async findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, Entry>> {
-    const found = new Map<Token, Entry>();
+  async findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, CatalogueEntry>> {
+    const found = new Map<Token, CatalogueEntry>();
     for (const part of parts(tokens, this.#database.batch)) {
       const rows = this.#database.rowsOf(["uuid"], part.map((token) => [token]));
       const text = `SELECT token, ${ITEM_COLUMNS} FROM item WHERE token IN (${rows.text})`;
@@ -178,7 +178,7 @@ export class SqlCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  async *list(first: string = NO_TOKEN): AsyncGenerator<[Token, Entry]> {
+  async *list(first: string = NO_TOKEN): AsyncGenerator<[Token, CatalogueEntry]> {
     const text = `SELECT token, ${ITEM_COLUMNS} FROM item
                   WHERE token > $1 ORDER BY token LIMIT $2`;
     const rows = pages(this.#database, (after, limit) => ({
@@ -231,7 +231,7 @@ type Facts = [
 ];
 
 /** What an entry has in {@linkcode ITEM_COLUMNS}. */
-function factsOf(entry: Entry): Facts {
+function factsOf(entry: CatalogueEntry): Facts {
   const { kind } = entry;
   if (entry.state === "unpublished") {
     return [kind, null, null, null, null, null, null, null, null, entry.unpublishedAt];
@@ -254,7 +254,7 @@ function factsOf(entry: Entry): Facts {
   ];
 }
 
-function readEntry(token: Token, values: readonly Value[]): Entry {
+function readEntry(token: Token, values: readonly Value[]): CatalogueEntry {
   const [kind, type, length, digest, time, name, language, location, validator, unpublishedAt] =
     values as Facts;
   if (unpublishedAt !== null) return { state: "unpublished", kind, unpublishedAt };
