@@ -9,7 +9,7 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiPathItemObject,
 } from "zod-openapi";
-import metadata from "../../deno.json" with { type: "json" };
+import project from "../../deno.json" with { type: "json" };
 import { formatInstant, type Policy } from "../lifecycle/policy.ts";
 import {
   COMMON_FIELDS,
@@ -36,7 +36,7 @@ export function describeApi(routes: readonly Route[], policy: Policy): string {
     openapi: "3.1.0",
     info: {
       title: "media-head",
-      version: metadata.version,
+      version: project.version,
       summary: "Published audio and video, as GET and HEAD tell of it",
       description: "Published media, with two deprecated paths on their way out. A HEAD says " +
         `exactly what the GET would have said. ${COMMON_FIELDS}`,

@@ -77,8 +77,8 @@ async function importFile(
   }
   if (!isDryRun) {
     const expected = { digest: sha256, length };
-    const described = { token, name, language, publishedAt, expected };
-    await publishFile(storage, path, { ...options, ...described });
+    const metadata = { token, name, language, publishedAt, expected };
+    await publishFile(storage, path, { ...options, ...metadata });
   }
   return "added";
 }

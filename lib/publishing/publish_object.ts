@@ -57,8 +57,8 @@ export async function publishObject(
     const content = { digest, length, location, validator };
     const published = reuse && await storage.findByContent(content, name);
     if (published !== undefined) return published;
-    const described = { token, ...detected, name, ...statedIn(options) };
-    return await storage.publishInPlace(described, content);
+    const metadata = { token, ...detected, name, ...statedIn(options) };
+    return await storage.publishInPlace(metadata, content);
   } catch (error) {
     if (error instanceof TokenTakenError) throw new RefusedError(error.message);
     throw error;

@@ -36,7 +36,7 @@ import { unusedIn } from "./unused.ts";
 const MAX_CHECK = 5_000;
 
 /** What publishing needs to know of an item besides its content. */
-export type Description = Omit<PublishedItem, keyof ContentReference>;
+export type ItemMetadata = Omit<PublishedItem, keyof ContentReference>;
 
 /** What became of entries that were to be added; of all others, the token was taken. */
 export interface Added {
@@ -146,9 +146,9 @@ export class MediaStorage implements Storage {
    * @throws {TokenTakenError} When the token was ever used.
    * @throws {StorageError} When the catalogue fails.
    */
-  async publish(description: Description, staged: Staged): Promise<PublishedItem> {
+  async publish(metadata: ItemMetadata, staged: Staged): Promise<PublishedItem> {
     const { digest, length } = staged;
-    const item: PublishedItem = { ...description, digest, length };
+    const item: PublishedItem = { ...metadata, digest, length };
     await this.#change(digest, () => this.#catalogue.add(item), staged);
     return item;
   }
@@ -192,10 +192,10 @@ export class MediaStorage implements Storage {
    * @throws {StorageError} When the catalogue fails.
    */
   async publishInPlace(
-    description: Description,
+    metadata: ItemMetadata,
     object: Required<ContentReference>,
   ): Promise<PublishedItem> {
-    const item: PublishedItem = { ...description, ...object };
+    const item: PublishedItem = { ...metadata, ...object };
     await this.#catalogue.add(item);
     return item;
   }

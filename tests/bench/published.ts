@@ -11,7 +11,7 @@ import type { Token } from "../../lib/storage/token.ts";
 import { ITEM_COLUMNS } from "../../lib/storage/sql/catalogue.ts";
 import { openIn } from "../support/local_storage.ts";
 import type { PublishedItem } from "../../lib/storage/storage.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { storageIn } from "../support/server.ts";
 
 /** How much to publish. */
@@ -44,7 +44,7 @@ export async function publishAll(folder: string, extent: Extent): Promise<Publis
   const storage = await openIn(folder);
   const publish = async (name: string, content: AsyncIterable<Uint8Array>) => {
     await using staged = await storage.stage({ read: () => content });
-    return await storage.publish({ ...description(), name }, staged);
+    return await storage.publish({ ...newMetadata(), name }, staged);
   };
   const hot = [];
   for (let index = 0; index < extent.hot; index++) {

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { createHandler } from "../../main.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
@@ -152,7 +152,7 @@ type Fields = Readonly<Record<string, string>>;
 
 test("media show prints the very fields that a HEAD carries", async () => {
   await using subject = await openLocal();
-  const item = await subject.publish(description(), new TextEncoder().encode("content"));
+  const item = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
   const { stdout } = await media(subject.folder, ["show", item.token], {
     DEPRECATED_AT: "2026-01-01",
     SUNSET_AT: "2100-01-01",
@@ -327,7 +327,7 @@ function shellOf(script: string, folder: string, args: string[]) {
 test("media list ends quietly when its reader has seen enough", async () => {
   await using subject = await openLocal();
   const content = new TextEncoder().encode("content");
-  await Promise.all(Array.from({ length: 1500 }, () => subject.publish(description(), content)));
+  await Promise.all(Array.from({ length: 1500 }, () => subject.publish(newMetadata(), content)));
   const child = mediaCommand(subject.folder, ["list"]).spawn();
   const reader = child.stdout.getReader();
   assert(!(await reader.read()).done);

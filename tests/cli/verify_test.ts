@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix } from "../support/bucket_storage.ts";
 import { openIn, openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
@@ -18,7 +18,7 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
   await using origin = new Origin(() => new Response(null, { status: 404 }));
   await using subject = await openLocal();
   const { storage, folder, publish, damage } = subject;
-  const put = (content: string) => publish(description(), bytes(content));
+  const put = (content: string) => publish(newMetadata(), bytes(content));
   const [same, missing, corrupted, left] = [
     await put("same"),
     await put("missing"),
@@ -203,7 +203,7 @@ test("media verify checks public URLs where no content is kept, and content cann
   const links = await run();
   assertEquals([links.code, links.stderr], [0, ""]);
   assertMatch(links.stdout, /^1 item verified: 1 as published, /);
-  const { token } = await subject.publish(description(), bytes("content"));
+  const { token } = await subject.publish(newMetadata(), bytes("content"));
   const { code, stdout } = await run();
   assertEquals(code, 1);
   assertMatch(stdout, new RegExp(`^! ${token}  CONTENT is "none": only public URLs`));

@@ -4,7 +4,7 @@ import { entryOf, StorageError } from "../../lib/storage/storage.ts";
 import { newToken, parseToken } from "../../lib/storage/token.ts";
 import type { MediaStorage } from "../../lib/storage/media_storage.ts";
 import { linkedItem } from "../storage/linked_item_suite.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
@@ -65,7 +65,7 @@ async function importAll(
 test("an import adds each source, and the same again changes nothing", async () => {
   await using subject = openMemory();
   const { storage } = subject;
-  await subject.publish(description(), CONTENT);
+  await subject.publish(newMetadata(), CONTENT);
   const [content, url, tombstone] = [newToken(), newToken(), newToken()];
   const records = [
     { ...STORED, token: content, name: "a.mp3", language: "en-gb", publishedAt: "2026-11-21" },
@@ -104,7 +104,7 @@ test("an import refuses other facts of the same token, and names them", async ()
   await using subject = openMemory();
   const { storage } = subject;
   const { token } = await subject.publish(
-    { ...description(), name: "a.mp3", publishedAt: 5000 },
+    { ...newMetadata(), name: "a.mp3", publishedAt: 5000 },
     CONTENT,
   );
   const url = linkedItem();
@@ -157,7 +157,7 @@ test("an import refuses other facts of the same token, and names them", async ()
 test("an import refuses content that is not there, and a file that is another", async () => {
   await using subject = openMemory();
   const { storage } = subject;
-  await subject.publish(description(), CONTENT);
+  await subject.publish(newMetadata(), CONTENT);
   const { outcomes, refusals } = await importAll(
     storage,
     [
@@ -193,7 +193,7 @@ test("an import refuses content that is not there, and a file that is another", 
 test("a tombstone in an import unpublishes, and is never undone", async () => {
   await using subject = openMemory();
   const { storage } = subject;
-  const { token } = await subject.publish(description(), CONTENT);
+  const { token } = await subject.publish(newMetadata(), CONTENT);
   const url = linkedItem();
   const unpublishedAt = "2026-11-21T00:00:00.000Z";
   const tombstones = [token, url.token].map((token) => (
@@ -216,7 +216,7 @@ test("a tombstone in an import unpublishes, and is never undone", async () => {
 test("a dry run says the same, and writes nothing", async () => {
   await using subject = openMemory();
   const { storage } = subject;
-  const { token } = await subject.publish({ ...description(), publishedAt: 5000 }, CONTENT);
+  const { token } = await subject.publish({ ...newMetadata(), publishedAt: 5000 }, CONTENT);
   const records = [
     { ...STORED, token },
     { ...STORED, token: newToken() },

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { newToken, type Token } from "../../lib/storage/token.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openDatabase, openStorage } from "../support/any_storage.ts";
 import { callsIn, openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
@@ -148,7 +148,7 @@ async function killCommands(place: Place): Promise<void> {
 async function killServers({ url: DATABASE_URL, folder, check }: Place): Promise<void> {
   const storage = await openStorage(DATABASE_URL, folder);
   await using staged = await storage.stage({ read: once });
-  const { token } = await storage.publish(description(), staged);
+  const { token } = await storage.publish(newMetadata(), staged);
   await storage.close();
   const flushedOf = (client: string) => callsIn(folder, client, openDatabase(DATABASE_URL));
   await using survivor = await ServerProcess.start({ DATABASE_URL }, folder);
@@ -286,16 +286,16 @@ for (const [when, leave] of LEFTOVERS) {
     await using subject = await openLocal();
     await leave(`${subject.folder}/files`);
     assertEquals((await straysOf(subject)).length > 0, true);
-    await subject.publish(description(), new Uint8Array([1]));
+    await subject.publish(newMetadata(), new Uint8Array([1]));
     assertEquals(await straysOf(subject), []);
   });
 }
 
 onFiles("the next publish keeps the content of one that was killed after its record", async () => {
   await using subject = await openLocal();
-  const item = await subject.publish(description(), CONTENT);
+  const item = await subject.publish(newMetadata(), CONTENT);
   await Deno.writeFile(`${subject.folder}/files/unsettled/${item.digest}`, new Uint8Array());
-  await subject.publish(description(), new Uint8Array([1]));
+  await subject.publish(newMetadata(), new Uint8Array([1]));
   assertEquals((await subject.storage.find(item.token)).state, "published");
   assertEquals(await straysOf(subject), []);
 });
@@ -317,7 +317,7 @@ asProcess("a publish leaves the staged content of a living one alone", async () 
   release.resolve();
   await using staged = await staging;
   const token = newToken();
-  const item = await subject.storage.publish({ ...description(), token }, staged);
+  const item = await subject.storage.publish({ ...newMetadata(), token }, staged);
   assertEquals(await new Response(await subject.storage.open(item)).bytes(), CONTENT);
 });
 

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { isPrintable } from "../../lib/publishing/printable.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import {
   inFolder,
@@ -197,7 +197,7 @@ test("media list and show escape what records hold of that", async () => {
   await using subject = await openLocal();
   const token = newToken();
   const name = "a\u202e\x9b\nb";
-  await subject.publish({ ...description(), token, name }, new Uint8Array([1]));
+  await subject.publish({ ...newMetadata(), token, name }, new Uint8Array([1]));
   const listed = await media(subject.folder, ["list"]);
   assertMatch(listed.stdout, / {2}a\\u202e\\u009b\\u000ab\n$/);
   const json = await media(subject.folder, ["list", "--json"]);

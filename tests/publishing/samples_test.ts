@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { ROUTES } from "../../main.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { needing } from "../support/permissions.ts";
 import { publishSamples } from "../support/publishing.ts";
@@ -26,7 +26,7 @@ test("publishSamples() publishes where nothing ever was, once, and says what the
 
 test("publishSamples() leaves storage alone that was ever used", async () => {
   await using subject = openMemory();
-  const { token } = await subject.publish(description(), new Uint8Array([1]));
+  const { token } = await subject.publish(newMetadata(), new Uint8Array([1]));
   assertEquals(await publishSamples(subject.storage, ROUTES), []);
   await subject.unpublish(token, 5000);
   assertEquals(await publishSamples(subject.storage, ROUTES), []);

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { StorageError } from "../../lib/storage/storage.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openBucket } from "../support/bucket_storage.ts";
 import { needing, shared } from "../support/permissions.ts";
 import { verify } from "../support/publishing.ts";
@@ -19,7 +19,7 @@ test("verify() ends when the bucket refuses its key or is gone, and tells that o
     [() => store().stop(), () => store().launch(), "the store cannot be reached"],
   ];
   await using subject = openBucket(store());
-  for (let count = 0; count < 40; count++) await subject.publish(description(), new Uint8Array(9));
+  for (let count = 0; count < 40; count++) await subject.publish(newMetadata(), new Uint8Array(9));
   for (const [begin, end, message] of faults) {
     const states: string[] = [];
     let isFaulty: Promise<void> | undefined;

@@ -4,7 +4,7 @@ import type { Verdict, VerifyOptions } from "../../lib/publishing/verify.ts";
 import type { MediaStorage } from "../../lib/storage/media_storage.ts";
 import { type LinkedItem, StorageError } from "../../lib/storage/storage.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { Origin } from "../support/origin.ts";
@@ -48,7 +48,7 @@ test("verify() tells each item's state, and content that no item uses", async ()
   );
   await using subject = await openLocal();
   const { storage, publish, damage } = subject;
-  const put = (content: string) => publish(description(), new TextEncoder().encode(content));
+  const put = (content: string) => publish(newMetadata(), new TextEncoder().encode(content));
   const [same, missing, longer] = [await put("a"), await put("b"), await put("c")];
   const [corrupted, left] = [await put("content!"), await put("e")];
   const links = [linkTo(origin.url("/same")), linkTo(origin.url("/gone"))];
@@ -81,7 +81,7 @@ test("verify() passes over what is unpublished meanwhile", async () => {
   await using subject = await openLocal();
   const { storage } = subject;
   for (const method of ["compare", "open"] as const) {
-    const { token } = await subject.publish(description(), CONTENT);
+    const { token } = await subject.publish(newMetadata(), CONTENT);
     const original = storage[method].bind(storage) as (item: never) => Promise<never>;
     using called = stub(
       storage as never,
@@ -112,7 +112,7 @@ test("verify() ends when storage as a whole fails, whatever that is", async () =
   for (const [fault, message] of faults) {
     await using subject = await openLocal();
     const { storage } = subject;
-    const items = Array.from({ length: 60 }, () => subject.publish(description(), CONTENT));
+    const items = Array.from({ length: 60 }, () => subject.publish(newMetadata(), CONTENT));
     const [item] = await Promise.all(items);
     if (item === undefined) throw new TypeError();
     let count = 0;

@@ -6,7 +6,7 @@ import { assert, assertEquals } from "@std/assert";
 import { openLocal } from "../support/local_storage.ts";
 import { field, parseResponse, type RawResponse } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { LINUX, needing } from "../support/permissions.ts";
 
 const test = needing("processes");
@@ -142,7 +142,7 @@ needing("processes", LINUX)(
   "a server process takes over from another under load, with every request answered and counted once",
   async () => {
     await using subject = await openLocal();
-    const { token } = await subject.publish(description(), CONTENT);
+    const { token } = await subject.publish(newMetadata(), CONTENT);
     const path = `/audio/${token}`;
     const old = await ServerProcess.start(SHARED, subject.folder);
     const { port } = old;
@@ -177,7 +177,7 @@ needing("processes", LINUX)(
 
 test("a server process that shares its port asks clients to close connections before it does", async () => {
   await using subject = await openLocal();
-  const { token } = await subject.publish(description(), CONTENT);
+  const { token } = await subject.publish(newMetadata(), CONTENT);
   const server = await ServerProcess.start(SHARED, subject.folder);
   using kept = await Connection.open(server.port);
   const first = await kept.ask("HEAD", `/media/${token}`);

@@ -7,7 +7,7 @@ import { fromRoot } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 import { parseResponse, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess, storageIn } from "../support/server.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 
 const test = needing("processes");
 
@@ -33,7 +33,7 @@ const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 test("a server process finishes the requests in flight, then stops", async () => {
   await using subject = await openLocal();
   const content = new Uint8Array(20_000_000).fill(7);
-  const { token } = await subject.publish(description(), content);
+  const { token } = await subject.publish(newMetadata(), content);
   const server = await ServerProcess.start({}, subject.folder);
   using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
   using idle = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
@@ -58,7 +58,7 @@ test("a server process finishes the requests in flight, then stops", async () =>
 
 test("a server process ends what is unfinished after ten seconds, and saves its counts before", async () => {
   await using subject = await openLocal();
-  const { token } = await subject.publish(description(), new Uint8Array(50_000_000));
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(50_000_000));
   const server = await ServerProcess.start({}, subject.folder);
   using _gone = await stall(server.port, `/media/${token}`);
   _gone.close(); // nobody waits for it any more
@@ -81,7 +81,7 @@ test("a server process ends what is unfinished after ten seconds, and saves its 
 test("a second signal a second later ends a server process at once", async () => {
   for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
     await using subject = await openLocal();
-    const { token } = await subject.publish(description(), new Uint8Array(50_000_000));
+    const { token } = await subject.publish(newMetadata(), new Uint8Array(50_000_000));
     const server = await ServerProcess.start({}, subject.folder);
     using _stalled = await stall(server.port, `/media/${token}`);
     const { pid } = server;
@@ -140,7 +140,7 @@ needing("processes", program("bash"))(
   async () => {
     await using subject = await openLocal();
     const content = new Uint8Array(20_000_000).fill(7);
-    const { token } = await subject.publish(description(), content);
+    const { token } = await subject.publish(newMetadata(), content);
     const server = await ServerProcess.start({}, subject.folder, { limits: "-n 64" });
     const { port } = server;
     using first = await Deno.connect({ hostname: "127.0.0.1", port });
@@ -255,7 +255,7 @@ needing("processes", LINUX)(
   "long URLs and conditions leave nothing in the memory of a server process",
   async () => {
     await using subject = await openLocal();
-    const { token } = await subject.publish(description(), new Uint8Array(7));
+    const { token } = await subject.publish(newMetadata(), new Uint8Array(7));
     await using server = await ServerProcess.start({ CACHE_TTL: "86400" }, subject.folder);
     const head = (target: string, fields = "") =>
       `HEAD ${target} HTTP/1.1\r\nHost: test\r\n${fields}\r\n`;

@@ -8,7 +8,7 @@ import { PROBLEM_TYPES, type ProblemName } from "../../lib/server/problem_types.
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken, type Token } from "../../lib/storage/token.ts";
 import type { LinkedItem, PublishedItem } from "../../lib/storage/storage.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 
 /** What a row expects of a field: its exact value, a pattern, or (`null`) that it is not there. */
@@ -86,25 +86,25 @@ async function publishLink(
 /** Publishes what the table asks for. */
 export async function publishTableItems(subject: MediaSubject): Promise<TableItems> {
   const audio = await subject.publish({
-    ...description("audio"),
+    ...newMetadata("audio"),
     type: "audio/mpeg",
     name: "a, b.mp3",
     language: "en",
     publishedAt: PUBLISHED_AT + 999,
   }, AUDIO);
   const video = await subject.publish(
-    { ...description("video"), publishedAt: PUBLISHED_AT },
+    { ...newMetadata("video"), publishedAt: PUBLISHED_AT },
     VIDEO,
   );
   const linkedAudio = await publishLink(subject, "audio", "a.m4a");
   const linkedVideo = await publishLink(subject, "video", "%C3%A4%20b.mp4?c=d&e");
   const unlinked = await publishLink(subject, "video", "gone.mp4");
   await subject.unpublish(unlinked.token, PUBLISHED_AT);
-  const unpublished = await subject.publish(description("audio"), AUDIO.slice(1));
+  const unpublished = await subject.publish(newMetadata("audio"), AUDIO.slice(1));
   await subject.unpublish(unpublished.token, PUBLISHED_AT);
-  const missing = await subject.publish(description("audio"), AUDIO.slice(2));
+  const missing = await subject.publish(newMetadata("audio"), AUDIO.slice(2));
   await subject.damage(missing, undefined);
-  const cut = await subject.publish(description("video"), AUDIO.slice(3));
+  const cut = await subject.publish(newMetadata("video"), AUDIO.slice(3));
   await subject.damage(cut, AUDIO.slice(4));
   return {
     audio,

@@ -5,7 +5,7 @@
  */
 
 import { newToken, type Token } from "../../lib/storage/token.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openStorage } from "../support/any_storage.ts";
 import type { Status } from "../support/truth.ts";
 
@@ -57,7 +57,7 @@ async function publishUntilEnd(url: string, folder: string): Promise<void> {
     await using staged = isPublishing ? await storage.stage(source) : undefined;
     report({ event: "begin", token, status, at: Date.now() });
     if (staged === undefined) await storage.unpublish(token, Date.now());
-    else await storage.publish({ ...description(), token, publishedAt: Date.now() }, staged);
+    else await storage.publish({ ...newMetadata(), token, publishedAt: Date.now() }, staged);
     report({ event: "end", token, at: Date.now() });
     if (isPublishing) published.push(token);
   }

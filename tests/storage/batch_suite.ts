@@ -9,7 +9,7 @@ import { newToken } from "../../lib/storage/token.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 import type { Test } from "../support/permissions.ts";
 import { linkedItem } from "./linked_item_suite.ts";
-import { description } from "./storage_suite.ts";
+import { newMetadata } from "./storage_suite.ts";
 
 const CONTENT = new TextEncoder().encode("content");
 
@@ -39,13 +39,13 @@ export function testBatches(
 
   test("addAll() adds items of every sort, and lookUpAll() gives them back", async (subject) => {
     const { storage } = subject;
-    const { digest, length } = await subject.publish(description(), CONTENT);
+    const { digest, length } = await subject.publish(newMetadata(), CONTENT);
     const of = (count: number, make: () => CatalogueRecord) => Array.from({ length: count }, make);
     const records = [
       ...of(MANY, linked),
       ...of(20, buried),
       ...of(20, () => {
-        const item = { ...description("video"), name: 'ü "x".mp4', language: "de", digest, length };
+        const item = { ...newMetadata("video"), name: 'ü "x".mp4', language: "de", digest, length };
         return [item.token, entryOf(item)];
       }),
     ];
@@ -80,10 +80,10 @@ export function testBatches(
 
   test("addAll() leaves items whose content is not there, and names it", async (subject) => {
     const { storage } = subject;
-    const { digest, length } = await subject.publish(description(), CONTENT);
+    const { digest, length } = await subject.publish(newMetadata(), CONTENT);
     const make = (facts: { digest?: string; length?: number; location?: string }) => {
       const item = {
-        ...{ ...description(), digest, length, ...facts },
+        ...{ ...newMetadata(), digest, length, ...facts },
         ...(facts.location === undefined ? {} : { validator: '"x"' }),
       };
       return [item.token, entryOf(item)] as const;
@@ -103,8 +103,8 @@ export function testBatches(
   test("keeps content that is added while the last use of it is unpublished", async (subject) => {
     const { storage } = subject;
     for (let round = 0; round < 20; round++) {
-      const { token, digest, length } = await subject.publish(description(), CONTENT);
-      const item = { ...description(), digest, length };
+      const { token, digest, length } = await subject.publish(newMetadata(), CONTENT);
+      const item = { ...newMetadata(), digest, length };
       const [, { added, faults }] = await Promise.all([
         storage.unpublish(token, 5000),
         storage.addAll([[item.token, entryOf(item)]]),

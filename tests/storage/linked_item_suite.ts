@@ -8,7 +8,7 @@ import { type LinkedItem, MAX_LOCATION, MAX_STATED } from "../../lib/storage/sto
 import { newToken } from "../../lib/storage/token.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 import type { Test } from "../support/permissions.ts";
-import { description } from "./storage_suite.ts";
+import { newMetadata } from "./storage_suite.ts";
 
 const CONTENT = new TextEncoder().encode("content");
 
@@ -78,8 +78,8 @@ export function testLinkedItems(
   test("never uses a token twice, for a URL and for content", async ({ storage, publish }) => {
     const linked = linkedItem();
     await storage.publishLink(linked);
-    const { token } = await publish(description(), CONTENT);
-    const again = { ...description(), token: linked.token };
+    const { token } = await publish(newMetadata(), CONTENT);
+    const again = { ...newMetadata(), token: linked.token };
     await assertRejects(() => publish(again, CONTENT), TokenTakenError);
     await assertRejects(() => storage.publishLink(linked), TokenTakenError);
     await assertRejects(() => storage.publishLink({ ...linked, token }), TokenTakenError);

@@ -10,7 +10,7 @@ import type { MediaSubject } from "../support/media_subject.ts";
 import type { Test } from "../support/permissions.ts";
 import { testBatches } from "./batch_suite.ts";
 import { testLinkedItems } from "./linked_item_suite.ts";
-import { description, testStorage } from "./storage_suite.ts";
+import { newMetadata, testStorage } from "./storage_suite.ts";
 import { testVerification } from "./verification_suite.ts";
 
 const CONTENT = new TextEncoder().encode("content");
@@ -33,8 +33,8 @@ export function testMediaStorage(
     });
 
   test("publish() never uses a token twice", async (subject) => {
-    const first = await subject.publish(description(), CONTENT);
-    const again = { ...description("video"), token: first.token };
+    const first = await subject.publish(newMetadata(), CONTENT);
+    const again = { ...newMetadata("video"), token: first.token };
     await assertRejects(() => subject.publish(again, CONTENT), TokenTakenError);
     await assertRejects(() => subject.publish(again, new Uint8Array([1])), TokenTakenError);
     const found = await subject.storage.find(first.token);
@@ -47,7 +47,7 @@ export function testMediaStorage(
 
   test("publish() stores the same content once", async (subject) => {
     const items = await Promise.all(
-      Array.from({ length: 8 }, () => subject.publish(description(), CONTENT)),
+      Array.from({ length: 8 }, () => subject.publish(newMetadata(), CONTENT)),
     );
     assertEquals(await subject.digests(), [items[0]?.digest]);
 
@@ -58,7 +58,7 @@ export function testMediaStorage(
   });
 
   test("unpublish() says whether there was something to unpublish", async (subject) => {
-    const { token } = await subject.publish(description(), CONTENT);
+    const { token } = await subject.publish(newMetadata(), CONTENT);
     assertEquals(await subject.storage.unpublish(newToken(), 5000), false);
     assertEquals(await subject.storage.unpublish(token, 5000), true);
     assertEquals(await subject.storage.unpublish(token, 6000), false);
@@ -68,10 +68,10 @@ export function testMediaStorage(
 
   test("keeps content that is published while it is unpublished", async (subject) => {
     for (let round = 0; round < 20; round++) {
-      const { token } = await subject.publish(description(), CONTENT);
+      const { token } = await subject.publish(newMetadata(), CONTENT);
       const [, item] = await Promise.all([
         subject.storage.unpublish(token, 5000),
-        subject.publish(description(), CONTENT),
+        subject.publish(newMetadata(), CONTENT),
       ]);
       assertEquals((await subject.storage.find(item.token)).state, "published");
       await subject.storage.unpublish(item.token, 5000);
@@ -81,18 +81,18 @@ export function testMediaStorage(
 
   test("remembers where an object published in place is, and never removes content there", async (subject) => {
     const { storage } = subject;
-    const { token: copied, digest, length } = await subject.publish(description(), CONTENT);
+    const { token: copied, digest, length } = await subject.publish(newMetadata(), CONTENT);
     const object = { digest, length, location: "s3://bucket/ü b/c.mp3", validator: '"x-1"' };
-    const described = description("video");
-    const item = await storage.publishInPlace(described, object);
-    assertEquals(item, { ...described, ...object });
+    const metadata = newMetadata("video");
+    const item = await storage.publishInPlace(metadata, object);
+    assertEquals(item, { ...metadata, ...object });
     const { token } = item;
     assertEquals(await storage.lookUp(token), { state: "published", kind: "video", item });
-    await assertRejects(() => storage.publishInPlace(described, object), TokenTakenError);
+    await assertRejects(() => storage.publishInPlace(metadata, object), TokenTakenError);
 
     assert(await storage.unpublish(copied, 5000)); // what is in place is no use of the copy
     assertEquals(await subject.digests(), []);
-    const { token: again } = await subject.publish(description(), CONTENT);
+    const { token: again } = await subject.publish(newMetadata(), CONTENT);
     assert(await storage.unpublish(token, 5000));
     assertEquals(await subject.digests(), [digest]);
     assert(await storage.unpublish(again, 5000));
@@ -101,7 +101,7 @@ export function testMediaStorage(
   test("findByContent() finds what has the same content and name in the same place", async (subject) => {
     const { storage } = subject;
     const named = (name?: string) => ({
-      ...description(),
+      ...newMetadata(),
       ...(name === undefined ? {} : { name }),
     });
     const copy = await subject.publish(named("a 'b'.mp3"), CONTENT);
@@ -135,7 +135,7 @@ export function testMediaStorage(
     assert(await subject.storage.isEmpty());
     const tokens = [];
     for (let count = 0; count < 250; count++) {
-      tokens.push((await subject.publish(description(), CONTENT)).token);
+      tokens.push((await subject.publish(newMetadata(), CONTENT)).token);
     }
     await subject.unpublish(tokens[7] ?? newToken(), 5000);
     const listed = await Array.fromAsync(subject.storage.list());

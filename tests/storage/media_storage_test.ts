@@ -6,7 +6,7 @@ import { openLocal } from "../support/local_storage.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { needing } from "../support/permissions.ts";
 import { testMediaStorage } from "./media_storage_suite.ts";
-import { description } from "./storage_suite.ts";
+import { newMetadata } from "./storage_suite.ts";
 
 testMediaStorage("MediaStorage in memory", openMemory);
 testMediaStorage(
@@ -18,7 +18,7 @@ testMediaStorage("MediaStorage on files", () => openLocal(), needing("files"));
 Deno.test("find() tells content that is missing from an item that was unpublished meanwhile", async () => {
   const engine = openMemoryEngine();
   await using subject = openMemory(engine);
-  const { token } = await subject.publish(description(), new Uint8Array(10));
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(10));
   const results = [await engine.catalogue.find(token)];
   await subject.unpublish(token, 5000);
   results.push(await engine.catalogue.find(token));

@@ -6,7 +6,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
 import { newToken, type Token } from "../../lib/storage/token.ts";
-import type { Description } from "../../lib/storage/media_storage.ts";
+import type { ItemMetadata } from "../../lib/storage/media_storage.ts";
 import {
   type PublishedItem,
   type Storage,
@@ -19,7 +19,7 @@ import type { Test } from "../support/permissions.ts";
 /** A driver under test, with the ways to change what it holds from outside. */
 export interface Subject extends AsyncDisposable {
   readonly storage: Storage;
-  publish(description: Description, content: Uint8Array): Promise<PublishedItem>;
+  publish(metadata: ItemMetadata, content: Uint8Array): Promise<PublishedItem>;
   unpublish(token: Token, at: number): Promise<void>;
   /** Replaces stored content by other bytes, or takes it away. */
   damage(item: PublishedItem, content: Uint8Array | undefined): Promise<void>;
@@ -53,18 +53,18 @@ export function testStorage(
   });
 
   test("find() gives back an item as it was published", async ({ storage, publish }) => {
-    const plain = description();
-    const rich = { ...description("video"), name: 'a "b".mp4', language: "de-AT" };
-    for (const described of [plain, rich]) {
-      const item = await publish(described, CONTENT);
-      assertEquals(item, { ...described, length: CONTENT.length, digest: sha256(CONTENT) });
-      const { freshUntil: _, ...found } = await storage.find(described.token, later());
-      assertEquals(found, { state: "published", kind: described.kind, item });
+    const plain = newMetadata();
+    const rich = { ...newMetadata("video"), name: 'a "b".mp4', language: "de-AT" };
+    for (const metadata of [plain, rich]) {
+      const item = await publish(metadata, CONTENT);
+      assertEquals(item, { ...metadata, length: CONTENT.length, digest: sha256(CONTENT) });
+      const { freshUntil: _, ...found } = await storage.find(metadata.token, later());
+      assertEquals(found, { state: "published", kind: metadata.kind, item });
     }
   });
 
   test("find() remembers an item that was unpublished", async ({ storage, publish, unpublish }) => {
-    const { token } = await publish(description("video"), CONTENT);
+    const { token } = await publish(newMetadata("video"), CONTENT);
     await unpublish(token, 5000);
     const tombstone = { state: "unpublished", kind: "video", unpublishedAt: 5000 } as const;
     const { freshUntil: _, ...found } = await storage.find(token, later());
@@ -72,7 +72,7 @@ export function testStorage(
   });
 
   test("open() gives the whole content and any part of it", async ({ storage, publish }) => {
-    const item = await publish(description(), CONTENT);
+    const item = await publish(newMetadata(), CONTENT);
     const end = CONTENT.length - 1;
     assertEquals(await bytesOf(() => storage.open(item)), CONTENT);
     for (const [first, last] of [[0, 0], [0, end], [end, end], [1, 65_536], [65_535, 131_073]]) {
@@ -83,7 +83,7 @@ export function testStorage(
   });
 
   test("open() holds nothing once its stream is cancelled", async ({ storage, publish }) => {
-    const item = await publish(description(), CONTENT);
+    const item = await publish(newMetadata(), CONTENT);
     // The test runner finds what is left open.
     await (await streamOf(() => storage.open(item))).cancel();
     const [end, long] = [CONTENT.length - 1, CONTENT.length - 2]; // shorter ones may need no stream
@@ -98,8 +98,8 @@ export function testStorage(
 
   test("finds one content under many tokens", async ({ storage, publish, unpublish }) => {
     const [first, second] = [
-      await publish(description(), CONTENT),
-      await publish(description(), CONTENT),
+      await publish(newMetadata(), CONTENT),
+      await publish(newMetadata(), CONTENT),
     ];
     await unpublish(first.token, 5000);
     assertEquals((await storage.find(second.token, later())).state, "published");
@@ -114,7 +114,7 @@ export function testStorage(
   for (const [fault, content] of damages) {
     test(`open() fails when content is ${fault}, and find() too from then on`, async (subject) => {
       const { storage, publish, damage } = subject;
-      const item = await publish(description(), CONTENT);
+      const item = await publish(newMetadata(), CONTENT);
       await damage(item, content);
       for (const operation of [() => storage.open(item), () => storage.find(item.token, later())]) {
         const { message } = await assertRejects(async () => await operation(), StorageError);
@@ -126,14 +126,14 @@ export function testStorage(
 
   test("open() tells an item that is gone from one that is damaged", async (subject) => {
     const { storage, publish, unpublish } = subject;
-    const item = await publish(description(), CONTENT);
+    const item = await publish(newMetadata(), CONTENT);
     await unpublish(item.token, 5000);
     await assertRejects(async () => await storage.open(item), UnpublishedError);
   });
 
   test("check() succeeds until storage is closed, and then everything fails", async (subject) => {
     const { storage, publish } = subject;
-    const item = await publish(description(), CONTENT);
+    const item = await publish(newMetadata(), CONTENT);
     await storage.check();
     await storage.close();
     await assertRejects(() => storage.check(), StorageError);
@@ -141,8 +141,8 @@ export function testStorage(
   });
 }
 
-/** A description with a token of its own. */
-export function description(kind: "audio" | "video" = "audio"): Description {
+/** Metadata with a token of its own. */
+export function newMetadata(kind: "audio" | "video" = "audio"): ItemMetadata {
   return { token: newToken(), kind, type: `${kind}/mp4`, publishedAt: 1_000_000_000_000 };
 }
 

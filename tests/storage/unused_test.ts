@@ -12,7 +12,7 @@ import type { MediaSubject } from "../support/media_subject.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { needing, shared } from "../support/permissions.ts";
 import { S3_STORE, S3Store } from "../support/s3_store.ts";
-import { description } from "./storage_suite.ts";
+import { newMetadata } from "./storage_suite.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
 
@@ -36,7 +36,7 @@ for (const [name, register, open] of rows) {
       await new Promise((resolve) => setTimeout(resolve, 100)); // time to find the content there
       await add(item);
     });
-    const { digest } = await subject.publish(description(), new Uint8Array(10));
+    const { digest } = await subject.publish(newMetadata(), new Uint8Array(10));
     assertEquals(await isUnused, false);
     assertEquals(await subject.digests(), [digest]);
   });
@@ -65,7 +65,7 @@ needing(...S3_STORE)(
     });
     await using publisher = openBucket(store(), slow, prefix);
     await using verifier = openBucket(store(), engine, prefix);
-    const publishing = publisher.publish(description(), new Uint8Array(10));
+    const publishing = publisher.publish(newMetadata(), new Uint8Array(10));
     await sent.promise;
     const [candidate = ""] = await Array.fromAsync(verifier.storage.listUnused());
     assertEquals([candidate], await publisher.digests());

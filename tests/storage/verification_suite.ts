@@ -8,7 +8,7 @@ import type { CatalogueEntry } from "../../lib/storage/storage.ts";
 import type { Token } from "../../lib/storage/token.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 import type { Test } from "../support/permissions.ts";
-import { description } from "./storage_suite.ts";
+import { newMetadata } from "./storage_suite.ts";
 
 const CONTENT = new TextEncoder().encode("content");
 const OTHER = new TextEncoder().encode("other content");
@@ -27,7 +27,7 @@ export function testVerification(
 
   test("compare() tells what is in the place of content, without reading it", async (subject) => {
     const { storage } = subject;
-    const item = await subject.publish(description(), CONTENT);
+    const item = await subject.publish(newMetadata(), CONTENT);
     const rows: [content: Uint8Array | undefined, state: string, reason: string][] = [
       [CONTENT.slice(1), "different", `content ${item.digest} has 6 bytes instead of 7`],
       [OTHER, "different", `content ${item.digest} has 13 bytes instead of 7`],
@@ -49,7 +49,7 @@ export function testVerification(
     assertEquals(await tokensOf(storage.sample(3)), []);
     const tokens: Token[] = [];
     for (let count = 0; count < 24; count++) {
-      tokens.push((await subject.publish(description(), CONTENT)).token);
+      tokens.push((await subject.publish(newMetadata(), CONTENT)).token);
     }
     const published = tokens.splice(4).toSorted();
     for (const token of tokens) await subject.unpublish(token, 5000);
@@ -67,19 +67,19 @@ export function testVerification(
 
   test("listUnused() and isUnused() tell content that no item uses", async (subject) => {
     const { storage } = subject;
-    const used = await subject.publish(description(), CONTENT);
-    const left = await subject.publish(description(), OTHER);
+    const used = await subject.publish(newMetadata(), CONTENT);
+    const left = await subject.publish(newMetadata(), OTHER);
     assertEquals(await Array.fromAsync(storage.listUnused()), []);
     await subject.unpublish(left.token, 5000);
     assert(!await storage.isUnused(left.digest)); // it is gone
     await subject.damage(left, OTHER);
     const { digest, length } = left;
     const location = { location: "s3://media/elsewhere", validator: '"1"' };
-    await storage.publishInPlace(description(), { digest, length, ...location });
+    await storage.publishInPlace(newMetadata(), { digest, length, ...location });
     assertEquals(await Array.fromAsync(storage.listUnused()), [left.digest]);
     assert(await storage.isUnused(left.digest));
     assert(!await storage.isUnused(used.digest));
-    await subject.publish(description(), OTHER);
+    await subject.publish(newMetadata(), OTHER);
     assert(!await storage.isUnused(left.digest));
 
     const read = async function* () {
@@ -92,7 +92,7 @@ export function testVerification(
   test("listUnused() finds what is unused among more than it looks up at once", async (subject) => {
     const items = [];
     for (let count = 0; count < 130; count++) {
-      items.push(await subject.publish(description(), new Uint8Array([1, count])));
+      items.push(await subject.publish(newMetadata(), new Uint8Array([1, count])));
     }
     const left = items.filter((_, index) => index % 40 === 0);
     for (const item of left) {

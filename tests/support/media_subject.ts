@@ -29,9 +29,9 @@ export function subjectOn(
   };
   return {
     storage,
-    async publish(description, content) {
+    async publish(metadata, content) {
       await using staged = await storage.stage({ read: () => once(content) });
-      return await storage.publish(description, staged);
+      return await storage.publish(metadata, staged);
     },
     async unpublish(token, at) {
       await storage.unpublish(token, at);

@@ -5,11 +5,11 @@
 
 import { spy } from "@std/testing/mock";
 import { type LookupResult, type Storage, StorageError } from "../../lib/storage/storage.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 
 /** Storage that finds one item under every token, and lacks its content. */
 export class OneItem implements Storage {
-  readonly item = { ...description(), digest: "ab".repeat(32), length: 1000 };
+  readonly item = { ...newMetadata(), digest: "ab".repeat(32), length: 1000 };
   /** What lookups give. */
   result: LookupResult = { state: "published", kind: "audio", item: this.item };
 

@@ -6,7 +6,7 @@
 import { openContent } from "../../lib/storage/bucket/content.ts";
 import { MediaStorage } from "../../lib/storage/media_storage.ts";
 import { readConfig } from "../../lib/server/config.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 
 /** What all of them publish. */
 export const RACED = new TextEncoder().encode("content that two publish at once");
@@ -24,7 +24,7 @@ if (import.meta.main) {
   };
   for (let round = Number(Deno.args[0]); round > 0; round--) {
     await using staged = await storage.stage({ read });
-    const item = await storage.publish(description(), staged);
+    const item = await storage.publish(newMetadata(), staged);
     const text = await new Response(await storage.open(item)).text();
     if (text !== new TextDecoder().decode(RACED)) throw new Error(`The content is "${text}"`);
     await new Promise((resolve) => setTimeout(resolve, 20 * Math.random()));

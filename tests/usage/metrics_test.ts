@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
@@ -80,7 +80,7 @@ function series(route: string, status: string, impact: string): string {
 
 test("a server process exports calls and removal dates to an OTLP collector", async () => {
   await using subject = await openLocal();
-  const { token } = await subject.publish(description("audio"), new Uint8Array(1));
+  const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1));
   await using collector = startCollector();
   const { exports, until, environment } = collector;
   const settings = { ...environment, SUNSET_AT: "2999-01-01" };
@@ -118,7 +118,7 @@ needing("processes", program("promtool"))(
   "the documented alert fires for one call after a restart, on what a server exports",
   async () => {
     await using subject = await openLocal();
-    const { token } = await subject.publish(description("audio"), new Uint8Array(1));
+    const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1));
     await using collector = startCollector();
     const { exports, until, environment } = collector;
     const start = Math.floor(Date.now() / 1000);

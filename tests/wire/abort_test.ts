@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { openEngine } from "../../lib/storage/sqlite/engine.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix, openBucket } from "../support/bucket_storage.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder } from "../support/media_cli.ts";
@@ -19,7 +19,7 @@ needing("processes", LINUX)(
   "a server process holds nothing of downloads that clients abort half way",
   async () => {
     await using subject = await openLocal();
-    const { token } = await subject.publish(description(), new Uint8Array(LENGTH));
+    const { token } = await subject.publish(newMetadata(), new Uint8Array(LENGTH));
     await using server = await ServerProcess.start({}, subject.folder);
     await checkAborts(server, `/media/${token}`);
   },
@@ -32,7 +32,7 @@ needing(...S3_STORE)(
       const prefix = newPrefix();
       const engine = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
       await using subject = openBucket(store(), engine, prefix);
-      const { token } = await subject.publish(description(), new Uint8Array(LENGTH));
+      const { token } = await subject.publish(newMetadata(), new Uint8Array(LENGTH));
       await using server = await ServerProcess.start(store().environment(prefix), folder);
       await checkAborts(server, `/media/${token}`, store().port);
     }),

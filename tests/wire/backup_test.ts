@@ -7,7 +7,7 @@ import type { Engine } from "../../lib/storage/engine.ts";
 import { openEngine as openSqlite } from "../../lib/storage/sqlite/engine.ts";
 import type { MediaStorage } from "../../lib/storage/media_storage.ts";
 import type { Token } from "../../lib/storage/token.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openIn } from "../support/local_storage.ts";
 import { inFolder, media } from "../support/media_cli.ts";
 import { fromRoot } from "../support/paths.ts";
@@ -102,7 +102,7 @@ class Load implements AsyncDisposable {
     while (!this.#isOver) {
       if (Math.random() * 2 * ITEMS > this.published.length) {
         await using staged = await this.storage.stage({ read });
-        const { token } = await this.storage.publish(description(), staged);
+        const { token } = await this.storage.publish(newMetadata(), staged);
         this.published.push(token);
       } else {
         const index = Math.floor(Math.random() * this.published.length);

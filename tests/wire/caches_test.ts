@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { type CacheName, CacheProcess, CACHES, programOf } from "../support/caches.ts";
 import { needing, pathOf, program } from "../support/permissions.ts";
@@ -26,7 +26,7 @@ type Observations = ReadonlyMap<CacheName, Observation>;
  */
 async function observe(): Promise<Observations> {
   await using subject = await openLocal();
-  const { token } = await subject.publish(description(), new Uint8Array(1000));
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
   const seconds = (instant: number) => new Date(instant).toISOString().slice(0, 19) + "Z";
   const brownout = Math.ceil(Date.now() / 1000) * 1000 + 9000; // all have to have started by then
   const [end, sunset] = [brownout + 5000, brownout + 9000];

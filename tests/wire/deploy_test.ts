@@ -17,7 +17,7 @@ import { PostgresServer } from "../support/postgres.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 
 const NEEDS = [...PGBOUNCER, ...S3_STORE];
 const postgres = shared(NEEDS, () => PostgresServer.start());
@@ -130,7 +130,7 @@ test("on Deno Deploy, a server ends in time, with a download going on, and its c
     async function* read() {
       for (let n = 0; n < 64; n++) yield await Promise.resolve(chunk);
     }
-    const item = await storage.publish(description(), await storage.stage({ read }));
+    const item = await storage.publish(newMetadata(), await storage.stage({ read }));
     await storage.close();
 
     await using server = await start({ DATABASE_URL, ...store().environment(prefix) }, folder);

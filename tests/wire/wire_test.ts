@@ -9,7 +9,7 @@ import { failing } from "../support/one_item.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { type LogLine, ServerProcess, storageIn } from "../support/server.ts";
-import { description } from "../storage/storage_suite.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 
 const test = needing("processes");
 
@@ -35,7 +35,7 @@ test("a server process answers what no URL can say", async () => {
 
 test("a server process answers 400 where the Host is none, whatever is prepared", async () => {
   await using subject = await openLocal();
-  const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
+  const { token } = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
   await using server = await ServerProcess.start({}, subject.folder);
   const path = `/audio/${token}`;
   const send = (method: string, target: string, host: string) =>
@@ -88,7 +88,7 @@ needing("network")("a HEAD agrees with its GET on the wire when the server fails
 
 test("a server process keeps a connection in step over GET, HEAD, 304 and 416", async () => {
   await using subject = await openLocal();
-  const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
+  const { token } = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
   await using server = await ServerProcess.start({}, subject.folder);
   using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
   const request = (method: string, fields = "") =>
@@ -105,7 +105,7 @@ test("a server process keeps a connection in step over GET, HEAD, 304 and 416", 
 
 test("a server process logs faults without tokens, and one line each", async () => {
   await using subject = await openLocal();
-  const item = await subject.publish(description(), new TextEncoder().encode("content"));
+  const item = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
   await subject.damage(item, undefined);
   const server = await ServerProcess.start({}, subject.folder);
   await requestRaw(server.port, "HEAD", `/audio/${item.token}`);
@@ -121,7 +121,7 @@ test("a server process logs faults without tokens, and one line each", async () 
 
 test("an unpublished item answers 410 within CACHE_TTL", async () => {
   await using subject = await openLocal();
-  const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
+  const { token } = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
   await using server = await ServerProcess.start({ CACHE_TTL: "1" }, subject.folder);
   const status = async () => (await requestRaw(server.port, "HEAD", `/media/${token}`)).status;
   assertEquals(await status(), 200);
@@ -168,7 +168,7 @@ test("a server process refuses to start with a reason", async () => {
 test("a server process is healthy only while its content is where it was", async () => {
   await using subject = await openLocal();
   const { folder } = subject;
-  const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
+  const { token } = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
   const start = async (files: string) => {
     const { code, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "--no-prompt", "--allow-all", fromRoot("main.ts")],
@@ -213,7 +213,7 @@ test("a server process is healthy only while its content is where it was", async
 
 test("a prepared response is sent whole to many at once, again and again", async () => {
   await using subject = await openLocal();
-  const { token, digest } = await subject.publish(description(), new Uint8Array(1000));
+  const { token, digest } = await subject.publish(newMetadata(), new Uint8Array(1000));
   await using server = await ServerProcess.start({ CACHE_TTL: "60" }, subject.folder);
   const heads = (count: number, path: string, fields = {}) =>
     Promise.all(
@@ -236,7 +236,7 @@ test("a prepared response is sent whole to many at once, again and again", async
 
 test("a running server goes through every phase to the second, without a restart", async () => {
   await using subject = await openLocal();
-  const { token } = await subject.publish(description(), new TextEncoder().encode("content"));
+  const { token } = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
   const start = Math.ceil(Date.now() / 1000) * 1000 + 3000;
   const [brownout, after, sunset] = [start, start + 2000, start + 4000];
   const instant = (time: number) => new Date(time).toISOString();

@@ -13,7 +13,7 @@ import { field, type RawResponse, requestRaw } from "../../support/raw_http.ts";
 import { Relay } from "../../support/relay.ts";
 import { BUCKET, S3_STORE, S3Store, SECRET_KEY } from "../../support/s3_store.ts";
 import { ServerProcess } from "../../support/server.ts";
-import { description } from "../storage_suite.ts";
+import { newMetadata } from "../storage_suite.ts";
 
 /** Milliseconds until an answer. The aim is 5,000, on a machine with nothing else to do. */
 const ANSWERED = 6_500;
@@ -47,14 +47,14 @@ async function withServer(body: (world: World) => Promise<void>): Promise<void> 
     const prefix = newPrefix();
     const engine = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
     await using subject = openBucket(store(), engine, prefix);
-    const copied = await subject.publish(description("audio"), CONTENT);
-    const other = await subject.publish(description("audio"), CONTENT.subarray(1));
+    const copied = await subject.publish(newMetadata("audio"), CONTENT);
+    const other = await subject.publish(newMetadata("audio"), CONTENT.subarray(1));
     await putOwn(CONTENT.subarray(2));
     const object = await subject.storage.inspect(`s3://${BUCKET}/${OWN_KEY}`);
     const { location, length, validator } = object;
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", CONTENT.subarray(2)));
     const inPlace = await subject.storage.publishInPlace(
-      description("video"),
+      newMetadata("video"),
       { location, length, validator, digest: digest.toHex() },
     );
     await using relay = new Relay(store().port);

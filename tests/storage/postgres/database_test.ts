@@ -7,7 +7,7 @@ import { needing, shared } from "../../support/permissions.ts";
 import { openEngine } from "../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../../support/postgres.ts";
 import { Relay } from "../../support/relay.ts";
-import { description } from "../storage_suite.ts";
+import { newMetadata } from "../storage_suite.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 const test = needing(...POSTGRES);
@@ -63,12 +63,12 @@ async function open(): Promise<Subject> {
 test("a transaction that PostgreSQL refuses leaves nothing, and no connection in the midst of it", async () => {
   await using subject = await open();
   const { catalogue } = subject.engine;
-  const malformed = { ...description(), ...ITEM, kind: "image" as Kind };
+  const malformed = { ...newMetadata(), ...ITEM, kind: "image" as Kind };
   for (let round = 0; round < 3; round++) {
     const version = await catalogue.version();
     await assertRejects(() => catalogue.add(malformed), StorageError);
     assertEquals(await catalogue.version(), version);
-    const item = { ...description(), ...ITEM };
+    const item = { ...newMetadata(), ...ITEM };
     await catalogue.add(item);
     assertEquals((await catalogue.find(item.token)).state, "published");
   }

@@ -13,7 +13,7 @@ import { command, PASSWORD, POSTGRES, PostgresServer, USER } from "../../support
 import { field, type RawResponse, requestRaw } from "../../support/raw_http.ts";
 import { Relay } from "../../support/relay.ts";
 import { ServerProcess } from "../../support/server.ts";
-import { description } from "../storage_suite.ts";
+import { newMetadata } from "../storage_suite.ts";
 
 /** Milliseconds until an answer, and from the return of the database until all is served again. */
 const LIMIT = 2_000;
@@ -213,8 +213,8 @@ async function setUp({ isRelayed, settings }: Failure): Promise<World> {
   const database = await postgres.createDatabase();
   const url = postgres.urlOf(database, isRelayed ? relay.port : postgres.port);
   const { storage, publish, folder } = starting.use(await openLocal(openEngine(url)));
-  const audio = await publish(description("audio"), new Uint8Array(1000));
-  const video = await publish(description("video"), new Uint8Array(2000));
+  const audio = await publish(newMetadata("audio"), new Uint8Array(1000));
+  const video = await publish(newMetadata("video"), new Uint8Array(2000));
   await storage.close();
   const environment = { DATABASE_URL: url, CACHE_TTL: String(CACHE_TTL / 1000) };
   const server = starting.use(await ServerProcess.start(environment, folder));

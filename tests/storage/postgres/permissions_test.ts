@@ -12,7 +12,7 @@ import { openEngine } from "../../support/postgres_engine.ts";
 import { PASSWORD, POSTGRES, PostgresServer } from "../../support/postgres.ts";
 import { requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess } from "../../support/server.ts";
-import { description } from "../storage_suite.ts";
+import { newMetadata } from "../storage_suite.ts";
 
 const NEEDS = [...POSTGRES, program("openssl")];
 const test = needing(...NEEDS);
@@ -60,7 +60,7 @@ test("a server with the README's permissions works on PostgreSQL with TLS, whate
   const url = here().urlOf(await here().createDatabase());
   await using subject = await openLocal(openEngine(encrypted(url, here().certificate)));
   const { folder } = subject;
-  const { token } = await subject.publish(description(), new Uint8Array(1000));
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
   await subject.storage.close();
   await Deno.copyFile(here().certificate, `${folder}/certificate.pem`);
 

@@ -19,7 +19,7 @@ import { openEngine } from "../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../../support/postgres.ts";
 import { requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess } from "../../support/server.ts";
-import { description } from "../storage_suite.ts";
+import { newMetadata } from "../storage_suite.ts";
 
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 const bouncer = shared(PGBOUNCER, () => PgBouncer.start(postgres()));
@@ -149,7 +149,7 @@ test("a server process under load opens two connections to PostgreSQL at most", 
   const database = await postgres().createDatabase();
   const DATABASE_URL = postgres().urlOf(database);
   await using subject = await openLocal(openEngine(DATABASE_URL));
-  const { token } = await subject.publish(description(), new Uint8Array(1000));
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
   await subject.storage.close();
   await using server = await ServerProcess.start({ DATABASE_URL, CACHE_TTL: "0" }, subject.folder);
   const counts: number[] = [];
@@ -195,7 +195,7 @@ test("a later release's schema is refused by name, at the start and while a serv
   const database = await postgres().createDatabase();
   const DATABASE_URL = postgres().urlOf(database);
   await using subject = await openLocal(openEngine(DATABASE_URL));
-  const { token } = await subject.publish(description(), new Uint8Array(1000));
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
   await subject.storage.close();
   const environment = { DATABASE_URL, CACHE_TTL: "1" };
   const server = await ServerProcess.start(environment, subject.folder);

@@ -8,7 +8,7 @@ import { SAMPLE_MP3 } from "../../support/paths.ts";
 import { LINUX, needing, program } from "../../support/permissions.ts";
 import { field, requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess } from "../../support/server.ts";
-import { description } from "../storage_suite.ts";
+import { newMetadata } from "../storage_suite.ts";
 
 const test = needing("processes", LINUX, program("setpriv"));
 const testReplaced = needing("processes", program("python3"));
@@ -112,7 +112,7 @@ const isSound = (path: string) => {
 
 test("two servers notice whatever happens to the catalogue's file, and go on once it is sound", async () => {
   await using subject = await openLocal();
-  const { token } = await subject.publish(description(), new Uint8Array(1_000));
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
   await subject.storage.close();
   const [path, copy] = [`${subject.folder}/catalogue.sqlite`, `${subject.folder}/copy.sqlite`];
   const start = () => ServerProcess.start({ CACHE_TTL: "1" }, subject.folder, { runner: RUNNER });
@@ -211,7 +211,7 @@ for (const [how, replace] of REPLACEMENTS) {
     `two servers serve another catalogue that is ${how}, and its backup after it`,
     async () => {
       await using subject = await openLocal();
-      const { token } = await subject.publish(description(), new Uint8Array(1_000));
+      const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
       await subject.storage.close();
       const [path, other, backup] = ["catalogue", "other", "backup"].map((name) =>
         `${subject.folder}/${name}.sqlite`

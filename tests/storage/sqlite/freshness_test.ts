@@ -5,7 +5,7 @@ import { media } from "../../support/media_cli.ts";
 import { needing } from "../../support/permissions.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { type Observation, type Status, Truth } from "../../support/truth.ts";
-import { description } from "../storage_suite.ts";
+import { newMetadata } from "../storage_suite.ts";
 
 const test = needing("processes");
 
@@ -68,10 +68,10 @@ for (const { ttl, heads, rounds, isCommand } of CASES) {
       await new Promise((resolve) => setTimeout(resolve, 2 * BOUND));
     };
 
-    let token = description().token;
+    let token = newMetadata().token;
     const callers = new Callers([one, other], () => token, heads);
     for (let round = 0; round < rounds; round++) {
-      const next = { ...description(), token };
+      const next = { ...newMetadata(), token };
       const content = crypto.getRandomValues(new Uint8Array(100));
       await new Promise((resolve) => setTimeout(resolve, Math.random() * BOUND));
       await during(token, 200, async () => void await subject.publish(next, content));
@@ -79,7 +79,7 @@ for (const { ttl, heads, rounds, isCommand } of CASES) {
         if (!isCommand) return void await storage.unpublish(token, Date.now());
         assertEquals((await media(folder, ["unpublish", token])).code, 0);
       });
-      token = description().token;
+      token = newMetadata().token;
     }
     await callers.stop();
 

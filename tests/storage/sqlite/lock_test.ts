@@ -6,7 +6,7 @@ import { needing, program } from "../../support/permissions.ts";
 import { field, requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { LockHolder, type LockOptions } from "../../support/sqlite_lock.ts";
-import { description } from "../storage_suite.ts";
+import { newMetadata } from "../storage_suite.ts";
 
 const test = needing("processes", program("python3"));
 
@@ -32,7 +32,7 @@ for (const { file, lets, ...options } of CASES) {
   const { begin, journalMode } = options;
   test(`a server never waits for whoever holds the ${file}'s lock: ${begin}, ${journalMode}`, async () => {
     await using subject = await openLocal();
-    const { token } = await subject.publish(description(), new Uint8Array(1_000));
+    const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
     await subject.storage.close(); // nobody has it open
     const path = `${subject.folder}/catalogue.sqlite${file === "ledger" ? "-ledger" : ""}`;
     await using holder = await LockHolder.open(path, options);
@@ -98,7 +98,7 @@ while time.time() < end:
 
 test("a server answers every request while another program adds a great many records", async () => {
   await using subject = await openLocal();
-  const { token } = await subject.publish(description(), new Uint8Array(1_000));
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
   await using server = await ServerProcess.start({ CACHE_TTL: "0" }, subject.folder);
   const path = `${subject.folder}/catalogue.sqlite`;
   const writer = new Deno.Command("python3", { args: ["-c", WRITER, path] }).spawn();
