@@ -2,13 +2,13 @@
  * The ledger as CSV (RFC 4180).
  */
 
-import type { Usage } from "../storage/ledger.ts";
+import type { UsageRow } from "../storage/ledger.ts";
 
 const NAMES = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
 const COLUMNS = [...NAMES, "calls", "first", "last"];
 
 /** A line for each row of the ledger, after one of names. */
-export async function* usageCsv(rows: AsyncIterable<Usage>): AsyncGenerator<string> {
+export async function* usageCsv(rows: AsyncIterable<UsageRow>): AsyncGenerator<string> {
   yield COLUMNS.join(",");
   for await (const row of rows) {
     const names = NAMES.map((name) => row[name]);

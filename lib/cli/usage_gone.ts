@@ -4,7 +4,7 @@
 
 import { formatInstant } from "../lifecycle/policy.ts";
 import { silentServers } from "../usage/verdict.ts";
-import { latestWatches, type Ledger, type Watch } from "../storage/ledger.ts";
+import { type Heartbeat, latestHeartbeats, type Ledger } from "../storage/ledger.ts";
 import { RefusedError } from "../publishing/publish.ts";
 
 /**
@@ -14,28 +14,28 @@ import { RefusedError } from "../publishing/publish.ts";
  * @throws {RefusedError} When one is not known, or is not silent.
  */
 export async function markGone(
-  ledger: Pick<Ledger, "watches" | "mark">,
+  ledger: Pick<Ledger, "heartbeats" | "recordHeartbeat">,
   servers: readonly string[],
   now: number,
-): Promise<Watch[]> {
-  const watches = await ledger.watches();
-  const latest = latestWatches(watches);
-  const silent = new Set(silentServers(watches, now).map(({ server }) => server));
-  const gone = servers.map((server): Watch => {
-    const watch = latest.get(server);
-    if (watch === undefined) {
+): Promise<Heartbeat[]> {
+  const heartbeats = await ledger.heartbeats();
+  const latest = latestHeartbeats(heartbeats);
+  const silent = new Set(silentServers(heartbeats, now).map(({ server }) => server));
+  const gone = servers.map((server): Heartbeat => {
+    const heartbeat = latest.get(server);
+    if (heartbeat === undefined) {
       throw new RefusedError(
         `server "${server}" is not in the ledger, expected one that \`media usage\` lists`,
       );
     }
-    if (watch.end === undefined && !silent.has(server)) {
-      const since = formatInstant(watch.until);
+    if (heartbeat.end === undefined && !silent.has(server)) {
+      const since = formatInstant(heartbeat.until);
       throw new RefusedError(
         `server "${server}" was heard from at ${since}, expected one that is silent: stop it first`,
       );
     }
-    return { ...watch, end: watch.end ?? "gone" };
+    return { ...heartbeat, end: heartbeat.end ?? "gone" };
   });
-  for (const watch of gone) await ledger.mark(watch);
+  for (const heartbeat of gone) await ledger.recordHeartbeat(heartbeat);
   return gone;
 }

@@ -39,7 +39,7 @@ export interface DocumentOptions {
 
 /** What counting works with. */
 export interface RecordOptions {
-  readonly ledger: Pick<Ledger, "add" | "mark" | "forget" | "usage">;
+  readonly ledger: Pick<Ledger, "add" | "recordHeartbeat" | "forget" | "usage">;
   readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy">;
   /** The paths of the deprecated routes. */
   readonly routes: readonly string[];

@@ -31,7 +31,7 @@ export interface UsageKey {
 }
 
 /** One row of the ledger: who called what, how often, and when. */
-export interface Usage extends UsageKey {
+export interface UsageRow extends UsageKey {
   calls: number;
   /** Milliseconds since the epoch, as is `last`. */
   first: number;
@@ -39,7 +39,7 @@ export interface Usage extends UsageKey {
 }
 
 /** A stretch of time in which a server was counting: milliseconds since the epoch. */
-export interface Watch {
+export interface Heartbeat {
   readonly server: string;
   readonly from: number;
   /** The heartbeat: every call that the server answered before this is in the ledger. */
@@ -56,16 +56,16 @@ export interface Ledger {
    * @param onAdded Told of every part that is in the ledger for good, so that after a fault only
    *   the rest is added again.
    */
-  add(rows: readonly Usage[], onAdded: (rows: readonly Usage[]) => void): Promise<void>;
+  add(rows: readonly UsageRow[], onAdded: (rows: readonly UsageRow[]) => void): Promise<void>;
 
   /** The rows of a day and of all days after it, in the order of days, read incrementally. */
-  usage(fromDay: string): AsyncIterable<Usage>;
+  usage(fromDay: string): AsyncIterable<UsageRow>;
 
   /** Writes a watch, in place of what was written for the same `server` and `from`. */
-  mark(watch: Watch): Promise<void>;
+  recordHeartbeat(heartbeat: Heartbeat): Promise<void>;
 
   /** Every watch, in the order of `from`. */
-  watches(): Promise<Watch[]>;
+  heartbeats(): Promise<Heartbeat[]>;
 
   /**
    * Removes the rows of the days before one, and the watches that ended before it. A server that
@@ -81,31 +81,31 @@ export interface Ledger {
  * The watches that {@linkcode Ledger.forget} leaves: those that reach the day, and the latest of
  * every server that may still be answering.
  *
- * @param watches In the order of `from`.
+ * @param heartbeats In the order of `from`.
  */
-export function retained(watches: readonly Watch[], beforeDay: string): Watch[] {
-  const latest = latestWatches(watches);
-  return watches.filter((watch) =>
-    watch.until >= Date.parse(beforeDay) ||
-    (watch.end === undefined && latest.get(watch.server) === watch)
+export function retained(heartbeats: readonly Heartbeat[], beforeDay: string): Heartbeat[] {
+  const latest = latestHeartbeats(heartbeats);
+  return heartbeats.filter((heartbeat) =>
+    heartbeat.until >= Date.parse(beforeDay) ||
+    (heartbeat.end === undefined && latest.get(heartbeat.server) === heartbeat)
   );
 }
 
 /**
  * The latest watch of every server.
  *
- * @param watches In the order of `from`.
+ * @param heartbeats In the order of `from`.
  */
-export function latestWatches(watches: readonly Watch[]): Map<string, Watch> {
-  return new Map(watches.map((watch) => [watch.server, watch]));
+export function latestHeartbeats(heartbeats: readonly Heartbeat[]): Map<string, Heartbeat> {
+  return new Map(heartbeats.map((heartbeat) => [heartbeat.server, heartbeat]));
 }
 
 /**
  * Adds rows up, so that each client has one for all that is the same about its calls. A row that was
  * counted while the clock was set back ends before it begins; here it no longer does.
  */
-export function addUp(rows: readonly Usage[]): Usage[] {
-  const sums = new Map<string, Usage>();
+export function addUp(rows: readonly UsageRow[]): UsageRow[] {
+  const sums = new Map<string, UsageRow>();
   for (const row of rows) {
     const { day, route, method, phase, status, impact, client } = row;
     const key = [day, route, method, phase, status, impact, client].join(" ");

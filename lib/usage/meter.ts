@@ -3,7 +3,7 @@
  * adding one to a number in memory.
  */
 
-import { addUp, type Impact, type Usage } from "../storage/ledger.ts";
+import { addUp, type Impact, type UsageRow } from "../storage/ledger.ts";
 import type { AnswerClass, Meter } from "../server/meter.ts";
 import { ClientNames, clientOf, OTHER } from "./client_names.ts";
 
@@ -22,10 +22,10 @@ const DAY = 86_400_000;
 /** The count of one class of answers, by client. Only {@linkcode UsageMeter} makes and counts. */
 export interface ClientTally {
   /** What all its rows share. */
-  readonly common: Pick<Usage, "route" | "method" | "phase" | "status" | "impact">;
-  readonly rows: Map<string, Usage>;
+  readonly common: Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">;
+  readonly rows: Map<string, UsageRow>;
   /** Some of the rows, by the User-Agent that counts there. */
-  readonly byUserAgent: Map<string | null, Usage>;
+  readonly byUserAgent: Map<string | null, UsageRow>;
 }
 
 /**
@@ -43,7 +43,7 @@ export class UsageMeter implements Meter {
   /** Of the current day. There are few: methods and statuses are told apart by class. */
   readonly #tallies = new Map<string, ClientTally>();
   /** Of days before. */
-  #past: Usage[] = [];
+  #past: UsageRow[] = [];
   readonly #names = new ClientNames();
   #day = "";
   #dayEnd = -Infinity;
@@ -92,7 +92,7 @@ export class UsageMeter implements Meter {
    *
    * @param now Milliseconds since the epoch.
    */
-  take(now: number): Usage[] {
+  take(now: number): UsageRow[] {
     this.#close();
     const rows = this.#past;
     this.#past = [];
@@ -112,7 +112,11 @@ export class UsageMeter implements Meter {
     }
   }
 
-  #rowOf({ common, rows, byUserAgent }: ClientTally, userAgent: string | null, now: number): Usage {
+  #rowOf(
+    { common, rows, byUserAgent }: ClientTally,
+    userAgent: string | null,
+    now: number,
+  ): UsageRow {
     const client = this.#names.nameFor(clientOf(userAgent));
     let row = rows.get(client);
     if (row === undefined) {

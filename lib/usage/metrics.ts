@@ -3,7 +3,7 @@
  * telemetry is switched on; when it is not, none of this is loaded.
  */
 
-import type { Usage } from "../storage/ledger.ts";
+import type { UsageRow } from "../storage/ledger.ts";
 import type { Phase, Policy } from "../lifecycle/policy.ts";
 
 /** What the metrics are about. */
@@ -16,13 +16,13 @@ export interface MetricsOptions {
 /** Metrics under way. */
 export interface UsageMetrics {
   /** Takes what was counted since the last time. */
-  readonly add: (rows: readonly Usage[]) => void;
+  readonly add: (rows: readonly UsageRow[]) => void;
   /** Lets go of what waits for an export, since the last one comes now. */
   readonly end: () => void;
 }
 
 /** The labels of a series. */
-type Labels = Readonly<Pick<Usage, "route" | "method" | "phase" | "status" | "impact">>;
+type Labels = Readonly<Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">>;
 
 /** The classes of status that a breaking call can have, by phase. */
 const STATUSES: Readonly<Record<Phase, readonly string[]>> = {

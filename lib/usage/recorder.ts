@@ -5,7 +5,7 @@
 
 import { describeError } from "../server/log.ts";
 import { repeat } from "../storage/background.ts";
-import { addUp, type Usage, type Watch } from "../storage/ledger.ts";
+import { addUp, type Heartbeat, type UsageRow } from "../storage/ledger.ts";
 import type { RecordOptions, UsageRecord } from "../server/assembly.ts";
 import { exportUsage } from "./metrics.ts";
 import { UsageMeter } from "./meter.ts";
@@ -39,7 +39,7 @@ export async function recordUsage(options: RecordOptions): Promise<Recorder> {
   const metrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;
   const meter = new UsageMeter();
   const server = crypto.randomUUID();
-  let backlog: Usage[] = []; // what could not be flushed
+  let backlog: UsageRow[] = []; // what could not be flushed
   let from = now();
   let lastTick = from;
   let knowsClients = false;
@@ -68,19 +68,19 @@ export async function recordUsage(options: RecordOptions): Promise<Recorder> {
     let fault: unknown;
     if (!knowsClients) await knowClients().catch((error) => fault = error);
     const until = now();
-    const watch: Watch = { server, from, until, ...(isLast ? { end: "stopped" } : {}) };
+    const heartbeat: Heartbeat = { server, from, until, ...(isLast ? { end: "stopped" } : {}) };
     const counted = meter.take(until);
     metrics?.add(counted);
     backlog = addUp([...backlog, ...counted]);
     await ledger.add(backlog, (added) => backlog = backlog.slice(added.length));
-    await ledger.mark(watch);
+    await ledger.recordHeartbeat(heartbeat);
     const firstDay = dayOf(until - days * DAY);
     if (firstDay !== keptFrom) await ledger.forget(firstDay); // once a day
     keptFrom = firstDay;
     if (fault !== undefined) throw fault;
   }
 
-  let last = attempt(() => ledger.mark({ server, from, until: from }));
+  let last = attempt(() => ledger.recordHeartbeat({ server, from, until: from }));
   const record = (isLast = false) => {
     const tick = now(); // when it was due, however long the flush before takes
     if (tick - lastTick > GAP) from = tick;

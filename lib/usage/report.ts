@@ -5,7 +5,7 @@
  * "Calls" are those that removal breaks; all else that was asked of the routes is "other requests".
  */
 
-import type { Ledger, Usage } from "../storage/ledger.ts";
+import type { Ledger, UsageRow } from "../storage/ledger.ts";
 import type { Phase, Policy } from "../lifecycle/policy.ts";
 import { gapsIn, recordedSince, type Verdict } from "./verdict.ts";
 
@@ -88,7 +88,7 @@ export function firstDayOf(days: number, now: number): string {
 
 /** Reads a ledger, and makes the report. */
 export async function reportUsage(
-  ledger: Pick<Ledger, "usage" | "watches" | "keptFrom">,
+  ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom">,
   { routes, policy, days, now }: ReportOptions,
 ): Promise<Report> {
   const period = Array.from({ length: days + 1 }, (_, index) => dayOf(now - (days - index) * DAY));
@@ -99,7 +99,7 @@ export async function reportUsage(
 
   // In this order: heartbeats promise rows, which are read later; a removal is told before it is
   // done, and so is read last.
-  const watches = await ledger.watches();
+  const heartbeats = await ledger.heartbeats();
   for await (const row of ledger.usage("")) {
     const client = getOrAdd(byClient, row.client, () => new Tally());
     if (row.impact === "breaking") client.first = Math.min(client.first, row.first);
@@ -111,7 +111,7 @@ export async function reportUsage(
       else tally.add(row, day);
     }
   }
-  const coverage = { watches, keptFrom: await ledger.keptFrom() };
+  const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
 
   const compared = { start: Date.parse(previousFrom), end: Date.parse(today) };
   const hasTrend = gapsIn(coverage, compared, now).length === 0;
@@ -173,7 +173,7 @@ class Tally {
   readonly routes = new Set<string>();
   readonly #days = new Map<string, Partial<Record<Phase, number>>>();
 
-  add({ route, phase, impact, calls, last }: Usage, day: string): void {
+  add({ route, phase, impact, calls, last }: UsageRow, day: string): void {
     if (impact === "none") {
       this.otherRequests += calls;
       return;
@@ -185,7 +185,7 @@ class Tally {
     byPhase[phase] = (byPhase[phase] ?? 0) + calls;
   }
 
-  addPrevious({ impact, calls }: Usage): void {
+  addPrevious({ impact, calls }: UsageRow): void {
     if (impact === "breaking") this.previousCalls += calls;
   }
 

@@ -3,7 +3,7 @@
  * the ledger has evidence at all.
  */
 
-import { latestWatches, type Watch } from "../storage/ledger.ts";
+import { type Heartbeat, latestHeartbeats } from "../storage/ledger.ts";
 import type { Interval } from "../lifecycle/policy.ts";
 import { GAP } from "./recorder.ts";
 
@@ -26,7 +26,7 @@ export type Gap =
 /** What a ledger says of its own completeness. */
 export interface Coverage {
   /** In the order of `from`. */
-  readonly watches: readonly Watch[];
+  readonly heartbeats: readonly Heartbeat[];
   /** The day before which rows were removed. */
   readonly keptFrom: string | undefined;
 }
@@ -35,8 +35,8 @@ export interface Coverage {
  * Since when the ledger has calls, in milliseconds since the epoch: since the first server counted,
  * or the first day that is kept; `undefined` when no server ever counted.
  */
-export function recordedSince({ watches, keptFrom }: Coverage): number | undefined {
-  const begun = watches[0]?.from;
+export function recordedSince({ heartbeats, keptFrom }: Coverage): number | undefined {
+  const begun = heartbeats[0]?.from;
   if (begun === undefined || keptFrom === undefined) return begun;
   return Math.max(begun, Date.parse(keptFrom));
 }
@@ -48,22 +48,22 @@ export function recordedSince({ watches, keptFrom }: Coverage): number | undefin
  * @param now Milliseconds since the epoch.
  */
 export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number): Gap[] {
-  const { watches, keptFrom } = coverage;
+  const { heartbeats, keptFrom } = coverage;
   const gaps: Gap[] = [];
   const kept = Math.max(start, Math.min(end, Date.parse(keptFrom ?? "") || start));
   if (kept > start) gaps.push({ reason: "deleted", start, end: kept });
 
-  const latest = latestWatches(watches);
+  const latest = latestHeartbeats(heartbeats);
   let covered = kept;
-  for (const watch of watches) {
-    const from = Math.min(watch.from, end);
+  for (const heartbeat of heartbeats) {
+    const from = Math.min(heartbeat.from, end);
     if (from - covered > GAP) gaps.push({ reason: "no server", start: covered, end: from });
-    const hasEnded = watch.end !== undefined || latest.get(watch.server) !== watch;
-    covered = Math.max(covered, hasEnded ? watch.until : Infinity);
+    const hasEnded = heartbeat.end !== undefined || latest.get(heartbeat.server) !== heartbeat;
+    covered = Math.max(covered, hasEnded ? heartbeat.until : Infinity);
   }
   if (end - covered > GAP) gaps.push({ reason: "no server", start: covered, end });
 
-  for (const { server, start: since } of silentServers(watches, now)) {
+  for (const { server, start: since } of silentServers(heartbeats, now)) {
     const start = Math.max(since, kept);
     if (start < end) gaps.push({ reason: "silent", server, start, end });
   }
@@ -74,11 +74,11 @@ export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number
  * The servers that were registered, did not stop, and sent no heartbeat for {@linkcode GAP}; each
  * since its last one.
  *
- * @param watches In the order of `from`.
+ * @param heartbeats In the order of `from`.
  * @param now Milliseconds since the epoch.
  */
-export function silentServers(watches: readonly Watch[], now: number) {
-  return [...latestWatches(watches).values()]
+export function silentServers(heartbeats: readonly Heartbeat[], now: number) {
+  return [...latestHeartbeats(heartbeats).values()]
     .filter(({ until, end }) => end === undefined && now - until > GAP)
     .map(({ server, until }) => ({ server, start: until }));
 }

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import type { Usage } from "../../lib/storage/ledger.ts";
+import type { UsageRow } from "../../lib/storage/ledger.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
@@ -24,12 +24,12 @@ test("media usage answers each verdict of its gate, from a real ledger", async (
 
   const now = Date.now();
   const from = now - 5 * DAY;
-  await ledger.mark({ server: "first", from, until: now + HOUR });
+  await ledger.recordHeartbeat({ server: "first", from, until: now + HOUR });
   const [clear, text] = await gate();
   assertEquals(clear, 0);
   assertMatch(text, /^Clear: no call since .*, and servers were counting all the time\.\n$/);
 
-  await ledger.mark({ server: "killed", from, until: now - HOUR });
+  await ledger.recordHeartbeat({ server: "killed", from, until: now - HOUR });
   const [silent, advice] = await gate();
   assertEquals(silent, 3);
   assertMatch(
@@ -50,7 +50,7 @@ test("media usage answers each verdict of its gate, from a real ledger", async (
   assertEquals([gone.code, gone.stderr], [0, ""]);
   assertMatch(gone.stdout, /^Server killed is gone; it was last heard from at 20.*Z\n$/);
   assertEquals((await gate())[0], 0);
-  await ledger.mark({ server: "killed", from, until: now - HOUR / 2 }); // it was not
+  await ledger.recordHeartbeat({ server: "killed", from, until: now - HOUR / 2 }); // it was not
   assertEquals((await gate())[0], 3);
   await usage("--gone", "killed", "--json");
 
@@ -95,8 +95,8 @@ test("media usage prints one period as text, JSON, CSV and a page", async () => 
   const { ledger } = subject.storage;
   const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
   const now = Date.now();
-  await ledger.mark({ server: "first", from: now - 9 * DAY, until: now + HOUR });
-  const rows = [0, 3, 4].map((daysAgo): Usage => {
+  await ledger.recordHeartbeat({ server: "first", from: now - 9 * DAY, until: now + HOUR });
+  const rows = [0, 3, 4].map((daysAgo): UsageRow => {
     const at = now - daysAgo * DAY;
     const day = new Date(at).toISOString().slice(0, 10);
     return { ...row(0, "Overcast", 12), day, first: at, last: at };

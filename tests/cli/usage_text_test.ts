@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { gateText, usageText } from "../../lib/cli/usage_text.ts";
 import { sunsetText, trendText } from "../../lib/cli/usage_words.ts";
-import { ALWAYS, HOUR, POLICY, report, row, ROWS, watch } from "../support/usage_report.ts";
+import { ALWAYS, heartbeat, HOUR, POLICY, report, row, ROWS } from "../support/usage_report.ts";
 
 Deno.test("trendText() is true of small numbers and small changes", () => {
   const rows: [calls: number, previousCalls: number, text: string][] = [
@@ -68,9 +68,9 @@ Deno.test("usageText() shows the calls a day, the clients, the sunset and the ve
   ];
   for (const part of parts) assertStringIncludes(text, part);
   assert(!text.includes("not all on record"));
-  const restarting = usageText(await report([], [watch(1000, 1 / 120, { end: "stopped" })]));
+  const restarting = usageText(await report([], [heartbeat(1000, 1 / 120, { end: "stopped" })]));
   assert(!restarting.includes("not all on record"));
-  const without = usageText(await report(ROWS, [watch(100, 0)]));
+  const without = usageText(await report(ROWS, [heartbeat(100, 0)]));
   assertStringIncludes(without, "No trend: the 14 days to compare are not all on record\n");
   assertMatch(without, /\n {2}2027-06-11 {3}0 {2}not all on record\n {2}2027-06-12 {3}0\n/);
   assertStringIncludes(without, "\ncurl         60  unknown  2027");
@@ -86,14 +86,14 @@ Deno.test("gateText() names who still calls, or what is not on record, up to 25 
 
   const restarts = Array.from({ length: 28 }, (_, index) => {
     const from = 300 - index * 2; // an hour on, an hour off
-    return watch(from, from - 1, { server: String(index), end: "stopped" });
+    return heartbeat(from, from - 1, { server: String(index), end: "stopped" });
   });
-  const unknown = gateText(await report([], [...restarts, watch(245, 0)], { days: 14 }));
+  const unknown = gateText(await report([], [...restarts, heartbeat(245, 0)], { days: 14 }));
   assertEquals(unknown.split("\n").length, 1 + 25 + 1);
   assertMatch(unknown, /\n {2}and 3 more$/);
 
   assertEquals(
-    gateText(await report([], [watch(1000, 0), watch(2, 1, { server: "b" })], { days: 2 })),
+    gateText(await report([], [heartbeat(1000, 0), heartbeat(2, 1, { server: "b" })], { days: 2 })),
     [
       "Unknown: no call was counted since 2027-06-13 (2 whole days and today, UTC), but not all of that time is on record.",
       "  since 2027-06-15T11:00:00Z: server b has not been heard from",

@@ -170,7 +170,7 @@ needing("processes", LINUX)(
     assert(load.unanswered.new <= most, `${load.unanswered.new} new connections unanswered`);
     const rows = await Array.fromAsync(subject.storage.ledger.usage("2000-01-01"));
     assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), load.answers);
-    assertEquals((await subject.storage.ledger.watches()).length, 3);
+    assertEquals((await subject.storage.ledger.heartbeats()).length, 3);
     console.log(JSON.stringify({ answers: load.answers, unanswered: load.unanswered }));
   },
 );

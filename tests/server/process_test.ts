@@ -237,7 +237,7 @@ test("server processes share a port with REUSE_PORT, and one ledger", async () =
     assertEquals([code, ...log.map(({ event }) => event)], [0, "start", "stop"]);
   }
   assertEquals(await callsOf("/video/:token", subject.storage), calls);
-  const servers = new Set((await subject.storage.ledger.watches()).map(({ server }) => server));
+  const servers = new Set((await subject.storage.ledger.heartbeats()).map(({ server }) => server));
   assertEquals(servers.size, 2);
 });
 

@@ -3,7 +3,7 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
-import type { Ledger, Usage, Watch } from "../../lib/storage/ledger.ts";
+import type { Heartbeat, Ledger, UsageRow } from "../../lib/storage/ledger.ts";
 import type { Test } from "../support/permissions.ts";
 
 /** An empty ledger under test. */
@@ -13,7 +13,7 @@ export interface LedgerSubject extends AsyncDisposable {
 
 const NOON = Date.parse("2027-02-01T12:00:00Z");
 const DAY = 86_400_000;
-const ROW: Usage = {
+const ROW: UsageRow = {
   day: "2027-02-01",
   route: "/audio/:token",
   method: "HEAD",
@@ -42,7 +42,7 @@ export function testLedger(
     await ledger.add([ROW], () => {});
     await ledger.add([{ ...ROW, calls: 2, first: NOON - 9, last: NOON - 9 }], () => {});
     assertEquals(await rowsOf(ledger), [{ ...ROW, calls: 5, first: NOON - 9 }]);
-    const others: Partial<Usage>[] = [
+    const others: Partial<UsageRow>[] = [
       { day: "2027-02-02" },
       { route: "/video/:token" },
       { method: "GET" },
@@ -65,7 +65,7 @@ export function testLedger(
       client: String(index).padStart(64, "c"),
     }));
     for (const round of [1, 2]) {
-      const added: Usage[] = [];
+      const added: UsageRow[] = [];
       await ledger.add(rows, (part) => added.push(...part));
       assertEquals(added, rows);
       const kept = await rowsOf(ledger);
@@ -89,15 +89,15 @@ export function testLedger(
     assertEquals(await from("2027-02-04"), []);
   });
 
-  test("mark() replaces a server's watch of the same beginning, and keeps others", async (ledger) => {
-    const first: Watch = { server: "a", from: NOON, until: NOON };
-    const second: Watch = { server: "a", from: NOON + 9, until: NOON + 10 };
-    const other: Watch = { server: "b", from: NOON + 1, until: NOON + 4, end: "stopped" };
-    const before: Watch = { server: "c", from: NOON - 1, until: NOON + 4, end: "gone" };
-    for (const watch of [second, first, other, before]) await ledger.mark(watch);
-    await ledger.mark({ ...first, until: NOON + 5, end: "stopped" });
-    await ledger.mark({ ...first, until: NOON + 7 }); // it is back
-    assertEquals(await ledger.watches(), [before, { ...first, until: NOON + 7 }, other, second]);
+  test("recordHeartbeat() replaces a server's heartbeat of the same beginning, and keeps others", async (ledger) => {
+    const first: Heartbeat = { server: "a", from: NOON, until: NOON };
+    const second: Heartbeat = { server: "a", from: NOON + 9, until: NOON + 10 };
+    const other: Heartbeat = { server: "b", from: NOON + 1, until: NOON + 4, end: "stopped" };
+    const before: Heartbeat = { server: "c", from: NOON - 1, until: NOON + 4, end: "gone" };
+    for (const heartbeat of [second, first, other, before]) await ledger.recordHeartbeat(heartbeat);
+    await ledger.recordHeartbeat({ ...first, until: NOON + 5, end: "stopped" });
+    await ledger.recordHeartbeat({ ...first, until: NOON + 7 }); // it is back
+    assertEquals(await ledger.heartbeats(), [before, { ...first, until: NOON + 7 }, other, second]);
   });
 
   test("forget() removes days, and says from which day on it is whole", async (ledger) => {
@@ -115,7 +115,7 @@ export function testLedger(
 
   test("forget() keeps every server known that may still be answering", async (ledger) => {
     const at = (days: number) => NOON + days * DAY;
-    const watches: Watch[] = [
+    const heartbeats: Heartbeat[] = [
       { server: "ended", from: at(-20), until: at(-19), end: "stopped" },
       { server: "gone", from: at(-19), until: at(-18), end: "gone" },
       { server: "slept", from: at(-18), until: at(-17) },
@@ -124,12 +124,12 @@ export function testLedger(
       { server: "edge", from: at(-15), until: Date.parse("2027-02-01"), end: "stopped" },
       { server: "whole", from: at(-14), until: at(1), end: "stopped" },
     ];
-    for (const watch of watches) await ledger.mark(watch);
+    for (const heartbeat of heartbeats) await ledger.recordHeartbeat(heartbeat);
     await ledger.forget("2027-02-01");
-    assertEquals(await ledger.watches(), watches.slice(3));
+    assertEquals(await ledger.heartbeats(), heartbeats.slice(3));
   });
 }
 
-async function rowsOf(ledger: Ledger): Promise<Usage[]> {
+async function rowsOf(ledger: Ledger): Promise<UsageRow[]> {
   return await Array.fromAsync(ledger.usage(""));
 }

@@ -4,7 +4,7 @@
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { type Report, reportUsage } from "../../lib/usage/report.ts";
-import type { Usage, Watch } from "../../lib/storage/ledger.ts";
+import type { Heartbeat, UsageRow } from "../../lib/storage/ledger.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 
 /** When reports are made: noon of a Tuesday. */
@@ -23,8 +23,8 @@ export function row(
   daysAgo: number,
   client: string,
   calls: number,
-  more: Partial<Usage> = {},
-): Usage {
+  more: Partial<UsageRow> = {},
+): UsageRow {
   const at = NOW - daysAgo * DAY;
   const day = new Date(at).toISOString().slice(0, 10);
   const fixed = {
@@ -38,31 +38,31 @@ export function row(
 }
 
 /** A server that counted between two times, in hours before now. */
-export function watch(
+export function heartbeat(
   fromHoursAgo: number,
   untilHoursAgo: number,
-  more: Partial<Watch> = {},
-): Watch {
+  more: Partial<Heartbeat> = {},
+): Heartbeat {
   const [from, until] = [fromHoursAgo, untilHoursAgo].map((hours) => NOW - hours * HOUR);
   return { server: "a", from: from as number, until: until as number, ...more };
 }
 
 /** The report on a ledger of these rows and watches. */
 export async function report(
-  rows: readonly Usage[],
-  watches: readonly Watch[],
+  rows: readonly UsageRow[],
+  heartbeats: readonly Heartbeat[],
   { days = 7, now = NOW, keptFrom }: { days?: number; now?: number; keptFrom?: string } = {},
 ): Promise<Report> {
   const ledger = new MemoryLedger();
   if (keptFrom !== undefined) await ledger.forget(keptFrom);
   await ledger.add(rows, () => {});
-  for (const each of watches) await ledger.mark(each);
+  for (const each of heartbeats) await ledger.recordHeartbeat(each);
   const routes = ["/audio/:token", "/video/:token"];
   return await reportUsage(ledger, { routes, policy: POLICY, days, now });
 }
 
 /** One server that counted for weeks, and does. */
-export const ALWAYS = [watch(1000, 0)];
+export const ALWAYS = [heartbeat(1000, 0)];
 
 /** Calls of two periods, and what is no part of them. */
 export const ROWS = [

@@ -4,7 +4,7 @@ import { MAX_NEW_CLIENTS } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { AnswerClass } from "../../lib/server/meter.ts";
 import { impactOf, UsageMeter } from "../../lib/usage/meter.ts";
-import type { Usage } from "../../lib/storage/ledger.ts";
+import type { UsageRow } from "../../lib/storage/ledger.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { createHandler } from "../../main.ts";
 import { CONFIG, publishTableItems } from "../server/request_table.ts";
@@ -76,7 +76,7 @@ Deno.test("UsageMeter counts on the day that a clock set back shows", () => {
 Deno.test("invented User-Agents cost a bounded number of rows, and no client its name", () => {
   const meter = new UsageMeter();
   const clock = { now: NOON };
-  const rows: Usage[] = [];
+  const rows: UsageRow[] = [];
   const flush = () => rows.push(...meter.take(clock.now));
   const call = (client: string) => countOne(meter, { userAgent: `${client}/1` }, clock.now);
   const isReal = (client: string) => /^(Returning|Admitted|Fresh|Busy)/.test(client);

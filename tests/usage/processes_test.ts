@@ -16,8 +16,8 @@ test("a server process registers before it answers, and one that was killed is m
   const { ledger } = subject.storage;
   const judge = async (now: number) =>
     (await reportUsage(ledger, { routes: [], policy: POLICY, days: 1, now })).verdict;
-  await ledger.mark({ server: "covers", from: 0, until: Date.now() + DAY });
-  const known = async () => (await ledger.watches()).map(({ server }) => server);
+  await ledger.recordHeartbeat({ server: "covers", from: 0, until: Date.now() + DAY });
+  const known = async () => (await ledger.heartbeats()).map(({ server }) => server);
   {
     await using killed = await ServerProcess.start({}, subject.folder);
     await requestRaw(killed.port, "HEAD", "/audio/x");
@@ -34,7 +34,7 @@ test("a server process registers before it answers, and one that was killed is m
   await using stopped = await ServerProcess.start({}, subject.folder);
   await stopped.stop();
   assertEquals((await judge(Date.now() + 2 * MINUTE)).verdict, "clear");
-  assertEquals((await ledger.watches()).map(({ end }) => end), [undefined, "gone", "stopped"]);
+  assertEquals((await ledger.heartbeats()).map(({ end }) => end), [undefined, "gone", "stopped"]);
 });
 
 test("three processes keep one ledger: exact to the call, and a kill costs one flush", async () => {

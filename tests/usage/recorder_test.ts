@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { MAX_NEW_CLIENTS } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
-import type { Ledger, Watch } from "../../lib/storage/ledger.ts";
+import type { Heartbeat, Ledger } from "../../lib/storage/ledger.ts";
 import { StorageError } from "../../lib/storage/storage.ts";
 import { openEngine } from "../../lib/storage/sqlite/engine.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
@@ -20,7 +20,7 @@ const RECORD = {
 
 /** A recorder on a ledger and a clock, with what it logged. */
 async function startRecorder(
-  ledger: Pick<Ledger, "add" | "mark" | "forget" | "usage">,
+  ledger: Pick<Ledger, "add" | "recordHeartbeat" | "forget" | "usage">,
   clock: { now: number },
   config: Partial<typeof RECORD.config> = {},
 ) {
@@ -38,7 +38,7 @@ async function startRecorder(
 function altered(ledger: MemoryLedger, changes: Partial<Ledger>) {
   return {
     add: ledger.add.bind(ledger),
-    mark: ledger.mark.bind(ledger),
+    recordHeartbeat: ledger.recordHeartbeat.bind(ledger),
     forget: ledger.forget.bind(ledger),
     usage: ledger.usage.bind(ledger),
     ...changes,
@@ -47,26 +47,26 @@ function altered(ledger: MemoryLedger, changes: Partial<Ledger>) {
 
 const down = () => Promise.reject(new StorageError("sqlite", "down"));
 
-function stretches(watches: Watch[]) {
-  return watches.map(({ from, until, end }) => [from - NOON, until - NOON, end]);
+function stretches(heartbeats: Heartbeat[]) {
+  return heartbeats.map(({ from, until, end }) => [from - NOON, until - NOON, end]);
 }
 
 Deno.test("recordUsage() shares one ledger among servers, and sums", async () => {
   const { ledger, close } = await openEngine("sqlite::memory:");
   const clock = { now: NOON };
   const servers = await Promise.all([1, 2, 3].map(() => startRecorder(ledger, clock)));
-  assertEquals(stretches(await ledger.watches()), Array(3).fill([0, 0, undefined])); // registered
+  assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 0, undefined])); // registered
   for (let round = 0; round < 5; round++) {
     clock.now += 1000;
     for (const { meter } of servers) countOne(meter, { userAgent: "curl/1" }, clock.now);
     await Promise.all(servers.map(({ record }) => record()));
   }
-  assertEquals(stretches(await ledger.watches()), Array(3).fill([0, 5000, undefined]));
+  assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 5000, undefined]));
   await Promise.all(servers.map(({ stop }) => stop()));
   assertEquals(await Array.fromAsync(ledger.usage("2027-01-01")), [
     { ...ROW, client: "curl", calls: 15, first: NOON + 1000, last: NOON + 5000 },
   ]);
-  assertEquals(stretches(await ledger.watches()), Array(3).fill([0, 5000, "stopped"]));
+  assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 5000, "stopped"]));
   close();
 });
 
@@ -82,7 +82,7 @@ Deno.test("recordUsage() loses nothing to faults, counts nothing twice, and logs
     },
   });
   const { meter, record, stop, events } = await startRecorder(flaky, clock);
-  const watchesDuring: unknown[] = [];
+  const heartbeatsDuring: unknown[] = [];
   for (const outage of [1, 2]) {
     isFailing = true;
     for (let round = 0; round < 4; round++) {
@@ -90,7 +90,7 @@ Deno.test("recordUsage() loses nothing to faults, counts nothing twice, and logs
       for (const client of ["a", "b", "c"]) countOne(meter, { userAgent: client }, clock.now);
       await record();
     }
-    watchesDuring.push(...stretches(await ledger.watches()));
+    heartbeatsDuring.push(...stretches(await ledger.heartbeats()));
     isFailing = false;
     await record();
     assertEquals(events.length, outage);
@@ -99,8 +99,8 @@ Deno.test("recordUsage() loses nothing to faults, counts nothing twice, and logs
   const rows = await Array.fromAsync(ledger.usage("2027-01-01"));
   assertEquals(rows.map(({ client, calls }) => `${client}: ${calls}`), ["a: 8", "b: 8", "c: 8"]);
   // No heartbeat while a flush fails; and then for all the time, since nothing is missing.
-  assertEquals(watchesDuring, [[0, 0, undefined], [0, 20_000, undefined]]);
-  assertEquals(stretches(await ledger.watches()), [[0, 40_000, "stopped"]]);
+  assertEquals(heartbeatsDuring, [[0, 0, undefined], [0, 20_000, undefined]]);
+  assertEquals(stretches(await ledger.heartbeats()), [[0, 40_000, "stopped"]]);
 });
 
 Deno.test("recordUsage() stops with no final mark while calls are not in the ledger", async () => {
@@ -110,18 +110,20 @@ Deno.test("recordUsage() stops with no final mark while calls are not in the led
   });
   countOne(meter, { userAgent: "curl" }, NOON);
   await stop();
-  assertEquals(stretches(await ledger.watches()), [[0, 0, undefined]]);
+  assertEquals(stretches(await ledger.heartbeats()), [[0, 0, undefined]]);
   assertEquals(events.length, 1);
 });
 
 Deno.test("recordUsage() registers later when it cannot at once, and logs that", async () => {
   const ledger = new MemoryLedger();
   let faults = 1;
-  const flaky = altered(ledger, { mark: (watch) => faults-- > 0 ? down() : ledger.mark(watch) });
+  const flaky = altered(ledger, {
+    recordHeartbeat: (heartbeat) => faults-- > 0 ? down() : ledger.recordHeartbeat(heartbeat),
+  });
   const { record, stop, events } = await startRecorder(flaky, { now: NOON });
-  assertEquals([events.length, await ledger.watches()], [1, []]);
+  assertEquals([events.length, await ledger.heartbeats()], [1, []]);
   await record();
-  assertEquals(stretches(await ledger.watches()), [[0, 0, undefined]]);
+  assertEquals(stretches(await ledger.heartbeats()), [[0, 0, undefined]]);
   await stop();
 });
 
@@ -152,7 +154,7 @@ Deno.test("recordUsage() flushes one at a time, and a slow flush ends no watch",
   released.resolve();
   await stop();
   assertEquals(most, 1);
-  assertEquals(stretches(await ledger.watches()), [[0, 150_000, "stopped"]]);
+  assertEquals(stretches(await ledger.heartbeats()), [[0, 150_000, "stopped"]]);
   assertEquals((await Array.fromAsync(ledger.usage(""))).map(({ calls }) => calls), [1]);
 });
 
@@ -205,7 +207,7 @@ Deno.test("recordUsage() begins a new watch when it was not running for a while"
     await record();
   }
   await stop();
-  assertEquals(stretches(await ledger.watches()), [
+  assertEquals(stretches(await ledger.heartbeats()), [
     [0, 70_000, undefined],
     [3_670_000, 3_675_000, "stopped"],
   ]);

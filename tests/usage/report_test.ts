@@ -5,6 +5,7 @@ import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 import {
   ALWAYS,
   DAY,
+  heartbeat,
   HOUR,
   MINUTE,
   NOW,
@@ -12,7 +13,6 @@ import {
   report,
   row,
   ROWS,
-  watch,
 } from "../support/usage_report.ts";
 
 Deno.test("reportUsage() adds up one period, with its days, routes and clients", async () => {
@@ -73,12 +73,12 @@ Deno.test("a report and its gate say the same of every moment", async () => {
 
 Deno.test("a trend compares only days that are all on record", async () => {
   const steady = Array.from({ length: 60 }, (_, daysAgo) => row(daysAgo, "curl", 100));
-  const trendOf = async (options: { days: number; keptFrom?: string }, watches = ALWAYS) =>
-    (await report(steady, watches, options)).routes[0]?.trend;
+  const trendOf = async (options: { days: number; keptFrom?: string }, heartbeats = ALWAYS) =>
+    (await report(steady, heartbeats, options)).routes[0]?.trend;
   assertEquals(await trendOf({ days: 20 }), { calls: 2000, previousCalls: 2000 });
-  const since = [watch(40.5 * 24, 0)]; // the midnight before 40 days ago
+  const since = [heartbeat(40.5 * 24, 0)]; // the midnight before 40 days ago
   assertEquals(await trendOf({ days: 20 }, since), { calls: 2000, previousCalls: 2000 });
-  assertEquals(await trendOf({ days: 20 }, [watch(40.4 * 24, 0)]), undefined);
+  assertEquals(await trendOf({ days: 20 }, [heartbeat(40.4 * 24, 0)]), undefined);
   assertEquals(await trendOf({ days: 20, keptFrom: "2027-05-06" }), {
     calls: 2000,
     previousCalls: 2000,

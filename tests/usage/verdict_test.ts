@@ -1,15 +1,15 @@
 import { assertEquals } from "@std/assert";
 import { gapsIn } from "../../lib/usage/verdict.ts";
-import type { Usage, Watch } from "../../lib/storage/ledger.ts";
-import { ALWAYS, DAY, HOUR, MINUTE, NOW, report, row, watch } from "../support/usage_report.ts";
+import type { Heartbeat, UsageRow } from "../../lib/storage/ledger.ts";
+import { ALWAYS, DAY, heartbeat, HOUR, MINUTE, NOW, report, row } from "../support/usage_report.ts";
 
 Deno.test("the gate is never clear over a ledger that lacks something, and says what", async () => {
   const silent = { server: "b" };
   const stopped = { ...silent, end: "stopped" } as const;
   const rows: [
     what: string,
-    rows: Usage[],
-    watches: Watch[],
+    rows: UsageRow[],
+    heartbeats: Heartbeat[],
     gaps: string[] | "clear" | "called",
     options?: { keptFrom?: string; now?: number },
   ][] = [
@@ -17,48 +17,55 @@ Deno.test("the gate is never clear over a ledger that lacks something, and says 
     ["only what removal does not break", [row(1, "x", 5, { impact: "none" })], ALWAYS, "clear"],
     ["called, and never counting", [row(0, "curl", 1)], [], "called"],
     ["never counting", [], [], ["no server 60 to 0"]],
-    ["counting since a while", [], [watch(47, 0)], ["no server 60 to 47"]],
-    ["stopped", [], [watch(100, 1, { end: "stopped" })], ["no server 1 to 0"]],
-    ["fell silent", [], [watch(100, 1)], ["silent a 1 to 0"]],
-    ["told to be gone", [], [watch(100, 1, { end: "gone" })], ["no server 1 to 0"]],
+    ["counting since a while", [], [heartbeat(47, 0)], ["no server 60 to 47"]],
+    ["stopped", [], [heartbeat(100, 1, { end: "stopped" })], ["no server 1 to 0"]],
+    ["fell silent", [], [heartbeat(100, 1)], ["silent a 1 to 0"]],
+    ["told to be gone", [], [heartbeat(100, 1, { end: "gone" })], ["no server 1 to 0"]],
     [
       "a gap",
       [],
-      [watch(100, 30, stopped), watch(29, 0)],
+      [heartbeat(100, 30, stopped), heartbeat(29, 0)],
       ["no server 30 to 29"],
     ],
     [
       "two gaps",
       [],
-      [watch(47, 30, stopped), watch(29, 0)],
+      [heartbeat(47, 30, stopped), heartbeat(29, 0)],
       ["no server 60 to 47", "no server 30 to 29"],
     ],
-    ["the machine slept", [], [watch(100, 30), watch(29, 0)], ["no server 30 to 29"]],
-    ["a restart", [], [watch(100, 30, stopped), watch(30 - 1 / 70, 0)], "clear"],
-    ["a restart of a minute and more", [], [watch(100, 30, stopped), watch(30 - 1 / 59, 0)], [
-      "no server 30 to 29.98",
+    ["the machine slept", [], [heartbeat(100, 30), heartbeat(29, 0)], ["no server 30 to 29"]],
+    ["a restart", [], [heartbeat(100, 30, stopped), heartbeat(30 - 1 / 70, 0)], "clear"],
+    [
+      "a restart of a minute and more",
+      [],
+      [heartbeat(100, 30, stopped), heartbeat(30 - 1 / 59, 0)],
+      [
+        "no server 30 to 29.98",
+      ],
+    ],
+    ["one takes over", [], [heartbeat(100, 20, stopped), heartbeat(30, 0)], "clear"],
+    ["a long watch over a short one", [], [heartbeat(100, 0), heartbeat(40, 39, stopped)], "clear"],
+    ["the last seconds are on their way", [], [heartbeat(100, 1 / 70)], "clear"],
+    ["a server cannot write", [], [heartbeat(100, 0), heartbeat(100, 50, silent)], [
+      "silent b 50 to 0",
     ]],
-    ["one takes over", [], [watch(100, 20, stopped), watch(30, 0)], "clear"],
-    ["a long watch over a short one", [], [watch(100, 0), watch(40, 39, stopped)], "clear"],
-    ["the last seconds are on their way", [], [watch(100, 1 / 70)], "clear"],
-    ["a server cannot write", [], [watch(100, 0), watch(100, 50, silent)], ["silent b 50 to 0"]],
     [
       "it could not, long before the period",
       [],
-      [watch(100, 0), watch(100, 90, silent)],
+      [heartbeat(100, 0), heartbeat(100, 90, silent)],
       ["silent b 60 to 0"],
     ],
-    ["it only registered", [], [watch(100, 0), watch(9, 9, silent)], ["silent b 9 to 0"]],
+    ["it only registered", [], [heartbeat(100, 0), heartbeat(9, 9, silent)], ["silent b 9 to 0"]],
     [
       "it was killed, and told to be gone",
       [],
-      [watch(100, 0), watch(100, 50, { ...silent, end: "gone" })],
+      [heartbeat(100, 0), heartbeat(100, 50, { ...silent, end: "gone" })],
       "clear",
     ],
     ["it slept, and came back", [], [
-      watch(100, 0),
-      watch(100, 50, silent),
-      watch(40, 0, silent),
+      heartbeat(100, 0),
+      heartbeat(100, 50, silent),
+      heartbeat(40, 0, silent),
     ], "clear"],
     ["days were deleted", [], ALWAYS, ["deleted 60 to 36"], { keptFrom: "2027-06-14" }],
     ["days before were deleted", [], ALWAYS, "clear", { keptFrom: "2027-06-13" }],
@@ -72,8 +79,8 @@ Deno.test("the gate is never clear over a ledger that lacks something, and says 
     ],
     ["the gate's clock is behind", [], ALWAYS, "clear", { now: NOW - HOUR }],
   ];
-  for (const [what, usage, watches, expected, options] of rows) {
-    const { verdict } = await report(usage, watches, { days: 2, ...options });
+  for (const [what, usage, heartbeats, expected, options] of rows) {
+    const { verdict } = await report(usage, heartbeats, { days: 2, ...options });
     const hours = (instant: number) => Math.round((NOW - instant) / HOUR * 100) / 100;
     const seen = verdict.verdict !== "unknown" ? verdict.verdict : verdict.gaps.map((gap) => {
       const server = gap.reason === "silent" ? ` ${gap.server}` : "";
@@ -86,32 +93,34 @@ Deno.test("the gate is never clear over a ledger that lacks something, and says 
 Deno.test("gapsIn() gives the gaps within an interval, in the order of time", () => {
   const end = NOW - 5 * HOUR;
   const interval = { start: NOW - 10 * HOUR, end };
-  const stopped = watch(20, 7, { end: "stopped" });
-  const silent = watch(20, 8, { server: "b" });
-  const later = watch(3, 0, { server: "c" });
-  const coverage = { watches: [stopped, later], keptFrom: undefined };
+  const stopped = heartbeat(20, 7, { end: "stopped" });
+  const silent = heartbeat(20, 8, { server: "b" });
+  const later = heartbeat(3, 0, { server: "c" });
+  const coverage = { heartbeats: [stopped, later], keptFrom: undefined };
   const gap = { reason: "no server", start: NOW - 7 * HOUR, end } as const;
   assertEquals(gapsIn(coverage, interval, NOW), [gap]);
-  assertEquals(gapsIn({ ...coverage, watches: [stopped, silent, later] }, interval, NOW), [
+  assertEquals(gapsIn({ ...coverage, heartbeats: [stopped, silent, later] }, interval, NOW), [
     { reason: "silent", server: "b", start: NOW - 8 * HOUR, end },
   ]);
-  const three = [watch(9, 8, { end: "stopped" }), watch(7, 6, { server: "b" }), later];
+  const three = [heartbeat(9, 8, { end: "stopped" }), heartbeat(7, 6, { server: "b" }), later];
   assertEquals(
-    gapsIn({ ...coverage, watches: three }, interval, NOW).map(({ reason, start }) => [
+    gapsIn({ ...coverage, heartbeats: three }, interval, NOW).map(({ reason, start }) => [
       reason,
       (NOW - start) / HOUR,
     ]),
     [["no server", 10], ["no server", 8], ["silent", 6]],
   );
-  const two = [watch(20, 6), watch(19, 8, { server: "b" })];
+  const two = [heartbeat(20, 6), heartbeat(19, 8, { server: "b" })];
   assertEquals(
-    gapsIn({ ...coverage, watches: two }, interval, NOW).map(({ start }) => (NOW - start) / HOUR),
+    gapsIn({ ...coverage, heartbeats: two }, interval, NOW).map(({ start }) =>
+      (NOW - start) / HOUR
+    ),
     [8, 6],
   );
-  assertEquals(gapsIn({ watches: two, keptFrom: "2027-06-16" }, interval, NOW), [
+  assertEquals(gapsIn({ heartbeats: two, keptFrom: "2027-06-16" }, interval, NOW), [
     { reason: "deleted", ...interval },
   ]);
-  const deleted = { watches: [watch(9, 0)], keptFrom: "2027-06-15" };
+  const deleted = { heartbeats: [heartbeat(9, 0)], keptFrom: "2027-06-15" };
   assertEquals(gapsIn(deleted, { start: NOW - DAY, end: NOW }, NOW).map(({ end }) => end), [
     NOW - 12 * HOUR,
     NOW - 9 * HOUR,

@@ -2,23 +2,23 @@
  * A ledger in memory.
  */
 
-import { addUp, type Ledger, retained, type Usage, type Watch } from "../ledger.ts";
+import { addUp, type Heartbeat, type Ledger, retained, type UsageRow } from "../ledger.ts";
 
 /** A ledger that lasts as long as its object. */
 export class MemoryLedger implements Ledger {
-  #rows: Usage[] = [];
-  #watches: Watch[] = [];
+  #rows: UsageRow[] = [];
+  #heartbeats: Heartbeat[] = [];
   #keptFrom: string | undefined;
 
   /** @inheritdoc */
-  add(rows: readonly Usage[], onAdded: (rows: readonly Usage[]) => void): Promise<void> {
+  add(rows: readonly UsageRow[], onAdded: (rows: readonly UsageRow[]) => void): Promise<void> {
     this.#rows = addUp([...this.#rows, ...rows]);
     if (rows.length > 0) onAdded(rows);
     return Promise.resolve();
   }
 
   /** @inheritdoc */
-  async *usage(fromDay: string): AsyncGenerator<Usage> {
+  async *usage(fromDay: string): AsyncGenerator<UsageRow> {
     const rows = this.#rows.filter(({ day }) => day >= fromDay);
     for (const row of rows.toSorted((a, b) => a.day < b.day ? -1 : a.day > b.day ? 1 : 0)) {
       yield await Promise.resolve({ ...row });
@@ -26,24 +26,24 @@ export class MemoryLedger implements Ledger {
   }
 
   /** @inheritdoc */
-  mark(watch: Watch): Promise<void> {
-    const others = this.#watches.filter(({ server, from }) =>
-      server !== watch.server || from !== watch.from
+  recordHeartbeat(heartbeat: Heartbeat): Promise<void> {
+    const others = this.#heartbeats.filter(({ server, from }) =>
+      server !== heartbeat.server || from !== heartbeat.from
     );
-    this.#watches = [...others, watch].sort((a, b) => a.from - b.from);
+    this.#heartbeats = [...others, heartbeat].sort((a, b) => a.from - b.from);
     return Promise.resolve();
   }
 
   /** @inheritdoc */
-  watches(): Promise<Watch[]> {
-    return Promise.resolve([...this.#watches]);
+  heartbeats(): Promise<Heartbeat[]> {
+    return Promise.resolve([...this.#heartbeats]);
   }
 
   /** @inheritdoc */
   forget(beforeDay: string): Promise<void> {
     if (this.#keptFrom === undefined || this.#keptFrom < beforeDay) this.#keptFrom = beforeDay;
     this.#rows = this.#rows.filter(({ day }) => day >= beforeDay);
-    this.#watches = retained(this.#watches, beforeDay);
+    this.#heartbeats = retained(this.#heartbeats, beforeDay);
     return Promise.resolve();
   }
 

@@ -3,7 +3,14 @@
  */
 
 import type { Phase } from "../../lifecycle/policy.ts";
-import { addUp, type Impact, type Ledger, retained, type Usage, type Watch } from "../ledger.ts";
+import {
+  addUp,
+  type Heartbeat,
+  type Impact,
+  type Ledger,
+  retained,
+  type UsageRow,
+} from "../ledger.ts";
 import { type Database, pages, parts, type Row, type Statement, turn } from "./database.ts";
 
 /** Rows added or removed in one transaction, which on SQLite holds the thread. */
@@ -25,7 +32,10 @@ export class SqlLedger implements Ledger {
   }
 
   /** @inheritdoc */
-  async add(rows: readonly Usage[], onAdded: (rows: readonly Usage[]) => void): Promise<void> {
+  async add(
+    rows: readonly UsageRow[],
+    onAdded: (rows: readonly UsageRow[]) => void,
+  ): Promise<void> {
     for (const part of parts(rows, PART)) {
       // In one order everywhere: of two servers that add the same rows, one waits for the other.
       const sorted = addUp(part).map((row) => ({ row, key: keyOf(row).join("\0") }))
@@ -39,7 +49,7 @@ export class SqlLedger implements Ledger {
   }
 
   /** @inheritdoc */
-  async *usage(fromDay: string): AsyncGenerator<Usage> {
+  async *usage(fromDay: string): AsyncGenerator<UsageRow> {
     const key = KEY.join(", ");
     const rows = pages(this.#database, (after, limit) => {
       const start = after === undefined ? [fromDay] : KEY.map((column) => after[column] as string);
@@ -50,11 +60,11 @@ export class SqlLedger implements Ledger {
         values: [...start, limit],
       };
     });
-    for await (const row of rows) yield usageOf(row);
+    for await (const row of rows) yield usageRowOf(row);
   }
 
   /** @inheritdoc */
-  async mark({ server, from, until, end }: Watch): Promise<void> {
+  async recordHeartbeat({ server, from, until, end }: Heartbeat): Promise<void> {
     await this.#database.transact([{
       text: `INSERT INTO watch (server, since, until, ending) VALUES ($1, $2, $3, $4)
              ON CONFLICT (since, server)
@@ -64,17 +74,17 @@ export class SqlLedger implements Ledger {
   }
 
   /** @inheritdoc */
-  async watches(): Promise<Watch[]> {
+  async heartbeats(): Promise<Heartbeat[]> {
     const text = "SELECT server, since, until, ending FROM watch ORDER BY since, server";
-    return (await this.#database.query({ text })).map(watchOf);
+    return (await this.#database.query({ text })).map(heartbeatOf);
   }
 
   /** @inheritdoc */
   async forget(beforeDay: string): Promise<void> {
     const text = "UPDATE ledger SET kept_from = $1 WHERE kept_from IS NULL OR kept_from < $1";
     await this.#database.transact([{ text, values: [beforeDay] }]);
-    const watches = await this.watches();
-    const kept = new Set(retained(watches, beforeDay));
+    const heartbeats = await this.heartbeats();
+    const kept = new Set(retained(heartbeats, beforeDay));
     const key = KEY.join(", ");
     const removal = {
       text: `DELETE FROM usage WHERE (${key}) IN
@@ -83,7 +93,7 @@ export class SqlLedger implements Ledger {
     };
     while ((await this.#database.transact([removal]))[0]?.length === PART) await turn();
     await this.#database.transact(
-      watches.filter((watch) => !kept.has(watch)).map(({ server, from }) => ({
+      heartbeats.filter((heartbeat) => !kept.has(heartbeat)).map(({ server, from }) => ({
         text: "DELETE FROM watch WHERE since = $1 AND server = $2",
         values: [from, server],
       })),
@@ -91,7 +101,7 @@ export class SqlLedger implements Ledger {
   }
 
   /** The statement that adds rows, of which no two have the same key. */
-  #additionOf(rows: readonly Usage[]): Statement {
+  #additionOf(rows: readonly UsageRow[]): Statement {
     const facts = rows.map((row) => [...keyOf(row), row.calls, row.first, row.last]);
     const { text, values } = this.#database.rowsOf(TYPES, facts);
     const key = KEY.join(", ");
@@ -113,7 +123,7 @@ export class SqlLedger implements Ledger {
   }
 }
 
-function keyOf(row: Usage): string[] {
+function keyOf(row: UsageRow): string[] {
   return KEY.map((column) => row[column]);
 }
 
@@ -122,7 +132,7 @@ function placeholders(first: number, count: number): string {
   return Array.from({ length: count }, (_, index) => `$${first + index}`).join(", ");
 }
 
-function usageOf(row: Row): Usage {
+function usageRowOf(row: Row): UsageRow {
   return {
     day: row["day"] as string,
     route: row["route"] as string,
@@ -137,7 +147,7 @@ function usageOf(row: Row): Usage {
   };
 }
 
-function watchOf(row: Row): Watch {
+function heartbeatOf(row: Row): Heartbeat {
   const ending = row["ending"] as "stopped" | "gone" | null;
   return {
     server: row["server"] as string,

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Engine } from "../../../lib/storage/engine.ts";
-import type { Usage } from "../../../lib/storage/ledger.ts";
+import type { UsageRow } from "../../../lib/storage/ledger.ts";
 import { type Kind, StorageError } from "../../../lib/storage/storage.ts";
 import { newToken } from "../../../lib/storage/token.ts";
 import { needing, shared } from "../../support/permissions.ts";
@@ -13,7 +13,7 @@ const server = shared(POSTGRES, () => PostgresServer.start());
 const test = needing(...POSTGRES);
 
 const ITEM = { digest: "ab".repeat(32), length: 1000 };
-const ROW: Usage = {
+const ROW: UsageRow = {
   day: "2027-02-01",
   route: "/audio/:token",
   method: "HEAD",

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import type { Usage } from "../../../lib/storage/ledger.ts";
+import type { UsageRow } from "../../../lib/storage/ledger.ts";
 import { openEngine } from "../../../lib/storage/sqlite/engine.ts";
 import { ROW } from "../../support/counted_call.ts";
 import { inFolder } from "../../support/media_cli.ts";
@@ -20,7 +20,7 @@ async function turnsDuring(action: () => Promise<unknown>): Promise<number> {
 
 Deno.test("SqlLedger on SQLite lets requests be answered in the midst of long work", async () => {
   const { ledger, close } = await openEngine("sqlite::memory:");
-  const rows: Usage[] = Array.from({ length: 3_000 }, (_, index) => {
+  const rows: UsageRow[] = Array.from({ length: 3_000 }, (_, index) => {
     return { ...ROW, client: `client-${index}`, calls: 1, first: 0, last: 0 };
   });
   const parts: number[] = [];
@@ -46,7 +46,7 @@ needing("files")(
       const [server, other] = [await openEngine(url), await openEngine(url)];
       const version = server.catalogue.version();
       await other.ledger.add([{ ...ROW, client: "curl", calls: 1, first: 0, last: 0 }], () => {});
-      await other.ledger.mark({ server: "a", from: 0, until: 1 });
+      await other.ledger.recordHeartbeat({ server: "a", from: 0, until: 1 });
       await other.ledger.forget("2020-01-01");
       await other.close();
       assertEquals(server.catalogue.version(), version);
