@@ -28,7 +28,7 @@ import { Retirement } from "./lib/server/retirement.ts";
 import {
   createMatcher,
   deprecatedPaths,
-  type Document,
+  type DocumentName,
   METHODS,
   type Route,
   type Target,
@@ -89,7 +89,7 @@ export function createHandler(dependencies: Dependencies): Handler {
     if (request.method === "OPTIONS") return OPTIONS;
     const { serves } = route;
     if (serves === "health") return andThen(storage.check(), () => HEALTHY);
-    if (serves === "notice" || serves === "description") return describe(serves, request, now);
+    if (serves === "notice" || serves === "description") return ownDocument(serves, request, now);
 
     const refused = retirement.refusal(target, now);
     if (refused?.reason === "brownout") return problem(410, "brownout", refused);
@@ -125,7 +125,7 @@ export function createHandler(dependencies: Dependencies): Handler {
   }
 
   /** The outcomes for what the server says of its own routes. */
-  async function describe(document: Document, request: Request, now: number) {
+  async function ownDocument(document: DocumentName, request: Request, now: number) {
     const { representDocument } = await documents?.() ?? {};
     if (representDocument === undefined) return problem(404, "no-such-route", NO_ROUTE);
     const context = { routes: ROUTES, policy, now };

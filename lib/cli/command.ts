@@ -56,7 +56,7 @@ export function tell(text: string): void {
 }
 
 /** What was wrong, with the cause where there is one. */
-export function describe({ message, cause }: Error): string {
+export function messageOf({ message, cause }: Error): string {
   return cause instanceof Error ? `${message} (${printable(cause.message)})` : message;
 }
 

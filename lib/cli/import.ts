@@ -9,7 +9,7 @@ import type { RecordError } from "../publishing/import_record.ts";
 import { printable, quoted } from "../publishing/printable.ts";
 import { RefusedError } from "../publishing/publish.ts";
 import { type Context, ExitError, fromUser, print, withStorage } from "./command.ts";
-import { InterruptedError, watchInterruption } from "./interruption.ts";
+import { InterruptedError, interruptionSignal } from "./interruption.ts";
 import { Progress } from "./progress.ts";
 
 /** Lines between two looks at how far it is. */
@@ -40,7 +40,7 @@ export function importCommand(context: Context): Command {
     .option("--json", "print one JSON object for each line that is refused, and one in the end")
     .action(async (path: string, { dryRun, rejects, json }: Options) => {
       const config = context.settings();
-      const signal = watchInterruption();
+      const signal = interruptionSignal();
       const { stream, info } = await openInput(path);
       using rejected = rejects === undefined ? undefined : await openRejects(rejects, info);
       await withStorage(context, config, async (storage) => {

@@ -22,7 +22,7 @@ export class InterruptedError extends Error {
  *
  * @returns Aborted with an {@linkcode InterruptedError}.
  */
-export function watchInterruption(): AbortSignal {
+export function interruptionSignal(): AbortSignal {
   const controller = new AbortController();
   onStopSignal((signal) => controller.abort(new InterruptedError(signal)));
   return controller.signal;

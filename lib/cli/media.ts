@@ -8,7 +8,7 @@ import { ConfigError, readConfig } from "../server/config.ts";
 import { StorageError } from "../storage/storage.ts";
 import { RefusedError } from "../publishing/publish.ts";
 import type { Program } from "../server/assembly.ts";
-import { describe, ExitError, tell } from "./command.ts";
+import { ExitError, messageOf, tell } from "./command.ts";
 import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
 import { InterruptedError } from "./interruption.ts";
@@ -59,7 +59,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     }
     if (error instanceof Deno.errors.BrokenPipe) return 0; // the reader has seen enough
     if (error instanceof RefusedError || error instanceof StorageError) {
-      tell(`media: ${describe(error)}`);
+      tell(`media: ${messageOf(error)}`);
       return 1;
     }
     if (error instanceof InterruptedError) {

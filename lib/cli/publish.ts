@@ -12,7 +12,7 @@ import { publishAll } from "../publishing/publish_all.ts";
 import { isObject } from "../publishing/publish_object.ts";
 import { isFolder } from "../publishing/sources.ts";
 import { type Context, fromUser, originOf, tell, tokenArgument, withStorage } from "./command.ts";
-import { watchInterruption } from "./interruption.ts";
+import { interruptionSignal } from "./interruption.ts";
 import { PublishProgress } from "./publish_progress.ts";
 import { reportAll, reportOne } from "./publish_report.ts";
 
@@ -77,7 +77,7 @@ export function publishCommand(context: Context): Command {
       }
       const config = context.settings();
       const { content } = config;
-      const signal = watchInterruption();
+      const signal = interruptionSignal();
       const isReused = !again && options.token === undefined;
       await withStorage(context, config, async (storage) => {
         await using progress = new PublishProgress({ sources, content });

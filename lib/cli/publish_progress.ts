@@ -4,7 +4,7 @@
  */
 
 import { isPublicUrl } from "../publishing/location.ts";
-import type { Watch } from "../publishing/publish.ts";
+import type { ProgressWatcher } from "../publishing/publish.ts";
 import { isObject } from "../publishing/publish_object.ts";
 import { findSources } from "../publishing/sources.ts";
 import type { ContentPlace } from "../storage/content.ts";
@@ -39,7 +39,8 @@ export class PublishProgress implements AsyncDisposable {
   }
 
   /** Passes on what is read of a source. */
-  readonly watch: Watch = (chunks, file) => this.#isShown ? this.#watch(chunks, file) : chunks;
+  readonly watch: ProgressWatcher = (chunks, file) =>
+    this.#isShown ? this.#watch(chunks, file) : chunks;
 
   /** Tells that a source is done with, whatever became of it. */
   async finish(source: string): Promise<void> {
@@ -63,7 +64,9 @@ export class PublishProgress implements AsyncDisposable {
     await this.#counting;
   }
 
-  async *#watch(...[chunks, { name, size, step }]: Parameters<Watch>): AsyncGenerator<Uint8Array> {
+  async *#watch(
+    ...[chunks, { name, size, step }]: Parameters<ProgressWatcher>
+  ): AsyncGenerator<Uint8Array> {
     this.#size = size;
     for await (const chunk of chunks) {
       yield chunk;

@@ -4,12 +4,12 @@
 
 import { printable } from "../publishing/printable.ts";
 import { RefusedError } from "../publishing/publish.ts";
-import type { Outcome } from "../publishing/publish_all.ts";
-import type { LeftOut } from "../publishing/sources.ts";
+import type { PublishOutcome } from "../publishing/publish_all.ts";
+import type { IgnoredSource } from "../publishing/sources.ts";
 import { toRecord } from "../publishing/record.ts";
 import { pathsOf, type Route } from "../server/route.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/storage.ts";
-import { describe, ExitError, print, tell } from "./command.ts";
+import { ExitError, messageOf, print, tell } from "./command.ts";
 import { InterruptedError } from "./interruption.ts";
 import type { PublishProgress } from "./publish_progress.ts";
 
@@ -20,15 +20,15 @@ interface Place {
 }
 
 /** What a report needs to know besides the outcomes. */
-export interface ReportOptions extends Place {
+export interface PublishReportOptions extends Place {
   readonly progress: PublishProgress;
   readonly json: true | undefined;
 }
 
 /** Reports on the only source that was named; what is refused is thrown. */
 export async function reportOne(
-  outcomes: AsyncIterable<Outcome>,
-  { progress, json, ...place }: ReportOptions,
+  outcomes: AsyncIterable<PublishOutcome>,
+  { progress, json, ...place }: PublishReportOptions,
 ): Promise<void> {
   for await (const outcome of outcomes) {
     await progress.aside(async () => {
@@ -44,11 +44,11 @@ export async function reportOne(
  * how many there were.
  */
 export async function reportAll(
-  outcomes: AsyncIterable<Outcome>,
-  { progress, json, ...place }: ReportOptions,
+  outcomes: AsyncIterable<PublishOutcome>,
+  { progress, json, ...place }: PublishReportOptions,
 ): Promise<void> {
-  const counts = new Map<Outcome["outcome"], number>();
-  const count = (outcome: Outcome["outcome"]) => counts.get(outcome) ?? 0;
+  const counts = new Map<PublishOutcome["outcome"], number>();
+  const count = (outcome: PublishOutcome["outcome"]) => counts.get(outcome) ?? 0;
   try {
     for await (const outcome of outcomes) {
       counts.set(outcome.outcome, count(outcome.outcome) + 1);
@@ -56,7 +56,7 @@ export async function reportAll(
       await progress.aside(async () => {
         if (json) await printJson(outcome, place);
         else if ("item" in outcome) await print(toLine(outcome));
-        if (outcome.outcome === "refused") tell(`refused    ${describe(outcome.error)}`);
+        if (outcome.outcome === "refused") tell(`refused    ${messageOf(outcome.error)}`);
       });
     }
     await progress.aside(async () => {
@@ -76,38 +76,38 @@ export async function reportAll(
 }
 
 /** All counts on one line, and on another what was left out. */
-function summarise(count: (outcome: Outcome["outcome"]) => number): string {
+function summarise(count: (outcome: PublishOutcome["outcome"]) => number): string {
   const done = [
     `Published ${count("published")}`,
     `skipped ${count("skipped")} (published before)`,
     `refused ${count("refused")}`,
   ];
-  const left = LEFT_OUT.filter(([outcome]) => count(outcome) > 0)
+  const left = IGNORED.filter(([outcome]) => count(outcome) > 0)
     .map(([outcome, one, many]) => `${count(outcome)} ${count(outcome) === 1 ? one : many}`);
   return done.join(", ") + (left.length === 0 ? "" : `\nLeft out: ${left.join(", ")}`);
 }
 
-const LEFT_OUT: readonly (readonly [LeftOut, string, string])[] = [
+const IGNORED: readonly (readonly [IgnoredSource, string, string])[] = [
   ["hidden", "hidden file or folder", "hidden files or folders"],
   ["link", "symbolic link", "symbolic links"],
   ["content", "folder with published content", "folders with published content"],
 ];
 
-type Done = Extract<Outcome, { outcome: "published" | "skipped" }>;
+type Done = Extract<PublishOutcome, { outcome: "published" | "skipped" }>;
 
 function toLine({ outcome, source, item: { token, kind } }: Done): string {
   return [outcome.padEnd("published".length), token, kind, printable(source)].join("  ");
 }
 
 /** What is left out of folders is not printed. */
-async function printJson(outcome: Outcome, place: Place): Promise<void> {
+async function printJson(outcome: PublishOutcome, place: Place): Promise<void> {
   const { source, outcome: name } = outcome;
   if ("item" in outcome) {
     const { item } = outcome;
     const record = { ...toRecord(item.token, entryOf(item)), urls: urlsOf(item, place) };
     await print(JSON.stringify({ ...record, outcome: name, source }));
   } else if (name === "refused") {
-    await print(JSON.stringify({ outcome: name, source, reason: describe(outcome.error) }));
+    await print(JSON.stringify({ outcome: name, source, reason: messageOf(outcome.error) }));
   }
 }
 

@@ -5,7 +5,7 @@
 
 import { escape } from "@std/html/entities";
 import { formatInstant, type Interval, type Phase, PHASES } from "../lifecycle/policy.ts";
-import type { DayUsage, Report, RouteUsage } from "../usage/report.ts";
+import type { DayUsage, RouteUsage, UsageReport } from "../usage/report.ts";
 import { count, NOT_WHOLE } from "./usage_words.ts";
 
 const DAY = 86_400_000;
@@ -14,7 +14,7 @@ const DAY = 86_400_000;
 const MAX_LABELS = 5;
 
 /** Calls a day as bars, stacked by phase; brownouts are shaded, and the sunset is a line. */
-export function usageChart({ route, days }: RouteUsage, { policy, today }: Report): string {
+export function usageChart({ route, days }: RouteUsage, { policy, today }: UsageReport): string {
   const ticks = axisTicks(Math.max(...days.map(({ calls }) => calls)));
   const most = ticks.at(-1) as number;
   const start = Date.parse(days[0]?.day ?? today);

@@ -2,11 +2,11 @@
  * The retirement report for programs: every instant as ISO 8601, and `null` for what is not known.
  */
 
-import type { ClientUsage, Report } from "../usage/report.ts";
+import type { ClientUsage, UsageReport } from "../usage/report.ts";
 import type { Verdict } from "../usage/verdict.ts";
 
 /** The whole report. */
-export function usageJson(report: Report) {
+export function usageJson(report: UsageReport) {
   const { now, routes, clients, recordedSince, policy, verdict, ...rest } = report;
   return {
     ...rest,
@@ -25,7 +25,7 @@ export function usageJson(report: Report) {
 }
 
 /** The verdict, with who still calls. */
-export function gateJson({ days, from, now, clients, verdict }: Report) {
+export function gateJson({ days, from, now, clients, verdict }: UsageReport) {
   return { days, from, now: iso(now), ...verdictJson(verdict), clients: clients.map(clientJson) };
 }
 

@@ -5,9 +5,9 @@
 
 import { escape } from "@std/html/entities";
 import { formatInstant } from "../lifecycle/policy.ts";
-import type { Report, RouteUsage } from "../usage/report.ts";
+import type { RouteUsage, UsageReport } from "../usage/report.ts";
 import { usageChart } from "./usage_chart.ts";
-import { PAGE_SCRIPT, PAGE_STYLE } from "./usage_page_assets.ts";
+import { USAGE_PAGE_SCRIPT, USAGE_PAGE_STYLE } from "./usage_page_assets.ts";
 import {
   comparedText,
   count,
@@ -23,7 +23,7 @@ import {
 } from "./usage_words.ts";
 
 /** The page as HTML. */
-export function usagePage(report: Report): string {
+export function usagePage(report: UsageReport): string {
   const { from, today, routes, calls, otherRequests, verdict } = report;
   const gaps = gapLines(report);
   return `<!DOCTYPE html>
@@ -34,7 +34,7 @@ export function usagePage(report: Report): string {
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>Calls of deprecated routes, ${from} to ${today}</title>
-<style>${PAGE_STYLE}</style>
+<style>${USAGE_PAGE_STYLE}</style>
 </head>
 <body>
 <main>
@@ -51,13 +51,13 @@ ${routes.map((route) => routeSection(route, report)).join("\n")}
 ${otherRequests > 0 ? `<p class="note">${OTHER_REQUESTS}</p>` : ""}
 ${clientSection(report)}
 </main>
-<script>${PAGE_SCRIPT}</script>
+<script>${USAGE_PAGE_SCRIPT}</script>
 </body>
 </html>
 `;
 }
 
-function routeSection(usage: RouteUsage, report: Report): string {
+function routeSection(usage: RouteUsage, report: UsageReport): string {
   const { route, calls, otherRequests, trend } = usage;
   const others = otherRequests > 0 ? `, and ${plural(otherRequests, "other request")}` : "";
   return `<section>
@@ -69,7 +69,7 @@ ${dayTable(usage, report)}
 }
 
 /** What the chart shows, for those who cannot see it. */
-function dayTable({ days }: RouteUsage, { today }: Report): string {
+function dayTable({ days }: RouteUsage, { today }: UsageReport): string {
   const rows = days.map(({ day, isWhole, calls }) => {
     const marks = [...(day === today ? ["so far"] : []), ...(isWhole ? [] : [NOT_WHOLE])];
     const name = [day, ...marks].join(", ");
@@ -80,7 +80,7 @@ function dayTable({ days }: RouteUsage, { today }: Report): string {
 <tbody>${rows.join("")}</tbody></table></details>`;
 }
 
-function clientSection(report: Report): string {
+function clientSection(report: UsageReport): string {
   const { clients } = report;
   const since = `<p class="note">${escape(sinceText(report))}</p>`;
   if (clients.length === 0) {

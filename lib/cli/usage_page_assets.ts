@@ -3,7 +3,7 @@
  */
 
 /** Colours have a contrast of at least 4.5 for text and 3 for bars, on both backgrounds. */
-export const PAGE_STYLE = `
+export const USAGE_PAGE_STYLE = `
 :root { color-scheme: light dark; --back: #fff; --text: #1c1f24; --soft: #5a6270; --line: #d9dde3;
   --panel: #f5f6f8; --deprecated: #2f6fde; --announced: #6b8fb8; --brownout: #b86a00;
   --removed: #c2353c; --clear: #1d7a46; --shade: #f6dfb8; }
@@ -66,7 +66,7 @@ th[aria-sort=descending] button::after { content: " \\25BE"; }
 `;
 
 /** Makes a button of every head of the clients' table; a new one sorts down first. */
-export const PAGE_SCRIPT = `
+export const USAGE_PAGE_SCRIPT = `
 for (const table of document.querySelectorAll("table.clients")) {
   const heads = [...table.tHead.rows[0].cells];
   const keyOf = (row, column) => {

@@ -2,7 +2,7 @@
  * The retirement report on a terminal.
  */
 
-import type { ClientUsage, Report, RouteUsage } from "../usage/report.ts";
+import type { ClientUsage, RouteUsage, UsageReport } from "../usage/report.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import {
   comparedText,
@@ -23,7 +23,7 @@ import {
 const BAR = 40;
 
 /** The report, ready to print. */
-export function usageText(report: Report): string {
+export function usageText(report: UsageReport): string {
   return [
     `Calls of deprecated routes from ${periodText(report)}`,
     ...report.routes.map((route) => routeText(route, report)),
@@ -34,7 +34,7 @@ export function usageText(report: Report): string {
 }
 
 /** The verdict with what it rests on, ready to print. */
-export function gateText(report: Report): string {
+export function gateText(report: UsageReport): string {
   const clients = report.clients.toSorted((a, b) => b.last - a.last).slice(0, MAX_LISTED);
   const lines = clients.map(({ client, calls, last }) =>
     `  ${client}, ${plural(calls, "call")}, last at ${formatInstant(last)}`
@@ -44,11 +44,11 @@ export function gateText(report: Report): string {
   return [judgement(report), ...lines].join("\n");
 }
 
-function judgement(report: Report): string {
+function judgement(report: UsageReport): string {
   return [verdictText(report), ...gapLines(report).map((line) => `  ${line}`)].join("\n");
 }
 
-function routeText(usage: RouteUsage, { days: length, today }: Report): string {
+function routeText(usage: RouteUsage, { days: length, today }: UsageReport): string {
   const { route, calls, otherRequests, trend, days } = usage;
   const others = otherRequests === 0 ? "" : `, and ${plural(otherRequests, "other request")}`;
   const most = Math.max(...days.map(({ calls }) => calls), 1);

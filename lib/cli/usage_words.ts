@@ -2,7 +2,7 @@
  * What the retirement report says in words, on a terminal and on its page.
  */
 
-import type { Report, Trend } from "../usage/report.ts";
+import type { Trend, UsageReport } from "../usage/report.ts";
 import { formatInstant, type Policy } from "../lifecycle/policy.ts";
 import type { Gap } from "../usage/verdict.ts";
 
@@ -10,12 +10,12 @@ import type { Gap } from "../usage/verdict.ts";
 export const MAX_LISTED = 25;
 
 /** The period, e.g. "2027-06-08 to now (7 whole days and today so far, UTC)". */
-export function periodText({ from, days }: Report): string {
+export function periodText({ from, days }: UsageReport): string {
   return `${from} to now (${plural(days, "whole day")} and today so far, UTC)`;
 }
 
 /** The verdict in one sentence. */
-export function verdictText(report: Report): string {
+export function verdictText(report: UsageReport): string {
   const span = `since ${report.from} (${plural(report.days, "whole day")} and today, UTC)`;
   switch (report.verdict.verdict) {
     case "clear":
@@ -32,7 +32,7 @@ export function verdictText(report: Report): string {
 }
 
 /** What the verdict "unknown" rests on, a line for each gap in the record, and what to do. */
-export function gapLines({ verdict }: Report): string[] {
+export function gapLines({ verdict }: UsageReport): string[] {
   if (verdict.verdict !== "unknown") return [];
   const lines = verdict.gaps.slice(0, MAX_LISTED).map(gapText);
   const more = verdict.gaps.length - lines.length;
@@ -108,7 +108,7 @@ export function comparedText(trend: Trend | undefined, days: number): string {
 }
 
 /** Since when calls are on record, and so how far back "first seen" and trends can go. */
-export function sinceText({ recordedSince }: Report): string {
+export function sinceText({ recordedSince }: UsageReport): string {
   return recordedSince === undefined
     ? "Nothing is on record: no server ever counted."
     : `Calls are on record since ${formatInstant(recordedSince)}; who called before is not known.`;

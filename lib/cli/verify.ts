@@ -3,11 +3,11 @@
  */
 
 import { Command, InvalidArgumentError } from "commander";
-import { type Outcome, type Verdict, verify } from "../publishing/verify.ts";
+import { type CheckOutcome, type Verification, verify } from "../publishing/verify.ts";
 import { toRecord } from "../publishing/record.ts";
 import { Turns } from "../storage/turns.ts";
 import { type Context, ExitError, print, withStorage } from "./command.ts";
-import { InterruptedError, watchInterruption } from "./interruption.ts";
+import { InterruptedError, interruptionSignal } from "./interruption.ts";
 import { Progress } from "./progress.ts";
 
 /** Items in the largest sample: their tokens are held in memory. */
@@ -24,7 +24,7 @@ interface Options {
 }
 
 /** How many of each there are. */
-type Counts = Record<Outcome["state"] | "unused", number>;
+type Counts = Record<CheckOutcome["state"] | "unused", number>;
 
 /** Builds the command. */
 export function verifyCommand(context: Context): Command {
@@ -40,18 +40,18 @@ export function verifyCommand(context: Context): Command {
     .option("--json", "print one JSON object a line, the last one with the counts")
     .action(async (options: Options) => {
       const config = context.settings();
-      const signal = watchInterruption();
+      const signal = interruptionSignal();
       await withStorage(context, config, async (storage) => {
         if (config.content.kind !== "none") await storage.prepare();
         const { sample, content: withContent, json, verbose } = options;
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
         const turns = new Turns();
         using progress = new Progress({ unit: "items", total: sample });
-        const report = async (verdict: Verdict) => {
-          const state = "unused" in verdict ? "unused" : verdict.outcome.state;
+        const report = async (verification: Verification) => {
+          const state = "unused" in verification ? "unused" : verification.outcome.state;
           counts[state]++;
           if (state === "same" && !verbose) return;
-          const line = json ? JSON.stringify(toObject(verdict)) : toLine(verdict);
+          const line = json ? JSON.stringify(toObject(verification)) : toLine(verification);
           await turns.take(() => progress.aside(() => print(line)));
         };
         const onProgress = (token?: string) => {
@@ -89,15 +89,17 @@ export function verifyCommand(context: Context): Command {
     });
 }
 
-function toObject(verdict: Verdict) {
-  if ("unused" in verdict) return { mark: MARKS.unused, sha256: verdict.unused };
-  const { token, entry, outcome: { state, ...rest } } = verdict;
+function toObject(verification: Verification) {
+  if ("unused" in verification) return { mark: MARKS.unused, sha256: verification.unused };
+  const { token, entry, outcome: { state, ...rest } } = verification;
   return { mark: MARKS[state], ...rest, ...toRecord(token, entry) };
 }
 
-function toLine(verdict: Verdict): string {
-  if ("unused" in verdict) return `${MARKS.unused} ${verdict.unused}  no item uses this content`;
-  const { token, outcome } = verdict;
+function toLine(verification: Verification): string {
+  if ("unused" in verification) {
+    return `${MARKS.unused} ${verification.unused}  no item uses this content`;
+  }
+  const { token, outcome } = verification;
   const reason = "reason" in outcome ? `  ${outcome.reason}` : "";
   return `${MARKS[outcome.state]} ${token}${reason}`;
 }

@@ -12,12 +12,12 @@ import type { Field } from "../http/answer.ts";
 import { PROBLEM_TYPES } from "../server/problem_types.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
 import type { DocumentOptions } from "../server/assembly.ts";
-import { type Document, METHODS } from "../server/route.ts";
+import { type DocumentName, METHODS } from "../server/route.ts";
 import { templateOf } from "./template.ts";
 
 /** Represents the document that a route serves. */
 export async function representDocument(
-  document: Document,
+  document: DocumentName,
   request: Request,
   options: DocumentOptions,
 ): Promise<Representation> {

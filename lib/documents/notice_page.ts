@@ -12,7 +12,7 @@ import type { Notice, RetiredEndpoint } from "./notice.ts";
 import { errors } from "./notice_errors.ts";
 import { block, code, duration, ORIGIN, rfc, time } from "./notice_html.ts";
 import { banner, facts } from "./notice_state.ts";
-import { PAGE_STYLE } from "./notice_style.ts";
+import { NOTICE_STYLE } from "./notice_style.ts";
 
 /** A page, and what it may load. */
 export interface NoticePage {
@@ -53,7 +53,7 @@ const ICON = `data:image/svg+xml,${
 /** The page's own style and script by their digests (CSP Level 3 §2.3.1), and its icon. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
-  `style-src '${hashOf(PAGE_STYLE)}'`,
+  `style-src '${hashOf(NOTICE_STYLE)}'`,
   `script-src '${hashOf(PAGE_SCRIPT)}'`,
   "img-src data:",
   "base-uri 'none'",
@@ -95,7 +95,7 @@ export function noticePage(
 <meta name="color-scheme" content="light dark">
 <title>Retirement of ${escape(title)}</title>
 <link rel="icon" href="${ICON}">
-<style>${PAGE_STYLE}</style>
+<style>${NOTICE_STYLE}</style>
 </head>
 <body>
 <main>

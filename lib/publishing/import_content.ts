@@ -7,7 +7,13 @@ import { type CatalogueEntry, StorageError } from "../storage/storage.ts";
 import type { Token } from "../storage/token.ts";
 import { derivedToken, type Facts, instantsOf, requireSame } from "./import_facts.ts";
 import { type ImportRecord, RecordError } from "./import_record.ts";
-import { fileName, inspectFile, publishFile, RefusedError, type Watch } from "./publish.ts";
+import {
+  fileName,
+  inspectFile,
+  type ProgressWatcher,
+  publishFile,
+  RefusedError,
+} from "./publish.ts";
 import { publishObject } from "./publish_object.ts";
 
 /** What importing content works with. */
@@ -19,7 +25,7 @@ export interface ContentOptions {
   /** Where a path of a record is. */
   readonly resolve: (path: string) => string;
   /** Passes the content of files on, to watch how the work goes on. */
-  readonly watch?: Watch;
+  readonly watch?: ProgressWatcher;
 }
 
 /** A record whose content may have to be read. */

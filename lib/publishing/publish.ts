@@ -36,7 +36,7 @@ export interface PublishOptions {
   /** Ends the work before anything is published. */
   readonly signal?: AbortSignal;
   /** Passes the content on, to watch how the work goes on. */
-  readonly watch?: Watch;
+  readonly watch?: ProgressWatcher;
 }
 
 /** What content has to be, as far as that is known. */
@@ -50,7 +50,7 @@ export interface Expected {
 }
 
 /** Passes chunks of a file on, whose length is in bytes. */
-export type Watch = (
+export type ProgressWatcher = (
   chunks: AsyncIterable<Uint8Array>,
   file: { readonly name: string; readonly size: number; readonly step: Step },
 ) => AsyncIterable<Uint8Array>;

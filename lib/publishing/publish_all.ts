@@ -9,7 +9,7 @@ import { isPublicUrl } from "./location.ts";
 import { publishFile, type PublishOptions, RefusedError } from "./publish.ts";
 import { isObject, publishObject } from "./publish_object.ts";
 import { publishUrl } from "./publish_url.ts";
-import { findSources, type LeftOut } from "./sources.ts";
+import { findSources, type IgnoredSource } from "./sources.ts";
 
 /** What holds for all sources. */
 export interface PublishAllOptions extends PublishOptions {
@@ -20,7 +20,7 @@ export interface PublishAllOptions extends PublishOptions {
 }
 
 /** What became of one source. */
-export type Outcome =
+export type PublishOutcome =
   | {
     /** Skipped: an item with the same content and name was published before. */
     readonly outcome: "published" | "skipped";
@@ -32,7 +32,7 @@ export type Outcome =
     readonly source: string;
     readonly error: RefusedError | ObjectError;
   }
-  | { readonly outcome: LeftOut; readonly source: string };
+  | { readonly outcome: IgnoredSource; readonly source: string };
 
 /**
  * Publishes files, the files of folders, public URLs and objects of the bucket.
@@ -45,7 +45,7 @@ export async function* publishAll(
   storage: MediaStorage,
   sources: Iterable<string>,
   { content, reuse: expected, ...options }: PublishAllOptions,
-): AsyncGenerator<Outcome> {
+): AsyncGenerator<PublishOutcome> {
   let reuse = expected;
   for await (const found of findSources(sources, content)) {
     options.signal?.throwIfAborted();
@@ -66,7 +66,7 @@ async function publishOne(
   storage: MediaStorage,
   source: string,
   { token = newToken(), ...options }: PublishAllOptions,
-): Promise<Outcome> {
+): Promise<PublishOutcome> {
   const publish = isPublicUrl(source) ? publishUrl : isObject(source) ? publishObject : publishFile;
   try {
     const item = await publish(storage, source, { ...options, token });

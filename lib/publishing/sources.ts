@@ -9,13 +9,13 @@ import { RefusedError } from "./publish.ts";
 import { isObject } from "./publish_object.ts";
 
 /** Why something in a folder is left out. */
-export type LeftOut = "hidden" | "link" | "content";
+export type IgnoredSource = "hidden" | "link" | "content";
 
 /** One source of those that were named or are in a folder. */
-export type Found =
+export type FoundSource =
   /** To be published: whether it can be, publishing it tells. */
   | { readonly is: "source"; readonly source: string }
-  | { readonly is: LeftOut; readonly source: string }
+  | { readonly is: IgnoredSource; readonly source: string }
   | { readonly is: "unreadable"; readonly source: string; readonly error: RefusedError };
 
 /**
@@ -32,7 +32,7 @@ export type Found =
 export async function* findSources(
   sources: Iterable<string>,
   content?: string,
-): AsyncGenerator<Found> {
+): AsyncGenerator<FoundSource> {
   for (const source of sources) {
     if (isPublicUrl(source) || isObject(source) || !await isFolder(source)) {
       yield { is: "source", source };
@@ -52,7 +52,7 @@ export async function isFolder(path: string): Promise<boolean> {
   }
 }
 
-async function* filesIn(folder: string, content: string | undefined): AsyncGenerator<Found> {
+async function* filesIn(folder: string, content: string | undefined): AsyncGenerator<FoundSource> {
   const names: string[] = [];
   try {
     for await (const { name, isDirectory, isSymlink } of Deno.readDir(folder)) {

@@ -27,11 +27,11 @@ const CONCURRENCY = 16;
 const MAX_FAILURES = 100;
 
 /** How an item compares with what storage has; it failed when that could not be found out. */
-export type Outcome = Comparison | { readonly state: "failed"; readonly reason: string };
+export type CheckOutcome = Comparison | { readonly state: "failed"; readonly reason: string };
 
 /** What was found: of an item, or that no item uses some content. */
-export type Verdict =
-  | { readonly token: Token; readonly entry: PublishedEntry; readonly outcome: Outcome }
+export type Verification =
+  | { readonly token: Token; readonly entry: PublishedEntry; readonly outcome: CheckOutcome }
   | { readonly unused: string };
 
 /** What the catalogue has on record of an item that is published. */
@@ -46,7 +46,7 @@ export interface VerifyOptions {
   /** Ends the work. */
   readonly signal: AbortSignal;
   /** Is told each verdict, and waited for. */
-  readonly report: (verdict: Verdict) => Promise<void>;
+  readonly report: (verification: Verification) => Promise<void>;
   /** Is told the token of each entry that is done with; `undefined` when all of them are. */
   readonly onProgress?: (token: Token | undefined) => void;
 }
@@ -92,7 +92,7 @@ async function check(
   token: Token,
   entry: PublishedEntry,
   options: VerifyOptions,
-): Promise<Outcome | undefined> {
+): Promise<CheckOutcome | undefined> {
   const outcome = entry.state === "linked"
     ? await checkUrl(entry.item, options)
     : await checkContent(storage, entry.item, options);
@@ -104,7 +104,7 @@ async function check(
   return outcome;
 }
 
-async function checkUrl(item: LinkedItem, { signal }: VerifyOptions): Promise<Outcome> {
+async function checkUrl(item: LinkedItem, { signal }: VerifyOptions): Promise<CheckOutcome> {
   try {
     return await compareUrl(item, { signal });
   } catch (error) {
@@ -117,7 +117,7 @@ async function checkContent(
   storage: MediaStorage,
   item: PublishedItem,
   { withContent = false, signal }: VerifyOptions,
-): Promise<Outcome> {
+): Promise<CheckOutcome> {
   try {
     const comparison = await unlessAborted(storage.compare(item), signal);
     if (comparison.state !== "same" || !withContent) return comparison;

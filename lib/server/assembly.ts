@@ -14,7 +14,7 @@ import type { Log } from "./log.ts";
 import type { Meter } from "./meter.ts";
 import type { Representation } from "./representation.ts";
 import type { Handler } from "./responder.ts";
-import type { Document, Route } from "./route.ts";
+import type { DocumentName, Route } from "./route.ts";
 
 /** What a handler works with. */
 export interface Dependencies {
@@ -38,7 +38,7 @@ export interface DocumentOptions {
 }
 
 /** What counting works with. */
-export interface RecordOptions {
+export interface RecorderOptions {
   readonly ledger: Pick<Ledger, "add" | "recordHeartbeat" | "forget" | "usage">;
   readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy">;
   /** The paths of the deprecated routes. */
@@ -49,7 +49,7 @@ export interface RecordOptions {
 }
 
 /** The counting of one server. */
-export interface UsageRecord {
+export interface UsageRecorder {
   readonly meter: Meter;
   /** Flushes what was counted so far. Never rejects: faults are logged, and the flush retried. */
   readonly record: () => Promise<void>;
@@ -78,12 +78,12 @@ export interface Rooms {
   }>;
   /** Counts who calls the deprecated routes. */
   readonly usage?: () => Promise<{
-    recordUsage(options: RecordOptions): Promise<UsageRecord>;
+    recordUsage(options: RecorderOptions): Promise<UsageRecorder>;
   }>;
   /** Makes the retirement notice and the OpenAPI description. */
   readonly documents?: () => Promise<{
     representDocument(
-      document: Document,
+      document: DocumentName,
       request: Request,
       options: DocumentOptions,
     ): Promise<Representation>;

@@ -16,19 +16,19 @@ export interface AnswerClass {
 }
 
 /** The count of one class of answers: the meter's own. */
-export type Tally = object;
+export type Counter = object;
 
 /** Counts answers. */
 export interface Meter {
   /** Finds what counts answers of a class. It may be kept. */
-  tally(answer: AnswerClass): Tally;
+  counterOf(answer: AnswerClass): Counter;
 
   /**
    * Counts one answer.
    *
-   * @param tally What {@linkcode Meter.tally} found for it.
+   * @param counter What {@linkcode Meter.counterOf} found for it.
    * @param userAgent The User-Agent field of the request, if there is one.
    * @param now Milliseconds since the epoch.
    */
-  count(tally: Tally, userAgent: string | null, now: number): void;
+  count(counter: Counter, userAgent: string | null, now: number): void;
 }

@@ -14,7 +14,7 @@ import QuickLRU from "quick-lru";
 import { isHost } from "../http/host.ts";
 import { conditionsIn } from "../http/preconditions.ts";
 import type { Body } from "../http/answer.ts";
-import type { Tally } from "./meter.ts";
+import type { Counter } from "./meter.ts";
 
 /** Responses kept, of the most recent; twice as many at most, of up to 3 kB each besides the key. */
 const RESPONSES = 2_500;
@@ -31,7 +31,7 @@ export interface Prepared {
   readonly made: Response;
   readonly body: Body | null;
   /** Counts it, where answers like this are counted. */
-  readonly tally: Tally | undefined;
+  readonly counter: Counter | undefined;
   /** Until when it holds, in milliseconds since the epoch. */
   readonly freshUntil: number;
   /** What storage said belongs to this one. */

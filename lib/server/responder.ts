@@ -29,7 +29,7 @@ export interface Decisions {
   /** Decides the answer when that failed, or the content could not be opened. */
   readonly fail: (error: unknown, request: Request, target: Target) => Problem;
   /** Adds what has to be said of the routes that are retired. */
-  readonly retirement: Pick<Retirement, "fields" | "directions" | "until" | "tally" | "count">;
+  readonly retirement: Pick<Retirement, "fields" | "directions" | "until" | "counterOf" | "count">;
   /** Tells when storage says something else than before; never, where none is remembered. */
   readonly currency: Pick<Currency, "generationAt" | "holds"> | undefined;
   /** Milliseconds since the epoch. */
@@ -59,9 +59,9 @@ export function createResponder(decisions: Decisions): Handler {
         const { status } = answer;
         const made = toResponse({ status, fields }, body);
         const freshUntil = Math.min(answer.freshUntil ?? 0, unchangedUntil);
-        const tally = retirement.tally(request.method, target, { status, instant });
-        const response = prepared.keep(request, { made, body, tally, freshUntil, generation });
-        retirement.count(tally, request, instant);
+        const counter = retirement.counterOf(request.method, target, { status, instant });
+        const response = prepared.keep(request, { made, body, counter, freshUntil, generation });
+        retirement.count(counter, request, instant);
         return response;
       });
     };
@@ -77,7 +77,7 @@ export function createResponder(decisions: Decisions): Handler {
     if (known === undefined || !currency.holds(known.generation, instant)) {
       return respond(request, instant);
     }
-    retirement.count(known.tally, request, instant);
+    retirement.count(known.counter, request, instant);
     return responseOf(known);
   };
 }

@@ -9,7 +9,7 @@ import { type Target, withToken } from "./route.ts";
 import { announcementFields } from "../lifecycle/announcement.ts";
 import { momentAt, type Policy } from "../lifecycle/policy.ts";
 import { type Refusal, refusalAt } from "../lifecycle/refusal.ts";
-import type { Meter, Tally } from "./meter.ts";
+import type { Counter, Meter } from "./meter.ts";
 
 /** What a retirement works with. */
 export interface RetirementOptions {
@@ -66,21 +66,21 @@ export class Retirement {
   }
 
   /** What counts such answers, as long as the phase lasts; `undefined` where none are counted. */
-  tally(
+  counterOf(
     method: string,
     { route, token }: Target,
     { status, instant }: { status: number; instant: number },
-  ): Tally | undefined {
+  ): Counter | undefined {
     const { policy, meter } = this.#options;
     if (!route?.successor || meter === undefined) return undefined;
     const { phase } = momentAt(policy, instant);
     const hasToken = token !== undefined;
-    return meter.tally({ route: route.path, method, phase, status, hasToken });
+    return meter.counterOf({ route: route.path, method, phase, status, hasToken });
   }
 
   /** Counts an answer to a request. */
-  count(tally: Tally | undefined, { headers }: Request, now: number): void {
-    if (tally !== undefined) this.#options.meter?.count(tally, headers.get("user-agent"), now);
+  count(counter: Counter | undefined, { headers }: Request, now: number): void {
+    if (counter !== undefined) this.#options.meter?.count(counter, headers.get("user-agent"), now);
   }
 }
 

@@ -14,13 +14,13 @@ export interface Route {
   /** A path; `:token` at its end stands for a token. Case and trailing slashes matter. */
   readonly path: string;
   /** The kinds of media published here, or what else is served. */
-  readonly serves: readonly Kind[] | "health" | Document;
+  readonly serves: readonly Kind[] | "health" | DocumentName;
   /** The path that replaces this one, which is deprecated. */
   readonly successor?: string;
 }
 
 /** What the server makes of its own routes and policy: a page about them, and OpenAPI. */
-export type Document = "notice" | "description";
+export type DocumentName = "notice" | "description";
 
 /** The paths of an item among routes: the replacement first, then those that are deprecated. */
 export function pathsOf(

@@ -20,7 +20,7 @@ const CLASSES = [undefined, "1xx", "2xx", "3xx", "4xx", "5xx"];
 const DAY = 86_400_000;
 
 /** The count of one class of answers, by client. Only {@linkcode UsageMeter} makes and counts. */
-export interface ClientTally {
+export interface ClientCounter {
   /** What all its rows share. */
   readonly common: Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">;
   readonly rows: Map<string, UsageRow>;
@@ -41,7 +41,7 @@ export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impa
 /** Counts answers in memory, until they are taken. */
 export class UsageMeter implements Meter {
   /** Of the current day. There are few: methods and statuses are told apart by class. */
-  readonly #tallies = new Map<string, ClientTally>();
+  readonly #counters = new Map<string, ClientCounter>();
   /** Of days before. */
   #past: UsageRow[] = [];
   readonly #names = new ClientNames();
@@ -49,34 +49,34 @@ export class UsageMeter implements Meter {
   #dayEnd = -Infinity;
 
   /** Finds what counts answers of a class. It may be kept. */
-  tally(answer: AnswerClass): ClientTally {
+  counterOf(answer: AnswerClass): ClientCounter {
     const { route, phase } = answer;
     const impact = impactOf(answer);
     const method = METHODS.has(answer.method) ? answer.method : OTHER;
     const status = CLASSES[Math.floor(answer.status / 100)] ?? OTHER;
     const key = `${route} ${method} ${phase} ${status} ${impact}`;
-    let tally = this.#tallies.get(key);
-    if (tally === undefined) {
-      tally = {
+    let counter = this.#counters.get(key);
+    if (counter === undefined) {
+      counter = {
         common: { route, method, phase, status, impact },
         rows: new Map(),
         byUserAgent: new Map(),
       };
-      this.#tallies.set(key, tally);
+      this.#counters.set(key, counter);
     }
-    return tally;
+    return counter;
   }
 
   /**
    * Counts one answer.
    *
-   * @param tally What {@linkcode tally} found for it.
+   * @param counter What {@linkcode counterOf} found for it.
    * @param userAgent The User-Agent field of the request, if there is one.
    * @param now Milliseconds since the epoch.
    */
-  count(tally: ClientTally, userAgent: string | null, now: number): void {
+  count(counter: ClientCounter, userAgent: string | null, now: number): void {
     if (now >= this.#dayEnd || now < this.#dayEnd - DAY) this.#startDay(now);
-    const row = tally.byUserAgent.get(userAgent) ?? this.#rowOf(tally, userAgent, now);
+    const row = counter.byUserAgent.get(userAgent) ?? this.#rowOf(counter, userAgent, now);
     row.calls++;
     row.last = now;
   }
@@ -105,7 +105,7 @@ export class UsageMeter implements Meter {
   }
 
   #close(): void {
-    for (const { rows, byUserAgent } of this.#tallies.values()) {
+    for (const { rows, byUserAgent } of this.#counters.values()) {
       this.#past.push(...rows.values());
       rows.clear();
       byUserAgent.clear();
@@ -113,7 +113,7 @@ export class UsageMeter implements Meter {
   }
 
   #rowOf(
-    { common, rows, byUserAgent }: ClientTally,
+    { common, rows, byUserAgent }: ClientCounter,
     userAgent: string | null,
     now: number,
   ): UsageRow {

@@ -6,7 +6,7 @@
 import { describeError } from "../server/log.ts";
 import { repeat } from "../storage/background.ts";
 import { addUp, type Heartbeat, type UsageRow } from "../storage/ledger.ts";
-import type { RecordOptions, UsageRecord } from "../server/assembly.ts";
+import type { RecorderOptions, UsageRecorder } from "../server/assembly.ts";
 import { exportUsage } from "./metrics.ts";
 import { UsageMeter } from "./meter.ts";
 
@@ -28,12 +28,12 @@ const KNOWN_DAYS = 7;
 const DAY = 86_400_000;
 
 /** The recorder of one server. */
-export interface Recorder extends UsageRecord {
+export interface Recorder extends UsageRecorder {
   readonly meter: UsageMeter;
 }
 
 /** Registers the server in the ledger, and starts to flush. Its timer keeps no process up. */
-export async function recordUsage(options: RecordOptions): Promise<Recorder> {
+export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
   const { ledger, config, routes, now, log } = options;
   const { usageDays: days, policy } = config;
   const metrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;

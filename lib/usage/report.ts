@@ -51,7 +51,7 @@ export interface ClientUsage {
 }
 
 /** The report of a period: so many whole UTC days, and today so far. */
-export interface Report {
+export interface UsageReport {
   /** Whole days. */
   readonly days: number;
   /** The first of them. */
@@ -71,7 +71,7 @@ export interface Report {
 }
 
 /** What a report is made of. */
-export interface ReportOptions {
+export interface UsageReportOptions {
   /** The deprecated routes, so that one without calls is told of as well. */
   readonly routes: readonly string[];
   readonly policy: Policy;
@@ -89,60 +89,60 @@ export function firstDayOf(days: number, now: number): string {
 /** Reads a ledger, and makes the report. */
 export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom">,
-  { routes, policy, days, now }: ReportOptions,
-): Promise<Report> {
+  { routes, policy, days, now }: UsageReportOptions,
+): Promise<UsageReport> {
   const period = Array.from({ length: days + 1 }, (_, index) => dayOf(now - (days - index) * DAY));
   const [from, today] = [firstDayOf(days, now), dayOf(now)];
   const previousFrom = firstDayOf(2 * days, now);
-  const byRoute = new Map(routes.map((route) => [route, new Tally()]));
-  const byClient = new Map<string, Tally>();
+  const byRoute = new Map(routes.map((route) => [route, new Totals()]));
+  const byClient = new Map<string, Totals>();
 
   // In this order: heartbeats promise rows, which are read later; a removal is told before it is
   // done, and so is read last.
   const heartbeats = await ledger.heartbeats();
   for await (const row of ledger.usage("")) {
-    const client = getOrAdd(byClient, row.client, () => new Tally());
+    const client = getOrAdd(byClient, row.client, () => new Totals());
     if (row.impact === "breaking") client.first = Math.min(client.first, row.first);
     if (row.day < previousFrom) continue;
-    const route = getOrAdd(byRoute, row.route, () => new Tally());
+    const route = getOrAdd(byRoute, row.route, () => new Totals());
     const day = row.day < today ? row.day : today; // a server's clock may be ahead
-    for (const tally of [route, client]) {
-      if (row.day < from) tally.addPrevious(row);
-      else tally.add(row, day);
+    for (const totals of [route, client]) {
+      if (row.day < from) totals.addPrevious(row);
+      else totals.add(row, day);
     }
   }
   const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
 
   const compared = { start: Date.parse(previousFrom), end: Date.parse(today) };
   const hasTrend = gapsIn(coverage, compared, now).length === 0;
-  const trendOf = (tally: Tally): Trend | undefined =>
+  const trendOf = (totals: Totals): Trend | undefined =>
     hasTrend
-      ? { calls: tally.calls - tally.callsOf(today), previousCalls: tally.previousCalls }
+      ? { calls: totals.calls - totals.callsOf(today), previousCalls: totals.previousCalls }
       : undefined;
   const daysOnRecord = period.map((day) => {
     const start = Date.parse(day);
     const isWhole = gapsIn(coverage, { start, end: Math.min(start + DAY, now) }, now).length === 0;
     return { day, isWhole };
   });
-  const routeUsages = [...byRoute].map(([route, tally]): RouteUsage => ({
+  const routeUsages = [...byRoute].map(([route, totals]): RouteUsage => ({
     route,
-    calls: tally.calls,
-    otherRequests: tally.otherRequests,
-    trend: trendOf(tally),
+    calls: totals.calls,
+    otherRequests: totals.otherRequests,
+    trend: trendOf(totals),
     days: daysOnRecord.map(({ day, isWhole }) => ({
       ...{ day, isWhole },
-      calls: tally.callsOf(day),
-      byPhase: tally.byPhase(day),
+      calls: totals.callsOf(day),
+      byPhase: totals.byPhase(day),
     })),
   }));
   const clients = [...byClient].filter(([, { calls }]) => calls > 0)
-    .map(([client, tally]): ClientUsage => ({
+    .map(([client, totals]): ClientUsage => ({
       client,
-      calls: tally.calls,
-      trend: trendOf(tally),
-      first: tally.first,
-      last: tally.last,
-      routes: [...tally.routes].sort(),
+      calls: totals.calls,
+      trend: trendOf(totals),
+      first: totals.first,
+      last: totals.last,
+      routes: [...totals.routes].sort(),
     }))
     .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
   const gaps = gapsIn(coverage, { start: Date.parse(from), end: now }, now);
@@ -164,7 +164,7 @@ export async function reportUsage(
 }
 
 /** The calls of one route or client. */
-class Tally {
+class Totals {
   calls = 0;
   otherRequests = 0;
   previousCalls = 0;

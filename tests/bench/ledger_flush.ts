@@ -55,14 +55,14 @@ async function longestHold(action: () => Promise<void>): Promise<[time: number, 
 const [times, cpus, whole]: [number[], number[], number[]] = [[], [], []];
 for (let flush = 0; flush < flushes; flush++) {
   clock.now += DAY; // so that every row is new
-  const tally = meter.tally({
+  const counter = meter.counterOf({
     route: "/audio/:token",
     method: "HEAD",
     phase: "deprecated",
     status: 200,
     hasToken: true,
   });
-  for (let client = 0; client < rows; client++) meter.count(tally, `client-${client}`, clock.now);
+  for (let client = 0; client < rows; client++) meter.count(counter, `client-${client}`, clock.now);
   const start = performance.now();
   const [time, cpu] = await longestHold(record);
   times.push(time);

@@ -126,8 +126,8 @@ test("SIGINT and SIGTERM while publishing, even twice, leave nothing staged", ()
 
 test("a signal that comes a second after the first ends a command that hangs", async () => {
   const module = new URL("../../lib/cli/interruption.ts", import.meta.url);
-  const script = `import { watchInterruption } from "${module}";
-    const signal = watchInterruption();
+  const script = `import { interruptionSignal } from "${module}";
+    const signal = interruptionSignal();
     signal.addEventListener("abort", () => console.log("aborted"));
     setInterval(() => {}, 1000);
     console.log("hangs");`;

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { dirname, relative } from "node:path";
-import type { Found } from "../../lib/publishing/sources.ts";
+import type { FoundSource } from "../../lib/publishing/sources.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 
@@ -9,7 +9,7 @@ const test = needing("environment", "files");
 /** What is found, with paths from a folder. */
 async function find(folder: string, sources: string[], content?: string): Promise<string[]> {
   const { findSources } = await import("../../lib/publishing/sources.ts");
-  const found: Found[] = await Array.fromAsync(findSources(sources, content));
+  const found: FoundSource[] = await Array.fromAsync(findSources(sources, content));
   return found.map(({ is, source }) => {
     const path = source.startsWith("/") ? relative(folder, source) : source;
     return is === "source" ? path : `${is}: ${path}`;

@@ -26,8 +26,8 @@ test("verify() ends when the bucket refuses its key or is gone, and tells that o
     const { signal } = new AbortController();
     const work = verify(subject.storage, {
       signal,
-      report(verdict) {
-        states.push("outcome" in verdict ? verdict.outcome.state : "unused");
+      report(verification) {
+        states.push("outcome" in verification ? verification.outcome.state : "unused");
         return isFaulty ??= (async () => {
           await new Promise((resolve) => setTimeout(resolve, 500)); // for those under way
           await begin();

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import type { Verdict, VerifyOptions } from "../../lib/publishing/verify.ts";
+import type { Verification, VerifyOptions } from "../../lib/publishing/verify.ts";
 import type { MediaStorage } from "../../lib/storage/media_storage.ts";
 import { type LinkedItem, StorageError } from "../../lib/storage/storage.ts";
 import { newToken } from "../../lib/storage/token.ts";
@@ -18,16 +18,16 @@ const CONTENT = new TextEncoder().encode("content");
 const { signal } = new AbortController();
 
 /** What verifying finds, each as its state and its token or digest, in the order of these. */
-async function verdictsOf(
+async function linesOf(
   storage: MediaStorage,
   options: Partial<VerifyOptions> = {},
 ): Promise<string[]> {
   const found: string[] = [];
-  const report = (verdict: Verdict) => {
+  const report = (verification: Verification) => {
     found.push(
-      "unused" in verdict
-        ? `unused ${verdict.unused}`
-        : `${verdict.outcome.state} ${verdict.token}`,
+      "unused" in verification
+        ? `unused ${verification.unused}`
+        : `${verification.outcome.state} ${verification.token}`,
     );
     return Promise.resolve();
   };
@@ -55,7 +55,10 @@ test("verify() tells each item's state, and content that no item uses", async ()
   links.push(linkTo(`http://127.0.0.1:${freePort()}/`));
   for (const link of links) await storage.publishLink(link);
   await subject.unpublish(left.token, 5000);
-  assertEquals((await verdictsOf(storage)).filter((verdict) => !/^same/.test(verdict)).length, 2);
+  assertEquals(
+    (await linesOf(storage)).filter((line) => !/^same/.test(line)).length,
+    2,
+  );
 
   await damage(missing, undefined);
   await damage(longer, CONTENT);
@@ -70,11 +73,14 @@ test("verify() tells each item's state, and content that no item uses", async ()
     `failed ${links[2]?.token}`,
     `unused ${left.digest}`,
   ];
-  assertEquals(await verdictsOf(storage), [...expected, `same ${corrupted.token}`].sort());
+  assertEquals(await linesOf(storage), [...expected, `same ${corrupted.token}`].sort());
   const read = [...expected, `different ${corrupted.token}`].sort();
-  assertEquals(await verdictsOf(storage, { withContent: true }), read);
-  const sample = await verdictsOf(storage, { sample: 7 });
-  assertEquals([sample.length, sample.some((verdict) => /^unused/.test(verdict))], [7, false]);
+  assertEquals(await linesOf(storage, { withContent: true }), read);
+  const sample = await linesOf(storage, { sample: 7 });
+  assertEquals([sample.length, sample.some((line) => /^unused/.test(line))], [
+    7,
+    false,
+  ]);
 });
 
 test("verify() passes over what is unpublished meanwhile", async () => {
@@ -91,7 +97,7 @@ test("verify() passes over what is unpublished meanwhile", async () => {
         return await original(item);
       }) as never,
     ) as unknown as Disposable & { calls: unknown[] };
-    assertEquals(await verdictsOf(storage, { withContent: true }), [], method);
+    assertEquals(await linesOf(storage, { withContent: true }), [], method);
     assertEquals(called.calls.length, 1);
   }
   const token = newToken();
@@ -100,7 +106,7 @@ test("verify() passes over what is unpublished meanwhile", async () => {
     return new Response(null, { status: 404 });
   });
   await storage.publishLink({ ...linkTo(origin.url("/")), token });
-  assertEquals(await verdictsOf(storage), []);
+  assertEquals(await linesOf(storage), []);
 });
 
 test("verify() ends when storage as a whole fails, whatever that is", async () => {
@@ -153,7 +159,7 @@ test("verify() asks only so many at once, and ends when it is told to", async ()
   for (let count = 0; count < 100; count++) {
     await subject.storage.publishLink(linkTo(origin.url("/")));
   }
-  assertEquals((await verdictsOf(subject.storage)).length, 100);
+  assertEquals((await linesOf(subject.storage)).length, 100);
   assertEquals(most, 16);
 
   const controller = new AbortController();

@@ -277,7 +277,7 @@ Deno.test("PreparedResponses keeps a limited number, and none under a long key",
     prepared.keep(request, {
       made,
       body: null,
-      tally: undefined,
+      counter: undefined,
       freshUntil: Infinity,
       generation: 0,
     });

@@ -34,5 +34,5 @@ export function countOne(
   { userAgent, ...answer }: Partial<AnswerClass> & { userAgent: string | null },
   now: number,
 ): void {
-  meter.count(meter.tally({ ...ANSWER, ...answer }), userAgent, now);
+  meter.count(meter.counterOf({ ...ANSWER, ...answer }), userAgent, now);
 }

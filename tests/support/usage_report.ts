@@ -3,7 +3,7 @@
  */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { type Report, reportUsage } from "../../lib/usage/report.ts";
+import { reportUsage, type UsageReport } from "../../lib/usage/report.ts";
 import type { Heartbeat, UsageRow } from "../../lib/storage/ledger.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 
@@ -52,7 +52,7 @@ export async function report(
   rows: readonly UsageRow[],
   heartbeats: readonly Heartbeat[],
   { days = 7, now = NOW, keptFrom }: { days?: number; now?: number; keptFrom?: string } = {},
-): Promise<Report> {
+): Promise<UsageReport> {
   const ledger = new MemoryLedger();
   if (keptFrom !== undefined) await ledger.forget(keptFrom);
   await ledger.add(rows, () => {});

@@ -139,7 +139,7 @@ Deno.test("UsageMeter keeps what it remembers of hostile names small", () => {
   for (
     const { rows, byUserAgent } of ["GET", "METHOD"].map((method) =>
       // before a flush
-      meter.tally({ ...ANSWER, method })
+      meter.counterOf({ ...ANSWER, method })
     )
   ) {
     assert(rows.size <= 2_002, `${rows.size} rows`);

@@ -92,12 +92,12 @@ Deno.test("USAGE_DAYS makes no trend: 100 calls a day for 25 days, of which 10 a
   const options = { ledger, routes: [], now: () => clock.now, log() {} };
   const config = { usageDays: 10, isTelemetryOn: false, policy: POLICY };
   const { meter, record, stop } = await recordUsage({ ...options, config });
-  const tally = meter.tally({
+  const counter = meter.counterOf({
     ...{ route: "/audio/:token", method: "HEAD", phase: "deprecated", status: 200, hasToken: true },
   });
   for (let tick = 1; tick <= 25 * 1_600; tick++) {
     clock.now += DAY / 1_600; // 54 seconds
-    if (tick % 16 === 8) meter.count(tally, "curl", clock.now);
+    if (tick % 16 === 8) meter.count(counter, "curl", clock.now);
     await record();
   }
   await stop();

@@ -8,16 +8,20 @@ import { ReplacedError, StorageError } from "../storage.ts";
 import type { Download, StoreAnswer } from "./client.ts";
 
 /** Content to ask for. The digest of what is in place may not be known yet. */
-export type Wanted = Omit<ContentReference, "digest"> & Partial<Pick<ContentReference, "digest">>;
+export type ExpectedContent =
+  & Omit<ContentReference, "digest">
+  & Partial<Pick<ContentReference, "digest">>;
 
 /** How content is named in messages. */
-export function nameOf({ digest, location }: Pick<Wanted, "digest" | "location">): string {
+export function nameOf({ digest, location }: Pick<ExpectedContent, "digest" | "location">): string {
   const place = location === undefined ? "" : `${location} `;
   return digest === undefined ? place.trimEnd() : `${place}content ${digest}`;
 }
 
 /** The condition that an object in place is the one that was published. */
-export function conditionOf({ validator }: Pick<Wanted, "validator">): Record<string, string> {
+export function conditionOf(
+  { validator }: Pick<ExpectedContent, "validator">,
+): Record<string, string> {
   return validator === undefined ? {} : { "If-Match": validator };
 }
 
@@ -27,8 +31,8 @@ export function conditionOf({ validator }: Pick<Wanted, "validator">): Record<st
  * @throws {ReplacedError} When it is about other content.
  * @throws {StorageError} When it is none.
  */
-export function requireSame(
-  content: Wanted,
+export function requireUnchanged(
+  content: ExpectedContent,
   answer: Download | StoreAnswer,
   range?: ByteRange,
 ): void {

@@ -27,11 +27,11 @@ import { keyOf, locationOf } from "./address.ts";
 import {
   codeIn,
   conditionOf,
+  type ExpectedContent,
   nameOf,
   reasonIn,
-  requireSame,
+  requireUnchanged,
   unreadable,
-  type Wanted,
 } from "./answers.ts";
 import { type StoreAnswer, StoreClient } from "./client.ts";
 import { listNames } from "./listing.ts";
@@ -216,7 +216,7 @@ class BucketContent implements ContentStore {
       return { state: "missing", reason: `${nameOf(content)} is missing` };
     }
     try {
-      requireSame(content, answer);
+      requireUnchanged(content, answer);
       return { state: "same" };
     } catch (error) {
       if (!(error instanceof ReplacedError)) throw error;
@@ -273,7 +273,7 @@ class BucketContent implements ContentStore {
   }
 
   async #open(
-    content: Wanted,
+    content: ExpectedContent,
     range?: ByteRange,
     onFault = () => {},
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
@@ -284,7 +284,7 @@ class BucketContent implements ContentStore {
       ...(range === undefined ? {} : { Range: `bytes=${first}-${last}` }),
     });
     try {
-      requireSame(content, answer, range);
+      requireUnchanged(content, answer, range);
       if ("body" in answer) return contentOf(answer, { length: last - first + 1, onFault });
       throw unreadable(nameOf(content), answer);
     } catch (error) {
@@ -295,12 +295,12 @@ class BucketContent implements ContentStore {
 
   /** Looks whether content is there as it was published. */
   async #look(content: ContentReference): Promise<void> {
-    requireSame(content, await this.#ask(content));
+    requireUnchanged(content, await this.#ask(content));
     this.#faulty.delete(identityOf(content));
   }
 
   /** Asks about content without reading it. */
-  #ask(content: Pick<Wanted, "digest" | "location" | "validator">): Promise<StoreAnswer> {
+  #ask(content: Pick<ExpectedContent, "digest" | "location" | "validator">): Promise<StoreAnswer> {
     const fields = conditionOf(content);
     return this.#client.ask("HEAD", this.#keyOf(content), { fields });
   }
@@ -360,7 +360,7 @@ class BucketContent implements ContentStore {
     );
   }
 
-  #keyOf({ digest = "", location }: Pick<Wanted, "digest" | "location">): string {
+  #keyOf({ digest = "", location }: Pick<ExpectedContent, "digest" | "location">): string {
     if (location === undefined) return this.#ownKey(`${digest.slice(0, 2)}/${digest}`);
     const key = keyOf(location, this.#settings);
     if (key !== undefined) return key;

@@ -6,7 +6,7 @@ import type { Engine } from "../engine.ts";
 import { SqlCatalogue, valuesOf } from "../sql/catalogue.ts";
 import { SqlLedger } from "../sql/ledger.ts";
 import { PostgresDatabase } from "./database.ts";
-import { Lookups } from "./lookups.ts";
+import { BatchedLookups } from "./lookups.ts";
 
 /** Milliseconds; a look at the version takes a round trip. */
 const VERSION_TTL = 1_000;
@@ -25,7 +25,7 @@ export async function openEngine(url: string): Promise<Engine> {
     await database.close();
     throw error;
   }
-  const lookups = new Lookups(database);
+  const lookups = new BatchedLookups(database);
   const catalogue = new SqlCatalogue(database, {
     find: async (token) => {
       const row = await lookups.find(token);

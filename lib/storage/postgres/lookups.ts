@@ -33,7 +33,7 @@ interface Batch {
 }
 
 /** Looks items up, one batch at a time. */
-export class Lookups {
+export class BatchedLookups {
   readonly #database: PostgresDatabase;
   #next: Batch | undefined;
   #isInFlight = false;
