@@ -6,7 +6,7 @@ import type { Comparison } from "../storage/content.ts";
 import type { LinkedItem } from "../storage/storage.ts";
 import { quoted } from "./printable.ts";
 import { RefusedError } from "./publish.ts";
-import { ask, type PublishUrlOptions } from "./publish_url.ts";
+import { type PublishUrlOptions, sendRequest } from "./publish_url.ts";
 
 /** Statuses of a URL that is gone. */
 const GONE = [404, 410];
@@ -26,10 +26,10 @@ export async function compareUrl(
   options: Pick<PublishUrlOptions, "signal" | "timeout">,
 ): Promise<Comparison> {
   const { location } = item;
-  const head = await ask("HEAD", location, options);
+  const head = await sendRequest("HEAD", location, options);
   if (head.isSuccess && differencesOf(item, head.stated).length === 0) return { state: "same" };
 
-  const { status, isSuccess, stated, beginning } = await ask("GET", location, options);
+  const { status, isSuccess, stated, beginning } = await sendRequest("GET", location, options);
   const answer = `${quoted(location)} answers GET with ${status}`;
   if (GONE.includes(status)) return { state: "missing", reason: answer };
   if (status >= 500 || PASSING.includes(status)) throw new RefusedError(answer);

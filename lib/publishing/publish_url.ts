@@ -35,7 +35,7 @@ export interface PublishUrlOptions
 type Stated = Pick<LinkedItem, "type" | "length" | "validator">;
 
 /** What the other server answers. */
-interface Reply {
+interface RemoteResponse {
   readonly status: number;
   readonly isSuccess: boolean;
   /** Of a success only. */
@@ -77,13 +77,13 @@ async function examine(
   location: string,
   options: PublishUrlOptions,
 ): Promise<Pick<LinkedItem, "kind"> & Stated> {
-  const head = await ask("HEAD", location, options);
+  const head = await sendRequest("HEAD", location, options);
   const kind = statedKind(location, head.stated, options);
   // Some servers state a length of 0 on every HEAD.
   const isEnough = head.isSuccess && head.stated.length !== 0;
   if (isEnough && kind !== undefined) return { ...head.stated, kind };
 
-  const { status, isSuccess, stated, beginning } = await ask("GET", location, options);
+  const { status, isSuccess, stated, beginning } = await sendRequest("GET", location, options);
   if (!isSuccess) {
     throw new RefusedError(`${quoted(location)} answers GET with ${status}; expected 200 or 206`);
   }
@@ -130,11 +130,11 @@ async function detectKind(location: string, beginning: Uint8Array<ArrayBuffer>):
  * @throws {RefusedError} When there is no answer.
  * @throws What aborted the signal.
  */
-export async function ask(
+export async function sendRequest(
   method: "HEAD" | "GET",
   location: string,
   { signal, timeout = TIMEOUT }: Pick<PublishUrlOptions, "signal" | "timeout">,
-): Promise<Reply> {
+): Promise<RemoteResponse> {
   const expiry = AbortSignal.timeout(timeout);
   const range = method === "GET" ? { Range: `bytes=0-${BEGINNING - 1}` } : undefined;
   try {

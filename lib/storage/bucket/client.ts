@@ -46,7 +46,7 @@ export interface RequestOptions {
 }
 
 /** An answer of the store. */
-export interface StoreAnswer {
+export interface StoreResponse {
   readonly status: number;
   readonly headers: Headers;
   /** The beginning of what it says. */
@@ -54,7 +54,7 @@ export interface StoreAnswer {
 }
 
 /** Content that comes in. To be ended in any case. */
-export interface Download extends Omit<StoreAnswer, "text"> {
+export interface Download extends Omit<StoreResponse, "text"> {
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
   /** Lets go of the connection, and breaks it when there is more to come. */
   readonly end: () => void;
@@ -86,7 +86,7 @@ export class StoreClient {
   }
 
   /** Asks something with a short answer. */
-  async ask(method: string, key: string, options: RequestOptions = {}): Promise<StoreAnswer> {
+  async request(method: string, key: string, options: RequestOptions = {}): Promise<StoreResponse> {
     const { response, deadline, end } = await this.#send(this.#questions, method, key, options);
     try {
       const text = await beginningOf(response, deadline, options.maxText);
@@ -100,7 +100,7 @@ export class StoreClient {
   async download(
     key: string,
     fields: Readonly<Record<string, string>>,
-  ): Promise<Download | StoreAnswer> {
+  ): Promise<Download | StoreResponse> {
     const sent = await this.#send(this.#downloads, "GET", key, { fields });
     const { response, deadline, end } = sent;
     const { status, headers } = response;

@@ -32,8 +32,8 @@ import {
   reasonIn,
   requireUnchanged,
   unreadable,
-} from "./answers.ts";
-import { type StoreAnswer, StoreClient } from "./client.ts";
+} from "./responses.ts";
+import { StoreClient, type StoreResponse } from "./client.ts";
 import { listNames } from "./listing.ts";
 import { contentOf } from "./stream.ts";
 
@@ -91,17 +91,17 @@ class BucketContent implements ContentStore {
 
   /** @inheritdoc */
   async id(): Promise<string | undefined> {
-    const answer = await this.#client.ask("GET", this.#ownKey(PLACE));
-    if (answer.status === 200) return answer.text;
-    if (answer.status === 404 && codeIn(answer) !== "NoSuchBucket") return undefined;
-    throw this.#fault("cannot be read", answer);
+    const response = await this.#client.request("GET", this.#ownKey(PLACE));
+    if (response.status === 200) return response.text;
+    if (response.status === 404 && codeIn(response) !== "NoSuchBucket") return undefined;
+    throw this.#fault("cannot be read", response);
   }
 
   /** @inheritdoc */
   async create(id: string): Promise<void> {
     if (await this.id()) return;
-    const answer = await this.#client.ask("PUT", this.#ownKey(PLACE), { text: id });
-    if (answer.status !== 200) throw this.#fault("cannot be written to", answer);
+    const response = await this.#client.request("PUT", this.#ownKey(PLACE), { text: id });
+    if (response.status !== 200) throw this.#fault("cannot be written to", response);
   }
 
   /** @inheritdoc */
@@ -120,7 +120,7 @@ class BucketContent implements ContentStore {
       if (this.#faulty.has(name)) return this.#once(name, () => this.#look(content));
     };
     if (this.#client.isReachable) return look();
-    return this.#once(PLACE, () => this.#client.ask("HEAD", this.#ownKey(PLACE))).then(look);
+    return this.#once(PLACE, () => this.#client.request("HEAD", this.#ownKey(PLACE))).then(look);
   }
 
   /** @inheritdoc */
@@ -148,11 +148,11 @@ class BucketContent implements ContentStore {
       throw refusal("is no object of the bucket in CONTENT");
     }
     if (this.#isOwn(key)) throw refusal("is content that was copied here, and may be removed");
-    const answer = await this.#client.ask("HEAD", key);
-    if (answer.status === 404) throw refusal("does not exist");
-    if (answer.status === 403) throw refusal(`cannot be read${reasonIn(answer)}`);
-    if (answer.status !== 200) throw unreadable(location, answer);
-    const { headers } = answer;
+    const response = await this.#client.request("HEAD", key);
+    if (response.status === 404) throw refusal("does not exist");
+    if (response.status === 403) throw refusal(`cannot be read${reasonIn(response)}`);
+    if (response.status !== 200) throw unreadable(location, response);
+    const { headers } = response;
     const [length, validator] = [Number(headers.get("content-length")), headers.get("etag") ?? ""];
     const encoding = headers.get("content-encoding") ?? "";
     if (length === 0) throw refusal("is empty");
@@ -211,12 +211,12 @@ class BucketContent implements ContentStore {
 
   /** @inheritdoc */
   async compare(content: ContentReference): Promise<Comparison> {
-    const answer = await this.#ask(content);
-    if (answer.status === 404) {
+    const response = await this.#request(content);
+    if (response.status === 404) {
       return { state: "missing", reason: `${nameOf(content)} is missing` };
     }
     try {
-      requireUnchanged(content, answer);
+      requireUnchanged(content, response);
       return { state: "same" };
     } catch (error) {
       if (!(error instanceof ReplacedError)) throw error;
@@ -244,9 +244,9 @@ class BucketContent implements ContentStore {
   ): Promise<boolean> {
     return this.#exclusively([lockOf(digest)], async () => {
       if (await isUsed(digest)) return false;
-      const answer = await this.#ask({ digest });
-      if (answer.status === 200 || answer.status === 404) return answer.status === 200;
-      throw unreadable(nameOf({ digest }), answer);
+      const response = await this.#request({ digest });
+      if (response.status === 200 || response.status === 404) return response.status === 200;
+      throw unreadable(nameOf({ digest }), response);
     });
   }
 
@@ -279,30 +279,32 @@ class BucketContent implements ContentStore {
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     const { length } = content;
     const { first, last } = range ?? { first: 0, last: length - 1 };
-    const answer = await this.#client.download(this.#keyOf(content), {
+    const response = await this.#client.download(this.#keyOf(content), {
       ...conditionOf(content),
       ...(range === undefined ? {} : { Range: `bytes=${first}-${last}` }),
     });
     try {
-      requireUnchanged(content, answer, range);
-      if ("body" in answer) return contentOf(answer, { length: last - first + 1, onFault });
-      throw unreadable(nameOf(content), answer);
+      requireUnchanged(content, response, range);
+      if ("body" in response) return contentOf(response, { length: last - first + 1, onFault });
+      throw unreadable(nameOf(content), response);
     } catch (error) {
-      if ("body" in answer) answer.end();
+      if ("body" in response) response.end();
       throw error;
     }
   }
 
   /** Looks whether content is there as it was published. */
   async #look(content: ContentReference): Promise<void> {
-    requireUnchanged(content, await this.#ask(content));
+    requireUnchanged(content, await this.#request(content));
     this.#faulty.delete(identityOf(content));
   }
 
   /** Asks about content without reading it. */
-  #ask(content: Pick<ExpectedContent, "digest" | "location" | "validator">): Promise<StoreAnswer> {
+  #request(
+    content: Pick<ExpectedContent, "digest" | "location" | "validator">,
+  ): Promise<StoreResponse> {
     const fields = conditionOf(content);
-    return this.#client.ask("HEAD", this.#keyOf(content), { fields });
+    return this.#client.request("HEAD", this.#keyOf(content), { fields });
   }
 
   async #faultIn(content: ContentReference): Promise<StorageError | undefined> {
@@ -337,26 +339,26 @@ class BucketContent implements ContentStore {
     const fields = { "X-Amz-Content-Sha256": digest };
     const { url, headers } = await this.#client.sign("PUT", this.#keyOf(staged), fields);
     const { upload } = await import("./upload.ts"); // not needed to serve
-    const answer = await upload({ url, headers, content: staged, source });
-    if (answer.status !== 200) throw this.#fault(`does not take content ${digest}`, answer);
+    const response = await upload({ url, headers, content: staged, source });
+    if (response.status !== 200) throw this.#fault(`does not take content ${digest}`, response);
   }
 
   /** Whether there is an object of the right length in the place of content. */
   async #isThere(content: Staged): Promise<boolean> {
-    const answer = await this.#ask(content);
-    if (answer.status === 404) return false;
-    if (answer.status !== 200) throw unreadable(nameOf(content), answer);
-    return answer.headers.get("content-length") === String(content.length);
+    const response = await this.#request(content);
+    if (response.status === 404) return false;
+    if (response.status !== 200) throw unreadable(nameOf(content), response);
+    return response.headers.get("content-length") === String(content.length);
   }
 
   async #remove(digest: string): Promise<void> {
     const key = this.#keyOf({ digest });
-    const answer = await this.#client.ask("DELETE", key, { patience: REMOVING });
-    if (answer.status === 204 || answer.status === 200 || answer.status === 404) return;
+    const response = await this.#client.request("DELETE", key, { patience: REMOVING });
+    if (response.status === 204 || response.status === 200 || response.status === 404) return;
     const location = locationOf(key, this.#settings);
     throw new StorageError(
       "bucket",
-      `${location} is used by no item any more, and cannot be removed${reasonIn(answer)}`,
+      `${location} is used by no item any more, and cannot be removed${reasonIn(response)}`,
     );
   }
 
@@ -379,10 +381,10 @@ class BucketContent implements ContentStore {
   }
 
   /** A fault of the place as a whole. */
-  #fault(what: string, answer?: Pick<StoreAnswer, "status" | "text">): StorageError {
+  #fault(what: string, response?: Pick<StoreResponse, "status" | "text">): StorageError {
     const { bucket, prefix } = this.#settings;
     const place = JSON.stringify(locationOf(prefix, { bucket }));
-    const reason = answer === undefined ? "" : reasonIn(answer);
+    const reason = response === undefined ? "" : reasonIn(response);
     return new StorageError("bucket", `${place} (CONTENT) ${what}${reason}`);
   }
 }

@@ -4,7 +4,7 @@
 
 import { unescape } from "@std/html/entities";
 import { StorageError } from "../storage.ts";
-import { reasonIn } from "./answers.ts";
+import { reasonIn } from "./responses.ts";
 import type { StoreClient } from "./client.ts";
 
 /** Milliseconds that a page may take. */
@@ -31,10 +31,10 @@ export async function* listNames(
   const query = { "delimiter": "/", "encoding-type": "url", "list-type": "2", prefix };
   for (let next: Record<string, string> | undefined = {}; next !== undefined;) {
     const options = { query: { ...next, ...query }, patience: PATIENCE, maxText: MAX_PAGE };
-    const answer = await client.ask("GET", "", options);
-    const { status, text } = answer;
+    const response = await client.request("GET", "", options);
+    const { status, text } = response;
     if (status !== 200 || !/<\/ListBucketResult>\s*$/.test(text)) {
-      throw new StorageError("bucket", `${location} cannot be listed${reasonIn(answer)}`);
+      throw new StorageError("bucket", `${location} cannot be listed${reasonIn(response)}`);
     }
     for (const [, key = ""] of text.matchAll(KEY)) {
       yield key.replaceAll(/%2F/gi, "/").replace(/.*\/(?=.)/s, "");

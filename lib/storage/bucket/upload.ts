@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { type ContentReference, type Source, SourceChangedError } from "../content.ts";
 import { StorageError } from "../storage.ts";
-import type { StoreAnswer } from "./client.ts";
+import type { StoreResponse } from "./client.ts";
 
 /** Milliseconds for which the store may take nothing more of what is sent. */
 const STALL = 30_000;
@@ -39,7 +39,7 @@ export interface Upload {
  */
 export async function upload(
   { url, headers, content, source, stall = STALL }: Upload,
-): Promise<Pick<StoreAnswer, "status" | "text">> {
+): Promise<Pick<StoreResponse, "status" | "text">> {
   const { request } = url.protocol === "https:"
     ? await import("node:https")
     : await import("node:http");
@@ -63,8 +63,8 @@ class Exchange {
   readonly #stall: number;
   readonly #signal: AbortSignal | undefined;
   readonly #failed = Promise.withResolvers<never>();
-  readonly #answered = Promise.withResolvers<IncomingMessage>();
-  #answer: IncomingMessage | undefined;
+  readonly #responded = Promise.withResolvers<IncomingMessage>();
+  #response: IncomingMessage | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(request: ClientRequest, stall: number, signal: AbortSignal | undefined) {
@@ -72,9 +72,9 @@ class Exchange {
     this.#stall = stall;
     this.#signal = signal;
     this.#failed.promise.catch(() => {}); // told to whoever waits
-    request.on("response", (answer) => {
-      this.#answer = answer;
-      this.#answered.resolve(answer);
+    request.on("response", (response) => {
+      this.#response = response;
+      this.#responded.resolve(response);
     });
     request.on("error", (cause) => {
       this.#fail(new StorageError("bucket", "the store cannot be reached", { cause }));
@@ -86,24 +86,24 @@ class Exchange {
   /** Sends a chunk, and waits until there is room for the next. Gives whether more is wanted. */
   async send(chunk: Uint8Array): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    if (this.#answer !== undefined) return false;
+    if (this.#response !== undefined) return false;
     this.#request.write(chunk, () => resolve());
-    await Promise.race([promise, this.#answered.promise, this.#failed.promise]);
+    await Promise.race([promise, this.#responded.promise, this.#failed.promise]);
     this.#limit(this.#stall);
-    return this.#answer === undefined;
+    return this.#response === undefined;
   }
 
   /** Ends the request, and gives the answer. */
-  async finish(): Promise<Pick<StoreAnswer, "status" | "text">> {
+  async finish(): Promise<Pick<StoreResponse, "status" | "text">> {
     this.#limit(SETTLING);
-    if (this.#answer === undefined) this.#request.end();
-    const answer = await Promise.race([this.#answered.promise, this.#failed.promise]);
+    if (this.#response === undefined) this.#request.end();
+    const response = await Promise.race([this.#responded.promise, this.#failed.promise]);
     let text = "";
     const reading = async () => {
-      for await (const chunk of answer.setEncoding("utf8")) text += chunk;
+      for await (const chunk of response.setEncoding("utf8")) text += chunk;
     };
     await Promise.race([reading(), this.#failed.promise]);
-    return { status: answer.statusCode ?? 0, text };
+    return { status: response.statusCode ?? 0, text };
   }
 
   /** Breaks the connection, should it still be there. */

@@ -115,7 +115,7 @@ export class PostgresDatabase implements Database {
 
   /** @inheritdoc */
   async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return await this.#ask(text, values, WORKING);
+    return await this.#query(text, values, WORKING);
   }
 
   /** @inheritdoc */
@@ -126,7 +126,7 @@ export class PostgresDatabase implements Database {
 
   /** Runs a statement that requests wait for, for {@linkcode PATIENCE} at most. */
   async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    const reading = this.#ask(text, values, READING);
+    const reading = this.#query(text, values, READING);
     if (await within(PATIENCE, reading)) return await reading;
     throw new StorageError(this.driver, `no answer within ${PATIENCE / 1_000} s`);
   }
@@ -163,7 +163,7 @@ export class PostgresDatabase implements Database {
     if (!this.#pool.ending) await this.#pool.end();
   }
 
-  async #ask(text: string, values: readonly unknown[], limit: number): Promise<readonly Row[]> {
+  async #query(text: string, values: readonly unknown[], limit: number): Promise<readonly Row[]> {
     try {
       const query = { text, values: [...values], query_timeout: limit };
       return (await this.#pool.query(query)).rows;

@@ -46,17 +46,17 @@ export class BatchedLookups {
 
   /** The row of an item, if there is one. */
   async find(token: Token): Promise<Row | undefined> {
-    const { rows } = await this.#ask(token);
+    const { rows } = await this.#query(token);
     return rows.get(token);
   }
 
   /** The version of the catalogue. */
   async version(): Promise<number> {
-    const { version } = await this.#ask();
+    const { version } = await this.#query();
     return version;
   }
 
-  #ask(token?: Token): Promise<Snapshot> {
+  #query(token?: Token): Promise<Snapshot> {
     if (this.#fault !== undefined && performance.now() < this.#fault.until) {
       return Promise.reject(this.#fault.error);
     }

@@ -5,7 +5,7 @@
 import type { ByteRange } from "../../http/byte_range.ts";
 import type { ContentReference } from "../content.ts";
 import { ReplacedError, StorageError } from "../storage.ts";
-import type { Download, StoreAnswer } from "./client.ts";
+import type { Download, StoreResponse } from "./client.ts";
 
 /** Content to ask for. The digest of what is in place may not be known yet. */
 export type ExpectedContent =
@@ -33,15 +33,15 @@ export function conditionOf(
  */
 export function requireUnchanged(
   content: ExpectedContent,
-  answer: Download | StoreAnswer,
+  response: Download | StoreResponse,
   range?: ByteRange,
 ): void {
-  const { status, headers } = answer;
+  const { status, headers } = response;
   const { length, validator } = content;
   const name = nameOf(content);
   if (status === 404) throw new StorageError("bucket", `${name} is missing`);
   if (status === 412 || status === 416) throw new ReplacedError("bucket", `${name} was replaced`);
-  if (status !== (range === undefined ? 200 : 206)) throw unreadable(name, answer);
+  if (status !== (range === undefined ? 200 : 206)) throw unreadable(name, response);
   const [, first, last, total] =
     /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
   const size = headers.get("content-length");
@@ -61,14 +61,16 @@ export function requireUnchanged(
   throw new StorageError("bucket", `the store does not give the range asked for of ${name}`);
 }
 
-export function unreadable(name: string, answer: Download | StoreAnswer): StorageError {
-  return new StorageError("bucket", `${name} cannot be read${reasonIn(answer)}`);
+export function unreadable(name: string, response: Download | StoreResponse): StorageError {
+  return new StorageError("bucket", `${name} cannot be read${reasonIn(response)}`);
 }
 
 /** What a store answers that does not do what it was asked for, for a message. */
-export function reasonIn(answer: Pick<StoreAnswer, "status"> & { readonly text?: string }): string {
-  const code = codeIn(answer);
-  return `: the store answers ${answer.status}${code === undefined ? "" : ` (${code})`}`;
+export function reasonIn(
+  response: Pick<StoreResponse, "status"> & { readonly text?: string },
+): string {
+  const code = codeIn(response);
+  return `: the store answers ${response.status}${code === undefined ? "" : ` (${code})`}`;
 }
 
 /** S3's name for an error. */
