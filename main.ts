@@ -39,6 +39,8 @@ import { MediaStorage } from "./lib/storage/media_storage.ts";
 import { NO_CONTENT } from "./lib/storage/no_content.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/storage.ts";
 
+export type * from "./lib/server/types.ts";
+
 /**
  * Every route; each takes GET, HEAD and OPTIONS ({@linkcode METHODS}). One with a successor is
  * deprecated. Case and trailing slashes matter.

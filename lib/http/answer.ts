@@ -20,9 +20,11 @@ export type Content = Uint8Array<ArrayBuffer> | (() => Awaitable<Body>);
 
 /** Status, fields and content of an answer. */
 export interface Answer {
+  /** The status code. */
   readonly status: number;
   /** With an explicit Content-Length wherever there is content: Deno would send a HEAD's as 0. */
   readonly fields: readonly Field[];
+  /** Left out when the answer has none. */
   readonly content?: Content;
   /** `false` when nothing replaces what was asked for, whatever else its route says. */
   readonly hasSuccessor?: boolean | undefined;

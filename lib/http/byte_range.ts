@@ -4,7 +4,9 @@
 
 /** A satisfiable range of bytes; both ends included, counted from 0. */
 export interface ByteRange {
+  /** Position of the first byte, from 0. */
   readonly first: number;
+  /** Position of the last byte, inclusive. */
   readonly last: number;
 }
 

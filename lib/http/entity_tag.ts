@@ -4,6 +4,7 @@
 
 /** One entity tag, e.g. `W/"a,b"` is `{ weak: true, opaque: "a,b" }`. */
 export interface EntityTag {
+  /** Whether `W/` precedes it. */
   readonly weak: boolean;
   /** What stands between the quotes; may hold commas. */
   readonly opaque: string;

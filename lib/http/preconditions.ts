@@ -9,6 +9,7 @@ import { parseHttpDate } from "./http_date.ts";
 
 /** What a request's conditions are held against. */
 export interface Validators {
+  /** Names the exact bytes of the representation. */
   readonly etag: EntityTag;
   /**
    * Milliseconds since the epoch, in whole seconds, as `Last-Modified` states it; `undefined`

@@ -17,6 +17,7 @@ const TRAVEL = 1000;
 export interface FreshnessLimit {
   /** When the phase that the response belongs to ends; `Infinity` for never. */
   readonly until: number;
+  /** When the response is sent. */
   readonly now: number;
 }
 

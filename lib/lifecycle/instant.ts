@@ -15,7 +15,9 @@ export type IntervalSetting =
 
 /** A stretch of time, in milliseconds since the epoch and whole seconds; without its end. */
 export interface Interval {
+  /** The first millisecond of it. */
   readonly start: number;
+  /** The first millisecond after it. */
   readonly end: number;
 }
 

@@ -25,4 +25,5 @@ export { announcementFields } from "./announcement.ts";
 export { type FreshnessLimit, limitFreshness } from "./freshness.ts";
 export { refusal, type RefusalOptions } from "./refusal.ts";
 export { type LifecycleOptions, withLifecycle } from "./with_lifecycle.ts";
-export type { Answer, Content, Field } from "../http/answer.ts";
+export type { Answer, Body, Content, Field } from "../http/answer.ts";
+export type { Awaitable } from "../http/awaitable.ts";

@@ -16,11 +16,15 @@ export type AfterSunset = "gone" | "redirect";
 
 /** A policy that makes sense. Instants are milliseconds since the epoch, in whole seconds. */
 export interface Policy {
+  /** When the deprecation begins or began. */
   readonly deprecatedAt: number;
+  /** When the removal follows; `undefined` while no date is set. */
   readonly sunsetAt: number | undefined;
   /** In the order of time, with a gap between any two. */
   readonly brownouts: readonly Interval[];
+  /** What answers after the sunset. */
   readonly afterSunset: AfterSunset;
+  /** Where the retirement is explained: an absolute path, or an `https:` URL. */
   readonly documentation: string | undefined;
 }
 
@@ -28,13 +32,14 @@ export interface Policy {
  * The phases of a retirement: the deprecation lies ahead; it is in force; a trial removal is on;
  * the sunset has passed.
  */
-export type Phase = typeof PHASES[number];
+export type Phase = "announced" | "deprecated" | "brownout" | "removed";
 
 /** Every {@linkcode Phase}, in the order in which they come. */
-export const PHASES = ["announced", "deprecated", "brownout", "removed"] as const;
+export const PHASES = ["announced", "deprecated", "brownout", "removed"] as const satisfies Phase[];
 
 /** What a policy says of an instant. */
 export interface Moment {
+  /** The phase at that instant. */
   readonly phase: Phase;
   /** When the next phase begins, in milliseconds since the epoch; `Infinity` for never. */
   readonly until: number;

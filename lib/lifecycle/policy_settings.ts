@@ -32,14 +32,22 @@ export interface PolicySettings {
 export interface PolicyIssue {
   /** Its name, like `sunsetAt` or `brownouts[0].start`; `settings` for all of them. */
   readonly setting: string;
+  /** The value given. */
   readonly value: unknown;
+  /** The values that are accepted, in words. */
   readonly expected: string;
 }
 
 /** Settings that make no policy, each with its value and what is expected. */
 export class PolicyError extends Error {
+  /** Always `"PolicyError"`. */
   override readonly name = "PolicyError";
 
+  /**
+   * Lists issues, one a line.
+   *
+   * @param issues Every setting that cannot be used.
+   */
   constructor(readonly issues: readonly PolicyIssue[]) {
     const lines = issues.map(({ setting, value, expected }) =>
       `${setting}: expected ${expected}, got ${describe(value)}`

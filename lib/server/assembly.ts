@@ -18,20 +18,35 @@ import type { DocumentName, Route } from "./route.ts";
 
 /** What a handler works with. */
 export interface Dependencies {
+  /** Where items and their content come from. */
   readonly storage: Storage;
-  readonly config: Pick<Config, "cacheMaxAge" | "policy"> & Partial<Pick<Config, "isOnDeploy">>;
-  /** Milliseconds since the epoch. */
+  /** The settings that it depends on. */
+  readonly config: HandlerConfig;
+  /** The clock: milliseconds since the epoch. */
   readonly now: () => number;
+  /** Where events go. */
   readonly log: Log;
   /** Counts the calls of deprecated routes, when it is given. */
   readonly meter?: Meter | undefined;
   /** Makes the documents; without it their routes answer 404. */
-  readonly documents?: Rooms["documents"];
+  readonly documents?: DocumentRoom;
+}
+
+/** The settings that a handler depends on. */
+export interface HandlerConfig {
+  /** When and how the deprecated routes are retired. */
+  readonly policy: Policy;
+  /** Seconds of freshness in Cache-Control. */
+  readonly cacheMaxAge: number;
+  /** Whether this is Deno Deploy, which caches responses itself. */
+  readonly isOnDeploy?: boolean;
 }
 
 /** What documents depend on besides the request. */
 export interface DocumentOptions {
+  /** Every route of the server. */
   readonly routes: readonly Route[];
+  /** When and how the deprecated routes are retired. */
   readonly policy: Policy;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -59,10 +74,20 @@ export interface UsageRecorder {
 
 /** What the command line is given of the server. */
 export interface Program {
+  /** Every route of the server. */
   readonly routes: readonly Route[];
   readonly openStorage: (config: Config) => Promise<MediaStorage>;
   readonly createHandler: (dependencies: Dependencies) => Handler;
 }
+
+/** Loads what makes the retirement notice and the OpenAPI description. */
+export type DocumentRoom = () => Promise<{
+  representDocument(
+    document: DocumentName,
+    request: Request,
+    options: DocumentOptions,
+  ): Promise<Representation>;
+}>;
 
 /** Loads what opens a database. */
 type EngineRoom = () => Promise<{ openEngine(url: string): Promise<Engine> }>;
@@ -81,13 +106,7 @@ export interface Rooms {
     recordUsage(options: RecorderOptions): Promise<UsageRecorder>;
   }>;
   /** Makes the retirement notice and the OpenAPI description. */
-  readonly documents?: () => Promise<{
-    representDocument(
-      document: DocumentName,
-      request: Request,
-      options: DocumentOptions,
-    ): Promise<Representation>;
-  }>;
+  readonly documents?: DocumentRoom;
   /** Publishes the samples, and gives the paths that a newcomer can try. */
   readonly samples?: () => Promise<{
     publishSamples(storage: MediaStorage, routes: readonly Route[]): Promise<string[]>;

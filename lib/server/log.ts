@@ -4,7 +4,9 @@
 
 /** What happened, and the facts about it. */
 export interface LogEvent {
+  /** What happened. */
   readonly event: "start" | "stop" | "error";
+  /** Further facts, as JSON has them. */
   readonly [fact: string]: unknown;
 }
 

@@ -8,8 +8,11 @@ import type { Phase } from "../lifecycle/policy.ts";
 export interface AnswerClass {
   /** The route's path, e.g. `/audio/:token`. */
   readonly route: string;
+  /** The request method. */
   readonly method: string;
+  /** The phase in which the request came. */
   readonly phase: Phase;
+  /** The status of the answer. */
   readonly status: number;
   /** Whether the path holds a token that can be valid. */
   readonly hasToken: boolean;

@@ -30,6 +30,11 @@ export class Currency {
   #isReadable = true;
   #look: Promise<void> | undefined;
 
+  /**
+   * Follows the version of a source.
+   *
+   * @param source Where the version is read.
+   */
   constructor(source: Versioned) {
     this.#source = source;
   }

@@ -14,7 +14,9 @@ export type Kind = "audio" | "video";
 
 /** An item as it was published. Nothing of it ever changes; it can only be unpublished. */
 export interface PublishedItem extends ContentReference {
+  /** Names the item in URLs. */
   readonly token: Token;
+  /** Whether it is audio or video. */
   readonly kind: Kind;
   /** Media type, e.g. `audio/mpeg`. */
   readonly type: string;
@@ -32,7 +34,9 @@ export interface PublishedItem extends ContentReference {
  * it is now, and nothing here ever fetches it.
  */
 export interface LinkedItem {
+  /** Names the item in URLs. */
   readonly token: Token;
+  /** Whether it is audio or video. */
   readonly kind: Kind;
   /**
    * The URL of the content: absolute, `https:` or `http:`, in the ASCII characters of RFC 3986, of
