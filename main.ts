@@ -75,7 +75,30 @@ const FAILED = { detail: "A precondition of the request failed" };
 const EMPTY: Field = ["Content-Length", "0"];
 const GONE = { detail: "This was unpublished, for good", hasSuccessor: false };
 
-/** Makes the handler of every request. */
+/**
+ * Makes the handler of every request.
+ *
+ * @example A handler on storage in memory
+ * ```ts
+ * import { assertEquals } from "@std/assert";
+ * import { createHandler } from "@media-head/media-head";
+ * import { definePolicy } from "@media-head/media-head/lifecycle";
+ * import { MediaStorage } from "./lib/storage/media_storage.ts";
+ * import { MemoryContent } from "./lib/storage/memory/content.ts";
+ * import { openEngine } from "./lib/storage/memory/engine.ts";
+ *
+ * const handle = createHandler({
+ *   storage: new MediaStorage(openEngine(), new MemoryContent()),
+ *   config: { policy: definePolicy({ deprecatedAt: "2026-11-21" }), cacheMaxAge: 300 },
+ *   now: Date.now,
+ *   log: console.log,
+ * });
+ * const url = "http://localhost/audio/7f9c24e8-3b12-4fef-91e0-56a2d5a7bb2e";
+ * const { status, headers } = await handle(new Request(url, { method: "HEAD" }));
+ * assertEquals(status, 404); // never published
+ * assertEquals(headers.get("Deprecation"), "@1795219200");
+ * ```
+ */
 export function createHandler(dependencies: Dependencies): Handler {
   const { storage, config, now, log, meter, documents = ROOMS.documents } = dependencies;
   const { policy, cacheMaxAge: maxAge, isOnDeploy } = config;

@@ -11,6 +11,19 @@ import type { Policy } from "./policy.ts";
  * (RFC 8288) with the relations `successor-version` (RFC 5829), `deprecation` and `sunset`.
  *
  * @param successor The URL reference of what replaces the very thing asked for, if known; sent as it is.
+ *
+ * @example What a deprecated path announces
+ * ```ts
+ * import { assertEquals } from "@std/assert";
+ * import { announcementFields, definePolicy } from "@media-head/media-head/lifecycle";
+ *
+ * const policy = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2027-06-30" });
+ * assertEquals(announcementFields(policy, "/v2/songs"), [
+ *   ["Deprecation", "@1795219200"],
+ *   ["Sunset", "Wed, 30 Jun 2027 00:00:00 GMT"],
+ *   ["Link", '</v2/songs>; rel="successor-version"'],
+ * ]);
+ * ```
  */
 export function announcementFields(policy: Policy, successor?: string): Field[] {
   let fixed = announcements.get(policy);

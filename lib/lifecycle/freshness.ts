@@ -35,6 +35,20 @@ export interface LimitedFreshness {
  * and Expires, for caches that go by them, are limited where they are stated.
  *
  * @param headers Changed in place.
+ *
+ * @example An hour of freshness, a minute before the sunset
+ * ```ts
+ * import { assertEquals } from "@std/assert";
+ * import { limitFreshness } from "@media-head/media-head/lifecycle";
+ *
+ * const until = Date.parse("2027-06-30T00:00:00Z");
+ * const headers = new Headers({ "Cache-Control": "max-age=3600" });
+ * limitFreshness(headers, { until, now: until - 60_000 });
+ * assertEquals(
+ *   headers.get("Cache-Control"),
+ *   "max-age=59, must-revalidate, stale-while-revalidate=0",
+ * );
+ * ```
  */
 export function limitFreshness(headers: Headers, limit: FreshnessLimit): void {
   const { until, now } = limit;

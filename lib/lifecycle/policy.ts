@@ -45,7 +45,19 @@ export interface Moment {
   readonly until: number;
 }
 
-/** The phase at an instant (milliseconds since the epoch), and how long it lasts. */
+/**
+ * The phase at an instant (milliseconds since the epoch), and how long it lasts.
+ *
+ * @example The phase of an instant
+ * ```ts
+ * import { assertEquals } from "@std/assert";
+ * import { definePolicy, momentAt } from "@media-head/media-head/lifecycle";
+ *
+ * const policy = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2027-06-30" });
+ * const moment = momentAt(policy, Date.parse("2027-01-01T00:00:00Z"));
+ * assertEquals(moment, { phase: "deprecated", until: Date.parse("2027-06-30T00:00:00Z") });
+ * ```
+ */
 export function momentAt({ deprecatedAt, sunsetAt, brownouts }: Policy, instant: number): Moment {
   if (sunsetAt !== undefined && instant >= sunsetAt) return { phase: "removed", until: Infinity };
   if (instant < deprecatedAt) return { phase: "announced", until: deprecatedAt };

@@ -75,6 +75,25 @@ const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" 
  *   an interval cannot be read; when the sunset comes before the deprecation; when a brownout ends
  *   before it starts, overlaps another, or is not between deprecation and sunset; when the
  *   documentation is neither a path nor an `https:` URL. It names all that is wrong at once.
+ *
+ * @example A policy, and settings that make none
+ * ```ts
+ * import { assertEquals, assertThrows } from "@std/assert";
+ * import { definePolicy, PolicyError } from "@media-head/media-head/lifecycle";
+ *
+ * const policy = definePolicy({
+ *   deprecatedAt: "2026-11-21",
+ *   sunsetAt: "2027-06-30",
+ *   brownouts: ["2027-05-03T09:00Z/PT1H"],
+ * });
+ * assertEquals(policy.sunsetAt, Date.parse("2027-06-30T00:00:00Z"));
+ *
+ * assertThrows(
+ *   () => definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2025-06-30" }),
+ *   PolicyError,
+ *   "sunsetAt: expected an instant not before the deprecation",
+ * );
+ * ```
  */
 export function definePolicy(settings: PolicySettings): Policy {
   const issues: PolicyIssue[] = [];

@@ -65,7 +65,25 @@ export function refusalAt(policy: Policy, options: RefusalOptions): Refusal | un
   return { reason: "redirected", detail, fields, freshUntil };
 }
 
-/** The answer in a brownout and after the sunset; `undefined` while all goes on. */
+/**
+ * The answer in a brownout and after the sunset; `undefined` while all goes on.
+ *
+ * @example Before and after the sunset
+ * ```ts
+ * import { assertEquals } from "@std/assert";
+ * import { definePolicy, refusal } from "@media-head/media-head/lifecycle";
+ *
+ * const policy = definePolicy({
+ *   deprecatedAt: "2026-11-21",
+ *   sunsetAt: "2027-06-30",
+ *   afterSunset: "redirect",
+ * });
+ * const options = { successor: "/v2/songs", maxAge: 300 };
+ * const before = Date.parse("2027-06-29T23:59:59Z");
+ * assertEquals(refusal(policy, { ...options, now: before }), undefined);
+ * assertEquals(refusal(policy, { ...options, now: before + 1000 })?.status, 308);
+ * ```
+ */
 export function refusal(policy: Policy, options: RefusalOptions): Answer | undefined {
   const refused = refusalAt(policy, options);
   if (refused === undefined) return undefined;

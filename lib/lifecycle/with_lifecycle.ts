@@ -44,6 +44,7 @@ export interface LifecycleOptions {
  *
  * @example Retire everything that a server answers
  * ```ts
+ * import { assertEquals } from "@std/assert";
  * import { definePolicy, withLifecycle } from "@media-head/media-head/lifecycle";
  *
  * const policy = definePolicy({
@@ -52,9 +53,17 @@ export interface LifecycleOptions {
  *   brownouts: ["2027-05-03T09:00Z/PT1H"],
  *   documentation: "https://example.com/deprecation",
  * });
- * Deno.serve(withLifecycle(() => new Response("old"), policy, {
+ * const handler = withLifecycle(() => new Response("old"), policy, {
  *   successor: (request) => new URL(request.url).pathname.replace("/v1/", "/v2/"),
- * }));
+ *   now: () => Date.parse("2027-05-03T09:30:00Z"), // left out, the system's clock
+ * });
+ *
+ * const { status, headers } = await handler(new Request("https://example.com/v1/songs"));
+ * assertEquals(status, 410); // a brownout
+ * assertEquals(headers.get("Retry-After"), "Mon, 03 May 2027 10:00:00 GMT");
+ * assertEquals(headers.get("Link")?.split(", ")[0], '</v2/songs>; rel="successor-version"');
+ *
+ * if (import.meta.main) Deno.serve(handler);
  * ```
  */
 export function withLifecycle<Rest extends unknown[]>(
