@@ -193,8 +193,15 @@ export function createHandler(dependencies: Dependencies): Handler {
     return failure(status, id);
   }
 
-  const { currency } = storage;
-  return createResponder({ match: createMatcher(ROUTES), decide, fail, retirement, currency, now });
+  const { generations } = storage;
+  return createResponder({
+    match: createMatcher(ROUTES),
+    decide,
+    fail,
+    retirement,
+    generations,
+    now,
+  });
 }
 
 /** Opens the catalogue and the content. Without an engine, the catalogue ends with the process. */

@@ -5,7 +5,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import { type CheckOutcome, type Verification, verify } from "../publishing/verify.ts";
 import { toRecord } from "../publishing/record.ts";
-import { Turns } from "../storage/turns.ts";
+import { SerialQueue } from "../storage/serial_queue.ts";
 import { type Context, ExitError, print, withStorage } from "./command.ts";
 import { InterruptedError, interruptionSignal } from "./interruption.ts";
 import { Progress } from "./progress.ts";
@@ -45,14 +45,14 @@ export function verifyCommand(context: Context): Command {
         if (config.content.kind !== "none") await storage.prepare();
         const { sample, content: withContent, json, verbose } = options;
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
-        const turns = new Turns();
+        const queue = new SerialQueue();
         using progress = new Progress({ unit: "items", total: sample });
         const report = async (verification: Verification) => {
           const state = "unused" in verification ? "unused" : verification.outcome.state;
           counts[state]++;
           if (state === "same" && !verbose) return;
           const line = json ? JSON.stringify(toObject(verification)) : toLine(verification);
-          await turns.take(() => progress.aside(() => print(line)));
+          await queue.run(() => progress.aside(() => print(line)));
         };
         const onProgress = (token?: string) => {
           if (token === undefined) {

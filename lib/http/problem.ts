@@ -29,7 +29,7 @@ export interface Problem extends Omit<Answer, "content"> {
 }
 
 /** Members of a problem that tell where to go from here: URL references. */
-export interface Directions {
+export interface ProblemLinks {
   /** What replaces the very thing asked for. */
   readonly successor?: string | undefined;
   /** Where it is explained why the route is retired. */
@@ -37,10 +37,10 @@ export interface Directions {
 }
 
 /** The answer that tells of a problem. */
-export function problemAnswer(problem: Problem, directions: Directions): Answer {
+export function problemAnswer(problem: Problem, links: ProblemLinks): Answer {
   const { type, detail, instance, ...answer } = problem;
   const { status, fields } = answer;
-  const { successor, documentation } = directions;
+  const { successor, documentation } = links;
   const [uri, title] = type === undefined
     ? [undefined, STATUS_TEXT[status]]
     : [type.uri, type.title];

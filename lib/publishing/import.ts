@@ -8,7 +8,7 @@
 import type { MediaStorage } from "../storage/media_storage.ts";
 import type { CatalogueEntry } from "../storage/storage.ts";
 import type { Token } from "../storage/token.ts";
-import { within } from "../storage/deadline.ts";
+import { fulfilledWithin } from "../storage/deadline.ts";
 import { unlessAborted } from "./abort.ts";
 import { type ContentOptions, type ContentRecord, importContent } from "./import_content.ts";
 import {
@@ -305,7 +305,9 @@ async function* readAll(
   try {
     for (;;) {
       const reading = reader.read();
-      while (!await within(PATIENCE, unlessAborted(reading, signal))) yield new Uint8Array();
+      while (!await fulfilledWithin(PATIENCE, unlessAborted(reading, signal))) {
+        yield new Uint8Array();
+      }
       const { value } = await reading;
       if (value === undefined) return;
       for (let at = 0; at < value.length; at += CHUNK) yield value.subarray(at, at + CHUNK);

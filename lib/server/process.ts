@@ -3,7 +3,7 @@
  */
 
 import { type Config, ConfigError } from "./config.ts";
-import { within } from "../storage/deadline.ts";
+import { fulfilledWithin } from "../storage/deadline.ts";
 import type { Handler } from "./responder.ts";
 import { Listener } from "./listener.ts";
 import type { Log } from "./log.ts";
@@ -82,9 +82,9 @@ export async function runServer(assemble: () => Promise<App>): Promise<void> {
       for (const path of samples) console.log(`curl -I http://localhost:${port}${path}`);
     });
     await stop.promise;
-    await within(grace, Promise.all([listener.shutdown(), flush()]));
+    await fulfilledWithin(grace, Promise.all([listener.shutdown(), flush()]));
     const { unfinished } = listener;
-    await within(closing, close());
+    await fulfilledWithin(closing, close());
     log({ event: "stop", unfinished });
   } catch (error) {
     refuse(error);

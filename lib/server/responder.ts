@@ -10,7 +10,7 @@ import { type FreshnessLimit, limitCacheControl } from "../lifecycle/freshness.t
 import { CORS_FIELDS } from "../http/cors.ts";
 import { PreparedResponses, responseOf } from "./prepared.ts";
 import { type Problem, problemAnswer } from "../http/problem.ts";
-import type { Currency } from "../storage/currency.ts";
+import type { Generations } from "../storage/generations.ts";
 import type { Matcher, Target } from "./route.ts";
 
 /** What handles a request. Others may be sent the same response: it is not to be changed. */
@@ -29,9 +29,9 @@ export interface Decisions {
   /** Decides the answer when that failed, or the content could not be opened. */
   readonly fail: (error: unknown, request: Request, target: Target) => Problem;
   /** Adds what has to be said of the routes that are retired. */
-  readonly retirement: Pick<Retirement, "fields" | "directions" | "until" | "counterOf" | "count">;
+  readonly retirement: Pick<Retirement, "fields" | "links" | "until" | "counterOf" | "count">;
   /** Tells when storage says something else than before; never, where none is remembered. */
-  readonly currency: Pick<Currency, "generationAt" | "holds"> | undefined;
+  readonly generations: Pick<Generations, "generationAt" | "holds"> | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -41,17 +41,17 @@ const CONSTANT = { generationAt: () => 0, holds: () => true };
 
 /** Makes a handler that never rejects. */
 export function createResponder(decisions: Decisions): Handler {
-  const { match, decide, fail, retirement, now, currency = CONSTANT } = decisions;
+  const { match, decide, fail, retirement, now, generations = CONSTANT } = decisions;
   const prepared = new PreparedResponses();
 
   function respond(request: Request, instant: number): Awaitable<Response> {
     const target = match(request.url, request.headers.get("host"));
-    const generation = currency.generationAt(instant);
+    const generation = generations.generationAt(instant);
     // The answer belongs to the phase in which the request came, however long it takes.
     const until = retirement.until(target, instant);
     const send = (outcome: Answer | Problem) => {
       const answer = "detail" in outcome
-        ? problemAnswer(outcome, retirement.directions(target, outcome))
+        ? problemAnswer(outcome, retirement.links(target, outcome))
         : outcome;
       const fields = [...answer.fields, ...CORS_FIELDS, ...retirement.fields(target, answer)];
       const unchangedUntil = keepWithinPhase(fields, { until, now: now() });
@@ -74,7 +74,7 @@ export function createResponder(decisions: Decisions): Handler {
   return (request) => {
     const instant = now();
     const known = prepared.find(request, instant);
-    if (known === undefined || !currency.holds(known.generation, instant)) {
+    if (known === undefined || !generations.holds(known.generation, instant)) {
       return respond(request, instant);
     }
     retirement.count(known.counter, request, instant);

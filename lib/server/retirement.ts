@@ -4,7 +4,7 @@
  */
 
 import type { Answer, Field } from "../http/answer.ts";
-import type { Directions, Problem } from "../http/problem.ts";
+import type { Problem, ProblemLinks } from "../http/problem.ts";
 import { type Target, withToken } from "./route.ts";
 import { announcementFields } from "../lifecycle/announcement.ts";
 import { momentAt, type Policy } from "../lifecycle/policy.ts";
@@ -53,7 +53,7 @@ export class Retirement {
   }
 
   /** What a problem says of the retirement of its route. */
-  directions(target: Target, problem: Problem): Directions {
+  links(target: Target, problem: Problem): ProblemLinks {
     if (!target.route?.successor) return {};
     const { documentation } = this.#options.policy;
     return { successor: successorOf(target, problem), documentation };

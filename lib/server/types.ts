@@ -9,7 +9,7 @@ export type { EntityTag } from "../http/entity_tag.ts";
 export type { Validators } from "../http/preconditions.ts";
 export type { AfterSunset, Interval, Phase, Policy } from "../lifecycle/policy.ts";
 export type { ContentReference } from "../storage/content.ts";
-export type { Currency, Versioned } from "../storage/currency.ts";
+export type { Generations, Versioned } from "../storage/generations.ts";
 export type { Kind, LinkedItem, LookupResult, PublishedItem, Storage } from "../storage/storage.ts";
 export type { Token } from "../storage/token.ts";
 export type { Dependencies, DocumentOptions, DocumentRoom, HandlerConfig } from "./assembly.ts";

@@ -6,7 +6,7 @@ import QuickLRU from "quick-lru";
 import type { Body } from "../http/answer.ts";
 import { andThen, attempt, type Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
-import { Currency } from "./currency.ts";
+import { Generations } from "./generations.ts";
 import type { Token } from "./token.ts";
 import type { LookupResult, PublishedItem, Storage } from "./storage.ts";
 
@@ -26,7 +26,7 @@ type Remembered = LookupResult & { readonly freshUntil: number };
  * flight. Faults are not: they end what is remembered.
  */
 export class CachedStorage implements Storage {
-  readonly currency: Currency;
+  readonly generations: Generations;
   readonly #storage: Storage;
   readonly #ttl: number;
   readonly #results = new QuickLRU<Token, Remembered>({
@@ -41,7 +41,7 @@ export class CachedStorage implements Storage {
   constructor(storage: Storage, ttl: number) {
     this.#storage = storage;
     this.#ttl = ttl;
-    this.currency = new Currency(storage);
+    this.generations = new Generations(storage);
   }
 
   /** @inheritdoc */
@@ -56,12 +56,12 @@ export class CachedStorage implements Storage {
 
   /** @inheritdoc */
   find(token: Token, now: number): Awaitable<LookupResult> {
-    return andThen(this.currency.refresh(now), () => this.#find(token, now));
+    return andThen(this.generations.refresh(now), () => this.#find(token, now));
   }
 
   #find(token: Token, now: number): Awaitable<LookupResult> {
-    if (this.#generation !== this.currency.generation) {
-      this.#generation = this.currency.generation;
+    if (this.#generation !== this.generations.generation) {
+      this.#generation = this.generations.generation;
       this.#results.clear();
       this.#inFlight.clear();
     }
@@ -93,7 +93,7 @@ export class CachedStorage implements Storage {
   /** @inheritdoc */
   open(item: PublishedItem, range?: ByteRange): Awaitable<Body> {
     return attempt(() => this.#storage.open(item, range), (error) => {
-      this.currency.end(); // what was remembered proved wrong, of others with this content too
+      this.generations.end(); // what was remembered proved wrong, of others with this content too
       throw error;
     });
   }
@@ -103,7 +103,7 @@ export class CachedStorage implements Storage {
     try {
       await this.#storage.check();
     } catch (error) {
-      this.currency.end();
+      this.generations.end();
       throw error;
     }
   }
@@ -126,9 +126,9 @@ export class CachedStorage implements Storage {
 
   /** The next lookup of an evicted token may say something else than what others made of this one. */
   #endWithoutForgetting(): void {
-    const isCurrent = this.#generation === this.currency.generation;
-    this.currency.end();
-    if (isCurrent) this.#generation = this.currency.generation;
+    const isCurrent = this.#generation === this.generations.generation;
+    this.generations.end();
+    if (isCurrent) this.#generation = this.generations.generation;
   }
 
   #forget(token: Token): void {

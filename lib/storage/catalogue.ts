@@ -4,7 +4,7 @@
 
 import type { Awaitable } from "../http/awaitable.ts";
 import type { ContentReference } from "./content.ts";
-import type { Versioned } from "./currency.ts";
+import type { Versioned } from "./generations.ts";
 import type { CatalogueEntry, LinkedItem, LookupResult, PublishedItem } from "./storage.ts";
 import type { Token } from "./token.ts";
 
@@ -52,7 +52,7 @@ export interface Catalogue extends Versioned {
    * @param unpublishedAt Milliseconds since the epoch.
    * @returns Whether it was published until now.
    */
-  retire(token: Token, unpublishedAt: number): Promise<boolean>;
+  unpublish(token: Token, unpublishedAt: number): Promise<boolean>;
 
   /**
    * Whether any published item uses the content of this digest, or of any when it is left out. One

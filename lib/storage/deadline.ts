@@ -8,7 +8,7 @@
  * @returns Whether it was fulfilled in time; what it does later is of no concern.
  * @throws What it is rejected with in time.
  */
-export async function within(limit: number, promise: Promise<unknown>): Promise<boolean> {
+export async function fulfilledWithin(limit: number, promise: Promise<unknown>): Promise<boolean> {
   let timer;
   const timeout = new Promise<boolean>((resolve) => timer = setTimeout(resolve, limit, false));
   try {

@@ -15,7 +15,7 @@ import type {
   Source,
   Staged,
 } from "./content.ts";
-import { within } from "./deadline.ts";
+import { fulfilledWithin } from "./deadline.ts";
 import type { Engine } from "./engine.ts";
 import type { Ledger } from "./ledger.ts";
 import { sampleOf } from "./sample.ts";
@@ -103,7 +103,7 @@ export class MediaStorage implements Storage {
       this.#catalogue.check(),
       this.#contentId === undefined ? undefined : this.#content.check(this.#contentId),
     ]);
-    if (await within(MAX_CHECK, halves)) return;
+    if (await fulfilledWithin(MAX_CHECK, halves)) return;
     throw new StorageError("storage", `no answer within ${MAX_CHECK / 1000} s`);
   }
 
@@ -254,11 +254,11 @@ export class MediaStorage implements Storage {
    */
   async unpublish(token: Token, at: number): Promise<boolean> {
     const result = await this.#catalogue.find(token);
-    const retire = () => this.#catalogue.retire(token, at);
-    if (result.state === "linked") return await retire();
+    const unpublish = () => this.#catalogue.unpublish(token, at);
+    if (result.state === "linked") return await unpublish();
     if (result.state !== "published") return false;
     const { digest, location } = result.item;
-    return location === undefined ? await this.#change(digest, retire) : await retire();
+    return location === undefined ? await this.#change(digest, unpublish) : await unpublish();
   }
 
   /** What the catalogue says of a token, whether or not the content is whole. */

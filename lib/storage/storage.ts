@@ -6,7 +6,7 @@ import type { Awaitable } from "../http/awaitable.ts";
 import type { Body } from "../http/answer.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { ContentReference } from "./content.ts";
-import type { Currency, Versioned } from "./currency.ts";
+import type { Generations, Versioned } from "./generations.ts";
 import type { Token } from "./token.ts";
 
 /** The two kinds of published media. */
@@ -92,7 +92,7 @@ export function entryOf(item: PublishedItem | LinkedItem): CatalogueEntry {
 /** The side of storage that serves requests. Every driver passes `tests/storage_suite.ts`. */
 export interface Storage extends Versioned {
   /** Tells when what {@linkcode find} said is to be used no more, where that is remembered. */
-  readonly currency?: Currency;
+  readonly generations?: Generations;
 
   /**
    * Looks a token up, and sees to it that the content of a published item is there and whole.

@@ -115,8 +115,8 @@ Deno.test("refusal() tells where to go from here, in a problem that needs no pag
       assert(refused?.content instanceof Uint8Array);
       const { detail, ...members } = await new Response(refused.content).json();
       assert(detail.length > 0);
-      const directions = successor === undefined ? { documentation } : { successor, documentation };
-      assertEquals(members, { title: "Gone", status: 410, ...directions });
+      const links = successor === undefined ? { documentation } : { successor, documentation };
+      assertEquals(members, { title: "Gone", status: 410, ...links });
     }
   }
 });

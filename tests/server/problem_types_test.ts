@@ -47,9 +47,9 @@ Deno.test("problemAnswer() says where to go from here, as far as it is known", (
     { documentation: "https://test/why" },
     { successor: "/media/x", documentation: "/why" },
   ];
-  for (const directions of rows) {
-    const { title: _, ...body } = bodyOf(problemAnswer(PLAIN, directions));
-    assertEquals(body, { status: 404, detail: "So it is", ...directions });
+  for (const links of rows) {
+    const { title: _, ...body } = bodyOf(problemAnswer(PLAIN, links));
+    assertEquals(body, { status: 404, detail: "So it is", ...links });
   }
 });
 

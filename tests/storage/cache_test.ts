@@ -70,7 +70,7 @@ Deno.test("CachedStorage.find() does not remember a lookup that began before a c
     const cached = new CachedStorage(storage, 3_600_000);
     const before = cached.find(item.token, 0);
     storage.currentVersion++;
-    cached.currency.refresh(storage.versionTtl);
+    cached.generations.refresh(storage.versionTtl);
     const meanwhile = isAskedMeanwhile ? cached.find(item.token, storage.versionTtl) : undefined;
     lookups[0]?.resolve(published);
     assertEquals(stateOf(await before), published);

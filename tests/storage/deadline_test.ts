@@ -1,16 +1,16 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { within } from "../../lib/storage/deadline.ts";
+import { fulfilledWithin } from "../../lib/storage/deadline.ts";
 
-Deno.test("within() tells whether a promise was fulfilled in time, and waits no longer", async () => {
+Deno.test("fulfilledWithin() tells whether a promise was fulfilled in time, and waits no longer", async () => {
   const never = new Promise(() => {});
-  assertEquals(await within(60_000, Promise.resolve("x")), true);
-  assertEquals(await within(1, never), false);
-  await assertRejects(() => within(60_000, Promise.reject(new Error("x"))), Error, "x");
+  assertEquals(await fulfilledWithin(60_000, Promise.resolve("x")), true);
+  assertEquals(await fulfilledWithin(1, never), false);
+  await assertRejects(() => fulfilledWithin(60_000, Promise.reject(new Error("x"))), Error, "x");
 });
 
-Deno.test("within() does not mind what comes too late", async () => {
+Deno.test("fulfilledWithin() does not mind what comes too late", async () => {
   const { promise, reject } = Promise.withResolvers();
-  assertEquals(await within(1, promise), false);
+  assertEquals(await fulfilledWithin(1, promise), false);
   reject(new Error("too late"));
   await new Promise((resolve) => setTimeout(resolve)); // an unhandled rejection would fail this test
 });

@@ -3,7 +3,7 @@
  * of what it is asked.
  */
 
-import { within } from "../../lib/storage/deadline.ts";
+import { fulfilledWithin } from "../../lib/storage/deadline.ts";
 
 /** Milliseconds that requests under way may take at the end. */
 const PATIENCE = 10_000;
@@ -38,6 +38,6 @@ export class Origin implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     // Deno 2.9.6 may wait for ever for a connection that its client closed without a request.
-    if (!await within(PATIENCE, this.#server.shutdown())) this.#end.abort();
+    if (!await fulfilledWithin(PATIENCE, this.#server.shutdown())) this.#end.abort();
   }
 }

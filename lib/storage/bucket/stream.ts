@@ -2,7 +2,7 @@
  * Content on its way from the store, passed on as it is asked for.
  */
 
-import { within } from "../deadline.ts";
+import { fulfilledWithin } from "../deadline.ts";
 import { StorageError } from "../storage.ts";
 import type { Download } from "./client.ts";
 
@@ -33,7 +33,7 @@ export function contentOf(
   /** The next bytes; `undefined` at the end. */
   async function read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const reading = reader.read();
-    if (!await within(stall, reading)) {
+    if (!await fulfilledWithin(stall, reading)) {
       throw new StorageError("bucket", `no byte of content within ${stall / 1_000} s`);
     }
     return (await reading).value;

@@ -64,7 +64,7 @@ export class MemoryCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  retire(token: Token, unpublishedAt: number): Promise<boolean> {
+  unpublish(token: Token, unpublishedAt: number): Promise<boolean> {
     const entry = this.#entries.get(token);
     if (entry === undefined || entry.state === "unpublished") return Promise.resolve(false);
     this.#entries.set(token, { state: "unpublished", kind: entry.kind, unpublishedAt });

@@ -5,7 +5,7 @@
 import type { ByteRange } from "../../http/byte_range.ts";
 import type { Comparison, ContentReference, ContentStore, Source, Staged } from "../content.ts";
 import { StorageError } from "../storage.ts";
-import { Turns } from "../turns.ts";
+import { SerialQueue } from "../serial_queue.ts";
 
 /** Content on its way in. */
 interface StagedBytes extends Staged {
@@ -16,7 +16,7 @@ interface StagedBytes extends Staged {
 export class MemoryContent implements ContentStore {
   /** By digest. */
   readonly bytes = new Map<string, Uint8Array<ArrayBuffer>>();
-  readonly #turns = new Turns();
+  readonly #queue = new SerialQueue();
 
   /** @inheritdoc */
   id(): Promise<string> {
@@ -50,7 +50,7 @@ export class MemoryContent implements ContentStore {
     digest: string,
     isUsed: (digest: string) => Promise<boolean>,
   ): Promise<boolean> {
-    return this.#turns.take(async () => this.bytes.has(digest) && !await isUsed(digest));
+    return this.#queue.run(async () => this.bytes.has(digest) && !await isUsed(digest));
   }
 
   /** @inheritdoc */
@@ -71,7 +71,7 @@ export class MemoryContent implements ContentStore {
 
   /** @inheritdoc */
   hold<T>(_digests: readonly string[], action: () => Promise<T>): Promise<T> {
-    return this.#turns.take(action);
+    return this.#queue.run(action);
   }
 
   /** @inheritdoc */
@@ -92,7 +92,7 @@ export class MemoryContent implements ContentStore {
     change: () => Promise<T>,
     staged?: StagedBytes,
   ): Promise<T> {
-    return this.#turns.take(async () => {
+    return this.#queue.run(async () => {
       if (staged !== undefined) this.bytes.set(digest, staged.bytes);
       try {
         return await change();

@@ -3,18 +3,18 @@
  */
 
 import type { Engine } from "../engine.ts";
-import { Turns } from "../turns.ts";
+import { SerialQueue } from "../serial_queue.ts";
 import { MemoryCatalogue } from "./catalogue.ts";
 import { MemoryLedger } from "./ledger.ts";
 
 /** Opens an empty database, which lasts as long as its object. */
 export function openEngine(_url?: string): Engine {
   const catalogue = new MemoryCatalogue();
-  const turns = new Turns();
+  const queue = new SerialQueue();
   return {
     catalogue,
     ledger: new MemoryLedger(),
-    exclusively: (_keys, action) => turns.take(action),
+    exclusively: (_keys, action) => queue.run(action),
     close: () => Promise.resolve(catalogue.close()),
   };
 }

@@ -7,8 +7,8 @@
 import { Client, Pool, type PoolClient } from "pg";
 import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
 import { StorageError } from "../storage.ts";
-import { within } from "../deadline.ts";
-import { Turns } from "../turns.ts";
+import { fulfilledWithin } from "../deadline.ts";
+import { SerialQueue } from "../serial_queue.ts";
 import { STEPS } from "./schema.ts";
 
 /** Connections at most: one for what requests wait for, one for transactions. */
@@ -63,7 +63,7 @@ export class PostgresDatabase implements Database {
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
   readonly #connection;
-  readonly #turns = new Turns();
+  readonly #queue = new SerialQueue();
 
   /** @param url `postgres://…`; `sslmode` and the like say how it is encrypted. */
   constructor(url: string) {
@@ -127,7 +127,7 @@ export class PostgresDatabase implements Database {
   /** Runs a statement that requests wait for, for {@linkcode PATIENCE} at most. */
   async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
     const reading = this.#query(text, values, READING);
-    if (await within(PATIENCE, reading)) return await reading;
+    if (await fulfilledWithin(PATIENCE, reading)) return await reading;
     throw new StorageError(this.driver, `no answer within ${PATIENCE / 1_000} s`);
   }
 
@@ -146,7 +146,7 @@ export class PostgresDatabase implements Database {
    * @throws {StorageError} When the locks cannot be had.
    */
   exclusively<T>(keys: readonly string[], action: () => Promise<T>): Promise<T> {
-    return this.#turns.take(async () => {
+    return this.#queue.run(async () => {
       const client = new Client({ ...this.#connection, connectionTimeoutMillis: WORKING });
       client.on("error", () => {}); // whatever is asked of it next fails
       try {
@@ -268,7 +268,7 @@ async function release(client: Client): Promise<void> {
   try {
     await client.query(query);
   } finally {
-    await within(READING, client.end());
+    await fulfilledWithin(READING, client.end());
   }
 }
 

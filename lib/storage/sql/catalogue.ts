@@ -15,7 +15,14 @@ import {
   type PublishedItem,
 } from "../storage.ts";
 import type { Token } from "../token.ts";
-import { type Database, pages, parts, type Row, type Statement, type Value } from "./database.ts";
+import {
+  chunksOf,
+  type Database,
+  pages,
+  type Row,
+  type Statement,
+  type Value,
+} from "./database.ts";
 
 const COLUMN_TYPES = {
   kind: "text",
@@ -90,7 +97,7 @@ export class SqlCatalogue implements Catalogue {
   /** @inheritdoc */
   async findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, CatalogueEntry>> {
     const found = new Map<Token, CatalogueEntry>();
-    for (const part of parts(tokens, this.#database.batch)) {
+    for (const part of chunksOf(tokens, this.#database.batch)) {
       const rows = this.#database.rowsOf(["uuid"], part.map((token) => [token]));
       const text = `SELECT token, ${ITEM_COLUMNS} FROM item WHERE token IN (${rows.text})`;
       for (const row of await this.#database.query({ text, values: rows.values })) {
@@ -112,7 +119,7 @@ export class SqlCatalogue implements Catalogue {
   async addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>> {
     if (entries.length === 0) return new Set();
     const rows = entries.map(([token, entry]) => [token, ...factsOf(entry)]);
-    const inserts = parts(rows, this.#database.batch).map((part) => {
+    const inserts = chunksOf(rows, this.#database.batch).map((part) => {
       const { text, values } = this.#database.rowsOf(["uuid", ...TYPES], part);
       return {
         text: `INSERT INTO item (token, ${ITEM_COLUMNS}) ${text}
@@ -125,14 +132,14 @@ export class SqlCatalogue implements Catalogue {
   }
 
   /** @inheritdoc */
-  async retire(token: Token, unpublishedAt: number): Promise<boolean> {
-    const [retired] = await this.#database.transact([{
+  async unpublish(token: Token, unpublishedAt: number): Promise<boolean> {
+    const [unpublished] = await this.#database.transact([{
       text: `UPDATE item SET unpublished_at = $2, type = NULL, length = NULL, digest = NULL,
                published_at = NULL, name = NULL, language = NULL, location = NULL, validator = NULL
              WHERE token = $1 AND unpublished_at IS NULL RETURNING token`,
       values: [token, unpublishedAt],
     }, move()]);
-    return retired?.length === 1;
+    return unpublished?.length === 1;
   }
 
   /** @inheritdoc */

@@ -63,17 +63,17 @@ export async function* pages(
     const rows = await database.query(select(last, PAGE));
     yield* rows;
     last = rows.length === PAGE ? rows.at(-1) : undefined;
-    if (last !== undefined) await turn();
+    if (last !== undefined) await yieldToRequests();
   } while (last !== undefined);
 }
 
 /** Divides rows among statements. */
-export function parts<T>(rows: readonly T[], size: number): T[][] {
+export function chunksOf<T>(rows: readonly T[], size: number): T[][] {
   const count = Math.ceil(rows.length / size);
   return Array.from({ length: count }, (_, at) => rows.slice(at * size, (at + 1) * size));
 }
 
 /** Lets requests be answered between two parts of long work. */
-export function turn(): Promise<void> {
+export function yieldToRequests(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }

@@ -11,7 +11,14 @@ import {
   retained,
   type UsageRow,
 } from "../ledger.ts";
-import { type Database, pages, parts, type Row, type Statement, turn } from "./database.ts";
+import {
+  chunksOf,
+  type Database,
+  pages,
+  type Row,
+  type Statement,
+  yieldToRequests,
+} from "./database.ts";
 
 /** Rows added or removed in one transaction, which on SQLite holds the thread. */
 const PART = 100;
@@ -36,15 +43,15 @@ export class SqlLedger implements Ledger {
     rows: readonly UsageRow[],
     onAdded: (rows: readonly UsageRow[]) => void,
   ): Promise<void> {
-    for (const part of parts(rows, PART)) {
+    for (const part of chunksOf(rows, PART)) {
       // In one order everywhere: of two servers that add the same rows, one waits for the other.
       const sorted = addUp(part).map((row) => ({ row, key: keyOf(row).join("\0") }))
         .sort((a, b) => a.key < b.key ? -1 : 1).map(({ row }) => row);
       await this.#database.transact(
-        parts(sorted, this.#database.batch).map((rows) => this.#additionOf(rows)),
+        chunksOf(sorted, this.#database.batch).map((rows) => this.#additionOf(rows)),
       );
       onAdded(part);
-      await turn();
+      await yieldToRequests();
     }
   }
 
@@ -91,7 +98,7 @@ export class SqlLedger implements Ledger {
                (SELECT ${key} FROM usage WHERE day < $1 ORDER BY ${key} LIMIT $2) RETURNING day`,
       values: [beforeDay, PART],
     };
-    while ((await this.#database.transact([removal]))[0]?.length === PART) await turn();
+    while ((await this.#database.transact([removal]))[0]?.length === PART) await yieldToRequests();
     await this.#database.transact(
       heartbeats.filter((heartbeat) => !kept.has(heartbeat)).map(({ server, from }) => ({
         text: "DELETE FROM watch WHERE since = $1 AND server = $2",

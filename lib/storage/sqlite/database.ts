@@ -8,7 +8,7 @@ import type { ColumnType, Database, Row, Statement, Value } from "../sql/databas
 import { repeat } from "../background.ts";
 import { StorageError } from "../storage.ts";
 import { Connection, type ConnectionOptions, MEMORY } from "./connection.ts";
-import { isBusy, patiently } from "./lock.ts";
+import { isBusy, retryWhileBusy } from "./lock.ts";
 import { folderOf } from "./path.ts";
 
 /** Milliseconds between two looks at the file, while it is used and while it is not. */
@@ -70,7 +70,7 @@ export class SqliteDatabase implements Database {
     try {
       if (path !== MEMORY) await Deno.mkdir(folderOf(path), { recursive: true });
       const open = () => new Connection(path, options, true);
-      database.#connection = await patiently(OPENING, open);
+      database.#connection = await retryWhileBusy(OPENING, open);
     } catch (cause) {
       throw database.#faultOf("opened", cause);
     }
@@ -99,7 +99,7 @@ export class SqliteDatabase implements Database {
 
   /** @inheritdoc */
   query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return patiently(
+    return retryWhileBusy(
       this.#options.patience,
       () =>
         this.#run(
@@ -130,7 +130,7 @@ export class SqliteDatabase implements Database {
 
   /** @inheritdoc */
   transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
-    return patiently(this.#options.patience, () => {
+    return retryWhileBusy(this.#options.patience, () => {
       if (this.#connection !== undefined) this.#nextLook = 0; // nothing goes into a file that is gone
       const rows = this.#run("written", (connection) => connection.commit(statements));
       this.#hasWritten = true;
@@ -143,7 +143,10 @@ export class SqliteDatabase implements Database {
     this.#rest();
     if (this.#hasWritten) {
       try {
-        await patiently(CLOSING, () => this.#run("closed", (connection) => connection.emptyLog()));
+        await retryWhileBusy(
+          CLOSING,
+          () => this.#run("closed", (connection) => connection.emptyLog()),
+        );
       } catch { // the next one that writes does it
       }
     }

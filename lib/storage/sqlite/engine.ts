@@ -6,7 +6,7 @@ import type { Engine, Exclusively } from "../engine.ts";
 import { ITEM_COLUMNS, SqlCatalogue } from "../sql/catalogue.ts";
 import { SqlLedger } from "../sql/ledger.ts";
 import { StorageError } from "../storage.ts";
-import { Turns } from "../turns.ts";
+import { SerialQueue } from "../serial_queue.ts";
 import { MEMORY } from "./connection.ts";
 import { SqliteDatabase } from "./database.ts";
 import { CATALOGUE, LEDGER } from "./schema.ts";
@@ -50,9 +50,9 @@ export async function openEngine(url: string): Promise<Engine> {
     const close = async () => {
       await Promise.all([database.close(), ledgerDatabase.close()]);
     };
-    const turns = new Turns();
+    const queue = new SerialQueue();
     const exclusively: Exclusively = (_keys, action) =>
-      turns.take(() => path === MEMORY ? action() : locked(`${path}-lock`, action));
+      queue.run(() => path === MEMORY ? action() : locked(`${path}-lock`, action));
     return { catalogue, ledger: new SqlLedger(ledgerDatabase), exclusively, close };
   } catch (error) {
     await database.close();

@@ -15,7 +15,7 @@ const [SQLITE_BUSY, BUSY_MESSAGE] = [5, "database is locked"];
  * @param limit Milliseconds.
  * @throws What the action throws for another reason, or at the end.
  */
-export async function patiently<T>(limit: number, action: () => T): Promise<T> {
+export async function retryWhileBusy<T>(limit: number, action: () => T): Promise<T> {
   const end = performance.now() + limit;
   while (true) {
     try {

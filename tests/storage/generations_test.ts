@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { Currency, type Versioned } from "../../lib/storage/currency.ts";
+import { Generations, type Versioned } from "../../lib/storage/generations.ts";
 import { StorageError } from "../../lib/storage/storage.ts";
 
 const TTL = 100;
@@ -86,41 +86,41 @@ const TABLE: [rule: string, steps: Step[]][] = [
 
 for (const isAsync of [false, true]) {
   for (const [rule, steps] of TABLE) {
-    Deno.test(`Currency ${rule}, ${isAsync ? "where a look takes time" : "at once"}`, async () => {
+    Deno.test(`Generations ${rule}, ${isAsync ? "where a look takes time" : "at once"}`, async () => {
       const source = new Source(isAsync);
-      const currency = new Currency(source);
-      let { generation } = currency;
+      const generations = new Generations(source);
+      let { generation } = generations;
       for (const { at, version, looks, ends, waits } of steps) {
         const what = `at ${at}`;
         if (version !== undefined) source.now = version;
-        const look = currency.refresh(at);
+        const look = generations.refresh(at);
         assertEquals(look !== undefined, isAsync && waits, what);
-        if (isAsync) assertEquals(currency.holds(generation, at), !waits, what);
+        if (isAsync) assertEquals(generations.holds(generation, at), !waits, what);
         await later(look);
         assertEquals(source.looks, looks, what);
-        assertEquals(currency.generation !== generation, ends, what);
-        assertEquals(currency.holds(generation, at), !ends, what);
-        assertEquals(currency.generationAt(at), currency.generation, what);
-        generation = currency.generation;
+        assertEquals(generations.generation !== generation, ends, what);
+        assertEquals(generations.holds(generation, at), !ends, what);
+        assertEquals(generations.generationAt(at), generations.generation, what);
+        generation = generations.generation;
         assertEquals(source.looks, looks, `${what}, asked again`);
       }
     });
   }
 }
 
-Deno.test("Currency looks once for all who ask at the same moment", async () => {
+Deno.test("Generations looks once for all who ask at the same moment", async () => {
   const source = new Source(true);
-  const currency = new Currency(source);
-  const looks = Array.from({ length: 9 }, () => currency.refresh(0));
+  const generations = new Generations(source);
+  const looks = Array.from({ length: 9 }, () => generations.refresh(0));
   await Promise.all(looks);
   assertEquals([source.looks, new Set(looks).size], [1, 1]);
 });
 
-Deno.test("Currency.end() ends the generation, whatever the version", () => {
-  const currency = new Currency(new Source(false));
-  const generation = currency.generationAt(0);
-  assertEquals(currency.holds(generation, 1), true);
-  currency.end();
-  assertEquals(currency.holds(generation, 1), false);
-  assertEquals(currency.holds(currency.generation, 1), true);
+Deno.test("Generations.end() ends the generation, whatever the version", () => {
+  const generations = new Generations(new Source(false));
+  const generation = generations.generationAt(0);
+  assertEquals(generations.holds(generation, 1), true);
+  generations.end();
+  assertEquals(generations.holds(generation, 1), false);
+  assertEquals(generations.holds(generations.generation, 1), true);
 });

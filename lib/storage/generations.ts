@@ -22,7 +22,7 @@ export interface Versioned {
  * Numbers the generations of what was read: one ends with each change that is seen. While the
  * version cannot be read, the last generation goes on, and it is for others to limit what they keep.
  */
-export class Currency {
+export class Generations {
   readonly #source: Versioned;
   #generation = 0;
   #version: number | undefined;
