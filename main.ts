@@ -230,7 +230,7 @@ async function assemble(): Promise<App> {
   const usage = await counting?.recordUsage({ ledger: media.ledger, config, routes, now, log });
   const storage = cached(media, config.cacheTtl);
   const handle = createHandler({ storage, config, now, log, meter: usage?.meter });
-  const flush = async () => await usage?.record();
+  const flush = async () => await usage?.flush();
   const close = async () => {
     await usage?.stop();
     await storage.close();

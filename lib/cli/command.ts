@@ -51,7 +51,7 @@ export function fromUser(path: string): string {
 }
 
 /** Says something to the operator, on standard error; what of it cannot be shown is escaped. */
-export function tell(text: string): void {
+export function printError(text: string): void {
   console.error(printableLines(text));
 }
 

@@ -3,8 +3,8 @@
  */
 
 import { Command } from "commander";
-import { Importer, type Outcomes } from "../publishing/import.ts";
-import type { Line } from "../publishing/import_lines.ts";
+import { type ImportCounts, Importer } from "../publishing/import.ts";
+import type { ImportLine } from "../publishing/import_lines.ts";
 import type { RecordError } from "../publishing/import_record.ts";
 import { printable, quoted } from "../publishing/printable.ts";
 import { RefusedError } from "../publishing/publish.ts";
@@ -46,7 +46,7 @@ export function importCommand(context: Context): Command {
       await withStorage(context, config, async (storage) => {
         const isDryRun = dryRun === true;
         using progress = new Progress({ unit: "lines", isLogged: true });
-        const refuse = async (line: Line, reason?: RecordError) => {
+        const refuse = async (line: ImportLine, reason?: RecordError) => {
           await rejected?.write(line.bytes);
           if (reason === undefined) return;
           await progress.aside(async () => {
@@ -87,13 +87,13 @@ export function importCommand(context: Context): Command {
     });
 }
 
-function toRefusal({ number }: Line, { field, value, reason }: RecordError) {
+function toRefusal({ number }: ImportLine, { field, value, reason }: RecordError) {
   const isPlain = typeof value !== "object" || value === null;
   return { line: number, outcome: "refused", field, value: isPlain ? value : undefined, reason };
 }
 
 function toSummary(
-  { added, unchanged, refused, unpublished }: Outcomes,
+  { added, unchanged, refused, unpublished }: ImportCounts,
   isDryRun: boolean,
   isComplete: boolean,
 ): string {

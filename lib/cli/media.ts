@@ -8,7 +8,7 @@ import { ConfigError, readConfig } from "../server/config.ts";
 import { StorageError } from "../storage/storage.ts";
 import { RefusedError } from "../publishing/publish.ts";
 import type { Program } from "../server/assembly.ts";
-import { ExitError, messageOf, tell } from "./command.ts";
+import { ExitError, messageOf, printError } from "./command.ts";
 import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
 import { InterruptedError } from "./interruption.ts";
@@ -31,7 +31,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
   const media = new Command("media")
     .description("Publish media, and look after what is published.")
     .showHelpAfterError("(add --help for what can be said)")
-    .configureOutput({ writeErr: (text) => tell(text.trimEnd()) })
+    .configureOutput({ writeErr: (text) => printError(text.trimEnd()) })
     .exitOverride();
   const commands = [
     publishCommand,
@@ -54,16 +54,16 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (error instanceof ExitError) return error.status;
     if (error instanceof ConfigError) {
-      tell(error.message);
+      printError(error.message);
       return 2;
     }
     if (error instanceof Deno.errors.BrokenPipe) return 0; // the reader has seen enough
     if (error instanceof RefusedError || error instanceof StorageError) {
-      tell(`media: ${messageOf(error)}`);
+      printError(`media: ${messageOf(error)}`);
       return 1;
     }
     if (error instanceof InterruptedError) {
-      tell(`media: ${error.message}; nothing was published`);
+      printError(`media: ${error.message}; nothing was published`);
       return error.status;
     }
     throw error;

@@ -11,7 +11,14 @@ import { isFileName, type PublishOptions } from "../publishing/publish.ts";
 import { publishAll } from "../publishing/publish_all.ts";
 import { isObject } from "../publishing/publish_object.ts";
 import { isFolder } from "../publishing/sources.ts";
-import { type Context, fromUser, originOf, tell, tokenArgument, withStorage } from "./command.ts";
+import {
+  type Context,
+  fromUser,
+  originOf,
+  printError,
+  tokenArgument,
+  withStorage,
+} from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { PublishProgress } from "./publish_progress.ts";
 import { reportAll, reportOne } from "./publish_report.ts";
@@ -87,7 +94,7 @@ export function publishCommand(context: Context): Command {
           ...(content.kind === "folder" ? { content: content.path } : {}),
           signal,
           watch: progress.watch,
-          warn: (text) => tell(`media: warning: ${text}`),
+          warn: (text) => printError(`media: warning: ${text}`),
         });
         const report = { progress, routes: context.routes, origin: originOf(config), json };
         await (isOne ? reportOne(outcomes, report) : reportAll(outcomes, report));

@@ -9,7 +9,7 @@ import type { IgnoredSource } from "../publishing/sources.ts";
 import { toRecord } from "../publishing/record.ts";
 import { pathsOf, type Route } from "../server/route.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/storage.ts";
-import { ExitError, messageOf, print, tell } from "./command.ts";
+import { ExitError, messageOf, print, printError } from "./command.ts";
 import { InterruptedError } from "./interruption.ts";
 import type { PublishProgress } from "./publish_progress.ts";
 
@@ -56,20 +56,20 @@ export async function reportAll(
       await progress.aside(async () => {
         if (json) await printJson(outcome, place);
         else if ("item" in outcome) await print(toLine(outcome));
-        if (outcome.outcome === "refused") tell(`refused    ${messageOf(outcome.error)}`);
+        if (outcome.outcome === "refused") printError(`refused    ${messageOf(outcome.error)}`);
       });
     }
     await progress.aside(async () => {
-      if (json) tell(summarise(count));
+      if (json) printError(summarise(count));
       else await print(summarise(count));
     });
   } catch (cause) {
-    await progress.aside(() => Promise.resolve(tell(summarise(count))));
+    await progress.aside(() => Promise.resolve(printError(summarise(count))));
     if (cause instanceof Deno.errors.BrokenPipe) {
       throw new RefusedError("The output cannot be written", { cause });
     }
     if (!(cause instanceof InterruptedError)) throw cause;
-    tell(`media: ${cause.message}`);
+    printError(`media: ${cause.message}`);
     throw new ExitError(cause.status);
   }
   if (count("refused") > 0) throw new ExitError(1);

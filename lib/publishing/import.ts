@@ -20,7 +20,7 @@ import {
   requireSame,
   tokenIn,
 } from "./import_facts.ts";
-import { type Line, MAX_LINE, readLines } from "./import_lines.ts";
+import { type ImportLine, MAX_LINE, readLines } from "./import_lines.ts";
 import {
   type ImportRecord,
   parseLine,
@@ -28,7 +28,7 @@ import {
   readRecord,
   RecordError,
 } from "./import_record.ts";
-import { type Collected, Window } from "./import_window.ts";
+import { type CollectedLine, ImportWindow } from "./import_window.ts";
 
 /** Milliseconds after which lines are settled, of input that comes slowly. */
 const PATIENCE = 2_000;
@@ -40,7 +40,7 @@ const CHUNK = 64 * 1024;
 const BATCH = 500;
 
 /** How many records had which outcome. */
-export interface Outcomes {
+export interface ImportCounts {
   added: number;
   unchanged: number;
   refused: number;
@@ -51,31 +51,31 @@ export interface Outcomes {
 /** What an import works with. */
 export interface ImportOptions extends ContentOptions {
   /** Is told of each line that is refused; further pieces of one that is too long have no reason. */
-  readonly refuse: (line: Line, reason?: RecordError) => Promise<void>;
+  readonly refuse: (line: ImportLine, reason?: RecordError) => Promise<void>;
   /** Is told how many bytes of the input are done with. */
   readonly advance: (bytes: number) => void;
 }
 
 /** A line that can be read; the token is left out where only the content tells it. */
 interface Candidate {
-  readonly line: Line;
+  readonly line: ImportLine;
   readonly raw: RawRecord;
   readonly token: Token | undefined;
 }
 
 /** A line that cannot be read; further pieces of one that is too long have no fault. */
 interface Unreadable {
-  readonly line: Line;
+  readonly line: ImportLine;
   readonly raw?: undefined;
   readonly fault: RecordError | undefined;
 }
 
 /** What is known of a line before it is looked up. */
-type Glance = Candidate | Unreadable;
+type InspectedLine = Candidate | Unreadable;
 
 /** A record that is to be on record as it is. */
 interface Wanted {
-  readonly line: Line;
+  readonly line: ImportLine;
   readonly token: Token;
   readonly entry: CatalogueEntry;
   /** What the entry was made of. */
@@ -85,10 +85,10 @@ interface Wanted {
 /** Imports records. */
 export class Importer {
   /** So far. */
-  readonly outcomes: Outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
+  readonly outcomes: ImportCounts = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
   readonly #storage: MediaStorage;
   readonly #options: ImportOptions;
-  readonly #window = new Window();
+  readonly #window = new ImportWindow();
 
   constructor(storage: MediaStorage, options: ImportOptions) {
     this.#storage = storage;
@@ -102,31 +102,31 @@ export class Importer {
    * @throws What aborted the signal.
    */
   async run(input: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
-    let batch: Glance[] = [];
+    let batch: InspectedLine[] = [];
     let tokens = new Set<Token>();
     let sifting = Promise.resolve();
     // A batch is looked up while the next one is read.
     const sift = async () => {
-      const glances = batch;
+      const inspected = batch;
       [batch, tokens] = [[], new Set()];
       await sifting;
-      sifting = this.#sift(glances);
+      sifting = this.#sift(inspected);
       sifting.catch(() => {}); // whoever waits for it is told
     };
     let cut = 0;
     for await (const lines of readLines(readAll(input, this.#options.signal))) {
       for (const line of lines) {
-        const glance = glanceAt(line, line.number === cut);
+        const inspected = inspectLine(line, line.number === cut);
         if (!line.isWhole) cut = line.number;
-        if (glance === undefined) {
+        if (inspected === undefined) {
           this.#options.advance(line.bytes.length);
           continue;
         }
-        const token = glance.raw === undefined ? undefined : glance.token;
+        const token = inspected.raw === undefined ? undefined : inspected.token;
         // What is on record when a line is looked up has to be what those before it left.
         if (batch.length === BATCH || token !== undefined && tokens.has(token)) await sift();
         if (token !== undefined) tokens.add(token);
-        batch.push(glance);
+        batch.push(inspected);
       }
       if (lines.length === 0) await sift(); // nothing came for a while
       if (this.#window.age > PATIENCE) {
@@ -140,14 +140,16 @@ export class Importer {
   }
 
   /** Concludes what is on record already, and collects the rest. */
-  async #sift(glances: readonly Glance[]): Promise<void> {
+  async #sift(batch: readonly InspectedLine[]): Promise<void> {
     this.#options.signal.throwIfAborted();
-    const tokens = glances.flatMap((glance) => glance.raw === undefined ? [] : glance.token ?? []);
+    const tokens = batch.flatMap((inspected) =>
+      inspected.raw === undefined ? [] : inspected.token ?? []
+    );
     if (tokens.some((token) => this.#window.has(token))) await this.#settle();
     const found = await this.#storage.lookUpAll(tokens);
-    for (const glance of glances) {
-      if (glance.raw === undefined) await this.#refuse(glance.line, glance.fault);
-      else await this.#conclude(glance, found.get(glance.token as Token));
+    for (const inspected of batch) {
+      if (inspected.raw === undefined) await this.#refuse(inspected.line, inspected.fault);
+      else await this.#conclude(inspected, found.get(inspected.token as Token));
     }
   }
 
@@ -170,7 +172,7 @@ export class Importer {
   /** Adds what was collected. */
   async #settle(): Promise<void> {
     const window = this.#window;
-    const read = (collected: Collected): Candidate => {
+    const read = (collected: CollectedLine): Candidate => {
       const line = window.lineOf(collected);
       return { line, raw: parseLine(line.bytes), token: collected.token };
     };
@@ -256,7 +258,7 @@ export class Importer {
   }
 
   /** Concludes a line; what is wrong with it is its outcome. */
-  async #unlessRefused(line: Line, conclude: () => Promise<void>): Promise<void> {
+  async #unlessRefused(line: ImportLine, conclude: () => Promise<void>): Promise<void> {
     try {
       await conclude();
     } catch (error) {
@@ -265,20 +267,20 @@ export class Importer {
     }
   }
 
-  async #refuse(line: Line, reason: RecordError | undefined): Promise<void> {
+  async #refuse(line: ImportLine, reason: RecordError | undefined): Promise<void> {
     await this.#options.refuse(line, reason);
     if (reason === undefined) this.#options.advance(line.bytes.length);
     else this.#count(line, "refused");
   }
 
-  #count(line: Line, outcome: keyof Outcomes): void {
+  #count(line: ImportLine, outcome: keyof ImportCounts): void {
     this.outcomes[outcome]++;
     this.#options.advance(line.bytes.length);
   }
 }
 
 /** Reads a line as far as it takes to look it up; `undefined` for a blank one. */
-function glanceAt(line: Line, isContinued: boolean): Glance | undefined {
+function inspectLine(line: ImportLine, isContinued: boolean): InspectedLine | undefined {
   if (!line.isWhole) {
     const fault = new RecordError(`the line is longer than ${MAX_LINE} bytes`);
     return { line, fault: isContinued ? undefined : fault };

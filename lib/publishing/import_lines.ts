@@ -8,7 +8,7 @@ export const MAX_LINE = 65_536;
 const NEWLINE = 0x0a;
 
 /** A line, or a piece of one that is too long. */
-export interface Line {
+export interface ImportLine {
   /** Counted from 1. */
   readonly number: number;
   /** With the newline at its end, if there is one. */
@@ -20,12 +20,12 @@ export interface Line {
 /** Divides bytes into lines, in groups as they come. */
 export async function* readLines(
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
-): AsyncGenerator<Line[]> {
+): AsyncGenerator<ImportLine[]> {
   let number = 1;
   let begun: Uint8Array<ArrayBuffer> = new Uint8Array(); // of the line that goes on
   let isWhole = true; // so far
   for await (const chunk of chunks) {
-    const lines: Line[] = [];
+    const lines: ImportLine[] = [];
     for (let start = 0; start < chunk.length;) {
       const newline = chunk.indexOf(NEWLINE, start);
       const end = newline < 0 ? chunk.length : newline + 1;

@@ -3,13 +3,13 @@
  */
 
 import type { Token } from "../storage/token.ts";
-import type { Line } from "./import_lines.ts";
+import type { ImportLine } from "./import_lines.ts";
 
 /** Lines that are collected before they are sorted, and bytes of them. */
 const [LINES, LINE_BYTES] = [50_000, 12 * 1024 * 1024];
 
 /** A line among many. */
-export interface Collected {
+export interface CollectedLine {
   readonly token: Token | undefined;
   readonly number: number;
   readonly start: number;
@@ -20,24 +20,24 @@ export interface Collected {
  * Whole lines that were collected: each token is there once at most. Random tokens, added as they
  * come, would have a database write a page for each; the more are sorted, the fewer it writes.
  */
-export class Window {
+export class ImportWindow {
   /** The lines one after the other: as objects, with what they hold, they take many times as much. */
   readonly #bytes = new Uint8Array(LINE_BYTES);
   readonly #tokens = new Set<Token>();
-  #records: Collected[] = [];
-  #files: Collected[] = [];
+  #records: CollectedLine[] = [];
+  #files: CollectedLine[] = [];
   #end = 0;
   #since = Infinity;
 
   /** The other records, in the order of tokens. */
-  sorted(): readonly Collected[] {
+  sorted(): readonly CollectedLine[] {
     return this.#records.sort((one, other) =>
       (one.token as Token) < (other.token as Token) ? -1 : 1
     );
   }
 
   /** Lines that may take content in, in the order in which they came. */
-  get files(): readonly Collected[] {
+  get files(): readonly CollectedLine[] {
     return this.#files;
   }
 
@@ -52,7 +52,7 @@ export class Window {
   }
 
   /** Adds a line, unless it has to wait until those before it are settled. */
-  add({ number, bytes }: Line, token: Token | undefined, isFile: boolean): boolean {
+  add({ number, bytes }: ImportLine, token: Token | undefined, isFile: boolean): boolean {
     const lines = isFile ? this.#files : this.#records;
     const isFull = this.#records.length + this.#files.length === LINES ||
       this.#end + bytes.length > LINE_BYTES;
@@ -66,8 +66,8 @@ export class Window {
     return true;
   }
 
-  /** A line as it was; valid until {@linkcode Window.clear}. */
-  lineOf({ number, start, end }: Collected): Line {
+  /** A line as it was; valid until {@linkcode ImportWindow.clear}. */
+  lineOf({ number, start, end }: CollectedLine): ImportLine {
     return { number, isWhole: true, bytes: this.#bytes.subarray(start, end) };
   }
 

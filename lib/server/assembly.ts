@@ -67,7 +67,7 @@ export interface RecorderOptions {
 export interface UsageRecorder {
   readonly meter: Meter;
   /** Flushes what was counted so far. Never rejects: faults are logged, and the flush retried. */
-  readonly record: () => Promise<void>;
+  readonly flush: () => Promise<void>;
   /** Flushes the rest, and marks that the server stopped. */
   readonly stop: () => Promise<void>;
 }

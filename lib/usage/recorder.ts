@@ -64,7 +64,7 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
     knowsClients = true;
   }
 
-  async function flush(isLast: boolean): Promise<void> {
+  async function writeCounts(isLast: boolean): Promise<void> {
     let fault: unknown;
     if (!knowsClients) await knowClients().catch((error) => fault = error);
     const until = now();
@@ -81,24 +81,24 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
   }
 
   let last = attempt(() => ledger.recordHeartbeat({ server, from, until: from }));
-  const record = (isLast = false) => {
+  const flush = (isLast = false) => {
     const tick = now(); // when it was due, however long the flush before takes
     if (tick - lastTick > GAP) from = tick;
     lastTick = tick;
-    return last = last.then(() => attempt(() => flush(isLast))); // one at a time
+    return last = last.then(() => attempt(() => writeCounts(isLast))); // one at a time
   };
   await last;
-  const rest = repeat(INTERVAL, record);
+  const rest = repeat(INTERVAL, flush);
   const stop = async () => {
     rest();
-    await record(true);
+    await flush(true);
     metrics?.end();
     for (let retry = 0; isFailing && retry < LAST_RETRIES; retry++) {
       await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY));
-      await record(true);
+      await flush(true);
     }
   };
-  return { meter, record: () => record(), stop };
+  return { meter, flush: () => flush(), stop };
 }
 
 function dayOf(instant: number): string {

@@ -16,7 +16,7 @@ const folder = await Deno.makeTempDir({ prefix: "media-head-" });
 const { ledger, close } = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
 const clock = { now: Date.parse("2027-01-01") };
 const policy = definePolicy({ deprecatedAt: "2026-01-01" });
-const { meter, record, stop } = await recordUsage({
+const { meter, flush, stop } = await recordUsage({
   ledger,
   config: { usageDays: 400, isTelemetryOn: false, policy },
   routes: [],
@@ -53,7 +53,7 @@ async function longestHold(action: () => Promise<void>): Promise<[time: number, 
 }
 
 const [times, cpus, whole]: [number[], number[], number[]] = [[], [], []];
-for (let flush = 0; flush < flushes; flush++) {
+for (let index = 0; index < flushes; index++) {
   clock.now += DAY; // so that every row is new
   const counter = meter.counterOf({
     route: "/audio/:token",
@@ -64,7 +64,7 @@ for (let flush = 0; flush < flushes; flush++) {
   });
   for (let client = 0; client < rows; client++) meter.count(counter, `client-${client}`, clock.now);
   const start = performance.now();
-  const [time, cpu] = await longestHold(record);
+  const [time, cpu] = await longestHold(flush);
   times.push(time);
   cpus.push(cpu);
   whole.push(performance.now() - start);

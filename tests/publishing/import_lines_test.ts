@@ -1,11 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
-import { type Line, MAX_LINE, readLines } from "../../lib/publishing/import_lines.ts";
+import { type ImportLine, MAX_LINE, readLines } from "../../lib/publishing/import_lines.ts";
 import fc from "../support/fast_check.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
-const textOf = ({ bytes }: Pick<Line, "bytes">) => new TextDecoder().decode(bytes);
+const textOf = ({ bytes }: Pick<ImportLine, "bytes">) => new TextDecoder().decode(bytes);
 
-async function linesOf(chunks: readonly Uint8Array<ArrayBuffer>[]): Promise<Line[]> {
+async function linesOf(chunks: readonly Uint8Array<ArrayBuffer>[]): Promise<ImportLine[]> {
   const given = new Blob([...chunks]).size;
   async function* each() {
     for (const chunk of chunks) yield await Promise.resolve(chunk);

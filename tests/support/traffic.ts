@@ -16,7 +16,7 @@ const policy = definePolicy({ deprecatedAt: "2020-01-01" });
 const clock = { now: Date.parse(firstDay) };
 const now = () => clock.now;
 const config = { cacheMaxAge: 300, usageDays: 400, isTelemetryOn: false, policy };
-const { meter, record, stop } = await recordUsage({
+const { meter, flush, stop } = await recordUsage({
   ledger: storage.ledger,
   config,
   routes: [],
@@ -37,7 +37,7 @@ for (let day = 0; day < Number(days); day++) {
     clock.now += 2_160_000; // forty of them make a day
   }
   console.log(JSON.stringify(sent)); // before the flush: it may be lost, no more than this
-  await record();
+  await flush();
   console.log("recorded");
 }
 await stop();

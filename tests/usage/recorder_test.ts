@@ -59,7 +59,7 @@ Deno.test("recordUsage() shares one ledger among servers, and sums", async () =>
   for (let round = 0; round < 5; round++) {
     clock.now += 1000;
     for (const { meter } of servers) countOne(meter, { userAgent: "curl/1" }, clock.now);
-    await Promise.all(servers.map(({ record }) => record()));
+    await Promise.all(servers.map(({ flush }) => flush()));
   }
   assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 5000, undefined]));
   await Promise.all(servers.map(({ stop }) => stop()));
@@ -81,18 +81,18 @@ Deno.test("recordUsage() loses nothing to faults, counts nothing twice, and logs
       await down();
     },
   });
-  const { meter, record, stop, events } = await startRecorder(flaky, clock);
+  const { meter, flush, stop, events } = await startRecorder(flaky, clock);
   const heartbeatsDuring: unknown[] = [];
   for (const outage of [1, 2]) {
     isFailing = true;
     for (let round = 0; round < 4; round++) {
       clock.now += 5_000;
       for (const client of ["a", "b", "c"]) countOne(meter, { userAgent: client }, clock.now);
-      await record();
+      await flush();
     }
     heartbeatsDuring.push(...stretches(await ledger.heartbeats()));
     isFailing = false;
-    await record();
+    await flush();
     assertEquals(events.length, outage);
   }
   await stop();
@@ -120,9 +120,9 @@ Deno.test("recordUsage() registers later when it cannot at once, and logs that",
   const flaky = altered(ledger, {
     recordHeartbeat: (heartbeat) => faults-- > 0 ? down() : ledger.recordHeartbeat(heartbeat),
   });
-  const { record, stop, events } = await startRecorder(flaky, { now: NOON });
+  const { flush, stop, events } = await startRecorder(flaky, { now: NOON });
   assertEquals([events.length, await ledger.heartbeats()], [1, []]);
-  await record();
+  await flush();
   assertEquals(stretches(await ledger.heartbeats()), [[0, 0, undefined]]);
   await stop();
 });
@@ -141,11 +141,11 @@ Deno.test("recordUsage() flushes one at a time, and a slow flush ends no watch",
       inFlight--;
     },
   });
-  const { meter, record, stop } = await startRecorder(slow, clock);
+  const { meter, flush, stop } = await startRecorder(slow, clock);
   countOne(meter, { userAgent: "curl" }, clock.now);
   const flushes = Array.from({ length: 30 }, () => {
     clock.now += 5_000; // two and a half minutes altogether
-    return record();
+    return flush();
   });
   await new Promise((resolve) => setTimeout(resolve));
   released.resolve();
@@ -179,14 +179,14 @@ Deno.test("recordUsage() gives the metrics every call once, whatever the ledger 
       add: (rows, onAdded) => isFailing ? down() : ledger.add(rows, onAdded),
     });
     const clock = { now: NOON };
-    const { meter, record, stop } = await startRecorder(flaky, clock, { isTelemetryOn: true });
+    const { meter, flush, stop } = await startRecorder(flaky, clock, { isTelemetryOn: true });
     countOne(meter, { userAgent: "curl" }, NOON);
-    await record();
+    await flush();
     assertEquals(sum, 0, "a call in the first sample of a series is no increase");
     collect();
     for (let round = 0; round < 3; round++) {
       countOne(meter, { userAgent: "curl" }, NOON);
-      await record();
+      await flush();
     }
     assertEquals(sum, 4);
     isFailing = false;
@@ -201,10 +201,10 @@ Deno.test("recordUsage() gives the metrics every call once, whatever the ledger 
 Deno.test("recordUsage() begins a new watch when it was not running for a while", async () => {
   const clock = { now: NOON };
   const ledger = new MemoryLedger();
-  const { record, stop } = await startRecorder(ledger, clock);
+  const { flush, stop } = await startRecorder(ledger, clock);
   for (const advance of [5_000, 5_000, 60_000, 3_600_000, 5_000]) {
     clock.now += advance;
-    await record();
+    await flush();
   }
   await stop();
   assertEquals(stretches(await ledger.heartbeats()), [
@@ -218,12 +218,12 @@ Deno.test("recordUsage() lets clients of the last days keep their names after a 
   const row = { ...ROW, calls: 1, first: NOON, last: NOON };
   const days = ["2027-01-25", "2027-01-24"];
   await ledger.add(days.map((day) => ({ ...row, day, client: `Of-${day}` })), () => {});
-  const { meter, record, stop } = await startRecorder(ledger, { now: NOON });
+  const { meter, flush, stop } = await startRecorder(ledger, { now: NOON });
   for (let index = 0; index < 1_100; index++) {
     for (const _ of [1, 2]) countOne(meter, { userAgent: `Invented-${index}` }, NOON);
   }
   for (const day of days) countOne(meter, { userAgent: `Of-${day}` }, NOON);
-  await record();
+  await flush();
   await stop();
   const rows = await Array.fromAsync(ledger.usage("2027-02-01"));
   assertEquals(rows.length, MAX_NEW_CLIENTS + 2);
@@ -242,11 +242,11 @@ Deno.test("recordUsage() forgets the days before those it is to keep, and once a
   const watched = altered(ledger, {
     forget: (day) => (forgotten.push(day), ledger.forget(day)),
   });
-  const { record, stop } = await startRecorder(watched, clock);
-  await record();
+  const { flush, stop } = await startRecorder(watched, clock);
+  await flush();
   const left = await Array.fromAsync(ledger.usage(""), ({ day }) => day);
   assertEquals(left, ["2027-01-02", "2027-01-03", "2027-02-01"]);
-  await record();
+  await flush();
   clock.now += DAY;
   await stop();
   assertEquals(forgotten, ["2027-01-02", "2027-01-03"]);

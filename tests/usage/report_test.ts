@@ -91,14 +91,14 @@ Deno.test("USAGE_DAYS makes no trend: 100 calls a day for 25 days, of which 10 a
   const clock = { now: NOW - 25 * DAY };
   const options = { ledger, routes: [], now: () => clock.now, log() {} };
   const config = { usageDays: 10, isTelemetryOn: false, policy: POLICY };
-  const { meter, record, stop } = await recordUsage({ ...options, config });
+  const { meter, flush, stop } = await recordUsage({ ...options, config });
   const counter = meter.counterOf({
     ...{ route: "/audio/:token", method: "HEAD", phase: "deprecated", status: 200, hasToken: true },
   });
   for (let tick = 1; tick <= 25 * 1_600; tick++) {
     clock.now += DAY / 1_600; // 54 seconds
     if (tick % 16 === 8) meter.count(counter, "curl", clock.now);
-    await record();
+    await flush();
   }
   await stop();
   const read = (days: number) =>
@@ -116,8 +116,8 @@ Deno.test("a week kept is no evidence of 19 days without a call", async () => {
   const clock = { now: NOW - 30 * DAY };
   const config = { usageDays: 7, isTelemetryOn: false, policy: POLICY };
   const options = { ledger, routes: [], now: () => clock.now, log() {}, config };
-  const { record, stop } = await recordUsage(options);
-  for (; clock.now < NOW; clock.now += MINUTE) await record();
+  const { flush, stop } = await recordUsage(options);
+  for (; clock.now < NOW; clock.now += MINUTE) await flush();
   await stop();
   const gate = async (days: number) =>
     (await reportUsage(ledger, { routes: [], policy: POLICY, days, now: NOW })).verdict;
