@@ -8,7 +8,7 @@ import type { SingleBar } from "cli-progress";
 import { printable } from "../publishing/printable.ts";
 
 /** Milliseconds of work before the bar shows. */
-const PATIENCE = 1_000;
+const DELAY = 1_000;
 
 /** Milliseconds before the first line where there is no terminal, and between two. */
 const LOG_INTERVAL = 10_000;
@@ -52,7 +52,7 @@ export class Progress implements Disposable {
     this.#unit = unit;
     this.#total = total;
     this.#isWanted = hasTerminal() || isLogged;
-    this.#showsAt = performance.now() + (hasTerminal() ? PATIENCE : LOG_INTERVAL);
+    this.#showsAt = performance.now() + (hasTerminal() ? DELAY : LOG_INTERVAL);
   }
 
   /** How much is done. */

@@ -12,7 +12,7 @@ import { type PublishUrlOptions, sendRequest } from "./publish_url.ts";
 const GONE = [404, 410];
 
 /** Statuses, besides 5xx, that say nothing of the content. */
-const PASSING = [408, 425, 429];
+const TEMPORARY = [408, 425, 429];
 
 /**
  * Asks the URL of an item as `publishUrl()` does: by a HEAD, and by a GET of the beginning where that
@@ -32,7 +32,7 @@ export async function compareUrl(
   const { status, isSuccess, stated, beginning } = await sendRequest("GET", location, options);
   const answer = `${quoted(location)} answers GET with ${status}`;
   if (GONE.includes(status)) return { state: "missing", reason: answer };
-  if (status >= 500 || PASSING.includes(status)) throw new RefusedError(answer);
+  if (status >= 500 || TEMPORARY.includes(status)) throw new RefusedError(answer);
   if (!isSuccess) return { state: "different", reason: answer };
   if (beginning.length === 0) {
     return { state: "different", reason: `${quoted(location)} is empty` };

@@ -31,7 +31,7 @@ import {
 import { type CollectedLine, ImportWindow } from "./import_window.ts";
 
 /** Milliseconds after which lines are settled, of input that comes slowly. */
-const PATIENCE = 2_000;
+const MAX_WAIT = 2_000;
 
 /** Bytes that are read at a time. */
 const CHUNK = 64 * 1024;
@@ -129,7 +129,7 @@ export class Importer {
         batch.push(inspected);
       }
       if (lines.length === 0) await sift(); // nothing came for a while
-      if (this.#window.age > PATIENCE) {
+      if (this.#window.age > MAX_WAIT) {
         await sifting;
         await this.#settle();
       }
@@ -307,7 +307,7 @@ async function* readAll(
   try {
     for (;;) {
       const reading = reader.read();
-      while (!await fulfilledWithin(PATIENCE, unlessAborted(reading, signal))) {
+      while (!await fulfilledWithin(MAX_WAIT, unlessAborted(reading, signal))) {
         yield new Uint8Array();
       }
       const { value } = await reading;

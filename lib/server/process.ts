@@ -14,21 +14,21 @@ import { StorageError } from "../storage/storage.ts";
 const HEAD_LENGTH_BUG = { from: [2, 8, 3], to: [2, 9, 1] };
 
 /** A reason not to start, in words for the operator. */
-export class RefusalError extends Error {
-  override readonly name = "RefusalError";
+export class StartError extends Error {
+  override readonly name = "StartError";
 }
 
 /**
  * Makes sure that this Deno can send what the handler says.
  *
  * @param version e.g. `2.9.6`.
- * @throws {RefusalError} On a release that falsifies the length of every HEAD.
+ * @throws {StartError} On a release that falsifies the length of every HEAD.
  */
 export function requireHonestHead(version: string): void {
   const release = version.split(/[.+-]/).slice(0, 3).map(Number);
   const { from, to } = HEAD_LENGTH_BUG;
   if (compare(release, from) < 0 || compare(release, to) > 0) return;
-  throw new RefusalError(
+  throw new StartError(
     `Deno ${version} answers every HEAD with "content-length: 0", as do all releases from ` +
       `${from.join(".")} to ${to.join(".")}; run 2.9.2 or later`,
   );
@@ -95,14 +95,14 @@ export async function runServer(assemble: () => Promise<App>): Promise<void> {
 function listen(app: App, onListen: (address: Deno.NetAddr) => void): Listener {
   // Deno 2.9.6 ends the process without this flag; what else it enables tells that it is there.
   if (app.reusePort && !("listenDatagram" in Deno)) {
-    throw new RefusalError("REUSE_PORT=true needs Deno's flag --unstable-net before main.ts");
+    throw new StartError("REUSE_PORT=true needs Deno's flag --unstable-net before main.ts");
   }
   try {
     return new Listener({ ...app, onListen });
   } catch (error) {
     const { host, port } = app;
     const reason = REASONS.find(([type]) => error instanceof type)?.[1] ?? (error as Error).message;
-    throw new RefusalError(`Cannot listen on ${host}:${port}: ${reason}`, { cause: error });
+    throw new StartError(`Cannot listen on ${host}:${port}: ${reason}`, { cause: error });
   }
 }
 
@@ -118,7 +118,7 @@ const REASONS: readonly (readonly [new (message: string) => Error, string])[] = 
 
 /** A start that cannot succeed ends with a line for each reason; a bug keeps its stack. */
 function refuse(error: unknown): never {
-  const isExpected = error instanceof RefusalError || error instanceof ConfigError ||
+  const isExpected = error instanceof StartError || error instanceof ConfigError ||
     error instanceof StorageError;
   if (!isExpected) throw error;
   const cause = error instanceof StorageError && error.cause instanceof Error

@@ -11,13 +11,13 @@ import { exportUsage } from "./metrics.ts";
 import { UsageMeter } from "./meter.ts";
 
 /** Milliseconds between two flushes, and so what a crash can lose. */
-export const INTERVAL = 5_000;
+export const FLUSH_INTERVAL = 5_000;
 
 /**
  * Milliseconds without a heartbeat after which a server is silent, and without any server after
  * which nothing was counting. One that slept so long itself begins a new watch.
  */
-export const GAP = 60_000;
+export const HEARTBEAT_TIMEOUT = 60_000;
 
 /** How often the last flush is retried, and milliseconds between: storage may be held up briefly. */
 const [LAST_RETRIES, RETRY_DELAY] = [5, 200];
@@ -83,12 +83,12 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
   let last = attempt(() => ledger.recordHeartbeat({ server, from, until: from }));
   const flush = (isLast = false) => {
     const tick = now(); // when it was due, however long the flush before takes
-    if (tick - lastTick > GAP) from = tick;
+    if (tick - lastTick > HEARTBEAT_TIMEOUT) from = tick;
     lastTick = tick;
     return last = last.then(() => attempt(() => writeCounts(isLast))); // one at a time
   };
   await last;
-  const rest = repeat(INTERVAL, flush);
+  const rest = repeat(FLUSH_INTERVAL, flush);
   const stop = async () => {
     rest();
     await flush(true);

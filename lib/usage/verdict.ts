@@ -5,7 +5,7 @@
 
 import { type Heartbeat, latestHeartbeats } from "../storage/ledger.ts";
 import type { Interval } from "../lifecycle/policy.ts";
-import { GAP } from "./recorder.ts";
+import { HEARTBEAT_TIMEOUT } from "./recorder.ts";
 
 /** Whether removal is safe. */
 export type Verdict =
@@ -42,8 +42,8 @@ export function recordedSince({ heartbeats, keptFrom }: Coverage): number | unde
 }
 
 /**
- * The gaps in the record of an interval, apart from those of up to {@linkcode GAP} without any
- * server.
+ * The gaps in the record of an interval, apart from those of up to
+ * {@linkcode HEARTBEAT_TIMEOUT} without any server.
  *
  * @param now Milliseconds since the epoch.
  */
@@ -57,11 +57,13 @@ export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number
   let covered = kept;
   for (const heartbeat of heartbeats) {
     const from = Math.min(heartbeat.from, end);
-    if (from - covered > GAP) gaps.push({ reason: "no server", start: covered, end: from });
+    if (from - covered > HEARTBEAT_TIMEOUT) {
+      gaps.push({ reason: "no server", start: covered, end: from });
+    }
     const hasEnded = heartbeat.end !== undefined || latest.get(heartbeat.server) !== heartbeat;
     covered = Math.max(covered, hasEnded ? heartbeat.until : Infinity);
   }
-  if (end - covered > GAP) gaps.push({ reason: "no server", start: covered, end });
+  if (end - covered > HEARTBEAT_TIMEOUT) gaps.push({ reason: "no server", start: covered, end });
 
   for (const { server, start: since } of silentServers(heartbeats, now)) {
     const start = Math.max(since, kept);
@@ -71,14 +73,14 @@ export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number
 }
 
 /**
- * The servers that were registered, did not stop, and sent no heartbeat for {@linkcode GAP}; each
- * since its last one.
+ * The servers that were registered, did not stop, and sent no heartbeat for
+ * {@linkcode HEARTBEAT_TIMEOUT}; each since its last one.
  *
  * @param heartbeats In the order of `from`.
  * @param now Milliseconds since the epoch.
  */
 export function silentServers(heartbeats: readonly Heartbeat[], now: number) {
   return [...latestHeartbeats(heartbeats).values()]
-    .filter(({ until, end }) => end === undefined && now - until > GAP)
+    .filter(({ until, end }) => end === undefined && now - until > HEARTBEAT_TIMEOUT)
     .map(({ server, until }) => ({ server, start: until }));
 }

@@ -1,13 +1,13 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import fc from "../support/fast_check.ts";
-import { RefusalError, requireHonestHead } from "../../lib/server/process.ts";
+import { requireHonestHead, StartError } from "../../lib/server/process.ts";
 
 function isRefused(version: string): boolean {
   try {
     requireHonestHead(version);
     return false;
   } catch (error) {
-    if (error instanceof RefusalError) return true;
+    if (error instanceof StartError) return true;
     throw error;
   }
 }
@@ -51,7 +51,7 @@ Deno.test("requireHonestHead() takes a prerelease or a build for its release", (
 });
 
 Deno.test("requireHonestHead() says what is wrong, and what to run instead", () => {
-  const { message } = assertThrows(() => requireHonestHead("2.9.0-rc.1"), RefusalError);
+  const { message } = assertThrows(() => requireHonestHead("2.9.0-rc.1"), StartError);
   assertEquals(
     message,
     'Deno 2.9.0-rc.1 answers every HEAD with "content-length: 0", as do all releases from ' +

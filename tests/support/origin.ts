@@ -6,7 +6,7 @@
 import { fulfilledWithin } from "../../lib/storage/deadline.ts";
 
 /** Milliseconds that requests under way may take at the end. */
-const PATIENCE = 10_000;
+const TIMEOUT = 10_000;
 
 /** How an origin answers a request. */
 export type Answer = (request: Request) => Response | Promise<Response>;
@@ -38,6 +38,6 @@ export class Origin implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     // Deno 2.9.6 may wait for ever for a connection that its client closed without a request.
-    if (!await fulfilledWithin(PATIENCE, this.#server.shutdown())) this.#end.abort();
+    if (!await fulfilledWithin(TIMEOUT, this.#server.shutdown())) this.#end.abort();
   }
 }

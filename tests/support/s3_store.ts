@@ -25,7 +25,7 @@ export const S3_STORE: readonly Need[] = [
 ];
 
 /** Milliseconds that a part may take to start. */
-const PATIENCE = 120_000;
+const TIMEOUT = 120_000;
 
 /** How often a start is tried. */
 const ATTEMPTS = 3;
@@ -311,7 +311,7 @@ function userName(): string {
 async function until(isDone: () => Promise<boolean>): Promise<void> {
   const started = performance.now();
   while (!await isDone()) {
-    if (performance.now() - started > PATIENCE) throw new Error("The store does not start");
+    if (performance.now() - started > TIMEOUT) throw new Error("The store does not start");
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

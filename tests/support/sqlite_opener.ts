@@ -27,7 +27,7 @@ scope.onmessage = async ({ data: { paths, threads, arrivals } }) => {
     Atomics.add(arrivals, 0, 1);
     while (Atomics.load(arrivals, 0) < (index + 1) * threads); // for the others, without a pause
     try {
-      const options = { schema: CATALOGUE, synchronous: "FULL", patience: 10_000 } as const;
+      const options = { schema: CATALOGUE, synchronous: "FULL", timeout: 10_000 } as const;
       const database = await SqliteDatabase.open(path, options);
       const [row] = await database.query({ text: "SELECT version FROM catalogue" });
       if (row?.["version"] !== 0) faults.push("no version");

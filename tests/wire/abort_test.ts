@@ -72,13 +72,13 @@ async function checkAborts(server: ServerProcess, path: string, storePort?: numb
 }
 
 /** Milliseconds for closing what clients left. A connection to the store that is free is kept for 20 s. */
-const PATIENCE = 40_000;
+const TIMEOUT = 40_000;
 
 /** What a process holds, once it has closed what its clients left. */
 async function settled(pid: number, storePort?: number): Promise<Held> {
   const started = performance.now();
   let held = Held.by(pid, storePort);
-  while (performance.now() - started < PATIENCE) {
+  while (performance.now() - started < TIMEOUT) {
     await new Promise((resolve) => setTimeout(resolve, 50));
     const next = Held.by(pid, storePort);
     if (next.content + next.connections === 0 && next.files === held.files) return next;

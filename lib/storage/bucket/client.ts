@@ -6,25 +6,25 @@ import { AwsV4Signer } from "aws4fetch";
 import type { BucketSettings } from "../content.ts";
 import { StorageError } from "../storage.ts";
 import { urlOf } from "./address.ts";
-import { Gate } from "./gate.ts";
+import { Semaphore } from "./semaphore.ts";
 
 /**
  * Milliseconds until a connection is free and the fields of the answer are there, so that clients
  * are told within five seconds that they are not.
  */
-const PATIENCE = 4_500;
+const TIMEOUT = 4_500;
 
 /** Milliseconds before a request that failed is sent once more. */
-const PAUSE = 200;
+const RETRY_DELAY = 200;
 
 /** Statuses that may be over when the request is sent once more. */
-const PASSING = [500, 502, 503, 504];
+const TEMPORARY = [500, 502, 503, 504];
 
 /** Downloads at once, each on a connection of its own, which it holds as long as its client reads. */
 const DOWNLOADS = 256;
 
 /** Other requests at once, which downloads must not hold up. */
-const QUESTIONS = 32;
+const REQUESTS = 32;
 
 /** Milliseconds for which a connection is kept that nobody uses. */
 const IDLE = 20_000;
@@ -40,7 +40,7 @@ export interface RequestOptions {
   /** Names and values, not encoded. */
   readonly query?: Readonly<Record<string, string>>;
   /** Milliseconds until an answer has to be there. */
-  readonly patience?: number;
+  readonly timeout?: number;
   /** Characters that are read of the answer, unless it is a download. */
   readonly maxText?: number;
 }
@@ -66,11 +66,11 @@ export class StoreClient {
   // HTTP/2 would put all downloads on one connection, where one that is slow holds up the others.
   readonly #http = Deno.createHttpClient({
     http2: false,
-    poolMaxIdlePerHost: QUESTIONS,
+    poolMaxIdlePerHost: REQUESTS,
     poolIdleTimeout: IDLE,
   });
-  readonly #downloads = new Gate(DOWNLOADS);
-  readonly #questions = new Gate(QUESTIONS);
+  readonly #downloads = new Semaphore(DOWNLOADS);
+  readonly #requests = new Semaphore(REQUESTS);
   /** Keys derived from the secret, one a day. */
   readonly #signingKeys = new Map<string, ArrayBuffer>();
   #isReachable = true;
@@ -87,7 +87,7 @@ export class StoreClient {
 
   /** Asks something with a short answer. */
   async request(method: string, key: string, options: RequestOptions = {}): Promise<StoreResponse> {
-    const { response, deadline, end } = await this.#send(this.#questions, method, key, options);
+    const { response, deadline, end } = await this.#send(this.#requests, method, key, options);
     try {
       const text = await beginningOf(response, deadline, options.maxText);
       return { status: response.status, headers: response.headers, text };
@@ -139,18 +139,18 @@ export class StoreClient {
     this.#isClosed = true;
   }
 
-  async #send(gate: Gate, method: string, key: string, options: RequestOptions) {
+  async #send(semaphore: Semaphore, method: string, key: string, options: RequestOptions) {
     if (this.#isClosed) throw new StorageError("bucket", "closed");
-    const deadline = new Deadline(options.patience ?? PATIENCE);
+    const deadline = new Deadline(options.timeout ?? TIMEOUT);
     const { signal } = deadline;
-    let leave: (() => void) | undefined;
+    let release: (() => void) | undefined;
     const end = () => {
       deadline.end();
-      leave?.();
-      leave = undefined;
+      release?.();
+      release = undefined;
     };
     try {
-      leave = await gate.enter(signal).catch(() => {
+      release = await semaphore.acquire(signal).catch(() => {
         throw new StorageError("bucket", "all connections to the store are in use");
       });
       const response = await this.#fetch(method, key, options, signal);
@@ -175,7 +175,7 @@ export class StoreClient {
       try {
         const response = await fetch(url, { ...request, signal, client: this.#http });
         this.#isReachable = true;
-        if (isLast || !PASSING.includes(response.status)) return response;
+        if (isLast || !TEMPORARY.includes(response.status)) return response;
         await response.body?.cancel();
       } catch (cause) {
         if (signal.aborted || isLast) {
@@ -185,7 +185,7 @@ export class StoreClient {
           throw new StorageError("bucket", "the store cannot be reached", { cause: reason });
         }
       }
-      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY));
     }
   }
 }

@@ -353,7 +353,7 @@ class BucketContent implements ContentStore {
 
   async #remove(digest: string): Promise<void> {
     const key = this.#keyOf({ digest });
-    const response = await this.#client.request("DELETE", key, { patience: REMOVING });
+    const response = await this.#client.request("DELETE", key, { timeout: REMOVING });
     if (response.status === 204 || response.status === 200 || response.status === 404) return;
     const location = locationOf(key, this.#settings);
     throw new StorageError(

@@ -8,7 +8,7 @@ import { reasonIn } from "./responses.ts";
 import type { StoreClient } from "./client.ts";
 
 /** Milliseconds that a page may take. */
-const PATIENCE = 30_000;
+const TIMEOUT = 30_000;
 
 /** Characters of the longest page: a thousand keys, each of 1,024 bytes at most, and what is said of them. */
 const MAX_PAGE = 16 * 2 ** 20;
@@ -30,7 +30,7 @@ export async function* listNames(
 ): AsyncGenerator<string> {
   const query = { "delimiter": "/", "encoding-type": "url", "list-type": "2", prefix };
   for (let next: Record<string, string> | undefined = {}; next !== undefined;) {
-    const options = { query: { ...next, ...query }, patience: PATIENCE, maxText: MAX_PAGE };
+    const options = { query: { ...next, ...query }, timeout: TIMEOUT, maxText: MAX_PAGE };
     const response = await client.request("GET", "", options);
     const { status, text } = response;
     if (status !== 200 || !/<\/ListBucketResult>\s*$/.test(text)) {

@@ -9,7 +9,7 @@ import type { ColumnType, Database, Row, Statement, Value } from "../sql/databas
 import { StorageError } from "../storage.ts";
 import { fulfilledWithin } from "../deadline.ts";
 import { SerialQueue } from "../serial_queue.ts";
-import { STEPS } from "./schema.ts";
+import { MIGRATIONS } from "./schema.ts";
 
 /** Connections at most: one for what requests wait for, one for transactions. */
 const CONNECTIONS = 2;
@@ -18,7 +18,7 @@ const CONNECTIONS = 2;
 const READING = 1_500;
 
 /** Milliseconds for both together. */
-const PATIENCE = 1_800;
+const TIMEOUT = 1_800;
 
 /** Milliseconds that any other statement may take: it may have to wait, or have much to give. */
 const WORKING = 10_000;
@@ -90,15 +90,15 @@ export class PostgresDatabase implements Database {
    */
   async migrate(): Promise<void> {
     (await this.#connect()).release();
-    if (await this.#schema() === STEPS.length) return;
+    if (await this.#schema() === MIGRATIONS.length) return;
     await this.#transaction(async (run) => {
       await run("SELECT pg_advisory_xact_lock($1)", [LOCKS]);
       const isMade = (await run(TABLE)).length > 0;
       const [made] = isMade ? await run("SELECT schema FROM catalogue") : [];
       const schema = Number(made?.["schema"] ?? 0);
       requireKnown(schema);
-      for (const step of STEPS.slice(schema)) await run(step);
-      await run("UPDATE catalogue SET schema = $1", [STEPS.length]);
+      for (const migration of MIGRATIONS.slice(schema)) await run(migration);
+      await run("UPDATE catalogue SET schema = $1", [MIGRATIONS.length]);
     });
   }
 
@@ -124,11 +124,11 @@ export class PostgresDatabase implements Database {
     return rows;
   }
 
-  /** Runs a statement that requests wait for, for {@linkcode PATIENCE} at most. */
+  /** Runs a statement that requests wait for, for {@linkcode TIMEOUT} at most. */
   async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
     const reading = this.#query(text, values, READING);
-    if (await fulfilledWithin(PATIENCE, reading)) return await reading;
-    throw new StorageError(this.driver, `no answer within ${PATIENCE / 1_000} s`);
+    if (await fulfilledWithin(TIMEOUT, reading)) return await reading;
+    throw new StorageError(this.driver, `no answer within ${TIMEOUT / 1_000} s`);
   }
 
   /** @inheritdoc */
@@ -278,9 +278,9 @@ async function release(client: Client): Promise<void> {
  * @throws {StorageError} When a later release has made them.
  */
 export function requireKnown(schema: number): void {
-  if (schema <= STEPS.length) return;
+  if (schema <= MIGRATIONS.length) return;
   const fault =
     `the database (DATABASE_URL) has version ${schema} of the schema, and this release ` +
-    `knows ${STEPS.length} at most: run a later one`;
+    `knows ${MIGRATIONS.length} at most: run a later one`;
   throw new StorageError("postgres", fault);
 }

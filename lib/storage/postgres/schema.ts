@@ -20,7 +20,7 @@ const isStated = (column: string) =>
  * What each version of the schema changed; never edited, only added to. The last one is the version.
  * Texts are compared byte by byte, whatever the language of the database.
  */
-export const STEPS: readonly string[] = [
+export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE catalogue (
     id integer PRIMARY KEY CHECK (id = 1),

@@ -34,7 +34,7 @@ interface MissingTypes {
 /** How a database is used. */
 export interface SqliteOptions extends ConnectionOptions {
   /** Milliseconds for which it is tried again, while somebody else holds the lock. */
-  readonly patience: number;
+  readonly timeout: number;
 }
 
 /** A file that is opened again whenever it is another, or was changed by anybody. */
@@ -100,7 +100,7 @@ export class SqliteDatabase implements Database {
   /** @inheritdoc */
   query({ text, values = [] }: Statement): Promise<readonly Row[]> {
     return retryWhileBusy(
-      this.#options.patience,
+      this.#options.timeout,
       () =>
         this.#run(
           "read",
@@ -130,7 +130,7 @@ export class SqliteDatabase implements Database {
 
   /** @inheritdoc */
   transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
-    return retryWhileBusy(this.#options.patience, () => {
+    return retryWhileBusy(this.#options.timeout, () => {
       if (this.#connection !== undefined) this.#nextLook = 0; // nothing goes into a file that is gone
       const rows = this.#run("written", (connection) => connection.commit(statements));
       this.#hasWritten = true;

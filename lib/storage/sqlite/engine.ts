@@ -12,10 +12,10 @@ import { SqliteDatabase } from "./database.ts";
 import { CATALOGUE, LEDGER } from "./schema.ts";
 
 /** Milliseconds for which publishing waits while somebody else publishes. */
-const PATIENCE = 30_000;
+const TIMEOUT = 30_000;
 
 /** The same for counts, which come again with the next flush. */
-const LEDGER_PATIENCE = 1_000;
+const LEDGER_TIMEOUT = 1_000;
 
 /** Milliseconds; a look at the version takes some microseconds. */
 const VERSION_TTL = 100;
@@ -35,7 +35,7 @@ export async function openEngine(url: string): Promise<Engine> {
   const database = await SqliteDatabase.open(path, {
     schema: CATALOGUE,
     synchronous: "FULL",
-    patience: PATIENCE,
+    timeout: TIMEOUT,
   });
   const catalogue = new SqlCatalogue(database, {
     find: (token) => database.get(FIND, token),
@@ -45,7 +45,7 @@ export async function openEngine(url: string): Promise<Engine> {
   try {
     const ledgerDatabase = await SqliteDatabase.open(
       path === MEMORY ? path : `${path}-ledger`,
-      { schema: LEDGER, synchronous: "NORMAL", patience: LEDGER_PATIENCE },
+      { schema: LEDGER, synchronous: "NORMAL", timeout: LEDGER_TIMEOUT },
     );
     const close = async () => {
       await Promise.all([database.close(), ledgerDatabase.close()]);

@@ -22,7 +22,7 @@ const LIMIT = 2_000;
 const SLACK = 5;
 
 /** Milliseconds for which it is asked whether all is served again. */
-const PATIENCE = 20_000;
+const TIMEOUT = 20_000;
 
 /** Milliseconds for which a look-up may be reused. */
 const CACHE_TTL = 2_000;
@@ -259,7 +259,7 @@ async function observe(world: World, { logged, begin }: Failure): Promise<Outage
   const present = await end();
   const ended = performance.now();
   let back = Infinity;
-  while (back === Infinity && performance.now() < ended + PATIENCE) {
+  while (back === Infinity && performance.now() < ended + TIMEOUT) {
     const sent = performance.now();
     const answers = (await Promise.all(askForAll())).flatMap(({ head, get }) => [head, get]);
     if (answers.every(({ status }) => status !== 503)) back = sent;

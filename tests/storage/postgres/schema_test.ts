@@ -1,5 +1,5 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import { STEPS } from "../../../lib/storage/postgres/schema.ts";
+import { MIGRATIONS } from "../../../lib/storage/postgres/schema.ts";
 import { needing, shared } from "../../support/permissions.ts";
 import { openEngine } from "../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
@@ -24,10 +24,10 @@ test("PostgreSQL itself refuses what is malformed of an item at a URL", async ()
 
 test("a PostgreSQL catalogue of version 1 keeps its items, and takes others at URLs", async () => {
   const database = await server().createDatabase();
-  await server().query(`SET ROLE ${USER}; ${STEPS[0]} ${RECORDS_OF_VERSION_1}`, database);
+  await server().query(`SET ROLE ${USER}; ${MIGRATIONS[0]} ${RECORDS_OF_VERSION_1}`, database);
   const { catalogue, close } = await openEngine(server().urlOf(database));
   await checkMigrated(catalogue);
   const schema = await server().query("SELECT schema FROM catalogue", database);
-  assertEquals(schema, [String(STEPS.length)]);
+  assertEquals(schema, [String(MIGRATIONS.length)]);
   await close();
 });

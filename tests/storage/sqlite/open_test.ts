@@ -10,7 +10,7 @@ import type { OpenerTask } from "../../support/sqlite_opener.ts";
 
 const [onFiles, asProcess] = [needing("files"), needing("processes")];
 
-const OPTIONS: SqliteOptions = { schema: CATALOGUE, synchronous: "FULL", patience: 0 };
+const OPTIONS: SqliteOptions = { schema: CATALOGUE, synchronous: "FULL", timeout: 0 };
 
 /** Checks that a new catalogue is whole, and is what the first one of many made of it. */
 function verify(path: string): void {

@@ -3,7 +3,7 @@
  */
 
 /** So many places, taken in the order in which they were asked for. */
-export class Gate {
+export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
 
@@ -17,10 +17,10 @@ export class Gate {
    * @returns Gives it back; to be called once.
    * @throws What aborted the signal before that.
    */
-  async enter(signal: AbortSignal): Promise<() => void> {
+  async acquire(signal: AbortSignal): Promise<() => void> {
     if (this.#free === 0) await this.#wait(signal);
     else this.#free--;
-    return () => this.#leave();
+    return () => this.#release();
   }
 
   #wait(signal: AbortSignal): Promise<void> {
@@ -37,7 +37,7 @@ export class Gate {
     return promise.finally(() => signal.removeEventListener("abort", giveUp));
   }
 
-  #leave(): void {
+  #release(): void {
     const [next] = this.#waiting;
     if (next === undefined) {
       this.#free++;
