@@ -2,14 +2,14 @@
  * media-head: keeps HEAD /audio/{token} and HEAD /video/{token} alive and honest until they are
  * removed. This file is the whole HTTP surface: every route, and every status a route answers.
  *
- * Startup order: the check of the Deno version, the environment (lib/server/config.ts), storage
- * (lib/storage/), the samples where storage is the default and empty, the counting of who calls the
- * deprecated routes, the server (lib/server/process.ts). With `media` as the first argument, it runs
- * the command line instead.
+ * Startup order: check the Deno version, read the environment (lib/server/config.ts), open storage
+ * (lib/storage/), publish the samples if storage is the default and empty, start the usage meter,
+ * serve (lib/server/process.ts). With `media` as the first argument, it runs the command line
+ * instead.
  *
- * Permissions (deno.json), and why each is needed: net to listen, to reach PostgreSQL, and for the
- * command line to ask a public URL that is published; env for the variables of lib/server/config.ts;
- * read and write for the catalogue and content.
+ * Permissions (deno.json): net to listen, and to reach PostgreSQL, the bucket, and each public URL
+ * being published; env for the variables in lib/server/config.ts; read and write for the catalogue
+ * and content.
  */
 
 import { type Answer, type Field, NO_STORE, textAnswer } from "./lib/http/answer.ts";
@@ -42,8 +42,8 @@ import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/sto
 export type * from "./lib/server/types.ts";
 
 /**
- * Every route; each takes GET, HEAD and OPTIONS ({@linkcode METHODS}). One with a successor is
- * deprecated. Case and trailing slashes matter.
+ * Every route. Each accepts GET, HEAD and OPTIONS ({@linkcode METHODS}). Routes with a successor
+ * are deprecated. Case and trailing slashes matter.
  */
 export const ROUTES: readonly Route[] = [
   { path: "/audio/:token", serves: ["audio"], successor: "/media/:token" },
@@ -54,7 +54,7 @@ export const ROUTES: readonly Route[] = [
   { path: "/healthz", serves: "health" },
 ];
 
-/** The optional rooms. Delete a line and the folder it imports from: everything else keeps working. */
+/** The optional rooms. To remove one, delete its line and the folder it imports from. */
 const ROOMS: Rooms = {
   sqlite: () => import("./lib/storage/sqlite/engine.ts"),
   postgres: () => import("./lib/storage/postgres/engine.ts"),
@@ -68,15 +68,15 @@ const ROOMS: Rooms = {
 const HEALTHY = textAnswer(200, { type: "text/plain", text: "ok\n", fields: [NO_STORE] });
 const ALLOW: Field = ["Allow", METHODS.join(", ")];
 const OPTIONS = { status: 204, fields: [ALLOW, ...PREFLIGHT_FIELDS, NO_STORE] };
-const OTHER_METHOD = { detail: `This route takes ${ALLOW[1]}`, fields: [ALLOW] };
-const NO_ROUTE = { detail: "There is no such route", freshUntil: Infinity };
-const INVALID_HOST = { detail: "The Host field names no host" };
+const OTHER_METHOD = { detail: `This route accepts ${ALLOW[1]}`, fields: [ALLOW] };
+const NO_ROUTE = { detail: "No such route", freshUntil: Infinity };
+const INVALID_HOST = { detail: "The Host field is not a valid host" };
 const FAILED = { detail: "A precondition of the request failed" };
 const EMPTY: Field = ["Content-Length", "0"];
-const GONE = { detail: "This was unpublished, for good", hasSuccessor: false };
+const GONE = { detail: "This item was permanently unpublished", hasSuccessor: false };
 
 /**
- * Makes the handler of every request.
+ * Creates the handler for all requests.
  *
  * @example A handler on storage in memory
  * ```ts
@@ -105,7 +105,7 @@ export function createHandler(dependencies: Dependencies): Handler {
   const retirement = new Retirement({ policy, maxAge, meter, isOnDeploy });
   const freshness: Field = ["Cache-Control", `max-age=${maxAge}`];
 
-  /** The first outcome that applies; what is thrown is for {@linkcode fail}. */
+  /** Decides on the first outcome that applies; {@linkcode fail} handles what this throws. */
   function decide(request: Request, target: Target, now: number): Awaitable<Answer | Problem> {
     const { route, segment, token } = target;
     if (target.hasInvalidHost) return problem(400, "bad-host", INVALID_HOST);
@@ -138,18 +138,18 @@ export function createHandler(dependencies: Dependencies): Handler {
         return problem(410, "unpublished", { ...GONE, freshUntil });
       }
       if (result.state === "linked") {
-        // Conditions and Range apply to what is there (RFC 9110 §13.2.1); clients send them on.
+        // Preconditions and Range apply at the target (RFC 9110 §13.2.1): clients resend them.
         const fields: Field[] = [["Location", result.item.location], EMPTY, freshness];
         return { status: 307, fields, freshUntil };
       }
       const answer = select(request, representItem(result.item, storage, now), now);
-      // Published by a clock that is ahead, it has the date of the answer, which changes.
+      // If the publisher's clock was ahead, Last-Modified is the current time, and keeps changing.
       const isDateFixed = result.item.publishedAt <= now;
       return { ...answer, freshUntil: isDateFixed ? freshUntil : undefined };
     });
   }
 
-  /** The outcomes for what the server says of its own routes. */
+  /** Decides on the outcome for a document about the server's own routes. */
   async function ownDocument(document: DocumentName, request: Request, now: number) {
     const { representDocument } = await documents?.() ?? {};
     if (representDocument === undefined) return problem(404, "no-such-route", NO_ROUTE);
@@ -157,7 +157,7 @@ export function createHandler(dependencies: Dependencies): Handler {
     return select(request, await representDocument(document, request, context), now);
   }
 
-  /** The outcomes for a representation. A HEAD ignores Range; its content is never opened. */
+  /** Decides on the outcome for a representation. A HEAD ignores Range and opens no content. */
   function select(
     { method, headers }: Request,
     representation: Representation,
@@ -184,7 +184,7 @@ export function createHandler(dependencies: Dependencies): Handler {
     };
   }
 
-  /** Logs what went wrong; the client gets an id to quote. */
+  /** Logs the error, with an id that the client can quote. */
   function fail(error: unknown, { method }: Request, { route }: Target): Problem {
     if (error instanceof UnpublishedError) return problem(410, "unpublished", GONE);
     const id = crypto.randomUUID();
@@ -204,7 +204,7 @@ export function createHandler(dependencies: Dependencies): Handler {
   });
 }
 
-/** Opens the catalogue and the content. Without an engine, the catalogue ends with the process. */
+/** Opens the catalogue and the content. Without an engine, the catalogue is kept in memory. */
 async function openStorage({ engine, databaseUrl, content }: Config): Promise<MediaStorage> {
   const { openEngine } = await (ROOMS[engine]?.() ?? import("./lib/storage/memory/engine.ts"));
   const bucket = content.kind === "bucket" ? await ROOMS.bucket?.() : undefined;
@@ -212,10 +212,10 @@ async function openStorage({ engine, databaseUrl, content }: Config): Promise<Me
   if (content.kind === "none") return new MediaStorage(opened, NO_CONTENT);
   if (content.kind === "folder") return new MediaStorage(opened, new Files(content.path));
   if (bucket !== undefined) return new MediaStorage(opened, bucket.openContent(content, opened));
-  throw new StorageError("bucket", "this server has no driver for s3: (CONTENT)");
+  throw new StorageError("bucket", "CONTENT is a bucket, but this server has no bucket driver");
 }
 
-/** Puts the server together, in the order listed at the top. */
+/** Assembles the server, in the order given at the top. */
 async function assemble(): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const config = readConfig((name) => Deno.env.get(name));
