@@ -1,5 +1,5 @@
 /**
- * The fields that announce a retirement.
+ * The announcement of a retirement.
  */
 
 import type { Field } from "../http/answer.ts";
@@ -7,10 +7,10 @@ import { formatHttpDate } from "../http/http_date.ts";
 import type { Policy } from "./policy.ts";
 
 /**
- * The fields that announce a retirement: Deprecation (RFC 9745), Sunset (RFC 8594), and Link
- * (RFC 8288) with the relations `successor-version` (RFC 5829), `deprecation` and `sunset`.
+ * Returns the fields that announce a retirement: Deprecation (RFC 9745), Sunset (RFC 8594), and
+ * Link (RFC 8288) with the relations `successor-version` (RFC 5829), `deprecation` and `sunset`.
  *
- * @param successor The URL reference of what replaces the very thing asked for, if known; sent as it is.
+ * @param successor A URL reference to the resource's replacement, if known; not validated.
  *
  * @example What a deprecated path announces
  * ```ts
@@ -34,7 +34,7 @@ export function announcementFields(policy: Policy, successor?: string): Field[] 
   return [...fields, ["Link", links === "" ? link : `${link}, ${links}`]];
 }
 
-/** What a policy announces of everything alike. */
+/** The part of the announcement that is the same for every resource. */
 const announcements = new WeakMap<Policy, ReturnType<typeof announce>>();
 
 function announce({ deprecatedAt, sunsetAt, documentation }: Policy) {

@@ -1,40 +1,40 @@
 /**
- * Caches and phases: what a cache keeps must not be used beyond the phase it was sent in.
+ * Limits on caching: a cached response must not outlive the phase in which it was sent.
  */
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 
-/** One directive of Cache-Control (RFC 9111 §5.2): a name, and perhaps a token or a quoted string. */
+/** A Cache-Control directive (RFC 9111 §5.2): a name and an optional token or quoted string. */
 const DIRECTIVE = /([^\s,="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?/g;
 
 /**
- * Milliseconds that a response may take to a cache. Few caches make up for that (RFC 9111 §4.2.3):
- * they count from when they receive it, and some in whole seconds.
+ * Milliseconds allowed for a response to reach a cache. Few caches correct for the delay (RFC 9111
+ * §4.2.3): they count age from receipt, some in whole seconds.
  */
 const TRAVEL = 1000;
 
-/** Milliseconds since the epoch. */
+/** The limit on a response's freshness. Times are milliseconds since the epoch. */
 export interface FreshnessLimit {
-  /** When the phase that the response belongs to ends; `Infinity` for never. */
+  /** When the response's phase ends; `Infinity` for never. */
   readonly until: number;
   /** When the response is sent. */
   readonly now: number;
 }
 
-/** What a response is to state instead. */
+/** The Cache-Control to send instead. */
 export interface LimitedFreshness {
   readonly cacheControl: string;
-  /** Until when the same would be stated, in milliseconds since the epoch. */
+  /** How long this value stays the same, in milliseconds since the epoch. */
   readonly unchangedUntil: number;
 }
 
 /**
- * Limits the freshness that a response states (RFC 9111 §4.2) to what is left of the phase, for
- * shared and private caches alike. While a change lies ahead, stale use is ruled out too (§4.2.4),
- * and so are heuristics (§4.2.2): what states no freshness gets none. CDN-Cache-Control (RFC 9213)
- * and Expires, for caches that go by them, are limited where they are stated.
+ * Limits a response's freshness (RFC 9111 §4.2) to the time left in the phase, for shared and
+ * private caches alike. While a phase change is pending, it also rules out serving stale (§4.2.4)
+ * and heuristic freshness (§4.2.2): a response without explicit freshness gets none.
+ * CDN-Cache-Control (RFC 9213) and Expires are limited where present.
  *
- * @param headers Changed in place.
+ * @param headers Modified in place.
  *
  * @example An hour of freshness, a minute before the sunset
  * ```ts
@@ -54,7 +54,7 @@ export function limitFreshness(headers: Headers, limit: FreshnessLimit): void {
   const { until, now } = limit;
   if (until === Infinity) return;
   const expires = headers.get("expires");
-  // What is no date means that the response has expired (§5.3).
+  // An invalid date means that the response has already expired (§5.3).
   const expiry = expires === null ? 0 : parseHttpDate(expires, now) ?? 0;
   const date = parseHttpDate(headers.get("date") ?? "", now) ?? now;
   const stated = headers.get("cache-control") ?? "";
@@ -68,7 +68,7 @@ export function limitFreshness(headers: Headers, limit: FreshnessLimit): void {
 }
 
 /**
- * The same for the value of Cache-Control alone.
+ * Limits a Cache-Control value, as {@linkcode limitFreshness} does.
  *
  * @param stated The value; empty without one.
  * @param lifetime Seconds of freshness that the response states by other means than max-age.
@@ -85,12 +85,12 @@ export function limitCacheControl(
   const { cacheControl, longest } = isWhole ? known.whole : limitAges(known, left, lifetime);
   return {
     cacheControl,
-    // The same is stated as long as at least so much is left.
+    // The value stays the same for as long as at least its longest age is left.
     unchangedUntil: longest === 0 ? until : until - TRAVEL - longest * 1000 + 1,
   };
 }
 
-/** Seconds left; and of freshness that is stated by other means than max-age. */
+/** Limits each age to the seconds left. `lifetime` is the freshness given by Expires, in seconds. */
 function limitAges(
   { directives, isNeverReused }: Directives,
   left: number,
@@ -107,10 +107,10 @@ function limitAges(
     .filter(({ name }) => name !== "stale-while-revalidate" && name !== "stale-if-error")
     .map(({ text, name, value }) => isAge(name) ? age(name, secondsOf(value)) : text);
   if (!isNeverReused) {
-    // Besides s-maxage too, which says nothing to browsers.
+    // Also beside s-maxage, which browsers ignore.
     if (!states("max-age")) limited.push(age("max-age", lifetime));
     if (!states("must-revalidate")) limited.push("must-revalidate");
-    // Varnish goes by this one, and by must-revalidate not at all.
+    // For Varnish, which ignores must-revalidate.
     limited.push("stale-while-revalidate=0");
   }
   return { cacheControl: limited.join(", "), longest };
@@ -133,16 +133,16 @@ interface Directives {
 
 interface LimitedAges {
   readonly cacheControl: string;
-  /** Seconds of the longest age stated. */
+  /** The longest age in seconds. */
   readonly longest: number;
 }
 
 interface CacheControl extends Directives {
-  /** With as much left as it states. */
+  /** The value when the time left does not shorten any age. */
   readonly whole: LimitedAges;
 }
 
-/** Servers state few different things, and the same again and again; should they not, it is emptied. */
+/** Servers send few distinct values, over and over. Emptied when full. */
 const parsed = new Map<string, CacheControl>();
 const MAX_PARSED = 64;
 
@@ -151,7 +151,7 @@ function parse(cacheControl: string): CacheControl {
   if (known === undefined) {
     const directives = [...cacheControl.matchAll(DIRECTIVE)]
       .map(([text, name = "", value]) => ({ text, name: name.toLowerCase(), value }));
-    // Of a directive that is stated twice, caches take the first or the last.
+    // When a directive is repeated, some caches use the first, others the last.
     const states = (name: string) => {
       const stated = directives.filter((directive) => directive.name === name);
       return stated.length > 0 && stated.every(({ value }) => value === undefined);
@@ -165,7 +165,7 @@ function parse(cacheControl: string): CacheControl {
   return known;
 }
 
-/** A number of seconds, quoted or not; none that can be read makes a response stale (§4.2.1). */
+/** Parses a number of seconds, quoted or not; an invalid one makes a response stale (§4.2.1). */
 function secondsOf(value = ""): number {
   const seconds = /^"?(\d+)"?$/.exec(value)?.[1];
   return seconds === undefined ? 0 : Number(seconds);

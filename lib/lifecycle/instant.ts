@@ -1,19 +1,19 @@
 /**
- * Instants and intervals as people and programs give them.
+ * Parsing of instants and intervals.
  */
 
 /**
- * An instant: text is an ISO 8601 date (midnight UTC), or an instant with its offset. A
- * `Temporal.Instant` will do; nothing here needs Temporal, which not every runtime has.
+ * An instant: an ISO 8601 date (midnight UTC) or date-time with its offset, a `Date`, or a
+ * `Temporal.Instant`, without requiring a runtime that has Temporal.
  */
 export type InstantSetting = string | Date | { readonly epochMilliseconds: number };
 
-/** A stretch of time: text is an ISO 8601 interval, `start/end` or `start/duration`. */
+/** An interval: ISO 8601 text, `start/end` or `start/duration`, or an object. */
 export type IntervalSetting =
   | string
   | { readonly start: InstantSetting; readonly end: InstantSetting };
 
-/** A stretch of time, in milliseconds since the epoch and whole seconds; without its end. */
+/** A half-open interval. Instants are milliseconds since the epoch, in whole seconds. */
 export interface Interval {
   /** The first millisecond of it. */
   readonly start: number;
@@ -22,23 +22,23 @@ export interface Interval {
 }
 
 /**
- * The last instant that an HTTP-date can name. The first is the epoch: recipients of a Deprecation
- * before it (`@-1`) are few.
+ * The last instant that an HTTP-date can express. The first allowed is the epoch, because few
+ * clients parse a Deprecation before it (`@-1`).
  */
 const LAST = Date.parse("9999-12-31T23:59:59Z");
 
 /**
- * Reads an instant. A time without an offset is none: it would depend on the machine.
+ * Parses an instant. A time without an offset is rejected, since it would depend on the machine.
  *
- * @returns Milliseconds since the epoch, in whole seconds, from 1970 to 9999; `undefined` for
- *   anything else.
+ * @returns Milliseconds since the epoch, in whole seconds, from 1970 to 9999; `undefined` if
+ *   invalid.
  */
 export function readInstant(value: unknown): number | undefined {
   const instant = typeof value === "string" ? parseInstant(value) : millisecondsOf(value);
   return instant === undefined ? undefined : wholeSeconds(instant);
 }
 
-/** The milliseconds since the epoch of an object that is an instant. */
+/** Returns the milliseconds since the epoch of a `Date` or `Temporal.Instant`. */
 export function millisecondsOf(value: unknown): number | undefined {
   if (value instanceof Date) return value.getTime();
   const { epochMilliseconds } = Object(value);
@@ -46,9 +46,9 @@ export function millisecondsOf(value: unknown): number | undefined {
 }
 
 /**
- * Reads an interval that is given as text: `start/end` or `start/duration`.
+ * Parses an interval: `start/end` or `start/duration`.
  *
- * @returns `undefined` for what cannot be read; the end may still come before the start.
+ * @returns `undefined` if invalid. The end may still precede the start.
  */
 export function readInterval(text: string): Interval | undefined {
   const [startText, endText, ...rest] = text.split("/");
@@ -59,7 +59,7 @@ export function readInterval(text: string): Interval | undefined {
   return end === undefined ? undefined : { start, end };
 }
 
-/** An instant in milliseconds since the epoch as ISO 8601 in UTC, in whole seconds. */
+/** Formats milliseconds since the epoch as ISO 8601 in UTC, to the second. */
 export function formatInstant(instant: number): string {
   return new Date(instant).toISOString().replace(/\.\d+Z$/, "Z");
 }
@@ -68,16 +68,16 @@ const INSTANT =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?))?$/i;
 
 /**
- * Reads an ISO 8601 date (midnight UTC), or an instant with its offset.
+ * Parses an ISO 8601 date (midnight UTC) or date-time with its offset.
  *
- * @returns Milliseconds since the epoch; `undefined` for a date or a time that does not exist.
+ * @returns Milliseconds since the epoch; `undefined` if invalid, like 30 February.
  */
 export function parseInstant(text: string): number | undefined {
   const [date, year, month, day, ...time] = INSTANT.exec(text) ?? [];
   const [hour = 0, minute = 0, second = 0, fraction = 0, sign, hours = 0, minutes = 0] = time;
   if (date === undefined) return undefined;
   const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day));
-  const found = new Date(midnight); // another day where there is none such: 30 February
+  const found = new Date(midnight); // 30 February rolls over to March
   const isDay = found.getUTCFullYear() === Number(year) &&
     found.getUTCMonth() === Number(month) - 1 && found.getUTCDate() === Number(day);
   const isTime = +hour < 24 && +minute < 60 && +second <= 60; // 60: a leap second
@@ -94,10 +94,10 @@ const DURATION = new RegExp(
   "i",
 );
 
-/** Days, weeks, months and years are the calendar's in UTC. */
+/** Adds an ISO 8601 duration; days and longer are calendar units in UTC. */
 function addDuration(start: number, duration: string): number | undefined {
   const parts = DURATION.exec(duration)?.slice(1);
-  // A duration has an amount, a time after its T, and a fraction in its last part at most.
+  // Needs at least one amount, one after any T, and allows a fraction only in the last.
   const isWhole = /\d[YMWDHS]$/i.test(duration) && !/[.,]\d+[HM]\d/i.test(duration);
   if (parts === undefined || !isWhole) return undefined;
   const [years = 0, months = 0, weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = parts
@@ -105,13 +105,13 @@ function addDuration(start: number, duration: string): number | undefined {
   const date = new Date(start);
   const dayOfMonth = date.getUTCDate();
   date.setUTCFullYear(date.getUTCFullYear() + years, date.getUTCMonth() + months);
-  if (date.getUTCDate() !== dayOfMonth) date.setUTCDate(0); // the last day of the month before
+  if (date.getUTCDate() !== dayOfMonth) date.setUTCDate(0); // the last day of the previous month
   date.setUTCDate(date.getUTCDate() + weeks * 7 + days);
   return wholeSeconds(date.getTime() + ((hours * 60 + minutes) * 60 + seconds) * 1000);
 }
 
-/** Fields state seconds, so a phase must not change between two. */
+/** Truncates to seconds, the precision of the fields, so that no phase changes within a second. */
 function wholeSeconds(instant: number): number | undefined {
   const seconds = Math.floor(instant / 1000) * 1000;
-  return 0 <= seconds && seconds <= LAST ? seconds : undefined; // an invalid Date is NaN
+  return 0 <= seconds && seconds <= LAST ? seconds : undefined; // also for NaN, an invalid Date
 }

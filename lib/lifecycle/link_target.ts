@@ -1,24 +1,24 @@
 /**
- * What may be named in a Link or a Location.
+ * Validation of URLs for Link and Location.
  */
 
 /**
- * Printable ASCII without what ends a target in a Link (`<`, `>`, `"`, the space), and without the
- * backslash, which browsers read as a slash. They skip tabs and line ends too.
+ * Printable ASCII, except what ends a Link target (`<`, `>`, `"` and space), and the backslash,
+ * which browsers treat as a slash. They also strip tabs and newlines.
  */
 const CHARACTERS = /^[!#-;=?-[\]-~]*$/;
 
-/** Whether a text is a path, whose host can only be that of the request; `//host/` is none. */
+/** Tests for an absolute path, which stays on the request's host; `//host/` does not. */
 export function isPath(text: string): boolean {
   return /^\/(?!\/)/.test(text) && CHARACTERS.test(text);
 }
 
-/** Whether a text is a path at an origin, where there is one, like `https://example.com/path`. */
+/** Tests for an absolute path at an origin, like `https://example.com/path`. */
 export function isPathAt(origin: string | undefined, text: string): boolean {
   return origin !== undefined && text.startsWith(origin) && isPath(text.slice(origin.length));
 }
 
-/** Whether a text is an `https:` URL. */
+/** Tests for an `https:` URL. */
 export function isSecureUrl(text: string): boolean {
   return text.startsWith("https://") && CHARACTERS.test(text) && URL.canParse(text);
 }

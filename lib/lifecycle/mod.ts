@@ -1,6 +1,5 @@
 /**
- * Retire HTTP endpoints by the book: one policy, from which everything follows that a client, a
- * cache or a person has to be told.
+ * Retires HTTP endpoints by the RFCs: one policy determines every field, status and cache lifetime.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * When and how something is retired. Everything the server says about it follows from one policy.
+ * The retirement policy: what is announced, and when.
  */
 
 import type { Interval } from "./instant.ts";
@@ -11,16 +11,16 @@ export {
   type IntervalSetting,
 } from "./instant.ts";
 
-/** What answers after the sunset. */
+/** The answer after the sunset: 410 or a redirect. */
 export type AfterSunset = "gone" | "redirect";
 
-/** A policy that makes sense. Instants are milliseconds since the epoch, in whole seconds. */
+/** A valid policy. Instants are milliseconds since the epoch, in whole seconds. */
 export interface Policy {
   /** When the deprecation begins or began. */
   readonly deprecatedAt: number;
   /** When the removal follows; `undefined` while no date is set. */
   readonly sunsetAt: number | undefined;
-  /** In the order of time, with a gap between any two. */
+  /** In chronological order, with a gap between any two. */
   readonly brownouts: readonly Interval[];
   /** What answers after the sunset. */
   readonly afterSunset: AfterSunset;
@@ -29,15 +29,14 @@ export interface Policy {
 }
 
 /**
- * The phases of a retirement: the deprecation lies ahead; it is in force; a trial removal is on;
- * the sunset has passed.
+ * A phase of a retirement: before the deprecation, deprecated, in a brownout, or after the sunset.
  */
 export type Phase = "announced" | "deprecated" | "brownout" | "removed";
 
-/** Every {@linkcode Phase}, in the order in which they come. */
-export const PHASES = ["announced", "deprecated", "brownout", "removed"] as const satisfies Phase[];
+/** Every {@linkcode Phase}, in chronological order. */
+export const PHASES = ["announced", "deprecated", "brownout", "removed"] as const;
 
-/** What a policy says of an instant. */
+/** The phase at an instant. */
 export interface Moment {
   /** The phase at that instant. */
   readonly phase: Phase;
@@ -46,7 +45,7 @@ export interface Moment {
 }
 
 /**
- * The phase at an instant (milliseconds since the epoch), and how long it lasts.
+ * Returns the phase at an instant (milliseconds since the epoch), and when it ends.
  *
  * @example The phase of an instant
  * ```ts

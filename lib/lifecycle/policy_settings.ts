@@ -1,5 +1,5 @@
 /**
- * A policy as people and programs write it, and what is wrong with it.
+ * Validation of policy settings.
  */
 
 import {
@@ -14,23 +14,23 @@ import {
 import { isPath, isSecureUrl } from "./link_target.ts";
 import type { AfterSunset, Policy } from "./policy.ts";
 
-/** What a policy is made of. Instants are from 1970 to 9999; a fraction of a second is dropped. */
+/** The settings of a policy. Instants are from 1970 to 9999; fractions of a second are dropped. */
 export interface PolicySettings {
-  /** When the deprecation begins or began. */
+  /** When the deprecation begins. */
   readonly deprecatedAt: InstantSetting;
-  /** When the removal follows. */
+  /** When the endpoint is removed. */
   readonly sunsetAt?: InstantSetting | undefined;
-  /** Trial removals before the sunset. Those that touch are one. */
+  /** Trial removals before the sunset. Adjacent ones are joined. */
   readonly brownouts?: readonly IntervalSetting[] | undefined;
-  /** What answers after the sunset: 410, or 308 to the successor. `gone` when left out. */
+  /** The answer after the sunset: 410, or 308 to the successor. Default: `gone`. */
   readonly afterSunset?: AfterSunset | undefined;
   /** Where the retirement is explained: an absolute path, or an `https:` URL. */
   readonly documentation?: string | undefined;
 }
 
-/** A setting that cannot be used. */
+/** An invalid setting. */
 export interface PolicyIssue {
-  /** Its name, like `sunsetAt` or `brownouts[0].start`; `settings` for all of them. */
+  /** Its name, like `sunsetAt` or `brownouts[0].start`; `settings` for the whole object. */
   readonly setting: string;
   /** The value given. */
   readonly value: unknown;
@@ -38,7 +38,7 @@ export interface PolicyIssue {
   readonly expected: string;
 }
 
-/** Settings that make no policy, each with its value and what is expected. */
+/** Thrown for invalid settings; lists each with its value and what is expected. */
 export class PolicyError extends Error {
   /** Always `"PolicyError"`. */
   override readonly name = "PolicyError";
@@ -69,12 +69,12 @@ const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" 
   '"2027-03-01T09:00Z/PT1H"';
 
 /**
- * Makes a policy of settings.
+ * Creates a policy from settings.
  *
- * @throws {PolicyError} When a setting is missing, unknown or of the wrong type; when an instant or
- *   an interval cannot be read; when the sunset comes before the deprecation; when a brownout ends
- *   before it starts, overlaps another, or is not between deprecation and sunset; when the
- *   documentation is neither a path nor an `https:` URL. It names all that is wrong at once.
+ * @throws {PolicyError} If a setting is missing, unknown or of the wrong type; an instant or an
+ *   interval is invalid; the sunset precedes the deprecation; a brownout ends before it starts,
+ *   overlaps another, or is not between deprecation and sunset; or the documentation is neither a
+ *   path nor an `https:` URL. Reports all issues at once.
  *
  * @example A policy, and settings that make none
  * ```ts
@@ -112,7 +112,7 @@ export function definePolicy(settings: PolicySettings): Policy {
   const hasSunset = settings.sunsetAt !== undefined;
   const sunsetAt = hasSunset ? instantIn("sunsetAt", settings.sunsetAt, refuse) : undefined;
   if (deprecatedAt !== undefined && sunsetAt !== undefined && sunsetAt < deprecatedAt) {
-    const expected = `an instant not before the deprecation at ${formatInstant(deprecatedAt)}`;
+    const expected = `an instant no earlier than the deprecation at ${formatInstant(deprecatedAt)}`;
     refuse("sunsetAt", settings.sunsetAt, expected);
   }
   if (afterSunset !== "gone" && afterSunset !== "redirect") {
@@ -134,11 +134,11 @@ export function definePolicy(settings: PolicySettings): Policy {
     const expected = end <= start
       ? "an interval that ends after it starts"
       : !hasSunset
-      ? "a sunset that it leads up to"
+      ? "a sunset date, since brownouts precede the sunset"
       : sunsetAt !== undefined && end > sunsetAt
-      ? `an end not after the sunset at ${formatInstant(sunsetAt)}`
+      ? `an end no later than the sunset at ${formatInstant(sunsetAt)}`
       : deprecatedAt !== undefined && start < deprecatedAt
-      ? `a start not before the deprecation at ${formatInstant(deprecatedAt)}`
+      ? `a start no earlier than the deprecation at ${formatInstant(deprecatedAt)}`
       : undefined;
     if (expected !== undefined) refuse(setting, text, expected);
     else brownouts.push({ start, end, setting, text });
@@ -154,7 +154,7 @@ export function definePolicy(settings: PolicySettings): Policy {
   return { deprecatedAt, sunsetAt, brownouts: joined(brownouts), afterSunset, documentation };
 }
 
-/** Notes a setting that cannot be used. */
+/** Adds an issue. */
 type Refuse = (setting: string, value: unknown, expected: string) => undefined;
 
 type Brownout = Interval & { readonly setting: string; readonly text: string };
@@ -179,18 +179,18 @@ function listIn(setting: string, value: unknown, refuse: Refuse): readonly unkno
   return [];
 }
 
-/** What is misspelt would pass silently for what is left out. */
+/** Rejects unknown names, because a misspelt setting would silently count as absent. */
 function refuseOthers(
   value: object,
   { known, prefix, refuse }: { known: object; prefix: string; refuse: Refuse },
 ): void {
   for (const [name, setting] of Object.entries(value)) {
     if (Object.hasOwn(known, name)) continue;
-    refuse(prefix + name, setting, `one of the names ${Object.keys(known).join(", ")}`);
+    refuse(prefix + name, setting, `one of ${Object.keys(known).join(", ")}`);
   }
 }
 
-/** Intervals that touch are one. */
+/** Joins adjacent intervals. */
 function joined(intervals: readonly Interval[]): Interval[] {
   const result: Interval[] = [];
   for (const { start, end } of intervals) {
@@ -210,7 +210,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
     !(value instanceof Date);
 }
 
-/** A value as an error names it. */
+/** Formats a value for an error message. */
 function describe(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (value instanceof Date) {

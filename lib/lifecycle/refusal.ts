@@ -1,5 +1,5 @@
 /**
- * The answers that take the place of what is retired.
+ * The answers in a brownout and after the sunset.
  */
 
 import { type Answer, type Field, NO_STORE } from "../http/answer.ts";
@@ -7,58 +7,58 @@ import { formatHttpDate } from "../http/http_date.ts";
 import { problemAnswer, type ProblemType } from "../http/problem.ts";
 import { formatInstant, momentAt, type Policy } from "./policy.ts";
 
-/** The types of problem that a refusal tells of, by their names. */
+/** The problem types of refusals, by name. */
 export const REFUSAL_TYPES = {
   brownout: {
     status: 410,
     title: "Brownout",
-    meaning: "The path is switched off on trial, ahead of its removal, until the time in the " +
+    meaning: "The path is temporarily disabled ahead of its removal, until the time in the " +
       "Retry-After field. Move to the successor.",
   },
   removed: {
     status: 410,
     title: "Removed",
-    meaning: "The path was removed for good. Use the successor.",
+    meaning: "The path was permanently removed. Use the successor.",
   },
 } as const satisfies Record<string, ProblemType>;
 
-/** What decides an answer in place of what is retired. */
+/** What a refusal depends on besides the policy. */
 export interface RefusalOptions {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** The URL reference of what replaces the very thing asked for, if known; sent as it is. */
+  /** A URL reference to the resource's replacement, if known; not validated. */
   readonly successor?: string | undefined;
-  /** Seconds for which caches may keep the final answer. */
+  /** Seconds for which caches may store the answer after the sunset. */
   readonly maxAge: number;
 }
 
-/** Why something else answers, and what it says. */
+/** A refusal: its reason, and the fields to send. */
 export interface Refusal {
-  /** The first two are 410, the last is 308. */
+  /** The first two answer 410, the last 308. */
   readonly reason: "brownout" | "removed" | "redirected";
   /** For a person. */
   readonly detail: string;
   readonly fields: readonly Field[];
-  /** Until when the same is answered, in milliseconds since the epoch; `Infinity` for ever. */
+  /** How long the answer stays the same, in milliseconds since the epoch; `Infinity` for ever. */
   readonly freshUntil: number;
 }
 
-/** Why something else answers, in a brownout and after the sunset; `undefined` while all goes on. */
+/** Returns the refusal in a brownout or after the sunset; `undefined` at any other time. */
 export function refusalAt(policy: Policy, options: RefusalOptions): Refusal | undefined {
   const { now, successor, maxAge } = options;
   const { phase, until: freshUntil } = momentAt(policy, now);
   const isRedirecting = policy.afterSunset === "redirect" && successor !== undefined;
   if (phase === "brownout") {
-    const isLast = freshUntil === policy.sunsetAt && !isRedirecting; // what follows is the removal
+    const isLast = freshUntil === policy.sunsetAt && !isRedirecting; // the removal follows
     const purpose = isLast ? "when it is removed" : "ahead of its removal";
-    const detail = `This is off on trial until ${formatInstant(freshUntil)}, ${purpose}`;
-    // A date, not a number of seconds, so that a HEAD says what its GET said a second before.
+    const detail = `Disabled by a brownout until ${formatInstant(freshUntil)}, ${purpose}`;
+    // A date, not a number of seconds, so that a HEAD matches a GET sent a second earlier.
     const retry: Field[] = isLast ? [] : [["Retry-After", formatHttpDate(freshUntil)]];
     return { reason: "brownout", detail, fields: [NO_STORE, ...retry], freshUntil };
   }
   if (phase !== "removed") return undefined;
 
-  const detail = `This was removed at ${formatInstant(policy.sunsetAt as number)}`;
+  const detail = `Removed at ${formatInstant(policy.sunsetAt as number)}`;
   const cacheControl: Field = ["Cache-Control", `max-age=${maxAge}`];
   if (!isRedirecting) return { reason: "removed", detail, fields: [cacheControl], freshUntil };
   const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
@@ -66,7 +66,7 @@ export function refusalAt(policy: Policy, options: RefusalOptions): Refusal | un
 }
 
 /**
- * The answer in a brownout and after the sunset; `undefined` while all goes on.
+ * Returns the answer in a brownout or after the sunset; `undefined` at any other time.
  *
  * @example Before and after the sunset
  * ```ts

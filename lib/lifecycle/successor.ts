@@ -1,23 +1,23 @@
 /**
- * The successor that a user's function names, for a request that anyone may have sent.
+ * Validation of the successor that a user's function returns for an untrusted request.
  */
 
 import { isPath, isPathAt } from "./link_target.ts";
 
-/** What names successors, and where they may be. */
+/** How successors are named, and where they may be. */
 export interface SuccessorOptions {
-  /** Names what replaces the very thing a request asks for. */
+  /** Returns the URL of what replaces the requested resource. */
   readonly successor?: ((request: Request) => string | undefined) | undefined;
-  /** Another origin than the request's own, at which successors may be. */
+  /** An allowed origin besides the request's own. */
   readonly successorOrigin?: string | undefined;
 }
 
 /**
- * Makes a function that names the successor, or `undefined` where there is none that can be sent:
- * one that leads to a host that nobody named, or that breaks a Link, could be a client's choice,
- * as much of it comes from the URL. The first such is warned of on the console.
+ * Creates a function that returns a request's successor, or `undefined` if there is none that is
+ * safe to send. Successors are built from the request's URL, so a client could make one point to
+ * another host or break out of a Link. The first rejected one is logged to the console.
  *
- * @throws {TypeError} When `successorOrigin` is no origin.
+ * @throws {TypeError} If `successorOrigin` is not an origin.
  */
 export function successorOf(options: SuccessorOptions): (request: Request) => string | undefined {
   const { successor, successorOrigin } = options;
@@ -30,14 +30,14 @@ export function successorOf(options: SuccessorOptions): (request: Request) => st
 
   let hasWarned = false;
   const warn = (...words: unknown[]) => {
-    if (!hasWarned) console.warn("A successor was left out:", ...words);
+    if (!hasWarned) console.warn("Ignored a successor:", ...words);
     hasWarned = true;
   };
   return (request) => {
     let target: unknown;
     try {
       target = successor(request);
-    } catch (error) { // decodeURIComponent() throws for what a client wrote
+    } catch (error) { // e.g. decodeURIComponent() on a malformed path
       return warn(error), undefined;
     }
     if (target === undefined) return undefined;
@@ -53,7 +53,7 @@ export function successorOf(options: SuccessorOptions): (request: Request) => st
   };
 }
 
-/** The origin of a request; none where its Host field makes no URL. */
+/** Returns the origin of a request; `undefined` if its Host field is invalid. */
 function originOf({ url }: Request): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * The lifecycle of any Fetch API handler.
+ * Retirement for any Fetch API handler.
  */
 
 import { openBody, toResponse } from "../http/answer.ts";
@@ -9,40 +9,41 @@ import { momentAt, type Policy } from "./policy.ts";
 import { refusal } from "./refusal.ts";
 import { successorOf } from "./successor.ts";
 
-/** What is retired, beyond when. */
+/** Options besides the policy. */
 export interface LifecycleOptions {
   /**
-   * Names what replaces the very thing a request asks for, if there is anything: a path that starts
-   * with one `/`, or a URL at the origin of the request or at `successorOrigin`. Clients choose
-   * what comes in, so anything else is left out: it is not linked to, and 410 answers instead of
-   * 308. So is what could break a Link, and what it throws; the console tells of the first.
+   * Returns the URL of what replaces the requested resource, if anything does: a path that starts
+   * with one `/`, or a URL at the origin of the request or at `successorOrigin`. Requests are
+   * untrusted, so anything else, or an exception, counts as no successor: no link, and 410 instead
+   * of 308. The first one ignored is logged to the console.
    */
   readonly successor?: (request: Request) => string | undefined;
-  /** Another origin at which successors may be, like `https://example.com`. */
+  /** An origin allowed for successors besides the request's own, like `https://example.com`. */
   readonly successorOrigin?: string;
   /**
-   * Whether brownouts and the removal apply to a request; other requests are handled, and
-   * announced, as ever. When left out, they apply to all but OPTIONS, so that a page is allowed to
-   * see what became of the rest.
+   * Tells whether brownouts and the removal apply to a request. Other requests are still handled,
+   * with the announcement. Default: all but OPTIONS, so that CORS preflights succeed and a page can
+   * read the 410.
    */
   readonly applies?: (request: Request) => boolean;
-  /** Seconds for which caches may keep the answer of a final removal: 300 when left out. */
+  /** Seconds for which caches may store the answer after the sunset. Default: 300. */
   readonly maxAge?: number;
-  /** Milliseconds since the epoch; the system's clock when left out. */
+  /** Returns the time in milliseconds since the epoch. Default: the system clock. */
   readonly now?: () => number;
 }
 
 /**
- * Retires what a handler serves: announces it on every response (Deprecation, RFC 9745; Sunset,
- * RFC 8594; Link, RFC 8288), answers 410 in brownouts and after the sunset (or then 308 to the
- * successor), and keeps caches from using a response beyond its phase. HEAD and GET get the same.
+ * Wraps a handler to retire what it serves: announces the retirement on every response
+ * (Deprecation, RFC 9745; Sunset, RFC 8594; Link, RFC 8288), answers 410 in brownouts and after the
+ * sunset (or 308 to the successor after it), and keeps caches from reusing a response beyond its
+ * phase. HEAD and GET get the same fields.
  *
- * @param handler Handles what is not refused. Its Link stays, and is added to.
+ * @param handler Handles requests that are not refused. Any Link it sets is kept.
  * @param policy See `definePolicy()`.
- * @returns A handler of the same shape. It throws what the handler throws.
- * @throws {TypeError} When `successorOrigin` is no origin.
+ * @returns A handler with the same signature. It rejects when `handler` does.
+ * @throws {TypeError} If `successorOrigin` is not an origin.
  *
- * @example Retire everything that a server answers
+ * @example Retire a whole server
  * ```ts
  * import { assertEquals } from "@std/assert";
  * import { definePolicy, withLifecycle } from "@media-head/media-head/lifecycle";
@@ -91,7 +92,7 @@ export function withLifecycle<Rest extends unknown[]>(
   };
 }
 
-/** The headers of some responses, like those that `fetch` gives, cannot be changed. */
+/** Copies a response, because the headers of some, like those from `fetch`, are immutable. */
 function mutable(response: Response): Response {
   return new Response(response.body, response);
 }

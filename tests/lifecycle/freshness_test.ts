@@ -8,7 +8,7 @@ const NOW = Date.parse("2027-01-01T00:00:00Z");
 const TAIL = "must-revalidate, stale-while-revalidate=0";
 const inSeconds = (seconds: number) => formatHttpDate(NOW + seconds * 1000);
 
-/** What a response states, and what it states when 101 seconds are left, one for the way. */
+/** Fields of a response, and the same limited to 101 seconds left, one of them for transit. */
 const ROWS: [stated: Record<string, string>, limited: Record<string, string>][] = [
   [{ "cache-control": "max-age=300" }, { "cache-control": `max-age=100, ${TAIL}` }],
   [{ "cache-control": "max-age=60" }, { "cache-control": `max-age=60, ${TAIL}` }],
@@ -36,7 +36,7 @@ const ROWS: [stated: Record<string, string>, limited: Record<string, string>][] 
     { "cache-control": `private="a, max-age=9", max-age=100, ${TAIL}` },
   ],
 
-  // What is never used again needs no end, but states none beyond the phase either.
+  // Responses that are never reused need no limit, but get no age beyond the phase either.
   [{ "cache-control": "no-store" }, { "cache-control": "no-store" }],
   [{ "cache-control": "no-cache, max-age=300" }, { "cache-control": "no-cache, max-age=100" }],
   [{ "cache-control": "no-store, max-age=9, stale-while-revalidate=9" }, {
@@ -66,7 +66,7 @@ const ROWS: [stated: Record<string, string>, limited: Record<string, string>][] 
     "cache-control": "max-age=100, x=, no-store",
   }],
 
-  // Without max-age, private caches go by Expires, and without that by heuristics.
+  // Without max-age, private caches use Expires, and without that heuristics.
   [{}, { "cache-control": `max-age=0, ${TAIL}` }],
   [{ "cache-control": "public" }, { "cache-control": `public, max-age=0, ${TAIL}` }],
   [{ "cache-control": "s-maxage=900" }, { "cache-control": `s-maxage=100, max-age=0, ${TAIL}` }],
@@ -99,7 +99,7 @@ const ROWS: [stated: Record<string, string>, limited: Record<string, string>][] 
     { expires: inSeconds(900), "cache-control": "max-age=7" },
     { "cache-control": `max-age=7, ${TAIL}`, expires: inSeconds(100) },
   ],
-  [ // an old cache knows nothing of no-store
+  [ // an HTTP/1.0 cache does not know no-store
     { expires: inSeconds(900), "cache-control": "no-store" },
     { "cache-control": "no-store", expires: inSeconds(100) },
   ],
@@ -109,7 +109,7 @@ const ROWS: [stated: Record<string, string>, limited: Record<string, string>][] 
   ],
 ];
 
-Deno.test("limitFreshness() limits what is stated to what is left of the phase", () => {
+Deno.test("limitFreshness() limits freshness to the time left in the phase", () => {
   for (const [stated, limited] of ROWS) {
     const headers = new Headers(stated);
     limitFreshness(headers, { until: NOW + 101_999, now: NOW });
@@ -117,7 +117,7 @@ Deno.test("limitFreshness() limits what is stated to what is left of the phase",
   }
 });
 
-Deno.test("limitFreshness() changes nothing while no change lies ahead", () => {
+Deno.test("limitFreshness() changes nothing when no phase change is pending", () => {
   for (const [stated] of ROWS) {
     const headers = new Headers(stated);
     limitFreshness(headers, { until: Infinity, now: NOW });
@@ -125,13 +125,13 @@ Deno.test("limitFreshness() changes nothing while no change lies ahead", () => {
   }
 });
 
-Deno.test("limitFreshness() states nothing negative once the phase is over", () => {
+Deno.test("limitFreshness() never sets a negative age after the phase ends", () => {
   const headers = new Headers({ "cache-control": "max-age=300" });
   limitFreshness(headers, { until: NOW - 5000, now: NOW });
   assertEquals(headers.get("cache-control"), `max-age=0, ${TAIL}`);
 });
 
-Deno.test("limitCacheControl() tells until when it would state the same", () => {
+Deno.test("limitCacheControl() returns how long its value stays the same", () => {
   fc.assert(fc.property(
     fc.nat(500),
     fc.integer({ min: 1, max: 1_000_000 }),
@@ -146,19 +146,19 @@ Deno.test("limitCacheControl() tells until when it would state the same", () => 
   ));
 });
 
-/** A cache, in what decides how long it uses a response again without asking. */
+/** The properties of a cache that decide how long it reuses a response without revalidation. */
 interface Cache {
   readonly isShared: boolean;
-  /** Goes by Cache-Control; else by Expires alone, as HTTP/1.0 has it. */
+  /** Uses Cache-Control; otherwise Expires alone, as in HTTP/1.0. */
   readonly isModern: boolean;
   readonly knowsMustUnderstand: boolean;
-  /** Goes by CDN-Cache-Control before all else (RFC 9213). */
+  /** Prefers CDN-Cache-Control (RFC 9213). */
   readonly isTargeted: boolean;
-  /** Milliseconds for which it serves stale, unless the response says for how long. */
+  /** Milliseconds for which it serves stale, unless the response gives a limit. */
   readonly grace: number;
-  /** Counts in whole seconds, the last one included, as nginx does. */
+  /** Counts in whole seconds, including the last one, as nginx does. */
   readonly isCoarse: boolean;
-  /** Milliseconds after which it receives the response. */
+  /** Milliseconds until it receives the response. */
   readonly travel: number;
 }
 
@@ -174,10 +174,10 @@ const caches: fc.Arbitrary<Cache> = fc.record({
 
 const HEURISTIC = 86_400; // seconds
 
-/** Seconds of freshness, or `undefined` for a response that is not to be used again at all. */
+/** Seconds of freshness, or `undefined` for a response that must not be reused. */
 function lifetimeIn(cache: Cache, headers: Headers, received: number): number | undefined {
   const byExpires = lifetimeByExpires(headers, received);
-  // Without Expires, an old cache guesses, and nothing can keep it from that.
+  // Without Expires, an HTTP/1.0 cache uses heuristics, and nothing can prevent that.
   if (!cache.isModern) return byExpires ?? 0;
   const targeted = cache.isTargeted ? headers.get("cdn-cache-control") : null;
   const directives = parseDictionary(targeted ?? headers.get("cache-control") ?? "");
@@ -200,7 +200,7 @@ function lifetimeByExpires(headers: Headers, received: number): number | undefin
   return ((parseHttpDate(expires, received) ?? date) - date) / 1000;
 }
 
-/** Until when a cache uses a response without asking, in milliseconds since the epoch. */
+/** When a cache stops reusing a response without revalidation, in milliseconds since the epoch. */
 function usedUntil(cache: Cache, headers: Headers): number {
   const received = NOW + cache.travel;
   const lifetime = lifetimeIn(cache, headers, received);
@@ -210,7 +210,7 @@ function usedUntil(cache: Cache, headers: Headers): number {
   return (cache.isCoarse ? Math.floor(end / 1000) * 1000 + 999 : end) + stale;
 }
 
-/** Milliseconds of stale use. */
+/** Milliseconds for which a cache serves stale. */
 function staleIn({ isModern, isTargeted, grace }: Cache, headers: Headers): number {
   if (!isModern) return 0;
   const targeted = isTargeted ? headers.get("cdn-cache-control") : null;
@@ -237,7 +237,7 @@ const fields = fc.record({
 }, { requiredKeys: [] });
 const left = fc.oneof(fc.nat(5_000), fc.nat(2_000_000)).map((left) => left + 1000);
 
-Deno.test("whatever is stated, no cache uses it beyond the phase", () => {
+Deno.test("no cache reuses a response beyond its phase, whatever its fields", () => {
   let beyond = 0;
   fc.assert(
     fc.property(fields, caches, left, (stated, cache, left) => {
@@ -250,10 +250,10 @@ Deno.test("whatever is stated, no cache uses it beyond the phase", () => {
     }),
     { numRuns: 5000 },
   );
-  assert(beyond > 1000, `only ${beyond} would have been used beyond it`);
+  assert(beyond > 1000, `only ${beyond} would have been reused beyond it`);
 });
 
-Deno.test("what is stated lasts as long as it may", () => {
+Deno.test("limitFreshness() shortens freshness no more than needed", () => {
   const modern = caches.map((cache) => ({ ...cache, isModern: true }));
   fc.assert(
     fc.property(fields, modern, left, (stated, cache, left) => {

@@ -4,7 +4,7 @@ import { formatInstant, readInstant, readInterval } from "../../lib/lifecycle/in
 
 const LAST = Date.parse("9999-12-31T23:59:59Z");
 
-/** What Temporal makes of it, in whole seconds that an HTTP-date can name. */
+/** Temporal's result, in whole seconds that an HTTP-date can express. */
 function expected(read: () => number): number | undefined {
   try {
     const seconds = Math.floor(read() / 1000) * 1000;
@@ -36,7 +36,7 @@ const instant = fc.tuple(
   `${year}-${month}-${day}${t}${hour}:${minute}${second ?? ""}${zone}`
 );
 
-Deno.test("readInstant() reads what Temporal reads, and nothing else of that form", () => {
+Deno.test("readInstant() accepts exactly what Temporal does", () => {
   fc.assert(
     fc.property(instant, (text) => {
       assertEquals(
@@ -84,7 +84,7 @@ Deno.test("readInterval() adds durations as Temporal does in UTC", () => {
   );
 });
 
-Deno.test("instants need no Temporal, which not every runtime has", () => {
+Deno.test("instants work on runtimes without Temporal", () => {
   const { Temporal } = globalThis;
   try {
     Reflect.deleteProperty(globalThis, "Temporal");

@@ -9,7 +9,7 @@ import {
 
 const at = (text: string) => Date.parse(text);
 
-Deno.test("definePolicy() reads dates, instants and intervals, and sorts them", () => {
+Deno.test("definePolicy() parses dates, instants and intervals, and sorts them", () => {
   const policy = definePolicy({
     deprecatedAt: "2026-11-21",
     sunsetAt: "2027-06-30T12:00:00.900+02:00",
@@ -36,7 +36,7 @@ Deno.test("definePolicy() reads dates, instants and intervals, and sorts them", 
   });
 });
 
-Deno.test("definePolicy() takes what is at the edge of sense", () => {
+Deno.test("definePolicy() accepts boundary values", () => {
   definePolicy({ deprecatedAt: "2027-01-01", sunsetAt: "2027-01-01" });
   definePolicy({
     deprecatedAt: "2027-01-01",
@@ -65,8 +65,14 @@ const REFUSALS: [
   value: string,
   expected: string,
 ][] = [
-  ["no date", { deprecatedAt: "soon" }, "deprecatedAt", "soon", INSTANT],
-  ["a date that is none", { deprecatedAt: "2027-02-30" }, "deprecatedAt", "2027-02-30", INSTANT],
+  ["not a date", { deprecatedAt: "soon" }, "deprecatedAt", "soon", INSTANT],
+  [
+    "a nonexistent date",
+    { deprecatedAt: "2027-02-30" },
+    "deprecatedAt",
+    "2027-02-30",
+    INSTANT,
+  ],
   [
     "an instant without offset",
     { sunsetAt: "2027-06-30T12:00" },
@@ -83,14 +89,14 @@ const REFUSALS: [
   ],
   ["an instant before 1970", { sunsetAt: "1969-12-31" }, "sunsetAt", "1969-12-31", "from 1970"],
   [
-    "an instant that no HTTP-date can name",
+    "an instant that no HTTP-date can express",
     { sunsetAt: "+010000-01-01T00:00Z" },
     "sunsetAt",
     "+010000-01-01T00:00Z",
     "to 9999",
   ],
   [
-    "a brownout beyond what an HTTP-date can name",
+    "a brownout beyond what an HTTP-date can express",
     { brownouts: ["2027-03-01/P9000Y"] },
     "brownouts[0]",
     "2027-03-01/P9000Y",
@@ -102,10 +108,10 @@ const REFUSALS: [
     { sunsetAt: "2026-12-31" },
     "sunsetAt",
     "2026-12-31",
-    "not before the deprecation at 2027-01-01T00:00:00Z",
+    "no earlier than the deprecation at 2027-01-01T00:00:00Z",
   ],
   [
-    "a brownout that is no interval",
+    "a brownout that is not an interval",
     { brownouts: ["2027-03-01"] },
     "brownouts[0]",
     "2027-03-01",
@@ -160,14 +166,14 @@ const REFUSALS: [
     { brownouts: ["2027-06-29T23:30Z/PT1H"] },
     "brownouts[0]",
     "2027-06-29T23:30Z/PT1H",
-    "not after the sunset at 2027-06-30T00:00:00Z",
+    "no later than the sunset at 2027-06-30T00:00:00Z",
   ],
   [
     "a brownout before the deprecation",
     { brownouts: ["2026-12-31T23:30Z/PT1H"] },
     "brownouts[0]",
     "2026-12-31T23:30Z/PT1H",
-    "not before the deprecation at 2027-01-01T00:00:00Z",
+    "no earlier than the deprecation at 2027-01-01T00:00:00Z",
   ],
   [
     "a brownout without a sunset",
@@ -191,7 +197,7 @@ const REFUSALS: [
     "no overlap",
   ],
   [
-    "another end",
+    "an unknown afterSunset",
     { afterSunset: "teapot" as "gone" },
     "afterSunset",
     "teapot",
@@ -214,16 +220,16 @@ const REFUSALS: [
   ["a relative link", { documentation: "deprecation" }, "documentation", "deprecation", "a path"],
   ["a link with a space", { documentation: "/a b" }, "documentation", "/a b", "a path"],
   [
-    "a link that would end its brackets",
+    "a link that would close its brackets",
     { documentation: "/a>;rel=x" },
     "documentation",
     "/a>;rel=x",
     "a path",
   ],
-  ["a link beyond ASCII", { documentation: "/für" }, "documentation", "/für", "a path"],
+  ["a non-ASCII link", { documentation: "/für" }, "documentation", "/für", "a path"],
 ];
 
-Deno.test("definePolicy() refuses what makes no sense, with the setting, the value and what is expected", () => {
+Deno.test("definePolicy() rejects invalid settings, with the name, the value and what is expected", () => {
   for (const [what, settings, setting, value, expected] of REFUSALS) {
     const error = assertThrows(() => definePolicy({ ...VALID, ...settings }), PolicyError);
     assertEquals(
@@ -239,17 +245,17 @@ Deno.test("definePolicy() refuses what makes no sense, with the setting, the val
   }
 });
 
-/** Settings of other types than the compiler would let through. */
+/** Settings of types that the compiler would reject. */
 const MISTAKES: [what: string, settings: unknown, message: string][] = [
   ["nothing", undefined, "settings: expected an object, got undefined"],
   ["null", null, "settings: expected an object, got null"],
-  ["a text", "2027-01-01", 'settings: expected an object, got "2027-01-01"'],
+  ["a string", "2027-01-01", 'settings: expected an object, got "2027-01-01"'],
   ["a list", [], "settings: expected an object, got [object Array]"],
   ["no setting", {}, `deprecatedAt: expected ${ANY_INSTANT}, got undefined`],
   [
-    "another name",
+    "an unknown name",
     { ...VALID, sunset: "2027-06-30" },
-    'sunset: expected one of the names deprecatedAt, sunsetAt, brownouts, afterSunset, documentation, got "2027-06-30"',
+    'sunset: expected one of deprecatedAt, sunsetAt, brownouts, afterSunset, documentation, got "2027-06-30"',
   ],
   ["a number", { deprecatedAt: 1e12 }, `deprecatedAt: expected ${ANY_INSTANT}, got 1000000000000`],
   ["a bigint", { deprecatedAt: 1n }, `deprecatedAt: expected ${ANY_INSTANT}, got 1`],
@@ -258,7 +264,11 @@ const MISTAKES: [what: string, settings: unknown, message: string][] = [
     { deprecatedAt: Symbol("x") },
     `deprecatedAt: expected ${ANY_INSTANT}, got Symbol(x)`,
   ],
-  ["null for none", { ...VALID, sunsetAt: null }, `sunsetAt: expected ${ANY_INSTANT}, got null`],
+  [
+    "null for none",
+    { ...VALID, sunsetAt: null },
+    `sunsetAt: expected ${ANY_INSTANT}, got null`,
+  ],
   [
     "an invalid Date",
     { ...VALID, sunsetAt: new Date(NaN) },
@@ -275,7 +285,7 @@ const MISTAKES: [what: string, settings: unknown, message: string][] = [
     `sunsetAt: expected ${ANY_INSTANT}, got [object Temporal.PlainDate]`,
   ],
   [
-    "one brownout without its list",
+    "a brownout not in a list",
     { ...VALID, brownouts: "2027-03-01/P1D" },
     'brownouts: expected a list of intervals, got "2027-03-01/P1D"',
   ],
@@ -297,7 +307,7 @@ const MISTAKES: [what: string, settings: unknown, message: string][] = [
   [
     "a misspelt end",
     { ...VALID, brownouts: [{ start: "2027-03-01", end: "2027-03-02", until: 1 }] },
-    "brownouts[0].until: expected one of the names start, end, got 1",
+    "brownouts[0].until: expected one of start, end, got 1",
   ],
   [
     "a brownout that ends before it starts",
@@ -305,7 +315,7 @@ const MISTAKES: [what: string, settings: unknown, message: string][] = [
     'brownouts[0]: expected an interval that ends after it starts, got "2027-03-02T00:00:00Z/2027-03-01T00:00:00Z"',
   ],
   [
-    "no text",
+    "not a string",
     { ...VALID, documentation: 5 },
     'documentation: expected a path that starts with "/"',
   ],
@@ -315,13 +325,13 @@ const MISTAKES: [what: string, settings: unknown, message: string][] = [
     "documentation: expected a path",
   ],
   [
-    "null for an end",
+    "null for afterSunset",
     { ...VALID, afterSunset: null },
     'afterSunset: expected "gone" or "redirect", got null',
   ],
 ];
 
-Deno.test("definePolicy() names what the compiler would have refused", () => {
+Deno.test("definePolicy() rejects what the compiler would have rejected", () => {
   for (const [what, settings, message] of MISTAKES) {
     const error = assertThrows(() => definePolicy(settings as PolicySettings), PolicyError);
     assert(error.message.startsWith(message), `${what}: ${error.message}`);
@@ -329,7 +339,7 @@ Deno.test("definePolicy() names what the compiler would have refused", () => {
   }
 });
 
-Deno.test("definePolicy() throws nothing but a PolicyError, whatever it is given", () => {
+Deno.test("definePolicy() throws nothing but a PolicyError for any input", () => {
   const values = fc.oneof(fc.anything({ withDate: true, withBigInt: true }), fc.string());
   const settings = fc.oneof(
     values,
@@ -350,7 +360,7 @@ Deno.test("definePolicy() throws nothing but a PolicyError, whatever it is given
   }));
 });
 
-Deno.test("definePolicy() takes instants as Date, Temporal.Instant and text alike", () => {
+Deno.test("definePolicy() accepts instants as Date, Temporal.Instant or text", () => {
   const forms = [
     (text: string) => text,
     (text: string) => new Date(text),
@@ -371,7 +381,7 @@ Deno.test("definePolicy() takes instants as Date, Temporal.Instant and text alik
   assertEquals(policies, [asText, asText, asText]);
 });
 
-Deno.test("definePolicy() makes one brownout of those that touch", () => {
+Deno.test("definePolicy() joins adjacent brownouts", () => {
   const { brownouts } = definePolicy({
     ...VALID,
     brownouts: ["2027-03-02/P1D", "2027-03-01/P1D", "2027-03-03T00:00:01Z/PT1H", "2027-03-04/P1D"],
@@ -383,7 +393,7 @@ Deno.test("definePolicy() makes one brownout of those that touch", () => {
   ]);
 });
 
-Deno.test("definePolicy() tells of everything that is wrong at once", () => {
+Deno.test("definePolicy() reports all issues at once", () => {
   const { issues } = assertThrows(() =>
     definePolicy({
       deprecatedAt: "x",

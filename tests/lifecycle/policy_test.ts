@@ -5,7 +5,7 @@ import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 
 const at = (text: string) => Date.parse(text);
 
-Deno.test("momentAt() gives the phase and its end, to the millisecond", () => {
+Deno.test("momentAt() returns the phase and its end, to the millisecond", () => {
   const policy = definePolicy({
     deprecatedAt: "2027-01-01",
     sunsetAt: "2027-06-30",
@@ -31,7 +31,7 @@ Deno.test("momentAt() gives the phase and its end, to the millisecond", () => {
   assertEquals(momentAt(open, 8e15), { phase: "deprecated", until: Infinity });
 });
 
-/** Seconds, cut into brownouts with or without gaps, between deprecation and sunset. */
+/** Policies with brownouts, adjacent or not, between deprecation and sunset. */
 const policies = fc.array(fc.integer({ min: 0, max: 100 }), { minLength: 4, maxLength: 12 })
   .map((steps): Policy => {
     let time = 1_000_000;
@@ -46,7 +46,7 @@ const policies = fc.array(fc.integer({ min: 0, max: 100 }), { minLength: 4, maxL
     return definePolicy({ deprecatedAt: new Date(deprecatedAt), sunsetAt, brownouts });
   });
 
-Deno.test("momentAt() holds until the end that it gives, and then no more", () => {
+Deno.test("momentAt() returns a phase that lasts exactly until its end", () => {
   fc.assert(
     fc.property(policies, fc.integer({ min: 900_000, max: 3_000_000 }), (policy, instant) => {
       const { phase, until } = momentAt(policy, instant);
@@ -58,7 +58,7 @@ Deno.test("momentAt() holds until the end that it gives, and then no more", () =
   );
 });
 
-Deno.test("momentAt() agrees with asking every interval", () => {
+Deno.test("momentAt() agrees with a check of every interval", () => {
   fc.assert(
     fc.property(policies, fc.integer({ min: 900_000, max: 3_000_000 }), (policy, instant) => {
       const isOff = policy.brownouts.some(({ start, end }) => start <= instant && instant < end);
@@ -74,6 +74,6 @@ Deno.test("momentAt() agrees with asking every interval", () => {
   );
 });
 
-Deno.test("formatInstant() writes whole seconds in UTC", () => {
+Deno.test("formatInstant() formats whole seconds in UTC", () => {
   assertEquals(formatInstant(at("2027-06-30T12:00:00+02:00")), "2027-06-30T10:00:00Z");
 });

@@ -8,7 +8,7 @@ import { openMemory } from "../support/memory_storage.ts";
 const SETTINGS: PolicySettings = { deprecatedAt: "2027-01-01", sunsetAt: "2027-06-30" };
 const successor = "/media/1";
 
-/** What is said in a brownout of when to come back. */
+/** The Retry-After and the detail in a brownout. */
 function retryAfter(settings: Partial<PolicySettings>, at: string, successor?: string) {
   const policy = definePolicy({ ...SETTINGS, ...settings });
   const answer = refusal(policy, { now: Date.parse(at), successor, maxAge: 300 });
@@ -17,14 +17,14 @@ function retryAfter(settings: Partial<PolicySettings>, at: string, successor?: s
   return [answer?.fields.find(([name]) => name === "Retry-After")?.[1], detail];
 }
 
-Deno.test("refusal() names the instant from which it is on again, if it ever is", () => {
+Deno.test("refusal() names the end of the brownout, unless the removal follows", () => {
   const touching = ["2027-03-01/P1D", "2027-03-02/P1D", "2027-03-04/P1D"];
   const last = ["2027-06-28/P1D", "2027-06-29/P1D"];
   const on = "Wed, 03 Mar 2027 00:00:00 GMT";
-  const ahead = "This is off on trial until 2027-03-03T00:00:00Z, ahead of its removal";
+  const ahead = "Disabled by a brownout until 2027-03-03T00:00:00Z, ahead of its removal";
   const sunset = "Wed, 30 Jun 2027 00:00:00 GMT";
-  const removed = "This is off on trial until 2027-06-30T00:00:00Z, when it is removed";
-  const moved = "This is off on trial until 2027-06-30T00:00:00Z, ahead of its removal";
+  const removed = "Disabled by a brownout until 2027-06-30T00:00:00Z, when it is removed";
+  const moved = "Disabled by a brownout until 2027-06-30T00:00:00Z, ahead of its removal";
   const redirect = "redirect" as const;
   const rows: [
     settings: Partial<PolicySettings>,
@@ -58,7 +58,7 @@ Deno.test("refusals are prepared, in a brownout and after the sunset", async () 
       clock.now = Date.parse(at);
       const first = await handle(head());
       const second = handle(head());
-      assert(second instanceof Response, `${at}, ${afterSunset}`); // no promise: it was there
+      assert(second instanceof Response, `${at}, ${afterSunset}`); // no promise: it was prepared
       assertEquals([second.status, [...second.headers]], [first.status, [...first.headers]]);
     }
     clock.now = Date.parse("2027-03-02T00:00:00Z"); // the clock is set back

@@ -14,7 +14,7 @@ const POLICY = definePolicy({
 });
 const [DEPRECATED, REMOVED] = [Date.parse("2027-02-01"), Date.parse("2027-07-01")];
 
-/** What is said of a successor before and after the sunset. */
+/** The responses before and after the sunset, as far as the successor goes. */
 async function answersFor(
   successor: (request: Request) => string | undefined,
   { url = "http://test/v1/a", ...options }: { url?: string; successorOrigin?: string } = {},
@@ -43,7 +43,7 @@ const BAD = [
   ...["/a b", '/a"b', "/a<b", '/a>; rel="x", </b', "/ä", "/€", "/a\0b", "/a\x7f", "/a\u2028"],
 ];
 
-Deno.test("withLifecycle() leaves out a successor that nobody can have meant", async () => {
+Deno.test("withLifecycle() ignores a successor that is not a path or at an allowed origin", async () => {
   using _warn = stub(console, "warn");
   for (const bad of BAD) {
     const answers = await answersFor(() => bad, { successorOrigin: "https://new.test" });
@@ -52,7 +52,7 @@ Deno.test("withLifecycle() leaves out a successor that nobody can have meant", a
   }
 });
 
-Deno.test("withLifecycle() leaves out what is no text, and what throws", async () => {
+Deno.test("withLifecycle() ignores a successor that is not a string, and exceptions", async () => {
   const functions = [
     () => 5 as unknown as string,
     () => null as unknown as string,
@@ -64,11 +64,11 @@ Deno.test("withLifecycle() leaves out what is no text, and what throws", async (
     using warn = stub(console, "warn");
     const answers = await answersFor(successor, { url: "http://test/v1/%ff" });
     assertEquals(answers, { link: null, statuses: [200, 410], location: null });
-    assertSpyCalls(warn, 2); // each of the two handlers warns of its first
+    assertSpyCalls(warn, 2); // each of the two handlers warns once
   }
 });
 
-Deno.test("withLifecycle() warns once, and not of what has no successor", async () => {
+Deno.test("withLifecycle() warns once, and never about a missing successor", async () => {
   using warn = stub(console, "warn");
   const answer = withLifecycle(() => new Response("old"), POLICY, { successor: () => "//x" });
   for (let time = 0; time < 3; time++) await answer(new Request("http://test/"));
@@ -77,7 +77,7 @@ Deno.test("withLifecycle() warns once, and not of what has no successor", async 
   assertSpyCalls(warn, 1);
 });
 
-Deno.test("withLifecycle() takes a path, and a URL at an origin that was named", async () => {
+Deno.test("withLifecycle() accepts a path, and a URL at an allowed origin", async () => {
   const good = [
     ...[
       "/",
@@ -97,7 +97,7 @@ Deno.test("withLifecycle() takes a path, and a URL at an origin that was named",
   }
 });
 
-Deno.test("withLifecycle() refuses a successorOrigin that is none", () => {
+Deno.test("withLifecycle() rejects a successorOrigin that is not an origin", () => {
   for (
     const successorOrigin of ["", "new.test", "https://new.test/", "https://new.test/v2", "ftp://a"]
   ) {
@@ -108,7 +108,7 @@ Deno.test("withLifecycle() refuses a successorOrigin that is none", () => {
   }
 });
 
-Deno.test("the README's successor stays on the site, whatever is asked for", async () => {
+Deno.test("the README's successor stays on the site for any path", async () => {
   const piece = fc.oneof(
     fc.constantFrom(
       ...["/", "\\", "//", "/v1/", "v1", "..", ".", "%2e%2e", "%2f", "%5c", "%09", "\t", "\n", "@"],
@@ -137,7 +137,7 @@ Deno.test("the README's successor stays on the site, whatever is asked for", asy
   assert(redirects > 500, `only ${redirects} were redirected`);
 });
 
-test("withLifecycle() answers where the Host makes no URL, without a successor at its origin", async () => {
+test("withLifecycle() answers requests with an invalid Host, without a successor at its origin", async () => {
   const handler = withLifecycle(() => new Response("old"), POLICY, {
     successor: ({ url }) => url.replace("/v1/", "/v2/"),
     now: () => REMOVED,

@@ -22,7 +22,7 @@ const [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED] = [
   "2027-07-01T00:00:00Z",
 ].map((text) => Date.parse(text)) as [number, number, number, number];
 
-/** The answer to a request at an instant. */
+/** The response to a request at an instant. */
 async function answerAt(
   instant: number,
   handler: (request: Request) => Response | Promise<Response>,
@@ -34,13 +34,13 @@ async function answerAt(
   return await seen(await retired(new Request("http://test/v1/things?x=1", { method })));
 }
 
-Deno.test("withLifecycle() announces on whatever the handler answers", async () => {
+Deno.test("withLifecycle() announces on every response of the handler", async () => {
   const answers = [
     () => new Response("text"),
     () => Response.json({}, { status: 201 }),
     () => new Response(null, { status: 204 }),
     () => new Response(null, { status: 304 }),
-    () => Response.redirect("http://test/elsewhere"), // its headers cannot be changed
+    () => Response.redirect("http://test/elsewhere"), // its headers are immutable
     () => new Response("no", { status: 404 }),
     () => Promise.resolve(new Response("down", { status: 503 })),
   ];
@@ -61,7 +61,7 @@ Deno.test("withLifecycle() announces on whatever the handler answers", async () 
   }
 });
 
-Deno.test("withLifecycle() keeps the links of the handler", async () => {
+Deno.test("withLifecycle() keeps the handler's links", async () => {
   const links = { headers: { Link: '</next>; rel="next"' } };
   const answer = await answerAt(DEPRECATED, () => new Response("", links));
   assertEquals(
@@ -87,7 +87,7 @@ Deno.test("withLifecycle() answers in place of the handler, HEAD as GET", async 
     [BROWNOUT, { policy: redirect, successor }, 410],
     [REMOVED, { successor }, 410],
     [REMOVED, { policy: redirect, successor }, 308, "/v2/things"],
-    [REMOVED, { policy: redirect }, 410], // there is nowhere to go
+    [REMOVED, { policy: redirect }, 410], // no successor to redirect to
   ];
   for (const [instant, options, status, location] of rows) {
     const get = await answerAt(instant, handler, options);
@@ -107,7 +107,7 @@ Deno.test("withLifecycle() answers in place of the handler, HEAD as GET", async 
   assertEquals(valueOf(shorter, "cache-control"), "max-age=7");
 });
 
-Deno.test("refusal() tells where to go from here, in a problem that needs no page of its own", async () => {
+Deno.test("refusal() names the successor and the documentation, with no problem type", async () => {
   const documentation = "https://example.com/why";
   for (const now of [BROWNOUT, REMOVED]) {
     for (const successor of [undefined, "/v2/things"]) {
@@ -121,7 +121,7 @@ Deno.test("refusal() tells where to go from here, in a problem that needs no pag
   }
 });
 
-Deno.test("withLifecycle() lets through what a retirement does not apply to", async () => {
+Deno.test("withLifecycle() handles requests that the retirement does not apply to", async () => {
   const handler = ({ method }: Request) => new Response(method);
   for (const instant of [BROWNOUT, REMOVED]) {
     const options = await answerAt(instant, handler, { method: "OPTIONS" });
@@ -132,7 +132,7 @@ Deno.test("withLifecycle() lets through what a retirement does not apply to", as
   }
 });
 
-Deno.test("withLifecycle() keeps caches from using an answer beyond its phase", async () => {
+Deno.test("withLifecycle() keeps caches from reusing a response beyond its phase", async () => {
   const handler = () => new Response("", { headers: { "Cache-Control": "max-age=86400" } });
   const beforeBrownout = Date.parse("2027-03-01T08:59:00Z");
   const answer = await answerAt(beforeBrownout, handler);
@@ -141,7 +141,7 @@ Deno.test("withLifecycle() keeps caches from using an answer beyond its phase", 
     "max-age=59, must-revalidate, stale-while-revalidate=0",
   );
 
-  // The phase ends while the handler works: its answer is of the old phase, and stale at once.
+  // The phase ends while the handler runs: its response belongs to the old phase, so it is stale.
   let instant = Date.parse("2027-03-01T08:59:59Z");
   const slow = withLifecycle(
     () => {
@@ -157,7 +157,7 @@ Deno.test("withLifecycle() keeps caches from using an answer beyond its phase", 
   assertEquals(valueOf(late, "cache-control"), stale);
 });
 
-Deno.test("withLifecycle() passes on what it is called with, and what is thrown", async () => {
+Deno.test("withLifecycle() passes on all arguments, and rejects when the handler does", async () => {
   const handler = (_: Request, name: string, count: number) => new Response(name.repeat(count));
   const retired = withLifecycle(handler, POLICY, { now: () => DEPRECATED });
   assertEquals(await (await retired(new Request("http://test/"), "ab", 2)).text(), "abab");
@@ -167,7 +167,7 @@ Deno.test("withLifecycle() passes on what it is called with, and what is thrown"
   await assertRejects(() => failing(new Request("http://test/")), TypeError, "bug");
 });
 
-Deno.test("the examples retire what they say, and nothing else", async () => {
+Deno.test("the examples retire exactly the routes they name", async () => {
   const plain = await seen(await denoServe(new Request("http://test/v1/x")));
   assertEquals([plain.status, valueOf(plain, "deprecation")], [200, "@1795219200"]);
   assertEquals(valueOf(plain, "link")?.split(",")[0], '</v2/x>; rel="successor-version"');

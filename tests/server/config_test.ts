@@ -230,7 +230,7 @@ Deno.test("readConfig() refuses what cannot be used, with its name, value and wh
     ],
     [
       { BROWNOUTS: "2027-03-01T09:00Z/PT1H" },
-      'BROWNOUTS: expected a sunset that it leads up to, got "2027-03-01T09:00Z/PT1H"',
+      'BROWNOUTS: expected a sunset date, since brownouts precede the sunset, got "2027-03-01T09:00Z/PT1H"',
     ],
   ];
   for (const [environment, message] of rows) {
