@@ -1,6 +1,6 @@
 /**
- * The documents that the server makes of its own routes and policy: the retirement notice, and the
- * description of the API. Loaded when they are first asked for.
+ * The documents that the server generates from its routes and policy: the retirement notice and the
+ * OpenAPI description. Loaded on first use.
  */
 
 import { accepts } from "@std/http/negotiation";
@@ -15,7 +15,7 @@ import type { DocumentOptions } from "../server/assembly.ts";
 import { type DocumentName, METHODS } from "../server/route.ts";
 import { templateOf } from "./template.ts";
 
-/** Represents the document that a route serves. */
+/** Returns the representation of the document that a route serves. */
 export async function representDocument(
   document: DocumentName,
   request: Request,
@@ -24,7 +24,7 @@ export async function representDocument(
   return document === "notice" ? representNotice(request, options) : await representApi(options);
 }
 
-/** The retirement notice: a page for people, and JSON for programs that ask for it. */
+/** Represents the retirement notice: HTML for people, JSON for programs that request it. */
 function representNotice(
   request: Request,
   { routes, policy, now }: DocumentOptions,
@@ -52,8 +52,8 @@ function representNotice(
 const descriptions = new WeakMap<Policy, Representation>();
 
 /**
- * The description of the API. What makes it is loaded when it is first asked for, and used once:
- * it depends on nothing that changes. A failure is not kept, so the next request tries again.
+ * Represents the OpenAPI description. Its generator is loaded on first use, and runs once, because
+ * the result never changes. A failure is not cached, so the next request retries.
  */
 async function representApi({ routes, policy }: DocumentOptions): Promise<Representation> {
   const known = descriptions.get(policy);
@@ -65,18 +65,18 @@ async function representApi({ routes, policy }: DocumentOptions): Promise<Repres
   return description;
 }
 
-/** A short text to serve. */
+/** A text document to serve. */
 export interface TextOptions {
   /** The media type; the text is sent in UTF-8. */
   readonly type: string;
   readonly text: string;
-  /** Fields that a 304 has to carry too, like Vary. */
+  /** Fields that a 304 must include, like Vary. */
   readonly validatorFields?: readonly Field[];
-  /** Fields that describe the content, besides the usual. */
+  /** Additional fields that describe the content. */
   readonly contentFields?: readonly Field[];
 }
 
-/** Represents a text. It has no date: what it is made of changes with the clock. */
+/** Represents a text. It has no Last-Modified, because it changes with the clock. */
 export function representText(options: TextOptions): Representation {
   const { type, text, validatorFields = [], contentFields = [] } = options;
   const content = new TextEncoder().encode(text);

@@ -1,6 +1,6 @@
 /**
- * The retirement notice: what goes, when, and what to use instead. The same facts for programs
- * (JSON, described by {@linkcode Notice}) and for people (`notice_page.ts`).
+ * The retirement notice: what is removed, when, and what replaces it. The same facts for programs
+ * (JSON, as {@linkcode Notice}) and for people (`notice_page.ts`).
  */
 
 import { z } from "zod";
@@ -8,19 +8,19 @@ import { formatInstant, momentAt, PHASES, type Policy } from "../lifecycle/polic
 
 const instant = z.iso.datetime();
 
-/** The notice as programs read it. */
+/** The schema of the notice as JSON. */
 export const Notice = z.object({
   phase: z.enum(PHASES)
-    .describe("The state right now"),
+    .describe("The current phase"),
   phaseEndsAt: instant.nullable()
-    .describe("When the next phase begins; null when none is to follow"),
-  deprecatedAt: instant.describe("Since when, or from when, the endpoints are deprecated"),
+    .describe("When the next phase begins; null if none follows"),
+  deprecatedAt: instant.describe("When the deprecation starts"),
   sunsetAt: instant.nullable()
     .describe("When the endpoints are removed; null while no date is set"),
   brownouts: z.array(z.object({ start: instant, end: instant }))
-    .describe("When the endpoints answer 410 on trial, ahead of the removal"),
+    .describe("When the endpoints temporarily answer 410, ahead of the removal"),
   afterSunset: z.enum(["gone", "redirect"])
-    .describe("What answers after the sunset: 410, or 308 to the successor"),
+    .describe("The answer after the sunset: 410, or 308 to the successor"),
   endpoints: z.array(z.object({
     path: z.string().describe("A deprecated path"),
     methods: z.array(z.string()),
@@ -28,14 +28,14 @@ export const Notice = z.object({
   })),
 });
 
-/** The notice as programs read it. */
+/** The notice as JSON. */
 export type Notice = z.infer<typeof Notice>;
 
-/** What is retired, and what replaces it. */
+/** A retired endpoint, and its replacement. */
 export type RetiredEndpoint = Notice["endpoints"][number];
 
 /**
- * The notice at an instant.
+ * Returns the notice at an instant.
  *
  * @param now Milliseconds since the epoch.
  */

@@ -1,34 +1,34 @@
 /**
- * The small parts that the notice's page is written with.
+ * HTML fragments for the notice page.
  */
 
 import { escape } from "@std/html/entities";
 
-/** A link to an RFC. */
+/** Renders a link to an RFC. */
 export function rfc(number: number): string {
   return `<a href="https://www.rfc-editor.org/rfc/rfc${number}">RFC ${number}</a>`;
 }
 
-/** Code in a line of text. */
+/** Renders inline code. */
 export function code(text: string): string {
   return `<code>${escape(text)}</code>`;
 }
 
-/** The origin of the server, for a script to fill in. */
+/** A placeholder for the server's origin, which a script fills in. */
 export const ORIGIN = `<span class="origin">{origin}</span>`;
 
-/** Code that scrolls by itself, and by keyboard too. */
+/** Renders a code block that scrolls on its own, also by keyboard. */
 export function block(label: string, html: string): string {
   return `<pre tabindex="0" role="region" aria-label="${label}"><code>${html}</code></pre>`;
 }
 
-/** A date in UTC, for a script to add the local one to. */
+/** Renders a date in UTC, to which a script adds the local time. */
 export function time(instant: string): string {
   const text = instant.replace("T", " ").replace(/(:00)?Z$/, " UTC");
   return `<time datetime="${escape(instant)}">${escape(text)}</time>`;
 }
 
-/** e.g. "1 d 8 h 30 min" */
+/** Formats the time between two instants, e.g. "1 d 8 h 30 min". */
 export function duration(start: string, end: string): string {
   const seconds = (Date.parse(end) - Date.parse(start)) / 1000;
   const parts: [number, string][] = [

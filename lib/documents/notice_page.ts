@@ -1,7 +1,6 @@
 /**
- * The retirement notice for people: one page, read in one minute, that loads nothing else. It is
- * whole without a script; with one, it adds the reader's local time to every date, and the origin
- * to the commands.
+ * The retirement notice for people: one self-contained page. It is complete without its script,
+ * which adds the reader's local time to every date, and the origin to the commands.
  */
 
 import { createHash } from "node:crypto";
@@ -17,13 +16,13 @@ import { NOTICE_STYLE } from "./notice_style.ts";
 /** A page, and what it may load. */
 export interface NoticePage {
   readonly html: string;
-  /** The value of the Content-Security-Policy field: its own style, script and icon. */
+  /** The Content-Security-Policy, which allows only the page's own style, script and icon. */
   readonly contentSecurityPolicy: string;
 }
 
 /**
- * Adds the reader's local time to every date, unless it is the same as UTC on that date; and the
- * origin, which the reader's address bar knows, and a server behind a proxy does not.
+ * Adds the reader's local time to every date, unless it equals UTC on that date; and the origin,
+ * which a server behind a proxy does not know.
  */
 const PAGE_SCRIPT = `
 if (location.origin !== "null") {
@@ -41,7 +40,7 @@ for (const time of document.querySelectorAll("time")) {
 }
 `;
 
-/** A clock; browsers would ask for /favicon.ico otherwise. */
+/** A clock. Without an icon, browsers would request /favicon.ico. */
 const ICON = `data:image/svg+xml,${
   encodeURIComponent(
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="none" stroke="#b26a00" ` +
@@ -50,7 +49,7 @@ const ICON = `data:image/svg+xml,${
   )
 }`;
 
-/** The page's own style and script by their digests (CSP Level 3 §2.3.1), and its icon. */
+/** Allows the page's own style and script by digest (CSP Level 3 §2.3.1), and its icon. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   `style-src '${hashOf(NOTICE_STYLE)}'`,
@@ -61,7 +60,7 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** How a client learns of a retirement by itself. A test runs it. */
+/** Sample code for a client to detect a deprecation. A test runs it. */
 const CLIENT = `const { headers } = await fetch(url, { method: "HEAD" });
 const deprecation = headers.get("Deprecation"); // like @1798761600
 if (deprecation !== null) {
@@ -75,9 +74,9 @@ if (deprecation !== null) {
 const list = new Intl.ListFormat("en");
 
 /**
- * Writes the page.
+ * Renders the page.
  *
- * @param types The types of problem to explain, by the ids that they get.
+ * @param types The problem types to explain, by id.
  */
 export function noticePage(
   notice: Notice,
@@ -125,8 +124,8 @@ function whatToDo(endpoints: RetiredEndpoint[]): string {
   const [first] = endpoints;
   return `<section>
 <h2>What to do</h2>
-<p>Change the path, and nothing else.</p>
-<div class="scroll" tabindex="0" role="region" aria-label="What replaces what">
+<p>Change only the path.</p>
+<div class="scroll" tabindex="0" role="region" aria-label="Replacements">
 <table>
 <thead><tr><th scope="col">Instead of</th><th scope="col">Use</th></tr></thead>
 <tbody>
@@ -135,13 +134,13 @@ ${rows.join("\n")}
 </table>
 </div>
 ${first === undefined ? "" : tryIt(first)}
-<h3>Let your client notice by itself</h3>
-<p>Every answer of the old paths says that they go, when, and what replaces the very item:</p>
+<h3>Detect the deprecation in your client</h3>
+<p>Every response from the old paths says when they will be removed, and what replaces the item:</p>
 ${block("A client in JavaScript", escape(CLIENT))}
 </section>`;
 }
 
-/** One endpoint by example: on the command line, and in a client's code. */
+/** Renders an example of the change: on the command line, and in a client's code. */
 function tryIt({ path, successor }: RetiredEndpoint): string {
   const curl = (path: string) => `curl -I ${ORIGIN}${escape(path)}`;
   const line = (path: string) => escape(`fetch(\`${path.replace("{token}", "${token}")}\`)`);
@@ -173,8 +172,8 @@ function calendar(notice: Notice): string {
   const [are, answer] = phase === "removed" ? ["were", "answered"] : ["are", "answer"];
   return `<section>
 <h2>Brownouts</h2>
-<p>Ahead of the removal the old paths ${are} switched off for a while, as a warning. They then ${answer}
-<code>410</code>, with <code>Retry-After</code> for the end of the brownout.</p>
+<p>Before the removal, the old paths ${are} temporarily disabled as a warning. During a brownout they ${answer}
+<code>410</code>, with <code>Retry-After</code> set to its end.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Brownouts">
 <table class="calendar">
 <thead><tr><th scope="col">Start</th><th scope="col">End</th><th scope="col">Duration</th><th scope="col">State</th></tr></thead>
@@ -186,7 +185,7 @@ ${rows.join("\n")}
 </section>`;
 }
 
-/** Follows from the phase alone: what lies after its end is to come, and what lies before is over. */
+/** Derives a brownout's state from the current phase: past, current or upcoming. */
 function stateOf(
   { start, end }: Notice["brownouts"][number],
   { phase, phaseEndsAt }: Notice,
@@ -198,9 +197,9 @@ function stateOf(
 
 function afterwards({ afterSunset, sunsetAt, phase }: Notice): string {
   const text = afterSunset === "redirect"
-    ? "<code>308</code> and the place of the same item under its new path. A client that follows " +
-      "redirects goes on working, at the cost of one more request each time."
-    : "<code>410</code>, for good. A client that still asks there gets no media any more.";
+    ? "<code>308</code>, a redirect to the same item at its new path. Clients that follow " +
+      "redirects keep working, at the cost of an extra request each time."
+    : "<code>410</code> permanently. Clients that still use them get no media.";
   return `<section>
 <h2>${sunsetAt === null ? "Once they are removed" : "After the removal"}</h2>
 <p>The old paths ${phase === "removed" ? "now answer" : "will answer"} ${text}</p>
@@ -212,18 +211,18 @@ function forPrograms({ deprecatedAt, sunsetAt }: Notice): string {
   const sunset = sunsetAt === null ? "Sunset" : `Sunset: ${formatHttpDate(Date.parse(sunsetAt))}`;
   return `<section>
 <h2>For programs</h2>
-<p>Every answer of the old paths, errors included, carries these fields:</p>
+<p>Every response from the old paths, errors included, has these header fields:</p>
 <dl class="fields">
 <dt>${code(deprecation)}</dt>
-<dd>From when on it is deprecated, in seconds since 1970 (${rfc(9745)}).</dd>
+<dd>When the deprecation starts, in seconds since 1970 (${rfc(9745)}).</dd>
 <dt>${code(sunset)}</dt>
 <dd>${
     sunsetAt === null ? "When the path is removed, once a date is set" : "When the path is removed"
   }
 (${rfc(8594)}).</dd>
 <dt>${code("Link")}</dt>
-<dd>What replaces this very item, if anything does, with ${code('rel="successor-version"')}; where
-this notice is, with ${code('rel="deprecation"')} and, once a date is set, ${code('rel="sunset"')}
+<dd>The item's replacement, if any, with ${code('rel="successor-version"')}; this notice, with
+${code('rel="deprecation"')} and, once a date is set, ${code('rel="sunset"')}
 (${rfc(8288)}).</dd>
 </dl>
 <h3>This notice as JSON</h3>

@@ -1,15 +1,15 @@
 /**
- * What the notice's page says of the state right now, and of the two dates that matter.
+ * The current state on the notice page, and the dates of deprecation and removal.
  */
 
 import type { Notice } from "./notice.ts";
 import { time } from "./notice_html.ts";
 
-/** The phase, in large. */
+/** Renders the current phase as a banner. */
 export function banner(notice: Notice): string {
   const { phase } = notice;
   const [title, text] = stateNow(notice);
-  return `<section class="banner ${phase}" aria-label="The state right now">
+  return `<section class="banner ${phase}" aria-label="Current state">
 <p class="state">Right now</p>
 <p><strong>${title}.</strong> ${text}</p>
 </section>`;
@@ -20,7 +20,7 @@ function stateNow(notice: Notice): [title: string, text: string] {
   const until = phaseEndsAt === null ? "" : time(phaseEndsAt);
   switch (phase) {
     case "announced":
-      return ["Announced", `Everything works as ever. The deprecation begins ${until}.`];
+      return ["Announced", `Everything works as usual. The deprecation starts ${until}.`];
     case "deprecated":
       return [
         "Deprecated, and still working",
@@ -32,24 +32,24 @@ function stateNow(notice: Notice): [title: string, text: string] {
       ];
     case "brownout":
       return [
-        "Brownout: off on trial",
-        `Requests for media are answered with 410 until ${until}. ${afterBrownout(notice)}`,
+        "Brownout: temporarily disabled",
+        `Requests for media get 410 until ${until}. ${afterBrownout(notice)}`,
       ];
     case "removed":
       return [
         "Removed",
         afterSunset === "redirect"
           ? "Requests are redirected to the replacement, with 308."
-          : "Requests are answered with 410, for good.",
+          : "Requests get 410 permanently.",
       ];
   }
 }
 
 function afterBrownout({ phaseEndsAt, sunsetAt }: Notice): string {
-  return phaseEndsAt === sunsetAt ? "Then comes the removal." : "Then everything works again.";
+  return phaseEndsAt === sunsetAt ? "Then the removal follows." : "Then everything works again.";
 }
 
-/** The dates of deprecation and removal. */
+/** Renders the dates of deprecation and removal. */
 export function facts({ deprecatedAt, sunsetAt, phase }: Notice): string {
   return `<dl class="facts">
 <div><dt>Deprecated ${phase === "announced" ? "from" : "since"}</dt>

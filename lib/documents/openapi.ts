@@ -1,6 +1,6 @@
 /**
- * The description of the API (OpenAPI 3.1), made of the route table and the policy. Nothing on the
- * path of another request needs this, so it is loaded when it is first asked for.
+ * The OpenAPI description (OpenAPI 3.1), generated from the route table and the policy. No other
+ * request needs it, so it is loaded on first use.
  */
 
 import { z } from "zod";
@@ -23,11 +23,11 @@ import { METHODS, type Route } from "../server/route.ts";
 import { templateOf } from "./template.ts";
 
 const Token = z.uuid({ version: "v4" }).meta({
-  param: { id: "token", in: "path", name: "token", description: "The media token; in either case" },
+  param: { id: "token", in: "path", name: "token", description: "The media token, in either case" },
 });
 
 /**
- * Describes routes.
+ * Generates the OpenAPI description of routes.
  *
  * @returns OpenAPI 3.1 as JSON text.
  */
@@ -37,8 +37,8 @@ export function describeApi(routes: readonly Route[], policy: Policy): string {
     info: {
       title: "media-head",
       version: project.version,
-      summary: "Published audio and video, as GET and HEAD tell of it",
-      description: "Published media, with two deprecated paths on their way out. A HEAD says " +
+      summary: "Serves published audio and video",
+      description: "Serves published media, with two deprecated paths. A HEAD says " +
         `exactly what the GET would have said. ${COMMON_FIELDS}`,
       contact: { name: "The operator of this server" },
       license: { name: "MIT", identifier: "MIT" },
@@ -47,26 +47,26 @@ export function describeApi(routes: readonly Route[], policy: Policy): string {
     security: [],
     tags: [
       { name: "media", description: "Published audio and video" },
-      { name: "server", description: "The server, and what it says of itself" },
+      { name: "server", description: "Health and documentation" },
     ],
     paths: Object.fromEntries(
       routes.map((route) => [templateOf(route.path), describeRoute(route, policy)]),
     ),
   }, {
-    // The format says it, in a tenth of the length.
+    // The format implies the pattern, which is ten times as long.
     override: ({ jsonSchema }) => {
       if (jsonSchema.format === "date-time") delete jsonSchema.pattern;
     },
   });
   shareResponses(document as unknown as DescribedPaths);
-  return JSON.stringify(document) + "\n"; // indented, it would be three quarters longer
+  return JSON.stringify(document) + "\n"; // not indented, which would add 75 %
 }
 
 function describeRoute(route: Route, policy: Policy): ZodOpenApiPathItemObject {
   const responses = responsesOf(route, policy);
   const operations = METHODS.map((method) => {
     const applying = method === "OPTIONS"
-      ? { 204: { description: "What the route takes", always: ["Allow"] as const } }
+      ? { 204: { description: "The methods that the route accepts", always: ["Allow"] as const } }
       : method === "HEAD"
       ? Object.fromEntries(Object.entries(responses).filter(([status]) => !RANGE.includes(status)))
       : responses;
@@ -117,29 +117,32 @@ function describeOperation(
   };
 }
 
-/** The fields by which a route tells of its retirement. */
+/** The fields that announce a route's retirement. */
 function announcedFields({ successor }: Route, { sunsetAt }: Policy): FieldName[] {
   if (successor === undefined) return [];
   return sunsetAt === undefined ? ["Deprecation", "Link"] : ["Deprecation", "Link", "Sunset"];
 }
 
-/** What an operation does, and what else there is to know of it. */
+/** Returns the texts of an operation. */
 function textOf(method: string, { serves }: Route): { summary: string; description: string } {
   if (method === "OPTIONS") {
     return {
-      summary: "Get the methods that the route takes",
-      description: "Browsers send this ahead of some requests.",
+      summary: "Get the methods that the route accepts",
+      description: "Browsers send this as a CORS preflight.",
     };
   }
   const [what, description] = serves === "health"
-    ? ["whether storage answers", "The status tells."]
+    ? ["the health of storage", "200 if storage is available, 503 if not."]
     : serves === "notice"
     ? ["the retirement notice", "HTML or JSON, by Accept."]
     : serves === "description"
-    ? ["this description", "OpenAPI 3.1."]
-    : [`published ${serves.join(" or ")}`, "Honours preconditions and Range."];
+    ? ["this OpenAPI description", "OpenAPI 3.1, as JSON."]
+    : [`published ${serves.join(" or ")}`, "Supports preconditions and Range."];
   return method === "HEAD"
-    ? { summary: `Get the head of ${what}`, description: "What GET answers, without its content." }
+    ? {
+      summary: `Get the headers of ${what}`,
+      description: "The same as GET, without the content.",
+    }
     : { summary: `Get ${what}`, description };
 }
 

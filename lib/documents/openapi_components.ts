@@ -1,8 +1,8 @@
 /**
- * Responses that operations have in common, as components of a description.
+ * Extraction of shared responses into components of the OpenAPI description.
  */
 
-/** What is read of a description here. */
+/** The parts of an OpenAPI description that this module uses. */
 export interface DescribedPaths {
   readonly paths: Record<string, Record<string, DescribedOperation | unknown[]>>;
   readonly components: Record<string, unknown>;
@@ -13,7 +13,7 @@ interface DescribedOperation {
   readonly responses: Record<string, unknown>;
 }
 
-/** Where a response stands. */
+/** The location of a response. */
 interface Place {
   readonly path: string;
   readonly method: string;
@@ -22,13 +22,13 @@ interface Place {
 }
 
 /**
- * Puts each response that stands in several places among the components, and refers to it, unless
- * the reference would be longer.
+ * Moves each response used in several places to the components, and replaces it with a reference,
+ * unless that would be longer.
  */
 export function shareResponses({ paths, components }: DescribedPaths): void {
   const places = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, operation]) =>
-      Array.isArray(operation) // the parameters of them all
+      Array.isArray(operation) // the parameters common to all operations
         ? []
         : Object.keys(operation.responses).map((status) => ({ path, method, status, operation }))
     )
@@ -49,7 +49,7 @@ export function shareResponses({ paths, components }: DescribedPaths): void {
   components["responses"] = shared;
 }
 
-/** Who has a response in common, and its status: `Old410`, or `OldHead410`. */
+/** Names a shared response by its users and its status, e.g. `Old410` or `OldHead410`. */
 function nameOf(places: readonly Place[]): string {
   const [{ path, method, status }] = places as [Place, ...Place[]];
   const who = places.every(({ operation }) => operation.deprecated)

@@ -1,6 +1,5 @@
 /**
- * What each route answers, for the description of the API: every status, with its fields and its
- * content.
+ * The responses of each route for the OpenAPI description: their statuses, fields and content.
  */
 
 import { z } from "zod";
@@ -14,15 +13,15 @@ const types = Object.keys(PROBLEM_TYPES).map((name) => `${PROBLEM_TYPES_PAGE}#${
 const uriReference = z.string().meta({ format: "uri-reference" });
 
 const Problem = z.object({
-  type: z.enum(types).describe("What kind of problem this is; the page it leads to explains it"),
-  title: z.string().describe("The kind of problem in a few words"),
-  status: z.int().min(400).max(599).describe("The status"),
-  detail: z.string().describe("What is wrong with this request, for a person"),
-  instance: uriReference.exactOptional().describe("Names this occurrence; on 5xx only"),
+  type: z.enum(types).describe("The kind of problem; links to its explanation"),
+  title: z.string().describe("A short name for the kind of problem"),
+  status: z.int().min(400).max(599).describe("The HTTP status"),
+  detail: z.string().describe("What is wrong with this request, for humans"),
+  instance: uriReference.exactOptional().describe("Identifies this occurrence; on 5xx only"),
   successor: uriReference.exactOptional()
-    .describe("What replaces this very item; on deprecated paths only"),
+    .describe("The item's replacement; on deprecated paths only"),
   documentation: uriReference.exactOptional()
-    .describe("Where the retirement is explained; on deprecated paths only"),
+    .describe("Explains the retirement; on deprecated paths only"),
 }).meta({ id: "Problem", description: "Problem details (RFC 9457)" });
 
 const NoticeSchema = Notice.meta({
@@ -30,38 +29,39 @@ const NoticeSchema = Notice.meta({
   description: "The retirement notice; instants are UTC",
 });
 
-/** The fields that the description states once, rather than at each response. */
+/** The fields that are described once, rather than for each response. */
 export const COMMON_FIELDS = "Every response has Access-Control-Allow-Origin, " +
-  "Access-Control-Expose-Headers and Cache-Control; all but 204 and 304, Content-Length; with " +
-  "content, or to a HEAD of it, X-Content-Type-Options; to OPTIONS, " +
-  "Access-Control-Allow-Methods, Access-Control-Allow-Headers and Access-Control-Max-Age. On a " +
-  "deprecated path, errors and OPTIONS too have Deprecation, Link and, with a date set, Sunset.";
+  "Access-Control-Expose-Headers and Cache-Control. All but 204 and 304 have Content-Length. " +
+  "Responses with content, and HEAD responses to the same, have X-Content-Type-Options. OPTIONS " +
+  "responses have Access-Control-Allow-Methods, Access-Control-Allow-Headers and " +
+  "Access-Control-Max-Age. On deprecated paths, errors and OPTIONS responses also have " +
+  "Deprecation, Link and, once a date is set, Sunset.";
 
-/** Every other response field, by its name. */
+/** All other response fields, by name. */
 const FIELDS = {
-  "Accept-Ranges": "Range requests are answered (RFC 9110 §14.3)",
-  "Allow": "The methods that the route takes (RFC 9110 §10.2.1)",
-  "Content-Disposition": "The name to save under, if any (RFC 6266)",
+  "Accept-Ranges": "Range requests are supported (RFC 9110 §14.3)",
+  "Allow": "The methods that the route accepts (RFC 9110 §10.2.1)",
+  "Content-Disposition": "The file name to save under, if known (RFC 6266)",
   "Content-Language": "The language, if known (RFC 9110 §8.5)",
-  "Content-Range": "Which part of the whole this is (RFC 9110 §14.4)",
+  "Content-Range": "The range of the content sent (RFC 9110 §14.4)",
   "Content-Security-Policy": "What the page may load (CSP 3)",
-  "Deprecation": "Since when the path is deprecated, as @ and seconds (RFC 9745)",
+  "Deprecation": "When the deprecation starts, as @ and Unix seconds (RFC 9745)",
   "ETag": "The SHA-256 of the content, as a strong validator (RFC 9110 §8.8.3)",
   "Last-Modified": "When the item was published (RFC 9110 §8.8.2)",
-  "Link": "What replaces this very item, and where the retirement is explained (RFC 8288)",
+  "Link": "The item's replacement, and an explanation of the retirement (RFC 8288)",
   "Location": "Where to send the request instead (RFC 9110 §10.2.2)",
   "Repr-Digest": "The SHA-256 of the whole content (RFC 9530)",
   "Retry-After": "When to retry (RFC 9110 §10.2.3)",
   "Sunset": "When the path is removed (RFC 8594)",
-  "Vary": "The answer depends on this field of the request (RFC 9110 §12.5.5)",
+  "Vary": "The request field that the response depends on (RFC 9110 §12.5.5)",
 } as const;
 
-/** The name of a response field. */
+/** The name of a described response field. */
 export type FieldName = keyof typeof FIELDS;
 
 const WHOLE: FieldName[] = ["Accept-Ranges", "Repr-Digest"];
 
-/** A response: its text, the fields it always or sometimes has, and its content. */
+/** A response: its description, the fields that it always or sometimes has, and its content. */
 export interface Described {
   readonly description: string;
   readonly always: readonly FieldName[];
@@ -69,16 +69,16 @@ export interface Described {
   readonly content?: ZodOpenApiResponseObject["content"];
 }
 
-/** The responses of a GET, by status. HEAD has the same but for those of Range, which is GET's. */
+/** The responses to a GET, by status. HEAD has the same, except those to Range. */
 export type Responses = Readonly<Record<number, Described>>;
 
-/** The responses of a route. */
+/** Returns the responses of a route. */
 export function responsesOf(route: Route, policy: Policy): Responses {
   switch (route.serves) {
     case "health":
       return {
         200: {
-          description: "Storage answers",
+          description: "Storage is available",
           always: [],
           content: { "text/plain": { schema: z.literal("ok\n") } },
         },
@@ -109,8 +109,8 @@ function itemResponses(route: Route, policy: Policy): Responses {
   const removed = isRedirected ? "; or removed, and the token is malformed" : "; or removed";
   const gone: Described = {
     ...error(
-      "Published once, and unpublished since" +
-        (hasBrownouts ? "; or off on trial until Retry-After" : "") +
+      "Unpublished" +
+        (hasBrownouts ? "; or disabled by a brownout until Retry-After" : "") +
         (isRemoved ? removed : ""),
     ),
     ...(hasBrownouts ? { sometimes: ["Retry-After"] } : {}),
@@ -118,7 +118,7 @@ function itemResponses(route: Route, policy: Policy): Responses {
   const redirect: Responses = isRedirected
     ? {
       308: {
-        description: "Removed; Location is what replaces this very item",
+        description: "Removed; Location is the item's replacement",
         always: ["Location"],
       },
     }
@@ -126,14 +126,14 @@ function itemResponses(route: Route, policy: Policy): Responses {
   return {
     200: { description: "Published", always: [...WHOLE, ...validators], sometimes, content },
     206: {
-      description: "The part asked for",
+      description: "The requested range",
       always: [...WHOLE, ...validators, "Content-Range"],
       sometimes,
       content,
     },
     304: { description: "Not modified", always: validators },
     307: {
-      description: "At a public URL, which answers conditions and Range",
+      description: "At a public URL, which handles preconditions and Range",
       always: ["Location"],
     },
     ...redirect,
@@ -146,7 +146,7 @@ function itemResponses(route: Route, policy: Policy): Responses {
   };
 }
 
-/** The responses of a text that the server makes, with fields that all of them have. */
+/** Returns the responses for a generated document. */
 function textResponses(
   content: NonNullable<Described["content"]>,
   { always, sometimes = [] }: { always: readonly FieldName[]; sometimes?: readonly FieldName[] },
@@ -155,7 +155,7 @@ function textResponses(
   return {
     200: { description: "The document", always: whole, sometimes, content },
     206: {
-      description: "The part asked for",
+      description: "The requested range",
       always: [...whole, "Content-Range"],
       sometimes,
       content,
@@ -176,7 +176,7 @@ function error(description: string, always: readonly FieldName[] = []): Describe
 
 const CONDITIONAL = {
   412: error("A precondition of the request failed"),
-  416: error("The range asked for lies beyond the content", ["Content-Range"]),
+  416: error("The requested range lies beyond the content", ["Content-Range"]),
 };
 
 const BUG = { 500: error("The server failed") };
@@ -186,14 +186,14 @@ const FAULTS = {
   503: error("Storage is unavailable", ["Retry-After"]),
 };
 
-/** The schemas of fields, each of which becomes a component where it is used. */
+/** The schemas of the fields; each one used becomes a component. */
 const SCHEMAS = new Map(
   Object.entries(FIELDS).map(([id, description]) => [id, z.string().meta({ id, description })]),
 );
 
 /**
- * Describes fields as headers. Those that a response always has are components. Of the others only
- * the schema is, because generators of types take a reference for a field that is always there.
+ * Returns fields as OpenAPI headers. Those always present become components. For the others, only
+ * the schema does, because type generators treat a header reference as required.
  */
 export function headersOf(always: readonly FieldName[], sometimes: readonly FieldName[]) {
   return z.object({

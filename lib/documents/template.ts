@@ -1,8 +1,8 @@
 /**
- * Paths as OpenAPI and people write them.
+ * Path templates as in OpenAPI.
  */
 
-/** The path of a route with `{token}` in the place of its token. */
+/** Returns a route's path with `{token}` in place of `:token`. */
 export function templateOf(path: string): string {
   return path.replace(":token", "{token}");
 }

@@ -4,7 +4,7 @@ import type { DocumentOptions } from "../../lib/server/assembly.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { ROUTES } from "../../main.ts";
 
-Deno.test("representDocument() tries again after a failure, and then makes the description once", async () => {
+Deno.test("representDocument() retries after a failure, then generates the OpenAPI description once", async () => {
   const policy = definePolicy({ deprecatedAt: "2027-01-01" });
   const request = new Request("http://test/openapi.json");
   const represent = (routes: DocumentOptions["routes"]) =>
@@ -16,5 +16,5 @@ Deno.test("representDocument() tries again after a failure, and then makes the d
   });
   await assertRejects(() => represent(failing), TypeError, "bug");
   const description = await represent(ROUTES);
-  assertEquals(await represent(failing), description); // nothing is made again
+  assertEquals(await represent(failing), description); // not generated again
 });

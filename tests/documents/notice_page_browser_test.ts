@@ -7,7 +7,7 @@ import { INSTANTS, OPEN, pageAt, REDIRECTING } from "../support/notice_pages.ts"
 
 const ORIGIN = "https://media.example";
 
-/** The states to look at in a browser: every phase, and what a policy can leave open. */
+/** The pages to test: every phase, and policies without optional settings. */
 const STATES: [name: string, page: ReturnType<typeof pageAt>][] = [
   ...PHASES.map((phase): [string, ReturnType<typeof pageAt>] => [phase, pageAt(INSTANTS[phase])]),
   ["deprecated, the brownouts over", pageAt("2027-06-20T00:00Z")],
@@ -20,16 +20,16 @@ const SIZES = {
   desktop: { width: 1200, height: 900 },
 };
 
-/** A page as it was shown, under its own Content-Security-Policy. */
+/** A page as rendered under its own Content-Security-Policy. */
 interface Visit {
   readonly page: Page;
-  /** Every URL that was asked for. */
+  /** Every URL that the browser requested. */
   readonly requests: readonly string[];
-  /** What the browser complained of. */
+  /** The browser's console messages and page errors. */
   readonly complaints: readonly string[];
 }
 
-/** Opens a notice in a context of its own; nothing but the notice is ever answered. */
+/** Opens a notice in a new context, where every other request is aborted. */
 async function visit(
   browser: Browser,
   notice: ReturnType<typeof pageAt>,
@@ -58,9 +58,9 @@ async function visit(
   return { page, requests, complaints };
 }
 
-// Colours and sizes are known to a browser only.
+// Only a browser knows colours and sizes.
 testInBrowser(
-  "axe finds nothing to object to, in every state, colour scheme and size",
+  "axe finds no violations in any state, colour scheme or size",
   async (t) => {
     const axe = await readAxe();
     await using browser = await launchBrowser();
@@ -98,15 +98,15 @@ function describeRule({ id, nodes }: AxeRule): string {
   return `${id}: ${nodes.map(({ html }) => html).join(" ")}`;
 }
 
-/** The elements that are wider than their parents, but for those that scroll by themselves. */
+/** The elements that overflow, except those that scroll on their own. */
 const STICKING_OUT = `[...document.querySelectorAll("main *")]
   .filter((element) => element.closest("pre, .scroll") === null &&
     element.scrollWidth > element.clientWidth && element.clientWidth > 0)
   .map(({ outerHTML }) => outerHTML.slice(0, 100))`;
 
-// What is loaded, and how wide it comes out, is known to a browser only.
+// Only a browser knows what is loaded, and its width.
 testInBrowser(
-  "the page loads nothing, fits a narrow phone, and breaks no rule of its own",
+  "the page loads nothing, fits a narrow phone, and obeys its own policy",
   async (t) => {
     await using browser = await launchBrowser();
     for (const [name, notice] of STATES) {
@@ -127,8 +127,8 @@ testInBrowser(
   },
 );
 
-// Nothing else leaves a script out.
-testInBrowser("the page is whole without JavaScript", async (t) => {
+// Only a browser can disable scripts.
+testInBrowser("the page is complete without JavaScript", async (t) => {
   await using browser = await launchBrowser();
   for (const [name, notice] of STATES) {
     await t.step(name, async () => {
@@ -146,9 +146,9 @@ testInBrowser("the page is whole without JavaScript", async (t) => {
   }
 });
 
-// Nothing else runs its script.
+// Only a browser runs the script.
 testInBrowser(
-  "the page adds the reader's local time by the offset of each date, not of today",
+  "the page adds the reader's local time by the offset on each date, not today's",
   async () => {
     await using browser = await launchBrowser();
     const rows: [timezoneId: string, locals: string[]][] = [
@@ -160,16 +160,16 @@ testInBrowser(
     for (const [timezoneId, locals] of rows) {
       const { page } = await visit(browser, pageAt(INSTANTS.deprecated), { timezoneId });
       const shown = await page.locator(".facts .local").allInnerTexts();
-      // Some versions of the locale's data part hours from AM and PM by a narrow space.
+      // Some versions of the locale data put a narrow space before AM and PM.
       assertEquals(shown.map((text) => text.replaceAll(/\s/g, " ").trim()), locals, timezoneId);
       await page.context().close();
     }
   },
 );
 
-// Nothing else runs its script.
+// Only a browser runs the script.
 testInBrowser(
-  "the page names the origin of the address bar, not the one that the server sees",
+  "the page shows the origin in the address bar, not the one that the server sees",
   async () => {
     await using browser = await launchBrowser();
     const { page } = await visit(browser, pageAt(INSTANTS.deprecated), {});
@@ -181,8 +181,8 @@ testInBrowser(
   },
 );
 
-// Nothing else decodes it.
-testInBrowser("the page has an icon that its own policy lets a browser load", async () => {
+// Only a browser decodes the icon.
+testInBrowser("the page has an icon that its own policy allows", async () => {
   await using browser = await launchBrowser();
   const { page, requests, complaints } = await visit(browser, pageAt(INSTANTS.deprecated), {});
   const width = await page.evaluate(`new Promise((resolve, reject) => {
@@ -197,8 +197,8 @@ testInBrowser("the page has an icon that its own policy lets a browser load", as
 
 const OUTLINE = `getComputedStyle(document.querySelector(":target")).outlineStyle`;
 
-// Nothing else follows a fragment.
-testInBrowser("the type of a problem leads to its explanation, which stands out", async () => {
+// Only a browser follows a fragment.
+testInBrowser("a problem's type links to its explanation, which is highlighted", async () => {
   await using browser = await launchBrowser();
   const { page } = await visit(browser, pageAt(INSTANTS.deprecated), {});
   for (const [name, { title }] of Object.entries(PROBLEM_TYPES)) {

@@ -9,40 +9,40 @@ import { PHASES } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { INSTANTS, OPEN, pageAt, POLICY, REDIRECTING, SETTINGS } from "../support/notice_pages.ts";
 
-/** What a page says, without its markup, style and script. */
+/** A page's text, without markup, style and script. */
 function textOf(html: string): string {
   const text = html.replaceAll(/<(style|script)>[^]*?<\/\1>/g, "")
     .replaceAll(/<\/?(code|time|strong|span|a)\b[^>]*>/g, "").replaceAll(/<[^>]*>/g, " ");
   return unescape(text).replaceAll(/\s+/g, " ");
 }
 
-/** The rows of the calendar: the class of each, and its last cell in plain text. */
+/** The class of each calendar row, and the text of its last cell. */
 function calendarOf(html: string): (readonly [state: string, mark: string])[] {
   return [...html.matchAll(/<tr class="([^"]+)">.*<td>(.+?)<\/td><\/tr>/g)]
     .map(([, state = "", cell = ""]) => [state, textOf(cell).trim()]);
 }
 
-Deno.test("noticePage() says in every phase what holds", () => {
+Deno.test("noticePage() describes every phase", () => {
   const texts: Record<typeof PHASES[number], RegExp[]> = {
     announced: [
-      /Announced\. Everything works as ever/,
+      /Announced\. Everything works as usual/,
       /Deprecated from 2027-01-01 00:00 UTC/,
       /To be removed 2027-06-30 12:00 UTC/,
-      /will answer 410, for good/,
+      /will answer 410 permanently/,
     ],
     deprecated: [
       /still working\. Everything works until the next brownout, 2027-05-03 09:00 UTC/,
       /Deprecated since 2027-01-01/,
     ],
     brownout: [
-      /off on trial\. .*answered with 410 until 2027-05-03 17:30 UTC\. Then everything works/,
-      /are switched off for a while.*with Retry-After/,
+      /temporarily disabled\. .*get 410 until 2027-05-03 17:30 UTC\. Then everything works/,
+      /are temporarily disabled as a warning.*with Retry-After/,
     ],
     removed: [
       /were removed/,
-      /Removed\. Requests are answered with 410, for good/,
+      /Removed\. Requests get 410 permanently/,
       /Removed 2027-06-30 12:00 UTC/,
-      /were switched off for a while/,
+      /were temporarily disabled as a warning/,
       /now answer 410/,
     ],
   };
@@ -54,18 +54,18 @@ Deno.test("noticePage() says in every phase what holds", () => {
   }
 });
 
-Deno.test("noticePage() says what answers after the removal", () => {
+Deno.test("noticePage() states the answer after the removal", () => {
   assertMatch(
     textOf(pageAt(INSTANTS.deprecated, REDIRECTING).html),
-    /will answer 308 and the place/,
+    /will answer 308, a redirect/,
   );
   const removed = textOf(pageAt(INSTANTS.removed, REDIRECTING).html);
   assertMatch(removed, /Removed\. Requests are redirected to the replacement, with 308/);
   assertMatch(removed, /now answer 308/);
-  assert(!/410, for good/.test(removed));
+  assert(!/410 permanently/.test(removed));
 });
 
-Deno.test("noticePage() does without a sunset", () => {
+Deno.test("noticePage() works without a sunset", () => {
   const { html } = pageAt(INSTANTS.deprecated, OPEN);
   const text = textOf(html);
   assertMatch(text, /To be removed No date set yet/);
@@ -73,7 +73,7 @@ Deno.test("noticePage() does without a sunset", () => {
   assert(!/Brownouts|Sunset:|undefined|NaN|Invalid/.test(text));
 });
 
-Deno.test("noticePage() tells brownouts over, on, next and later apart", () => {
+Deno.test("noticePage() distinguishes past, current, next and later brownouts", () => {
   const rows: [instant: string, states: string[], marks: string[]][] = [
     ["2026-11-21", ["to come", "to come", "to come"], ["next", "to come", "to come"]],
     ["2027-03-01T09:00Z", ["on", "to come", "to come"], ["on now", "next", "to come"]],
@@ -89,7 +89,7 @@ Deno.test("noticePage() tells brownouts over, on, next and later apart", () => {
   }
 });
 
-Deno.test("noticePage() says what follows a brownout that nothing parts from the next phase", () => {
+Deno.test("noticePage() names the removal that directly follows a brownout", () => {
   const policy = definePolicy({
     ...SETTINGS,
     brownouts: ["2027-06-28/P1D", "2027-06-29/2027-06-30T12:00Z"],
@@ -97,7 +97,7 @@ Deno.test("noticePage() says what follows a brownout that nothing parts from the
   for (const date of ["2027-06-28", "2027-06-29"]) {
     assertMatch(
       textOf(pageAt(date, policy).html),
-      /until 2027-06-30 12:00 UTC. Then comes the rem/,
+      /until 2027-06-30 12:00 UTC. Then the removal f/,
     );
   }
 });
@@ -115,7 +115,7 @@ Deno.test("noticePage() lists many brownouts, each with its duration", () => {
   }
 });
 
-Deno.test("noticePage() shows the change: with curl, and in a line of code", () => {
+Deno.test("noticePage() shows the change with curl and in code", () => {
   const { html } = pageAt(INSTANTS.deprecated);
   for (const path of ["audio", "media"]) {
     assertStringIncludes(textOf(html), `curl -I {origin}/${path}/{token} `);
@@ -126,7 +126,7 @@ Deno.test("noticePage() shows the change: with curl, and in a line of code", () 
   );
 });
 
-Deno.test("noticePage() explains each type of problem once, and where it says", () => {
+Deno.test("noticePage() explains each problem type once, under its id", () => {
   const { html } = pageAt(INSTANTS.deprecated);
   const entries = [...html.matchAll(/<div id="([^"]+)"><dt>([^]*?)<\/dt>\n<dd>(.*?)<\/dd>/g)];
   assertEquals(
@@ -137,15 +137,15 @@ Deno.test("noticePage() explains each type of problem once, and where it says", 
   );
 });
 
-Deno.test("noticePage() states the fields as the old paths send them", () => {
+Deno.test("noticePage() shows the fields that the old paths send", () => {
   const { html } = pageAt(INSTANTS.deprecated);
   for (const [name, value] of announcementFields(POLICY)) {
-    if (name === "Link") continue; // it depends on the item asked for
+    if (name === "Link") continue; // it depends on the requested item
     assertStringIncludes(html, `<code>${name}: ${value}</code>`);
   }
 });
 
-Deno.test("the client of the page warns of what is deprecated, and of nothing else", async () => {
+Deno.test("the page's sample client warns of deprecations only", async () => {
   const { html } = pageAt(INSTANTS.deprecated);
   const code = /aria-label="A client in JavaScript"><code>([^]*?)<\/code>/.exec(html)?.[1] ?? "";
   const client = unescape(code);
@@ -172,7 +172,7 @@ Deno.test("the client of the page warns of what is deprecated, and of nothing el
   assertEquals(await warned([]), []);
 });
 
-Deno.test("noticePage() takes nothing it is given for markup", () => {
+Deno.test("noticePage() escapes all of its input", () => {
   const hostile = (name: string) => `"><b id='${name}'>&amp;</b>`;
   const notice = noticeAt(POLICY, [{
     path: hostile("path"),
@@ -190,7 +190,7 @@ Deno.test("noticePage() takes nothing it is given for markup", () => {
   assert(!html.includes("<b id"));
 });
 
-Deno.test("noticePage() writes well-formed HTML with one h1 and no level left out", () => {
+Deno.test("noticePage() renders well-formed HTML with one h1 and no skipped heading level", () => {
   const policies = [POLICY, REDIRECTING, OPEN];
   for (const policy of policies) {
     for (const phase of PHASES) {
@@ -206,7 +206,7 @@ Deno.test("noticePage() writes well-formed HTML with one h1 and no level left ou
   }
 });
 
-/** The tags that do not close each other. */
+/** The unbalanced tags. */
 function unbalanced(html: string): string[] {
   const markup = html.replaceAll(/(<(style|script)>)[^]*?(<\/\2>)/g, "$1$3");
   const open: string[] = [];

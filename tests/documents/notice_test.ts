@@ -34,7 +34,7 @@ function handlerAt(policy: Policy, instant: string) {
   });
 }
 
-Deno.test("/deprecation tells programs what the policy says, as its schema has it", async () => {
+Deno.test("/deprecation serves the policy as JSON that matches its schema", async () => {
   const handle = handlerAt(POLICY, "2027-05-03T12:00:00Z");
   const headers = { Accept: "application/json" };
   const answer = await seen(await handle(new Request(`${ORIGIN}/deprecation`, { headers })));
@@ -67,7 +67,7 @@ Deno.test("/deprecation is negotiated, conditional, and the same for HEAD", asyn
     ["application/json", "application/json"],
     ["application/json, text/html;q=0.5", "application/json"],
     ["application/json;q=0.5, text/html", "text/html; charset=utf-8"],
-    ["image/png", "text/html; charset=utf-8"], // better than nothing
+    ["image/png", "text/html; charset=utf-8"], // rather than 406
   ];
   const etags = new Map<string, string>();
   for (const [accept, type] of types) {
@@ -77,7 +77,7 @@ Deno.test("/deprecation is negotiated, conditional, and the same for HEAD", asyn
     };
     const get = await send("GET");
     checkParity(String(accept), await send("HEAD"), get);
-    checkParity(String(accept), await send("HEAD"), get); // were it prepared, by now it is
+    checkParity(String(accept), await send("HEAD"), get); // would be prepared by now
     assertEquals([get.status, valueOf(get, "content-type")], [200, type], accept);
     assertEquals(valueOf(get, "vary"), "Accept");
     assertEquals(
@@ -114,7 +114,7 @@ Deno.test("the page may load its own style and script, and nothing else", async 
   }
 });
 
-// Only a browser enforces it.
+// Only a browser enforces the policy.
 testInBrowser("the script of the page runs under its own policy", async () => {
   await using browser = await launchBrowser();
   const handle = handlerAt(POLICY, "2027-04-01");

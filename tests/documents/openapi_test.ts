@@ -45,7 +45,7 @@ interface Document {
   readonly components: { readonly parameters: Record<string, { schema: JsonSchema }> };
 }
 
-/** The description, with what each reference leads to in its place. */
+/** The OpenAPI description, with all references resolved. */
 function describe(policy: Policy): Document {
   const document = JSON.parse(describeApi(ROUTES, policy));
   const follow = (value: unknown): unknown => {
@@ -67,7 +67,7 @@ function describe(policy: Policy): Document {
 
 const templateOf = (path: string) => path.replace(":token", "{token}");
 
-Deno.test("the description has every route with every method, and no others", () => {
+Deno.test("the OpenAPI description has every route with every method, and no others", () => {
   for (const policy of POLICIES) {
     const documented = Object.entries(describe(policy).paths)
       .flatMap(([path, item]) =>
@@ -80,7 +80,7 @@ Deno.test("the description has every route with every method, and no others", ()
   }
 });
 
-Deno.test("the description says what is deprecated, until when, and what replaces it", () => {
+Deno.test("the OpenAPI description marks deprecated operations, with removal date and replacement", () => {
   for (const policy of POLICIES) {
     const sunset = policy.sunsetAt && "2027-06-30";
     const { paths } = describe(policy);
@@ -97,17 +97,17 @@ Deno.test("the description says what is deprecated, until when, and what replace
   }
 });
 
-Deno.test("the description says of 410 and 308 what the policy can bring about", () => {
+Deno.test("the OpenAPI description explains 410 and 308 by the policy", () => {
   const texts = (policy: Policy, path: string) => {
     const responses = describe(policy).paths[path]?.["get"]?.responses ?? {};
     return [responses[410]?.description, responses[308] !== undefined];
   };
-  const unpublished = "Published once, and unpublished since";
+  const unpublished = "Unpublished";
   for (const path of ["/audio/{token}", "/video/{token}"]) {
     assertEquals(texts(PLAIN, path), [unpublished, false]);
     assertEquals(texts(SUNSET, path), [`${unpublished}; or removed`, false]);
     assertEquals(texts(FULL, path), [
-      `${unpublished}; or off on trial until Retry-After; or removed, and the token is malformed`,
+      `${unpublished}; or disabled by a brownout until Retry-After; or removed, and the token is malformed`,
       true,
     ]);
   }
@@ -116,7 +116,7 @@ Deno.test("the description says of 410 and 308 what the policy can bring about",
   }
 });
 
-Deno.test("the description takes for a token what parseToken() does", () => {
+Deno.test("the OpenAPI description accepts the same tokens as parseToken()", () => {
   const schema = describe(PLAIN).components.parameters["token"]?.schema;
   assert(schema !== undefined);
   const documented = z.fromJSONSchema(schema);
@@ -134,7 +134,7 @@ Deno.test("the description takes for a token what parseToken() does", () => {
 
 const LIMIT = 25_000;
 
-Deno.test("the description takes little to fetch, and HEAD says how much", async () => {
+Deno.test("the OpenAPI description is small, and HEAD gives its length", async () => {
   await using subject = openMemory();
   for (const policy of POLICIES) {
     const config = { cacheMaxAge: 300, policy };
@@ -146,10 +146,10 @@ Deno.test("the description takes little to fetch, and HEAD says how much", async
   }
 });
 
-/** Of a response that has no more than a text, which may be shorter than a reference. */
+/** The length of a response with only a description, which may be shorter than a reference. */
 const SHORT = 60;
 
-Deno.test("the description states once what responses have in common", () => {
+Deno.test("the OpenAPI description never repeats a response", () => {
   for (const policy of POLICIES) {
     const { paths, components } = JSON.parse(describeApi(ROUTES, policy));
     const responses: unknown[] = Object.values(paths as Document["paths"])
@@ -163,14 +163,14 @@ Deno.test("the description states once what responses have in common", () => {
 });
 
 // The linter of @redocly/cli as a library: the same rules, without a process for each document.
-// It reads the environment when it is loaded, and looks for files of its own.
-test("the description passes the recommended rules of Redocly's linter", async () => {
+// It reads the environment when loaded, and looks for its own files.
+test("the OpenAPI description passes the recommended rules of Redocly's linter", async () => {
   // deno-lint-ignore no-import-prefix -- the server's lock is to have none of the tests' packages
   const { createConfig, lintFromString } = await import("npm:@redocly/openapi-core@2.64.0");
   const config = await createConfig({ extends: ["recommended"] });
   for (const policy of POLICIES) {
     const problems = await lintFromString({ source: describeApi(ROUTES, policy), config });
-    // OPTIONS and /healthz find no fault with a request.
+    // OPTIONS and /healthz never answer 4xx.
     const found = problems.filter(({ ruleId }) => ruleId !== "operation-4xx-response");
     assertEquals(found.map(({ ruleId, message }) => `${ruleId}: ${message}`), []);
   }
@@ -178,20 +178,20 @@ test("the description passes the recommended rules of Redocly's linter", async (
   assert((await lintFromString({ source: broken, config })).some((p) => p.severity === "error"));
 });
 
-/** What came back. */
+/** A response as received. */
 interface SeenAnswer {
-  /** Field names in lower case, but for Content-Type: a description of content says it. */
+  /** Field names in lower case, except Content-Type, which OpenAPI describes with the content. */
   readonly names: Set<string>;
-  /** The media type, without parameters; empty where there is none. */
+  /** The media type without parameters, or empty. */
   readonly type: string;
   /** Empty for HEAD. */
   readonly text: string;
 }
 
-/** Answers by method, path and status: `"HEAD /media/{token} 200"`. */
+/** Responses by method, path and status: `"HEAD /media/{token} 200"`. */
 type Answers = Map<string, SeenAnswer[]>;
 
-/** A request whose conditions cannot be read: a bug of no storage. */
+/** A request whose preconditions throw when read: a 500 that is not storage's. */
 function unreadable(target: string, method: string): Request {
   const request = new Request(`http://test${target}`, { method });
   const { headers } = request;
@@ -203,7 +203,7 @@ function unreadable(target: string, method: string): Request {
   return Object.defineProperty(request, "headers", { value: headers });
 }
 
-/** Sends requests for every outcome under a policy, and notes what is answered. */
+/** Sends requests for every outcome under a policy, and returns the responses. */
 async function everyAnswer(policy: Policy): Promise<Answers> {
   await using subject = openMemory();
   const items = await publishTableItems(subject);
@@ -247,7 +247,7 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
   };
 
   const rows = requestTable(items).flatMap(({ target, fields = {} }) => {
-    // What the table asks of /media is asked of the deprecated paths too, and of the documents.
+    // Requests for /media are repeated on the deprecated paths and the documents.
     const others = target === `/media/${items.audio.token}`
       ? ["/deprecation", "/openapi.json", `/audio/${items.audio.token}`]
       : target === `/media/${items.unpublished}`
@@ -281,7 +281,7 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
     const replaced = new ReplacedError("bucket", "content was replaced");
     for (const error of [new StorageError("sqlite", "down"), new Error("bug"), replaced]) {
       for (const target of [`/audio/${newToken()}`, video, `/media/${newToken()}`, "/healthz"]) {
-        if (target === "/healthz" && error === replaced) continue; // it looks at no content
+        if (target === "/healthz" && error === replaced) continue; // it does not read content
         await send(createHandler({ ...common, storage: failing(error) }), target);
       }
     }
@@ -296,12 +296,12 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
   return seen;
 }
 
-/** Takes out a format that Zod reads as that of absolute URLs alone. */
+/** Removes a format that Zod takes for absolute URLs only. */
 function withoutReferences(key: string, value: unknown): unknown {
   return key === "format" && value === "uri-reference" ? undefined : value;
 }
 
-/** The fields of a response that the description states once, for all that have them. */
+/** The fields of a response that the OpenAPI description states once for all responses. */
 function commonFields(key: string, type: string, { sunsetAt }: Policy): Set<string> {
   const [method, path = "", status] = key.split(" ");
   const isLeftToRest = method === "OPTIONS" || Number(status) >= 400;
@@ -318,7 +318,7 @@ function commonFields(key: string, type: string, { sunsetAt }: Policy): Set<stri
   ]);
 }
 
-Deno.test("all in the description is sent, and nothing that is not in it", async () => {
+Deno.test("the OpenAPI description lists exactly what the server sends", async () => {
   for (const policy of POLICIES) {
     const { info, paths } = describe(policy);
     const once = new Set(info.description.toLowerCase().match(/[\w-]+/g));
@@ -335,7 +335,7 @@ Deno.test("all in the description is sent, and nothing that is not in it", async
           documented.set(`${method.toUpperCase()} ${path} ${status}`, {
             always: new Set(required.map(([name]) => name.toLowerCase())),
             all: new Set(Object.keys(headers).map((name) => name.toLowerCase())),
-            // A HEAD states the media type of its GET, which is where the description has it.
+            // A HEAD has the media type of its GET, which is where OpenAPI describes it.
             content: item["get"]?.responses[method === "options" ? "" : status]?.content,
           });
         }
@@ -350,8 +350,12 @@ Deno.test("all in the description is sent, and nothing that is not in it", async
       const { always, all, content = {} } = response;
       for (const { names, type } of seen) {
         const common = commonFields(key, type, policy);
-        assertEquals([...common.difference(once)], [], "fields that are stated nowhere");
-        assertEquals([...common.intersection(all)], [], `${key} states common fields again`);
+        assertEquals(
+          [...common.difference(once)],
+          [],
+          "common fields missing from the description",
+        );
+        assertEquals([...common.intersection(all)], [], `${key} repeats common fields`);
         const described = all.union(common);
         assertEquals([...names.difference(described)], [], `${key} has undocumented fields`);
         assertEquals([...always.union(common).difference(names)], [], `${key} lacks fields`);
