@@ -30,28 +30,28 @@ export function usageCommand(context: Context): Command {
     new Option(flags, description).conflicts(conflicts);
   return new Command("usage")
     .description("Report who calls the deprecated routes, and whether they can be removed.")
-    .option("--days <n>", "the length of the period in whole days, before today", daysArgument, 30)
+    .option("--days <n>", "the period in whole days before today", daysArgument, 30)
     .addOption(
       option(
         "--gate <days>",
-        "only judge: exit 0 when nothing was called in so many whole days and today, 1 when" +
-          " something was, 3 when that is not known",
+        "print only the verdict: exit 0 if there were no calls in this many whole days and today," +
+          " 1 if there were, 3 if unknown",
         ["csv", "html", "gone", "days"],
       ).argParser(daysArgument),
     )
-    .addOption(option("--html <file>", "write a page to send to the people who own the clients"))
-    .addOption(option("--json", "print all of it as JSON"))
+    .addOption(option("--html <file>", "write a page to send to the owners of the clients"))
+    .addOption(option("--json", "print the whole report as JSON"))
     .addOption(
       option(
         "--csv",
-        "print a row for each day, route, method, phase, status, impact and client",
+        "print CSV with a row for each day, route, method, phase, status, impact and client",
         ["json", "html", "gone"],
       ),
     )
     .addOption(
       option(
         "--gone <server...>",
-        "tell that silent servers have answered nothing since they were last heard from",
+        "mark silent servers as gone: they have answered nothing since their last heartbeat",
         ["html"],
       ),
     )
@@ -65,7 +65,7 @@ export function usageCommand(context: Context): Command {
             await print(
               json
                 ? JSON.stringify({ server, end, last })
-                : `Server ${server} is ${end}; it was last heard from at ${formatInstant(until)}`,
+                : `Server ${server} is ${end}; its last heartbeat was at ${formatInstant(until)}`,
             );
           }
           return;

@@ -1,6 +1,6 @@
 /**
- * The chart of one route's calls a day, as HTML: an SVG that stretches to any width, and labels
- * beside it that keep their size.
+ * The chart of a route's calls per day, as HTML: an SVG that scales to any width, and labels that
+ * keep their size.
  */
 
 import { escape } from "@std/html/entities";
@@ -10,10 +10,10 @@ import { count, NOT_WHOLE } from "./usage_words.ts";
 
 const DAY = 86_400_000;
 
-/** Labels below the chart at most; as many as a phone has room for. */
+/** The maximum number of labels below the chart, as many as fit on a phone. */
 const MAX_LABELS = 5;
 
-/** Calls a day as bars, stacked by phase; brownouts are shaded, and the sunset is a line. */
+/** Renders calls per day as bars stacked by phase, brownouts as shades, the sunset as a line. */
 export function usageChart({ route, days }: RouteUsage, { policy, today }: UsageReport): string {
   const ticks = axisTicks(Math.max(...days.map(({ calls }) => calls)));
   const most = ticks.at(-1) as number;
@@ -69,9 +69,9 @@ export function usageChart({ route, days }: RouteUsage, { policy, today }: Usage
   const widest = count(most).length;
   return `<div class="chart" style="--axis:${widest}ch">
 <div class="calls" aria-hidden="true">${calls.join("")}</div>
-<svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="Calls of ${
+<svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="Calls to ${
     escape(route)
-  } a day">
+  } per day">
 ${unknown.join("")}${shades.join("")}${grid.join("")}${bars.join("")}${line}
 </svg>
 <div class="dates" aria-hidden="true">${dates.join("")}</div>
@@ -80,8 +80,8 @@ ${legend(days, shades.length > 0, line !== "")}`;
 }
 
 /**
- * The numbers on the axis, from 0 to the first that is not less than the maximum: two to five steps
- * of 1, 2 or 5 times a power of ten.
+ * Returns the ticks on the axis, from 0 to the first one no less than the maximum, in steps of 1, 2
+ * or 5 times a power of ten.
  */
 export function axisTicks(max: number): number[] {
   const rough = Math.max(max, 1) / 5;

@@ -7,7 +7,7 @@ import type { UsageRow } from "../storage/ledger.ts";
 const NAMES = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
 const COLUMNS = [...NAMES, "calls", "first", "last"];
 
-/** A line for each row of the ledger, after one of names. */
+/** Yields a header line, then a line for each row of the ledger. */
 export async function* usageCsv(rows: AsyncIterable<UsageRow>): AsyncGenerator<string> {
   yield COLUMNS.join(",");
   for await (const row of rows) {
@@ -17,7 +17,7 @@ export async function* usageCsv(rows: AsyncIterable<UsageRow>): AsyncGenerator<s
   }
 }
 
-/** Quoted where needed; what a spreadsheet would take for a formula is marked as text. */
+/** Quotes a cell where needed, and marks as text what a spreadsheet would treat as a formula. */
 function cell(value: string | number): string {
   if (typeof value === "number") return String(value);
   const text = /^[=+\-@]/.test(value) ? `'${value}` : value;

@@ -1,5 +1,5 @@
 /**
- * `media usage --gone`: what an operator knows of a server that fell silent.
+ * `media usage --gone`
  */
 
 import { formatInstant } from "../lifecycle/policy.ts";
@@ -8,10 +8,10 @@ import { type Heartbeat, latestHeartbeats, type Ledger } from "../storage/ledger
 import { RefusedError } from "../publishing/publish.ts";
 
 /**
- * Marks servers as gone, all or none.
+ * Marks silent servers as gone, all or none.
  *
  * @returns Their last watches.
- * @throws {RefusedError} When one is not known, or is not silent.
+ * @throws {RefusedError} If a server is unknown or not silent.
  */
 export async function markGone(
   ledger: Pick<Ledger, "heartbeats" | "recordHeartbeat">,
@@ -31,7 +31,7 @@ export async function markGone(
     if (heartbeat.end === undefined && !silent.has(server)) {
       const since = formatInstant(heartbeat.until);
       throw new RefusedError(
-        `server "${server}" was heard from at ${since}, expected one that is silent: stop it first`,
+        `server "${server}" sent a heartbeat at ${since}, expected a silent server: stop it first`,
       );
     }
     return { ...heartbeat, end: heartbeat.end ?? "gone" };

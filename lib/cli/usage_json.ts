@@ -1,11 +1,11 @@
 /**
- * The retirement report for programs: every instant as ISO 8601, and `null` for what is not known.
+ * The retirement report as JSON: instants as ISO 8601, and `null` for unknown values.
  */
 
 import type { ClientUsage, UsageReport } from "../usage/report.ts";
 import type { Verdict } from "../usage/verdict.ts";
 
-/** The whole report. */
+/** Returns the whole report. */
 export function usageJson(report: UsageReport) {
   const { now, routes, clients, recordedSince, policy, verdict, ...rest } = report;
   return {
@@ -24,7 +24,7 @@ export function usageJson(report: UsageReport) {
   };
 }
 
-/** The verdict, with who still calls. */
+/** Returns the verdict and the remaining clients. */
 export function gateJson({ days, from, now, clients, verdict }: UsageReport) {
   return { days, from, now: iso(now), ...verdictJson(verdict), clients: clients.map(clientJson) };
 }

@@ -1,6 +1,6 @@
 /**
- * The retirement report as one page that needs no network: to send to the people who own the
- * clients. It is good without a script; with one, its table sorts.
+ * The retirement report as a self-contained page to send to the owners of the clients. It works
+ * without its script, which makes the table sortable.
  */
 
 import { escape } from "@std/html/entities";
@@ -22,7 +22,7 @@ import {
   verdictText,
 } from "./usage_words.ts";
 
-/** The page as HTML. */
+/** Renders the page as HTML. */
 export function usagePage(report: UsageReport): string {
   const { from, today, routes, calls, otherRequests, verdict } = report;
   const gaps = gapLines(report);
@@ -33,7 +33,7 @@ export function usagePage(report: UsageReport): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>Calls of deprecated routes, ${from} to ${today}</title>
+<title>Calls to deprecated routes, ${from} to ${today}</title>
 <style>${USAGE_PAGE_STYLE}</style>
 </head>
 <body>
@@ -68,14 +68,14 @@ ${dayTable(usage, report)}
 </section>`;
 }
 
-/** What the chart shows, for those who cannot see it. */
+/** Renders the chart's data as a table, for those who cannot see the chart. */
 function dayTable({ days }: RouteUsage, { today }: UsageReport): string {
   const rows = days.map(({ day, isWhole, calls }) => {
     const marks = [...(day === today ? ["so far"] : []), ...(isWhole ? [] : [NOT_WHOLE])];
     const name = [day, ...marks].join(", ");
     return `<tr><td>${name}</td><td class="number">${count(calls)}</td></tr>`;
   });
-  return `<details><summary>The same in numbers</summary>
+  return `<details><summary>Show as a table</summary>
 <table><thead><tr><th scope="col">Day</th><th scope="col" class="number">Calls</th></tr></thead>
 <tbody>${rows.join("")}</tbody></table></details>`;
 }
@@ -84,7 +84,7 @@ function clientSection(report: UsageReport): string {
   const { clients } = report;
   const since = `<p class="note">${escape(sinceText(report))}</p>`;
   if (clients.length === 0) {
-    return `<section><h2>Clients</h2><p>No client called.</p>${since}</section>`;
+    return `<section><h2>Clients</h2><p>No clients called.</p>${since}</section>`;
   }
   const rows = clients.map(({ client, calls, trend, first, last, routes }) => {
     const { calls: now, previousCalls: before } = trend ?? { calls: -Infinity, previousCalls: 1 };

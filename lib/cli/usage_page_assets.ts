@@ -1,8 +1,8 @@
 /**
- * Style and script of the report's page.
+ * The style sheet and the script of the report page.
  */
 
-/** Colours have a contrast of at least 4.5 for text and 3 for bars, on both backgrounds. */
+/** Contrast is at least 4.5 for text and 3 for bars, in both colour schemes. */
 export const USAGE_PAGE_STYLE = `
 :root { color-scheme: light dark; --back: #fff; --text: #1c1f24; --soft: #5a6270; --line: #d9dde3;
   --panel: #f5f6f8; --deprecated: #2f6fde; --announced: #6b8fb8; --brownout: #b86a00;
@@ -65,7 +65,7 @@ th[aria-sort=descending] button::after { content: " \\25BE"; }
 @media print { details { display: none; } }
 `;
 
-/** Makes a button of every head of the clients' table; a new one sorts down first. */
+/** Turns the headers of the client table into sort buttons, descending first. */
 export const USAGE_PAGE_SCRIPT = `
 for (const table of document.querySelectorAll("table.clients")) {
   const heads = [...table.tHead.rows[0].cells];

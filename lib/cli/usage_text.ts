@@ -1,5 +1,5 @@
 /**
- * The retirement report on a terminal.
+ * The retirement report as text for a terminal.
  */
 
 import type { ClientUsage, RouteUsage, UsageReport } from "../usage/report.ts";
@@ -19,13 +19,13 @@ import {
   verdictText,
 } from "./usage_words.ts";
 
-/** Characters of the longest bar. */
+/** The length of the longest bar in characters. */
 const BAR = 40;
 
-/** The report, ready to print. */
+/** Formats the report. */
 export function usageText(report: UsageReport): string {
   return [
-    `Calls of deprecated routes from ${periodText(report)}`,
+    `Calls to deprecated routes from ${periodText(report)}`,
     ...report.routes.map((route) => routeText(route, report)),
     ...(report.otherRequests > 0 ? [OTHER_REQUESTS] : []),
     `${clientsText(report.clients)}\n${sinceText(report)}`,
@@ -33,7 +33,7 @@ export function usageText(report: UsageReport): string {
   ].join("\n\n");
 }
 
-/** The verdict with what it rests on, ready to print. */
+/** Formats the verdict and the evidence for it. */
 export function gateText(report: UsageReport): string {
   const clients = report.clients.toSorted((a, b) => b.last - a.last).slice(0, MAX_LISTED);
   const lines = clients.map(({ client, calls, last }) =>
@@ -70,7 +70,7 @@ function routeText(usage: RouteUsage, { days: length, today }: UsageReport): str
 }
 
 function clientsText(clients: readonly ClientUsage[]): string {
-  if (clients.length === 0) return "No client called.";
+  if (clients.length === 0) return "No clients called.";
   const shown = clients.slice(0, MAX_LISTED);
   const rows = shown.map(({ client, calls, trend, first, last }) => [
     client,

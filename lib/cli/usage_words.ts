@@ -1,25 +1,25 @@
 /**
- * What the retirement report says in words, on a terminal and on its page.
+ * The sentences of the retirement report, shared by text and page.
  */
 
 import type { Trend, UsageReport } from "../usage/report.ts";
 import { formatInstant, type Policy } from "../lifecycle/policy.ts";
 import type { Gap } from "../usage/verdict.ts";
 
-/** Clients, and gaps, listed at most; all of them are in the JSON. */
+/** The maximum number of clients or gaps listed; the JSON has all of them. */
 export const MAX_LISTED = 25;
 
-/** The period, e.g. "2027-06-08 to now (7 whole days and today so far, UTC)". */
+/** Formats the period, e.g. "2027-06-08 to now (7 whole days and today so far, UTC)". */
 export function periodText({ from, days }: UsageReport): string {
   return `${from} to now (${plural(days, "whole day")} and today so far, UTC)`;
 }
 
-/** The verdict in one sentence. */
+/** Formats the verdict in one sentence. */
 export function verdictText(report: UsageReport): string {
   const span = `since ${report.from} (${plural(report.days, "whole day")} and today, UTC)`;
   switch (report.verdict.verdict) {
     case "clear":
-      return `Clear: no call ${span}, and servers were counting all the time.`;
+      return `Clear: no calls ${span}, and servers were counting throughout.`;
     case "called": {
       const latest = report.clients.reduce((a, b) => b.last > a.last ? b : a);
       return `Still called: ${plural(report.calls, "call")} by ` +
@@ -27,11 +27,11 @@ export function verdictText(report: UsageReport): string {
         `${formatInstant(latest.last)}.`;
     }
     case "unknown":
-      return `Unknown: no call was counted ${span}, but not all of that time is on record.`;
+      return `Unknown: no calls counted ${span}, but the record is incomplete.`;
   }
 }
 
-/** What the verdict "unknown" rests on, a line for each gap in the record, and what to do. */
+/** Explains the verdict "unknown": a line for each gap in the record, and what to do about it. */
 export function gapLines({ verdict }: UsageReport): string[] {
   if (verdict.verdict !== "unknown") return [];
   const lines = verdict.gaps.slice(0, MAX_LISTED).map(gapText);
@@ -40,8 +40,8 @@ export function gapLines({ verdict }: UsageReport): string[] {
   const silent = verdict.gaps.flatMap((gap) => gap.reason === "silent" ? [gap.server] : []);
   if (silent.length > 0) {
     lines.push(
-      "A silent server may be answering calls. If it runs, see its log, and compare its clock with" +
-        " this machine's. If it has answered nothing since then:" +
+      "A silent server may still be answering calls. If it is running, check its log, and compare" +
+        " its clock with this machine's. If it has answered nothing since then, run:" +
         ` deno task media usage --gone ${silent.join(" ")}`,
     );
   }
@@ -52,17 +52,17 @@ function gapText(gap: Gap): string {
   const [start, end] = [formatInstant(gap.start), formatInstant(gap.end)];
   switch (gap.reason) {
     case "deleted":
-      return `${start} to ${end}: deleted, as USAGE_DAYS demands`;
+      return `${start} to ${end}: deleted, because of USAGE_DAYS`;
     case "no server":
       return `${start} to ${end}: no server was registered`;
     case "silent":
-      return `since ${start}: server ${gap.server} has not been heard from`;
+      return `since ${start}: no heartbeat from server ${gap.server}`;
   }
 }
 
-/** How far away the sunset is. */
+/** Formats the time until or since the sunset. */
 export function sunsetText({ sunsetAt }: Policy, now: number): string {
-  if (sunsetAt === undefined) return "Sunset: no date is set.";
+  if (sunsetAt === undefined) return "Sunset: no date set.";
   const distance = distanceText(Math.abs(sunsetAt - now));
   return `Sunset: ${formatInstant(sunsetAt)}, ${
     sunsetAt <= now ? `${distance} ago` : `in ${distance}`
@@ -77,7 +77,7 @@ function distanceText(milliseconds: number): string {
   return hours < 48 ? plural(hours, "hour") : plural(Math.floor(hours / 24), "day");
 }
 
-/** The change of the whole days against those before, e.g. "down 12 %". */
+/** Formats the change from the previous days, e.g. "down 12 %". */
 export function trendText(trend: Trend | undefined): string {
   if (trend === undefined) return "unknown";
   const { calls, previousCalls } = trend;
@@ -86,7 +86,7 @@ export function trendText(trend: Trend | undefined): string {
   return `${calls > previousCalls ? "up" : "down"} ${percentText(trend)}`;
 }
 
-/** Never 0 % where something changed, nor 100 % down where something is left. */
+/** Never shows a change as 0 %, nor a remainder as down 100 %. */
 function percentText({ calls, previousCalls }: Trend): string {
   const percent = Math.abs(calls - previousCalls) * 100 / previousCalls;
   if (percent < 0.1) return "less than 0.1 %";
@@ -96,10 +96,10 @@ function percentText({ calls, previousCalls }: Trend): string {
   return `${percent < 9.95 ? percent.toFixed(1) : count(Math.round(percent))} %`;
 }
 
-/** The calls of whole days, compared; or why they are not. */
+/** Compares the calls of the whole days with the days before, or says why not. */
 export function comparedText(trend: Trend | undefined, days: number): string {
   if (trend === undefined) {
-    return `No trend: the ${plural(2 * days, "day")} to compare are not all on record`;
+    return `No trend: the record of the ${plural(2 * days, "day")} to compare is incomplete`;
   }
   const { calls, previousCalls } = trend;
   const change = calls === previousCalls || previousCalls === 0 ? "" : `${trendText(trend)} from `;
@@ -107,27 +107,27 @@ export function comparedText(trend: Trend | undefined, days: number): string {
     `${change}${count(previousCalls)} in the ${plural(days, "day")} before`;
 }
 
-/** Since when calls are on record, and so how far back "first seen" and trends can go. */
+/** Says when the record starts, and so how far back "first seen" and trends can go. */
 export function sinceText({ recordedSince }: UsageReport): string {
   return recordedSince === undefined
-    ? "Nothing is on record: no server ever counted."
-    : `Calls are on record since ${formatInstant(recordedSince)}; who called before is not known.`;
+    ? "There is no record: no server ever counted."
+    : `Calls are on record since ${formatInstant(recordedSince)}; earlier callers are unknown.`;
 }
 
-/** Said of a day whose number may be too small. */
-export const NOT_WHOLE = "not all on record";
+/** The mark of a day whose count may be too low. */
+export const NOT_WHOLE = "incomplete record";
 
-/** What the "other requests" are. */
+/** Explains "other requests". */
 export const OTHER_REQUESTS =
   "Other requests: OPTIONS, other methods, malformed tokens, and items that are not published." +
-  " Removal breaks nothing for those.";
+  " Removal does not affect these.";
 
-/** A number with separators, whatever the language of the machine. */
+/** Formats a number with separators, regardless of the locale. */
 export function count(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-/** e.g. "1 call", "1,000 calls" */
+/** Formats a count with its noun, e.g. "1 call", "1,000 calls". */
 export function plural(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }

@@ -1,41 +1,40 @@
 /**
- * The names under which clients are counted, and what new ones may cost. A client can call itself
- * anything, so new names get rows of their own at a limited rate, whereas a name that was counted
- * before keeps its own.
+ * Client names for counting, rate-limited. Clients can send any User-Agent, so new names get their
+ * own rows at a limited rate; known names keep theirs.
  */
 
 import QuickLRU from "quick-lru";
 
-/** The client of calls whose name was not admitted, or is none. */
+/** The client name for calls whose own is invalid or was not admitted. */
 export const OTHER = "(other)";
 
-/** New names admitted at once. */
+/** The burst of new names admitted. */
 export const MAX_NEW_CLIENTS = 60;
 
-/** Milliseconds after which one more is: no hour admits more than twice {@linkcode MAX_NEW_CLIENTS}. */
+/** Milliseconds between further admissions: at most 2 * {@linkcode MAX_NEW_CLIENTS} an hour. */
 const NEW_CLIENT_EVERY = 60_000;
 
-/** Names known, of the most recent: a week's new ones. Twice as many at most. */
+/** Most recent names kept, enough for a week of admissions. The LRU may hold twice as many. */
 const KNOWN = 10_000;
 
-/** New names told apart between two flushes. */
+/** New names tracked between two flushes. */
 const MAX_PENDING = 2_000;
 
-/** The product that leads a User-Agent field (RFC 9110 §10.1.5), at most 64 characters of it. */
+/** The first product name in a User-Agent (RFC 9110 §10.1.5), up to 64 characters. */
 const PRODUCT = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}/;
 
 /**
- * The name under which a client is counted: nothing of a person, an address or a token.
+ * Returns the name under which to count a client. It contains no personal data, address or token.
  *
- * @param userAgent e.g. `Overcast/3.1 (+https://overcast.fm/)`, which is "Overcast".
- * @returns "(none)" without a field, and "(other)" where it does not begin with a product.
+ * @param userAgent e.g. `Overcast/3.1 (+https://overcast.fm/)`, which gives "Overcast".
+ * @returns "(none)" without a User-Agent, "(other)" if it does not start with a product.
  */
 export function clientOf(userAgent: string | null): string {
   if (userAgent === null || userAgent === "") return "(none)";
   return PRODUCT.exec(userAgent)?.[0] ?? OTHER;
 }
 
-/** The names of one server's clients. */
+/** The client names of one server. */
 export class ClientNames {
   readonly #known = new QuickLRU<string, true>({ maxSize: KNOWN });
   readonly #pending = new Set<string>();
@@ -46,12 +45,12 @@ export class ClientNames {
     for (const name of ["(none)", OTHER]) this.know(name);
   }
 
-  /** Lets a name keep its rows from now on, however many new ones come. */
+  /** Marks a name as known, so that it keeps its own rows. */
   know(name: string): void {
     this.#known.set(name, true);
   }
 
-  /** The name to count a call under until the next {@linkcode admit}. */
+  /** Returns the name to count a call under until the next {@linkcode admit}. */
   nameFor(name: string): string {
     if (this.#known.get(name) || this.#pending.has(name)) return name;
     if (this.#pending.size >= MAX_PENDING) return OTHER;
@@ -60,14 +59,15 @@ export class ClientNames {
   }
 
   /**
-   * Decides on the new names since the last time: those that called most are known from now on.
+   * Admits the new names since the last call, those with the most calls first, as far as the rate
+   * allows.
    *
-   * @param callsOf How often a name called since then.
+   * @param callsOf Returns the number of calls of a name since then.
    * @param now Milliseconds since the epoch.
    * @returns The names that were not admitted.
    */
   admit(callsOf: (name: string) => number, now: number): ReadonlySet<string> {
-    const elapsed = Math.max(0, now - this.#allowedAt); // a clock set back grants nothing
+    const elapsed = Math.max(0, now - this.#allowedAt); // 0 if the clock was set back
     this.#allowance = Math.min(MAX_NEW_CLIENTS, this.#allowance + elapsed / NEW_CLIENT_EVERY);
     this.#allowedAt = now;
     const names = [...this.#pending].filter((name) => !this.#known.get(name))

@@ -1,36 +1,35 @@
 /**
- * Counting who still calls what is deprecated. This is all that happens on the path of a request:
- * adding one to a number in memory.
+ * Counts calls to deprecated routes by client. All that a request pays is an increment in memory.
  */
 
 import { addUp, type Impact, type UsageRow } from "../storage/ledger.ts";
 import type { AnswerClass, Meter } from "../server/meter.ts";
 import { ClientNames, clientOf, OTHER } from "./client_names.ts";
 
-/** User-Agents remembered for a class of answers between two flushes, and how long they may be. */
+/** User-Agents cached for each class of answers between two flushes, and their maximum length. */
 const [MAX_USER_AGENTS, MAX_USER_AGENT_LENGTH] = [1_000, 256];
 
-/** Methods told apart: those that a deprecated route takes. A client can make up any others. */
+/** Methods counted by name: those that a deprecated route accepts. Clients can invent others. */
 const METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Statuses of calls that removal does not break: nothing was there for them. */
+/** Statuses of calls that removal does not break, because they already fail. */
 const REFUSED = new Set([400, 404, 405, 410]);
 
 const CLASSES = [undefined, "1xx", "2xx", "3xx", "4xx", "5xx"];
 const DAY = 86_400_000;
 
-/** The count of one class of answers, by client. Only {@linkcode UsageMeter} makes and counts. */
+/** The counts of one class of answers, by client. For {@linkcode UsageMeter} only. */
 export interface ClientCounter {
-  /** What all its rows share. */
+  /** The columns that all its rows share. */
   readonly common: Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">;
   readonly rows: Map<string, UsageRow>;
-  /** Some of the rows, by the User-Agent that counts there. */
+  /** A cache of the rows by full User-Agent. */
   readonly byUserAgent: Map<string | null, UsageRow>;
 }
 
 /**
- * What removal does to calls that were answered so. In a brownout and after the removal nobody
- * looks whether the token names an item, so that every valid one counts as breaking.
+ * Returns whether removal breaks calls answered like this. In a brownout and after the removal the
+ * item is not looked up, so every valid token counts as breaking.
  */
 export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impact {
   if (!hasToken || (method !== "GET" && method !== "HEAD")) return "none";
@@ -38,17 +37,17 @@ export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impa
   return REFUSED.has(status) ? "none" : "breaking";
 }
 
-/** Counts answers in memory, until they are taken. */
+/** Counts answers in memory until they are flushed. */
 export class UsageMeter implements Meter {
-  /** Of the current day. There are few: methods and statuses are told apart by class. */
+  /** The counters of the current day, few because methods and statuses are grouped into classes. */
   readonly #counters = new Map<string, ClientCounter>();
-  /** Of days before. */
+  /** Rows of previous days. */
   #past: UsageRow[] = [];
   readonly #names = new ClientNames();
   #day = "";
   #dayEnd = -Infinity;
 
-  /** Finds what counts answers of a class. It may be kept. */
+  /** Returns the counterOf for a class of answers. Callers may keep it. */
   counterOf(answer: AnswerClass): ClientCounter {
     const { route, phase } = answer;
     const impact = impactOf(answer);
@@ -70,8 +69,8 @@ export class UsageMeter implements Meter {
   /**
    * Counts one answer.
    *
-   * @param counter What {@linkcode counterOf} found for it.
-   * @param userAgent The User-Agent field of the request, if there is one.
+   * @param counterOf The result of {@linkcode counterOf} for it.
+   * @param userAgent The request's User-Agent, if any.
    * @param now Milliseconds since the epoch.
    */
   count(counter: ClientCounter, userAgent: string | null, now: number): void {
@@ -81,14 +80,14 @@ export class UsageMeter implements Meter {
     row.last = now;
   }
 
-  /** Lets a client that was counted before keep its rows, however many new ones there are. */
+  /** Marks a client as known, so that it keeps its own rows. */
   know(client: string): void {
     this.#names.know(client);
   }
 
   /**
-   * Returns what was counted since the last time, and admits new names of clients; the calls of
-   * those that are not admitted are in rows of "(other)".
+   * Returns and resets the counts since the last call, and admits new client names. Calls of names
+   * that are not admitted are in the rows of "(other)".
    *
    * @param now Milliseconds since the epoch.
    */

@@ -1,27 +1,27 @@
 /**
- * The calls of deprecated routes as OpenTelemetry metrics, for alerts. Deno exports them when its
- * telemetry is switched on; when it is not, none of this is loaded.
+ * Calls to deprecated routes as OpenTelemetry metrics, for alerts. Deno exports them when telemetry
+ * is enabled; otherwise this module is never loaded.
  */
 
 import type { UsageRow } from "../storage/ledger.ts";
 import type { Phase, Policy } from "../lifecycle/policy.ts";
 
-/** What the metrics are about. */
+/** What to export metrics for. */
 export interface MetricsOptions {
   /** The paths of the deprecated routes. */
   readonly routes: readonly string[];
   readonly policy: Policy;
 }
 
-/** Metrics under way. */
+/** The metrics being exported. */
 export interface UsageMetrics {
-  /** Takes what was counted since the last time. */
+  /** Adds the counts of a flush. */
   readonly add: (rows: readonly UsageRow[]) => void;
-  /** Lets go of what waits for an export, since the last one comes now. */
+  /** Releases all pending counts for the final export. */
   readonly end: () => void;
 }
 
-/** The labels of a series. */
+/** The labels of a time series. */
 type Labels = Readonly<Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">>;
 
 /** The classes of status that a breaking call can have, by phase. */
@@ -33,13 +33,13 @@ const STATUSES: Readonly<Record<Phase, readonly string[]>> = {
 };
 
 /**
- * Begins to export:
+ * Starts exporting:
  * - `media_head.deprecated.requests`, a counter by route, method, phase, class of status and
  *   impact;
- * - `media_head.sunset`, a gauge by route: when it is removed, in seconds since the epoch.
+ * - `media_head.sunset`, a gauge by route: the removal date, in seconds since the epoch.
  *
- * Whoever evaluates a counter sees no increase in its first sample. So each series is exported at 0
- * before it counts, and those of breaking calls are from the start on.
+ * The first sample of a counter never counts as an increase. So each series is exported at 0 before
+ * it counts, and those of breaking calls from the start.
  */
 export async function exportUsage({ routes, policy }: MetricsOptions): Promise<UsageMetrics> {
   const { metrics } = await import("@opentelemetry/api");
@@ -100,7 +100,7 @@ export async function exportUsage({ routes, policy }: MetricsOptions): Promise<U
 /** One series of the counter. */
 interface Series {
   readonly labels: Labels;
-  /** Calls that wait for the series to have been exported at 0. */
+  /** Calls held until the series has been exported at 0. */
   waiting: number;
   isExported: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * Flushes counts to the ledger every few seconds, each time with a heartbeat: so a report knows for
- * which time it has all the calls, and which servers it has yet to hear from.
+ * Flushes counts to the ledger every few seconds, each time with a heartbeat, which tells a report
+ * for which time its counts are complete, and which servers are silent.
  */
 
 import { describeError } from "../server/log.ts";
@@ -10,19 +10,19 @@ import type { RecorderOptions, UsageRecorder } from "../server/assembly.ts";
 import { exportUsage } from "./metrics.ts";
 import { UsageMeter } from "./meter.ts";
 
-/** Milliseconds between two flushes, and so what a crash can lose. */
+/** Milliseconds between two flushes: the most that a crash can lose. */
 export const FLUSH_INTERVAL = 5_000;
 
 /**
- * Milliseconds without a heartbeat after which a server is silent, and without any server after
- * which nothing was counting. One that slept so long itself begins a new watch.
+ * Milliseconds without a heartbeat after which a server counts as silent; without any server, after
+ * which there is a gap. A server that was suspended for longer starts a new watch.
  */
 export const HEARTBEAT_TIMEOUT = 60_000;
 
-/** How often the last flush is retried, and milliseconds between: storage may be held up briefly. */
+/** Retries of the last flush, and milliseconds between them, for brief storage faults. */
 const [LAST_RETRIES, RETRY_DELAY] = [5, 200];
 
-/** Days of which the clients are known when a server starts. */
+/** Clients of this many past days are known when a server starts. */
 const KNOWN_DAYS = 7;
 
 const DAY = 86_400_000;
@@ -32,21 +32,21 @@ export interface Recorder extends UsageRecorder {
   readonly meter: UsageMeter;
 }
 
-/** Registers the server in the ledger, and starts to flush. Its timer keeps no process up. */
+/** Registers the server in the ledger, and starts flushing. The timer lets the process exit. */
 export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
   const { ledger, config, routes, now, log } = options;
   const { usageDays: days, policy } = config;
   const metrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;
   const meter = new UsageMeter();
   const server = crypto.randomUUID();
-  let backlog: UsageRow[] = []; // what could not be flushed
+  let backlog: UsageRow[] = []; // rows not flushed yet
   let from = now();
   let lastTick = from;
   let knowsClients = false;
   let keptFrom = "";
   let isFailing = false;
 
-  /** Logs the first fault of an outage; the next flush retries. */
+  /** Logs only the first fault of an outage; the next flush retries. */
   async function attempt(action: () => Promise<void>): Promise<void> {
     try {
       await action();
@@ -82,7 +82,7 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
 
   let last = attempt(() => ledger.recordHeartbeat({ server, from, until: from }));
   const flush = (isLast = false) => {
-    const tick = now(); // when it was due, however long the flush before takes
+    const tick = now(); // when it was due, even if the previous flush is slow
     if (tick - lastTick > HEARTBEAT_TIMEOUT) from = tick;
     lastTick = tick;
     return last = last.then(() => attempt(() => writeCounts(isLast))); // one at a time

@@ -1,8 +1,8 @@
 /**
- * The retirement report: what the ledger says of the calls of deprecated routes in one period, and
- * whether the routes can be removed on that evidence.
+ * The retirement report: the calls to deprecated routes in one period, and whether the routes can
+ * be removed on that evidence.
  *
- * "Calls" are those that removal breaks; all else that was asked of the routes is "other requests".
+ * "Calls" are requests that removal breaks; all others are "other requests".
  */
 
 import type { Ledger, UsageRow } from "../storage/ledger.ts";
@@ -11,68 +11,68 @@ import { gapsIn, recordedSince, type Verdict } from "./verdict.ts";
 
 const DAY = 86_400_000;
 
-/** Calls in the whole days of a period, and in as many days before. */
+/** Calls in the whole days of a period, and in the same number of days before it. */
 export interface Trend {
   readonly calls: number;
   readonly previousCalls: number;
 }
 
-/** Calls of one route in one UTC day. */
+/** Calls to one route on one UTC day. */
 export interface DayUsage {
   /** e.g. `2027-01-31` */
   readonly day: string;
-  /** Whether the whole day is on record; today as far as it went. */
+  /** Whether the record of the day is complete; for today, so far. */
   readonly isWhole: boolean;
   readonly calls: number;
   readonly byPhase: Readonly<Partial<Record<Phase, number>>>;
 }
 
-/** Calls of one route in the period. */
+/** Calls to one route in the period. */
 export interface RouteUsage {
   readonly route: string;
   readonly calls: number;
   readonly otherRequests: number;
-  /** `undefined` where the days compared are not all on record. */
+  /** `undefined` if the record of the compared days is incomplete. */
   readonly trend: Trend | undefined;
-  /** Every day of the period, also those without calls; today last. */
+  /** Every day of the period, even without calls; today last. */
   readonly days: readonly DayUsage[];
 }
 
-/** Calls of one client in the period. */
+/** Calls by one client in the period. */
 export interface ClientUsage {
   readonly client: string;
   readonly calls: number;
-  /** `undefined` where the days compared are not all on record. */
+  /** `undefined` if the record of the compared days is incomplete. */
   readonly trend: Trend | undefined;
-  /** Of all that is on record, in milliseconds since the epoch, as is `last`. */
+  /** Over the whole record, not just the period. Milliseconds since the epoch, like `last`. */
   readonly first: number;
   readonly last: number;
   readonly routes: readonly string[];
 }
 
-/** The report of a period: so many whole UTC days, and today so far. */
+/** The report of a period: a number of whole UTC days, and today so far. */
 export interface UsageReport {
-  /** Whole days. */
+  /** The number of whole days. */
   readonly days: number;
-  /** The first of them. */
+  /** The first day. */
   readonly from: string;
   readonly today: string;
-  /** When the report was made: milliseconds since the epoch. */
+  /** The time of the report, in milliseconds since the epoch. */
   readonly now: number;
   readonly calls: number;
   readonly otherRequests: number;
   readonly routes: readonly RouteUsage[];
   /** Most calls first. */
   readonly clients: readonly ClientUsage[];
-  /** Since when calls are on record, in milliseconds since the epoch; `undefined` for never. */
+  /** The start of the record, in milliseconds since the epoch; `undefined` if there is none. */
   readonly recordedSince: number | undefined;
   readonly policy: Policy;
   readonly verdict: Verdict;
 }
 
-/** What a report is made of. */
+/** What to report on. */
 export interface UsageReportOptions {
-  /** The deprecated routes, so that one without calls is told of as well. */
+  /** The deprecated routes, so that the report includes those without calls. */
   readonly routes: readonly string[];
   readonly policy: Policy;
   /** Whole days of the period. */
@@ -81,12 +81,12 @@ export interface UsageReportOptions {
   readonly now: number;
 }
 
-/** The first day of a period of so many whole days and today. */
+/** Returns the first day of a period of `days` whole days and today. */
 export function firstDayOf(days: number, now: number): string {
   return dayOf(now - days * DAY);
 }
 
-/** Reads a ledger, and makes the report. */
+/** Creates the report from a ledger. */
 export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom">,
   { routes, policy, days, now }: UsageReportOptions,
@@ -97,8 +97,8 @@ export async function reportUsage(
   const byRoute = new Map(routes.map((route) => [route, new Totals()]));
   const byClient = new Map<string, Totals>();
 
-  // In this order: heartbeats promise rows, which are read later; a removal is told before it is
-  // done, and so is read last.
+  // In this order: heartbeats vouch for rows, so they are read before them; deletions are announced
+  // before they happen, so they are read last.
   const heartbeats = await ledger.heartbeats();
   for await (const row of ledger.usage("")) {
     const client = getOrAdd(byClient, row.client, () => new Totals());
@@ -154,7 +154,7 @@ export async function reportUsage(
     clients,
     recordedSince: recordedSince(coverage),
     policy,
-    // A call decides, even where there are gaps.
+    // A call decides, even if there are gaps.
     verdict: clients.length > 0
       ? { verdict: "called" }
       : gaps.length > 0
@@ -163,7 +163,7 @@ export async function reportUsage(
   };
 }
 
-/** The calls of one route or client. */
+/** Counts the calls to a route, or by a client. */
 class Totals {
   calls = 0;
   otherRequests = 0;

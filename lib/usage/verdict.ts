@@ -1,39 +1,38 @@
 /**
- * Whether the deprecated routes can be removed, on the evidence of the ledger, and for which time
- * the ledger has evidence at all.
+ * The verdict on removing the deprecated routes, and the gaps in the ledger's record.
  */
 
 import { type Heartbeat, latestHeartbeats } from "../storage/ledger.ts";
 import type { Interval } from "../lifecycle/policy.ts";
 import { HEARTBEAT_TIMEOUT } from "./recorder.ts";
 
-/** Whether removal is safe. */
+/** The verdict on whether removal is safe. */
 export type Verdict =
   | { readonly verdict: "clear" }
   | { readonly verdict: "called" }
-  /** No call was counted, but of some of the time there is no full record. */
+  /** No calls were counted, but the record is incomplete. */
   | { readonly verdict: "unknown"; readonly gaps: readonly Gap[] };
 
-/** Time of which the ledger does not have all the calls, and why. */
+/** An interval for which the ledger may lack calls, and why. */
 export type Gap =
-  /** The rows of these days were removed. */
+  /** The rows of these days were deleted. */
   | Interval & { readonly reason: "deleted" }
   /** No server was registered. */
   | Interval & { readonly reason: "no server" }
-  /** A server was registered that sent no heartbeat since. */
+  /** A registered server has sent no heartbeat since. */
   | Interval & { readonly reason: "silent"; readonly server: string };
 
-/** What a ledger says of its own completeness. */
+/** The data that shows how complete a ledger is. */
 export interface Coverage {
   /** In the order of `from`. */
   readonly heartbeats: readonly Heartbeat[];
-  /** The day before which rows were removed. */
+  /** The day before which rows were deleted. */
   readonly keptFrom: string | undefined;
 }
 
 /**
- * Since when the ledger has calls, in milliseconds since the epoch: since the first server counted,
- * or the first day that is kept; `undefined` when no server ever counted.
+ * Returns the start of the ledger's record, in milliseconds since the epoch: when the first server
+ * started counting, or the first retained day; `undefined` if no server ever counted.
  */
 export function recordedSince({ heartbeats, keptFrom }: Coverage): number | undefined {
   const begun = heartbeats[0]?.from;
@@ -42,8 +41,8 @@ export function recordedSince({ heartbeats, keptFrom }: Coverage): number | unde
 }
 
 /**
- * The gaps in the record of an interval, apart from those of up to
- * {@linkcode HEARTBEAT_TIMEOUT} without any server.
+ * Returns the gaps in the record of an interval, ignoring those of up to {@linkcode HEARTBEAT_TIMEOUT} without
+ * any server.
  *
  * @param now Milliseconds since the epoch.
  */
@@ -73,8 +72,8 @@ export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number
 }
 
 /**
- * The servers that were registered, did not stop, and sent no heartbeat for
- * {@linkcode HEARTBEAT_TIMEOUT}; each since its last one.
+ * Returns the servers that did not stop, but have sent no heartbeat for {@linkcode HEARTBEAT_TIMEOUT}, each with
+ * the time of its last one.
  *
  * @param heartbeats In the order of `from`.
  * @param now Milliseconds since the epoch.

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { axisTicks } from "../../lib/cli/usage_chart.ts";
 
-Deno.test("axisTicks() ends at the first round number that holds the maximum", () => {
+Deno.test("axisTicks() ends at the first round number no less than the maximum", () => {
   const rows: [max: number, ticks: number[]][] = [
     [0, [0, 1]],
     [1, [0, 1]],

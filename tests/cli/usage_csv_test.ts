@@ -3,7 +3,7 @@ import { usageCsv } from "../../lib/cli/usage_csv.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 import { row } from "../support/usage_report.ts";
 
-Deno.test("usageCsv() quotes what needs it, and gives a spreadsheet no formulas", async () => {
+Deno.test("usageCsv() quotes cells where needed, and escapes spreadsheet formulas", async () => {
   const ledger = new MemoryLedger();
   await ledger.add(["curl", "+1,2", 'a"b', "-x"].map((client) => row(0, client, 1)), () => {});
   const csv = await Array.fromAsync(usageCsv(ledger.usage("")));

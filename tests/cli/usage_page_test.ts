@@ -3,9 +3,9 @@ import { usagePage } from "../../lib/cli/usage_page.ts";
 import { launchBrowser, readAxe, testInBrowser } from "../support/browser.ts";
 import { ALWAYS, report, row, ROWS } from "../support/usage_report.ts";
 
-// Only a browser knows how a page comes out.
+// Only a browser renders the page.
 testInBrowser(
-  "the report's page loads nothing, sorts its clients, and is accessible and legible",
+  "the report page loads nothing, sorts its clients, and is accessible and legible",
   async () => {
     const hostile = `<img/src=x>&'"`;
     const long = "A-Client-With-A-Name-Of-Sixty-Four-Characters-Which-Is-The-Most-";
@@ -17,7 +17,7 @@ testInBrowser(
       row(5, "AppleCoreMedia", 3),
     ];
     const html = usagePage(await report(rows, ALWAYS, { days: 30 }));
-    assert(!html.includes(hostile), "a client's name is taken for markup");
+    assert(!html.includes(hostile), "a client's name is not escaped");
     const file = await Deno.makeTempFile({ suffix: ".html" });
     await Deno.writeTextFile(file, html);
     const axe = await readAxe();
@@ -46,8 +46,8 @@ testInBrowser(
         assertEquals(layout.overflow, 0, "the page is wider than the screen");
         assert(layout.smallest >= 11, `text of ${layout.smallest} px`);
         assertEquals(layout.broken, [], "names that break inside a word");
-        assertEquals(layout.left, [], "numbers that are not set right");
-        assertEquals(layout.overlapping, [], "labels of the axes over each other");
+        assertEquals(layout.left, [], "numbers that are not right-aligned");
+        assertEquals(layout.overlapping, [], "overlapping axis labels");
         await page.evaluate(axe);
         const violations = await page.evaluate(
           "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
@@ -69,7 +69,7 @@ interface Layout {
   readonly overlapping: readonly string[];
 }
 
-/** Runs in the page: how it comes out, text as it is seen, whatever scaled it. */
+/** Measures the layout in the page, with text at its rendered size. */
 const MEASURE = `(() => {
   const all = (selector) => [...document.querySelectorAll(selector)];
   const sizes = all("main *").filter((element) => element.innerText || element.tagName === "text")

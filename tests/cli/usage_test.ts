@@ -7,7 +7,7 @@ import { DAY, HOUR, row } from "../support/usage_report.ts";
 
 const test = needing("processes");
 
-test("media usage answers each verdict of its gate, from a real ledger", async () => {
+test("media usage --gate returns each verdict from a real ledger", async () => {
   await using subject = await openLocal();
   const { ledger } = subject.storage;
   const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
@@ -19,7 +19,7 @@ test("media usage answers each verdict of its gate, from a real ledger", async (
   assertEquals(unknown, 3);
   assertMatch(
     reason,
-    /^Unknown: no call was counted since .* on record\.\n {2}.*Z: no server was registered\n$/,
+    /^Unknown: no calls counted since .* incomplete\.\n {2}.*Z: no server was registered\n$/,
   );
 
   const now = Date.now();
@@ -27,20 +27,20 @@ test("media usage answers each verdict of its gate, from a real ledger", async (
   await ledger.recordHeartbeat({ server: "first", from, until: now + HOUR });
   const [clear, text] = await gate();
   assertEquals(clear, 0);
-  assertMatch(text, /^Clear: no call since .*, and servers were counting all the time\.\n$/);
+  assertMatch(text, /^Clear: no calls since .*, and servers were counting throughout\.\n$/);
 
   await ledger.recordHeartbeat({ server: "killed", from, until: now - HOUR });
   const [silent, advice] = await gate();
   assertEquals(silent, 3);
   assertMatch(
     advice,
-    /server killed has not been heard from\n.* deno task media usage --gone killed\n$/,
+    /no heartbeat from server killed\n.* deno task media usage --gone killed\n$/,
   );
   const judged = JSON.parse((await gate("--json"))[1]);
   assertEquals([judged.verdict, judged.days, judged.clients], ["unknown", 2, []]);
   assertEquals(judged.gaps.length, 1);
   assertEquals(judged.gaps[0].start, new Date(now - HOUR).toISOString());
-  for (const [server, refusal] of [["first", "was heard from at"], ["nobody", "is not in the"]]) {
+  for (const [server, refusal] of [["first", "sent a heartbeat at"], ["nobody", "is not in the"]]) {
     const { code, stderr } = await usage("--gone", "killed", server as string);
     assertEquals(code, 1);
     assertStringIncludes(stderr, `media: server "${server}" ${refusal}`);
@@ -48,9 +48,9 @@ test("media usage answers each verdict of its gate, from a real ledger", async (
   assertEquals((await gate())[0], 3, "all or none");
   const gone = await usage("--gone", "killed");
   assertEquals([gone.code, gone.stderr], [0, ""]);
-  assertMatch(gone.stdout, /^Server killed is gone; it was last heard from at 20.*Z\n$/);
+  assertMatch(gone.stdout, /^Server killed is gone; its last heartbeat was at 20.*Z\n$/);
   assertEquals((await gate())[0], 0);
-  await ledger.recordHeartbeat({ server: "killed", from, until: now - HOUR / 2 }); // it was not
+  await ledger.recordHeartbeat({ server: "killed", from, until: now - HOUR / 2 }); // it was not gone
   assertEquals((await gate())[0], 3);
   await usage("--gone", "killed", "--json");
 
@@ -73,7 +73,7 @@ test("media usage answers each verdict of its gate, from a real ledger", async (
     last: new Date(now).toISOString(),
   }]);
   const unsure = JSON.parse((await usage("--gate", "4", "--json")).stdout);
-  assertEquals(unsure.clients[0].trend, null, "what was called before is not known");
+  assertEquals(unsure.clients[0].trend, null, "earlier calls are unknown");
 
   for (const days of ["0", "x", "1.5", "-1", "3651"]) {
     const { code, stderr } = await usage("--gate", days);
@@ -90,7 +90,7 @@ test("media usage answers each verdict of its gate, from a real ledger", async (
   }
 });
 
-test("media usage prints one period as text, JSON, CSV and a page", async () => {
+test("media usage reports one period as text, JSON, CSV and a page", async () => {
   await using subject = await openLocal();
   const { ledger } = subject.storage;
   const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);

@@ -3,7 +3,7 @@ import { gateText, usageText } from "../../lib/cli/usage_text.ts";
 import { sunsetText, trendText } from "../../lib/cli/usage_words.ts";
 import { ALWAYS, heartbeat, HOUR, POLICY, report, row, ROWS } from "../support/usage_report.ts";
 
-Deno.test("trendText() is true of small numbers and small changes", () => {
+Deno.test("trendText() is accurate for small numbers and small changes", () => {
   const rows: [calls: number, previousCalls: number, text: string][] = [
     [0, 0, "unchanged"],
     [5, 5, "unchanged"],
@@ -27,7 +27,7 @@ Deno.test("trendText() is true of small numbers and small changes", () => {
   assertEquals(trendText(undefined), "unknown");
 });
 
-Deno.test("sunsetText() says how far away the sunset is, before and after it", () => {
+Deno.test("sunsetText() formats the time until and since the sunset", () => {
   const sunset = Date.parse("2027-06-17");
   const rows: [hoursBefore: number, text: string][] = [
     [49 * 24, "in 49 days"],
@@ -47,10 +47,10 @@ Deno.test("sunsetText() says how far away the sunset is, before and after it", (
   }
 });
 
-Deno.test("usageText() shows the calls a day, the clients, the sunset and the verdict", async () => {
+Deno.test("usageText() shows the calls per day, the clients, the sunset and the verdict", async () => {
   const text = usageText(await report(ROWS, ALWAYS));
   const parts = [
-    "Calls of deprecated routes from 2027-06-08 to now (7 whole days and today so far, UTC)\n",
+    "Calls to deprecated routes from 2027-06-08 to now (7 whole days and today so far, UTC)\n",
     "\n/audio/:token: 36 calls, and 12 other requests\n" +
     "  35 calls in 7 whole days, down 30 % from 50 in the 7 days before\n" +
     `  2027-06-08  30  ${"█".repeat(40)}\n` +
@@ -67,16 +67,16 @@ Deno.test("usageText() shows the calls a day, the clients, the sunset and the ve
     " by Overcast at 2027-06-15T13:00:00Z.",
   ];
   for (const part of parts) assertStringIncludes(text, part);
-  assert(!text.includes("not all on record"));
+  assert(!text.includes("incomplete"));
   const restarting = usageText(await report([], [heartbeat(1000, 1 / 120, { end: "stopped" })]));
-  assert(!restarting.includes("not all on record"));
+  assert(!restarting.includes("incomplete"));
   const without = usageText(await report(ROWS, [heartbeat(100, 0)]));
-  assertStringIncludes(without, "No trend: the 14 days to compare are not all on record\n");
-  assertMatch(without, /\n {2}2027-06-11 {3}0 {2}not all on record\n {2}2027-06-12 {3}0\n/);
+  assertStringIncludes(without, "No trend: the record of the 14 days to compare is incomplete\n");
+  assertMatch(without, /\n {2}2027-06-11 {3}0 {2}incomplete record\n {2}2027-06-12 {3}0\n/);
   assertStringIncludes(without, "\ncurl         60  unknown  2027");
 });
 
-Deno.test("gateText() names who still calls, or what is not on record, up to 25 of each", async () => {
+Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async () => {
   const clients = Array.from({ length: 27 }, (_, index) => row(index / 24, `client-${index}`, 1));
   const called = gateText(await report(clients, ALWAYS)).split("\n");
   assertEquals(called.length, 1 + 25 + 1);
@@ -95,10 +95,11 @@ Deno.test("gateText() names who still calls, or what is not on record, up to 25 
   assertEquals(
     gateText(await report([], [heartbeat(1000, 0), heartbeat(2, 1, { server: "b" })], { days: 2 })),
     [
-      "Unknown: no call was counted since 2027-06-13 (2 whole days and today, UTC), but not all of that time is on record.",
-      "  since 2027-06-15T11:00:00Z: server b has not been heard from",
-      "  A silent server may be answering calls. If it runs, see its log, and compare its clock with" +
-      " this machine's. If it has answered nothing since then: deno task media usage --gone b",
+      "Unknown: no calls counted since 2027-06-13 (2 whole days and today, UTC), but the record is incomplete.",
+      "  since 2027-06-15T11:00:00Z: no heartbeat from server b",
+      "  A silent server may still be answering calls. If it is running, check its log, and compare" +
+      " its clock with this machine's. If it has answered nothing since then, run: deno task media" +
+      " usage --gone b",
     ].join("\n"),
   );
 });

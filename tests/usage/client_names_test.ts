@@ -5,7 +5,7 @@ import { HOUR, NOON } from "../support/counted_call.ts";
 
 const once = () => 1;
 
-/** Which of some names are admitted, as they are asked for in turn. */
+/** Uses names in turn, and returns those admitted. */
 function admitted(names: ClientNames, asked: readonly string[], now: number): string[] {
   for (const name of asked) names.nameFor(name);
   const refused = names.admit(once, now);
@@ -16,7 +16,7 @@ function invented(count: number, prefix: string): string[] {
   return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 }
 
-Deno.test("clientOf() names the product, and nothing else of a User-Agent", () => {
+Deno.test("clientOf() returns only the product name of a User-Agent", () => {
   const rows: [userAgent: string | null, client: string][] = [
     [null, "(none)"],
     ["", "(none)"],
@@ -39,24 +39,24 @@ Deno.test("clientOf() names the product, and nothing else of a User-Agent", () =
   }));
 });
 
-Deno.test("ClientNames admits so many names at once, and then one a minute", () => {
+Deno.test("ClientNames admits a burst of names, then one per minute", () => {
   const names = new ClientNames();
   assertEquals(admitted(names, invented(100, "a"), NOON).length, MAX_NEW_CLIENTS);
   assertEquals(admitted(names, ["b"], NOON + 59_999), []);
   assertEquals(admitted(names, ["b", "c"], NOON + 60_000), ["b"]);
   assertEquals(admitted(names, invented(100, "d"), NOON + 9 * HOUR).length, MAX_NEW_CLIENTS);
-  // Names that are none cost nothing.
+  // Known names and placeholders do not use up the allowance.
   assertEquals(admitted(names, [OTHER, "(none)", "a-0"], NOON + 9 * HOUR).length, 3);
 });
 
-Deno.test("ClientNames goes on admitting names when the clock is set back", () => {
+Deno.test("ClientNames keeps admitting names when the clock is set back", () => {
   const names = new ClientNames();
   admitted(names, invented(30, "a"), NOON);
   assertEquals(admitted(names, invented(100, "b"), NOON - HOUR).length, MAX_NEW_CLIENTS - 30);
   assertEquals(admitted(names, ["c"], NOON - HOUR + 60_000), ["c"]);
 });
 
-Deno.test("ClientNames knows the new names of a week, and not any number", () => {
+Deno.test("ClientNames remembers a week's new names, but not any number", () => {
   const names = new ClientNames();
   const week = invented(7 * 24 * 60, "known");
   for (const name of week.slice(0, 9_900)) names.know(name);
@@ -66,7 +66,7 @@ Deno.test("ClientNames knows the new names of a week, and not any number", () =>
   assertEquals(admitted(names, week.slice(0, 100), NOON), []);
 });
 
-Deno.test("ClientNames tells a bounded number of new names apart until it decides", () => {
+Deno.test("ClientNames tracks a bounded number of new names before admission", () => {
   const names = new ClientNames();
   const counted = new Set(invented(10_000, "a").map((name) => names.nameFor(name)));
   assert(counted.size <= 2_001 && counted.has(OTHER), `${counted.size} names`);

@@ -11,7 +11,7 @@ import { CONFIG, publishTableItems } from "../server/request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { ANSWER, countOne, DAY, HOUR, NOON, ROW } from "../support/counted_call.ts";
 
-Deno.test("impactOf() is breaking for what the removal takes away, and for nothing else", () => {
+Deno.test("impactOf() is breaking exactly for calls that the removal breaks", () => {
   const rows: [change: Partial<AnswerClass>, impact: "breaking" | "none"][] = [
     ...[200, 206, 304, 307, 412, 416, 500, 502, 503].map((status) =>
       [{ status }, "breaking"] as [Partial<AnswerClass>, "breaking"]
@@ -60,7 +60,7 @@ Deno.test("UsageMeter counts by day, route, method, phase, status, impact and cl
   assertEquals(meter.take(NOON), []);
 });
 
-Deno.test("UsageMeter counts on the day that a clock set back shows", () => {
+Deno.test("UsageMeter follows a clock that is set back to another day", () => {
   const meter = new UsageMeter();
   countOne(meter, { userAgent: "curl" }, NOON + DAY);
   countOne(meter, { userAgent: "curl" }, NOON);
@@ -73,7 +73,7 @@ Deno.test("UsageMeter counts on the day that a clock set back shows", () => {
   ]);
 });
 
-Deno.test("invented User-Agents cost a bounded number of rows, and no client its name", () => {
+Deno.test("invented User-Agents create a bounded number of rows, and displace no real client", () => {
   const meter = new UsageMeter();
   const clock = { now: NOON };
   const rows: UsageRow[] = [];
@@ -86,13 +86,13 @@ Deno.test("invented User-Agents cost a bounded number of rows, and no client its
     for (let index = from; index < to; index++) call(`Invented-${index}`);
   };
 
-  meter.know("Returning"); // of the ledger's last days
+  meter.know("Returning"); // from the ledger's last days
   call("Admitted");
   flush();
   invented(0, 1_100); // within a second
   for (const client of ["Returning", "Admitted", "Busy", "Busy"]) call(client);
   flush();
-  invented(1_100, 10_000); // more than are told apart between two flushes
+  invented(1_100, 10_000); // more than are tracked between two flushes
   call("Returning");
   call("Admitted");
   flush();
@@ -106,7 +106,7 @@ Deno.test("invented User-Agents cost a bounded number of rows, and no client its
   flush();
   assertEquals(callsOf("Fresh"), 1);
 
-  // A day under way: an hour of a flood adds no more than an allowance and its refill.
+  // An hour of flooding adds no more than the allowance and its refill.
   for (let hour = 0; hour < 6; hour++) {
     const before = new Set(rows.map(({ client }) => client)).size;
     for (let minute = 0; minute < 60; minute++) {
@@ -122,7 +122,7 @@ Deno.test("invented User-Agents cost a bounded number of rows, and no client its
   assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), 10_008 + 360 * 203);
 });
 
-Deno.test("UsageMeter keeps what it remembers of hostile names small", () => {
+Deno.test("UsageMeter bounds its memory of hostile names", () => {
   const meter = new UsageMeter();
   const hostile = (index: number) =>
     [
@@ -156,7 +156,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   await using subject = openMemory();
   const { audio, video, linkedAudio, unpublished } = await publishTableItems(subject);
   const meter = new UsageMeter();
-  // Responses are prepared for what the cache says will hold.
+  // Responses are prepared for lookup results that the cache may reuse.
   const storage = new CachedStorage(subject.storage, 60_000);
   const handle = createHandler({ storage, config: CONFIG, now: () => NOON, log() {}, meter });
   const known = newToken();
@@ -185,7 +185,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
       responses.set(response, (responses.get(response) ?? 0) + 1);
     }
   }
-  // One object for all the same HEADs: they were prepared.
+  // Equal HEADs share one object, because they were prepared.
   assertEquals([...responses.values()].filter((count) => count > 1).toSorted(), [2, 3, 3, 4, 5, 9]);
   const counted = meter.take(NOON).map(({ route, method, status, impact, calls }) =>
     `${method} ${route} ${status} ${impact}: ${calls}`
@@ -203,7 +203,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   ]);
 });
 
-Deno.test("createHandler() counts who calls in a brownout, malformed tokens apart", async () => {
+Deno.test("createHandler() counts calls in a brownout, with malformed tokens separate", async () => {
   await using subject = openMemory();
   const meter = new UsageMeter();
   const policy = definePolicy({

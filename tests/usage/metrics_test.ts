@@ -32,7 +32,7 @@ interface Point {
   }[];
 }
 
-/** A collector that keeps every series, `"name a=1,b=2"`, with its value at each export. */
+/** Starts a collector that records the value of every series, `"name a=1,b=2"`, at each export. */
 function startCollector() {
   const exports: Map<string, number>[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
@@ -54,7 +54,7 @@ function startCollector() {
     exports.push(values);
     return new Response("{}", { headers: { "Content-Type": "application/json" } });
   });
-  /** Waits for an export of which something is true. */
+  /** Waits for an export that meets a condition. */
   async function until(isTrue: (values: Map<string, number>) => boolean): Promise<void> {
     const deadline = performance.now() + 30_000;
     while (!exports.some(isTrue)) {
@@ -92,7 +92,7 @@ test("a server process exports calls and removal dates to an OTLP collector", as
   await until((values) => values.get(series("/video/:token", "4xx", "none")) === 1);
   await head(`/audio/${token}`);
   await head(`/audio/${newToken()}`);
-  await server.stop(); // the last calls are exported then
+  await server.stop(); // which exports the last calls
 
   const last = [...exports.at(-1) ?? []].filter(([name]) => name.startsWith(REQUESTS));
   assertEquals(Object.fromEntries(last.filter(([, value]) => value > 0).sort()), {
@@ -100,12 +100,12 @@ test("a server process exports calls and removal dates to an OTLP collector", as
     [series("/audio/:token", "4xx", "none")]: 1,
     [series("/video/:token", "4xx", "none")]: 1,
   });
-  const first = [...exports.find(({ size }) => size > 0) ?? []]; // the runtime's own come earlier
+  const first = [...exports.find(({ size }) => size > 0) ?? []]; // the runtime's own series come first
   assertEquals(first.filter(([name]) => !name.startsWith(REQUESTS)).sort(), [
     ["media_head.sunset route=/audio/:token", Date.parse("2999-01-01") / 1000],
     ["media_head.sunset route=/video/:token", Date.parse("2999-01-01") / 1000],
   ]);
-  // Before it counts, each series is at 0: those of breaking calls from the start on.
+  // Each series starts at 0; those of breaking calls are exported from the start.
   const known = first.filter(([name]) => name.startsWith(REQUESTS));
   assertEquals(known.length, 2 * 2 * 11); // routes, methods, classes of status by phase
   assertEquals(known.filter(([, value]) => value > 0), []);
@@ -113,9 +113,9 @@ test("a server process exports calls and removal dates to an OTLP collector", as
   assertEquals(video.find((value) => value !== undefined), 0);
 });
 
-// Only Prometheus knows when its rule fires.
+// Only Prometheus can evaluate the rule.
 needing("processes", program("promtool"))(
-  "the documented alert fires for one call after a restart, on what a server exports",
+  "the documented alert fires on a server's metrics, even for one call after a restart",
   async () => {
     await using subject = await openLocal();
     const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1));
@@ -150,7 +150,7 @@ needing("processes", program("promtool"))(
         interval: "1m", // a minute for each export
         input_series: names.map((name) => ({
           series: prometheusSeries(name),
-          // Its clock starts at the epoch.
+          // promtool's clock starts at the epoch.
           values: exports.map((values) => values.get(name)).map((value) =>
             value === undefined ? "_" : name.startsWith(REQUESTS) ? value : value - start
           ).join(" "),
@@ -175,7 +175,7 @@ needing("processes", program("promtool"))(
   },
 );
 
-/** A series as OpenTelemetry names it for Prometheus: unit and kind become parts of the name. */
+/** A series under its Prometheus name, which includes unit and kind. */
 function prometheusSeries(series: string): string {
   const [name = "", labels = ""] = series.split(" ");
   const pairs = labels.split(",").map((label) => label.replace(/=(.*)/, '="$1"'));

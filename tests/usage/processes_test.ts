@@ -10,7 +10,7 @@ import { DAY, MINUTE, POLICY } from "../support/usage_report.ts";
 
 const test = needing("processes");
 
-test("a server process registers before it answers, and one that was killed is missed", async () => {
+test("a server process registers before it answers, and a killed one counts as silent", async () => {
   const { markGone } = await import("../../lib/cli/usage_gone.ts");
   await using subject = await openLocal();
   const { ledger } = subject.storage;
@@ -37,7 +37,7 @@ test("a server process registers before it answers, and one that was killed is m
   assertEquals((await ledger.heartbeats()).map(({ end }) => end), [undefined, "gone", "stopped"]);
 });
 
-test("three processes keep one ledger: exact to the call, and a kill costs one flush", async () => {
+test("three processes share one ledger: counts are exact, and a kill loses at most one flush", async () => {
   await using subject = await openLocal();
   const days = 31;
   const firstDay = new Date(Date.now() - (days - 1) * DAY).toISOString().slice(0, 10);

@@ -18,7 +18,7 @@ const RECORD = {
   routes: ["/audio/:token"],
 };
 
-/** A recorder on a ledger and a clock, with what it logged. */
+/** Starts a recorder on a ledger and a clock, and collects its log events. */
 async function startRecorder(
   ledger: Pick<Ledger, "add" | "recordHeartbeat" | "forget" | "usage">,
   clock: { now: number },
@@ -34,7 +34,7 @@ async function startRecorder(
   return { ...recorder, events };
 }
 
-/** The same ledger, with some of its methods replaced. */
+/** A ledger with some of its methods replaced. */
 function altered(ledger: MemoryLedger, changes: Partial<Ledger>) {
   return {
     add: ledger.add.bind(ledger),
@@ -51,7 +51,7 @@ function stretches(heartbeats: Heartbeat[]) {
   return heartbeats.map(({ from, until, end }) => [from - NOON, until - NOON, end]);
 }
 
-Deno.test("recordUsage() shares one ledger among servers, and sums", async () => {
+Deno.test("recordUsage() sums the counts of several servers in one ledger", async () => {
   const { ledger, close } = await openEngine("sqlite::memory:");
   const clock = { now: NOON };
   const servers = await Promise.all([1, 2, 3].map(() => startRecorder(ledger, clock)));
@@ -70,7 +70,7 @@ Deno.test("recordUsage() shares one ledger among servers, and sums", async () =>
   close();
 });
 
-Deno.test("recordUsage() loses nothing to faults, counts nothing twice, and logs each outage once", async () => {
+Deno.test("recordUsage() neither loses nor repeats counts in an outage, and logs it once", async () => {
   const ledger = new MemoryLedger();
   const clock = { now: NOON };
   let isFailing = true;
@@ -98,12 +98,12 @@ Deno.test("recordUsage() loses nothing to faults, counts nothing twice, and logs
   await stop();
   const rows = await Array.fromAsync(ledger.usage("2027-01-01"));
   assertEquals(rows.map(({ client, calls }) => `${client}: ${calls}`), ["a: 8", "b: 8", "c: 8"]);
-  // No heartbeat while a flush fails; and then for all the time, since nothing is missing.
+  // No heartbeat while a flush fails; the next covers the whole time, since nothing is missing.
   assertEquals(heartbeatsDuring, [[0, 0, undefined], [0, 20_000, undefined]]);
   assertEquals(stretches(await ledger.heartbeats()), [[0, 40_000, "stopped"]]);
 });
 
-Deno.test("recordUsage() stops with no final mark while calls are not in the ledger", async () => {
+Deno.test("recordUsage() does not mark itself stopped while calls are not in the ledger", async () => {
   const ledger = new MemoryLedger();
   const { meter, stop, events } = await startRecorder(altered(ledger, { add: down }), {
     now: NOON,
@@ -114,7 +114,7 @@ Deno.test("recordUsage() stops with no final mark while calls are not in the led
   assertEquals(events.length, 1);
 });
 
-Deno.test("recordUsage() registers later when it cannot at once, and logs that", async () => {
+Deno.test("recordUsage() retries a failed registration, and logs the fault", async () => {
   const ledger = new MemoryLedger();
   let faults = 1;
   const flaky = altered(ledger, {
@@ -127,7 +127,7 @@ Deno.test("recordUsage() registers later when it cannot at once, and logs that",
   await stop();
 });
 
-Deno.test("recordUsage() flushes one at a time, and a slow flush ends no watch", async () => {
+Deno.test("recordUsage() runs one flush at a time, and a slow flush does not end its watch", async () => {
   const ledger = new MemoryLedger();
   const clock = { now: NOON };
   let inFlight = 0;
@@ -144,7 +144,7 @@ Deno.test("recordUsage() flushes one at a time, and a slow flush ends no watch",
   const { meter, flush, stop } = await startRecorder(slow, clock);
   countOne(meter, { userAgent: "curl" }, clock.now);
   const flushes = Array.from({ length: 30 }, () => {
-    clock.now += 5_000; // two and a half minutes altogether
+    clock.now += 5_000; // 150 seconds in total
     return flush();
   });
   await new Promise((resolve) => setTimeout(resolve));
@@ -158,7 +158,7 @@ Deno.test("recordUsage() flushes one at a time, and a slow flush ends no watch",
   assertEquals((await Array.fromAsync(ledger.usage(""))).map(({ calls }) => calls), [1]);
 });
 
-Deno.test("recordUsage() gives the metrics every call once, whatever the ledger does", async () => {
+Deno.test("recordUsage() adds every call to the metrics once, even if the ledger fails", async () => {
   const ledger = new MemoryLedger();
   let sum = 0;
   let collect = () => {};
@@ -182,7 +182,7 @@ Deno.test("recordUsage() gives the metrics every call once, whatever the ledger 
     const { meter, flush, stop } = await startRecorder(flaky, clock, { isTelemetryOn: true });
     countOne(meter, { userAgent: "curl" }, NOON);
     await flush();
-    assertEquals(sum, 0, "a call in the first sample of a series is no increase");
+    assertEquals(sum, 0, "a call was exported in the first sample of its series");
     collect();
     for (let round = 0; round < 3; round++) {
       countOne(meter, { userAgent: "curl" }, NOON);
@@ -190,7 +190,7 @@ Deno.test("recordUsage() gives the metrics every call once, whatever the ledger 
     }
     assertEquals(sum, 4);
     isFailing = false;
-    countOne(meter, { userAgent: "curl", route: "/new" }, NOON); // a series that is new at the end
+    countOne(meter, { userAgent: "curl", route: "/new" }, NOON); // a new series at the end
     await stop();
     assertEquals(sum, 5);
   } finally {
@@ -198,7 +198,7 @@ Deno.test("recordUsage() gives the metrics every call once, whatever the ledger 
   }
 });
 
-Deno.test("recordUsage() begins a new watch when it was not running for a while", async () => {
+Deno.test("recordUsage() starts a new watch after the process was suspended", async () => {
   const clock = { now: NOON };
   const ledger = new MemoryLedger();
   const { flush, stop } = await startRecorder(ledger, clock);
@@ -213,7 +213,7 @@ Deno.test("recordUsage() begins a new watch when it was not running for a while"
   ]);
 });
 
-Deno.test("recordUsage() lets clients of the last days keep their names after a restart", async () => {
+Deno.test("recordUsage() keeps the names of recent clients across a restart", async () => {
   const ledger = new MemoryLedger();
   const row = { ...ROW, calls: 1, first: NOON, last: NOON };
   const days = ["2027-01-25", "2027-01-24"];
@@ -232,7 +232,7 @@ Deno.test("recordUsage() lets clients of the last days keep their names after a 
   ]);
 });
 
-Deno.test("recordUsage() forgets the days before those it is to keep, and once a day", async () => {
+Deno.test("recordUsage() deletes expired days, once a day", async () => {
   const ledger = new MemoryLedger();
   const clock = { now: NOON };
   const row = { ...ROW, client: "curl", calls: 1, first: NOON, last: NOON };

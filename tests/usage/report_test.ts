@@ -15,7 +15,7 @@ import {
   ROWS,
 } from "../support/usage_report.ts";
 
-Deno.test("reportUsage() adds up one period, with its days, routes and clients", async () => {
+Deno.test("reportUsage() sums a period by day, route and client", async () => {
   const { from, today, calls, otherRequests, routes, clients, ...rest } = await report(
     ROWS,
     ALWAYS,
@@ -35,7 +35,7 @@ Deno.test("reportUsage() adds up one period, with its days, routes and clients",
       client: "curl",
       calls: 60,
       trend: { calls: 60, previousCalls: 0 },
-      first: NOW - 30 * DAY, // ever
+      first: NOW - 30 * DAY, // before the period
       last: NOW - 5 * DAY + HOUR,
       routes: ["/video/:token"],
     },
@@ -51,7 +51,7 @@ Deno.test("reportUsage() adds up one period, with its days, routes and clients",
   assertEquals(rest.recordedSince, NOW - 1000 * HOUR);
 });
 
-Deno.test("a report and its gate say the same of every moment", async () => {
+Deno.test("a report and its gate agree on period boundaries", async () => {
   // Two whole days and today: the period starts at midnight, 60 hours ago.
   const rows: [what: string, hoursAgo: number, verdict: string][] = [
     ["the first moment", 60, "called"],
@@ -71,7 +71,7 @@ Deno.test("a report and its gate say the same of every moment", async () => {
   }
 });
 
-Deno.test("a trend compares only days that are all on record", async () => {
+Deno.test("a trend needs a complete record of the days compared", async () => {
   const steady = Array.from({ length: 60 }, (_, daysAgo) => row(daysAgo, "curl", 100));
   const trendOf = async (options: { days: number; keptFrom?: string }, heartbeats = ALWAYS) =>
     (await report(steady, heartbeats, options)).routes[0]?.trend;
@@ -86,7 +86,7 @@ Deno.test("a trend compares only days that are all on record", async () => {
   assertEquals(await trendOf({ days: 20, keptFrom: "2027-05-07" }), undefined);
 });
 
-Deno.test("USAGE_DAYS makes no trend: 100 calls a day for 25 days, of which 10 are kept", async () => {
+Deno.test("rows deleted by USAGE_DAYS do not look like a trend: 25 equal days, of which 10 are retained", async () => {
   const ledger = new MemoryLedger();
   const clock = { now: NOW - 25 * DAY };
   const options = { ledger, routes: [], now: () => clock.now, log() {} };
@@ -110,7 +110,7 @@ Deno.test("USAGE_DAYS makes no trend: 100 calls a day for 25 days, of which 10 a
   assertEquals(whole.recordedSince, Date.parse("2027-06-05"));
 });
 
-Deno.test("a week kept is no evidence of 19 days without a call", async () => {
+Deno.test("a retained week is no evidence of 19 days without calls", async () => {
   const ledger = new MemoryLedger();
   await ledger.add([row(10, "curl", 100)], () => {});
   const clock = { now: NOW - 30 * DAY };

@@ -33,10 +33,12 @@ Deno.test("the gate is never clear over a ledger that lacks something, and says 
       [heartbeat(47, 30, stopped), heartbeat(29, 0)],
       ["no server 60 to 47", "no server 30 to 29"],
     ],
-    ["the machine slept", [], [heartbeat(100, 30), heartbeat(29, 0)], ["no server 30 to 29"]],
+    ["the machine was suspended", [], [heartbeat(100, 30), heartbeat(29, 0)], [
+      "no server 30 to 29",
+    ]],
     ["a restart", [], [heartbeat(100, 30, stopped), heartbeat(30 - 1 / 70, 0)], "clear"],
     [
-      "a restart of a minute and more",
+      "a restart of over a minute",
       [],
       [heartbeat(100, 30, stopped), heartbeat(30 - 1 / 59, 0)],
       [
