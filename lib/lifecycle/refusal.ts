@@ -36,7 +36,7 @@ export interface RefusalOptions {
 export interface Refusal {
   /** The first two answer 410, the last 308. */
   readonly reason: "brownout" | "removed" | "redirected";
-  /** For a person. */
+  /** An explanation for humans. */
   readonly detail: string;
   readonly fields: readonly Field[];
   /** How long the answer stays the same, in milliseconds since the epoch; `Infinity` for ever. */

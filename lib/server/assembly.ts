@@ -1,6 +1,6 @@
 /**
- * What `main.ts` is put together of: what the core asks of the optional rooms, and what it gives
- * them. The core needs none of them.
+ * The interfaces between the core and the optional rooms, for `main.ts` to assemble. The core needs
+ * none of the rooms.
  */
 
 import type { Policy } from "../lifecycle/policy.ts";
@@ -16,7 +16,7 @@ import type { Representation } from "./representation.ts";
 import type { Handler } from "./responder.ts";
 import type { DocumentName, Route } from "./route.ts";
 
-/** What a handler works with. */
+/** What a handler depends on. */
 export interface Dependencies {
   /** Where items and their content come from. */
   readonly storage: Storage;
@@ -26,9 +26,9 @@ export interface Dependencies {
   readonly now: () => number;
   /** Where events go. */
   readonly log: Log;
-  /** Counts the calls of deprecated routes, when it is given. */
+  /** Counts calls to deprecated routes. */
   readonly meter?: Meter | undefined;
-  /** Makes the documents; without it their routes answer 404. */
+  /** Generates the documents; without it, their routes answer 404. */
   readonly documents?: DocumentRoom;
 }
 
@@ -52,7 +52,7 @@ export interface DocumentOptions {
   readonly now: number;
 }
 
-/** What counting works with. */
+/** What recording usage depends on. */
 export interface RecorderOptions {
   readonly ledger: Pick<Ledger, "add" | "recordHeartbeat" | "forget" | "usage">;
   readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy">;
@@ -63,16 +63,16 @@ export interface RecorderOptions {
   readonly log: Log;
 }
 
-/** The counting of one server. */
+/** The usage recorder of one server. */
 export interface UsageRecorder {
   readonly meter: Meter;
-  /** Flushes what was counted so far. Never rejects: faults are logged, and the flush retried. */
+  /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
   readonly flush: () => Promise<void>;
-  /** Flushes the rest, and marks that the server stopped. */
+  /** Flushes the rest, and marks the server as stopped. */
   readonly stop: () => Promise<void>;
 }
 
-/** What the command line is given of the server. */
+/** The parts of the server that the command line uses. */
 export interface Program {
   /** Every route of the server. */
   readonly routes: readonly Route[];
@@ -89,29 +89,35 @@ export type DocumentRoom = () => Promise<{
   ): Promise<Representation>;
 }>;
 
-/** Loads what opens a database. */
+/** Loads a database engine. */
 type EngineRoom = () => Promise<{ openEngine(url: string): Promise<Engine> }>;
 
-/** The optional rooms: each loads when it is first needed, and may be left out. */
+/** The optional rooms. Each loads on first use, and may be omitted. */
 export interface Rooms {
-  /** Databases that outlive the process. */
+  /** Persistent databases. */
   readonly sqlite?: EngineRoom;
   readonly postgres?: EngineRoom;
   /** Content in an S3-compatible store. */
   readonly bucket?: () => Promise<{
     openContent(settings: BucketSettings, engine: Engine): ContentStore;
   }>;
-  /** Counts who calls the deprecated routes. */
+  /** Counts calls to deprecated routes by client. */
   readonly usage?: () => Promise<{
     recordUsage(options: RecorderOptions): Promise<UsageRecorder>;
   }>;
-  /** Makes the retirement notice and the OpenAPI description. */
-  readonly documents?: DocumentRoom;
-  /** Publishes the samples, and gives the paths that a newcomer can try. */
+  /** Generates the retirement notice and the OpenAPI description. */
+  readonly documents?: () => Promise<{
+    representDocument(
+      document: Document,
+      request: Request,
+      options: DocumentOptions,
+    ): Promise<Representation>;
+  }>;
+  /** Publishes the samples, and returns their paths. */
   readonly samples?: () => Promise<{
     publishSamples(storage: MediaStorage, routes: readonly Route[]): Promise<string[]>;
   }>;
-  /** The command line; gives the exit status. */
+  /** Runs the command line, and returns the exit status. */
   readonly commands?: () => Promise<{
     runMedia(args: readonly string[], program: Program): Promise<number>;
   }>;

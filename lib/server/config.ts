@@ -1,6 +1,6 @@
 /**
- * The environment, read once at start. Without zod, whose loading alone takes 1.4 times as long as a
- * whole start of bare Deno 2.9.6, and its mini edition 1.1 times.
+ * The environment, read once at startup. Without zod, because loading it takes 1.4 times as long as
+ * starting bare Deno 2.9.6, and zod/mini 1.1 times.
  */
 
 import type { AfterSunset, Policy } from "../lifecycle/policy.ts";
@@ -11,33 +11,33 @@ import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/pol
 export interface Config {
   /** The interface to listen on. */
   readonly host: string;
-  /** The port to listen on; 0 for any free one. */
+  /** The port to listen on; 0 for any free port. */
   readonly port: number;
   /** Whether other processes may listen on the same port. */
   readonly reusePort: boolean;
-  /** What kind of database holds the catalogue and the ledger. */
+  /** The database engine for the catalogue and the ledger. */
   readonly engine: "sqlite" | "postgres";
-  /** Where that is: `sqlite:PATH`, or `postgres://…`. */
+  /** The database: `sqlite:PATH`, or `postgres://…`. */
   readonly databaseUrl: string;
   /** Where the content is. */
   readonly content: ContentPlace;
   /** Whether this runs on Deno Deploy. */
   readonly isOnDeploy: boolean;
-  /** Whether nobody chose a database or a bucket, so that samples may be published. */
+  /** Whether neither a database nor a bucket is configured, so that samples may be published. */
   readonly isDefaultStorage: boolean;
-  /** Seconds of freshness stated in Cache-Control. */
+  /** The max-age of responses in seconds. */
   readonly cacheMaxAge: number;
-  /** Milliseconds for which a look-up may be reused; 0 for none. */
+  /** Milliseconds for which a lookup may be reused; 0 disables reuse. */
   readonly cacheTtl: number;
-  /** Days for which it is kept who called the old routes. */
+  /** Days to retain usage data. */
   readonly usageDays: number;
   /** Whether Deno exports telemetry. */
   readonly isTelemetryOn: boolean;
-  /** How the old routes are retired. */
+  /** The retirement policy of the deprecated routes. */
   readonly policy: Policy;
 }
 
-/** Values of the environment that cannot be used; one line each. */
+/** Thrown for invalid environment variables; one line for each. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
@@ -45,10 +45,10 @@ export class ConfigError extends Error {
 /** The date of the first release. */
 const FIRST_RELEASE = "2026-11-21";
 
-/** What a variable has to be, and how it is read: to `undefined` when it is something else. */
+/** A variable's expected value, and its parser, which returns `undefined` if invalid. */
 interface Setting<T> {
   readonly expected: string;
-  /** Whether the value is never to be shown. */
+  /** Whether errors must not show the value. */
   readonly isSecret?: true;
   readonly read: (text: string) => T | undefined;
 }
@@ -80,7 +80,7 @@ const DATABASE_URL: Setting<string> = {
 };
 const isPostgres = (text: string) => /^postgres(?:ql)?:\/\/./.test(text);
 
-/** On Deno Deploy, a file is gone with the instance that wrote it. */
+/** On Deno Deploy, files do not outlive the instance that wrote them. */
 const DEPLOY_DATABASE: Setting<string> = {
   expected: 'the "postgres://…" URL of a database attached to the app',
   read: (text) => isPostgres(text) ? DATABASE_URL.read(text) : undefined,
@@ -94,7 +94,7 @@ const DEPLOY_CONTENT: Setting<string> = {
   read: () => undefined,
 };
 const BUCKET: Setting<Pick<BucketSettings, "bucket" | "prefix">> = {
-  expected: '"s3://BUCKET/PREFIX", with names of folders in PREFIX',
+  expected: '"s3://BUCKET/PREFIX", with no empty, "." or ".." part in PREFIX',
   read(text) {
     const [, bucket, prefix = ""] =
       /^s3:\/\/([a-z0-9][a-z0-9.-]+[a-z0-9])(?:\/+(.*?)\/*)?$/.exec(text) ?? [];
@@ -115,16 +115,16 @@ const ENDPOINT: Setting<string> = {
     return hasMore ? undefined : url.href.replace(/\/+$/, "");
   },
 };
-/** What can be part of a field; for the rest, the store is the judge. */
+/** Checks only that the value fits in a header field; the store checks the rest. */
 const CREDENTIAL = {
   isSecret: true,
   read: (text: string) => /^[!-~]+$/.test(text) ? text : undefined,
 } as const;
-const ACCESS_KEY = { ...CREDENTIAL, expected: "the id of an access key to the bucket in CONTENT" };
-const SECRET_KEY = { ...CREDENTIAL, expected: "the secret of that access key" };
-const SESSION_TOKEN = { ...CREDENTIAL, expected: "the session token of that access key" };
+const ACCESS_KEY = { ...CREDENTIAL, expected: "an access key ID for the bucket in CONTENT" };
+const SECRET_KEY = { ...CREDENTIAL, expected: "the secret of that access key ID" };
+const SESSION_TOKEN = { ...CREDENTIAL, expected: "the session token of that access key ID" };
 
-/** The variables that make up the policy, which has readers of its own. */
+/** The variables of the policy, which validates them itself. */
 const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
   deprecatedAt: "DEPRECATED_AT",
   sunsetAt: "SUNSET_AT",
@@ -136,8 +136,8 @@ const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
 /**
  * Reads the settings.
  *
- * @param variable Looks one variable up. One that is set but empty counts as not set.
- * @throws {ConfigError} When a value cannot be used, naming it and what was expected.
+ * @param variable Looks up a variable. An empty value counts as unset.
+ * @throws {ConfigError} If any value is invalid, with its name and what was expected.
  */
 export function readConfig(variable: (name: string) => string | undefined): Config {
   const get = (name: string) => variable(name) || undefined;
@@ -155,7 +155,7 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
     if (get(name) === undefined) expect(name, setting.expected, undefined);
     return read(name, setting);
   };
-  /** The first of several variables that is set. */
+  /** Returns the first of the variables that is set. */
   const readFirst = (names: readonly [string, string]) =>
     names.find((name) => get(name) !== undefined) ?? names[0];
   const readBucket = (): ContentPlace => {
@@ -208,7 +208,7 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
   throw new ConfigError(problems.join("\n"));
 }
 
-/** A value for a message, in which the password of a URL is not to be read. */
+/** Formats a value for an error, with the password in a URL redacted. */
 function shown(value: unknown): string {
   if (value === undefined) return "nothing";
   return JSON.stringify(value).replaceAll(/(:\/\/[^:@]*:).*@/g, "$1…@");
@@ -220,7 +220,7 @@ function readPolicy(get: (name: string) => string | undefined): Policy | PolicyE
       deprecatedAt: get(POLICY_VARIABLES.deprecatedAt) ?? FIRST_RELEASE,
       sunsetAt: get(POLICY_VARIABLES.sunsetAt),
       brownouts: get(POLICY_VARIABLES.brownouts)?.split(",").map((text) => text.trim()),
-      // Whether it is one of the two is for the policy to say.
+      // The policy validates it.
       afterSunset: get(POLICY_VARIABLES.afterSunset) as AfterSunset | undefined,
       documentation: get(POLICY_VARIABLES.documentation) ?? "/deprecation",
     });

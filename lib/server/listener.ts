@@ -1,43 +1,43 @@
 /**
- * Listening for requests, also beyond the point where the process runs out of file descriptors.
+ * Listening for requests, even after the process runs out of file descriptors.
  */
 
 import type { Handler } from "./responder.ts";
 import { describeError, type Log } from "./log.ts";
 
 /**
- * Milliseconds before listening again: at once, there is still no descriptor free. Each attempt of
- * an outage waits longer by a tenth, because what has ended is kept for its connections.
+ * Milliseconds before listening again: immediately, no descriptor would be free. The delay grows by
+ * a tenth with each attempt, because every ended server is kept for its connections.
  */
 const [RETRY_DELAY, MAX_RETRY_DELAY] = [1_000, 10_000];
 
-/** Milliseconds within which one failure of the listener follows another from the same cause. */
+/** Milliseconds within which failures of the listener count as one outage. */
 const OUTAGE = 60_000;
 
 /**
- * Milliseconds for which clients are asked to close their connections (RFC 9112, section 9.6) before
- * this side does, where another process can take over. Deno closes idle ones at once, and the others
- * after a response that does not say so: what a client sends next would go unanswered.
+ * Milliseconds for which responses ask clients to close their connections (RFC 9112 §9.6) before
+ * the server does, when another process can take over. Deno closes idle connections at once, and
+ * others after a response without `Connection: close`: a client's next request would go unanswered.
  */
 const DRAIN = 2_000;
 
-/** Where to listen, and what for. */
+/** Where to listen, and how to handle requests. */
 export interface ListenOptions {
   readonly host: string;
-  /** 0 for any free one. */
+  /** 0 for any free port. */
   readonly port: number;
   /** Whether other processes may listen on the same port. */
   readonly reusePort: boolean;
   readonly handle: Handler;
   readonly log: Log;
-  /** Told once where it listens. */
+  /** Called once, with the address it listens on. */
   readonly onListen: (address: Deno.NetAddr) => void;
 }
 
 /** A server that listens until it is shut down. */
 export class Listener {
   readonly #options: ListenOptions;
-  /** The last listens; connections of the others are still served. */
+  /** The last one listens; the others still serve their connections. */
   readonly #servers = new Set<Deno.HttpServer<Deno.NetAddr>>();
   #unfinished = 0;
   #failedAt = -Infinity;
@@ -45,23 +45,23 @@ export class Listener {
   #attempts = 0;
   #isStopping = false;
 
-  /** @throws {Error} When the address cannot be had; of `Deno.errors` where the system says why. */
+  /** @throws {Error} If it cannot listen; from `Deno.errors` if the reason is known. */
   constructor(options: ListenOptions) {
     this.#options = options;
-    // The first stack that Deno 2.9.6 parses measures the thread's with a file of its own, and panics
-    // without a descriptor for it (stacker 0.1.15): read one while there are some.
+    // Parsing its first stack, Deno 2.9.6 opens a file to measure the thread's stack, and panics if
+    // no descriptor is free (stacker 0.1.15). So parse one while there are some.
     void new Error().stack;
     this.#listen(options.port, options.onListen);
   }
 
-  /** Responses that are not sent whole yet. */
+  /** The number of responses not fully sent yet. */
   get unfinished(): number {
     return this.#unfinished;
   }
 
   /**
-   * Stops listening, and waits until the requests in flight are finished. On a shared port it serves
-   * on for {@linkcode DRAIN} first.
+   * Stops listening, and waits for the requests in flight. On a shared port, it first keeps serving
+   * for {@linkcode DRAIN}.
    */
   async shutdown(): Promise<void> {
     this.#isStopping = true;
@@ -77,7 +77,7 @@ export class Listener {
     server.finished.catch((error) => this.#listenAgain(server.addr.port, error));
   }
 
-  /** Without a free descriptor, Deno gives up listening, but not the connections that it has. */
+  /** Without a free descriptor, Deno stops listening, but keeps its connections. */
   async #listenAgain(port: number, cause: unknown): Promise<void> {
     this.#report(cause);
     while (!this.#isStopping) {
@@ -86,13 +86,13 @@ export class Listener {
       if (this.#isStopping) return;
       try {
         return this.#listen(port, () => {});
-      } catch (error) { // still no descriptor, or the port is taken: whatever it is, try again
+      } catch (error) { // still no descriptor, or the port is in use: retry in any case
         this.#report(error);
       }
     }
   }
 
-  /** Logs a cause, unless it was logged in the same outage. */
+  /** Logs a cause once per outage. */
   #report(cause: unknown): void {
     const [now, { message }] = [performance.now(), cause as Error];
     if (now - this.#failedAt > OUTAGE) {
@@ -108,13 +108,13 @@ export class Listener {
   readonly #handle: Deno.ServeHandler = (request, info) => {
     const response = this.#options.handle(request);
     if (!(response instanceof Response)) return this.#count(response, info);
-    if (request.method === "GET") this.#countUntil(info.completed); // others have no content
+    if (request.method === "GET") this.#countUntil(info.completed); // other methods have no content
     return this.#send(response);
   };
 
   #send(response: Response): Response {
     if (!this.#isStopping) return response;
-    const last = new Response(response.body, response); // the one given is not to be changed
+    const last = new Response(response.body, response); // a copy: the response may be reused
     last.headers.set("Connection", "close");
     return last;
   }
@@ -125,11 +125,11 @@ export class Listener {
     return this.#send(response);
   }
 
-  /** Counts one more, until a promise is settled. */
+  /** Counts a response as unfinished until a promise settles. */
   #countUntil<T>(settled: Promise<T>): Promise<T> {
     this.#unfinished++;
     const finish = () => void this.#unfinished--;
-    settled.then(finish, finish); // a client that is gone rejects it
+    settled.then(finish, finish); // rejects if the client disconnects
     return settled;
   }
 }

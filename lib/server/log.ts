@@ -1,8 +1,8 @@
 /**
- * The log: one JSON object a line. No line holds a token.
+ * The log: one JSON object per line, never with a token.
  */
 
-/** What happened, and the facts about it. */
+/** An event, with its facts. */
 export interface LogEvent {
   /** What happened. */
   readonly event: "start" | "stop" | "error";
@@ -10,10 +10,10 @@ export interface LogEvent {
   readonly [fact: string]: unknown;
 }
 
-/** Takes one event. */
+/** Logs an event. */
 export type Log = (event: LogEvent) => void;
 
-/** A log that writes lines to standard error, each with the time it was written. */
+/** Creates a log that writes lines to standard error, each with a timestamp. */
 export function lineLog(now: () => number): Log {
   return (event) =>
     console.error(JSON.stringify({ time: new Date(now()).toISOString(), ...event }));
@@ -22,8 +22,8 @@ export function lineLog(now: () => number): Log {
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 
 /**
- * An error and its causes in one text, with the stack of the innermost. Whatever looks like a
- * token is left out, since messages of the runtime may quote a URL.
+ * Describes an error and its causes, with the innermost stack. Tokens are redacted, since the
+ * runtime's messages may quote a URL.
  */
 export function describeError(error: unknown): string {
   const chain = new Set<unknown>();

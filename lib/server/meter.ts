@@ -1,10 +1,10 @@
 /**
- * Counting answers of deprecated routes, as the responder sees it.
+ * The responder's interface for counting answers of deprecated routes.
  */
 
 import type { Phase } from "../lifecycle/policy.ts";
 
-/** Answers that are counted together, whoever asked. */
+/** A class of answers that are counted together, by client. */
 export interface AnswerClass {
   /** The route's path, e.g. `/audio/:token`. */
   readonly route: string;
@@ -14,23 +14,23 @@ export interface AnswerClass {
   readonly phase: Phase;
   /** The status of the answer. */
   readonly status: number;
-  /** Whether the path holds a token that can be valid. */
+  /** Whether the path has a well-formed token. */
   readonly hasToken: boolean;
 }
 
-/** The count of one class of answers: the meter's own. */
+/** The counts of one class of answers, opaque except to the meter. */
 export type Counter = object;
 
 /** Counts answers. */
 export interface Meter {
-  /** Finds what counts answers of a class. It may be kept. */
+  /** Returns the counterOf for a class of answers. Callers may keep it. */
   counterOf(answer: AnswerClass): Counter;
 
   /**
    * Counts one answer.
    *
-   * @param counter What {@linkcode Meter.counterOf} found for it.
-   * @param userAgent The User-Agent field of the request, if there is one.
+   * @param counterOf The result of {@linkcode Meter.counterOf} for it.
+   * @param userAgent The request's User-Agent, if any.
    * @param now Milliseconds since the epoch.
    */
   count(counter: Counter, userAgent: string | null, now: number): void;

@@ -1,53 +1,54 @@
 /**
- * Every problem that this server tells of. One table: the code takes its types from here, the
- * notice explains each of them at the place that the type's URI names, and OpenAPI lists them.
+ * Every problem type of this server. The notice explains each at the fragment of its URI, and the
+ * OpenAPI description lists them.
  */
 
 import { REFUSAL_TYPES } from "../lifecycle/refusal.ts";
 import { type Field, NO_STORE } from "../http/answer.ts";
 import type { Problem, ProblemType } from "../http/problem.ts";
 
-/** The page that explains them; the name of each is the fragment. */
+/** The page that explains the types; their names are the fragments. */
 export const PROBLEM_TYPES_PAGE = "/deprecation";
 
-/** The types by their names. */
+/** The types by name. */
 export const PROBLEM_TYPES = {
   "no-such-route": {
     status: 404,
     title: "No such route",
-    meaning: "The server has no such path. Upper case and trailing slashes matter.",
+    meaning: "This path does not exist. Case and trailing slashes matter.",
   },
   "bad-host": {
     status: 400,
     title: "Bad Host",
-    meaning: "The Host field of the request names no host. Send the host and port of the URL.",
+    meaning:
+      "The Host field of the request is not a valid host. Send the host and port of the URL.",
   },
   "method-not-allowed": {
     status: 405,
     title: "Method not allowed",
-    meaning: "The path does not take this method. The Allow field lists those that it takes.",
+    meaning: "The path does not accept this method. The Allow field lists those it does.",
   },
   "malformed-token": {
     status: 400,
     title: "Malformed token",
-    meaning: "What stands in the place of the token is no version 4 UUID. Check the link.",
+    meaning: "The token in the path is not a version 4 UUID. Check the link.",
   },
   "never-published": {
     status: 404,
     title: "Never published",
-    meaning: "Nothing was ever published under this token, or an item of the other kind, which " +
-      "the successor gives.",
+    meaning: "Nothing was ever published under this token; or an item of the other kind was, " +
+      "which the successor serves.",
   },
   unpublished: {
     status: 410,
     title: "Unpublished",
-    meaning: "The item was published once, and was withdrawn for good. Nothing replaces it.",
+    meaning: "The item was permanently unpublished. It has no replacement.",
   },
   ...REFUSAL_TYPES,
   "precondition-failed": {
     status: 412,
     title: "Precondition failed",
-    meaning: "What is here now is not what If-Match or If-Unmodified-Since asks for.",
+    meaning: "The current representation does not meet If-Match or If-Unmodified-Since.",
   },
   "range-not-satisfiable": {
     status: 416,
@@ -57,7 +58,7 @@ export const PROBLEM_TYPES = {
   "content-replaced": {
     status: 502,
     title: "Content replaced",
-    meaning: "Where the content was published, there is other content now. Tell the operator.",
+    meaning: "The stored content is no longer what was published. Contact the operator.",
   },
   "storage-unavailable": {
     status: 503,
@@ -67,14 +68,14 @@ export const PROBLEM_TYPES = {
   "server-fault": {
     status: 500,
     title: "Server fault",
-    meaning: "The server failed. Its log names this occurrence by the instance of the problem.",
+    meaning: "The server failed. Its log identifies this occurrence by the problem instance.",
   },
 } as const satisfies Record<string, ProblemType>;
 
-/** The name of a type. */
+/** The name of a problem type. */
 export type ProblemName = keyof typeof PROBLEM_TYPES;
 
-/** A status that a problem can have. */
+/** The status of a problem. */
 export type ProblemStatus = typeof PROBLEM_TYPES[ProblemName]["status"];
 
 /** The names of the types with a status. */
@@ -82,14 +83,14 @@ type NamesOf<Status extends ProblemStatus> = {
   [Name in ProblemName]: typeof PROBLEM_TYPES[Name]["status"] extends Status ? Name : never;
 }[ProblemName];
 
-/** What a problem says beyond its type; it needs no fields. */
+/** The members of a problem besides its type; fields are optional. */
 export type ProblemOptions = Omit<Problem, "status" | "type" | "fields"> & Partial<Problem>;
 
 /**
- * A problem of this server. Not to be stored, unless its fields say otherwise: some of these
- * statuses are cacheable by default (RFC 9110 §15.1), and a stored error would outlive its cause.
+ * Creates a problem. It gets `no-store` unless its fields have a Cache-Control, because some of
+ * these statuses are cacheable by default (RFC 9110 §15.1), and a cached error outlives its cause.
  *
- * @param status The status of that type, for the reader of the call.
+ * @param status The status of that type, for readers of the call.
  */
 export function problem<Status extends ProblemStatus>(
   status: Status,
@@ -105,11 +106,10 @@ export function problem<Status extends ProblemStatus>(
 const RETRY_AFTER: Field = ["Retry-After", "5"];
 
 /**
- * The problem when the server cannot do what it should. It tells nothing of the cause.
+ * Creates the problem for a server failure. It does not reveal the cause.
  *
- * @param status 503 when the same may succeed later, 502 when the content is not there any more, 500
- *   when nothing is known.
- * @param id A UUID that names the occurrence in the log.
+ * @param status 503 if a retry may succeed, 502 if the content was replaced, 500 if unknown.
+ * @param id A UUID that identifies the occurrence in the log.
  */
 export function failure(status: 500 | 502 | 503, id: string): Problem {
   const instance = `urn:uuid:${id}`;
@@ -119,6 +119,6 @@ export function failure(status: 500 | 502 | 503, id: string): Problem {
   if (status === 502) {
     return problem(502, "content-replaced", { detail: "The content was replaced", instance });
   }
-  const detail = "Storage is unavailable; try again";
+  const detail = "Storage is unavailable; retry later";
   return problem(503, "storage-unavailable", { detail, instance, fields: [RETRY_AFTER] });
 }

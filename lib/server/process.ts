@@ -1,5 +1,5 @@
 /**
- * A server process, from its start to its end.
+ * The life of a server process, from startup to exit.
  */
 
 import { type Config, ConfigError } from "./config.ts";
@@ -13,16 +13,16 @@ import { StorageError } from "../storage/storage.ts";
 /** Releases that send `content-length: 0` on every HEAD, whatever the handler sets. */
 const HEAD_LENGTH_BUG = { from: [2, 8, 3], to: [2, 9, 1] };
 
-/** A reason not to start, in words for the operator. */
+/** Thrown when the server cannot start, with a message for the operator. */
 export class StartError extends Error {
   override readonly name = "StartError";
 }
 
 /**
- * Makes sure that this Deno can send what the handler says.
+ * Ensures that this Deno sends a HEAD's Content-Length as set.
  *
  * @param version e.g. `2.9.6`.
- * @throws {StartError} On a release that falsifies the length of every HEAD.
+ * @throws {StartError} On a release that sends a wrong Content-Length on every HEAD.
  */
 export function requireHonestHead(version: string): void {
   const release = version.split(/[.+-]/).slice(0, 3).map(Number);
@@ -39,7 +39,7 @@ function compare(a: number[], b: number[]): number {
   return at < 0 ? 0 : (a[at] as number) - (b[at] as number);
 }
 
-/** A server put together and ready to listen. */
+/** An assembled server, ready to listen. */
 export interface App {
   readonly host: string;
   readonly port: number;
@@ -49,25 +49,25 @@ export interface App {
   readonly isOnDeploy: boolean;
   readonly handle: Handler;
   readonly log: Log;
-  /** Paths that a newcomer can try. */
+  /** Sample paths to print at startup. */
   readonly samples: readonly string[];
-  /** Saves what was counted so far. Never rejects. */
+  /** Flushes the counts so far. Never rejects. */
   readonly flush: () => Promise<void>;
-  /** Lets go of what the app holds, once the last request is finished. */
+  /** Releases the app's resources, after the last request. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Milliseconds that requests in flight have to finish after a signal, and that closing may take
- * after that, should storage not answer. Deno Deploy kills a process five seconds after the signal.
+ * Timeouts in milliseconds for requests in flight after a signal, and then for closing. Deno Deploy
+ * kills a process five seconds after the signal.
  */
 const [GRACE, CLOSING] = [10_000, 5_000];
 const [DEPLOY_GRACE, DEPLOY_CLOSING] = [3_000, 1_500];
 
 /**
- * Puts an app together and serves it, until SIGINT or SIGTERM; then it stops listening, saves the
- * counts, finishes the requests in flight as far as time allows, and ends the process.
- * A second signal ends the process at once. So does a reason not to start, which it prints.
+ * Assembles an app and serves it until SIGINT or SIGTERM. Then it stops listening, flushes the
+ * counts, finishes the requests in flight as far as time allows, and exits. A second signal exits
+ * at once. So does a failed start, after printing the reason.
  */
 export async function runServer(assemble: () => Promise<App>): Promise<void> {
   const stop = Promise.withResolvers<void>();
@@ -75,7 +75,7 @@ export async function runServer(assemble: () => Promise<App>): Promise<void> {
     const app = await assemble();
     const { log, samples, content, isOnDeploy, flush, close } = app;
     const [grace, closing] = isOnDeploy ? [DEPLOY_GRACE, DEPLOY_CLOSING] : [GRACE, CLOSING];
-    onStopSignal(() => stop.resolve()); // before anybody can know that it listens
+    onStopSignal(() => stop.resolve()); // before anyone can see that it listens
     const listener = listen(app, ({ hostname, port }) => {
       const limit = content.kind === "none" ? { content: "none: public URLs only" } : {};
       log({ event: "start", hostname, port, deno: Deno.version.deno, ...limit });
@@ -89,11 +89,11 @@ export async function runServer(assemble: () => Promise<App>): Promise<void> {
   } catch (error) {
     refuse(error);
   }
-  Deno.exit(0); // with telemetry on, it waits for the collector, without a limit (Deno 2.9.6)
+  Deno.exit(0); // with telemetry on, this waits for the collector without a timeout (Deno 2.9.6)
 }
 
 function listen(app: App, onListen: (address: Deno.NetAddr) => void): Listener {
-  // Deno 2.9.6 ends the process without this flag; what else it enables tells that it is there.
+  // Without this flag, Deno 2.9.6 ends the process. Deno.listenDatagram shows that it is set.
   if (app.reusePort && !("listenDatagram" in Deno)) {
     throw new StartError("REUSE_PORT=true needs Deno's flag --unstable-net before main.ts");
   }
@@ -106,17 +106,17 @@ function listen(app: App, onListen: (address: Deno.NetAddr) => void): Listener {
   }
 }
 
-/** What the system says of an address that cannot be had, in words for the operator. */
+/** Reasons for a failure to listen, with a remedy. */
 const REASONS: readonly (readonly [new (message: string) => Error, string])[] = [
   [
     Deno.errors.AddrInUse,
-    "another process has it (choose another PORT, or REUSE_PORT=true for both)",
+    "address already in use (choose another PORT, or set REUSE_PORT=true for both processes)",
   ],
-  [Deno.errors.AddrNotAvailable, "this machine has no such address (choose another HOST)"],
-  [Deno.errors.PermissionDenied, "it is not allowed (choose a PORT from 1024 on)"],
+  [Deno.errors.AddrNotAvailable, "address not available on this machine (choose another HOST)"],
+  [Deno.errors.PermissionDenied, "permission denied (choose a PORT of 1024 or higher)"],
 ];
 
-/** A start that cannot succeed ends with a line for each reason; a bug keeps its stack. */
+/** Prints the reasons for a failed start, and exits; rethrows a bug with its stack. */
 function refuse(error: unknown): never {
   const isExpected = error instanceof StartError || error instanceof ConfigError ||
     error instanceof StorageError;
@@ -124,6 +124,6 @@ function refuse(error: unknown): never {
   const cause = error instanceof StorageError && error.cause instanceof Error
     ? ` (${error.cause.message})`
     : "";
-  console.error(`media-head does not start: ${error.message}${cause}`);
+  console.error(`media-head cannot start: ${error.message}${cause}`);
   Deno.exit(1);
 }

@@ -1,6 +1,6 @@
 /**
- * One policy applied to the routes of this server: what their answers carry, when something else
- * answers in their place, and who was answered. Other routes are left alone.
+ * The policy applied to the deprecated routes of this server: the announcement, refusals, and
+ * counting. Other routes are unaffected.
  */
 
 import type { Answer, Field } from "../http/answer.ts";
@@ -11,24 +11,24 @@ import { momentAt, type Policy } from "../lifecycle/policy.ts";
 import { type Refusal, refusalAt } from "../lifecycle/refusal.ts";
 import type { Counter, Meter } from "./meter.ts";
 
-/** What a retirement works with. */
+/** What a retirement depends on. */
 export interface RetirementOptions {
   readonly policy: Policy;
-  /** Seconds for which caches may keep the answer of a final removal. */
+  /** Seconds for which caches may store the answer after the sunset. */
   readonly maxAge: number;
-  /** Counts the calls, when it is given. */
+  /** Counts the calls. */
   readonly meter?: Meter | undefined;
   /** Whether the CDN of Deno Deploy is in front. */
   readonly isOnDeploy?: boolean | undefined;
 }
 
 /**
- * Keeps answers out of the CDN of Deno Deploy, which would hide who calls. Its own field (RFC 9213):
- * other caches go by Cache-Control.
+ * Keeps answers out of Deno Deploy's CDN, where calls would go uncounted. Other caches ignore this
+ * field (RFC 9213) and use Cache-Control.
  */
 const CDN_NO_STORE: Field = ["Deno-CDN-Cache-Control", "no-store"];
 
-/** The retirement of the routes that are deprecated. Instants are milliseconds since the epoch. */
+/** Retires the deprecated routes. Instants are milliseconds since the epoch. */
 export class Retirement {
   readonly #options: RetirementOptions;
 
@@ -36,7 +36,7 @@ export class Retirement {
     this.#options = options;
   }
 
-  /** Why something else answers in place of the route, if it does. */
+  /** Returns the refusal in a brownout or after the sunset, if the target is deprecated. */
   refusal(target: Target, now: number): Refusal | undefined {
     if (!target.route?.successor) return undefined;
     const { policy, maxAge } = this.#options;
@@ -44,7 +44,7 @@ export class Retirement {
     return refusalAt(policy, { now, successor, maxAge });
   }
 
-  /** The fields that every answer of the route has: they announce the retirement. */
+  /** Returns the fields that announce the retirement on every answer of the route. */
   fields(target: Target, answer: Answer): Field[] {
     if (!target.route?.successor) return [];
     const { policy, isOnDeploy } = this.#options;
@@ -52,20 +52,20 @@ export class Retirement {
     return isOnDeploy ? [...fields, CDN_NO_STORE] : fields;
   }
 
-  /** What a problem says of the retirement of its route. */
+  /** Returns the members of a problem that point to the successor and the documentation. */
   links(target: Target, problem: Problem): ProblemLinks {
     if (!target.route?.successor) return {};
     const { documentation } = this.#options.policy;
     return { successor: successorOf(target, problem), documentation };
   }
 
-  /** When what is said of the route changes: milliseconds since the epoch, or `Infinity`. */
+  /** Returns when the route's phase ends, in milliseconds since the epoch, or `Infinity`. */
   until({ route }: Target, now: number): number {
     if (!route?.successor && route?.serves !== "notice") return Infinity;
     return momentAt(this.#options.policy, now).until;
   }
 
-  /** What counts such answers, as long as the phase lasts; `undefined` where none are counted. */
+  /** Returns the counterOf for such answers in the current phase; `undefined` if they are not counted. */
   counterOf(
     method: string,
     { route, token }: Target,
@@ -78,13 +78,13 @@ export class Retirement {
     return meter.counterOf({ route: route.path, method, phase, status, hasToken });
   }
 
-  /** Counts an answer to a request. */
+  /** Counts the answer to a request. */
   count(counter: Counter | undefined, { headers }: Request, now: number): void {
     if (counter !== undefined) this.#options.meter?.count(counter, headers.get("user-agent"), now);
   }
 }
 
-/** What replaces the item that a request is about, unless the answer is that nothing does. */
+/** Returns the path that replaces the requested item, unless the answer has no successor. */
 function successorOf(
   { route, token }: Target,
   answer?: Pick<Answer, "hasSuccessor">,

@@ -1,28 +1,28 @@
 /**
- * Routes: what a server answers, and finding the one that a request is about.
+ * Routes, and matching requests to them.
  */
 
 import type { Kind } from "../storage/storage.ts";
 import { isHost } from "../http/host.ts";
 import { parseToken, type Token } from "../storage/token.ts";
 
-/** The methods that every route takes. */
+/** The methods that every route accepts. */
 export const METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 
-/** A route: where it is, and what it serves. */
+/** A route: its path, and what it serves. */
 export interface Route {
   /** A path; `:token` at its end stands for a token. Case and trailing slashes matter. */
   readonly path: string;
-  /** The kinds of media published here, or what else is served. */
+  /** The kinds of media published here, or the document or check served. */
   readonly serves: readonly Kind[] | "health" | DocumentName;
-  /** The path that replaces this one, which is deprecated. */
+  /** The path that replaces this one. Present if the route is deprecated. */
   readonly successor?: string;
 }
 
-/** What the server makes of its own routes and policy: a page about them, and OpenAPI. */
+/** A generated document: the retirement notice, or the OpenAPI description. */
 export type DocumentName = "notice" | "description";
 
-/** The paths of an item among routes: the replacement first, then those that are deprecated. */
+/** Returns the paths of an item: current ones first, then deprecated ones. */
 export function pathsOf(
   routes: readonly Route[],
   { kind, token }: { kind: Kind; token: Token },
@@ -32,32 +32,32 @@ export function pathsOf(
     .map(({ path }) => withToken(path, token));
 }
 
-/** The paths that are deprecated. */
+/** Returns the deprecated paths. */
 export function deprecatedPaths(routes: readonly Route[]): string[] {
   return routes.filter(({ successor }) => successor !== undefined).map(({ path }) => path);
 }
 
-/** The path under which a route has an item. */
+/** Returns the path of an item on a route. */
 export function withToken(path: string, token: Token): string {
   return path.replace(":token", token);
 }
 
-/** What a request is about. */
+/** The target of a request. */
 export interface Target {
-  /** `undefined` when there is no such route. */
+  /** `undefined` if no route matches. */
   readonly route?: Route;
-  /** What stands in the place of the token, as it was sent. */
+  /** The path segment at the token's place, as sent. */
   readonly segment: string;
-  /** `undefined` when the segment is no token. */
+  /** `undefined` if the segment is not a valid token. */
   readonly token?: Token | undefined;
-  /** The request names no host, so nothing can be said of where it leads. */
+  /** Set if the Host field is invalid, which makes the path unreliable. */
   readonly hasInvalidHost?: true;
 }
 
-/** Finds what a request is about, by its URL and its Host field. */
+/** Finds the target of a request by its URL and Host field. */
 export type Matcher = (url: string, host?: string | null) => Target;
 
-/** Prepares the lookup of a request's URL among routes; the first of one path counts. */
+/** Creates a matcher for routes. If several have the same path, the first counts. */
 export function createMatcher(routes: readonly Route[]): Matcher {
   const byPath = new Map([...routes].reverse().map((route) => [route.path, route]));
   const find = (path: string): Target => {
@@ -70,24 +70,24 @@ export function createMatcher(routes: readonly Route[]): Matcher {
   };
   return (url, host = null) => {
     if (!isHost(host)) return { segment: "", hasInvalidHost: true };
-    // The path alone decides, so that no name of this server can make a difference.
+    // Only the path decides, whatever name the server is reached by.
     const path = pathOf(url);
     const target = find(path);
     return target.token === undefined ? find(normalize(path)) : target;
   };
 }
 
-/** The path of an absolute URL, as it was sent. */
+/** Returns the path of an absolute URL, as sent. */
 function pathOf(url: string): string {
   return /^[^:]*:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] ?? "";
 }
 
-/** A path as URLs have it: without dot segments, and with each character encoded in one way. */
+/** Normalizes a path: removes dot segments, and encodes each character in one way. */
 function normalize(path: string): string {
   return new URL(`http://localhost${decodeUnreserved(path)}`).pathname;
 }
 
-/** An unreserved character means the same when it is percent-encoded (RFC 3986 §6.2.2.2). */
+/** Decodes percent-encoded unreserved characters, which are equivalent (RFC 3986 §6.2.2.2). */
 function decodeUnreserved(path: string): string {
   return path.replaceAll(/%[2-7][0-9a-f]/gi, (encoded) => {
     const char = String.fromCharCode(parseInt(encoded.slice(1), 16));

@@ -1,22 +1,22 @@
 /**
- * Signals that tell a process to stop: Ctrl-C and SIGTERM.
+ * Signals to stop: SIGINT (Ctrl-C) and SIGTERM.
  */
 
-/** Such a signal. */
+/** A signal to stop. */
 export type StopSignal = "SIGINT" | "SIGTERM";
 
 /**
- * Milliseconds within which signals are one wish to stop: in a terminal, `deno task` passes SIGINT
- * on beside the terminal's own. A later one is deliberate.
+ * Milliseconds within which repeated signals count as one: in a terminal, `deno task` forwards
+ * SIGINT in addition to the terminal's own. A later one is deliberate.
  */
 const ONE_WISH = 1_000;
 
-/** The exit status by which a shell tells of a process that a signal ended: 128 and its number. */
+/** Returns the exit status that shells use for a signal: 128 plus its number. */
 export function exitStatusOf(signal: StopSignal): number {
   return signal === "SIGINT" ? 130 : 143;
 }
 
-/** Calls back once, at the first signal to stop. A deliberate second one ends the process. */
+/** Calls `stop` at the first signal. A deliberate second one ends the process. */
 export function onStopSignal(stop: (signal: StopSignal) => void): void {
   const signals = Deno.build.os === "windows"
     ? ["SIGINT"] as const

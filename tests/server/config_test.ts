@@ -83,7 +83,7 @@ const BUCKET = {
   sessionToken: undefined,
 } as const;
 
-Deno.test("readConfig() takes what is at the edge of its range", () => {
+Deno.test("readConfig() accepts boundary values", () => {
   const rows: (readonly [environment: Record<string, string>, expected: Partial<Config>])[] = [
     [{ HOST: "localhost" }, { host: "localhost" }],
     [{ HOST: "127.0.0.1" }, { host: "127.0.0.1" }],
@@ -143,7 +143,7 @@ Deno.test("readConfig() takes what is at the edge of its range", () => {
   }
 });
 
-Deno.test("readConfig() refuses what cannot be used, with its name, value and what is expected", () => {
+Deno.test("readConfig() rejects invalid values, with the name, the value and what is expected", () => {
   const instant =
     'an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or "2027-06-30T12:00:00Z"';
   const database = '"sqlite:PATH", or the "postgres://…" URL of a database';
@@ -208,7 +208,7 @@ Deno.test("readConfig() refuses what cannot be used, with its name, value and wh
     ) =>
       [
         { ...AWS, CONTENT },
-        `CONTENT: expected "s3://BUCKET/PREFIX", with names of folders in PREFIX, got "${CONTENT}"`,
+        `CONTENT: expected "s3://BUCKET/PREFIX", with no empty, "." or ".." part in PREFIX, got "${CONTENT}"`,
       ] as const
     ),
     ...["s3.test", "ftp://s3.test", "https://s3.test/?a", "https://s3.test/#a"].map((url) =>
@@ -238,11 +238,11 @@ Deno.test("readConfig() refuses what cannot be used, with its name, value and wh
   }
 });
 
-Deno.test("readConfig() names all that a bucket needs, and shows no secret", () => {
+Deno.test("readConfig() lists all missing bucket settings, and shows no secret", () => {
   const { message } = assertThrows(() => read({ CONTENT: "s3://abc" }), ConfigError);
   assertEquals(message.split("\n"), [
-    "AWS_ACCESS_KEY_ID: expected the id of an access key to the bucket in CONTENT, got nothing",
-    "AWS_SECRET_ACCESS_KEY: expected the secret of that access key, got nothing",
+    "AWS_ACCESS_KEY_ID: expected an access key ID for the bucket in CONTENT, got nothing",
+    "AWS_SECRET_ACCESS_KEY: expected the secret of that access key ID, got nothing",
     'AWS_REGION: expected the region of the bucket in CONTENT, like "eu-central-1", got nothing',
   ]);
   const garbled = assertThrows(() =>
@@ -255,7 +255,7 @@ Deno.test("readConfig() names all that a bucket needs, and shows no secret", () 
   assertEquals(read({ CONTENT: "x", AWS_REGION: "?" }).content, { kind: "folder", path: "x" });
 });
 
-Deno.test("readConfig() tells of everything that is wrong at once", () => {
+Deno.test("readConfig() reports all problems at once", () => {
   const { message } = assertThrows(
     () => read({ PORT: "x", CACHE_TTL: "y", SUNSET_AT: "z", DEPRECATION_DOC: "w" }),
     ConfigError,

@@ -11,7 +11,7 @@ import { failing, fails, OneItem } from "../support/one_item.ts";
 
 const now = () => Date.parse("2026-11-21T12:00:00Z");
 
-/** A handler, what it logs, and a way to send to it without a socket. */
+/** A handler, its log events, and a function to send requests to it without a socket. */
 function handlerOn(storage: Storage) {
   const events: LogEvent[] = [];
   const handle = createHandler({
@@ -27,7 +27,7 @@ function handlerOn(storage: Storage) {
   return { handle, send, events };
 }
 
-Deno.test("createHandler() opens no content but for a GET that sends it", async () => {
+Deno.test("createHandler() opens content only for a GET that sends it", async () => {
   const storage = new OneItem();
   const { send, events } = handlerOn(storage);
   const target = `/media/${newToken()}`;
@@ -49,7 +49,7 @@ Deno.test("createHandler() opens no content but for a GET that sends it", async 
   assertEquals(events, []);
 });
 
-Deno.test("createHandler() opens nothing of an item at a URL, whatever is asked of it", async () => {
+Deno.test("createHandler() opens no content for an item at a URL", async () => {
   const storage = new OneItem();
   const item = linkedItem();
   storage.result = { state: "linked", kind: "audio", item };
@@ -66,7 +66,7 @@ Deno.test("createHandler() opens nothing of an item at a URL, whatever is asked 
   assertEquals(events, []);
 });
 
-Deno.test("createHandler() tells a fault of storage (503) from a bug (500)", async () => {
+Deno.test("createHandler() distinguishes a storage fault (503) from a bug (500)", async () => {
   const token = newToken();
   const secret = new Error(`disk on fire at /media/${token}`);
   const faults: ["find" | "check" | "open", Error, number, target: string][] = [
@@ -86,7 +86,7 @@ Deno.test("createHandler() tells a fault of storage (503) from a bug (500)", asy
 
     checkProblem(target, get, status === 503 ? "storage-unavailable" : "server-fault");
     const body = new TextDecoder().decode(get.content);
-    assert(!body.includes("fire") && !body.includes("sqlite"), "the cause stays in the server");
+    assert(!body.includes("fire") && !body.includes("sqlite"), "the cause is revealed");
     const { instance } = JSON.parse(body);
     assertMatch(instance, /^urn:uuid:[0-9a-f-]{36}$/);
     const { event, id, route, cause } = events[0] as LogEvent;
@@ -96,16 +96,16 @@ Deno.test("createHandler() tells a fault of storage (503) from a bug (500)", asy
       ROUTES.map(({ path }) => path).find((path) => path.slice(0, 3) === target.slice(0, 3)),
     );
     assertStringIncludes(String(cause), error.name);
-    assert(!JSON.stringify(events).includes(token), "no line of the log holds a token");
+    assert(!JSON.stringify(events).includes(token), "a token is logged");
 
-    if (operation === "open") continue; // a HEAD has no content to fail on
+    if (operation === "open") continue; // a HEAD opens no content
     const head = await send("HEAD", target, {});
     assertEquals([head.status, head.fields], [get.status, get.fields]);
     assertEquals(head.content.length, 0);
   }
 });
 
-Deno.test("createHandler() answers 410 when an item is unpublished under a GET", async () => {
+Deno.test("createHandler() answers 410 if an item is unpublished during a GET", async () => {
   const { send, events } = handlerOn(new OneItem({ open: fails(new UnpublishedError("gone")) }));
   for (const path of ["media", "audio"]) {
     const answer = await send("GET", `/${path}/${newToken()}`, {});
@@ -116,7 +116,7 @@ Deno.test("createHandler() answers 410 when an item is unpublished under a GET",
   assertEquals(events, []);
 });
 
-Deno.test("createHandler() refuses other methods with what it allows", async () => {
+Deno.test("createHandler() answers 405 with Allow to other methods", async () => {
   const { send } = handlerOn(new OneItem());
   const token = newToken();
   const targets = [`/audio/${token}`, `/video/${token}`, `/media/${token}`, "/media/malformed"];
@@ -157,7 +157,7 @@ Deno.test("createHandler() answers a preflight", async () => {
   }
 });
 
-Deno.test("createHandler() names a malformed token in the problem, cut to a bearable length", async () => {
+Deno.test("createHandler() quotes a malformed token in the problem, truncated", async () => {
   const { send } = handlerOn(failing(new Error("Not needed")));
   const { content } = await send("GET", `/media/${"x".repeat(100)}`, {});
   assertEquals(JSON.parse(new TextDecoder().decode(content)), {
@@ -168,7 +168,7 @@ Deno.test("createHandler() names a malformed token in the problem, cut to a bear
   });
 });
 
-Deno.test("createHandler() explains every type of problem where its URI leads", async () => {
+Deno.test("createHandler() explains every problem type at its URI", async () => {
   const { send } = handlerOn(failing(new Error("Not needed")));
   for (const [name, { title, meaning }] of Object.entries(PROBLEM_TYPES)) {
     const { pathname, hash } = new URL(`${PROBLEM_TYPES_PAGE}#${name}`, "http://test");

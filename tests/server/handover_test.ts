@@ -1,5 +1,5 @@
 /**
- * One server process takes over from another on a port that they share, under load.
+ * One server process takes over from another on a shared port, under load.
  */
 
 import { assert, assertEquals } from "@std/assert";
@@ -15,12 +15,12 @@ const SHARED = { REUSE_PORT: "true" };
 const END_OF_HEAD = "\r\n\r\n";
 const CONTENT = new Uint8Array(10_000).fill(7);
 
-/** A connection that ends before its request gets one byte of the response. */
+/** Thrown when a connection ends before the first byte of the response. */
 class UnansweredError extends Error {}
 
 /** A client's connection, kept alive until the server asks to close it. */
 class Connection implements Disposable {
-  /** Responses that it brought. */
+  /** The number of responses received. */
   answers = 0;
   readonly #connection: Deno.TcpConn;
   readonly #buffer = new Uint8Array(20_000);
@@ -29,7 +29,7 @@ class Connection implements Disposable {
     this.#connection = connection;
   }
 
-  /** @throws {UnansweredError} When it is reset. One that is refused is another fault. */
+  /** @throws {UnansweredError} If the connection is reset, but not if it is refused. */
   static async open(port: number): Promise<Connection> {
     try {
       return new Connection(await Deno.connect({ hostname: "127.0.0.1", port }));
@@ -41,7 +41,7 @@ class Connection implements Disposable {
   /**
    * Sends a request and reads the whole response.
    *
-   * @throws {UnansweredError} When the connection ends before the response begins.
+   * @throws {UnansweredError} If the connection ends before the response begins.
    */
   async ask(method: "GET" | "HEAD", path: string): Promise<RawResponse> {
     let length = 0;
@@ -69,24 +69,24 @@ class Connection implements Disposable {
   }
 }
 
-/** Whether a connection ended, in one of the ways that a client is told of it. */
+/** Tests whether an error means that the server closed the connection. */
 function isEnd(error: unknown): boolean {
   const { BrokenPipe, ConnectionReset, UnexpectedEof } = Deno.errors;
   return [BrokenPipe, ConnectionReset, UnexpectedEof].some((type) => error instanceof type);
 }
 
-/** Requests one after another on each of several connections. */
+/** Sends requests on several connections, one at a time on each. */
 class Load {
-  /** Responses, all of them whole. */
+  /** The number of complete responses. */
   answers = 0;
-  /** Connections that ended without a response: those answered before, and new ones. */
+  /** Connections that ended without a response, by whether they had one before. */
   readonly unanswered = { kept: 0, new: 0 };
   readonly #port: number;
   readonly #path: string;
   readonly #clients: Promise<void>[];
   #isOver = false;
 
-  /** Starts to send. */
+  /** Starts sending. */
   constructor(port: number, path: string, clients: { kept: number; new: number }) {
     this.#port = port;
     this.#path = path;
@@ -96,20 +96,20 @@ class Load {
     ];
   }
 
-  /** Waits until so many more responses are there; fails with the load. */
+  /** Waits for `count` more responses; rejects if the load fails. */
   async more(count: number): Promise<void> {
     const enough = this.answers + count;
     const failure = Promise.all(this.#clients);
     while (this.answers < enough) await Promise.race([failure, pause(10)]);
   }
 
-  /** Stops when every request is answered. */
+  /** Stops after every request is answered. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await Promise.all(this.#clients);
   }
 
-  /** Sends at most so many requests on a connection, and then on the next. */
+  /** Sends at most `most` requests on each of successive connections. */
   async #send(most: number): Promise<void> {
     let isAgain = false;
     while (!this.#isOver || isAgain) {
@@ -126,7 +126,7 @@ class Load {
           await pause(2);
         }
       } catch (error) {
-        // A client may repeat an idempotent request (RFC 9112, section 9.3.1): once, here.
+        // A client may retry an idempotent request (RFC 9112 §9.3.1): once, here.
         if (!(error instanceof UnansweredError) || isAgain) throw error;
         isAgain = true;
         this.unanswered[(connection?.answers ?? 0) > 0 ? "kept" : "new"]++;
@@ -137,7 +137,7 @@ class Load {
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-// Elsewhere, a port that is shared has one listener at a time.
+// Elsewhere, only one process at a time gets the connections of a shared port.
 needing("processes", LINUX)(
   "a server process takes over from another under load, with every request answered and counted once",
   async () => {
@@ -164,8 +164,8 @@ needing("processes", LINUX)(
       assertEquals([code, ...log.map(({ event }) => event)], [0, "start", "stop"]);
     }
     assertEquals(load.unanswered.kept, 0);
-    // Deno closes new connections whose request is not there yet, and Linux resets those in its queue:
-    // at each of the two stops, at most the one that each client has open.
+    // Deno closes new connections before their first request, and Linux resets those in its queue:
+    // at each of the two stops, at most one for each client.
     const most = 2 * (clients.kept + clients.new);
     assert(load.unanswered.new <= most, `${load.unanswered.new} new connections unanswered`);
     const rows = await Array.fromAsync(subject.storage.ledger.usage("2000-01-01"));
@@ -175,7 +175,7 @@ needing("processes", LINUX)(
   },
 );
 
-test("a server process that shares its port asks clients to close connections before it does", async () => {
+test("a server process on a shared port asks clients to close connections before it does", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata(), CONTENT);
   const server = await ServerProcess.start(SHARED, subject.folder);
@@ -196,7 +196,7 @@ test("a server process that shares its port asks clients to close connections be
   assertEquals((await stopped).code, 0);
 });
 
-/** The fields of a response by name, but for its date. */
+/** The fields of a response by name, except Date. */
 function fieldsOf({ fields }: RawResponse): Record<string, string> {
   return Object.fromEntries(fields.filter(([name]) => name !== "date"));
 }

@@ -5,10 +5,10 @@ import { createHandler } from "../../main.ts";
 import { OneItem } from "../support/one_item.ts";
 import { CONFIG } from "./request_table.ts";
 
-/** Waits of storage and of the test that are not over. */
+/** The number of pending waits. */
 let waits = 0;
 
-/** Waits for a few turns of others: now none, now some. */
+/** Waits for a random, small number of event-loop turns. */
 async function aWhile(): Promise<void> {
   waits++;
   for (let turns = Math.floor(Math.random() * 4); turns > 0; turns--) {
@@ -17,7 +17,7 @@ async function aWhile(): Promise<void> {
   waits--;
 }
 
-/** Storage that takes its time for everything, and sees each change at some time in between. */
+/** Storage that delays every operation, and sees each change at a random point within it. */
 class SlowItem extends OneItem {
   override readonly versionTtl = 20;
   isContentGone = false;
@@ -51,7 +51,7 @@ class SlowItem extends OneItem {
   }
 }
 
-Deno.test("no HEAD says 200 after a GET said 410, whatever is in flight", async () => {
+Deno.test("no HEAD answers 200 after a GET answered 410, whatever is in flight", async () => {
   for (let round = 0; round < 60; round++) {
     const item = new SlowItem();
     const storage = new CachedStorage(item, 3_600_000);
@@ -62,7 +62,7 @@ Deno.test("no HEAD says 200 after a GET said 410, whatever is in flight", async 
         const wasGone = isGone;
         const url = `http://test/media/${item.item.token}`;
         const { status } = await handle(new Request(url, { method }));
-        assert(status === 200 || status === 410, `${method} said ${status}`);
+        assert(status === 200 || status === 410, `${method} answered ${status}`);
         if (method === "GET" && status === 410) isGone = true;
         if (method === "HEAD" && wasGone) heads++;
         if (method === "HEAD" && wasGone) assertEquals(status, 410, `round ${round}`);
@@ -82,7 +82,7 @@ Deno.test("no HEAD says 200 after a GET said 410, whatever is in flight", async 
     await Promise.race([loops, stop()]);
     isOver = true;
     await loops;
-    // No request waits for a look at the version that is begun before it is due.
+    // Version checks that are started early may outlast the requests.
     while (waits > 0) await new Promise((resolve) => setTimeout(resolve));
   }
 });

@@ -4,7 +4,7 @@ import fc from "../support/fast_check.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { describeError, lineLog } from "../../lib/server/log.ts";
 
-Deno.test("lineLog() writes one JSON object a line, with the time first", () => {
+Deno.test("lineLog() writes one JSON object per line, with a timestamp first", () => {
   using write = stub(console, "error");
   lineLog(() => Date.parse("2027-01-01T00:00:00Z"))({ event: "start", note: "two\nlines" });
   assertEquals(write.calls.map(({ args }) => args), [
@@ -12,7 +12,7 @@ Deno.test("lineLog() writes one JSON object a line, with the time first", () => 
   ]);
 });
 
-Deno.test("describeError() tells of every cause, and of no token", () => {
+Deno.test("describeError() includes every cause, but no token", () => {
   const token = newToken();
   const innermost = new TypeError(`cannot open /media/${token.toUpperCase()}`);
   const error = new Error("storage failed", { cause: new RangeError("out", { cause: innermost }) });
@@ -22,7 +22,7 @@ Deno.test("describeError() tells of every cause, and of no token", () => {
       "Error: storage failed, caused by RangeError: out, caused by TypeError: cannot",
     ),
   );
-  assert(text.includes("log_test.ts"), "the stack of the innermost");
+  assert(text.includes("log_test.ts"), "the innermost stack is missing");
   assertEquals(text.split("\n")[1], "TypeError: cannot open /media/(token)");
   assert(!text.toLowerCase().includes(token));
   assert(describeError(new Error("out", { cause: "disk full" })).includes("disk full"));
@@ -33,7 +33,7 @@ Deno.test("describeError() tells of every cause, and of no token", () => {
   assert(describeError(undefined).includes("undefined"));
 });
 
-Deno.test("describeError() leaves out every token, wherever it stands", () => {
+Deno.test("describeError() redacts every token, wherever it appears", () => {
   const texts = fc.array(fc.constantFrom(" ", "/", "x", "\n", "%2F", newToken(), newToken()));
   fc.assert(fc.property(texts, fc.boolean(), (parts, isUpper) => {
     const text = parts.map((part) => isUpper ? part.toUpperCase() : part).join("");

@@ -14,7 +14,7 @@ const NOW = Date.parse("2026-11-21T12:00:00Z");
 const TTL = 5_000;
 const HOUR = 3_600_000;
 
-Deno.test("a prepared response says what the long way says, over the whole table", async () => {
+Deno.test("a prepared response equals an unprepared one, for the whole table", async () => {
   await using subject = openMemory();
   const rows = requestTable(await publishTableItems(subject));
   const common = { config: CONFIG, now: () => NOW, log() {} };
@@ -22,7 +22,7 @@ Deno.test("a prepared response says what the long way says, over the whole table
   const cached = new CachedStorage(subject.storage, TTL);
   const fast = createHandler({ ...common, storage: cached });
   for (const { what, target, fields, status } of rows) {
-    // All but faults, what is asked of storage each time, and what is too long to keep.
+    // All but faults, checks of storage, and requests too long to keep.
     const isPrepared = status < 500 && target !== "/healthz" && target.length < 1000;
     for (const method of ["HEAD", "GET"]) {
       const request = () => {
@@ -34,7 +34,7 @@ Deno.test("a prepared response says what the long way says, over the whole table
       let last: Response | undefined;
       for (const time of ["first", "second", "third"]) {
         const response = await fast(request());
-        // A GET is sent a clone of what is prepared.
+        // A GET gets a clone of the prepared response.
         if (last && method === "HEAD") assertEquals(response === last, isPrepared, what);
         last = response;
         const { status, headers } = response;
@@ -58,7 +58,7 @@ function handlerOn(storage: Storage, config = CONFIG) {
   return { clock, handle, status };
 }
 
-Deno.test("a prepared response lasts no longer than the look-up it comes from", async () => {
+Deno.test("a prepared response lasts no longer than its lookup", async () => {
   const storage = new OneItem();
   const { clock, status } = handlerOn(storage);
   const [media, audio] = [`/media/${storage.item.token}`, `/audio/${storage.item.token}`];
@@ -67,7 +67,7 @@ Deno.test("a prepared response lasts no longer than the look-up it comes from", 
 
   clock.now += TTL - 1;
   assertEquals(await status("HEAD", media), 200);
-  assertEquals(await status("HEAD", audio), 200); // prepared just now, from the same look-up
+  assertEquals(await status("HEAD", audio), 200); // just prepared, from the same lookup
   assertSpyCalls(storage.find, 1);
   clock.now += 1;
   assertEquals(await status("HEAD", audio), 410);
@@ -75,7 +75,7 @@ Deno.test("a prepared response lasts no longer than the look-up it comes from", 
   assertSpyCalls(storage.find, 2);
 });
 
-Deno.test("a prepared response does not outlive the memory of its lookup", async () => {
+Deno.test("a prepared response is not used after its lookup is evicted", async () => {
   const { item, result: published } = new OneItem();
   const unpublished: LookupResult = { state: "unpublished", kind: "audio", unpublishedAt: NOW };
   const changes: [before: LookupResult, after: LookupResult][] = [
@@ -90,13 +90,13 @@ Deno.test("a prepared response does not outlive the memory of its lookup", async
       if (count % 1_000 === 0) await status("HEAD", `/media/${item.token}`);
       await status("HEAD", `/media/${newToken()}`);
     }
-    storage.result = after; // and it is not yet time to look at the version
+    storage.result = after; // and the version is not due for a check
     const get = await status("GET", `/media/${item.token}`);
     assertEquals(await status("HEAD", `/media/${item.token}`), get);
   }
 });
 
-Deno.test("a prepared response does not outlive a clock that is set back", async () => {
+Deno.test("a prepared response is not used after the clock is set back", async () => {
   const storage = new OneItem();
   const { clock, status } = handlerOn(storage);
   assertEquals(await status("HEAD", `/media/${storage.item.token}`), 200);
@@ -105,7 +105,7 @@ Deno.test("a prepared response does not outlive a clock that is set back", async
   assertEquals(await status("HEAD", `/media/${storage.item.token}`), 404);
 });
 
-Deno.test("a prepared response answers the same conditions and method only", async () => {
+Deno.test("a prepared response is used only for the same method and preconditions", async () => {
   const storage = new OneItem();
   const { status } = handlerOn(storage);
   const path = `/media/${storage.item.token}`;
@@ -133,7 +133,7 @@ Deno.test("a prepared response answers the same conditions and method only", asy
   assertSpyCalls(storage.find, 1);
 });
 
-Deno.test("a GET of the whole is prepared with its content, and one of a range is not", async () => {
+Deno.test("a GET of the whole is prepared with its content, a range is not", async () => {
   const content = Uint8Array.from({ length: 1_000 }, (_, index) => index % 251);
   const { item } = new OneItem();
   const storage = new OneItem({
@@ -163,7 +163,7 @@ Deno.test("a GET of the whole is prepared with its content, and one of a range i
   assertSpyCalls(storage.open, 1 + 4 * 3);
 });
 
-Deno.test("a GET is prepared with little content only", async () => {
+Deno.test("a GET is prepared only if its content is small", async () => {
   for (const [length, opens] of [[16_384, 1], [16_385, 3]] as const) {
     const { item } = new OneItem();
     const storage = new OneItem({ open: () => new Uint8Array(length) });
@@ -177,8 +177,8 @@ Deno.test("a GET is prepared with little content only", async () => {
   }
 });
 
-Deno.test("nothing is prepared whose date goes with the time", async () => {
-  const storage = new OneItem(); // published by a clock that is ahead
+Deno.test("a response whose date depends on the clock is not prepared", async () => {
+  const storage = new OneItem(); // the publisher's clock was ahead
   const item = { ...storage.item, publishedAt: NOW + 60_000 };
   storage.result = { state: "published", kind: "audio", item };
   const { clock, handle } = handlerOn(storage);
@@ -191,7 +191,7 @@ Deno.test("nothing is prepared whose date goes with the time", async () => {
   assertEquals(await date(), NOW + 2_000);
 });
 
-Deno.test("what needs no storage is prepared, until the phase changes", async () => {
+Deno.test("responses that need no storage are prepared until the phase changes", async () => {
   const storage = new OneItem();
   const policy = definePolicy({
     deprecatedAt: "2026-01-01",
@@ -209,7 +209,7 @@ Deno.test("what needs no storage is prepared, until the phase changes", async ()
     const request = () => new Request(`http://test${path}`, { method: "HEAD" });
     const first = await handle(request());
     const second = await handle(request());
-    assert(second === first, path); // the very one: it was there
+    assert(second === first, path); // the same object: it was prepared
     assertEquals([first.status, second.status], [expected, expected]);
   }
   assertSpyCalls(storage.find, 0);
@@ -218,7 +218,7 @@ Deno.test("what needs no storage is prepared, until the phase changes", async ()
   assertEquals(refused.status, 410);
 });
 
-Deno.test("a fault that a GET finds is told to the next HEAD", async () => {
+Deno.test("after a GET fails on its content, so does the next HEAD", async () => {
   const fault = new StorageError("test", "content is missing");
   const { item, result } = new OneItem();
   const { status } = handlerOn(new OneItem({ find: resolvesNext([result, fault]) }));
@@ -228,7 +228,7 @@ Deno.test("a fault that a GET finds is told to the next HEAD", async () => {
   assertEquals(await status("HEAD", path), 503);
 });
 
-Deno.test("what storage says is prepared: published, unpublished, unknown, and the other kind", async () => {
+Deno.test("every lookup result is prepared: published, unpublished, unknown, and the other kind", async () => {
   const results: [result: LookupResult | undefined, route: string, status: number][] = [
     [undefined, "media", 200],
     [{ state: "unknown" }, "media", 404],
@@ -242,12 +242,12 @@ Deno.test("what storage says is prepared: published, unpublished, unknown, and t
     const url = `http://test/${route}/${storage.item.token}`;
     const first = await handle(new Request(url, { method: "HEAD" }));
     const second = await handle(new Request(url, { method: "HEAD" }));
-    assert(second === first, route); // the very one: it was there
+    assert(second === first, route); // the same object: it was prepared
     assertEquals([first.status, second.status], [status, status]);
   }
 });
 
-Deno.test("an answer belongs to the phase in which its request came", async () => {
+Deno.test("an answer belongs to the phase in which its request arrived", async () => {
   const start = NOW + HOUR;
   const policy = definePolicy({
     deprecatedAt: "2026-01-01",
@@ -255,7 +255,7 @@ Deno.test("an answer belongs to the phase in which its request came", async () =
     brownouts: [`${new Date(start).toISOString()}/PT1H`],
   });
   const storage: OneItem = new OneItem({
-    find() { // a slow lookup, over which the brownout begins
+    find() { // a slow lookup, during which the brownout begins
       clock.now = start + 1;
       return Promise.resolve(storage.result);
     },
@@ -267,10 +267,10 @@ Deno.test("an answer belongs to the phase in which its request came", async () =
   const { status, headers } = await head();
   assertEquals(status, 200);
   assertMatch(headers.get("cache-control") ?? "", /^max-age=0,/);
-  assertEquals((await head()).status, 410); // and was not kept
+  assertEquals((await head()).status, 410); // the earlier response was not kept
 });
 
-Deno.test("PreparedResponses keeps a limited number, and none under a long key", () => {
+Deno.test("PreparedResponses keeps a limited number, and none with a long key", () => {
   const prepared = new PreparedResponses();
   const made = new Response(null);
   const keep = (request: Request) =>

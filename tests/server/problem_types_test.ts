@@ -40,7 +40,7 @@ Deno.test("problemAnswer() has a type with its title, or neither (RFC 9457 §4.2
   }
 });
 
-Deno.test("problemAnswer() says where to go from here, as far as it is known", () => {
+Deno.test("problemAnswer() has a successor and documentation if known", () => {
   const rows = [
     {},
     { successor: "/media/x" },
@@ -53,7 +53,7 @@ Deno.test("problemAnswer() says where to go from here, as far as it is known", (
   }
 });
 
-Deno.test("problemAnswer() states the length of its content, whatever the detail holds", () => {
+Deno.test("problemAnswer() sets the length of its content for any detail", () => {
   const texts = fc.string({ unit: fc.constantFrom("a", '"', "\\", "\n", "é", "€", "🎧", "\0") });
   fc.assert(fc.property(texts, (detail) => {
     const fields: Field[] = [["A", "b"], ["C", "d"]];
@@ -68,7 +68,7 @@ Deno.test("problemAnswer() states the length of its content, whatever the detail
   }));
 });
 
-Deno.test("problem() is of an explained type with its status, and kept out of caches", () => {
+Deno.test("problem() has an explained type with its status, and is not cached", () => {
   const rows: [options: Partial<ProblemOptions>, fields: Field[]][] = [
     [{}, [["Cache-Control", "no-store"]]],
     [{ fields: [["Allow", "GET"]] }, [["Cache-Control", "no-store"], ["Allow", "GET"]]],
@@ -80,15 +80,15 @@ Deno.test("problem() is of an explained type with its status, and kept out of ca
   }
 });
 
-/** Never called: the compiler alone has to refuse these. */
+/** Never called: the compiler must reject these. */
 export function misspelt(): void {
-  // @ts-expect-error No other status goes with a type,
+  // @ts-expect-error No other status is allowed with a type,
   problem(410, "malformed-token", { detail: "x" });
   // @ts-expect-error and no type is without an explanation.
   problem(400, "malformed", { detail: "x" });
 }
 
-Deno.test("every type of problem has a name, a title and a meaning of its own", () => {
+Deno.test("every problem type has its own name, title and meaning", () => {
   const types = Object.entries(PROBLEM_TYPES);
   for (const [name, { status, title, meaning }] of types) {
     assertMatch(name, /^[a-z]+(-[a-z]+)*$/); // a fragment, and an id
@@ -101,7 +101,7 @@ Deno.test("every type of problem has a name, a title and a meaning of its own", 
   }
 });
 
-Deno.test("failure() names the occurrence, and when to come back where that may help", () => {
+Deno.test("failure() identifies the occurrence, and says when to retry if that may help", () => {
   const rows: [
     status: 500 | 502 | 503,
     type: Problem["type"],
@@ -118,7 +118,7 @@ Deno.test("failure() names the occurrence, and when to come back where that may 
     [
       503,
       { uri: "/deprecation#storage-unavailable", title: "Storage unavailable" },
-      "Storage is unavailable; try again",
+      "Storage is unavailable; retry later",
       [["Retry-After", "5"]],
     ],
   ];

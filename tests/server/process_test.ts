@@ -11,14 +11,14 @@ import { newMetadata } from "../storage/storage_suite.ts";
 
 const test = needing("processes");
 
-/** What the ledger holds of the calls of a route. */
+/** The calls to a route in the ledger. */
 async function callsOf(route: string, { ledger }: MediaStorage): Promise<number> {
   const lines = await Array.fromAsync(ledger.usage("2000-01-01"));
   return lines.filter((line) => line.route === route)
     .reduce((sum, { calls }) => sum + calls, 0);
 }
 
-/** Asks for content and reads nothing of it but the beginning. */
+/** Requests content and reads only its first byte. */
 async function stall(port: number, path: string): Promise<Deno.TcpConn> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port });
   const head = `GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`;
@@ -27,7 +27,7 @@ async function stall(port: number, path: string): Promise<Deno.TcpConn> {
   return connection;
 }
 
-/** Time for things to happen in another process, where nothing tells that they have. */
+/** Waits for events in another process that cannot be observed. */
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 test("a server process finishes the requests in flight, then stops", async () => {
@@ -40,7 +40,7 @@ test("a server process finishes the requests in flight, then stops", async () =>
   const head = `GET /media/${token} HTTP/1.1\r\nHost: test\r\n\r\n`;
   await connection.write(new TextEncoder().encode(head));
   const first = new Uint8Array(1000);
-  const length = await connection.read(first) ?? 0; // the answer is under way
+  const length = await connection.read(first) ?? 0; // the response has started
 
   const stopped = server.stop("SIGTERM");
   const rest = await new Response(connection.readable).bytes();
@@ -56,21 +56,21 @@ test("a server process finishes the requests in flight, then stops", async () =>
   assertEquals(await idle.read(new Uint8Array(1)), null);
 });
 
-test("a server process ends what is unfinished after ten seconds, and saves its counts before", async () => {
+test("a server process drops unfinished requests after ten seconds, and flushes its counts first", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata(), new Uint8Array(50_000_000));
   const server = await ServerProcess.start({}, subject.folder);
   using _gone = await stall(server.port, `/media/${token}`);
-  _gone.close(); // nobody waits for it any more
+  _gone.close(); // the client gives up
   using _one = await stall(server.port, `/audio/${token}`);
   using _other = await stall(server.port, `/audio/${token}`);
   const stopped = server.stop("SIGTERM");
   for (let tries = 0; await callsOf("/audio/:token", subject.storage) < 2; tries++) {
-    assert(tries < 100, "the counts are not saved");
+    assert(tries < 100, "the counts were not flushed");
     await pause(50);
   }
   const isRunning = await Promise.race([stopped.then(() => false), pause(100).then(() => true)]);
-  assert(isRunning, "the requests were given no time to finish");
+  assert(isRunning, "the requests got no time to finish");
   const { code, log } = await stopped;
   assertEquals([code, log.map(({ event, unfinished }) => [event, unfinished])], [0, [
     ["start", undefined],
@@ -78,14 +78,14 @@ test("a server process ends what is unfinished after ten seconds, and saves its 
   ]]);
 });
 
-test("a second signal a second later ends a server process at once", async () => {
+test("a second signal after a second ends a server process at once", async () => {
   for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
     await using subject = await openLocal();
     const { token } = await subject.publish(newMetadata(), new Uint8Array(50_000_000));
     const server = await ServerProcess.start({}, subject.folder);
     using _stalled = await stall(server.port, `/media/${token}`);
     const { pid } = server;
-    for (let again = 0; again < 3; again++) Deno.kill(pid, signal); // of one moment: one wish
+    for (let again = 0; again < 3; again++) Deno.kill(pid, signal); // at once: counts as one
     await pause(500);
     Deno.kill(pid, "SIGINT");
     await pause(700);
@@ -94,7 +94,7 @@ test("a second signal a second later ends a server process at once", async () =>
   }
 });
 
-// Elsewhere script(1) has other options.
+// Elsewhere, script(1) has different options.
 needing("processes", LINUX, program("script"))(
   "Ctrl-C on the README's first command stops the server in order, with every call counted",
   async () => {
@@ -102,7 +102,7 @@ needing("processes", LINUX, program("script"))(
     const child = new Deno.Command("script", {
       args: [
         ...["--quiet", "--return"],
-        // In place of the shell: a shell would be interrupted as well, and say so with its own 130.
+        // Replaces the shell, which would otherwise be interrupted too, and exit with its own 130.
         ...["--command", `exec "${Deno.execPath()}" task start`, "/dev/null"],
       ],
       cwd: fromRoot("."),
@@ -125,10 +125,10 @@ needing("processes", LINUX, program("script"))(
       await requestRaw(port, "HEAD", `/audio/${newToken()}`);
     }
     const keyboard = child.stdin.getWriter();
-    await keyboard.write(Uint8Array.of(3)); // what Ctrl-C is to a terminal
+    await keyboard.write(Uint8Array.of(3)); // Ctrl-C
     const { code } = await child.status;
     await read;
-    await keyboard.close().catch(() => {}); // the terminal is gone
+    await keyboard.close().catch(() => {}); // the terminal is closed
     assertEquals(code, 0, output);
     assertMatch(output, /"event":"stop"/);
     assertEquals(await callsOf("/audio/:token", subject.storage), 7);
@@ -136,7 +136,7 @@ needing("processes", LINUX, program("script"))(
 );
 
 needing("processes", program("bash"))(
-  "a server process out of file descriptors serves on, and accepts again when it has some",
+  "a server process out of file descriptors keeps serving, and accepts again once some are free",
   async () => {
     await using subject = await openLocal();
     const content = new Uint8Array(20_000_000).fill(7);
@@ -179,7 +179,7 @@ needing("processes", program("bash"))(
         }
       }
     }
-    // A connection from before is given the time to finish, too.
+    // Older connections get time to finish, too.
     const request = `GET /media/${token} HTTP/1.1\r\nHost: test\r\n\r\n`;
     await first.write(new TextEncoder().encode(request));
     const begin = new Uint8Array(1000);
@@ -195,7 +195,7 @@ needing("processes", program("bash"))(
 );
 
 needing("processes", program("bash"))(
-  "without a free descriptor, a stack can still be read: in Deno, the first of a process panics",
+  "a stack can be read without a free descriptor, where Deno's first in a process panics",
   async () => {
     const listener = new URL("../../lib/server/listener.ts", import.meta.url).href;
     const script = `const { Listener } = await import("${listener}");
@@ -208,7 +208,7 @@ needing("processes", program("bash"))(
       }
       try {
         new Listener(options as never);
-      } catch (error) { // parsed for its stack, with what measures the thread's own at an "if"
+      } catch (error) { // parsing the stack measures the thread's at an "if"
         if (error instanceof Error) console.log(error.stack);
       }
       Deno.exit();`;
@@ -224,13 +224,13 @@ needing("processes", program("bash"))(
   },
 );
 
-test("server processes share a port with REUSE_PORT, and one ledger", async () => {
+test("server processes share a port with REUSE_PORT, and a ledger", async () => {
   await using subject = await openLocal();
   const first = await ServerProcess.start({ REUSE_PORT: "true" }, subject.folder);
   const environment = { REUSE_PORT: "true", PORT: String(first.port) };
   const second = await ServerProcess.start(environment, subject.folder);
   const path = `/video/${newToken()}`;
-  const calls = 200; // spread over both
+  const calls = 200; // spread over both processes
   for (let sent = 0; sent < calls; sent++) await requestRaw(first.port, "HEAD", path);
   const ends = await Promise.all([first.stop(), second.stop()]);
   for (const { code, log } of ends) {
@@ -241,7 +241,7 @@ test("server processes share a port with REUSE_PORT, and one ledger", async () =
   assertEquals(servers.size, 2);
 });
 
-test("a server process does not compress, whatever Deno is told: a GET would part from its HEAD", async () => {
+test("a server process never compresses, even if Deno is told to: GET would differ from HEAD", async () => {
   await using server = await ServerProcess.start({ DENO_SERVE_AUTOMATIC_COMPRESSION: "1" });
   const fields = { "Accept-Encoding": "gzip, br" };
   const get = await requestRaw(server.port, "GET", "/deprecation", fields);
@@ -250,9 +250,9 @@ test("a server process does not compress, whatever Deno is told: a GET would par
   assert(!get.fields.some(([name]) => name === "content-encoding"));
 });
 
-// What it holds is read from /proc.
+// Memory is read from /proc.
 needing("processes", LINUX)(
-  "long URLs and conditions leave nothing in the memory of a server process",
+  "long URLs and conditions do not accumulate in a server process's memory",
   async () => {
     await using subject = await openLocal();
     const { token } = await subject.publish(newMetadata(), new Uint8Array(7));

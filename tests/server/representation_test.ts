@@ -10,7 +10,7 @@ import type { PublishedItem } from "../../lib/storage/storage.ts";
 import { streamOf } from "../support/body.ts";
 import { OneItem } from "../support/one_item.ts";
 
-/** SHA-256 of "abc", the first example of FIPS 180-2. In base64 it has both "+" and "/". */
+/** SHA-256 of "abc", the first example of FIPS 180-2. Its base64 has both "+" and "/". */
 const DIGEST = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 const REPR_DIGEST = "sha-256=:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=:";
 
@@ -27,7 +27,7 @@ const ITEM: PublishedItem = {
   publishedAt: PUBLISHED_AT,
 };
 
-Deno.test("representItem() tells validators from what describes the content", () => {
+Deno.test("representItem() separates validators from content fields", () => {
   const { content: _content, ...rest } = representItem(ITEM, new OneItem(), NOW);
   assertEquals(rest, {
     length: 3,
@@ -46,7 +46,7 @@ Deno.test("representItem() tells validators from what describes the content", ()
   });
 });
 
-Deno.test("representItem() states a name and a language where they are known", () => {
+Deno.test("representItem() has the name and the language if known", () => {
   const rows: [
     facts: Partial<PublishedItem>,
     language: string | null,
@@ -68,7 +68,7 @@ Deno.test("representItem() states a name and a language where they are known", (
   }
 });
 
-Deno.test("representItem() states a whole second that is not later than now", () => {
+Deno.test("representItem() dates the item in whole seconds, no later than now", () => {
   const rows: [publishedAt: string, now: string, stated: string][] = [
     ["2026-11-20T00:00:00.000Z", "2026-11-21T00:00:00.000Z", "Fri, 20 Nov 2026 00:00:00 GMT"],
     ["2026-11-20T00:00:00.999Z", "2026-11-20T00:00:00.999Z", "Fri, 20 Nov 2026 00:00:00 GMT"],
@@ -89,7 +89,7 @@ Deno.test("representItem() states a whole second that is not later than now", ()
   }
 });
 
-Deno.test("representItem() opens the content once it is asked to, and the part it is asked for", async () => {
+Deno.test("representItem() opens only the requested content, and only on demand", async () => {
   for (const range of [undefined, { first: 1, last: 2 }]) {
     const storage = new OneItem({ open: () => Promise.resolve(new Blob().stream()) });
     const content = representItem(ITEM, storage, NOW).content(range);
@@ -100,7 +100,7 @@ Deno.test("representItem() opens the content once it is asked to, and the part i
   }
 });
 
-Deno.test("representText() describes the text it holds, and gives it no date", () => {
+Deno.test("representText() describes its text, without a date", () => {
   const { content, ...rest } = representText({
     type: "text/html; charset=utf-8",
     text: "abc",
@@ -123,7 +123,7 @@ Deno.test("representText() describes the text it holds, and gives it no date", (
   assertEquals(decode(content()), "abc");
 });
 
-Deno.test("representText() counts bytes, and cuts between them", () => {
+Deno.test("representText() counts and slices bytes", () => {
   const ranges = fc.tuple(fc.string({ minLength: 1, unit: "grapheme" }), fc.nat(), fc.nat());
   fc.assert(fc.property(ranges, ([text, one, other]) => {
     const bytes = [...new TextEncoder().encode(text)];
@@ -137,13 +137,13 @@ Deno.test("representText() counts bytes, and cuts between them", () => {
   }));
 });
 
-Deno.test("representText() gives two texts two tags", () => {
+Deno.test("representText() gives different texts different tags", () => {
   const tagOf = (text: string) => representText({ type: "text/plain", text }).etag.opaque;
   assertEquals(tagOf("a"), tagOf("a"));
   assert(tagOf("a") !== tagOf("b"));
 });
 
-Deno.test("lengthFields() tells the whole from a part", () => {
+Deno.test("lengthFields() distinguishes the whole from a part", () => {
   const rows: [length: number, range: ByteRange | undefined, fields: [string, string][]][] = [
     [0, undefined, [["Content-Length", "0"]]],
     [1000, undefined, [["Content-Length", "1000"]]],

@@ -1,6 +1,6 @@
 /**
- * One table of requests over every outcome, run against the bare handler and on the wire. Each row
- * is sent as GET and as HEAD, which have to agree.
+ * A table of requests for every outcome, run against the handler and on the wire. Each row is sent
+ * as GET and as HEAD, which must agree.
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
@@ -11,41 +11,41 @@ import type { LinkedItem, PublishedItem } from "../../lib/storage/storage.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 
-/** What a row expects of a field: its exact value, a pattern, or (`null`) that it is not there. */
+/** A field's expected value: an exact value, a pattern, or `null` for absence. */
 export type Expected = string | RegExp | null;
 
-/** Expectations by field name, in lower case. */
+/** Expectations by lower-case field name. */
 export type Expectation = Readonly<Record<string, Expected>>;
 
-/** A request, and what answers it. */
+/** A request, and the expected response. */
 export interface Row {
   readonly what: string;
   readonly target: string;
   readonly fields?: Readonly<Record<string, string>>;
-  /** Of the GET. */
+  /** The status of the GET. */
   readonly status: number;
   readonly expect?: Expectation;
-  /** The problem that the GET tells of; every error tells of one. */
+  /** The problem type of the GET, required for every error. */
   readonly problem?: ProblemName;
-  /** The content of the GET, where it is not a problem. */
+  /** The content of the GET, unless it is a problem. */
   readonly content?: Uint8Array;
 }
 
-/** Items for the table to ask for. */
+/** The items that the table requests. */
 export interface TableItems {
   readonly audio: PublishedItem;
   readonly video: PublishedItem;
-  /** At public URLs that nothing answers. */
+  /** At public URLs where nothing listens. */
   readonly linkedAudio: LinkedItem;
   readonly linkedVideo: LinkedItem;
   readonly unpublished: Token;
-  /** Was at a public URL, as video. */
+  /** An unpublished video that was at a public URL. */
   readonly unlinked: Token;
   /** Published, but the content file is gone. */
   readonly missing: Token;
-  /** Published, but the content is cut. */
+  /** Published, but the content is truncated. */
   readonly cut: Token;
-  /** What answers for that. */
+  /** The status that it answers. */
   readonly replaced: 502 | 503;
 }
 
@@ -59,18 +59,18 @@ const LAST_MODIFIED = "Sun, 09 Sep 2001 01:46:40 GMT";
 const LATER = "Sun, 09 Sep 2001 01:46:41 GMT";
 const EARLIER = "Sun, 09 Sep 2001 01:46:39 GMT";
 
-/** The policy that the table expects: `DEPRECATED_AT` alone, as the fields state it. */
+/** The announcement that the table expects, for `DEPRECATED_AT` alone. */
 export const DEPRECATED_AT = "2026-03-04T05:06:07Z";
 const DEPRECATION = "@1772600767";
 const DOCUMENTATION = '</deprecation>; rel="deprecation"';
 
-/** The settings of a handler that the table expects. */
+/** The handler's configuration that the table expects. */
 export const CONFIG = {
   cacheMaxAge: 300,
   policy: definePolicy({ deprecatedAt: DEPRECATED_AT, documentation: "/deprecation" }),
 };
 
-/** Publishes an item at a URL that nothing answers, with a validator that clients may come to know. */
+/** Publishes an item at a URL where nothing listens, with a validator that clients may learn. */
 async function publishLink(
   { storage }: MediaSubject,
   kind: "audio" | "video",
@@ -83,7 +83,7 @@ async function publishLink(
   return item;
 }
 
-/** Publishes what the table asks for. */
+/** Publishes the items that the table requests. */
 export async function publishTableItems(subject: MediaSubject): Promise<TableItems> {
   const audio = await subject.publish({
     ...newMetadata("audio"),
@@ -119,14 +119,14 @@ export async function publishTableItems(subject: MediaSubject): Promise<TableIte
   };
 }
 
-/** Fields that describe content, or a part of it. */
+/** Fields that describe content, or a range of it. */
 const DESCRIBING = [
   ...["content-type", "content-range", "content-language", "content-disposition"],
   ...["accept-ranges", "etag", "last-modified", "repr-digest", "transfer-encoding"],
   "x-content-type-options",
 ];
 
-/** The rows. */
+/** Returns the rows for some items. */
 export function requestTable(items: TableItems): Row[] {
   const { audio, video, linkedAudio, linkedVideo } = items;
   const { unpublished, unlinked, missing, cut, replaced } = items;
@@ -549,7 +549,7 @@ export function requestTable(items: TableItems): Row[] {
     ["bytes=5000-", all, other],
   ];
 
-  // Of what is not here, nothing is known that a condition or a range could be held against.
+  // Preconditions and ranges are ignored on a redirect, whose target has the validators.
   const elsewhere: Readonly<Record<string, string>>[] = [
     {},
     ...conditions.map(([, fields]) => fields),
@@ -658,20 +658,20 @@ export function requestTable(items: TableItems): Row[] {
   ];
 }
 
-/** An answer to compare: names in lower case. */
+/** A response to compare, with field names in lower case. */
 export interface Seen {
   readonly status: number;
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly content: Uint8Array;
 }
 
-/** Reads a response to compare. */
+/** Reads a response for comparison. */
 export async function seen(response: Response): Promise<Seen> {
   const content = await response.bytes();
   return { status: response.status, fields: [...response.headers], content };
 }
 
-/** Sends a request and gives what came back. */
+/** Sends a request and returns the response. */
 export type Send = (
   method: string,
   target: string,
@@ -679,8 +679,8 @@ export type Send = (
 ) => Promise<Seen>;
 
 /**
- * Runs a row: the GET is what is expected, and the HEAD says the same without content. Range is
- * for GET alone (RFC 9110 §14.2), so the GET that a HEAD answers for is the one without it.
+ * Runs a row: checks the GET, and that the HEAD says the same without content. Range applies to GET
+ * only (RFC 9110 §14.2), so the HEAD must match a GET without it.
  */
 export async function runRow(row: Row, send: Send): Promise<void> {
   const fields = row.fields ?? {};
@@ -707,7 +707,7 @@ function checkExpected({ what, status, expect = {}, problem, content }: Row, get
   if (status >= 400) checkProblem(what, get, problem as ProblemName);
 }
 
-/** An error tells which problem it is, and the same of what comes next as its fields. */
+/** Checks that an error has its problem type, and the same links as its fields. */
 export function checkProblem(what: string, get: Seen, name: ProblemName): void {
   const { detail, instance, ...members } = JSON.parse(new TextDecoder().decode(get.content));
   assert(detail.length > 0, what);
@@ -724,7 +724,7 @@ export function checkProblem(what: string, get: Seen, name: ProblemName): void {
   }, what);
 }
 
-/** A HEAD says what the GET says, without content. */
+/** Checks that a HEAD says what the GET says, without content. */
 export function checkParity(what: string, head: Seen, get: Seen): void {
   assertEquals(head.content.length, 0, `${what}: content of the HEAD`);
   assertEquals(head.status, get.status, `${what}: status of the HEAD`);
@@ -733,15 +733,15 @@ export function checkParity(what: string, head: Seen, get: Seen): void {
   if (get.status !== 304) assertEquals(length, String(get.content.length), `${what}: length`);
 }
 
-/** All fields but the one that tells the time. */
+/** Returns all fields except Date. */
 function comparable({ fields }: Seen): string[] {
   return fields.filter(([name]) => name !== "date").map(([name, value]) => `${name}: ${value}`)
     .sort();
 }
 
-/** The value of a field, which is there once at most. */
+/** Returns the value of a field, which must not be repeated. */
 export function valueOf({ fields }: Seen, name: string): string | undefined {
   const values = fields.filter(([other]) => other === name).map(([, value]) => value);
-  assert(values.length <= 1, `${name} is there ${values.length} times`);
+  assert(values.length <= 1, `${name} occurs ${values.length} times`);
   return values[0];
 }

@@ -9,7 +9,7 @@ import {
   type Send,
 } from "./request_table.ts";
 
-Deno.test("createHandler() answers the whole table, HEAD as GET", async (t) => {
+Deno.test("createHandler() answers the whole table, HEAD like GET", async (t) => {
   await using subject = openMemory();
   const rows = requestTable(await publishTableItems(subject));
   const now = () => Date.parse("2026-11-21T12:00:00Z");

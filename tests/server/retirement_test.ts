@@ -27,7 +27,7 @@ const SETTINGS = {
 
 type Phase = "announced" | "deprecated" | "brownout" | "removed";
 
-/** Instants around every boundary, each with the phase and its end. */
+/** Instants around every phase boundary, each with its phase and the phase's end. */
 const INSTANTS: [instant: string, phase: Phase, until: string | undefined][] = [
   ["2026-11-21T12:00:00Z", "announced", "2027-01-01T00:00:00Z"],
   ["2026-12-31T23:59:59Z", "announced", "2027-01-01T00:00:00Z"],
@@ -50,7 +50,7 @@ const INSTANTS: [instant: string, phase: Phase, until: string | undefined][] = [
   ["2030-01-01T00:00:00Z", "removed", undefined],
 ];
 
-Deno.test("every phase answers as it should, on every route, with every outcome", async (t) => {
+Deno.test("every phase answers correctly, on every route, with every outcome", async (t) => {
   await using subject = openMemory();
   const items = await publishTableItems(subject);
   const { audio, video, linkedAudio, linkedVideo, unpublished, unlinked, missing } = items;
@@ -85,8 +85,8 @@ Deno.test("every phase answers as it should, on every route, with every outcome"
 
   for (const afterSunset of ["gone", "redirect"] as const) {
     const policy = definePolicy({ ...SETTINGS, afterSunset });
-    // One handler goes through all of it, with look-ups that never grow old, so that only the
-    // phase ends what it has prepared.
+    // One handler answers all requests, with lookups that never expire, so that only the phase
+    // invalidates prepared responses.
     let instant = "";
     const now = () => at(instant);
     const storage = new CachedStorage(subject.storage, 1e12);
@@ -100,7 +100,7 @@ Deno.test("every phase answers as it should, on every route, with every outcome"
           const isSecond = index >= outcomes.length;
           const send = async (method: string) => {
             const request = new Request(`http://test/${target}`, { method, headers: fields });
-            // A fault ends everything prepared, so it gets a handler of its own.
+            // A fault invalidates all prepared responses, so it gets its own handler.
             const isFault = target.includes(missing);
             const response = isFault ? faulty(request) : handle(request);
             if (method === "HEAD" && isSecond && !isFault) {
@@ -166,12 +166,12 @@ function checkPhase(get: Seen, expected: ExpectedPhase, note: string): void {
   assertEquals([get.status, location], [status, expected.location], note);
   if (status >= 400) return assertEquals(cacheControl, "no-store", note);
   const left = Math.floor((at(until ?? "") - now) / 1000);
-  const maxAge = Math.min(300, Math.max(0, left - 1)); // a second for the way
+  const maxAge = Math.min(300, Math.max(0, left - 1)); // a second for transit
   const limited = `max-age=${maxAge}, must-revalidate, stale-while-revalidate=0`;
   assertEquals(cacheControl, limited, note);
 }
 
-/** The fields of RFC 9745, 8594 and 8288, the first and the last as independent parsers read them. */
+/** The fields of RFC 9745, 8594 and 8288, the first and last parsed by independent parsers. */
 function checkAnnouncement(get: Seen, successor: string | undefined, note: string): void {
   const [deprecation] = parseItem(field(get, "deprecation") ?? "");
   assert(deprecation instanceof Date, note);
@@ -188,7 +188,7 @@ function checkAnnouncement(get: Seen, successor: string | undefined, note: strin
   );
 }
 
-Deno.test("Sunset names the weekday that its date falls on", () => {
+Deno.test("Sunset has the right weekday for its date", () => {
   const days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
   for (let day = 1; day <= 28; day++) {
     const date = `2027-02-${String(day).padStart(2, "0")}`;

@@ -13,7 +13,7 @@ const ROUTES: readonly Route[] = [
 
 const match = createMatcher(ROUTES);
 
-Deno.test("createMatcher() finds the route, the segment, and the token", () => {
+Deno.test("createMatcher() finds the route, the segment and the token", () => {
   const rows: [url: string, path?: string, segment?: string, token?: string][] = [
     [`http://x.test/audio/${TOKEN}`, "/audio/:token", TOKEN, TOKEN],
     [`http://x.test/media/${TOKEN}`, "/media/:token", TOKEN, TOKEN],
@@ -25,7 +25,7 @@ Deno.test("createMatcher() finds the route, the segment, and the token", () => {
     [`http://x.test/media/${TOKEN.toUpperCase()}`, "/media/:token", TOKEN.toUpperCase(), TOKEN],
     ["http://x.test/healthz", "/healthz", ""],
     ["http://x.test/healthz?now", "/healthz", ""],
-    [`http://x.test:99999/media/${TOKEN}`, "/media/:token", TOKEN, TOKEN], // not for a route to say
+    [`http://x.test:99999/media/${TOKEN}`, "/media/:token", TOKEN, TOKEN], // the Host check rejects it
 
     // Percent-encoded, but unreserved (RFC 3986 §6.2.2.2).
     [`http://x.test/%6dedia/${TOKEN}`, "/media/:token", TOKEN, TOKEN],
@@ -35,7 +35,7 @@ Deno.test("createMatcher() finds the route, the segment, and the token", () => {
     ["http://x.test/media/%7E%5F%2e", "/media/:token", "~_."],
     ["http://x.test/he%61lthz?%61", "/healthz", ""],
 
-    // A route, but no token.
+    // A route, but not a token.
     ["http://x.test/media/x", "/media/:token", "x"],
     ["http://x.test/media/:token", "/media/:token", ":token"],
     [`http://x.test/media/%2535${TOKEN.slice(1)}`, "/media/:token", `%2535${TOKEN.slice(1)}`],
@@ -72,7 +72,7 @@ Deno.test("createMatcher() finds the route, the segment, and the token", () => {
     ["http://x.test/healthz/"],
     ["http://x.test/HEALTHZ"],
     ["http://x.test/healthzz"],
-    [`/media/${TOKEN}`], // no URL at all
+    [`/media/${TOKEN}`], // not a URL
     ["*"],
     [""],
   ];
@@ -83,13 +83,13 @@ Deno.test("createMatcher() finds the route, the segment, and the token", () => {
   }
 });
 
-Deno.test("createMatcher() finds no route where the Host field is none", () => {
-  const url = `http://a/media/${TOKEN}?/healthz`; // as Deno puts it together
+Deno.test("createMatcher() finds no route if the Host field is invalid", () => {
+  const url = `http://a/media/${TOKEN}?/healthz`; // as Deno builds it
   assertEquals(match(url, `a/media/${TOKEN}?`), { segment: "", hasInvalidHost: true });
   assertEquals(match(url, "a").token as string | undefined, TOKEN);
 });
 
-Deno.test("createMatcher() gives the very route it was given, the first that fits", () => {
+Deno.test("createMatcher() returns the first matching route, as the same object", () => {
   const rows: [url: string, index: number][] = [
     [`http://x.test/media/${TOKEN}`, 1],
     ["http://x.test/healthz", 2],
@@ -99,7 +99,7 @@ Deno.test("createMatcher() gives the very route it was given, the first that fit
   assertEquals(createMatcher([])("http://x.test/healthz"), { segment: "" });
 });
 
-Deno.test("createMatcher() takes a segment for a token as parseToken() does", () => {
+Deno.test("createMatcher() accepts the same tokens as parseToken()", () => {
   const hex = fc.string({ unit: fc.constantFrom(..."0123456789abcdefABCDEF-"), minLength: 1 });
   const segments = fc.oneof(fc.uuid(), fc.uuid({ version: 4 }), hex);
   fc.assert(fc.property(segments, fc.boolean(), (text, isUpper) => {
@@ -111,7 +111,7 @@ Deno.test("createMatcher() takes a segment for a token as parseToken() does", ()
   }));
 });
 
-Deno.test("createMatcher() takes any text without throwing", () => {
+Deno.test("createMatcher() never throws", () => {
   const unit = fc.constantFrom("http://", "x.test", "/", "media", "..", "%", "2F", "?", "#", "\0");
   fc.assert(fc.property(fc.string({ unit }), (url) => {
     const { route, segment } = match(url);

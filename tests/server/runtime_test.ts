@@ -12,7 +12,7 @@ function isRefused(version: string): boolean {
   }
 }
 
-Deno.test("requireHonestHead() refuses 2.8.3 to 2.9.1, and nothing on either side", () => {
+Deno.test("requireHonestHead() rejects exactly the releases 2.8.3 to 2.9.1", () => {
   const rows: [version: string, isRefused: boolean][] = [
     ["1.8.3", false],
     ["1.9.1", false],
@@ -21,7 +21,7 @@ Deno.test("requireHonestHead() refuses 2.8.3 to 2.9.1, and nothing on either sid
     ["2.8.2", false],
     ["2.8.3", true],
     ["2.8.4", true],
-    ["2.8.10", true], // after 2.8.3, though its text is before
+    ["2.8.10", true], // after 2.8.3, although it sorts before as text
     ["2.9.0", true],
     ["2.9.1", true],
     ["2.9.2", false],
@@ -36,7 +36,7 @@ Deno.test("requireHonestHead() refuses 2.8.3 to 2.9.1, and nothing on either sid
   for (const [version, expected] of rows) assertEquals(isRefused(version), expected, version);
 });
 
-Deno.test("requireHonestHead() takes a prerelease or a build for its release", () => {
+Deno.test("requireHonestHead() treats a prerelease or a build as its release", () => {
   const part = fc.nat(12);
   const releases = fc.oneof(
     fc.tuple(part, part, part),
@@ -50,7 +50,7 @@ Deno.test("requireHonestHead() takes a prerelease or a build for its release", (
   }));
 });
 
-Deno.test("requireHonestHead() says what is wrong, and what to run instead", () => {
+Deno.test("requireHonestHead() says what is wrong, and which release to run", () => {
   const { message } = assertThrows(() => requireHonestHead("2.9.0-rc.1"), StartError);
   assertEquals(
     message,

@@ -59,7 +59,7 @@ test("media names the variable and the path of storage that cannot be used", () 
     const listed = await media(folder, ["list"], { DATABASE_URL });
     assertEquals([listed.code, listed.stderr], [1, `media: ${message}`]);
     const started = await assertRejects(() => ServerProcess.start({ DATABASE_URL }), Error);
-    assert(started.message.endsWith(`media-head does not start: ${message}`), started.message);
+    assert(started.message.endsWith(`media-head cannot start: ${message}`), started.message);
 
     const CONTENT = `${path}/files`; // below a file
     const published = await media(folder, ["publish", SAMPLE_MP3], { CONTENT });

@@ -3,7 +3,7 @@ import { gapsIn } from "../../lib/usage/verdict.ts";
 import type { Heartbeat, UsageRow } from "../../lib/storage/ledger.ts";
 import { ALWAYS, DAY, heartbeat, HOUR, MINUTE, NOW, report, row } from "../support/usage_report.ts";
 
-Deno.test("the gate is never clear over a ledger that lacks something, and says what", async () => {
+Deno.test("the gate is never clear when the record is incomplete, and lists the gaps", async () => {
   const silent = { server: "b" };
   const stopped = { ...silent, end: "stopped" } as const;
   const rows: [
@@ -13,14 +13,14 @@ Deno.test("the gate is never clear over a ledger that lacks something, and says 
     gaps: string[] | "clear" | "called",
     options?: { keptFrom?: string; now?: number },
   ][] = [
-    ["nothing called, always counting", [], ALWAYS, "clear"],
+    ["no calls, always counting", [], ALWAYS, "clear"],
     ["only what removal does not break", [row(1, "x", 5, { impact: "none" })], ALWAYS, "clear"],
     ["called, and never counting", [row(0, "curl", 1)], [], "called"],
     ["never counting", [], [], ["no server 60 to 0"]],
-    ["counting since a while", [], [heartbeat(47, 0)], ["no server 60 to 47"]],
+    ["counting since within the period", [], [heartbeat(47, 0)], ["no server 60 to 47"]],
     ["stopped", [], [heartbeat(100, 1, { end: "stopped" })], ["no server 1 to 0"]],
     ["fell silent", [], [heartbeat(100, 1)], ["silent a 1 to 0"]],
-    ["told to be gone", [], [heartbeat(100, 1, { end: "gone" })], ["no server 1 to 0"]],
+    ["marked gone", [], [heartbeat(100, 1, { end: "gone" })], ["no server 1 to 0"]],
     [
       "a gap",
       [],
@@ -45,9 +45,9 @@ Deno.test("the gate is never clear over a ledger that lacks something, and says 
         "no server 30 to 29.98",
       ],
     ],
-    ["one takes over", [], [heartbeat(100, 20, stopped), heartbeat(30, 0)], "clear"],
+    ["a handover", [], [heartbeat(100, 20, stopped), heartbeat(30, 0)], "clear"],
     ["a long watch over a short one", [], [heartbeat(100, 0), heartbeat(40, 39, stopped)], "clear"],
-    ["the last seconds are on their way", [], [heartbeat(100, 1 / 70)], "clear"],
+    ["the last seconds are not flushed yet", [], [heartbeat(100, 1 / 70)], "clear"],
     ["a server cannot write", [], [heartbeat(100, 0), heartbeat(100, 50, silent)], [
       "silent b 50 to 0",
     ]],

@@ -138,18 +138,18 @@ test("a server process refuses to start with a reason", async () => {
   const refusals: [environment: Record<string, string>, reason: RegExp][] = [
     [
       { PORT: port },
-      new RegExp(`^media-head does not start: Cannot listen on 127.0.0.1:${port}: `),
+      new RegExp(`^media-head cannot start: Cannot listen on 127.0.0.1:${port}: `),
     ],
-    [{ REUSE_PORT: "true" }, /^media-head does not start: REUSE_PORT=true needs .*--unstable-net/],
-    [{ PORT: "http" }, /^media-head does not start: PORT: expected .* got "http"$/],
+    [{ REUSE_PORT: "true" }, /^media-head cannot start: REUSE_PORT=true needs .*--unstable-net/],
+    [{ PORT: "http" }, /^media-head cannot start: PORT: expected .* got "http"$/],
     [{ CACHE_TTL: "-1", PORT: "70000" }, /PORT: .*\nCACHE_TTL: /],
     [
       { DATABASE_URL: `sqlite:${folder}` },
-      /^media-head does not start: sqlite: the catalogue ".+" \(DATABASE_URL\) cannot be opened \(.+\)$/,
+      /^media-head cannot start: sqlite: the catalogue ".+" \(DATABASE_URL\) cannot be opened \(.+\)$/,
     ],
     [
       { CONTENT: `${folder}/catalogue.sqlite` },
-      /^media-head does not start: files: cannot read ".*" \(CONTENT\) \(.+\)$/,
+      /^media-head cannot start: files: cannot read ".*" \(CONTENT\) \(.+\)$/,
     ],
   ];
   for (const [environment, reason] of refusals) {
@@ -186,7 +186,7 @@ test("a server process is healthy only while its content is where it was", async
   for (const [files, fault] of rows) {
     const [code, stderr] = await start(files);
     assertEquals(code, 1);
-    assert(stderr.startsWith("media-head does not start: files: "), stderr);
+    assert(stderr.startsWith("media-head cannot start: files: "), stderr);
     assert(stderr.includes(`"${files}" (CONTENT)`) && stderr.includes(fault), stderr);
   }
 

@@ -95,7 +95,7 @@ test("a server does not start on a PostgreSQL that it cannot trust as its URL sa
     const { message } = await assertRejects(() => ServerProcess.start({ DATABASE_URL }), Error);
     assertMatch(
       message,
-      /does not start: postgres: the database \(DATABASE_URL\) cannot be reached /,
+      /cannot start: postgres: the database \(DATABASE_URL\) cannot be reached /,
     );
     assertMatch(message, reason);
     assert(!message.includes(PASSWORD), message);

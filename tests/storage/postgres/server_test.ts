@@ -214,7 +214,7 @@ test("a later release's schema is refused by name, at the start and while a serv
     () => ServerProcess.start(environment, subject.folder),
     Error,
   );
-  assert(started.message.endsWith(`does not start: postgres: ${message}\n`), started.message);
+  assert(started.message.endsWith(`cannot start: postgres: ${message}\n`), started.message);
   const listed = await media(subject.folder, ["list"], environment);
   assertEquals([listed.code, listed.stderr], [1, `media: postgres: ${message}\n`]);
   await pause(1_500);
