@@ -1,45 +1,45 @@
 /**
- * An answer before it becomes a response. Everything that decides an answer builds one of these,
- * for GET and HEAD alike; the method is looked at once, here, and only to decide whether the
- * content is opened. That is what makes a HEAD say exactly what the GET would have said.
+ * Answers, before they become responses. An answer is the same for GET and HEAD; the method matters
+ * only here, to decide whether to open the content. So a HEAD says exactly what the GET would have
+ * said.
  */
 
 import type { Awaitable } from "./awaitable.ts";
 
-/** One response field. */
+/** A response field. */
 export type Field = readonly [name: string, value: string];
 
 /** Keeps an answer out of every cache. */
 export const NO_STORE: Field = ["Cache-Control", "no-store"];
 
-/** Bytes to send: those that are few at once, others as they are read. */
+/** Bytes to send: small content in memory, larger content as a stream. */
 export type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>;
 
-/** Content in memory, or a way to open it, called for a GET only. */
+/** Content in memory, or a function that opens it, called only for a GET. */
 export type Content = Uint8Array<ArrayBuffer> | (() => Awaitable<Body>);
 
-/** Status, fields and content of an answer. */
+/** An answer: status, fields and content. */
 export interface Answer {
   /** The status code. */
   readonly status: number;
-  /** With an explicit Content-Length wherever there is content: Deno would send a HEAD's as 0. */
+  /** Includes an explicit Content-Length if there is content, since Deno sends 0 on a HEAD. */
   readonly fields: readonly Field[];
   /** Left out when the answer has none. */
   readonly content?: Content;
-  /** `false` when nothing replaces what was asked for, whatever else its route says. */
+  /** `false` if nothing replaces the requested resource, even though its route has a successor. */
   readonly hasSuccessor?: boolean | undefined;
   /**
-   * Milliseconds since the epoch, until when the same request gets the same answer; when left out,
-   * nothing is known of the next one.
+   * How long the same request gets the same answer, in milliseconds since the epoch; if absent, the
+   * answer must not be reused.
    */
   readonly freshUntil?: number | undefined;
 }
 
 /**
- * An answer whose content is a short text.
+ * Creates an answer whose content is a text.
  *
  * @param type The media type; the text is sent in UTF-8.
- * @param fields Fields besides those that describe the content.
+ * @param fields Additional fields.
  */
 export function textAnswer(
   status: number,
@@ -59,7 +59,7 @@ export function textAnswer(
 }
 
 /**
- * Opens the content of an answer to a request of the given method.
+ * Opens the content of an answer, unless the method is HEAD.
  *
  * @throws Whatever opening the content throws.
  */
@@ -68,10 +68,10 @@ export function openBody(method: string, { content }: Answer): Awaitable<Body | 
   return typeof content === "function" ? content() : content;
 }
 
-/** Makes a response of an answer. */
+/** Converts an answer to a response. */
 export function toResponse({ status, fields }: Answer, body: Body | null): Response {
   const response = new Response(body, { status });
-  // Given to the constructor, each name is compared with all before it in lower case (Deno 2.9.6).
+  // The constructor would compare each name with all previous ones in lower case (Deno 2.9.6).
   for (const [name, value] of fields) response.headers.append(name, value);
   return response;
 }

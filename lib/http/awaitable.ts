@@ -1,12 +1,12 @@
 /**
- * What is there at once, or comes later. Whatever waits for a promise, and whoever waits for that,
- * takes about a tenth longer than a whole lookup that is there at once.
+ * Values that may be available synchronously. Each `await` adds about a tenth to the cost of a
+ * synchronous lookup.
  */
 
-/** A value, or the promise of one. */
+/** A value, or a promise of one. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** Goes on with a value: at once, when it is there. */
+/** Calls `next` with a value, synchronously if it is available. */
 export function andThen<T, R>(
   value: Awaitable<T>,
   next: (value: T) => Awaitable<R>,
@@ -14,7 +14,7 @@ export function andThen<T, R>(
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** Runs an action, and another one when it fails, be that at once or later. */
+/** Runs an action, and recovers if it throws or rejects. */
 export function attempt<T>(
   action: () => Awaitable<T>,
   recover: (error: unknown) => Awaitable<T>,

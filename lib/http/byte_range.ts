@@ -2,7 +2,7 @@
  * Single byte ranges (RFC 9110 §14).
  */
 
-/** A satisfiable range of bytes; both ends included, counted from 0. */
+/** A satisfiable byte range, inclusive and zero-based. */
 export interface ByteRange {
   /** Position of the first byte, from 0. */
   readonly first: number;
@@ -13,12 +13,12 @@ export interface ByteRange {
 const SINGLE_RANGE = /^bytes=[ \t,]*(?<first>\d*)-(?<last>\d*)[ \t,]*$/i;
 
 /**
- * Decides what part of a representation a Range field asks for.
+ * Parses a Range field.
  *
  * @param value The field value.
  * @param length The length of the representation in bytes.
- * @returns The range, cut to the representation; `"unsatisfiable"` when it holds no byte of it
- *   (416); `undefined` when the whole representation answers: a malformed range, another unit, or
+ * @returns The range, clamped to the representation; `"unsatisfiable"` if it contains no byte of it
+ *   (416); `undefined` to send the whole representation, for a malformed range, another unit or
  *   several ranges, all of which a server may ignore (§14.2).
  */
 export function parseByteRange(
@@ -33,7 +33,7 @@ export function parseByteRange(
     if (last === "") return undefined;
     const suffix = Number(last);
     if (suffix === 0) return "unsatisfiable";
-    // Content-Range cannot describe a part of nothing, so an empty whole answers as it is.
+    // Content-Range cannot describe an empty range, so empty content is sent whole.
     if (length === 0) return undefined;
     return { first: Math.max(0, length - suffix), last: length - 1 };
   }
@@ -44,8 +44,8 @@ export function parseByteRange(
   return { first: range.first, last: Math.min(range.last, length - 1) };
 }
 
-/** Whether the last position is before the first, which makes a range invalid (§14.1.1). */
+/** Tests whether the last position precedes the first, which makes a range invalid (§14.1.1). */
 function isBackwards(first: string, last: string): boolean {
-  // Compared as integers: as numbers, positions beyond 2^53 would come out equal.
+  // As numbers, positions beyond 2^53 could compare as equal.
   return last !== "" && BigInt(last) < BigInt(first);
 }

@@ -1,24 +1,24 @@
 /**
- * Cross-origin reads (the CORS protocol of the Fetch standard, §3.3): pages of every origin may read
- * answers, for players run wherever they are embedded; nothing here depends on who is signed in.
+ * CORS (Fetch standard §3.3): pages of any origin may read responses, since players are embedded
+ * anywhere, and nothing here depends on credentials.
  */
 
 import type { Field } from "./answer.ts";
 
 /**
- * To be sent with every answer, errors included. The wildcard exposes every field, because no
- * request with credentials gets past the origin's wildcard (§3.3.3 and §4.10).
+ * The fields for every answer, including errors. The wildcard exposes all fields, because the
+ * wildcard origin rules out requests with credentials (§3.3.3 and §4.10).
  */
 export const CORS_FIELDS: readonly Field[] = [
   ["Access-Control-Allow-Origin", "*"],
   ["Access-Control-Expose-Headers", "*"],
 ];
 
-/** What a page may set beyond the fields that need no leave: the conditions, and Range. */
+/** The request fields that a page may set besides the CORS-safelisted ones. */
 const REQUEST_FIELDS =
   "If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
 
-/** To be sent with the answer to OPTIONS, preflight or not. */
+/** The fields for every answer to OPTIONS. */
 export const PREFLIGHT_FIELDS: readonly Field[] = [
   ["Access-Control-Allow-Methods", "GET, HEAD"],
   ["Access-Control-Allow-Headers", REQUEST_FIELDS],

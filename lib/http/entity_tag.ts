@@ -1,28 +1,27 @@
 /**
- * Entity tags (RFC 9110 §8.8.3): reading lists of them, and the two ways to compare.
+ * Entity tags (RFC 9110 §8.8.3): parsing and comparison.
  */
 
-/** One entity tag, e.g. `W/"a,b"` is `{ weak: true, opaque: "a,b" }`. */
+/** An entity tag, e.g. `W/"a,b"` is `{ weak: true, opaque: "a,b" }`. */
 export interface EntityTag {
   /** Whether `W/` precedes it. */
   readonly weak: boolean;
-  /** What stands between the quotes; may hold commas. */
+  /** The text between the quotes, which may contain commas. */
   readonly opaque: string;
 }
 
-/** A run of list separators, then one tag: etagc is %x21, %x23-7E and obs-text, so no quote. */
+/** List separators, then one tag. etagc is %x21, %x23-7E and obs-text, which excludes quotes. */
 const TAG = /[ \t,]*(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?=,|$)/y;
 const REST = /[ \t,]*/y;
 
 /**
- * Reads the value of If-Match or If-None-Match: `*`, or a list of entity tags, scanned as quoted
- * strings because a tag may hold commas. Empty list elements are skipped (RFC 9110 §5.6.1).
+ * Parses If-Match or If-None-Match: `*`, or a list of entity tags, scanned as quoted strings because
+ * tags may contain commas. Empty list elements are skipped (RFC 9110 §5.6.1).
  *
- * @returns `"*"`, or the tags; none at all when any part of the list is malformed, so that a
- *   garbled field matches nothing.
+ * @returns `"*"`, or the tags; an empty list if any part is malformed, so that it matches nothing.
  */
 export function parseEntityTags(value: string): "*" | EntityTag[] {
-  if (/^[ \t]*\*[ \t]*$/.test(value)) return "*"; // trim() would take more for white space
+  if (/^[ \t]*\*[ \t]*$/.test(value)) return "*"; // trim() would strip more
   const tags: EntityTag[] = [];
   let end = 0;
   for (;;) {
@@ -37,12 +36,12 @@ export function parseEntityTags(value: string): "*" | EntityTag[] {
   return REST.lastIndex === value.length ? tags : [];
 }
 
-/** Strong comparison (RFC 9110 §8.8.3.2): equal, and neither is weak. */
+/** Compares strongly (RFC 9110 §8.8.3.2): equal, and neither is weak. */
 export function matchesStrongly(a: EntityTag, b: EntityTag): boolean {
   return !a.weak && !b.weak && a.opaque === b.opaque;
 }
 
-/** Weak comparison (RFC 9110 §8.8.3.2): equal, weak or not. */
+/** Compares weakly (RFC 9110 §8.8.3.2): equal, weak or not. */
 export function matchesWeakly(a: EntityTag, b: EntityTag): boolean {
   return a.opaque === b.opaque;
 }

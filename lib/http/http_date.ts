@@ -1,6 +1,6 @@
 /**
- * HTTP-date (RFC 9110 §5.6.7). `Date.parse` accepts far more than the three formats that the RFC
- * knows, and what it does not know has to be ignored, so they are read here, strictly.
+ * HTTP-date (RFC 9110 §5.6.7), parsed strictly: `Date.parse` accepts far more than the RFC's three
+ * formats, and any other must be ignored.
  */
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -20,22 +20,22 @@ const FORMATS = [
 ];
 
 /**
- * Writes an instant as an IMF-fixdate.
+ * Formats an instant as an IMF-fixdate.
  *
- * @param instant Milliseconds since the epoch; a fraction of a second is dropped.
+ * @param instant Milliseconds since the epoch; fractions of a second are dropped.
  */
 export function formatHttpDate(instant: number): string {
   return new Date(instant).toUTCString();
 }
 
 /**
- * Reads an HTTP-date in any of its three formats. The name of the weekday must be one, but not
- * the right one: senders are known to get it wrong, and nothing depends on it.
+ * Parses an HTTP-date in any of its three formats. The weekday must be a name, but not the right
+ * one, because some senders get it wrong, and nothing depends on it.
  *
  * @param text The field value.
- * @param now Milliseconds since the epoch; decides the century of a two-digit year.
- * @returns Milliseconds since the epoch, or `undefined` for anything that is not a valid date,
- *   which a recipient ignores (RFC 9110 §13.1.3, §13.1.4).
+ * @param now Milliseconds since the epoch; determines the century of a two-digit year.
+ * @returns Milliseconds since the epoch, or `undefined` if invalid, in which case a recipient
+ *   ignores the field (RFC 9110 §13.1.3, §13.1.4).
  */
 export function parseHttpDate(text: string, now: number): number | undefined {
   for (const format of FORMATS) {
@@ -51,18 +51,18 @@ function instantOf(parts: Parts, now: number): number | undefined {
   const month = MONTHS.indexOf(parts.month);
   const [day, hour, minute, second] = [parts.day, parts.hour, parts.minute, parts.second]
     .map(Number) as [number, number, number, number];
-  // 60 is a leap second (§5.6.7); Date.UTC carries it over into the next minute.
+  // 60 is a leap second (§5.6.7), which carries into the next minute.
   if (hour > 23 || minute > 59 || second > 60) return undefined;
 
   const at = (year: number) => {
     const date = new Date(0);
-    date.setUTCFullYear(year, month, day); // unlike Date.UTC, takes the years 0 to 99 as they are
+    date.setUTCFullYear(year, month, day); // unlike Date.UTC, keeps years 0 to 99
     if (date.getUTCMonth() !== month || date.getUTCDate() !== day) return undefined; // 31 February
     return date.setUTCHours(hour, minute, second);
   };
   if (parts.year.length === 4) return at(Number(parts.year));
 
-  // A two-digit year is the latest with those digits that is not over 50 years ahead (§5.6.7).
+  // A two-digit year is the latest one with those digits, up to 50 years in the future (§5.6.7).
   const limit = new Date(now).setUTCFullYear(new Date(now).getUTCFullYear() + 50);
   const century = Math.floor(new Date(limit).getUTCFullYear() / 100) * 100;
   const year = century + Number(parts.year);

@@ -1,45 +1,45 @@
 /**
- * Conditional requests (RFC 9110 §13): one function a condition, each answering whether it is
- * absent, true or false, and the order in which they count.
+ * Conditional requests (RFC 9110 §13): one function for each condition, which returns absent, true
+ * or false, and their order of evaluation.
  */
 
 import { type ByteRange, parseByteRange } from "./byte_range.ts";
 import { type EntityTag, matchesStrongly, matchesWeakly, parseEntityTags } from "./entity_tag.ts";
 import { parseHttpDate } from "./http_date.ts";
 
-/** What a request's conditions are held against. */
+/** The validators that a request's conditions are compared with. */
 export interface Validators {
   /** Names the exact bytes of the representation. */
   readonly etag: EntityTag;
   /**
-   * Milliseconds since the epoch, in whole seconds, as `Last-Modified` states it; `undefined`
-   * where there is none, and then conditions on it are ignored.
+   * The `Last-Modified` in milliseconds since the epoch, in whole seconds; if `undefined`,
+   * conditions on it are ignored.
    */
   readonly lastModified: number | undefined;
 }
 
-/** The outcome of one condition; `undefined` when the request does not state it. */
+/** The outcome of a condition; `undefined` if absent. */
 type Condition = boolean | undefined;
 
-/** The conditions of a request, as a text that is the same for the same ones; empty without any. */
+/** Returns a cache key for the preconditions; empty if there are none. */
 export function conditionsIn(fields: Headers): string {
   return line(fields, "if-none-match") + line(fields, "if-modified-since") +
     line(fields, "if-match") + line(fields, "if-unmodified-since");
 }
 
-/** A field as a line; no field has two. */
+/** Returns a field as a line; field values cannot contain newlines. */
 function line(fields: Headers, name: string): string {
   return fields.has(name) ? `\n${name} ${fields.get(name)}` : "";
 }
 
 /**
- * Evaluates the preconditions of a GET or HEAD in the order of RFC 9110 §13.2.2. To be called
- * only when the answer without them would be a 2xx (§13.2.1).
+ * Evaluates the preconditions of a GET or HEAD in the order of RFC 9110 §13.2.2. Call this only if
+ * the answer without them would be a 2xx (§13.2.1).
  *
  * @param fields The request's fields.
  * @param validators The validators of the representation that would be sent.
- * @param now Milliseconds since the epoch; only the century of an obsolete date depends on it.
- * @returns The status that ends the request here, or `undefined` to go on.
+ * @param now Milliseconds since the epoch; determines the century of a two-digit year.
+ * @returns The status to answer with, or `undefined` to proceed.
  */
 export function evaluatePreconditions(
   fields: Headers,
@@ -58,11 +58,11 @@ export function evaluatePreconditions(
 }
 
 /**
- * Decides what part of a representation a GET asks for: its Range, unless If-Range says that the
- * part would be one of another representation (RFC 9110 §13.1.5).
+ * Returns the range that a GET requests, unless If-Range shows that it refers to another
+ * representation (RFC 9110 §13.1.5).
  *
- * @param representation What would be sent; its length is in bytes.
- * @param now Milliseconds since the epoch; only the century of an obsolete date depends on it.
+ * @param representation The representation to send; its length is in bytes.
+ * @param now Milliseconds since the epoch; determines the century of a two-digit year.
  * @returns As {@linkcode parseByteRange}.
  */
 export function requestedRange(
@@ -112,7 +112,7 @@ function ifRange(fields: Headers, { etag, lastModified }: Validators, now: numbe
   // An item never changes under its token, so its date is a strong validator (§8.8.2.2).
   const date = parseHttpDate(value, now);
   if (date !== undefined) return date === lastModified;
-  if (!/^(W\/)?"[^"]*"$/.test(value)) return false; // one tag, where the others take a list
+  if (!/^(W\/)?"[^"]*"$/.test(value)) return false; // a single tag, not a list
   const tags = parseEntityTags(value);
   return tags !== "*" && tags.length === 1 && matchesStrongly(tags[0] as EntityTag, etag);
 }

@@ -5,38 +5,38 @@
 import { STATUS_TEXT } from "@std/http/status";
 import { type Answer, textAnswer } from "./answer.ts";
 
-/** What all occurrences of a problem have in common. */
+/** A problem type. */
 export interface ProblemType {
   /** From 400 to 599. */
   readonly status: number;
-  /** The problem in a few words. */
+  /** A short name. */
   readonly title: string;
-  /** What it means, and what to do about it, in sentences. */
+  /** What it means, and what to do about it. */
   readonly meaning: string;
 }
 
-/** An error before it is an answer: its route has a say in the content too. */
+/** An error, before the members that depend on its route are added. */
 export interface Problem extends Omit<Answer, "content"> {
   /**
-   * A URI reference that names the type of the problem, and its title. Without one the problem is
-   * "about:blank": an error of which the status says everything (§4.2.1).
+   * The problem type's URI reference and title. Without it, the type is "about:blank": the status
+   * says everything (§4.2.1).
    */
   readonly type?: { readonly uri: string; readonly title: string } | undefined;
-  /** What is wrong with this request, for a person. */
+  /** What is wrong with this request, for humans. */
   readonly detail: string;
-  /** A URI that names this very occurrence. */
+  /** A URI that identifies this occurrence. */
   readonly instance?: string | undefined;
 }
 
-/** Members of a problem that tell where to go from here: URL references. */
+/** Extension members of a problem, as URL references. */
 export interface ProblemLinks {
-  /** What replaces the very thing asked for. */
+  /** What replaces the requested resource. */
   readonly successor?: string | undefined;
-  /** Where it is explained why the route is retired. */
+  /** An explanation of the route's retirement. */
   readonly documentation?: string | undefined;
 }
 
-/** The answer that tells of a problem. */
+/** Creates the answer for a problem. */
 export function problemAnswer(problem: Problem, links: ProblemLinks): Answer {
   const { type, detail, instance, ...answer } = problem;
   const { status, fields } = answer;

@@ -5,7 +5,7 @@ const fail = (): never => {
   throw new Error("expected");
 };
 
-Deno.test("andThen() goes on at once with what is there, and later with what comes", async () => {
+Deno.test("andThen() continues synchronously with a value, and asynchronously with a promise", async () => {
   const double = (value: number) => value * 2;
   assertEquals(andThen(21, double), 42);
   const later = andThen(Promise.resolve(21), double);
@@ -15,7 +15,7 @@ Deno.test("andThen() goes on at once with what is there, and later with what com
   await assertRejects(async () => await andThen(Promise.resolve(21), fail), Error, "expected");
 });
 
-Deno.test("attempt() recovers from what fails at once, and from what fails later", async () => {
+Deno.test("attempt() recovers from an exception and from a rejection", async () => {
   const messageOf = (error: unknown) => (error as Error).message;
   assertEquals(attempt(() => "there", messageOf), "there");
   assertEquals(await attempt(() => Promise.resolve("there"), messageOf), "there");

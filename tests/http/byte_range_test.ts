@@ -4,7 +4,7 @@ import { type ByteRange, parseByteRange } from "../../lib/http/byte_range.ts";
 
 type Outcome = ByteRange | "unsatisfiable" | undefined;
 
-Deno.test("parseByteRange() decides as RFC 9110 §14 says", () => {
+Deno.test("parseByteRange() follows RFC 9110 §14", () => {
   const rows: [value: string, length: number, outcome: Outcome][] = [
     ["bytes=0-499", 10_000, { first: 0, last: 499 }],
     ["bytes=500-999", 10_000, { first: 500, last: 999 }],
@@ -15,7 +15,7 @@ Deno.test("parseByteRange() decides as RFC 9110 §14 says", () => {
     ["bytes=-20000", 10_000, { first: 0, last: 9999 }],
     ["bytes=9999-99999999999999999999", 10_000, { first: 9999, last: 9999 }],
     ["Bytes= 0-1 ", 10, { first: 0, last: 1 }],
-    ["bytes=,0-1,", 10, { first: 0, last: 1 }], // empty elements of a list do not count
+    ["bytes=,0-1,", 10, { first: 0, last: 1 }], // empty list elements are ignored
     ["bytes=007-0008", 10, { first: 7, last: 8 }],
     ["bytes=10000-", 10_000, "unsatisfiable"],
     ["bytes=99999999999999999999-", 10_000, "unsatisfiable"],
@@ -44,7 +44,7 @@ Deno.test("parseByteRange() decides as RFC 9110 §14 says", () => {
   }
 });
 
-/** The bytes asked for, found by asking every byte whether it is meant. */
+/** The requested bytes, found by testing every byte. */
 function bytesMeant(first: number | undefined, last: number | undefined, length: number): number[] {
   const positions = Array.from({ length }, (_, index) => index);
   if (first === undefined) return positions.slice(last === 0 ? length : -(last ?? 0));
@@ -53,7 +53,7 @@ function bytesMeant(first: number | undefined, last: number | undefined, length:
 
 const position = fc.option(fc.nat(30), { nil: undefined });
 
-Deno.test("parseByteRange() selects the bytes that are meant", () => {
+Deno.test("parseByteRange() selects the requested bytes", () => {
   fc.assert(
     fc.property(position, position, fc.integer({ min: 1, max: 25 }), (first, last, length) => {
       const outcome = parseByteRange(`bytes=${first ?? ""}-${last ?? ""}`, length);
@@ -70,7 +70,7 @@ Deno.test("parseByteRange() selects the bytes that are meant", () => {
   );
 });
 
-Deno.test("parseByteRange() takes any text without throwing, and stays within the content", () => {
+Deno.test("parseByteRange() never throws, and stays within the content", () => {
   const text = fc.string({ unit: fc.constantFrom("bytes=", "-", ",", " ", "0", "9", "12", "x") });
   fc.assert(fc.property(text, fc.nat(100), (value, length) => {
     const outcome = parseByteRange(value, length);

@@ -2,7 +2,7 @@ import { assertEquals, assertMatch } from "@std/assert";
 import fc from "../support/fast_check.ts";
 import { inlineDisposition } from "../../lib/http/content_disposition.ts";
 
-Deno.test("inlineDisposition() quotes what ASCII can say, and extends what it cannot", () => {
+Deno.test("inlineDisposition() quotes ASCII names, and extends others", () => {
   const rows: [filename: string, value: string][] = [
     ["a.mp3", 'inline; filename="a.mp3"'],
     ["a, b; c.mp3", 'inline; filename="a, b; c.mp3"'],
@@ -13,13 +13,13 @@ Deno.test("inlineDisposition() quotes what ASCII can say, and extends what it ca
     ["€'(*).mp3", "inline; filename=\"_'(*).mp3\"; filename*=UTF-8''%E2%82%AC%27%28%2A%29.mp3"],
     ["", 'inline; filename=""'],
     ["\x7f.mp3", "inline; filename=\"_.mp3\"; filename*=UTF-8''%7F.mp3"],
-    ["\ud83c.mp3", "inline; filename=\"_.mp3\"; filename*=UTF-8''%EF%BF%BD.mp3"], // half a pair
+    ["\ud83c.mp3", "inline; filename=\"_.mp3\"; filename*=UTF-8''%EF%BF%BD.mp3"], // half a surrogate pair
     ["🎧.mp3", "inline; filename=\"_.mp3\"; filename*=UTF-8''%F0%9F%8E%A7.mp3"],
   ];
   for (const [filename, value] of rows) assertEquals(inlineDisposition(filename), value);
 });
 
-Deno.test("inlineDisposition() gives a field value that can be sent, and the name back", () => {
+Deno.test("inlineDisposition() returns a valid field value that decodes to the name", () => {
   fc.assert(fc.property(fc.string({ unit: "binary" }), (filename) => {
     const value = inlineDisposition(filename);
     new Headers({ "Content-Disposition": value });
@@ -32,14 +32,14 @@ Deno.test("inlineDisposition() gives a field value that can be sent, and the nam
   }));
 });
 
-Deno.test("inlineDisposition() gives the name back from the plain form, as far as ASCII goes", () => {
+Deno.test("inlineDisposition() has a plain form that decodes to the name, except for non-ASCII characters", () => {
   const unit = fc.constantFrom(..."a;,=*'% ", '"', "\\", "é", "€", "🎧", "\ud83c", "\x7f", "\n");
   fc.assert(fc.property(fc.string({ unit }), (filename) => {
     const value = inlineDisposition(filename);
     const quoted = /^inline; filename="((?:[ !#-[\]-~]|\\["\\])*)"/.exec(value)?.[1];
     const name = quoted?.replaceAll(/\\(.)/g, "$1");
     assertEquals(name, [...filename].map((char) => /[ -~]/.test(char) ? char : "_").join(""));
-    // Recipients that know the extended form prefer it (RFC 6266 §4.3), so it is for need only.
+    // Recipients prefer the extended form (RFC 6266 §4.3), so it is sent only if needed.
     const isNeeded = name !== filename || filename.includes("%");
     assertEquals(value.includes("filename*="), isNeeded);
   }));

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "../support/fast_check.ts";
 import { matchesStrongly, matchesWeakly, parseEntityTags } from "../../lib/http/entity_tag.ts";
 
-Deno.test("parseEntityTags() reads lists of quoted strings", () => {
+Deno.test("parseEntityTags() parses lists of quoted strings", () => {
   const strong = (opaque: string) => ({ weak: false, opaque });
   const weak = (opaque: string) => ({ weak: true, opaque });
   const rows: [value: string, tags: ReturnType<typeof parseEntityTags>][] = [
@@ -17,7 +17,7 @@ Deno.test("parseEntityTags() reads lists of quoted strings", () => {
     [', ,"a",\t, "b" ,', [strong("a"), strong("b")]],
     ['"a\\b"', [strong("a\\b")]], // a backslash is an ordinary character (RFC 9110 §8.8.3)
     ['"\xe4"', [strong("\xe4")]],
-    // What is malformed in any part matches nothing.
+    // A list with any malformed part matches nothing.
     ["", []],
     [",", []],
     ["a", []],
@@ -31,7 +31,7 @@ Deno.test("parseEntityTags() reads lists of quoted strings", () => {
     ['"a b"', []],
     ['"a", *', []],
     ["*, *", []],
-    ["\xa0*", []], // no white space in HTTP
+    ["\xa0*", []], // not whitespace in HTTP
     ["*\v", []],
   ];
   for (const [value, tags] of rows) assertEquals(parseEntityTags(value), tags, value);
@@ -46,14 +46,14 @@ const tags = fc.array(fc.record({
 }));
 const separators = fc.stringMatching(/^[ \t]{0,2},[ \t,]{0,3}$/);
 
-Deno.test("parseEntityTags() gives back any list, however it is spaced", () => {
+Deno.test("parseEntityTags() parses any list, with any spacing", () => {
   fc.assert(fc.property(tags, separators, (tags, separator) => {
     const value = tags.map(({ weak, opaque }) => `${weak ? "W/" : ""}"${opaque}"`).join(separator);
     assertEquals(parseEntityTags(value), tags);
   }));
 });
 
-Deno.test("parseEntityTags() takes any text without throwing, in time linear to its length", () => {
+Deno.test("parseEntityTags() never throws, and takes time linear in the length", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(...'"W/*, \ta'), maxLength: 40 }), (text) => {
       assert(Array.isArray(parseEntityTags(text)) || text.trim() === "*");
@@ -63,7 +63,7 @@ Deno.test("parseEntityTags() takes any text without throwing, in time linear to 
   parseEntityTags('"a", '.repeat(50_000) + "x");
 });
 
-Deno.test("matchesStrongly() and matchesWeakly() compare as the table of RFC 9110 §8.8.3.2", () => {
+Deno.test("matchesStrongly() and matchesWeakly() follow the table in RFC 9110 §8.8.3.2", () => {
   const rows: [a: string, b: string, strongly: boolean, weakly: boolean][] = [
     ['W/"1"', 'W/"1"', false, true],
     ['W/"1"', 'W/"2"', false, false],

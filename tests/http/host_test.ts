@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import fc from "../support/fast_check.ts";
 import { isHost } from "../../lib/http/host.ts";
 
-Deno.test("isHost() takes a host with or without a port, and nothing that ends an authority", () => {
+Deno.test("isHost() accepts a host with or without a port, and nothing that ends an authority", () => {
   const rows: [value: string | null, isValid: boolean][] = [
     [null, true],
     ["", true],
@@ -17,7 +17,7 @@ Deno.test("isHost() takes a host with or without a port, and nothing that ends a
     ["a_b", true],
     ["a%41", true],
     ["a".repeat(300), true],
-    ["256.1.1.1", true], // a name, by the grammar
+    ["256.1.1.1", true], // a name by the grammar
     ["xn--a", true],
     ["a..b", true],
     ["[v1.a:b]", true],
@@ -48,11 +48,11 @@ Deno.test("isHost() takes a host with or without a port, and nothing that ends a
   }
 });
 
-Deno.test("isHost() takes a value only where the URL made of it keeps its path", () => {
+Deno.test("isHost() accepts only values that leave the path of their URL unchanged", () => {
   const unit = fc.constantFrom(..."ab.:[]/?#@\\% 19-_\t");
   fc.assert(fc.property(fc.string({ unit }), (value) => {
     if (value === "" || !isHost(value)) return;
-    if (!URL.canParse(`http://${value}`)) return; // a host for the RFC, and none for the URL standard
+    if (!URL.canParse(`http://${value}`)) return; // valid for the RFC, but not for the URL standard
     assertEquals(new URL(`http://${value}/healthz`).pathname, "/healthz");
   }));
 });

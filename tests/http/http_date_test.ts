@@ -5,7 +5,7 @@ import { formatHttpDate, parseHttpDate } from "../../lib/http/http_date.ts";
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const EXAMPLE = Date.parse("1994-11-06T08:49:37Z");
 
-Deno.test("parseHttpDate() reads the three formats, and ignores everything else", () => {
+Deno.test("parseHttpDate() parses the three formats, and nothing else", () => {
   const rows: [text: string, instant: number | undefined][] = [
     ["Sun, 06 Nov 1994 08:49:37 GMT", EXAMPLE],
     ["Sunday, 06-Nov-94 08:49:37 GMT", EXAMPLE],
@@ -40,7 +40,7 @@ Deno.test("parseHttpDate() reads the three formats, and ignores everything else"
   for (const [text, instant] of rows) assertEquals(parseHttpDate(text, NOW), instant, text);
 });
 
-Deno.test("parseHttpDate() takes a two-digit year for the latest within fifty years", () => {
+Deno.test("parseHttpDate() reads a two-digit year as the latest within fifty years", () => {
   const rows: [now: string, date: string, year: number | undefined][] = [
     ["2026-11-21", "21-Nov-76", 2076],
     ["2026-11-21", "22-Nov-76", 1976],
@@ -51,7 +51,7 @@ Deno.test("parseHttpDate() takes a two-digit year for the latest within fifty ye
     ["1994-01-01", "01-Jan-44", 2044],
     ["1994-01-01", "01-Jan-45", 1945],
     ["2060-01-01", "01-Jan-05", 2105],
-    ["2060-01-01", "29-Feb-00", 2000], // 2100 has no such day
+    ["2060-01-01", "29-Feb-00", 2000], // 2100 is not a leap year
   ];
   for (const [now, date, year] of rows) {
     const instant = parseHttpDate(`Sunday, ${date} 00:00:00 GMT`, Date.parse(now));
@@ -65,7 +65,7 @@ const seconds = fc.integer({
   max: Date.parse("9999-12-31T23:59:59Z") / 1000,
 });
 
-Deno.test("formatHttpDate() writes what parseHttpDate() reads, without the fraction", () => {
+Deno.test("formatHttpDate() round-trips through parseHttpDate(), without the fraction", () => {
   fc.assert(fc.property(seconds, fc.integer({ min: 0, max: 999 }), (second, millisecond) => {
     const text = formatHttpDate(second * 1000 + millisecond);
     assertEquals(text.length, "Sun, 06 Nov 1994 08:49:37 GMT".length);
@@ -83,7 +83,7 @@ const LONG_DAYS = {
   Sun: "Sunday",
 };
 
-/** An instant in each of the three formats, put together from what the language itself writes. */
+/** An instant in each of the three formats, built from JavaScript's own output. */
 function formatsOf(instant: number): string[] {
   const [weekday, day, month, year, time] = new Date(instant).toUTCString().split(/,? /) as [
     keyof typeof LONG_DAYS,
@@ -96,8 +96,8 @@ function formatsOf(instant: number): string[] {
   ];
 }
 
-Deno.test("parseHttpDate() reads an instant alike in each format", () => {
-  // The hundred years that a two-digit year can mean.
+Deno.test("parseHttpDate() parses an instant equally in each format", () => {
+  // The hundred years that a two-digit year can denote.
   const seconds = fc.integer({
     min: Date.parse("1976-11-21T12:00:01Z") / 1000,
     max: Date.parse("2076-11-21T12:00:00Z") / 1000,
@@ -109,7 +109,7 @@ Deno.test("parseHttpDate() reads an instant alike in each format", () => {
   }));
 });
 
-Deno.test("parseHttpDate() knows every weekday and month by each of its names", () => {
+Deno.test("parseHttpDate() accepts every name of a weekday or month", () => {
   const days = Array.from({ length: 366 }, (_, day) => Date.UTC(2024, 0, 1 + day));
   for (const text of days.flatMap(formatsOf)) {
     const read = parseHttpDate(text, NOW);
@@ -117,7 +117,7 @@ Deno.test("parseHttpDate() knows every weekday and month by each of its names", 
   }
 });
 
-Deno.test("parseHttpDate() takes any text without throwing", () => {
+Deno.test("parseHttpDate() never throws", () => {
   const unit = fc.constantFrom(
     "Sun",
     "Sunday",

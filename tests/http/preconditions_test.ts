@@ -14,7 +14,7 @@ const EARLIER = "Thu, 19 Nov 2026 23:59:59 GMT";
 const DATE = "Fri, 20 Nov 2026 00:00:00 GMT";
 const LATER = "Fri, 20 Nov 2026 00:00:01 GMT";
 
-/** Its tag holds a comma, so that a list taken apart at commas finds nothing. */
+/** Its tag contains a comma, so that splitting a list at commas matches nothing. */
 const DATED: Validators = {
   etag: { weak: false, opaque: "a,b" },
   lastModified: Date.parse("2026-11-20T00:00:00Z"),
@@ -22,12 +22,12 @@ const DATED: Validators = {
 const UNDATED: Validators = { ...DATED, lastModified: undefined };
 const WEAK: Validators = { ...DATED, etag: { weak: true, opaque: "a,b" } };
 
-Deno.test("evaluatePreconditions() decides in the order of RFC 9110 §13.2.2", () => {
+Deno.test("evaluatePreconditions() follows the order of RFC 9110 §13.2.2", () => {
   const rows: [fields: Fields, status: 304 | 412 | undefined, validators?: Validators][] = [
     [{}, undefined],
     [{ Range: "bytes=0-1", "If-Range": '"x"' }, undefined],
 
-    // Step 1, If-Match: one strong match will do.
+    // Step 1, If-Match: one strong match is enough.
     [{ "If-Match": '"a,b"' }, undefined],
     [{ "If-Match": "*" }, undefined],
     [{ "If-Match": " * " }, undefined],
@@ -68,7 +68,7 @@ Deno.test("evaluatePreconditions() decides in the order of RFC 9110 §13.2.2", (
     [{ "If-Match": '"x"', "If-Unmodified-Since": LATER }, 412],
     [{ "If-Match": "x", "If-Unmodified-Since": LATER }, 412],
 
-    // Step 3, If-None-Match: one weak match is enough to send nothing.
+    // Step 3, If-None-Match: one weak match is enough for 304.
     [{ "If-None-Match": '"a,b"' }, 304],
     [{ "If-None-Match": 'W/"a,b"' }, 304],
     [{ "If-None-Match": "*" }, 304],
@@ -101,7 +101,7 @@ Deno.test("evaluatePreconditions() decides in the order of RFC 9110 §13.2.2", (
     [{ "If-None-Match": "", "If-Modified-Since": LATER }, undefined],
     [{ "If-None-Match": '"a,b"', "If-Modified-Since": EARLIER }, 304],
 
-    // 412 goes before 304.
+    // 412 takes precedence over 304.
     [{ "If-Match": '"x"', "If-None-Match": '"a,b"' }, 412],
     [{ "If-Match": '"x"', "If-Modified-Since": DATE }, 412],
     [{ "If-Match": '"a,b"', "If-None-Match": '"a,b"' }, 304],
@@ -116,7 +116,7 @@ Deno.test("evaluatePreconditions() decides in the order of RFC 9110 §13.2.2", (
   }
 });
 
-/** A value of a condition, and whether it holds; `undefined` where it is not to be counted. */
+/** Values of each condition, and whether it is true; `undefined` if it is ignored. */
 type Stated = readonly [value: string | undefined, holds: boolean | undefined];
 
 const VALUES: Readonly<Record<string, readonly Stated[]>> = {
@@ -134,7 +134,7 @@ function* combinations(names: string[]): Generator<Record<string, Stated>> {
   }
 }
 
-Deno.test("evaluatePreconditions() lets a date count only where its tag is not asked for", () => {
+Deno.test("evaluatePreconditions() ignores a date if there is a tag condition", () => {
   let count = 0;
   for (const combination of combinations(Object.keys(VALUES))) {
     const fields = new Headers();
@@ -152,7 +152,7 @@ Deno.test("evaluatePreconditions() lets a date count only where its tag is not a
   assertEquals(count, 256);
 });
 
-Deno.test("requestedRange() takes a range unless If-Range speaks of something else", () => {
+Deno.test("requestedRange() returns the range unless If-Range does not match", () => {
   const part = { first: 2, last: 3 };
   const rows: [
     ifRange: string | undefined,
@@ -173,7 +173,7 @@ Deno.test("requestedRange() takes a range unless If-Range speaks of something el
     ["*", undefined],
     ["", undefined],
     [EARLIER, undefined],
-    [LATER, undefined], // a date has to match exactly (§13.1.5)
+    [LATER, undefined], // a date must match exactly (§13.1.5)
     ["2026-11-20T00:00:00Z", undefined],
     [`${DATE}, ${DATE}`, undefined],
     [DATE, undefined, UNDATED],
@@ -190,7 +190,7 @@ Deno.test("requestedRange() takes a range unless If-Range speaks of something el
   }
 });
 
-Deno.test("requestedRange() asks for the whole when there is no range that counts", () => {
+Deno.test("requestedRange() handles missing, invalid and unsatisfiable ranges", () => {
   const rows: [fields: Fields, range: ReturnType<typeof requestedRange>][] = [
     [{}, undefined],
     [{ "If-Range": '"a,b"' }, undefined],
@@ -206,7 +206,7 @@ Deno.test("requestedRange() asks for the whole when there is no range that count
   }
 });
 
-Deno.test("conditionsIn() is the same for the same conditions, and for no others", () => {
+Deno.test("conditionsIn() returns the same key for the same conditions only", () => {
   const kinds: Fields[] = [
     {},
     { "If-None-Match": "" },
@@ -222,13 +222,13 @@ Deno.test("conditionsIn() is the same for the same conditions, and for no others
     { "If-Modified-Since": DATE, "If-Unmodified-Since": DATE },
     { "If-Modified-Since": DATE, "If-None-Match": "" },
     { "If-Modified-Since": DATE, "If-None-Match": "*" },
-    { "If-None-Match": `*if-modified-since ${DATE}` }, // one that poses as two
+    { "If-None-Match": `*if-modified-since ${DATE}` }, // one condition that imitates two
   ];
   const texts = kinds.map((fields) => conditionsIn(new Headers(fields)));
   assertEquals(new Set(texts).size, kinds.length);
   assertEquals(texts[0], "");
 
-  // If-Range goes with Range, which a HEAD ignores (RFC 9110 §14.2).
+  // If-Range applies to Range, which a HEAD ignores (RFC 9110 §14.2).
   const others = { "If-Range": '"x"', Range: "bytes=0-1", Accept: "*/*" };
   for (const [index, fields] of kinds.entries()) {
     const again = new Headers({
