@@ -13,7 +13,7 @@ import { block, code, duration, ORIGIN, rfc, time } from "./notice_html.ts";
 import { banner, facts } from "./notice_state.ts";
 import { NOTICE_STYLE } from "./notice_style.ts";
 
-/** A page, and what it may load. */
+/** The notice page, and its security policy. */
 export interface NoticePage {
   readonly html: string;
   /** The Content-Security-Policy, which allows only the page's own style, script and icon. */

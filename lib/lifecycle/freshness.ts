@@ -70,8 +70,8 @@ export function limitFreshness(headers: Headers, limit: FreshnessLimit): void {
 /**
  * Limits a Cache-Control value, as {@linkcode limitFreshness} does.
  *
- * @param stated The value; empty without one.
- * @param lifetime Seconds of freshness that the response states by other means than max-age.
+ * @param stated The value; empty if there is none.
+ * @param lifetime The freshness given by Expires, in seconds, for a value without max-age.
  */
 export function limitCacheControl(
   stated: string,

@@ -24,7 +24,7 @@ export interface PolicySettings {
   readonly brownouts?: readonly IntervalSetting[] | undefined;
   /** The answer after the sunset: 410, or 308 to the successor. Default: `gone`. */
   readonly afterSunset?: AfterSunset | undefined;
-  /** Where the retirement is explained: an absolute path, or an `https:` URL. */
+  /** A page that explains the retirement: an absolute path, or an `https:` URL. */
   readonly documentation?: string | undefined;
 }
 

@@ -19,7 +19,7 @@ export interface Config {
   readonly engine: "sqlite" | "postgres";
   /** The database: `sqlite:PATH`, or `postgres://…`. */
   readonly databaseUrl: string;
-  /** Where the content is. */
+  /** The content store. */
   readonly content: ContentPlace;
   /** Whether this runs on Deno Deploy. */
   readonly isOnDeploy: boolean;
@@ -134,7 +134,7 @@ const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
 };
 
 /**
- * Reads the settings.
+ * Reads and validates the settings.
  *
  * @param variable Looks up a variable. An empty value counts as unset.
  * @throws {ConfigError} If any value is invalid, with its name and what was expected.

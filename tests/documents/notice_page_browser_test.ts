@@ -117,7 +117,7 @@ testInBrowser(
         assertEquals(await page.evaluate(sizes), [320, 320]);
         assertEquals(await page.evaluate(STICKING_OUT), []);
         const display = "getComputedStyle(document.querySelector('.facts')).display";
-        assertEquals(await page.evaluate(display), "grid"); // the style is in force
+        assertEquals(await page.evaluate(display), "grid"); // the style is applied
         assert(await page.locator("time .local").count() > 0); // and so is the script
         assertEquals(requests, [`${ORIGIN}/deprecation`]);
         assertEquals(complaints, []);
@@ -152,7 +152,7 @@ testInBrowser(
   async () => {
     await using browser = await launchBrowser();
     const rows: [timezoneId: string, locals: string[]][] = [
-      // In London the winter is on UTC, and the summer is not.
+      // London is on UTC in winter, but not in summer.
       ["Europe/London", ["(Jun 30, 2027, 1:00 PM your time)"]],
       ["Asia/Tokyo", ["(Jan 1, 2027, 9:00 AM your time)", "(Jun 30, 2027, 9:00 PM your time)"]],
       ["UTC", []],

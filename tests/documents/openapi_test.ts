@@ -165,7 +165,7 @@ Deno.test("the OpenAPI description never repeats a response", () => {
 // The linter of @redocly/cli as a library: the same rules, without a process for each document.
 // It reads the environment when loaded, and looks for its own files.
 test("the OpenAPI description passes the recommended rules of Redocly's linter", async () => {
-  // deno-lint-ignore no-import-prefix -- the server's lock is to have none of the tests' packages
+  // deno-lint-ignore no-import-prefix -- keeps the tests' packages out of the server's lock
   const { createConfig, lintFromString } = await import("npm:@redocly/openapi-core@2.64.0");
   const config = await createConfig({ extends: ["recommended"] });
   for (const policy of POLICIES) {

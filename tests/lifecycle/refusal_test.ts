@@ -66,7 +66,7 @@ Deno.test("refusals are prepared, in a brownout and after the sunset", async () 
   }
 });
 
-Deno.test("a refusal in a brownout does not outlive it", async () => {
+Deno.test("a refusal in a brownout is not used after it", async () => {
   await using subject = openMemory();
   const policy = definePolicy({ ...SETTINGS, brownouts: ["2027-03-01/P1D"] });
   const clock = { now: Date.parse("2027-03-01T23:59:59.999Z") };

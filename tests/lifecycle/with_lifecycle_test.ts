@@ -71,7 +71,7 @@ Deno.test("withLifecycle() keeps the handler's links", async () => {
   );
 });
 
-Deno.test("withLifecycle() answers in place of the handler, HEAD as GET", async () => {
+Deno.test("withLifecycle() answers in place of the handler, HEAD like GET", async () => {
   const handler = () => {
     throw new Error("The handler was called");
   };

@@ -77,7 +77,7 @@ Deno.test("recordUsage() neither loses nor repeats counts in an outage, and logs
   const flaky = altered(ledger, {
     async add(rows, onAdded) {
       if (!isFailing) return await ledger.add(rows, onAdded);
-      await ledger.add(rows.slice(0, 1), onAdded); // a part gets through
+      await ledger.add(rows.slice(0, 1), onAdded); // only a part is written
       await down();
     },
   });
