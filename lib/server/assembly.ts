@@ -80,7 +80,7 @@ export interface Program {
   readonly createHandler: (dependencies: Dependencies) => Handler;
 }
 
-/** Loads what makes the retirement notice and the OpenAPI description. */
+/** Loads the generator of the retirement notice and the OpenAPI description. */
 export type DocumentRoom = () => Promise<{
   representDocument(
     document: DocumentName,
@@ -106,13 +106,7 @@ export interface Rooms {
     recordUsage(options: RecorderOptions): Promise<UsageRecorder>;
   }>;
   /** Generates the retirement notice and the OpenAPI description. */
-  readonly documents?: () => Promise<{
-    representDocument(
-      document: Document,
-      request: Request,
-      options: DocumentOptions,
-    ): Promise<Representation>;
-  }>;
+  readonly documents?: DocumentRoom;
   /** Publishes the samples, and returns their paths. */
   readonly samples?: () => Promise<{
     publishSamples(storage: MediaStorage, routes: readonly Route[]): Promise<string[]>;
