@@ -34,7 +34,7 @@ export interface Policy {
 export type Phase = "announced" | "deprecated" | "brownout" | "removed";
 
 /** Every {@linkcode Phase}, in chronological order. */
-export const PHASES = ["announced", "deprecated", "brownout", "removed"] as const;
+export const PHASES = ["announced", "deprecated", "brownout", "removed"] as const satisfies Phase[];
 
 /** The phase at an instant. */
 export interface Moment {
