@@ -1,5 +1,5 @@
 /**
- * What the commands share: how they open storage, read a token, refuse, and print.
+ * What the commands share: opening storage, reading tokens, reporting errors and printing.
  */
 
 import { InvalidArgumentError } from "commander";
@@ -13,11 +13,11 @@ import type { MediaStorage } from "../storage/media_storage.ts";
 
 /** What a command works with. */
 export interface Context extends Program {
-  /** Gives the settings, read when a command needs them, so that help never depends on them. */
+  /** Reads the settings. Commands call it only when they need them, so help works without any. */
   readonly settings: () => Config;
 }
 
-/** The end of a command that has said what there is to say, with an exit status of its own. */
+/** Ends a command with an exit status of its own, after it has printed everything. */
 export class ExitError extends Error {
   override readonly name = "ExitError";
 
@@ -26,7 +26,7 @@ export class ExitError extends Error {
   }
 }
 
-/** Runs an action on the storage that the environment names, and closes it in any case. */
+/** Runs an action on the configured storage, which is closed afterwards even on errors. */
 export async function withStorage<T>(
   { openStorage }: Context,
   config: Config,
@@ -41,8 +41,8 @@ export async function withStorage<T>(
 }
 
 /**
- * A path given as an argument, from where the user stands. `deno task` runs in the project's folder,
- * and keeps in INIT_CWD the one it was first called from.
+ * Resolves a path given as an argument against the user's working directory. `deno task` runs in
+ * the project's folder, and sets INIT_CWD to the directory it was called from.
  */
 export function fromUser(path: string): string {
   const folder = Deno.cwd();
@@ -50,33 +50,33 @@ export function fromUser(path: string): string {
   return resolve(isTask && Deno.env.get("INIT_CWD") || folder, path);
 }
 
-/** Says something to the operator, on standard error; what of it cannot be shown is escaped. */
+/** Prints a message to standard error, with unprintable characters escaped. */
 export function printError(text: string): void {
   console.error(printableLines(text));
 }
 
-/** What was wrong, with the cause where there is one. */
+/** Returns an error's message, followed by its cause if it has one. */
 export function messageOf({ message, cause }: Error): string {
   return cause instanceof Error ? `${message} (${printable(cause.message)})` : message;
 }
 
-/** Reads a token given as an argument. */
+/** Parses a token given as an argument. */
 export function tokenArgument(text: string): Token {
   const token = parseToken(text);
   if (token === undefined) throw new InvalidArgumentError(`"${text}" is not a version 4 UUID.`);
   return token;
 }
 
-/** Where a server with these settings is reached from this machine. */
+/** Returns the origin at which this machine reaches a server with these settings. */
 export function originOf({ host, port }: Config): string {
   const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
 /**
- * Prints a line, or several; what of it cannot be shown is escaped.
+ * Prints one or more lines to standard output, with unprintable characters escaped.
  *
- * @throws {Deno.errors.BrokenPipe} When nobody reads any more.
+ * @throws {Deno.errors.BrokenPipe} When the reader has closed the pipe.
  * @throws {RefusedError} When the output cannot be written.
  */
 export async function print(line: string): Promise<void> {

@@ -6,14 +6,14 @@ import { Command } from "commander";
 import { toRecord } from "../publishing/record.ts";
 import { type Context, print, withStorage } from "./command.ts";
 
-/** Characters that are printed at a time. */
+/** Characters to print at a time. */
 const CHUNK = 64 * 1024;
 
 /** Builds the command. */
 export function exportCommand(context: Context): Command {
   return new Command("export")
-    .description("Print everything that was ever published, as `media import` reads it.")
-    .option("--json", "print one JSON object a line, as it does in any case")
+    .description("Print everything ever published, in the format that `media import` reads.")
+    .option("--json", "print one JSON object per line (the default)")
     .action(async () => {
       await withStorage(context, context.settings(), async (storage) => {
         let lines: string[] = [];

@@ -12,7 +12,7 @@ import { type Context, ExitError, fromUser, print, withStorage } from "./command
 import { InterruptedError, interruptionSignal } from "./interruption.ts";
 import { Progress } from "./progress.ts";
 
-/** Lines between two looks at how far it is. */
+/** Lines between updates of the progress. */
 const STEP = 100;
 
 interface Options {
@@ -21,10 +21,10 @@ interface Options {
   readonly json?: true;
 }
 
-/** What is imported, open. */
+/** The open input. */
 interface Input {
   readonly stream: ReadableStream<Uint8Array<ArrayBuffer>>;
-  /** The file, if it is known. */
+  /** The file's information, if known. */
   readonly info: Deno.FileInfo | undefined;
 }
 
@@ -32,12 +32,12 @@ interface Input {
 export function importCommand(context: Context): Command {
   return new Command("import")
     .description(
-      "Publish what a file lists: one JSON object a line, as `media export` writes them.",
+      "Publish what a file lists: one JSON object per line, as printed by `media export`.",
     )
     .argument("<file>", "the file to read, or - for standard input")
-    .option("--dry-run", "say what would be done, and do nothing")
-    .option("--rejects <file>", "write the lines that are refused to this file, as they are")
-    .option("--json", "print one JSON object for each line that is refused, and one in the end")
+    .option("--dry-run", "say what would be done, without doing it")
+    .option("--rejects <file>", "write refused lines to this file, unchanged")
+    .option("--json", "print one JSON object for each refused line, and the counts at the end")
     .action(async (path: string, { dryRun, rejects, json }: Options) => {
       const config = context.settings();
       const signal = interruptionSignal();
@@ -59,7 +59,7 @@ export function importCommand(context: Context): Command {
         const advance = (more: number) => {
           bytes += more;
           if (++lines % STEP > 0) return;
-          if (size !== undefined) progress.expect(lines * size / bytes); // as long as those so far
+          if (size !== undefined) progress.expect(lines * size / bytes); // assumes the rest has the same average length
           progress.update(lines);
         };
         const options = { isDryRun, signal, resolve: fromUser, refuse, advance };
@@ -79,7 +79,7 @@ export function importCommand(context: Context): Command {
           await print(json ? JSON.stringify(end) : toSummary(outcomes, isDryRun, isComplete));
         }
         if (stopped !== undefined) {
-          console.error(`media: ${stopped.message}; import the same again to go on`);
+          console.error(`media: ${stopped.message}; import the same input again to continue`);
           throw new ExitError(stopped.status);
         }
         if (importer.outcomes.refused > 0) throw new ExitError(1);
@@ -99,9 +99,9 @@ function toSummary(
 ): string {
   const count = (records: number) => records.toLocaleString("en");
   const tombstones = unpublished === 0 ? "" : ` (${count(unpublished)} of them unpublished)`;
-  return (isDryRun ? "Nothing is done. Would be added: " : "Added: ") + count(added) + tombstones +
+  return (isDryRun ? "Dry run. Would be added: " : "Added: ") + count(added) + tombstones +
     `; unchanged: ${count(unchanged)}; refused: ${count(refused)}` +
-    (isComplete ? "" : "; and not all was read");
+    (isComplete ? "" : "; stopped before the end of the input");
 }
 
 async function openInput(path: string): Promise<Input> {
@@ -113,14 +113,16 @@ async function openInput(path: string): Promise<Input> {
   throw new RefusedError(`${quoted(path)} is a folder, not a file`);
 }
 
-/** Opens the file for what is refused, which must not be the one that is read. */
+/** Opens the file for refused lines, which must not be the input. */
 async function openRejects(path: string, input: Deno.FileInfo | undefined) {
   const options = { write: true, create: true };
   const file = await opened(path, () => Deno.open(fromUser(path), options));
   const { ino, dev } = await file.stat();
   if (ino !== null && ino === input?.ino && dev === input.dev) {
     file.close();
-    throw new RefusedError(`${quoted(path)} is the file to import; give another for --rejects`);
+    throw new RefusedError(
+      `${quoted(path)} is the file being imported; give another for --rejects`,
+    );
   }
   await file.truncate();
   return {
@@ -148,6 +150,6 @@ async function infoOf(path: string): Promise<Deno.FileInfo | undefined> {
   try {
     return await Deno.stat(path);
   } catch {
-    return undefined; // not every system has such a file
+    return undefined; // not every system has this file
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Ctrl-C and SIGTERM, for a command that has something to clear up before it ends.
+ * Ctrl-C and SIGTERM, for commands that must clean up before they end.
  */
 
 import { exitStatusOf, onStopSignal, type StopSignal } from "../server/stop_signal.ts";
 
-/** A command was told to stop, and did. */
+/** Thrown when a command was told to stop. */
 export class InterruptedError extends Error {
   override readonly name = "InterruptedError";
 
@@ -18,9 +18,9 @@ export class InterruptedError extends Error {
 }
 
 /**
- * Watches, until the process ends, for being told to stop.
+ * Listens for stop signals until the process ends.
  *
- * @returns Aborted with an {@linkcode InterruptedError}.
+ * @returns A signal that is aborted with an {@linkcode InterruptedError}.
  */
 export function interruptionSignal(): AbortSignal {
   const controller = new AbortController();

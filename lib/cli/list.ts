@@ -12,8 +12,8 @@ import { type Context, print, withStorage } from "./command.ts";
 /** Builds the command. */
 export function listCommand(context: Context): Command {
   return new Command("list")
-    .description("List everything that was ever published, in the order of tokens.")
-    .option("--json", "print one JSON object a line")
+    .description("List everything ever published, ordered by token.")
+    .option("--json", "print one JSON object per line")
     .action(async ({ json }: { json?: true }) => {
       await withStorage(context, context.settings(), async (storage) => {
         for await (const [token, entry] of storage.list()) {

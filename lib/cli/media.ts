@@ -1,6 +1,6 @@
 /**
  * `deno task media`: the command line of operators. Exit status 0 done, 1 refused or failed, 2
- * wrong usage; `usage --gate` adds 3, unknown.
+ * wrong usage; `usage --gate` adds 3 for unknown.
  */
 
 import { Command, CommanderError } from "commander";
@@ -23,14 +23,14 @@ import { verifyCommand } from "./verify.ts";
  * Runs one command.
  *
  * @param args What follows `deno task media`.
- * @param program The server whose items these are.
+ * @param program The server that the commands manage.
  * @returns The exit status.
  */
 export async function runMedia(args: readonly string[], program: Program): Promise<number> {
   const context = { ...program, settings: () => readConfig((name) => Deno.env.get(name)) };
   const media = new Command("media")
-    .description("Publish media, and look after what is published.")
-    .showHelpAfterError("(add --help for what can be said)")
+    .description("Publish and manage media.")
+    .showHelpAfterError("(run with --help for usage)")
     .configureOutput({ writeErr: (text) => printError(text.trimEnd()) })
     .exitOverride();
   const commands = [
@@ -50,14 +50,14 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     await media.parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
-    // Commander has said already what was wrong with the usage, or printed the help asked for.
+    // Commander has already printed the usage error or the help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (error instanceof ExitError) return error.status;
     if (error instanceof ConfigError) {
       printError(error.message);
       return 2;
     }
-    if (error instanceof Deno.errors.BrokenPipe) return 0; // the reader has seen enough
+    if (error instanceof Deno.errors.BrokenPipe) return 0; // the reader closed the pipe, like `head`
     if (error instanceof RefusedError || error instanceof StorageError) {
       printError(`media: ${messageOf(error)}`);
       return 1;

@@ -1,40 +1,40 @@
 /**
- * How far a command is, with its rate and the time left: a bar on a terminal, and for the commands
- * that ask for it a line now and then elsewhere. Either goes to standard error.
+ * The progress of a command on standard error, with its rate and the time left: a bar on a
+ * terminal; elsewhere, for commands that ask for it, a line every ten seconds.
  */
 
 // @ts-types="npm:@types/cli-progress@3.11.6"
 import type { SingleBar } from "cli-progress";
 import { printable } from "../publishing/printable.ts";
 
-/** Milliseconds of work before the bar shows. */
+/** Milliseconds before the bar is shown. */
 const DELAY = 1_000;
 
-/** Milliseconds before the first line where there is no terminal, and between two. */
+/** Milliseconds between lines where there is no terminal, and before the first one. */
 const LOG_INTERVAL = 10_000;
 
-/** Milliseconds between two samples, and how many are kept: the rate is that of ten seconds. */
+/** Milliseconds between samples, and how many are kept: the rate is averaged over ten seconds. */
 const SAMPLING = 500;
 const SAMPLES = 20;
 
 /** What is counted. */
 export interface ProgressOptions {
-  /** `bytes`, or the plural of what else is counted, e.g. `records`. */
+  /** `bytes`, or the plural of whatever is counted, e.g. `records`. */
   readonly unit: string;
-  /** How many there will be; left out while that is not known. */
+  /** The total, if known. */
   readonly total?: number | undefined;
-  /** Whether a line is logged every ten seconds where there is no terminal. */
+  /** Whether to log a line every ten seconds where there is no terminal. */
   readonly isLogged?: boolean;
 }
 
-/** What was done at an instant. */
+/** How much was done at a point in time. */
 interface Sample {
   /** Milliseconds. */
   readonly at: number;
   readonly done: number;
 }
 
-/** The progress of one piece of work. To be disposed of in any case, which clears the bar. */
+/** The progress of one task. Must be disposed of, which clears the bar. */
 export class Progress implements Disposable {
   readonly #unit: string;
   readonly #isWanted: boolean;
@@ -55,15 +55,15 @@ export class Progress implements Disposable {
     this.#showsAt = performance.now() + (hasTerminal() ? DELAY : LOG_INTERVAL);
   }
 
-  /** How much is done. */
+  /** How much is done so far. */
   get done(): number {
     return this.#done;
   }
 
   /**
-   * Tells how much is done by now.
+   * Updates how much is done.
    *
-   * @param note What is at work, to be shown at the end of the line.
+   * @param note The current step, shown at the end of the line.
    */
   update(done: number, note = this.#note): void {
     this.#done = done;
@@ -77,12 +77,12 @@ export class Progress implements Disposable {
     else if (this.#isWanted && !this.#isLoading && now >= this.#showsAt) this.#load();
   }
 
-  /** Tells how many there will be, as far as is known by now. */
+  /** Updates the total, which may be an estimate. */
   expect(total: number): void {
     this.#total = total;
   }
 
-  /** Runs an action that prints, with the bar out of its way. */
+  /** Runs an action that prints, with the bar hidden. */
   async aside<T>(action: () => Promise<T>): Promise<T> {
     if (!hasTerminal()) return await action();
     this.#isAside = true;
@@ -95,13 +95,13 @@ export class Progress implements Disposable {
     }
   }
 
-  /** Clears the bar; where lines are logged instead, logs the last. */
+  /** Clears the bar, or logs the last line where lines are logged instead. */
   [Symbol.dispose](): void {
     this.#isOver = true;
     this.#bar?.stop();
   }
 
-  /** Loads the bar, which takes a while that short work does without, and shows it. */
+  /** Loads and shows the bar; loading takes time that short tasks should not pay for. */
   async #load(): Promise<void> {
     this.#isLoading = true;
     // @ts-types="npm:@types/cli-progress@3.11.6"
@@ -136,17 +136,17 @@ export class Progress implements Disposable {
   }
 }
 
-/** How far some work is. */
+/** The progress of a task at one moment. */
 export interface ProgressState {
   readonly done: number;
   readonly total: number | undefined;
   readonly unit: string;
-  /** So many a second. */
+  /** Units per second. */
   readonly rate: number;
   readonly note: string;
 }
 
-/** A state in words, and the part of the bar that is full, where the total is known. */
+/** Describes a state in words; `bar` is the fraction done, where the total is known. */
 export function describeProgress(
   { done, total, unit, rate, note }: ProgressState,
 ): { readonly bar: number | undefined; readonly text: string } {
@@ -173,7 +173,7 @@ function whole(amount: number): string {
   return Math.round(amount).toLocaleString("en");
 }
 
-/** Seconds in the two units that matter. */
+/** Formats seconds in their two largest units. */
 function duration(seconds: number): string {
   const rest = Math.ceil(seconds);
   if (rest < 60) return `${rest} s`;

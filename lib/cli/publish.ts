@@ -32,41 +32,41 @@ interface Options extends Omit<PublishOptions, "signal" | "watch" | "reuse"> {
 export function publishCommand(context: Context): Command {
   return new Command("publish")
     .description(
-      "Publish files, the files in folders, public URLs and objects of the bucket, each as audio or" +
-        " video. What has the same content and name as a published item is skipped; a URL never is.",
+      "Publish files, folders, public URLs and objects of the bucket, each file as audio or video." +
+        " A source with the same content and name as a published item is skipped, except for URLs.",
     )
     .argument(
       "<file|folder|url|object...>",
-      "files to publish, which are copied; folders, with all that is in them, but for hidden files" +
-        " and symbolic links, which are left out unless they are named; http(s) URLs to redirect" +
-        " clients to; s3://BUCKET/KEY, which is published where it is. After --, a name may begin" +
+      "files, which are copied; folders, with everything in them except hidden files and symbolic" +
+        " links, which are published only when named; http(s) URLs, to which clients are" +
+        " redirected; s3://BUCKET/KEY, published in place. After --, a name may start" +
         " with a dash",
       sourceArgument,
     )
     .option(
       "--token <uuid>",
-      "publish one source under this token, a version 4 UUID; it is not skipped",
+      "publish one source under this token, a version 4 UUID; never skips",
       tokenArgument,
     )
     .addOption(new Option("--kind <kind>", "audio or video").choices(["audio", "video"]))
     .option(
       "--type <type>",
-      "the media type, instead of the one detected; of a URL it tells the kind, no more",
+      "the media type, overriding detection; for a URL it only sets the kind",
       mediaTypeArgument,
     )
     .option(
       "--name <name>",
-      "the file name to offer for saving one source (default: the file's)",
+      "the file name offered when one source is saved (default: its own)",
       nameArgument,
     )
     .option("--language <tag>", "the language of the content, e.g. en-GB", languageArgument)
     .option(
       "--published-at <time>",
-      "when it was published, e.g. 2026-11-21T09:30:00Z (default: now)",
+      "the time of publication, e.g. 2026-11-21T09:30:00Z (default: now)",
       instantArgument,
     )
-    .option("--again", "publish what is published already once more, under a token of its own")
-    .option("--json", "print one JSON object a line for each source")
+    .option("--again", "publish again under a new token, instead of skipping")
+    .option("--json", "print one JSON object per line for each source")
     .action(async (named: string[], { json, again, ...options }: Options, command: Command) => {
       const fail = (message: string): never => command.error(`error: ${message}`);
       for (const name of ["name", "language"] as const) {
@@ -104,7 +104,7 @@ export function publishCommand(context: Context): Command {
 
 function sourceArgument(text: string, before: string[] = []): string[] {
   if (text !== "") return [...before, text];
-  throw new InvalidArgumentError("Expected a file, a folder, a URL or an object.");
+  throw new InvalidArgumentError("Expected a file, folder, URL or object.");
 }
 
 function nameArgument(text: string): string {
@@ -130,12 +130,12 @@ function instantArgument(text: string): number {
   const instant = readInstant(text);
   if (instant === undefined) {
     throw new InvalidArgumentError(
-      "Expected an instant with its offset, from 1970 on, e.g. 2026-11-21T09:30:00Z.",
+      "Expected a date and time with an offset, from 1970 on, e.g. 2026-11-21T09:30:00Z.",
     );
   }
   if (instant <= Date.now()) return instant;
-  // Served at once, it would answer with a Last-Modified that changes (RFC 9110 §8.8.2.1).
+  // A Last-Modified in the future would have to be replaced in each response (RFC 9110 §8.8.2.1).
   throw new InvalidArgumentError(
-    "It is in the future, and items are served as soon as they are published.",
+    "It is in the future, but items are served as soon as they are published.",
   );
 }

@@ -1,6 +1,6 @@
 /**
- * How far publishing is, in bytes of all sources, each of which counts once however often it is
- * read.
+ * The progress of publishing, in bytes of all sources. Each source counts once, even if it is read
+ * twice.
  */
 
 import { isPublicUrl } from "../publishing/location.ts";
@@ -10,25 +10,25 @@ import { findSources } from "../publishing/sources.ts";
 import type { ContentPlace } from "../storage/content.ts";
 import { Progress } from "./progress.ts";
 
-/** What will be published. */
+/** What to publish, and where content goes. */
 export interface PublishProgressOptions {
   readonly sources: readonly string[];
   readonly content: ContentPlace;
 }
 
-/** Shows on a terminal how far publishing is. To be disposed of in any case. */
+/** Shows the progress of publishing on a terminal. Must be disposed of. */
 export class PublishProgress implements AsyncDisposable {
   readonly #progress = new Progress({ unit: "bytes", total: 0 });
   readonly #isShown = Deno.stderr.isTerminal();
-  /** What one reading counts: what goes to a bucket is read twice. */
+  /** The share that one reading counts for: a file sent to a bucket is read twice. */
   readonly #share: number;
   readonly #counting: Promise<void>;
   #isOver = false;
-  /** Bytes, of all that was found by now: files are counted while others are published already. */
+  /** Bytes of all sources found so far; counting continues during publishing. */
   #total = 0;
-  /** Bytes of the sources that are done with. */
+  /** Bytes of the finished sources. */
   #before = 0;
-  /** Bytes of the source that is being read, if any is. */
+  /** Bytes of the source being read, if any. */
   #size = 0;
   #read = 0;
 
@@ -38,21 +38,21 @@ export class PublishProgress implements AsyncDisposable {
     this.#counting = this.#isShown ? this.#count(sources, folder) : Promise.resolve();
   }
 
-  /** Passes on what is read of a source. */
+  /** Passes the chunks of a source on, and counts them. */
   readonly watch: ProgressWatcher = (chunks, file) =>
     this.#isShown ? this.#watch(chunks, file) : chunks;
 
-  /** Tells that a source is done with, whatever became of it. */
+  /** Records that a source is finished, whatever its outcome. */
   async finish(source: string): Promise<void> {
     if (!this.#isShown) return;
     const size = isObject(source) ? this.#size : await sizeOf(source);
-    if (isObject(source)) this.#total += size; // it was not counted
+    if (isObject(source)) this.#total += size; // not counted before
     this.#before += size;
     this.#size = this.#read = 0;
     this.#show("");
   }
 
-  /** Runs an action that prints, with the bar out of its way. */
+  /** Runs an action that prints, with the bar hidden. */
   aside(action: () => Promise<void>): Promise<void> {
     return this.#progress.aside(action);
   }
@@ -88,7 +88,9 @@ export class PublishProgress implements AsyncDisposable {
   }
 }
 
-/** Bytes of a file; of nothing else is that known before it is read. */
+/**
+ * Returns the bytes of a file; 0 for everything else, whose size is not known before it is read.
+ */
 async function sizeOf(source: string): Promise<number> {
   if (isPublicUrl(source) || isObject(source)) return 0;
   const info = await Deno.stat(source).catch(() => undefined);

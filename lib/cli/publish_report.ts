@@ -13,19 +13,19 @@ import { ExitError, messageOf, print, printError } from "./command.ts";
 import { InterruptedError } from "./interruption.ts";
 import type { PublishProgress } from "./publish_progress.ts";
 
-/** Where items are reached. */
+/** Where clients reach items. */
 interface Place {
   readonly routes: readonly Route[];
   readonly origin: string;
 }
 
-/** What a report needs to know besides the outcomes. */
+/** What a report needs besides the outcomes. */
 export interface PublishReportOptions extends Place {
   readonly progress: PublishProgress;
   readonly json: true | undefined;
 }
 
-/** Reports on the only source that was named; what is refused is thrown. */
+/** Reports on a single source; throws the error if it was refused. */
 export async function reportOne(
   outcomes: AsyncIterable<PublishOutcome>,
   { progress, json, ...place }: PublishReportOptions,
@@ -40,8 +40,8 @@ export async function reportOne(
 }
 
 /**
- * Reports on many sources, each as soon as it is done with, and at the end, however that comes, on
- * how many there were.
+ * Reports on each of many sources as soon as it is finished, and prints the counts at the end, even
+ * after an error.
  */
 export async function reportAll(
   outcomes: AsyncIterable<PublishOutcome>,
@@ -75,11 +75,11 @@ export async function reportAll(
   if (count("refused") > 0) throw new ExitError(1);
 }
 
-/** All counts on one line, and on another what was left out. */
+/** Returns the counts on one line, and what was left out on a second. */
 function summarise(count: (outcome: PublishOutcome["outcome"]) => number): string {
   const done = [
     `Published ${count("published")}`,
-    `skipped ${count("skipped")} (published before)`,
+    `skipped ${count("skipped")} (already published)`,
     `refused ${count("refused")}`,
   ];
   const left = IGNORED.filter(([outcome]) => count(outcome) > 0)
@@ -99,7 +99,7 @@ function toLine({ outcome, source, item: { token, kind } }: Done): string {
   return [outcome.padEnd("published".length), token, kind, printable(source)].join("  ");
 }
 
-/** What is left out of folders is not printed. */
+/** Prints an outcome as JSON, unless it was left out of a folder. */
 async function printJson(outcome: PublishOutcome, place: Place): Promise<void> {
   const { source, outcome: name } = outcome;
   if ("item" in outcome) {
@@ -113,7 +113,7 @@ async function printJson(outcome: PublishOutcome, place: Place): Promise<void> {
 
 async function printItem({ outcome, item }: Done, place: Place): Promise<void> {
   const urls = urlsOf(item, place);
-  const what = outcome === "published" ? "Published" : "Skipped, published before as";
+  const what = outcome === "published" ? "Published" : "Skipped: already published as";
   await print(`${what} ${item.kind} ${item.token}`);
   for (const url of urls) await print(`  ${url}`);
   if (!("digest" in item)) {

@@ -13,9 +13,9 @@ import { type Context, print, tokenArgument, withStorage } from "./command.ts";
 /** Builds the command. */
 export function showCommand(context: Context): Command {
   return new Command("show")
-    .description("Show what is on record of an item, and what a HEAD of it answers.")
+    .description("Show an item's record, and the response to a HEAD for it.")
     .argument("<token>", "the token of the item", tokenArgument)
-    .option("--json", "print all of it as JSON")
+    .option("--json", "print it as one JSON object")
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
       await withStorage(context, config, async (storage) => {
@@ -24,7 +24,7 @@ export function showCommand(context: Context): Command {
           throw new RefusedError(`Token "${token}" was never published`);
         }
         const record = toRecord(token, result);
-        // The server's own handler answers, so what is shown is what is served.
+        // The server's own handler answers, so this shows what clients get.
         const faults: string[] = [];
         const handle = context.createHandler({
           storage,

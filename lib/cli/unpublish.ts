@@ -11,7 +11,7 @@ import { type Context, print, tokenArgument, withStorage } from "./command.ts";
 /** Builds the command. */
 export function unpublishCommand(context: Context): Command {
   return new Command("unpublish")
-    .description("Unpublish an item for good: its token answers 410 from then on.")
+    .description("Unpublish an item permanently: its token answers 410 from then on.")
     .argument("<token>", "the token of the item", tokenArgument)
     .option("--json", "print the record as JSON")
     .action(async (token: Token, { json }: { json?: true }) => {
@@ -22,7 +22,7 @@ export function unpublishCommand(context: Context): Command {
         if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);
         }
-        if (!isNew) throw new RefusedError(`Token "${token}" was unpublished already`);
+        if (!isNew) throw new RefusedError(`Token "${token}" is already unpublished`);
         if (json) return await print(JSON.stringify(toRecord(token, result)));
         const seconds = storage.versionTtl / 1000;
         await print(`Unpublished ${token}; running servers answer 410 within ${seconds} s`);

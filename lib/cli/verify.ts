@@ -10,10 +10,10 @@ import { type Context, ExitError, print, withStorage } from "./command.ts";
 import { InterruptedError, interruptionSignal } from "./interruption.ts";
 import { Progress } from "./progress.ts";
 
-/** Items in the largest sample: their tokens are held in memory. */
+/** The largest sample, in items: their tokens are held in memory. */
 const MAX_SAMPLE = 100_000;
 
-/** Each state with the mark of `rclone check --combined`, storage being its source. */
+/** The marks of `rclone check --combined` for each state, with storage as the source. */
 const MARKS = { same: "=", missing: "-", unused: "+", different: "*", failed: "!" } as const;
 
 interface Options {
@@ -23,21 +23,25 @@ interface Options {
   readonly json?: true;
 }
 
-/** How many of each there are. */
+/** The number of verifications by state. */
 type Counts = Record<CheckOutcome["state"] | "unused", number>;
 
 /** Builds the command. */
 export function verifyCommand(context: Context): Command {
   return new Command("verify")
     .description(
-      "Compare what is published with what storage and the public URLs have now. Prints a line for" +
+      "Compare published items with what storage and the public URLs have now. Prints a line for" +
         " each difference: - missing, * different, ! cannot be checked, + content that no item" +
-        " uses; then a summary. The exit status is 1 if there is any.",
+        " uses; then a summary. Exits with 1 if there is any difference.",
     )
-    .option("--sample <n>", "only so many items at random, and no search for content", sizeArgument)
-    .option("--content", "read all content, and compare its digest")
-    .option("--verbose", "print a line for each item that is as published, too (=)")
-    .option("--json", "print one JSON object a line, the last one with the counts")
+    .option(
+      "--sample <n>",
+      "verify only this many random items, and do not look for unused content",
+      sizeArgument,
+    )
+    .option("--content", "read all content and compare digests")
+    .option("--verbose", "also print a line for each unchanged item (=)")
+    .option("--json", "print one JSON object per line, the counts last")
     .action(async (options: Options) => {
       const config = context.settings();
       const signal = interruptionSignal();
@@ -56,10 +60,10 @@ export function verifyCommand(context: Context): Command {
         };
         const onProgress = (token?: string) => {
           if (token === undefined) {
-            return progress.update(progress.done, "looking for content that no item uses");
+            return progress.update(progress.done, "looking for unused content");
           }
           progress.update(progress.done + 1);
-          // Tokens are random, so that one tells how many there are.
+          // Tokens are random and come in order, so each tells roughly what part is done.
           const part = (parseInt(token.slice(0, 8), 16) + 1) / 2 ** 32;
           if (sample === undefined) progress.expect(Math.round(progress.done / part));
         };
@@ -79,7 +83,7 @@ export function verifyCommand(context: Context): Command {
             await summarise(error.message);
             throw new ExitError(error.status);
           }
-          await summarise("stopped by a fault");
+          await summarise("stopped by an error");
           throw error;
         }
         progress[Symbol.dispose]();
@@ -112,10 +116,10 @@ function summaryOf(
   const items = same + missing + different + failed;
   const scope = sample === undefined ? "" : " of a random sample";
   const content = sample !== undefined
-    ? "content that no item uses was not looked for"
+    ? "unused content was not looked for"
     : end !== undefined
-    ? "not all content was looked through"
-    : `${unused} content${unused === 1 ? "" : "s"} that no item uses`;
+    ? "the search for unused content is incomplete"
+    : `${unused} unused content${unused === 1 ? "" : "s"}`;
   return `${items} item${items === 1 ? "" : "s"}${scope} verified${
     end === undefined ? "" : `, ${end}`
   }: ` +

@@ -1,5 +1,5 @@
 /**
- * What is at a public URL now, compared with what was there when it was published.
+ * Compares what a public URL has now with what it had when it was published.
  */
 
 import type { Comparison } from "../storage/content.ts";
@@ -8,17 +8,17 @@ import { quoted } from "./printable.ts";
 import { RefusedError } from "./publish.ts";
 import { type PublishUrlOptions, sendRequest } from "./publish_url.ts";
 
-/** Statuses of a URL that is gone. */
+/** Statuses that mean the URL is gone. */
 const GONE = [404, 410];
 
-/** Statuses, besides 5xx, that say nothing of the content. */
+/** Temporary statuses besides 5xx, which say nothing about the content. */
 const TEMPORARY = [408, 425, 429];
 
 /**
- * Asks the URL of an item as `publishUrl()` does: by a HEAD, and by a GET of the beginning where that
- * says other than what is on record, for that may come from a GET.
+ * Requests the URL of an item as `publishUrl()` does: by HEAD, then by GET of the beginning if the
+ * fields differ from the record, since those on record may come from a GET.
  *
- * @throws {RefusedError} When there is no answer that tells.
+ * @throws {RefusedError} When there is no conclusive answer.
  * @throws What aborted the signal.
  */
 export async function compareUrl(
@@ -42,7 +42,7 @@ export async function compareUrl(
   return { state: "different", reason: `${quoted(location)} states ${differences.join(", ")}` };
 }
 
-/** What is stated otherwise than is on record. What is not on record cannot differ. */
+/** Lists what differs from the record. What is not on record cannot differ. */
 function differencesOf(item: LinkedItem, stated: Partial<LinkedItem>): string[] {
   const names = ["type", "length", "validator"] as const;
   return names.filter((name) => item[name] !== undefined && item[name] !== stated[name])

@@ -1,21 +1,22 @@
 /**
- * Work on many things, some of them at once.
+ * Bounded concurrency.
  */
 
 import { unlessAborted } from "./abort.ts";
 
-/** How the work is done. */
+/** How to run the action. */
 export interface ForEachOptions {
-  /** Values that are worked on at once; no more are read ahead. */
+  /** Actions in flight at most; no more values are read ahead. */
   readonly concurrency: number;
-  /** Ends the work; what is under way is waited for. */
+  /** Stops the work; actions in flight are awaited. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Runs an action on each value, in no certain order.
+ * Runs an action on each value, in no particular order.
  *
- * @throws What the first failing action throws, or what aborted the signal. Nothing runs any more then.
+ * @throws The error of the first action that fails, or the signal's abort reason, once no action is
+ *   running.
  */
 export async function forEach<T>(
   values: AsyncIterable<T>,
@@ -37,6 +38,6 @@ export async function forEach<T>(
   };
   await Promise.all(Array.from({ length: concurrency }, work));
   if (faults.length === 0) return;
-  iterator.return?.()?.catch(() => {}); // which may wait for what the signal has given up on
+  iterator.return?.()?.catch(() => {}); // may block on a read that was abandoned
   throw faults[0];
 }

@@ -1,8 +1,8 @@
 /**
- * Importing: from lines of records to items, each line with one outcome.
+ * Importing records, one per line. Each line gets one outcome.
  *
- * What is on record already is told at once, some hundred lines at a time. The rest is collected, and
- * sorted by token before it goes to the catalogue.
+ * Records that are already in the catalogue are settled at once, some hundred lines at a time. The
+ * rest is buffered, and sorted by token before it is added.
  */
 
 import type { MediaStorage } from "../storage/media_storage.ts";
@@ -30,61 +30,61 @@ import {
 } from "./import_record.ts";
 import { type CollectedLine, ImportWindow } from "./import_window.ts";
 
-/** Milliseconds after which lines are settled, of input that comes slowly. */
+/** Milliseconds after which lines are settled when input arrives slowly. */
 const MAX_WAIT = 2_000;
 
-/** Bytes that are read at a time. */
+/** Bytes to process at a time. */
 const CHUNK = 64 * 1024;
 
-/** Records in one transaction, which keeps other publishers waiting; and lines in one lookup. */
+/** Lines per lookup, and records per transaction, which blocks other publishers. */
 const BATCH = 500;
 
-/** How many records had which outcome. */
+/** The number of records by outcome. */
 export interface ImportCounts {
   added: number;
   unchanged: number;
   refused: number;
-  /** Tombstones among those added, of items that were published until then. */
+  /** How many of the added were tombstones that unpublished an item. */
   unpublished: number;
 }
 
-/** What an import works with. */
+/** How to import. */
 export interface ImportOptions extends ContentOptions {
-  /** Is told of each line that is refused; further pieces of one that is too long have no reason. */
+  /** Called for each refused line; later pieces of a line that is too long have no reason. */
   readonly refuse: (line: ImportLine, reason?: RecordError) => Promise<void>;
-  /** Is told how many bytes of the input are done with. */
+  /** Called with the number of input bytes that were processed. */
   readonly advance: (bytes: number) => void;
 }
 
-/** A line that can be read; the token is left out where only the content tells it. */
+/** A line that could be parsed. The token is left out if it depends on the content. */
 interface Candidate {
   readonly line: ImportLine;
   readonly raw: RawRecord;
   readonly token: Token | undefined;
 }
 
-/** A line that cannot be read; further pieces of one that is too long have no fault. */
+/** A line that could not be parsed; later pieces of a line that is too long have no fault. */
 interface Unreadable {
   readonly line: ImportLine;
   readonly raw?: undefined;
   readonly fault: RecordError | undefined;
 }
 
-/** What is known of a line before it is looked up. */
+/** What is known of a line before its lookup. */
 type InspectedLine = Candidate | Unreadable;
 
-/** A record that is to be on record as it is. */
+/** A record to add to the catalogue as it is. */
 interface Wanted {
   readonly line: ImportLine;
   readonly token: Token;
   readonly entry: CatalogueEntry;
-  /** What the entry was made of. */
+  /** The record from which the entry was made. */
   readonly record: ImportRecord;
 }
 
-/** Imports records. */
+/** Imports records into storage. */
 export class Importer {
-  /** So far. */
+  /** The outcomes so far. */
   readonly outcomes: ImportCounts = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
   readonly #storage: MediaStorage;
   readonly #options: ImportOptions;
@@ -96,9 +96,9 @@ export class Importer {
   }
 
   /**
-   * Imports all records of an input.
+   * Imports every record of the input.
    *
-   * @throws {StorageError} When storage fails; whatever has an outcome keeps it.
+   * @throws {StorageError} When storage fails. Outcomes already counted remain valid.
    * @throws What aborted the signal.
    */
   async run(input: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
@@ -111,7 +111,7 @@ export class Importer {
       [batch, tokens] = [[], new Set()];
       await sifting;
       sifting = this.#sift(inspected);
-      sifting.catch(() => {}); // whoever waits for it is told
+      sifting.catch(() => {}); // reported where it is awaited
     };
     let cut = 0;
     for await (const lines of readLines(readAll(input, this.#options.signal))) {
@@ -123,12 +123,12 @@ export class Importer {
           continue;
         }
         const token = inspected.raw === undefined ? undefined : inspected.token;
-        // What is on record when a line is looked up has to be what those before it left.
+        // A lookup must see the effect of earlier lines with the same token.
         if (batch.length === BATCH || token !== undefined && tokens.has(token)) await sift();
         if (token !== undefined) tokens.add(token);
         batch.push(inspected);
       }
-      if (lines.length === 0) await sift(); // nothing came for a while
+      if (lines.length === 0) await sift(); // no input for a while
       if (this.#window.age > MAX_WAIT) {
         await sifting;
         await this.#settle();
@@ -139,7 +139,7 @@ export class Importer {
     await this.#settle();
   }
 
-  /** Concludes what is on record already, and collects the rest. */
+  /** Settles lines that are already on record, and buffers the rest. */
   async #sift(batch: readonly InspectedLine[]): Promise<void> {
     this.#options.signal.throwIfAborted();
     const tokens = batch.flatMap((inspected) =>
@@ -169,27 +169,27 @@ export class Importer {
     }
   }
 
-  /** Adds what was collected. */
+  /** Adds the buffered lines. */
   async #settle(): Promise<void> {
     const window = this.#window;
     const read = (collected: CollectedLine): Candidate => {
       const line = window.lineOf(collected);
       return { line, raw: parseLine(line.bytes), token: collected.token };
     };
-    // First of all content that other records may refer to.
+    // Files first: other records may refer to their content.
     for (const file of window.files) await this.#want(read(file));
     const records = window.sorted();
     let at = 0;
     const work = async () => {
       while (at < records.length) await this.#addAll(records.slice(at, at += BATCH).map(read));
     };
-    // A database adds one batch while the next one is checked.
+    // The database adds one batch while the next one is checked.
     const ends = await Promise.allSettled([work(), work()]);
     for (const end of ends) if (end.status === "rejected") throw end.reason;
     window.clear();
   }
 
-  /** What a line wants to be on record; nothing when it has an outcome already. */
+  /** Returns what a line wants on record, or nothing if it already has an outcome. */
   async #want({ line, raw, token }: Candidate): Promise<Wanted | undefined> {
     this.#options.signal.throwIfAborted();
     let wanted: Wanted | undefined;
@@ -205,7 +205,7 @@ export class Importer {
     return wanted;
   }
 
-  /** Adds what takes nothing in. */
+  /** Adds records that copy no content. */
   async #addAll(candidates: readonly Candidate[]): Promise<void> {
     let wanted: Wanted[] = [];
     for (const candidate of candidates) {
@@ -219,7 +219,7 @@ export class Importer {
         const fault = faults.get(item.token);
         if (fault !== undefined) await this.#refuse(item.line, new RecordError(fault.message));
         else if (added.has(item.token)) this.#count(item.line, "added");
-        else others.push(item); // somebody else was first
+        else others.push(item); // another process was first
       }
       wanted = [];
       const found = await this.#storage.lookUpAll(others.map(({ token }) => token));
@@ -238,7 +238,7 @@ export class Importer {
     return { added: new Set(wanted.map(({ token }) => token)), faults };
   }
 
-  /** Holds a record against what its token has on record; a tombstone unpublishes. */
+  /** Compares a record with the entry of its token; a tombstone unpublishes. */
   async #compare({ line, token, entry, record }: Wanted, known: CatalogueEntry): Promise<void> {
     const facts = { ...factsOf(token, entry), ...instantsOf(record) };
     await this.#unlessRefused(line, async () => {
@@ -257,7 +257,7 @@ export class Importer {
     });
   }
 
-  /** Concludes a line; what is wrong with it is its outcome. */
+  /** Settles a line; a {@linkcode RecordError} makes it refused. */
   async #unlessRefused(line: ImportLine, conclude: () => Promise<void>): Promise<void> {
     try {
       await conclude();
@@ -279,7 +279,7 @@ export class Importer {
   }
 }
 
-/** Reads a line as far as it takes to look it up; `undefined` for a blank one. */
+/** Parses a line as far as its lookup needs; returns `undefined` for a blank one. */
 function inspectLine(line: ImportLine, isContinued: boolean): InspectedLine | undefined {
   if (!line.isWhole) {
     const fault = new RecordError(`the line is longer than ${MAX_LINE} bytes`);
@@ -295,10 +295,10 @@ function inspectLine(line: ImportLine, isContinued: boolean): InspectedLine | un
   }
 }
 
-/** White space of JSON. */
+/** JSON's white space. */
 const BLANK = [0x20, 0x09, 0x0a, 0x0d];
 
-/** Reads an input; what is empty says that nothing came for a while. */
+/** Reads the input. An empty chunk means that nothing arrived for a while. */
 async function* readAll(
   input: ReadableStream<Uint8Array<ArrayBuffer>>,
   signal: AbortSignal,
@@ -315,6 +315,6 @@ async function* readAll(
       for (let at = 0; at < value.length; at += CHUNK) yield value.subarray(at, at + CHUNK);
     }
   } finally {
-    reader.cancel().catch(() => {}); // standard input may never answer
+    reader.cancel().catch(() => {}); // cancelling standard input may never finish
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Importing content: a file, or an object of which not everything is stated.
+ * Importing content that may have to be read: a file, or an object with incomplete metadata.
  */
 
 import type { MediaStorage } from "../storage/media_storage.ts";
@@ -16,15 +16,15 @@ import {
 } from "./publish.ts";
 import { publishObject } from "./publish_object.ts";
 
-/** What importing content works with. */
+/** How to import content. */
 export interface ContentOptions {
-  /** Finds out what would be done, and does nothing. */
+  /** Only determines what would be done. */
   readonly isDryRun: boolean;
-  /** Ends the work. */
+  /** Cancels the work. */
   readonly signal: AbortSignal;
-  /** Where a path of a record is. */
+  /** Resolves a path given in a record. */
   readonly resolve: (path: string) => string;
-  /** Passes the content of files on, to watch how the work goes on. */
+  /** Wraps the reading of content, to follow the progress. */
   readonly watch?: ProgressWatcher;
 }
 
@@ -32,9 +32,9 @@ export interface ContentOptions {
 export type ContentRecord = ImportRecord & { readonly source: "file" | "object" };
 
 /**
- * Publishes the content of a record, unless it is on record already.
+ * Publishes the content of a record, unless it is already published.
  *
- * @param token Left out where only the content tells it.
+ * @param token Left out if it depends on the content.
  * @throws {RecordError} When it cannot be published, or another item has its token.
  * @throws {StorageError} When storage fails.
  */
@@ -68,7 +68,7 @@ async function importFile(
   const options = { kind, type, signal, ...(watch === undefined ? {} : { watch }) };
   let facts: Facts = { kind, type, length, sha256, name, language: language ?? null };
   let known = token === undefined ? undefined : await find(storage, token);
-  // What the record states of content is enough to tell that it is on record.
+  // If the record states the digest, the content need not be read to find it on record.
   if (sha256 === undefined && (token === undefined || known !== undefined) || isDryRun && !known) {
     const { digest, ...found } = await inspectFile(path, options);
     requireStated(record.path, facts, { ...found, sha256: digest });
@@ -113,7 +113,7 @@ async function importObject(
     return "added";
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
-    await storage.prepare(); // which fails when the fault is not that of one object
+    await storage.prepare(); // throws if more than this object is at fault
     throw new RecordError(error.message);
   }
 }
@@ -122,7 +122,7 @@ async function find(storage: MediaStorage, token: Token): Promise<CatalogueEntry
   return (await storage.lookUpAll([token])).get(token);
 }
 
-/** Makes sure that a file is what its record states. */
+/** Requires a file to match its record. */
 function requireStated(path: string, stated: Facts, found: Facts): void {
   for (const [name, value] of Object.entries(found)) {
     const expected = stated[name];

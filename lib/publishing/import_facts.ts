@@ -1,5 +1,5 @@
 /**
- * What a record to import says, held against what is on record.
+ * Comparing records to import with the catalogue.
  */
 
 import { createHash } from "node:crypto";
@@ -15,28 +15,28 @@ import { type ImportRecord, type RawRecord, RecordError } from "./import_record.
 import { fileName } from "./publish.ts";
 import { toRecord } from "./record.ts";
 
-/** Members whose absence says that there is nothing, and the facts of an item that they state. */
+/** Members that mean "none" when absent, with the properties of an item that they state. */
 const FACTS = new Map<string, keyof PublishedItem>([
   ...(["token", "kind", "type", "length", "name", "language", "location", "validator"] as const)
     .map((name) => [name, name] as const),
   ["sha256", "digest"],
 ]);
 
-/** Facts by the names that they have in records: `null` for none, left out where nothing is said. */
+/** Facts by their names in records: `null` means none, `undefined` means not stated. */
 export type Facts = Readonly<Record<string, string | number | null | undefined>>;
 
-/** The facts that a record either states or denies by leaving them out. */
+/** Facts that mean "none" when they are absent. */
 const ITEM_FACTS = { type: null, length: null, sha256: null, name: null, language: null };
 const LOCATED_FACTS = { location: null, validator: null };
 
-/** The token of a record as it stands in the line, if it has one that is valid. */
+/** Returns the token that a line states, if it is valid. */
 export function tokenIn({ token }: RawRecord): Token | undefined {
   return typeof token === "string" ? parseToken(token) : undefined;
 }
 
 /**
- * Whether a line says what is on record, member by member. What says so is valid, and needs no
- * other look: that is what makes it fast to import the same again.
+ * Whether a line equals what is on record, member by member. Such a line is valid and needs no
+ * further checks, which makes importing the same file again fast.
  */
 export function isOnRecord(raw: RawRecord, token: Token, entry: CatalogueEntry): boolean {
   const isPublished = entry.state !== "unpublished";
@@ -55,20 +55,20 @@ export function isOnRecord(raw: RawRecord, token: Token, entry: CatalogueEntry):
   return isPublished || "state" in raw;
 }
 
-/** The facts of an entry. */
+/** Returns the facts of an entry. */
 export function factsOf(token: Token, entry: CatalogueEntry): Facts {
   return { ...ITEM_FACTS, ...LOCATED_FACTS, ...toRecord(token, entry) };
 }
 
 /**
- * Makes sure that a record says nothing else than what is on record.
+ * Requires a record not to contradict what is on record.
  *
  * @throws {RecordError} For the first difference.
  */
 export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): void {
   if (found.state === "unpublished" && facts["state"] !== "unpublished") {
     const at = new Date(found.unpublishedAt).toISOString();
-    const reason = `it was unpublished at ${at}, and tokens are never used twice`;
+    const reason = `it was unpublished at ${at}, and tokens are never reused`;
     throw new RecordError(reason, "token", token);
   }
   const known = factsOf(token, found);
@@ -81,7 +81,7 @@ export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): 
   }
 }
 
-/** The instants that a record states; nothing to compare where it states none. */
+/** Returns the times that a record states; `undefined` where it states none. */
 export function instantsOf(record: ImportRecord): Facts {
   if (record.source === "tombstone") return { unpublishedAt: isoOf(record.unpublishedAt) };
   return { publishedAt: isoOf(record.publishedAt) };
@@ -92,10 +92,10 @@ function isoOf(instant: number | undefined): string | undefined {
 }
 
 /**
- * The token of a record that has none: the same for the same source, so that the same file changes
- * nothing when it is imported again. It looks like a random one (version 4), as all tokens do.
+ * Derives the token of a record without one: the same for the same source, so that importing a file
+ * again changes nothing. Like all tokens, it has the form of a random UUID (version 4).
  *
- * @param source The location, or the digest and the name of content.
+ * @param source The location, or the digest and name of the content.
  */
 export function derivedToken(...source: (string | undefined)[]): Token {
   const identity = JSON.stringify(source.map((part) => part ?? null));
@@ -106,7 +106,7 @@ export function derivedToken(...source: (string | undefined)[]): Token {
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-") as Token;
 }
 
-/** The token that a record without one gets, as far as the record alone tells it. */
+/** Derives the token of a record without one, if the record alone determines it. */
 export function derivedTokenOf(record: ImportRecord): Token | undefined {
   switch (record.source) {
     case "tombstone":
@@ -122,7 +122,7 @@ export function derivedTokenOf(record: ImportRecord): Token | undefined {
   }
 }
 
-/** What a record is to be on record as, when that takes no more than the record. */
+/** Returns the entry for a record, if the record alone determines it. */
 export function entryFor(
   record: ImportRecord,
   token: Token,

@@ -1,8 +1,8 @@
 /**
- * Lines of a file of any length, as the bytes that they are.
+ * Splitting input of any length into lines of bytes.
  */
 
-/** Bytes of the longest line that is held whole: many times the longest record. */
+/** Bytes of the longest line kept whole: many times the longest record. */
 export const MAX_LINE = 65_536;
 
 const NEWLINE = 0x0a;
@@ -11,18 +11,18 @@ const NEWLINE = 0x0a;
 export interface ImportLine {
   /** Counted from 1. */
   readonly number: number;
-  /** With the newline at its end, if there is one. */
+  /** Includes the newline, if there is one. */
   readonly bytes: Uint8Array;
-  /** Whether this is all of it; the pieces of a longer line come one after the other. */
+  /** Whether this is the whole line; the pieces of a longer line follow each other. */
   readonly isWhole: boolean;
 }
 
-/** Divides bytes into lines, in groups as they come. */
+/** Splits chunks of bytes into lines, yielded in one group per chunk. */
 export async function* readLines(
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
 ): AsyncGenerator<ImportLine[]> {
   let number = 1;
-  let begun: Uint8Array<ArrayBuffer> = new Uint8Array(); // of the line that goes on
+  let begun: Uint8Array<ArrayBuffer> = new Uint8Array(); // of the unfinished line
   let isWhole = true; // so far
   for await (const chunk of chunks) {
     const lines: ImportLine[] = [];

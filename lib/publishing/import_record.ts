@@ -1,5 +1,6 @@
 /**
- * Records to import: one JSON object a line, with the members that `media list --json` prints.
+ * Parsing records to import: one JSON object per line, with the members that `media list --json`
+ * prints.
  */
 
 import { z } from "zod";
@@ -12,7 +13,7 @@ import { parseMediaType } from "./media_type_name.ts";
 import { quoted } from "./printable.ts";
 import { isFileName, RefusedError } from "./publish.ts";
 
-/** What a record may say of a published item, whatever its source. */
+/** Metadata of a published item, whatever its source. */
 interface Facts {
   readonly token?: Token | undefined;
   readonly kind?: Kind | undefined;
@@ -23,7 +24,7 @@ interface Facts {
   readonly publishedAt?: number | undefined;
 }
 
-/** What a record may say of content. */
+/** Metadata of content. */
 interface ContentFacts extends Facts {
   /** 64 lower-case hexadecimal digits. */
   readonly sha256?: string | undefined;
@@ -31,7 +32,7 @@ interface ContentFacts extends Facts {
   readonly language?: string | undefined;
 }
 
-/** A record that is valid by itself. */
+/** A validated record. */
 export type ImportRecord =
   | { readonly source: "file"; readonly path: string } & ContentFacts
   | {
@@ -53,14 +54,14 @@ export type ImportRecord =
     readonly unpublishedAt?: number | undefined;
   };
 
-/** Why a record is refused; the message says it on one line. */
+/** Thrown for a record that is refused, with a message of one line. */
 export class RecordError extends Error {
   override readonly name = "RecordError";
 
   /**
-   * @param reason In words for the operator.
-   * @param field The member concerned, if it is about one.
-   * @param value What that is, or else the line, unless the reason tells it.
+   * @param reason For the operator.
+   * @param field The member at fault, if any.
+   * @param value The value of that member, or else the line; left out if the reason contains it.
    */
   constructor(readonly reason: string, readonly field?: string, readonly value?: unknown) {
     const subject = field === undefined ? [] : [`"${field}"`];
@@ -71,7 +72,7 @@ export class RecordError extends Error {
   }
 }
 
-/** A value, in messages. */
+/** Formats a value for messages. */
 function shown(value: unknown): string {
   if (typeof value === "string") return quoted(beginning(value));
   return typeof value === "object" && value !== null
@@ -79,7 +80,7 @@ function shown(value: unknown): string {
     : String(value);
 }
 
-/** A text of which something is read. */
+/** A schema for a string that `parse` accepts. */
 function read<T>(expected: string, parse: (text: string) => T | undefined) {
   const error = `expected ${expected}`;
   return z.string({ error }).transform((text, context) => {
@@ -101,7 +102,7 @@ const KIND = z.enum(["audio", "video"], { error: 'expected "audio" or "video"' }
 const MEDIA_TYPE = read("an audio or video type, e.g. audio/mpeg", parseMediaType);
 const STATED = matching(
   new RegExp(`^[ -~]{1,${MAX_STATED}}$`),
-  `1 to ${MAX_STATED} printable characters of ASCII`,
+  `1 to ${MAX_STATED} printable ASCII characters`,
 );
 const LENGTH = z.int({ error: "expected a number of bytes" })
   .nonnegative({ error: "expected a number of bytes" });
@@ -114,7 +115,7 @@ const NAME = read(
   (text) => isFileName(text) ? text : undefined,
 );
 const LANGUAGE = read("a BCP 47 language tag, e.g. en-GB", parseLanguageTag);
-const INSTANT = read("an ISO 8601 date, or an instant with its offset", parseInstant);
+const INSTANT = read("an ISO 8601 date, or a date and time with an offset", parseInstant);
 const OBJECT = matching(
   new RegExp(`^(?=.{1,${MAX_LOCATION}}$)s3://[^/]+/.+$`, "s"),
   `s3://BUCKET/KEY, of ${MAX_LOCATION} characters at most`,
@@ -127,7 +128,7 @@ const URL_LOCATION = read(
     return parseLocation(text);
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
-    // The message has the value, without what nobody is to see.
+    // The message contains the value, without its secrets.
     context.addIssue({ code: "custom", message: error.message, params: { isTold: true } });
     return z.NEVER;
   }
@@ -171,18 +172,18 @@ const NAMES = {
   object: "an object of the bucket",
   url: "a public URL",
   content: "content that is in storage",
-  tombstone: "an item that was unpublished",
+  tombstone: "an unpublished item",
 };
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The members of a record, not checked yet. */
+/** The members of a record, before validation. */
 export type RawRecord = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a record.
+ * Validates a record.
  *
- * @throws {RecordError} When it is none.
+ * @throws {RecordError} When it is invalid.
  */
 export function readRecord(raw: RawRecord): ImportRecord {
   const source = sourceOf(raw);
@@ -197,8 +198,8 @@ export function readRecord(raw: RawRecord): ImportRecord {
     if (source !== "url") return record;
     throw new RecordError('is missing; expected "audio" or "video"', "kind");
   }
-  // Sound alone in QuickTime's container has no type of its own. Of a URL, the other server states
-  // the type, which may be wrong.
+  // QuickTime has no type for audio only. For a URL, the type comes from the other server, and may
+  // be wrong.
   const isFit = source === "url" || type === undefined || kind === told ||
     kind === "audio" && type === "video/quicktime";
   if (!isFit) throw new RecordError(`its type is ${type}`, "kind", kind);
@@ -206,9 +207,9 @@ export function readRecord(raw: RawRecord): ImportRecord {
 }
 
 /**
- * Reads the members of a record.
+ * Parses a line.
  *
- * @throws {RecordError} When a line is no JSON object.
+ * @throws {RecordError} When it is not a JSON object.
  */
 export function parseLine(bytes: Uint8Array): RawRecord {
   let text;
@@ -221,13 +222,13 @@ export function parseLine(bytes: Uint8Array): RawRecord {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new RecordError("is no JSON object", undefined, beginning(text));
+    throw new RecordError("is not a JSON object", undefined, beginning(text));
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw new RecordError("is no JSON object", undefined, beginning(text));
+  throw new RecordError("is not a JSON object", undefined, beginning(text));
 }
 
-/** Enough of a text to know it again. */
+/** Returns enough of a text to recognize it. */
 function beginning(text: string): string {
   const line = text.trim();
   return line.length > 64 ? `${line.slice(0, 64)}…` : line;
@@ -248,12 +249,12 @@ function faultIn(
   if (issue.code === "unrecognized_keys") {
     const [field = ""] = issue.keys;
     const known = Object.keys(SCHEMAS[source].shape).join(", ");
-    return new RecordError(`is unknown of ${NAMES[source]}, which has ${known}`, field);
+    return new RecordError(`is not a member of ${NAMES[source]}; expected ${known}`, field);
   }
   const field = String(issue.path[0]);
   if (!(field in raw)) {
     const what = source === "content" ? `${NAMES.content}, or a path or location` : NAMES[source];
-    return new RecordError(`is missing, which is needed of ${what}; ${issue.message}`, field);
+    return new RecordError(`is missing; required for ${what}; ${issue.message}`, field);
   }
   const isTold = issue.code === "custom" && issue.params?.["isTold"] === true;
   return isTold

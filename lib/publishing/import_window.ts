@@ -1,14 +1,14 @@
 /**
- * Lines of records that are sorted together.
+ * A bounded buffer of lines, sorted before they are added.
  */
 
 import type { Token } from "../storage/token.ts";
 import type { ImportLine } from "./import_lines.ts";
 
-/** Lines that are collected before they are sorted, and bytes of them. */
+/** The limits of the buffer, in lines and in bytes. */
 const [LINES, LINE_BYTES] = [50_000, 12 * 1024 * 1024];
 
-/** A line among many. */
+/** The position of a line in the buffer. */
 export interface CollectedLine {
   readonly token: Token | undefined;
   readonly number: number;
@@ -17,11 +17,11 @@ export interface CollectedLine {
 }
 
 /**
- * Whole lines that were collected: each token is there once at most. Random tokens, added as they
- * come, would have a database write a page for each; the more are sorted, the fewer it writes.
+ * Buffers whole lines, each token at most once. Adding random tokens in input order would make a
+ * database write a page for each; the more are sorted, the fewer pages it writes.
  */
 export class ImportWindow {
-  /** The lines one after the other: as objects, with what they hold, they take many times as much. */
+  /** All lines as bytes: parsed, they would take many times as much memory. */
   readonly #bytes = new Uint8Array(LINE_BYTES);
   readonly #tokens = new Set<Token>();
   #records: CollectedLine[] = [];
@@ -29,29 +29,29 @@ export class ImportWindow {
   #end = 0;
   #since = Infinity;
 
-  /** The other records, in the order of tokens. */
+  /** Returns all other records, ordered by token. */
   sorted(): readonly CollectedLine[] {
     return this.#records.sort((one, other) =>
       (one.token as Token) < (other.token as Token) ? -1 : 1
     );
   }
 
-  /** Lines that may take content in, in the order in which they came. */
+  /** The lines that may copy content, in input order. */
   get files(): readonly CollectedLine[] {
     return this.#files;
   }
 
-  /** Milliseconds since the first line came; less than none where there are none. */
+  /** Milliseconds since the first line was added; negative if there is none. */
   get age(): number {
     return performance.now() - this.#since;
   }
 
-  /** Whether there is a line with this token. */
+  /** Whether a line has this token. */
   has(token: Token): boolean {
     return this.#tokens.has(token);
   }
 
-  /** Adds a line, unless it has to wait until those before it are settled. */
+  /** Adds a line. Returns false if the lines before it have to be settled first. */
   add({ number, bytes }: ImportLine, token: Token | undefined, isFile: boolean): boolean {
     const lines = isFile ? this.#files : this.#records;
     const isFull = this.#records.length + this.#files.length === LINES ||
@@ -66,12 +66,12 @@ export class ImportWindow {
     return true;
   }
 
-  /** A line as it was; valid until {@linkcode ImportWindow.clear}. */
+  /** Returns a line as it was read; valid until {@linkcode ImportWindow.clear}. */
   lineOf({ number, start, end }: CollectedLine): ImportLine {
     return { number, isWhole: true, bytes: this.#bytes.subarray(start, end) };
   }
 
-  /** Starts anew. */
+  /** Empties the buffer. */
   clear(): void {
     this.#tokens.clear();
     this.#records = [];

@@ -1,5 +1,5 @@
 /**
- * Language tags (RFC 5646), taken as they are: no subtag is replaced by another.
+ * Language tags (RFC 5646). Subtags are never replaced by preferred ones.
  */
 
 /** RFC 5646 §2.1, `langtag` and `privateuse`; no language is registered with four letters or more. */
@@ -23,10 +23,10 @@ const IRREGULAR = new Set([
 ]);
 
 /**
- * Reads a language tag.
+ * Parses a language tag.
  *
- * @returns The tag in the usual case (RFC 5646 §2.1.1), or nothing when it is not well-formed or
- *   repeats a variant or an extension (§2.2.9).
+ * @returns The tag in conventional case (RFC 5646 §2.1.1), or `undefined` if it is not well-formed,
+ *   or repeats a variant or extension (§2.2.9).
  */
 export function parseLanguageTag(text: string): string | undefined {
   const tag = text.toLowerCase();

@@ -1,29 +1,29 @@
 /**
- * URLs of content that is elsewhere, made fit for every client to follow.
+ * Validating and normalizing public URLs of content on other servers.
  */
 
 import { MAX_LOCATION } from "../storage/storage.ts";
 import { quoted } from "./printable.ts";
 import { RefusedError } from "./publish.ts";
 
-/** The signature in a presigned URL, of AWS and what is compatible, and of Google. */
+/** The signature parameter of presigned URLs: AWS and compatible stores, and Google. */
 const SIGNATURE = /^x-(amz|goog)-signature$/i;
 
-/** Whether a text is the URL of content that can be published where it is. */
+/** Whether a text is an http(s) URL. */
 export function isPublicUrl(text: string): boolean {
   return /^https?:\/\//i.test(text);
 }
 
 /**
- * Makes of a URL what the Location field can hold (RFC 9110 §10.2.2): ASCII, and valid by RFC 3986.
+ * Normalizes a URL for the Location field (RFC 9110 §10.2.2): ASCII, and valid by RFC 3986.
  *
- * @throws {RefusedError} When it is none, or not one for everybody. The message shows no password
- *   and no signature.
+ * @throws {RefusedError} When it is not a URL, or not for everybody. The message contains no
+ *   password and no signature.
  */
 export function parseLocation(text: string): string {
   const url = /\p{Cc}/u.test(text) ? null : URL.parse(text);
   if (url === null) {
-    const shown = text.replace(/^([^:]*:\/\/).*@/s, "$1"); // a password is what may be wrong
+    const shown = text.replace(/^([^:]*:\/\/).*@/s, "$1"); // the invalid part may be a password
     throw new RefusedError(`${quoted(shown)} is not a URL; expected one like https://host/path`);
   }
   if (url.username !== "" || url.password !== "") {
@@ -38,13 +38,15 @@ export function parseLocation(text: string): string {
   if (signature !== undefined) {
     url.search = "";
     throw new RefusedError(
-      `${quoted(url.href)} was given with ${signature}: it expires, and is valid for GET or HEAD` +
+      `${
+        quoted(url.href)
+      } was given with ${signature}, which expires, and is valid for GET or HEAD` +
         " alone; expected a URL that needs no signature",
     );
   }
   if (url.href.includes("#")) {
     throw new RefusedError(
-      `${quoted(url.href)} has a fragment, which is the client's to choose; expected a URL without`,
+      `${quoted(url.href)} has a fragment, which only clients choose; expected a URL without one`,
     );
   }
   const location = url.origin + encodeInvalid(url.href.slice(url.origin.length));
@@ -57,7 +59,7 @@ export function parseLocation(text: string): string {
   return location;
 }
 
-/** Encodes the few ASCII characters that URL parsers leave alone and RFC 3986 does not allow. */
+/** Encodes the ASCII characters that URL parsers keep but RFC 3986 does not allow. */
 function encodeInvalid(path: string): string {
   return path.replaceAll(
     /%(?![0-9a-f]{2})|[^\w.~!$&'()*+,;=:@/?%-]/gi,

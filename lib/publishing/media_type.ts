@@ -1,5 +1,5 @@
 /**
- * What kind of media some content is, by the content alone: names and extensions prove nothing.
+ * Detecting media types by content alone: names and extensions prove nothing.
  */
 
 import { fileTypeFromBuffer } from "file-type";
@@ -10,10 +10,10 @@ import { matroskaTracks } from "./tracks/matroska.ts";
 import { oggTracks } from "./tracks/ogg.ts";
 import type { Track } from "./tracks/track.ts";
 
-/** How much of the beginning is enough to tell the format, in bytes. */
+/** Bytes at the beginning that are enough to detect the format. */
 const HEAD_LENGTH = 64 * 1024;
 
-/** One name for each format, of those that are registered the one that clients know best. */
+/** One name for each format: of the registered ones, the one that clients know best. */
 const FORMATS: Readonly<Record<string, string>> = {
   "audio/x-m4a": "video/mp4",
   "audio/mp4": "video/mp4",
@@ -28,10 +28,10 @@ const FORMATS: Readonly<Record<string, string>> = {
   "application/ogg": "video/ogg",
 };
 
-/** A format that holds tracks, of which the kind and the media type depend. */
+/** A format whose kind and media type depend on its tracks. */
 interface Container {
   readonly tracks: (content: Bytes) => Promise<Track[]>;
-  /** The type where there is no picture. */
+  /** The type if there is no picture. */
   readonly soundType: string;
 }
 
@@ -39,43 +39,43 @@ const CONTAINERS: Readonly<Record<string, Container>> = {
   "video/mp4": { tracks: isoTracks, soundType: "audio/mp4" },
   "video/3gpp": { tracks: isoTracks, soundType: "audio/3gpp" },
   "video/3gpp2": { tracks: isoTracks, soundType: "audio/3gpp2" },
-  "video/quicktime": { tracks: isoTracks, soundType: "video/quicktime" }, // no other is registered
+  "video/quicktime": { tracks: isoTracks, soundType: "video/quicktime" }, // no audio type is registered
   "video/webm": { tracks: matroskaTracks, soundType: "audio/webm" },
   "video/x-matroska": { tracks: matroskaTracks, soundType: "audio/x-matroska" },
   "video/ogg": { tracks: oggTracks, soundType: "audio/ogg" },
 };
 
-/** Why some content cannot be published, in words for the publisher. */
+/** Thrown for content that cannot be published. The message is for the publisher. */
 export class MediaTypeError extends Error {
   override readonly name = "MediaTypeError";
 }
 
-/** What the publisher says, which counts before anything detected. */
+/** What the publisher states, which overrides detection. */
 export interface Stated {
   readonly kind?: Kind | undefined;
   readonly type?: string | undefined;
 }
 
-/** What some content is. */
+/** The type of some content. */
 export interface MediaType {
   readonly kind: Kind;
   readonly type: string;
 }
 
 /**
- * Tells the kind and the media type of some content.
+ * Detects the kind and media type of content.
  *
- * @param content Read where its structure leads, never as a whole.
- * @param stated What the publisher says instead.
- * @throws {MediaTypeError} When it is neither audio nor video, or not of the kind stated. The
- *   message goes after the name of the file.
+ * @param content Read only where its structure requires, never whole.
+ * @param stated What the publisher states instead.
+ * @throws {MediaTypeError} When it is neither audio nor video, or not of the stated kind. The
+ *   message continues the name of the file.
  */
 export async function detectMediaType(content: Bytes, stated: Stated): Promise<MediaType> {
   if (stated.type !== undefined) return ofKind(stated.type, stated.kind);
-  const bytes = await withBeginning(content, HEAD_LENGTH); // most lies there, in many small pieces
+  const bytes = await withBeginning(content, HEAD_LENGTH); // most parts are there, and small
   const type = await detectFormat(bytes);
   if (type === undefined) {
-    throw new MediaTypeError("is of no known format; state its media type with --type");
+    throw new MediaTypeError("has an unknown format; state its media type with --type");
   }
   const container = CONTAINERS[type];
   if (container === undefined) return ofKind(type, stated.kind);
@@ -85,7 +85,7 @@ export async function detectMediaType(content: Bytes, stated: Stated): Promise<M
   const hasPicture = tracks.some(({ holds }) => holds === "picture");
   if (sounds.length === 0 && !hasPicture) {
     throw new MediaTypeError(
-      `is ${type} without a track of sound or picture; if it is whole, state its type with --type`,
+      `is ${type} without an audio or video track; if it is complete, state its type with --type`,
     );
   }
   const { soundType } = container;
@@ -100,7 +100,7 @@ export async function detectMediaType(content: Bytes, stated: Stated): Promise<M
   throw wrongKind(detected.type, stated.kind, hasPicture ? "it has no sound" : "it has no picture");
 }
 
-/** Takes a type as it is. */
+/** Uses a type as stated. */
 function ofKind(type: string, stated: Kind | undefined): MediaType {
   const kind = /^(audio|video)\//.exec(type)?.[1] as Kind | undefined;
   if (kind === undefined) {
@@ -121,12 +121,12 @@ async function detectFormat(content: Bytes): Promise<string | undefined> {
   return type === undefined ? undefined : FORMATS[type] ?? type;
 }
 
-/** ID3v2 tags that are looked for in front of the sound: there is one, or one and an update of it. */
+/** ID3v2 tags to skip before the sound: usually one, or one and its update. */
 const MAX_TAGS = 4;
 
 /**
- * The length of the ID3v2 tags in front, which hold pictures of any size. Zeros after a tag are
- * padding that it does not count.
+ * Measures the ID3v2 tags at the beginning, which may contain pictures of any size, with the
+ * padding after each tag, which its own length leaves out.
  */
 async function tagsLength(content: Bytes): Promise<number> {
   let length = 0;

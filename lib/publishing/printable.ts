@@ -1,33 +1,36 @@
 /**
- * Text from outside, made harmless to show: no character of it steers a terminal, breaks a line,
- * or turns the direction of what follows.
+ * Making untrusted text safe to print: no character controls a terminal, breaks a line, or changes
+ * the direction of the text after it.
  */
 
-/** Controls (C0, C1), line separators, bidirectional and deprecated format controls, halves of pairs. */
+/**
+ * Controls (C0, C1), line separators, bidirectional and deprecated format controls, lone
+ * surrogates.
+ */
 const UNPRINTABLE =
   /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}\u206a-\u206f\ufeff\ufff9-\ufffb\u{e0001}]/gu;
 
-/** Whether a text can be shown as it is. */
+/** Whether a text can be printed as it is. */
 export function isPrintable(text: string): boolean {
   return text.search(UNPRINTABLE) < 0;
 }
 
-/** The text on one line, with what cannot be shown escaped as in JSON: `\u202e`. */
+/** Returns the text on one line, with unprintable characters escaped as in JSON: `\u202e`. */
 export function printable(text: string): string {
   return text.replaceAll(UNPRINTABLE, escaped);
 }
 
-/** The same, but line breaks stay. For output as a whole; what is put into it is made one line. */
+/** Does the same but keeps line breaks: for whole outputs, whose parts were made printable. */
 export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
 
-/** The text in quotation marks, for messages. */
+/** Returns the text in quotation marks, for messages. */
 export function quoted(text: string): string {
   return `"${printable(text)}"`;
 }
 
-/** The text with an underscore for each character that cannot be shown. */
+/** Replaces each unprintable character with an underscore. */
 export function withoutUnprintable(text: string): string {
   return text.replaceAll(UNPRINTABLE, "_");
 }

@@ -1,5 +1,5 @@
 /**
- * Publishing: from a file to an item.
+ * Publishing files.
  */
 
 import { createHash } from "node:crypto";
@@ -14,32 +14,32 @@ import { isPrintable, quoted, withoutUnprintable } from "./printable.ts";
 import { type Bytes, fileBytes } from "./tracks/bytes.ts";
 import { unlessAborted } from "./abort.ts";
 
-/** Bytes read from a file at a time. */
+/** Bytes to read from a file at a time. */
 const CHUNK = 256 * 1024;
 
-/** What a publisher may say of an item; all of it has a default. */
+/** Metadata of an item, and how to publish it; everything has a default. */
 export interface PublishOptions {
   readonly token?: Token | undefined;
   readonly kind?: Kind | undefined;
   readonly type?: string | undefined;
   readonly name?: string | undefined;
   readonly language?: string | undefined;
-  /** Milliseconds since the epoch; the present when left out. */
+  /** Milliseconds since the epoch; defaults to now. */
   readonly publishedAt?: number | undefined;
   /**
-   * Has the item given that has the same content and name already, if there is one; no other is
-   * published then. Where one is likely, the file is hashed before it is copied, else meanwhile.
+   * Returns the published item with the same content and name, if there is one, instead of
+   * publishing another. If one is likely, the file is hashed before it is copied, otherwise while.
    */
   readonly reuse?: "likely" | "unlikely" | undefined;
-  /** What the content has to be. */
+  /** What the content must match. */
   readonly expected?: Expected | undefined;
-  /** Ends the work before anything is published. */
+  /** Cancels the work before anything is published. */
   readonly signal?: AbortSignal;
-  /** Passes the content on, to watch how the work goes on. */
+  /** Wraps the reading of the content, to follow the progress. */
   readonly watch?: ProgressWatcher;
 }
 
-/** What content has to be, as far as that is known. */
+/** What content must match, as far as that is known. */
 export interface Expected {
   /** SHA-256, 64 lower-case hexadecimal digits. */
   readonly digest?: string | undefined;
@@ -49,13 +49,13 @@ export interface Expected {
   readonly validator?: string | undefined;
 }
 
-/** Passes chunks of a file on, whose length is in bytes. */
+/** Passes the chunks of a file on unchanged. The size is in bytes. */
 export type ProgressWatcher = (
   chunks: AsyncIterable<Uint8Array>,
   file: { readonly name: string; readonly size: number; readonly step: Step },
 ) => AsyncIterable<Uint8Array>;
 
-/** Something that cannot be published, with the reason in words for the publisher. */
+/** Thrown for something that cannot be published. The message is for the publisher. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
 }
@@ -63,11 +63,11 @@ export class RefusedError extends Error {
 /**
  * Publishes a file, whole or not at all.
  *
- * @returns The item; with another token than was asked for, it was published before.
+ * @returns The item. If its token is not the one asked for, it had already been published.
  * @throws {RefusedError} When the file cannot be read, is neither audio nor video, or the token is
  *   taken.
  * @throws {StorageError} When storage fails.
- * @throws What aborted the signal.
+ * @throws The signal's abort reason.
  */
 export async function publishFile(
   storage: MediaStorage,
@@ -76,11 +76,11 @@ export async function publishFile(
 ): Promise<PublishedItem> {
   const { token = newToken(), name = fileName(path), reuse, expected, signal } = options;
   const { watch = (chunks) => chunks } = options;
-  await requireFree(storage, token); // before any work; the commit makes sure of it
+  await requireFree(storage, token); // fails early; the commit checks again
   const { file, size } = await openFile(path);
   using _file = file;
   if (size > storage.maxLength) {
-    const limit = `a bucket takes ${storage.maxLength} at most by one PUT`;
+    const limit = `a bucket accepts at most ${storage.maxLength} in one PUT`;
     throw new RefusedError(`${quoted(path)} has ${size} bytes; ${limit}`);
   }
   try {
@@ -111,14 +111,14 @@ export async function publishFile(
   }
 }
 
-/** What is published as the publisher states it. */
+/** Returns the metadata that is published as stated. */
 export function statedIn(
   { language, publishedAt = Date.now() }: PublishOptions,
 ): Pick<PublishedItem, "language" | "publishedAt"> {
   return { publishedAt, ...(language === undefined ? {} : { language }) };
 }
 
-/** The SHA-256 of some content, in hexadecimal digits. */
+/** Computes the SHA-256 of content, in hexadecimal digits. */
 export async function sha256Of(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   const hash = createHash("sha256");
   for await (const chunk of chunks) hash.update(chunk);
@@ -126,10 +126,10 @@ export async function sha256Of(chunks: AsyncIterable<Uint8Array>): Promise<strin
 }
 
 /**
- * Reads a file whole, without publishing it.
+ * Reads a whole file, and returns its media type, digest and length, without publishing it.
  *
  * @throws {RefusedError} When it cannot be read, or is neither audio nor video.
- * @throws What aborted the signal.
+ * @throws The signal's abort reason.
  */
 export async function inspectFile(
   path: string,
@@ -146,9 +146,9 @@ export async function inspectFile(
 }
 
 /**
- * Makes sure that content is what it has to be.
+ * Requires content to match what is expected.
  *
- * @throws {RefusedError} When it is not.
+ * @throws {RefusedError} When it does not.
  */
 export function requireExpected(
   source: string,
@@ -166,7 +166,7 @@ export function requireExpected(
 }
 
 /**
- * Makes sure that a token was never used.
+ * Requires a token that was never used.
  *
  * @throws {RefusedError} When it was.
  */
@@ -174,10 +174,10 @@ export async function requireFree(storage: MediaStorage, token: Token): Promise<
   const { state } = await storage.lookUp(token);
   if (state === "unknown") return;
   const history = state !== "unpublished" ? "names a published item" : "named an item before";
-  throw new RefusedError(`Token "${token}" ${history}; tokens are never used twice`);
+  throw new RefusedError(`Token "${token}" ${history}; tokens are never reused`);
 }
 
-/** Tells the kind and the media type of content, and refuses it where it has none. */
+/** Detects the kind and media type of content, and refuses content that has none. */
 export async function detect(
   source: string,
   content: Bytes,
@@ -191,7 +191,7 @@ export async function detect(
   }
 }
 
-/** Opens a file that has content; nothing else, for opening a FIFO waits for its writer. */
+/** Opens a regular, non-empty file. Anything else is refused first: opening a FIFO would block. */
 async function openFile(path: string): Promise<{ file: Deno.FsFile; size: number }> {
   const { size, ...info } = await readable(path, () => Deno.stat(path));
   const other = OTHERS.find(([is]) => info[is])?.[1];
@@ -224,7 +224,7 @@ async function* readAll(
   }
 }
 
-/** Runs an operation on the file to publish, and refuses the file when it fails. */
+/** Runs an operation on the file to publish, and refuses the file if it fails. */
 async function readable<T>(path: string, operation: () => Promise<T>): Promise<T> {
   try {
     return await operation();
@@ -232,20 +232,20 @@ async function readable<T>(path: string, operation: () => Promise<T>): Promise<T
     if (!(cause instanceof Deno.errors.NotFound)) {
       throw new RefusedError(`${quoted(path)} cannot be read`, { cause });
     }
-    // Bytes that are not UTF-8 have become replacement characters before any program sees them.
+    // Deno replaces bytes that are not UTF-8 before the program sees them.
     const hint = path.includes("\ufffd")
-      ? "; a name that is not UTF-8 cannot be given: rename the file, or give a link to it"
+      ? "; names must be UTF-8: rename the file, or pass a link to it"
       : "";
     throw new RefusedError(`There is no file ${quoted(path)}${hint}`);
   }
 }
 
-/** The name of a file, made fit to be offered for saving. */
+/** Derives from a path the file name to offer for saving. */
 export function fileName(path: string): string {
   return withoutUnprintable(basename(path)).replaceAll("\\", "_");
 }
 
-/** Whether a name can be offered for saving: no path, and nothing that cannot be shown. */
+/** Whether a name can be offered for saving: no path, no unprintable characters. */
 export function isFileName(name: string): boolean {
   return /^[^/\\]{1,255}$/u.test(name) && isPrintable(name) && name !== "." && name !== "..";
 }

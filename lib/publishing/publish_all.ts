@@ -1,5 +1,5 @@
 /**
- * Publishing many sources, one after the other.
+ * Publishing many sources in sequence.
  */
 
 import type { MediaStorage } from "../storage/media_storage.ts";
@@ -11,18 +11,18 @@ import { isObject, publishObject } from "./publish_object.ts";
 import { publishUrl } from "./publish_url.ts";
 import { findSources, type IgnoredSource } from "./sources.ts";
 
-/** What holds for all sources. */
+/** Options for all sources. */
 export interface PublishAllOptions extends PublishOptions {
-  /** The folder with the content of published items, where content is in one. */
+  /** The folder of published content, if content is in a folder. */
   readonly content?: string | undefined;
-  /** Is told what clients will have trouble with, in words for the publisher. */
+  /** Called with warnings for the publisher about what clients will have trouble with. */
   readonly warn?: (text: string) => void;
 }
 
-/** What became of one source. */
+/** The outcome of one source. */
 export type PublishOutcome =
   | {
-    /** Skipped: an item with the same content and name was published before. */
+    /** Skipped: an item with the same content and name is already published. */
     readonly outcome: "published" | "skipped";
     readonly source: string;
     readonly item: PublishedItem | LinkedItem;
@@ -37,8 +37,8 @@ export type PublishOutcome =
 /**
  * Publishes files, the files of folders, public URLs and objects of the bucket.
  *
- * @returns What became of each, as soon as that is known.
- * @throws {StorageError} When storage fails; what was told before remains published.
+ * @returns Each outcome, as soon as it is known.
+ * @throws {StorageError} When storage fails. Outcomes already yielded remain valid.
  * @throws What aborted the signal.
  */
 export async function* publishAll(
@@ -55,7 +55,7 @@ export async function* publishAll(
     else {
       const outcome = await publishOne(storage, source, { ...options, ...(reuse && { reuse }) });
       yield outcome;
-      // Files that were published before come in a row, as do new ones.
+      // Files already published tend to follow each other, as do new ones.
       if (outcome.outcome === "published") reuse &&= "unlikely";
       if (outcome.outcome === "skipped") reuse &&= "likely";
     }

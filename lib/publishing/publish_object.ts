@@ -1,5 +1,5 @@
 /**
- * Publishing an object where it is: in the bucket with the content, under a key of its own.
+ * Publishing an object of the bucket in place, under its own key.
  */
 
 import type { Body } from "../http/answer.ts";
@@ -22,20 +22,20 @@ import {
 } from "./publish.ts";
 import type { Bytes } from "./tracks/bytes.ts";
 
-/** Whether a text names an object of a bucket. */
+/** Whether a text is the location of an object. */
 export function isObject(text: string): boolean {
   return text.startsWith("s3://");
 }
 
 /**
- * Publishes an object where it is. It is read once; the server gives out no other object that is
- * there later.
+ * Publishes an object in place. It is read once; if another object replaces it later, the server
+ * does not serve that.
  *
  * @param location `s3://bucket/key`
- * @returns The item; with another token than was asked for, it was published before.
+ * @returns The item. If its token is not the one asked for, it had already been published.
  * @throws {RefusedError} When it is neither audio nor video, or the token is taken.
- * @throws {ObjectError} When there is no such object, or it cannot be published in place.
- * @throws {StorageError} When it is replaced meanwhile, or storage fails.
+ * @throws {ObjectError} When the object does not exist, or cannot be published in place.
+ * @throws {StorageError} When the object is replaced while it is read, or storage fails.
  * @throws What aborted the signal.
  */
 export async function publishObject(
@@ -65,7 +65,7 @@ export async function publishObject(
   }
 }
 
-/** Reads content to its end, but no longer than until the signal is aborted. */
+/** Reads content to its end, or until the signal is aborted. */
 export async function* readAll(
   object: { readonly open: () => Awaitable<Body> },
   signal: AbortSignal | undefined,
@@ -84,7 +84,7 @@ export async function* readAll(
   }
 }
 
-/** An object that is read here and there. */
+/** Reads ranges of an object. */
 function bytesOf(object: ExistingContent): Bytes {
   return {
     size: object.length,

@@ -1,9 +1,9 @@
 /**
- * Publishing what is at a public URL already: clients are redirected there.
+ * Publishing content at a public URL, to which clients are redirected.
  *
- * Only the machine that publishes ever asks the URL, whatever its address, and only while it does:
- * by one HEAD, and by one GET where that is not enough. So does `verify`. The server never fetches what a record
- * names, so that nobody can aim it at addresses that it alone can reach.
+ * Only the commands that publish and verify request the URL: by one HEAD and, if that is not
+ * enough, one GET. The server never fetches what a record names, so nobody can aim it at addresses
+ * that only it can reach.
  */
 
 import { TokenTakenError } from "../storage/catalogue.ts";
@@ -16,41 +16,41 @@ import { quoted } from "./printable.ts";
 import { type PublishOptions, RefusedError, requireFree } from "./publish.ts";
 import { memoryBytes } from "./tracks/bytes.ts";
 
-/** Bytes that are read at most, and asked for: enough to tell a format. */
+/** Bytes to request and read at most: enough to detect a format. */
 const BEGINNING = 64 * 1024;
 
-/** Milliseconds that each of the two requests may take. */
+/** The timeout of each request, in milliseconds. */
 const TIMEOUT = 10_000;
 
-/** What a publisher may say of content at a URL; all of it has a default. */
+/** Metadata of content at a URL, and how to publish it; everything has a default. */
 export interface PublishUrlOptions
   extends Pick<PublishOptions, "token" | "kind" | "type" | "publishedAt" | "signal"> {
-  /** Milliseconds that each of the two requests may take. */
+  /** The timeout of each request, in milliseconds. */
   readonly timeout?: number;
-  /** Is told what clients will have trouble with, in words for the publisher. */
+  /** Called with warnings for the publisher about what clients will have trouble with. */
   readonly warn?: (text: string) => void;
 }
 
-/** What the other server states of the content. */
+/** What the other server states about the content. */
 type Stated = Pick<LinkedItem, "type" | "length" | "validator">;
 
-/** What the other server answers. */
+/** The other server's response. */
 interface RemoteResponse {
   readonly status: number;
   readonly isSuccess: boolean;
-  /** Of a success only. */
+  /** Empty unless successful. */
   readonly stated: Stated;
-  /** The first bytes of the content that a GET gives. */
+  /** The first bytes of the content, of a successful GET. */
   readonly beginning: Uint8Array<ArrayBuffer>;
 }
 
 /**
- * Publishes the content of a public URL where it is.
+ * Publishes the content of a public URL in place.
  *
- * @throws {RefusedError} When the URL is not fit for clients or does not answer with content, its
- *   kind cannot be told, or the token is taken.
+ * @throws {RefusedError} When the URL is unfit for clients or has no content, its kind is unknown,
+ *   or the token is taken.
  * @throws {StorageError} When storage fails.
- * @throws What aborted the signal.
+ * @throws The signal's abort reason.
  */
 export async function publishUrl(
   storage: MediaStorage,
@@ -59,7 +59,7 @@ export async function publishUrl(
 ): Promise<LinkedItem> {
   const { token = newToken(), publishedAt = Date.now(), signal } = options;
   const location = parseLocation(text);
-  await requireFree(storage, token); // before any work; the commit makes sure of it
+  await requireFree(storage, token); // fails early; the commit checks again
   const { kind, ...stated } = await examine(location, options);
   signal?.throwIfAborted();
   const item: LinkedItem = { token, kind, location, ...stated, publishedAt };
@@ -72,7 +72,7 @@ export async function publishUrl(
   }
 }
 
-/** Finds out what is at a URL: by a HEAD, and where that does not tell, by a GET. */
+/** Examines a URL by HEAD and, if that is not enough, by GET. */
 async function examine(
   location: string,
   options: PublishUrlOptions,
@@ -98,7 +98,7 @@ async function examine(
   };
 }
 
-/** The kind that the publisher says it is, or else the other server. */
+/** Returns the kind stated by the publisher, or else by the other server. */
 function statedKind(
   location: string,
   stated: Stated,
@@ -114,7 +114,7 @@ function statedKind(
   return kind ?? told;
 }
 
-/** The kind that the content itself tells. */
+/** Detects the kind from the content itself. */
 async function detectKind(location: string, beginning: Uint8Array<ArrayBuffer>): Promise<Kind> {
   try {
     return (await detectMediaType(memoryBytes(beginning), {})).kind;
@@ -125,10 +125,10 @@ async function detectKind(location: string, beginning: Uint8Array<ArrayBuffer>):
 }
 
 /**
- * Sends a request, as a client does that wants the content as it is.
+ * Sends a request for the content in its original encoding.
  *
- * @throws {RefusedError} When there is no answer.
- * @throws What aborted the signal.
+ * @throws {RefusedError} When there is no response.
+ * @throws The signal's abort reason.
  */
 export async function sendRequest(
   method: "HEAD" | "GET",
@@ -156,7 +156,7 @@ export async function sendRequest(
   }
 }
 
-/** What the fields of a success state of the content as a whole. */
+/** Reads what the fields of a success state about the whole content. */
 function statedBy({ status, headers }: Response): Stated {
   const type = recordable(headers.get("Content-Type"));
   const validator = recordable(headers.get("ETag")) ?? recordable(headers.get("Last-Modified"));
@@ -172,13 +172,13 @@ function statedBy({ status, headers }: Response): Stated {
   };
 }
 
-/** A value that can go on record. */
+/** Returns a field value if the catalogue can store it. */
 function recordable(value: string | null): string | undefined {
   const isFit = value !== null && /^[ -~]+$/.test(value) && value.length <= MAX_STATED;
   return isFit ? value : undefined;
 }
 
-/** Reads the first bytes of a success, and closes the connection on all that follows. */
+/** Reads the first bytes of a success, and cancels the rest. */
 async function readBeginning({ ok, body }: Response): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
@@ -193,7 +193,7 @@ async function readBeginning({ ok, body }: Response): Promise<Uint8Array<ArrayBu
   return await new Blob(chunks).bytes();
 }
 
-/** Why `fetch` failed, without what it says of the request. */
+/** Returns why `fetch` failed, without its prefix about the request. */
 function causeOf(error: unknown): unknown {
   const { cause = error } = error as Error;
   return cause instanceof Error

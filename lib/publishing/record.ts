@@ -1,13 +1,13 @@
 /**
- * Items as commands print them, and as `import` reads them.
+ * Records, as commands print them and `import` reads them.
  */
 
 import type { CatalogueEntry, LinkedItem, PublishedItem } from "../storage/storage.ts";
 import type { Token } from "../storage/token.ts";
 
 /**
- * What is on record of a token, with instants as ISO 8601. An item at a URL is published like any
- * other; it has a location.
+ * Converts an entry to a record, with times in ISO 8601. An item at a URL has the state
+ * `published`, and a location.
  */
 export function toRecord(token: Token, entry: CatalogueEntry) {
   const { kind } = entry;

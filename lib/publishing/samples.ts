@@ -1,5 +1,5 @@
 /**
- * The two samples that make a newcomer's first request answer 200.
+ * The two samples that let a newcomer's first request succeed.
  */
 
 import { fileURLToPath } from "node:url";
@@ -8,16 +8,16 @@ import { parseToken, type Token } from "../storage/token.ts";
 import type { MediaStorage } from "../storage/media_storage.ts";
 import { publishFile, RefusedError } from "./publish.ts";
 
-/** Always the same tokens, so that what the README shows can be tried as it stands. */
+/** Fixed tokens, so that the README's commands can be copied. */
 const SAMPLES = [
   { file: "sample.mp3", token: parseToken("bb3017d2-c56e-40fb-8495-0316e6321879") as Token },
   { file: "sample.mp4", token: parseToken("6e89c33b-8d74-41c8-9661-a1e31cbff191") as Token },
 ];
 
 /**
- * Publishes the samples where nothing was ever published.
+ * Publishes the samples, unless anything was ever published.
  *
- * @returns The deprecated paths of the samples that are published, now or since an earlier start.
+ * @returns The deprecated paths of the samples that are published.
  */
 export async function publishSamples(
   storage: MediaStorage,
@@ -29,7 +29,7 @@ export async function publishSamples(
       try {
         await publishFile(storage, fileURLToPath(url), { token, language: "en-GB" });
       } catch (error) {
-        // Not part of this installation, or published by another process by now.
+        // The file is not installed, or another process has published it.
         if (!(error instanceof RefusedError)) throw error;
       }
     }

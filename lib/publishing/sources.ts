@@ -1,5 +1,5 @@
 /**
- * What there is to publish: each source as it was named, and of a folder the files in it.
+ * Finding what to publish: each named source, and the files of named folders.
  */
 
 import { join, sep } from "node:path";
@@ -11,23 +11,23 @@ import { isObject } from "./publish_object.ts";
 /** Why something in a folder is left out. */
 export type IgnoredSource = "hidden" | "link" | "content";
 
-/** One source of those that were named or are in a folder. */
+/** A source that was named, or found in a folder. */
 export type FoundSource =
-  /** To be published: whether it can be, publishing it tells. */
+  /** To be published; whether it can be read is not checked yet. */
   | { readonly is: "source"; readonly source: string }
   | { readonly is: IgnoredSource; readonly source: string }
   | { readonly is: "unreadable"; readonly source: string; readonly error: RefusedError };
 
 /**
- * Finds all sources, in the order in which they were named, and the files of a folder in the order
- * of their names. No more is held in memory than the names in one folder and in those above it.
+ * Finds all sources in the order given, and the files of a folder ordered by name. Memory holds
+ * only the names in one folder and its parents.
  *
- * As with `grep -r`, a link is followed where it was named and not within a folder, so that no
- * folder comes twice. Hidden files within a folder are left out, as by `*` in a shell: other
- * programs give such names to what they have not finished writing.
+ * As with `grep -r`, a link is followed if it was named, but not within a folder, so that no folder
+ * is visited twice. Hidden files within a folder are left out, as with `*` in a shell: other
+ * programs use such names for unfinished files.
  *
  * @param sources Paths, URLs and objects.
- * @param content The folder with the content of published items, which is left out.
+ * @param content The folder of published content, which is left out.
  */
 export async function* findSources(
   sources: Iterable<string>,
@@ -43,12 +43,12 @@ export async function* findSources(
   }
 }
 
-/** Whether a path names a folder, or a link to one. */
+/** Whether a path is a folder, or a link to one. */
 export async function isFolder(path: string): Promise<boolean> {
   try {
     return (await Deno.stat(path)).isDirectory;
   } catch {
-    return false; // whoever opens it tells what is wrong
+    return false; // opening it reports the error
   }
 }
 
@@ -72,13 +72,13 @@ async function* filesIn(folder: string, content: string | undefined): AsyncGener
   }
 }
 
-/** Whether a folder is another one, or is in it. */
+/** Whether a folder is the same as another, or inside it. */
 async function isWithin(folder: string, other: string | undefined): Promise<boolean> {
   if (other === undefined) return false;
   try {
     const [inner, outer] = await Promise.all([folder, other].map((path) => Deno.realPath(path)));
     return `${inner}${sep}`.startsWith(`${outer}${sep}`);
   } catch {
-    return false; // one of them is not there
+    return false; // one of them does not exist
   }
 }

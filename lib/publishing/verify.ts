@@ -1,5 +1,5 @@
 /**
- * Verifying: whether storage has what the catalogue says it has, and nothing else.
+ * Verifying that storage has exactly what the catalogue says.
  */
 
 import type { Comparison } from "../storage/content.ts";
@@ -20,44 +20,44 @@ import { printable } from "./printable.ts";
 import { RefusedError, sha256Of } from "./publish.ts";
 import { readAll } from "./publish_object.ts";
 
-/** Items that are checked at once, each on a connection of its own where it takes one. */
+/** Items checked at once, each on its own connection if it needs one. */
 const CONCURRENCY = 16;
 
-/** Failures in a row after which checking more is of no use. */
+/** Consecutive failures after which verifying stops. */
 const MAX_FAILURES = 100;
 
-/** How an item compares with what storage has; it failed when that could not be found out. */
+/** How an item compares with what storage has; "failed" if it could not be checked. */
 export type CheckOutcome = Comparison | { readonly state: "failed"; readonly reason: string };
 
-/** What was found: of an item, or that no item uses some content. */
+/** The outcome of an item, or the digest of unused content. */
 export type Verification =
   | { readonly token: Token; readonly entry: PublishedEntry; readonly outcome: CheckOutcome }
   | { readonly unused: string };
 
-/** What the catalogue has on record of an item that is published. */
+/** The entry of a published item. */
 type PublishedEntry = Exclude<CatalogueEntry, { state: "unpublished" }>;
 
 /** How to verify. */
 export interface VerifyOptions {
-  /** Verifies only so many items, at random, and looks for no content that no item uses. */
+  /** Verifies only this many random items, and does not look for unused content. */
   readonly sample?: number | undefined;
-  /** Whether content is read, for its digest. */
+  /** Whether to read content and compare its digest. */
   readonly withContent?: boolean | undefined;
-  /** Ends the work. */
+  /** Cancels the work. */
   readonly signal: AbortSignal;
-  /** Is told each verdict, and waited for. */
+  /** Called for each verification, and awaited. */
   readonly report: (verification: Verification) => Promise<void>;
-  /** Is told the token of each entry that is done with; `undefined` when all of them are. */
+  /** Called with the token of each finished entry, and with `undefined` after the last one. */
   readonly onProgress?: (token: Token | undefined) => void;
 }
 
 /**
- * Compares what is published with what storage and the public URLs have now, whatever they had when
- * they were asked before. What is published or unpublished meanwhile is no difference.
+ * Compares published items with what storage and the public URLs have now; cached results are not
+ * used. Items published or unpublished meanwhile are not differences.
  *
- * @param storage Prepared, unless it is to have no content.
+ * @param storage Must be prepared, unless it has no content.
  * @throws {StorageError} When storage as a whole fails.
- * @throws {RefusedError} When a hundred items in a row cannot be checked.
+ * @throws {RefusedError} When a hundred consecutive items cannot be checked.
  * @throws What aborted the signal.
  */
 export async function verify(storage: MediaStorage, options: VerifyOptions): Promise<void> {
@@ -73,7 +73,9 @@ export async function verify(storage: MediaStorage, options: VerifyOptions): Pro
       await report({ token, entry: entry as PublishedEntry, outcome });
       failures = outcome.state === "failed" ? failures + 1 : 0;
       if (failures >= MAX_FAILURES) {
-        throw new RefusedError(`Given up after ${failures} items in a row that cannot be checked`);
+        throw new RefusedError(
+          `Gave up after ${failures} consecutive items that cannot be checked`,
+        );
       }
     }
     onProgress(token);
@@ -86,7 +88,7 @@ export async function verify(storage: MediaStorage, options: VerifyOptions): Pro
   });
 }
 
-/** Checks an item; gives nothing when it is published no more. */
+/** Checks an item; returns `undefined` if it was unpublished meanwhile. */
 async function check(
   storage: MediaStorage,
   token: Token,
@@ -99,7 +101,7 @@ async function check(
   if (outcome.state === "same") return outcome;
   const { state } = await storage.lookUp(token);
   if (state !== entry.state) return undefined;
-  // Where the place as a whole fails, that is no fault of the item.
+  // If storage as a whole fails, the item is not at fault.
   if (state === "published") await unlessAborted(storage.check(), options.signal);
   return outcome;
 }

@@ -14,7 +14,7 @@ const test = needing("processes");
 
 const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
 
-test("media publish prints the token, the URLs and a line to try", () =>
+test("media publish prints the token, the URLs and a command to try", () =>
   inFolder(async (folder) => {
     const { code, stdout, stderr } = await media(folder, ["publish", SAMPLE_MP3], { PORT: "81" });
     const [first, ...lines] = stdout.trimEnd().split("\n");
@@ -28,7 +28,7 @@ test("media publish prints the token, the URLs and a line to try", () =>
     ]);
   }));
 
-test("media publish, show, list and unpublish agree, and tell programs in JSON", () =>
+test("media publish, show, list and unpublish agree, also with --json", () =>
   inFolder(async (folder) => {
     const token = newToken();
     const options = ["--token", token.toUpperCase(), "--name", 'für "dich" 🎧.mp4'];
@@ -75,7 +75,7 @@ test("media publish, show, list and unpublish agree, and tell programs in JSON",
     );
     const again = await media(folder, ["unpublish", token, "--json"]);
     assertEquals([again.code, again.stdout], [1, ""]);
-    assertEquals(again.stderr, `media: Token "${token}" was unpublished already\n`);
+    assertEquals(again.stderr, `media: Token "${token}" is already unpublished\n`);
     const after = await media(folder, ["list"]);
     assertMatch(after.stdout, new RegExp(`^${token}  audio  unpublished  \\d{4}-.*Z\n$`));
     assertEquals(
@@ -84,7 +84,7 @@ test("media publish, show, list and unpublish agree, and tell programs in JSON",
     );
     const reused = await media(folder, ["publish", SAMPLE_MP3, "--token", token]);
     assertEquals(reused.code, 1);
-    assertMatch(reused.stderr, /named an item before; tokens are never used twice/);
+    assertMatch(reused.stderr, /named an item before; tokens are never reused/);
   }));
 
 test("media publish, show, list and unpublish agree on an item at a URL", () =>
@@ -93,7 +93,7 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
     await using origin = new Origin(({ url }) =>
       new URL(url).pathname === "/a.mp3"
         ? new Response(null, { headers })
-        : new Response(new Blob(["x"]).stream()) // of neither type nor length
+        : new Response(new Blob(["x"]).stream()) // without type or length
     );
     const location = origin.url("/a.mp3");
     const published = await media(folder, ["publish", location], { PORT: "81" });
@@ -137,7 +137,7 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
     const tombstone = JSON.parse((await media(folder, ["list", "--json"])).stdout);
     assertEquals(Object.keys(tombstone), ["token", "state", "kind", "unpublishedAt"]);
     const reused = await media(folder, ["publish", location, "--token", token]);
-    assertMatch(reused.stderr, /named an item before; tokens are never used twice/);
+    assertMatch(reused.stderr, /named an item before; tokens are never reused/);
 
     const bare = await media(folder, ["publish", origin.url("/b"), "--kind", "video", "--json"]);
     const { source: _, outcome: __, urls, ...added } = JSON.parse(bare.stdout);
@@ -150,7 +150,7 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
 
 type Fields = Readonly<Record<string, string>>;
 
-test("media show prints the very fields that a HEAD carries", async () => {
+test("media show prints exactly the fields that a HEAD returns", async () => {
   await using subject = await openLocal();
   const item = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
   const { stdout } = await media(subject.folder, ["show", item.token], {
@@ -178,7 +178,7 @@ test("media show prints the very fields that a HEAD carries", async () => {
   assertMatch(damaged.stdout, new RegExp(`\n503\n[^]*content ${item.digest} is missing`));
 });
 
-test("media publish stores the same content once, and unpublish keeps what is used", () =>
+test("media publish stores the same content once, and unpublish keeps content in use", () =>
   inFolder(async (folder) => {
     const tokens = [];
     for (const _ of [1, 2]) {
@@ -195,7 +195,7 @@ test("media publish stores the same content once, and unpublish keeps what is us
     assertEquals(isThere, false);
   }));
 
-test("media refuses with status 1, and takes wrong usage with status 2, naming the value", () =>
+test("media exits with 1 on refusal and 2 on wrong usage, naming the value", () =>
   inFolder(async (folder) => {
     const file = async (name: string, content: string | Uint8Array) => {
       const path = `${folder}/${name}`;
@@ -218,9 +218,9 @@ test("media refuses with status 1, and takes wrong usage with status 2, naming t
       [
         ["publish", text],
         1,
-        /^media: ".*diary\.mp3" is of no known format; state its media type with --type\n$/,
+        /^media: ".*diary\.mp3" has an unknown format; state its media type with --type\n$/,
       ],
-      [["publish", zeros], 1, /^media: ".*zeros\.mp3" is of no known format; state its/],
+      [["publish", zeros], 1, /^media: ".*zeros\.mp3" has an unknown format; state its/],
       [
         ["publish", SAMPLE_MP3, "--kind", "video"],
         1,
@@ -270,12 +270,15 @@ test("media refuses with status 1, and takes wrong usage with status 2, naming t
       [["publish", folder, "--token", unknown], 2, /'--token' is for one file, URL or object/],
       [["publish", folder, "--name", "x"], 2, /'--name' is for one file, URL or object/],
       [["publish", SAMPLE_MP3, "http://127.0.0.1:9/", "--language", "en"], 2, /with a URL/],
-      [["publish", SAMPLE_MP3, ""], 2, /value '' is invalid.* Expected a file, a folder, a URL/],
+      [["publish", SAMPLE_MP3, ""], 2, /value '' is invalid.* Expected a file, folder, URL/],
       ...[
-        ["2026-02-30", /'2026-02-30' is invalid\. Expected an instant with its offset, from 1970/],
-        ["2026-11-21T09:30:00", /Expected an instant with its offset/],
-        ["yesterday", /Expected an instant with its offset/],
-        ["1969-12-31T23:59:59Z", /Expected an instant with its offset, from 1970/],
+        [
+          "2026-02-30",
+          /'2026-02-30' is invalid\. Expected a date and time with an offset, from 1970/,
+        ],
+        ["2026-11-21T09:30:00", /Expected a date and time with an offset/],
+        ["yesterday", /Expected a date and time with an offset/],
+        ["1969-12-31T23:59:59Z", /Expected a date and time with an offset, from 1970/],
         ["2999-01-01", /'2999-01-01' is invalid\. It is in the future/],
       ].map(([time, reason]): [string[], number, RegExp] => [
         ["publish", SAMPLE_MP3, "--published-at", time as string],
@@ -298,10 +301,10 @@ test("media refuses with status 1, and takes wrong usage with status 2, naming t
     assertEquals([help.code, help.stderr], [0, ""]);
     assertMatch(help.stdout, /--language <tag>/);
     const listed = await media(folder, ["list", "--json"]);
-    assertEquals(listed.stdout.trimEnd().split("\n").length, 1); // nothing of all this left a trace
+    assertEquals(listed.stdout.trimEnd().split("\n").length, 1); // none of these left a trace
   }));
 
-test("media says in one line that its output cannot be written", () =>
+test("media reports in one line that its output cannot be written", () =>
   inFolder(async (folder) => {
     assertEquals((await media(folder, ["publish", SAMPLE_MP3, "--type", "AUDIO/X-Mpeg"])).code, 0);
     const { command, args } = shellOf(`"$0" "$@" >/dev/full`, folder, ["list"]);
@@ -314,7 +317,7 @@ test("media says in one line that its output cannot be written", () =>
     assertMatch((await media(folder, ["list"])).stdout, / audio\/x-mpeg /);
   }));
 
-/** A command line in a shell. */
+/** Runs the command line in a shell. */
 function shellOf(script: string, folder: string, args: string[]) {
   const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", ...args];
   const options = {
@@ -324,7 +327,7 @@ function shellOf(script: string, folder: string, args: string[]) {
   return { command: "sh", args: options };
 }
 
-test("media list ends quietly when its reader has seen enough", async () => {
+test("media list exits quietly when its reader closes the pipe", async () => {
   await using subject = await openLocal();
   const content = new TextEncoder().encode("content");
   await Promise.all(Array.from({ length: 1500 }, () => subject.publish(newMetadata(), content)));

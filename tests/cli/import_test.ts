@@ -22,7 +22,7 @@ type Environment = Record<string, string>;
 const toLines = (records: readonly object[]) =>
   records.map((record) => `${JSON.stringify(record)}\n`).join("");
 
-/** Records of every sort whose content is in storage, or elsewhere. */
+/** Makes records of every sort whose content is in storage, or elsewhere. */
 function recordsOf(count: number): object[] {
   return Array.from({ length: count }, (_, index) => {
     const published = {
@@ -43,14 +43,14 @@ function recordsOf(count: number): object[] {
   });
 }
 
-/** What a catalogue holds. */
+/** Exports a catalogue. */
 async function exported(folder: string, environment: Environment = {}): Promise<string> {
   const { code, stdout, stderr } = await media(folder, ["export"], environment);
   assertEquals([code, stderr], [0, ""]);
   return stdout;
 }
 
-test("media import adds what it can, refuses the rest, and running servers see it at once", () =>
+test("media import adds valid lines, refuses the rest, and running servers see it at once", () =>
   inFolder(async (folder) => {
     await using server = await ServerProcess.start({ CACHE_TTL: "3600" }, folder);
     const [file, url, gone] = [newToken(), newToken(), newToken()];
@@ -76,11 +76,11 @@ test("media import adds what it can, refuses the rest, and running servers see i
     assertEquals(first.stdout, "Added: 3; unchanged: 0; refused: 2\n");
     assertEquals(first.stderr.split("\n"), [
       'media: line 4: "kind" is "radio"; expected "audio" or "video"',
-      'media: line 5: "nonsense" is no JSON object',
+      'media: line 5: "nonsense" is not a JSON object',
       "",
     ]);
     assertEquals(await Deno.readTextFile(rejects), bad.join(""));
-    await new Promise((resolve) => setTimeout(resolve, 100)); // until the server shows it
+    await new Promise((resolve) => setTimeout(resolve, 100)); // until the server sees it
     assertEquals([await head(file), await head(url), await head(gone)], [200, 307, 410]);
 
     const again = await media(folder, [...args, "--json"]);
@@ -90,13 +90,13 @@ test("media import adds what it can, refuses the rest, and running servers see i
         ...{ line: 4, outcome: "refused", field: "kind", value: "radio" },
         reason: 'expected "audio" or "video"',
       },
-      { line: 5, outcome: "refused", value: "nonsense", reason: "is no JSON object" },
+      { line: 5, outcome: "refused", value: "nonsense", reason: "is not a JSON object" },
       { added: 0, unchanged: 3, refused: 2, unpublished: 0, dryRun: false, complete: true },
     ]);
     assertEquals(await Deno.readTextFile(rejects), bad.join(""));
   }));
 
-test("media import takes what media list --json prints", () =>
+test("media import accepts what media list --json prints", () =>
   inFolder(async (folder) => {
     for (const path of [SAMPLE_MP3, SAMPLE_MP4]) {
       assertEquals((await media(folder, ["publish", path])).code, 0);
@@ -108,7 +108,7 @@ test("media import takes what media list --json prints", () =>
     assertEquals([again.code, again.stdout], [0, "Added: 0; unchanged: 2; refused: 0\n"]);
   }));
 
-test("media import refuses what it cannot use, and leaves it as it is", () =>
+test("media import refuses unusable files, and does not change them", () =>
   inFolder(async (folder) => {
     const input = `${folder}/in.ndjson`;
     await Deno.writeTextFile(input, toLines([{ path: SAMPLE_MP3 }]));
@@ -116,8 +116,8 @@ test("media import refuses what it cannot use, and leaves it as it is", () =>
     const rows: [args: string[], message: RegExp][] = [
       [[`${folder}/none`], /^media: There is no file ".*none"\n$/],
       [[folder], /^media: ".*" is a folder, not a file\n$/],
-      [[input, "--rejects", input], /is the file to import; give another for --rejects\n$/],
-      [[input, "--rejects", `${folder}/link`], /is the file to import; give another for --rej/],
+      [[input, "--rejects", input], /is the file being imported; give another for --rejects\n$/],
+      [[input, "--rejects", `${folder}/link`], /is the file being imported; give another/],
       [[input, "--rejects", `${folder}/no/such`], /^media: There is no file ".*\/no\/such"\n$/],
     ];
     for (const [args, message] of rows) {
@@ -129,17 +129,17 @@ test("media import refuses what it cannot use, and leaves it as it is", () =>
     assertEquals((await media(folder, ["import"])).code, 2);
   }));
 
-test("media import --dry-run says what would be done, and leaves catalogue and content alone", () =>
+test("media import --dry-run reports what would be done, and changes neither catalogue nor content", () =>
   inFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/in`, toLines([{ path: SAMPLE_MP3 }, { path: folder }]));
     const dry = await media(folder, ["import", "--dry-run", `${folder}/in`]);
     assertEquals(dry.code, 1);
-    assertEquals(dry.stdout, "Nothing is done. Would be added: 1; unchanged: 0; refused: 1\n");
+    assertEquals(dry.stdout, "Dry run. Would be added: 1; unchanged: 0; refused: 1\n");
     assertEquals(await exported(folder), "");
     assertEquals(await exists(`${folder}/files`), false);
   }));
 
-test("media import, told to stop, says what it has done; the same again goes on", () =>
+test("media import reports what it has done when it is stopped, and continues when run again", () =>
   inFolder(async (folder) => {
     const records = recordsOf(5_000).filter((record) => !("sha256" in record));
     const lines = toLines(records);
@@ -147,19 +147,20 @@ test("media import, told to stop, says what it has done; the same again goes on"
     const writer = child.stdin.getWriter();
     await writer.write(new TextEncoder().encode(lines));
     for (let tries = 0; await exported(folder) === ""; tries++) {
-      assert(tries < 100, "input that comes slowly is not waited for");
+      assert(tries < 100, "slow input delays the lines before it");
     }
-    child.kill("SIGINT"); // while it waits for more
+    child.kill("SIGINT"); // while it waits for more input
     const [{ code }, stdout, stderr] = await Promise.all([
       child.status,
       new Response(child.stdout).text(),
       new Response(child.stderr).text(),
     ]);
-    await writer.close().catch(() => {}); // nobody reads any more
+    await writer.close().catch(() => {}); // the reader is gone
     assertEquals(code, 130);
-    const [, added] = /^Added: ([\d,]+); unchanged: 0; refused: 0; and not all was read\n$/
-      .exec(stdout) ?? [];
-    assertEquals(stderr, "media: stopped by SIGINT; import the same again to go on\n");
+    const [, added] =
+      /^Added: ([\d,]+); unchanged: 0; refused: 0; stopped before the end of the input\n$/
+        .exec(stdout) ?? [];
+    assertEquals(stderr, "media: stopped by SIGINT; import the same input again to continue\n");
     const present = (await exported(folder)).trim().split("\n").length;
     assertEquals(Number(added?.replaceAll(",", "")), present);
 
@@ -173,7 +174,7 @@ async function exists(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
 }
 
-/** KILLS=10 makes a long run of it. */
+/** KILLS=10 makes it a long run. */
 const killsWanted = () => Number(Deno.env.get("KILLS") ?? 4);
 
 for (
@@ -187,7 +188,7 @@ for (
   ] as const
 ) {
   register(
-    `media import, killed at any moment on ${name}, goes on to what a clean run makes`,
+    `media import, killed at any moment on ${name}, ends up with the result of a clean run`,
     () =>
       inFolder(async (folder) => {
         await media(folder, ["publish", SAMPLE_MP3, "--token", newToken()]); // the content
@@ -229,7 +230,7 @@ for (
 }
 
 onPostgres(
-  "media export gives the same from SQLite, PostgreSQL and SQLite again",
+  "media export prints the same from SQLite, PostgreSQL and SQLite again",
   () =>
     inFolder(async (folder) => {
       const published = await media(folder, [
@@ -262,7 +263,7 @@ onPostgres(
         previous = await exported(folder, environment);
         assertEquals(previous, first);
 
-        // The content is that of the new catalogue now, too.
+        // The content belongs to the new catalogue now, too.
         await using server = await ServerProcess.start(environment, folder);
         const item = first.split("\n").map((line) => JSON.parse(line || "{}"))
           .find(({ sha256 }) => sha256 === MP3.sha256);

@@ -3,7 +3,7 @@ import { describeProgress } from "../../lib/cli/progress.ts";
 import { fromRoot } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 
-Deno.test("describeProgress() tells amounts, the rate and the time left", () => {
+Deno.test("describeProgress() gives amounts, the rate and the time left", () => {
   const rows: [
     done: number,
     total: number | undefined,
@@ -37,7 +37,7 @@ Deno.test("describeProgress() tells amounts, the rate and the time left", () => 
   });
 });
 
-/** A program that works for a while, in small pieces, and prints two lines meanwhile. */
+/** A program that works for a while in small steps, and prints two lines meanwhile. */
 const WORK = `
   import { Progress } from "${fromRoot("lib/cli/progress.ts")}";
   using progress = new Progress({ unit: "items", total: 300 });
@@ -51,7 +51,7 @@ const WORK = `
 `;
 
 needing("processes", LINUX, program("script"))(
-  "a bar on a terminal makes way for lines that are printed, and is gone at the end",
+  "a bar on a terminal is hidden while lines are printed, and cleared at the end",
   async () => {
     const file = await Deno.makeTempFile({ suffix: ".ts" });
     try {
@@ -69,14 +69,17 @@ needing("processes", LINUX, program("script"))(
         /={10,}-+ \d+% \| \d+\/300 items \| \d+ items\/s \| \d s left \| item \d+/,
       );
       assertEquals(onScreen(shown), ["line 200", "line 201", ""]);
-      assert(shown.lastIndexOf("\x1b[?25h") > shown.lastIndexOf("\x1b[?25l"), "cursor is back");
+      assert(
+        shown.lastIndexOf("\x1b[?25h") > shown.lastIndexOf("\x1b[?25l"),
+        "the cursor is shown again",
+      );
     } finally {
       await Deno.remove(file);
     }
   },
 );
 
-/** The lines that are left on a terminal, by the few controls that a bar uses. */
+/** Returns the lines left on a terminal, interpreting the few controls that a bar uses. */
 function onScreen(shown: string): string[] {
   const lines = [""];
   let [column, saved] = [0, [0, 0]];
@@ -97,7 +100,7 @@ function onScreen(shown: string): string[] {
   return lines;
 }
 
-needing("processes")("where there is no terminal, lines are logged for those who ask", async () => {
+needing("processes")("without a terminal, lines are logged if requested", async () => {
   const script = `
     import { Progress } from "${fromRoot("lib/cli/progress.ts")}";
     import "cli-progress"; // which is loaded when it is first shown

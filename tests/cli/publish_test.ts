@@ -26,15 +26,15 @@ const test = needing("processes");
 
 const sha256 = (content: Uint8Array) => createHash("sha256").update(content).digest("hex");
 
-/** Objects, one a line. */
+/** Parses objects, one per line. */
 function parseLines(text: string) {
   return text.trimEnd().split("\n").filter(Boolean).map((line) => JSON.parse(line));
 }
 
-/** The name under which a file is published. */
+/** Returns the name under which a file is published. */
 const cleanName = ({ name }: MadeFile) => name.replaceAll(/[\n\t\u202e\\]/g, "_");
 
-/** Every file in a folder, with all that changes when it is written to. */
+/** Lists every file in a folder, with everything that changes when it is written. */
 async function stateOf(folder: string): Promise<unknown[]> {
   const states = [];
   for await (const { name, isDirectory } of Deno.readDir(folder)) {
@@ -46,7 +46,7 @@ async function stateOf(folder: string): Promise<unknown[]> {
   return states.toSorted((a, b) => String(a) < String(b) ? -1 : 1);
 }
 
-test("media publish takes 300 media files in folders, refuses 20 others, and does nothing again", () =>
+test("media publish publishes 300 media files in folders, refuses 20 others, and skips all of them next time", () =>
   inFolder(async (folder) => {
     const files = makeFiles(`${folder}/media`, 300, 20);
     const [published, refused] = [true, false].map((is) =>
@@ -57,11 +57,11 @@ test("media publish takes 300 media files in folders, refuses 20 others, and doe
     const outcomes = parseLines(first.stdout);
     assertEquals(first.code, 1);
     assertEquals(first.stderr.split("\n").slice(-2), [
-      "Published 300, skipped 0 (published before), refused 20",
+      "Published 300, skipped 0 (already published), refused 20",
       "",
     ]);
 
-    // Every file once, in order, with the outcome that its content calls for.
+    // Every file once, in order, with the outcome that its content implies.
     const paths = files.map(({ path }) => path);
     assertEquals(
       outcomes.map(({ source }) => source),
@@ -88,7 +88,7 @@ test("media publish takes 300 media files in folders, refuses 20 others, and doe
     for (const { path } of refused) {
       const { outcome, reason } = bySource.get(path);
       assertEquals(outcome, "refused");
-      assertMatch(reason, /^"\/.* is of no known format; state its media type with --type$/);
+      assertMatch(reason, /^"\/.* has an unknown format; state its media type with --type$/);
       assert(first.stderr.includes(`refused    ${reason}\n`));
     }
     const listed = parseLines((await media(folder, ["list", "--json"])).stdout);
@@ -104,13 +104,13 @@ test("media publish takes 300 media files in folders, refuses 20 others, and doe
     assertEquals(again.code, 1);
     assertEquals(again.stderr.split("\n").length - 1, 20);
     const lines = again.stdout.trimEnd().split("\n");
-    assertEquals(lines.pop(), "Published 0, skipped 300 (published before), refused 20");
+    assertEquals(lines.pop(), "Published 0, skipped 300 (already published), refused 20");
     assertEquals(
       lines.map((line) => line.split(/ +/, 3).join(" ")),
       outcomes.filter(({ token }) => token !== undefined)
         .map(({ token, kind }) => `skipped ${token} ${kind}`),
     );
-    assertEquals(await stateOf(`${folder}/files`), before); // not one file was written
+    assertEquals(await stateOf(`${folder}/files`), before); // no file was written
     assertEquals(parseLines((await media(folder, ["list", "--json"])).stdout), listed);
 
     await using server = await ServerProcess.start({}, folder);
@@ -127,7 +127,7 @@ test("media publish takes 300 media files in folders, refuses 20 others, and doe
   }));
 
 needing("environment", "files")(
-  "publishAll() reads a new file once, and of one that was published only what it takes to know it",
+  "publishAll() reads a new file once, and hashes a published one without copying it",
   async () => {
     const { publishAll } = await import("../../lib/publishing/publish_all.ts");
     await using subject = await openLocal();
@@ -153,11 +153,11 @@ needing("environment", "files")(
       .reduce((sum, { content }) => sum + content.length, 0);
 
     assertEquals((await run()).get("published")?.length, 30);
-    assertEquals([count("hashing"), count("copying")], [1, 30]); // the first, because none might be new
+    assertEquals([count("hashing"), count("copying")], [1, 30]); // the first, because all might be published
     assertEquals((await run()).get("skipped")?.length, 30);
     assertEquals([count("hashing"), count("copying"), bytes], [30, 0, size]);
 
-    // A new one in between is hashed and copied; who comes after it is copied in vain at most.
+    // A new one in between is hashed and copied; at most the one after it is copied in vain.
     const [, , third] = files;
     await Deno.writeFile(third?.path as string, wav(9_999));
     const mixed = await run();
@@ -168,7 +168,7 @@ needing("environment", "files")(
   },
 );
 
-test("media publish skips what has the same content and the same name, and is whole", () =>
+test("media publish skips a source with the same content and name, if the stored content is complete", () =>
   inFolder(async (folder) => {
     const [a, b] = [`${folder}/a.mp3`, `${folder}/sub/a.mp3`];
     await Deno.mkdir(`${folder}/sub`);
@@ -186,13 +186,13 @@ test("media publish skips what has the same content and the same name, and is wh
     assertEquals(await publish(a), skipped);
     assertEquals(await publish(b), skipped);
     const { stdout } = await media(folder, ["publish", a]);
-    assertMatch(stdout, new RegExp(`^Skipped, published before as audio ${first.token}\n  http`));
+    assertMatch(stdout, new RegExp(`^Skipped: already published as audio ${first.token}\n  http`));
     assertEquals((await publish(a, "--name", "b.mp3")).outcome, "published");
     assertEquals((await publish(a, "--again")).outcome, "published");
     const token = newToken();
     assertEquals(await publish(a, "--token", token), { ...first, outcome: "published", token });
 
-    // Publishing it again is how content comes back.
+    // Publishing again restores the content.
     await Deno.remove(`${folder}/files/${first.digest.slice(0, 2)}/${first.digest}`);
     assertEquals((await publish(a)).outcome, "published");
     const { heads } = JSON.parse((await media(folder, ["show", first.token, "--json"])).stdout);
@@ -207,7 +207,7 @@ test("media publish skips what has the same content and the same name, and is wh
     assertEquals((await publish(b)).outcome, "published");
   }));
 
-test("media publish takes files, folders and URLs in one command, and goes on after each refusal", () =>
+test("media publish accepts files, folders and URLs in one command, and continues after each refusal", () =>
   inFolder(async (folder) => {
     await using origin = new Origin(({ url }) =>
       url.endsWith("/a.mp3")
@@ -236,7 +236,7 @@ test("media publish takes files, folders and URLs in one command, and goes on af
           `^published  [0-9a-f-]{36}  audio  ${standing}/sub/b\\.mp3`,
           `published  [0-9a-f-]{36}  audio  ${url.replaceAll(/[.?]/g, "\\$&")}`,
           `published  [0-9a-f-]{36}  audio  ${standing}/-x\\.mp3`,
-          "Published 3, skipped 0 \\(published before\\), refused 3",
+          "Published 3, skipped 0 \\(already published\\), refused 3",
           "Left out: 2 hidden files or folders, 1 symbolic link\n$",
         ].join("\n"),
       ),
@@ -244,7 +244,7 @@ test("media publish takes files, folders and URLs in one command, and goes on af
     assertEquals(stderr.split("\n"), [
       `refused    "${gone}" answers GET with 404; expected 200 or 206`,
       `refused    There is no file "${standing}/nothing"`,
-      "refused    storage: CONTENT is no bucket, so there is nothing to publish in place",
+      "refused    storage: CONTENT is not a bucket, so objects cannot be published in place",
       "",
     ]);
     const listed = parseLines((await media(folder, ["list", "--json"])).stdout);
@@ -256,24 +256,24 @@ test("media publish takes files, folders and URLs in one command, and goes on af
     const nothing = await media(folder, ["publish", `${standing}/sub/.git`]);
     assertEquals([nothing.code, nothing.stdout], [
       0,
-      "Published 0, skipped 0 (published before), refused 0\n",
+      "Published 0, skipped 0 (already published), refused 0\n",
     ]);
     const dashed = await mediaTask(folder, standing, ["publish", "./-x.mp3"], ["--quiet"]);
-    assertMatch(dashed.stdout, /^Skipped, published before as audio /);
+    assertMatch(dashed.stdout, /^Skipped: already published as audio /);
   }));
 
-/** Makes a folder of one file to publish, one to refuse, a long one, and another after that. */
+/** Makes a folder with a file to publish, one to refuse, a long one, and another after it. */
 async function makeFour(folder: string, length: number): Promise<string> {
   await Deno.mkdir(`${folder}/media`);
   await Deno.copyFile(SAMPLE_MP3, `${folder}/media/a.mp3`);
   await Deno.writeTextFile(`${folder}/media/b.txt`, "Dear diary,\n");
   await Deno.writeFile(`${folder}/media/c.wav`, wav(0));
-  await Deno.truncate(`${folder}/media/c.wav`, length); // which takes no room on disk
+  await Deno.truncate(`${folder}/media/c.wav`, length); // sparse, so it takes no disk space
   await Deno.copyFile(SAMPLE_MP3, `${folder}/media/d.mp3`);
   return `${folder}/media`;
 }
 
-test("media publish stops when told to, and tells what it has published", () =>
+test("media publish stops on a signal, and reports what it has published", () =>
   inFolder(async (folder) => {
     const sources = await makeFour(folder, 2 ** 37);
     for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
@@ -281,14 +281,14 @@ test("media publish stops when told to, and tells what it has published", () =>
       const output = new Response(child.stdout).text();
       let errors = "";
       for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
-        if (errors === "") child.kill(signal); // the second is refused, and the third takes long
+        if (errors === "") child.kill(signal); // after the second is refused, during the long third
         errors += text;
       }
       assertEquals((await child.status).code, status);
       assertMatch(await output, /^\w+ +[0-9a-f-]{36} {2}audio {2}\/.*\/a\.mp3\n$/);
       const [published, skipped] = signal === "SIGINT" ? [1, 0] : [0, 1];
       assertEquals(errors.split("\n").slice(1), [
-        `Published ${published}, skipped ${skipped} (published before), refused 1`,
+        `Published ${published}, skipped ${skipped} (already published), refused 1`,
         `media: stopped by ${signal}`,
         "",
       ]);
@@ -298,11 +298,11 @@ test("media publish stops when told to, and tells what it has published", () =>
   }));
 
 needing("processes", LINUX)(
-  "media publish ends at once when storage fails or nobody reads, and tells what was done",
+  "media publish ends at once when storage fails or the pipe is closed, and reports what was done",
   () =>
     inFolder(async (folder) => {
       const sources = await makeFour(folder, 3e6);
-      // No file may be longer than a megabyte; a shell's limit counts in blocks of 512 bytes.
+      // No file may be longer than a megabyte; `ulimit` counts in blocks of 512 bytes.
       const limited = await new Deno.Command("sh", {
         args: [
           ...["-c", `trap "" XFSZ; ulimit -f 2000; exec "$0" "$@"`, Deno.execPath()],
@@ -322,7 +322,7 @@ needing("processes", LINUX)(
       assertEquals(limited.code, 1);
       assertMatch(new TextDecoder().decode(limited.stdout), /^published {2}[^\n]*\/a\.mp3\n$/);
       const [, summary, message, ...rest] = errors.split("\n");
-      assertEquals(summary, "Published 1, skipped 0 (published before), refused 1");
+      assertEquals(summary, "Published 1, skipped 0 (already published), refused 1");
       assertMatch(
         message ?? "",
         /^media: files: cannot write to "\/.*\/files" \(CONTENT\) \(File too/,
@@ -342,7 +342,7 @@ needing("processes", LINUX)(
 );
 
 needing("processes", LINUX, program("script"))(
-  "media publish shows a bar over all on a terminal, which makes way for the lines",
+  "media publish shows a bar for all sources on a terminal, above which lines are printed",
   () =>
     inFolder(async (folder) => {
       await Deno.mkdir(`${folder}/media`);

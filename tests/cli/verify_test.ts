@@ -30,7 +30,7 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
     0,
     "",
     "4 items verified: 4 as published, 0 missing, 0 different, 0 not checked;" +
-    " 0 contents that no item uses\n",
+    " 0 unused contents\n",
   ]);
 
   const location = origin.url("/gone.mp3");
@@ -55,7 +55,7 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
   assertEquals(
     summary,
     "4 items verified: 2 as published, 2 missing, 0 different, 0 not checked;" +
-      " 1 content that no item uses",
+      " 1 unused content",
   );
 
   const whole = await media(folder, ["verify", "--content", "--verbose"]);
@@ -87,12 +87,12 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
   const sample = await media(folder, ["verify", "--sample", "2"]);
   assertMatch(
     sample.stdout,
-    /^2 items of a random sample verified: .*; content that no item uses was not looked for$/m,
+    /^2 items of a random sample verified: .*; unused content was not looked for$/m,
   );
 });
 
 needing(...S3_STORE)(
-  "media verify tells what differs in a bucket",
+  "media verify reports what differs in a bucket",
   () =>
     inFolder(async (folder) => {
       const prefix = newPrefix();
@@ -147,7 +147,7 @@ needing(...S3_STORE)(
     }),
 );
 
-test("media verify sums up what it has done when it is told to stop", () =>
+test("media verify prints a summary when it is stopped", () =>
   inFolder(async (folder) => {
     const asked = Promise.withResolvers<void>();
     const end = Promise.withResolvers<Response>();
@@ -165,19 +165,22 @@ test("media verify sums up what it has done when it is told to stop", () =>
     ) {
       const child = mediaCommand(folder, ["verify", ...args]).spawn();
       await asked.promise;
-      await new Promise((resolve) => setTimeout(resolve, 500)); // the second one is asking, too
+      await new Promise((resolve) => setTimeout(resolve, 500)); // until the second one is asking, too
       child.kill(signal);
       const { stdout, stderr, ...status } = await child.output();
       assertEquals([status.code, new TextDecoder().decode(stderr)], [code, ""]);
       const said = new TextDecoder().decode(stdout);
       if (args.length === 0) {
-        assertMatch(said, /^0 items verified, stopped by SIGINT: .*; not all content was looked/);
+        assertMatch(
+          said,
+          /^0 items verified, stopped by SIGINT: .*; the search for unused content is incomplete/,
+        );
       } else assertEquals(JSON.parse(said).summary.isComplete, false);
     }
     end.resolve(new Response());
   }));
 
-test("media verify exits with 1 when nobody reads what differs", async () => {
+test("media verify exits with 1 when nobody reads the differences", async () => {
   await using subject = await openLocal();
   for (let count = 0; count < 40; count++) {
     const location = "http://127.0.0.1:9/";
@@ -194,7 +197,7 @@ test("media verify exits with 1 when nobody reads what differs", async () => {
   assertEquals([code, await new Response(child.stderr).text()], [1, ""]);
 });
 
-test("media verify checks public URLs where no content is kept, and content cannot be checked", async () => {
+test("media verify without content checks public URLs, and reports content as not checked", async () => {
   await using origin = new Origin(() => new Response());
   await using subject = await openLocal();
   const location = origin.url("/");
@@ -209,7 +212,7 @@ test("media verify checks public URLs where no content is kept, and content cann
   assertMatch(stdout, new RegExp(`^! ${token}  CONTENT is "none": only public URLs`));
 });
 
-test("media verify refuses a sample of no size", () =>
+test("media verify refuses a sample without a valid size", () =>
   inFolder(async (folder) => {
     for (const size of ["0", "-1", "1.5", "x", "100001"]) {
       const { code, stdout, stderr } = await media(folder, ["verify", `--sample=${size}`]);

@@ -22,11 +22,11 @@ const stating =
   (fields: Record<string, string>, status = 200, content = "content"): Answer => ({ method }) =>
     new Response(method === "HEAD" ? null : content, { status, headers: fields });
 
-/** Answers HEAD with a status and no more, and GET with content. */
+/** Answers HEAD with a status only, and GET with content. */
 const onlyGet = (head: number): Answer => (request) =>
   request.method === "HEAD" ? new Response(null, { status: head }) : stating(STATED)(request);
 
-test("compareUrl() tells what differs from the record, as HEAD states it and GET confirms", async () => {
+test("compareUrl() reports what differs from the record, as HEAD states and GET confirms", async () => {
   const rows: [
     what: string,
     answer: Answer,
@@ -100,7 +100,7 @@ test("compareUrl() follows redirects, as clients do", async () => {
   assertEquals(state, "different");
 });
 
-test("compareUrl() does not take a server that is in trouble for a difference", async () => {
+test("compareUrl() does not report a failing server as a difference", async () => {
   for (const status of [408, 429, 500, 503]) {
     await using origin = new Origin(stating({}, status));
     await assertRejects(

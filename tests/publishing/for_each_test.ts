@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { forEach } from "../../lib/publishing/for_each.ts";
 
-/** The first numbers, and how many of them were asked for. */
+/** Yields the first numbers, and counts how many were requested. */
 function numbers(count: number) {
   const state = { given: 0, isClosed: false };
   async function* generate() {
@@ -17,7 +17,7 @@ function numbers(count: number) {
 const pause = () => new Promise<void>((resolve) => setTimeout(resolve));
 const { signal } = new AbortController();
 
-Deno.test("forEach() works on each value once, on so many at once", async () => {
+Deno.test("forEach() runs once for each value, with limited concurrency", async () => {
   for (const [count, concurrency] of [[0, 4], [3, 4], [50, 4], [5, 1]] as const) {
     const { state, values } = numbers(count);
     const seen: number[] = [];
@@ -34,7 +34,7 @@ Deno.test("forEach() works on each value once, on so many at once", async () => 
   }
 });
 
-Deno.test("forEach() ends with the first fault, and lets what is under way end", async () => {
+Deno.test("forEach() rejects with the first fault, once actions in flight have ended", async () => {
   const { state, values } = numbers(1_000);
   const ended: number[] = [];
   const work = async (value: number) => {
@@ -49,7 +49,7 @@ Deno.test("forEach() ends with the first fault, and lets what is under way end",
   assert(state.isClosed);
 });
 
-Deno.test("forEach() ends with what aborts its signal, though no value comes", async () => {
+Deno.test("forEach() rejects with its signal's reason, even while no value arrives", async () => {
   const controller = new AbortController();
   const hanging = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
   const options = { concurrency: 2, signal: controller.signal };

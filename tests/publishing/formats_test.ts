@@ -14,13 +14,13 @@ const PICTURE = ["-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25:duration=1"]
 const H264 = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac"];
 const VP9 = ["-c:v", "libvpx", "-b:v", "50k", "-c:a", "libopus"];
 const THEORA = ["-c:v", "libtheora", "-c:a", "libvorbis"];
-/** A picture that belongs to sound, as the cover of an album does. */
+/** A picture that belongs to sound, like an album cover. */
 const COVER = [
   ...["-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25:duration=0.04"],
   ...["-c:v", "mjpeg", "-disposition:v", "attached_pic"],
 ];
 
-/** File name, how to make it, what it is, and a codec that has to be found in it. */
+/** File name, how to make it, its type, and a codec that must be found in it. */
 const FORMATS: [name: string, args: string[], type: string, codec: string, kind?: Kind][] = [
   ["a.mp3", [...SOUND, "-c:a", "libmp3lame"], "audio/mpeg", "mp3"],
   ["cover.mp3", [...SOUND, ...COVER], "audio/mpeg", "mp3"],
@@ -45,7 +45,7 @@ const FORMATS: [name: string, args: string[], type: string, codec: string, kind?
   ["sound.mp4", [...SOUND, "-c:a", "aac"], "audio/mp4", "aac"],
   ["a.mp4", [...PICTURE, ...SOUND, ...H264], "video/mp4", "h264"],
   ["silent.mp4", [...PICTURE, ...H264], "video/mp4", "h264"],
-  ["picture.m4a", [...PICTURE, ...SOUND, ...H264], "video/mp4", "h264"], // against its brand
+  ["picture.m4a", [...PICTURE, ...SOUND, ...H264], "video/mp4", "h264"], // contrary to its brand
   ["a.mov", [...PICTURE, ...SOUND, ...H264], "video/quicktime", "h264"],
   ["sound.mov", [...SOUND, "-c:a", "aac"], "video/quicktime", "aac", "audio"],
   ["a.3gp", [...PICTURE, ...SOUND, "-c:v", "h263", "-c:a", "aac"], "video/3gpp", "h263"],
@@ -64,7 +64,7 @@ const FORMATS: [name: string, args: string[], type: string, codec: string, kind?
   ["a.flv", [...PICTURE, ...SOUND, "-c:a", "aac"], "video/x-flv", "flv1"],
 ];
 
-/** An ID3v2.4 tag longer than what is read to tell a format; its size has seven bits a byte. */
+/** An ID3v2.4 tag longer than what is read to detect a format; its size has seven bits per byte. */
 const LONG_TAG = new Uint8Array(10 + (6 << 14));
 LONG_TAG.set([0x49, 0x44, 0x33, 4, 0, 0, 0, 6, 0, 0]);
 
@@ -74,7 +74,7 @@ async function run(command: string, args: string[]): Promise<string> {
   return new TextDecoder().decode(stdout);
 }
 
-/** What ffprobe makes of a file: video, when it has pictures that are not the cover of sound. */
+/** What ffprobe finds in a file: video, if it has pictures other than a cover. */
 async function probeKind(path: string): Promise<Kind> {
   const { streams } = JSON.parse(
     await run("ffprobe", ["-v", "error", "-show_streams", "-of", "json", path]),
@@ -85,8 +85,8 @@ async function probeKind(path: string): Promise<Kind> {
   return isPicture ? "video" : "audio";
 }
 
-// Makes its files, and reads what is served, with Debian's ffmpeg.
-test(`${FORMATS.length} formats are published, described and served as what ffprobe finds in them`, async (t) => {
+// Makes the files, and reads what is served, with Debian's ffmpeg.
+test(`${FORMATS.length} formats are published, described and served with the type that ffprobe finds`, async (t) => {
   await using subject = await openLocal();
   await using server = await ServerProcess.start({}, subject.folder);
   for (const [name, args, type, codec, kind = type.split("/")[0]] of FORMATS) {

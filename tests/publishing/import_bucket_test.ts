@@ -1,5 +1,5 @@
 /**
- * Importing what is in a bucket: content under its digest, and objects that stay where they are.
+ * Importing from a bucket: content stored under its digest, and objects in place.
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
@@ -18,7 +18,7 @@ const test = needing(...S3_STORE);
 
 const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
 
-test("media import takes objects where they are, and gives back an export of a bucket", () =>
+test("media import publishes objects in place, and restores an export of a bucket", () =>
   inFolder(async (folder) => {
     const prefix = newPrefix();
     const environment = store().environment(prefix);
@@ -80,7 +80,7 @@ test("media import takes objects where they are, and gives back an export of a b
     }
   }));
 
-test("media import ends when the store is down, and blames no record for it", () =>
+test("media import ends when the store is down, and blames no record", () =>
   inFolder(async (folder) => {
     const environment = store().environment(newPrefix());
     assertEquals((await media(folder, ["publish", SAMPLE_MP3], environment)).code, 0);
@@ -95,9 +95,9 @@ test("media import ends when the store is down, and blames no record for it", ()
       await store().thaw();
       assertEquals([code, stdout], [
         1,
-        "Added: 0; unchanged: 0; refused: 0; and not all was read\n",
+        "Added: 0; unchanged: 0; refused: 0; stopped before the end of the input\n",
       ]);
       assert(!stderr.includes("line 1"), stderr);
-      assertMatch(stderr, /^media: bucket: no answer of the store within/);
+      assertMatch(stderr, /^media: bucket: no answer from the store within/);
     }
   }));

@@ -11,11 +11,11 @@ async function linesOf(chunks: readonly Uint8Array<ArrayBuffer>[]): Promise<Impo
     for (const chunk of chunks) yield await Promise.resolve(chunk);
   }
   const lines = (await Array.fromAsync(readLines(each()))).flat();
-  assertEquals(new Blob(lines.map(({ bytes }) => new Uint8Array(bytes))).size, given, "all of it");
+  assertEquals(new Blob(lines.map(({ bytes }) => new Uint8Array(bytes))).size, given, "all bytes");
   return lines;
 }
 
-Deno.test("readLines() gives every line as it is, wherever chunks begin and end", () =>
+Deno.test("readLines() yields every line unchanged, wherever chunks begin and end", () =>
   fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom("a", "\n", "\r\n", "ü\n", "x".repeat(20), " ")),
@@ -33,7 +33,7 @@ Deno.test("readLines() gives every line as it is, wherever chunks begin and end"
     ),
   ));
 
-Deno.test("readLines() gives a line that is too long in pieces, and goes on after it", async () => {
+Deno.test("readLines() yields a line that is too long in pieces, and continues after it", async () => {
   const long = "x".repeat(5 * MAX_LINE);
   for (const size of [1000, MAX_LINE - 1, MAX_LINE, MAX_LINE + 1, 10 * MAX_LINE]) {
     const bytes = bytesOf(`a\n${long}\nb\n${long}`);
@@ -48,11 +48,11 @@ Deno.test("readLines() gives a line that is too long in pieces, and goes on afte
       const pieces = lines.filter((line) => line.number === number);
       assertEquals(pieces.map(textOf).join(""), text);
     }
-    assert(lines.every((line) => line.bytes.length <= MAX_LINE + size), "held in part only");
+    assert(lines.every((line) => line.bytes.length <= MAX_LINE + size), "never held whole");
   }
 });
 
-Deno.test("readLines() takes the longest line whole", async () => {
+Deno.test("readLines() yields the longest allowed line whole", async () => {
   const longest = "x".repeat(MAX_LINE - 1) + "\n";
   const lines = await linesOf([bytesOf(longest), bytesOf(longest), bytesOf(`x${longest}`)]);
   assertEquals(lines.map(({ number, isWhole }) => [number, isWhole]), [[1, true], [2, true], [

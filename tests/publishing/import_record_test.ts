@@ -10,7 +10,7 @@ const URL_RECORD = { location: "https://h/a", kind: "audio" };
 const CONTENT = { sha256: SHA_256, length: 7, type: "audio/mpeg" };
 const TOMBSTONE = { state: "unpublished", token: TOKEN, kind: "video" };
 
-test("readRecord() reads each source, and makes of every spelling the usual one", async () => {
+test("readRecord() reads every source, and normalizes spellings", async () => {
   const { readRecord } = await loadImport();
   const rows: [raw: Record<string, unknown>, record: Record<string, unknown>][] = [
     [{ path: "a b.mp3" }, { source: "file", path: "a b.mp3" }],
@@ -49,7 +49,7 @@ test("readRecord() reads each source, and makes of every spelling the usual one"
   }
 });
 
-test("readRecord() refuses what is no record, and names field, value and what is expected", async () => {
+test("readRecord() refuses invalid records, naming the field, the value and what is expected", async () => {
   const { readRecord, RecordError } = await loadImport();
   const rows: [raw: Record<string, unknown>, field: string, message: RegExp][] = [
     [{ ...URL_RECORD, kind: "radio" }, "kind", /^"kind" is "radio"; expected "audio" or "video"$/],
@@ -67,8 +67,12 @@ test("readRecord() refuses what is no record, and names field, value and what is
       /^"type" is "a\\u000ab"; expected 1 to 255 printable/,
     ],
     [{ ...URL_RECORD, validator: "x".repeat(256) }, "validator", /"x{64}…"; expected 1 to 255/],
-    [{ ...URL_RECORD, name: "a.mp3" }, "name", /^"name" is unknown of a public URL, which has /],
-    [{ ...URL_RECORD, sha256: SHA_256 }, "sha256", /^"sha256" is unknown of a public URL/],
+    [
+      { ...URL_RECORD, name: "a.mp3" },
+      "name",
+      /^"name" is not a member of a public URL; expected /,
+    ],
+    [{ ...URL_RECORD, sha256: SHA_256 }, "sha256", /^"sha256" is not a member of a public URL/],
     [{ ...URL_RECORD, publishedAt: "yesterday" }, "publishedAt", /"yesterday"; expected an ISO 86/],
     [{ ...URL_RECORD, publishedAt: "2026-02-30" }, "publishedAt", /expected an ISO 8601 date/],
     [{ ...URL_RECORD, publishedAt: null }, "publishedAt", /^"publishedAt" is null; expected an IS/],
@@ -85,22 +89,22 @@ test("readRecord() refuses what is no record, and names field, value and what is
       "language",
       /^"language" is "e"; expected a BCP 47 language tag/,
     ],
-    [{ path: "a", location: "https://h/" }, "location", /^"location" is unknown of a file/],
+    [{ path: "a", location: "https://h/" }, "location", /^"location" is not a member of a file/],
     [{ ...CONTENT, sha256: "ab" }, "sha256", /^"sha256" is "ab"; expected 64 hexadecimal digits$/],
     [{ ...CONTENT, kind: "video" }, "kind", /^"kind" is "video"; its type is audio\/mpeg$/],
     [
       { sha256: SHA_256 },
       "length",
-      /^"length" is missing, which is needed of content that is in s/,
+      /^"length" is missing; required for content that is in s/,
     ],
-    [{}, "sha256", /^"sha256" is missing, which is needed of .*, or a path or location; expected /],
+    [{}, "sha256", /^"sha256" is missing; required for .*, or a path or location; expected /],
     [
       { state: "unpublished", kind: "audio" },
       "token",
-      /^"token" is missing, which is needed of an/,
+      /^"token" is missing; required for an/,
     ],
-    [{ ...TOMBSTONE, type: "audio/mpeg" }, "type", /^"type" is unknown of an item that was unpubl/],
-    [{ ...TOMBSTONE, path: "a" }, "path", /^"path" is unknown of an item that was unpublished/],
+    [{ ...TOMBSTONE, type: "audio/mpeg" }, "type", /^"type" is not a member of an unpublished/],
+    [{ ...TOMBSTONE, path: "a" }, "path", /^"path" is not a member of an unpublished item/],
   ];
   for (const [raw, field, message] of rows) {
     const error = assertThrows(() => readRecord(raw), RecordError);
@@ -112,16 +116,16 @@ test("readRecord() refuses what is no record, and names field, value and what is
   assertEquals([error.message.includes("secret"), error.value], [false, undefined]);
 });
 
-test("parseLine() refuses what is no JSON object, and shows enough of it", async () => {
+test("parseLine() refuses what is not a JSON object, and quotes its beginning", async () => {
   const { parseLine, RecordError } = await loadImport();
   const encode = (text: string) => new TextEncoder().encode(text);
   assertEquals(parseLine(encode('\ufeff {"a": 1} \r\n')), { a: 1 });
   const rows: [line: Uint8Array, message: RegExp][] = [
-    [encode("[1]\n"), /^"\[1\]" is no JSON object$/],
-    [encode("null\r\n"), /^"null" is no JSON object$/],
-    [encode('{"a": 1\n'), /^"\{"a": 1" is no JSON object$/],
-    [encode("[".repeat(60_000)), /^"\[{64}…" is no JSON object$/],
-    [encode("\u001b[2J"), /^"\\u001b\[2J" is no JSON object$/],
+    [encode("[1]\n"), /^"\[1\]" is not a JSON object$/],
+    [encode("null\r\n"), /^"null" is not a JSON object$/],
+    [encode('{"a": 1\n'), /^"\{"a": 1" is not a JSON object$/],
+    [encode("[".repeat(60_000)), /^"\[{64}…" is not a JSON object$/],
+    [encode("\u001b[2J"), /^"\\u001b\[2J" is not a JSON object$/],
     [Uint8Array.of(0x7b, 0xff, 0x7d), /^"\{\ufffd\}" is not UTF-8$/],
   ];
   for (const [line, message] of rows) {

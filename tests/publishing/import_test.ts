@@ -18,17 +18,17 @@ const SHA_256 = createHash("sha256").update(CONTENT).digest("hex");
 const STORED = { sha256: SHA_256, length: CONTENT.length, type: "audio/mp4" };
 const LINKED = { kind: "audio", location: "https://h/a.mp3" };
 
-/** What an import says and does. */
+/** The result of an import. */
 interface Imported {
-  /** How many were added, unchanged, refused, and unpublished. */
+  /** The numbers added, unchanged, refused and unpublished. */
   readonly outcomes: readonly number[];
-  /** By line. */
+  /** Messages by line. */
   readonly refusals: readonly string[];
   readonly rejects: string;
   readonly bytes: number;
 }
 
-/** Imports records, or lines as they are. */
+/** Imports records, or lines as given. */
 async function importAll(
   storage: MediaStorage,
   given: readonly (object | string)[] | ReadableStream<Uint8Array<ArrayBuffer>>,
@@ -62,7 +62,7 @@ async function importAll(
   };
 }
 
-test("an import adds each source, and the same again changes nothing", async () => {
+test("an import adds every source, and repeating it changes nothing", async () => {
   await using subject = openMemory();
   const { storage } = subject;
   await subject.publish(newMetadata(), CONTENT);
@@ -78,7 +78,7 @@ test("an import adds each source, and the same again changes nothing", async () 
   ];
   const before = await storage.version();
   assertEquals((await importAll(storage, records)).outcomes, [7, 0, 0, 0]);
-  assert(await storage.version() !== before, "servers learn of it");
+  assert(await storage.version() !== before, "the version changes");
   const item = {
     ...{ token: content, kind: "audio" as const, type: "audio/mp4", length: CONTENT.length },
     ...{ digest: SHA_256, name: "a.mp3", language: "en-GB" },
@@ -100,7 +100,7 @@ test("an import adds each source, and the same again changes nothing", async () 
   assertEquals(await storage.version(), version);
 });
 
-test("an import refuses other facts of the same token, and names them", async () => {
+test("an import refuses different facts for the same token, and names them", async () => {
   await using subject = openMemory();
   const { storage } = subject;
   const { token } = await subject.publish(
@@ -154,7 +154,7 @@ test("an import refuses other facts of the same token, and names them", async ()
   assertEquals(refusals.length, expected.length);
 });
 
-test("an import refuses content that is not there, and a file that is another", async () => {
+test("an import refuses missing content, and files that differ from their record", async () => {
   await using subject = openMemory();
   const { storage } = subject;
   await subject.publish(newMetadata(), CONTENT);
@@ -183,11 +183,11 @@ test("an import refuses content that is not there, and a file that is another", 
     /^5: ".*sample.mp3" has the SHA-256 bcd2.*; expected /,
     /^6: ".*sample.mp3" has 26186 bytes; expected 5$/,
     /^7: ".*sample.mp3" is audio\/mpeg, so its kind cannot be video$/,
-    /^8: .*CONTENT is no bucket/,
+    /^8: .*CONTENT is not a bucket/,
     /^9: .*has no objects/,
   ];
   for (const [at, pattern] of expected.entries()) assertMatch(refusals[at] ?? "", pattern);
-  assertEquals(await subject.digests(), [SHA_256], "nothing of what is refused is kept");
+  assertEquals(await subject.digests(), [SHA_256], "no refused content is kept");
 });
 
 test("a tombstone in an import unpublishes, and is never undone", async () => {
@@ -200,7 +200,7 @@ test("a tombstone in an import unpublishes, and is never undone", async () => {
     { token, state: "unpublished", kind: "audio", unpublishedAt }
   ));
   const published = { ...STORED, token };
-  // In one file: each record is held against what those before it made.
+  // In one file: each record is compared with the result of those before it.
   const records = [{ ...LINKED, token: url.token }, ...tombstones, published];
   const { outcomes, refusals } = await importAll(storage, records);
   assertEquals(outcomes, [3, 0, 1, 2]);
@@ -213,7 +213,7 @@ test("a tombstone in an import unpublishes, and is never undone", async () => {
   assertEquals((await importAll(storage, records)).outcomes, [0, 2, 2, 0]);
 });
 
-test("a dry run says the same, and writes nothing", async () => {
+test("a dry run reports the same, and writes nothing", async () => {
   await using subject = openMemory();
   const { storage } = subject;
   const { token } = await subject.publish({ ...newMetadata(), publishedAt: 5000 }, CONTENT);
@@ -239,7 +239,7 @@ test("a dry run says the same, and writes nothing", async () => {
   assertEquals((await importAll(storage, records)).outcomes, dry.outcomes);
 });
 
-test("an import goes on after lines that are no records, and gives them as they were", async () => {
+test("an import continues after invalid lines, and returns them unchanged", async () => {
   await using subject = openMemory();
   const sound = [newToken(), newToken(), newToken()]
     .map((token) => JSON.stringify({ ...LINKED, token }));
@@ -254,17 +254,17 @@ test("an import goes on after lines that are no records, and gives them as they 
     `${sound[1]}\n`,
     `${long}\r\n`,
     `${sound[2]}\n`,
-    '{"path": "cut of', // the end of a file that was not written to its end
+    '{"path": "cut of', // the end of a truncated file
   ];
   const { outcomes, refusals, rejects, bytes } = await importAll(subject.storage, lines);
   assertEquals(outcomes, [3, 0, 5, 0]);
   assertEquals(rejects, [2, 4, 5, 7, 9].map((at) => lines[at]).join(""));
-  assertEquals(bytes, new Blob(lines).size, "all of it is done");
+  assertEquals(bytes, new Blob(lines).size, "all bytes are counted");
   assertMatch(refusals[1] ?? "", /^5: the line is longer than 65536 bytes$/);
   assertEquals(refusals.length, 5);
 });
 
-test("an import takes a last line without a newline, and input without any", async () => {
+test("an import accepts a last line without a newline, and empty input", async () => {
   await using subject = openMemory();
   const last = JSON.stringify({ ...LINKED, token: newToken() });
   assertEquals((await importAll(subject.storage, [last])).outcomes, [1, 0, 0, 0]);
@@ -272,13 +272,13 @@ test("an import takes a last line without a newline, and input without any", asy
   assertEquals((await importAll(subject.storage, ["\n\n"])).outcomes, [0, 0, 0, 0]);
 });
 
-test("an import says of each record what became of it, when another publishes meanwhile", async () => {
+test("an import reports the outcome of each record while another process publishes", async () => {
   await using subject = openMemory();
   const { storage } = subject;
   const items = Array.from({ length: 20 }, () => linkedItem());
   const records = items.map(({ token, kind, location }) => ({ token, kind, location }));
   const { addAll } = storage;
-  storage.addAll = async (...args) => { // just before it, somebody else publishes the same, and others
+  storage.addAll = async (...args) => { // just before it, another process publishes some of them, and others
     storage.addAll = addAll;
     for (const item of items.slice(0, 5)) await storage.publishLink(item);
     for (const item of items.slice(5, 10)) {
@@ -291,7 +291,7 @@ test("an import says of each record what became of it, when another publishes me
   assertMatch(refusals[0] ?? "", /"location" is ".*"; token .* has "https:\/\/h\/other" on record/);
 });
 
-test("an import stops between two records, and the same again goes on", async () => {
+test("an import stops between two records, and continues when run again", async () => {
   await using subject = openMemory();
   const { storage } = subject;
   const records = Array.from({ length: 30_000 }, () => ({ ...LINKED, token: newToken() }));
@@ -302,13 +302,13 @@ test("an import stops between two records, and the same again goes on", async ()
   storage.addAll = async (batch) => {
     assert(batch.length <= 500);
     const tokens = batch.map(([token]) => token);
-    assertEquals(tokens, tokens.toSorted(), "what is near in the database is added together");
+    assertEquals(tokens, tokens.toSorted(), "added in the order of tokens");
     if (++batches === 7) controller.abort(stop);
     return await addAll.call(storage, batch);
   };
   await assertRejects(() => importAll(storage, records, controller), Error, "stop");
   const { length } = await Array.fromAsync(storage.list());
-  assert(3500 <= length && length <= 4000, "what was begun is done");
+  assert(3500 <= length && length <= 4000, "the batches in flight are completed");
   storage.addAll = addAll;
   assertEquals((await importAll(storage, records)).outcomes, [30_000 - length, length, 0, 0]);
 
@@ -320,14 +320,14 @@ test("an import stops between two records, and the same again goes on", async ()
   await assertRejects(() => importAll(storage, input, waiting), Error, "stop");
 });
 
-test("an import ends with a fault of storage, which no record is to blame for", async () => {
+test("an import ends with a storage fault, and blames no record", async () => {
   await using subject = openMemory();
   const { storage } = subject;
   storage.addAll = () => Promise.reject(new StorageError("memory", "down"));
   await assertRejects(() => importAll(storage, [{ ...LINKED }]), StorageError, "down");
 });
 
-test("an import of files that are published reads none of which the SHA-256 is stated", () =>
+test("an import reads no published file whose SHA-256 is stated", () =>
   inFolder(async (folder) => {
     await using subject = openMemory();
     const [plain, stated] = [`${folder}/a.mp3`, `${folder}/b.mp3`];
@@ -338,6 +338,6 @@ test("an import of files that are published reads none of which the SHA-256 is s
     }];
     assertEquals((await importAll(subject.storage, records)).outcomes, [3, 0, 0, 0]);
     await Deno.remove(stated);
-    subject.storage.stage = () => Promise.reject(new Error("nothing is copied again"));
+    subject.storage.stage = () => Promise.reject(new Error("expected no copy"));
     assertEquals((await importAll(subject.storage, records)).outcomes, [0, 3, 0, 0]);
   }));

@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import fc from "../support/fast_check.ts";
 import { parseLanguageTag } from "../../lib/publishing/language_tag.ts";
 
-Deno.test("parseLanguageTag() keeps every subtag, and gives it the usual case", () => {
+Deno.test("parseLanguageTag() keeps every subtag, in conventional case", () => {
   const rows: [text: string, tag: string][] = [
     ["en-GB", "en-GB"],
     ["EN-gb", "en-GB"],
@@ -31,7 +31,7 @@ Deno.test("parseLanguageTag() keeps every subtag, and gives it the usual case", 
   for (const [text, tag] of rows) assertEquals(parseLanguageTag(text), tag, text);
 });
 
-Deno.test("parseLanguageTag() refuses what RFC 5646 has no place for", () => {
+Deno.test("parseLanguageTag() refuses what RFC 5646 does not allow", () => {
   const texts = [
     ...[
       "",
@@ -53,7 +53,7 @@ Deno.test("parseLanguageTag() refuses what RFC 5646 has no place for", () => {
   for (const text of texts) assertEquals(parseLanguageTag(text), undefined, text);
 });
 
-Deno.test("parseLanguageTag() says of its own tags that they are right", () => {
+Deno.test("parseLanguageTag() returns its own results unchanged", () => {
   const subtag = fc.constantFrom(
     ...["en", "zh", "cmn", "i", "x", "u", "Latn", "GB", "419", "1901", "rozaj", "default", "oed"],
   );

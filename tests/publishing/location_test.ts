@@ -6,11 +6,11 @@ import { loadLocation } from "../support/publishing.ts";
 
 const test = needing("environment", "files");
 
-/** An absolute URI of RFC 3986 §4.3, of the two schemes, without user information. */
+/** An absolute URI (RFC 3986 §4.3) with either scheme, without user information. */
 const ABSOLUTE_URI =
   /^https?:\/\/(\[[0-9a-f:.]+\]|([\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(:\d+)?(\/([\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})*)*(\?([\w.~!$&'()*+,;=:@/?-]|%[0-9a-f]{2})*)?$/i;
 
-test("isPublicUrl() tells URLs from paths of files", async () => {
+test("isPublicUrl() distinguishes URLs from file paths", async () => {
   const { isPublicUrl } = await loadLocation();
   for (const text of ["https://h/", "http://h", "HTTPS://H/x", "http://"]) {
     assert(isPublicUrl(text), text);
@@ -22,7 +22,7 @@ test("isPublicUrl() tells URLs from paths of files", async () => {
   }
 });
 
-test("parseLocation() gives ASCII that is valid, and leaves what is valid alone", async () => {
+test("parseLocation() returns valid ASCII, and keeps what is valid", async () => {
   const { parseLocation } = await loadLocation();
   const rows: [given: string, location: string][] = [
     ["https://cdn.example/a.mp3", "https://cdn.example/a.mp3"],
@@ -52,7 +52,7 @@ test("parseLocation() gives ASCII that is valid, and leaves what is valid alone"
   }
 });
 
-test("parseLocation() says the same of what it gave, whatever the URL", async () => {
+test("parseLocation() returns its own results unchanged, for any URL", async () => {
   const { parseLocation } = await loadLocation();
   const text = fc.string({ unit: "binary", maxLength: 20 }).filter((text) =>
     !/[#\p{Cc}]/u.test(text)
@@ -63,11 +63,11 @@ test("parseLocation() says the same of what it gave, whatever the URL", async ()
     const location = parseLocation(given);
     assertMatch(location, ABSOLUTE_URI);
     assertEquals(parseLocation(location), location);
-    assertEquals(new URL(location).href, location); // so that clients ask for the very same
+    assertEquals(new URL(location).href, location); // so that clients request exactly this
   }));
 });
 
-test("parseLocation() refuses what is not for everybody, and shows no secret", async () => {
+test("parseLocation() refuses URLs that are not for everybody, and shows no secrets", async () => {
   const { parseLocation } = await loadLocation();
   const stem = "https://cdn.example/";
   const rows: [given: string, refusal: RegExp | undefined][] = [
@@ -88,15 +88,15 @@ test("parseLocation() refuses what is not for everybody, and shows no secret", a
     ["https://me:sec\nret@h/", /^"https:\/\/h\/" is not a URL/],
     [
       `${stem}a?X-Amz-Expires=60&X-Amz-Signature=secret`,
-      /^"https:\/\/cdn\.example\/a" was given with X-Amz-Signature: it expires/,
+      /^"https:\/\/cdn\.example\/a" was given with X-Amz-Signature, which expires/,
     ],
     [
       `${stem}a?x-goog-signature=secret#x`,
-      /^"https:\/\/cdn\.example\/a(#x)?" was given with x-goog-signature: /,
+      /^"https:\/\/cdn\.example\/a(#x)?" was given with x-goog-signature, /,
     ],
     [
       `${stem}a#t=10`,
-      /^"https:\/\/cdn\.example\/a#t=10" has a fragment, .*expected a URL without$/,
+      /^"https:\/\/cdn\.example\/a#t=10" has a fragment, .*expected a URL without one$/,
     ],
     [`${stem}a#`, /has a fragment/],
     [stem + "a".repeat(MAX_LOCATION - stem.length), undefined],

@@ -4,7 +4,7 @@ import { memoryBytes } from "../../lib/publishing/tracks/bytes.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 
-// Its package that tells formats reads the environment when it is loaded.
+// The package that detects formats reads the environment when it is loaded.
 const test = needing("environment");
 const load = () => import("../../lib/publishing/media_type.ts");
 
@@ -18,11 +18,11 @@ const WAV = ascii("RIFF\x24\0\0\0WAVEfmt \x10\0\0\0");
 const MP4_WITHOUT_TRACKS = ascii("\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41");
 /** The first page of an Ogg file, with the beginning of its codec's packet. */
 const ogg = (codec: string) => `OggS\0\x02${"\0".repeat(20)}\x01\x13${codec}${"\0".repeat(40)}`;
-/** An ID3v2 tag in front of something; its size has seven bits a byte. */
+/** Puts an ID3v2 tag in front of something; its size has seven bits per byte. */
 const tagged = (size: string, length: number, rest: string) =>
   `ID3\x04\0\0${size}${"\xff\xfb".repeat(length / 2)}${rest}`;
 
-test("detectMediaType() reads little of content that is made to be read for ever", async () => {
+test("detectMediaType() reads little of content that is made to be read forever", async () => {
   const { detectMediaType, MediaTypeError } = await load();
   const hostile = [
     "ID3\x03\0\0\0\0\0\0".repeat(200_000),
@@ -69,7 +69,7 @@ test("detectMediaType() knows formats by their first bytes", async () => {
 });
 
 needing("environment", "files")(
-  "detectMediaType() believes what the publisher says, where it can be",
+  "detectMediaType() accepts what the publisher states, where possible",
   async () => {
     const [mp3, mp4] = [await Deno.readFile(SAMPLE_MP3), await Deno.readFile(SAMPLE_MP4)];
     const zeros = new Uint8Array(5000);
@@ -89,8 +89,8 @@ needing("environment", "files")(
   },
 );
 
-test("detectMediaType() refuses what its content does not show to be audio or video", async () => {
-  const unknown = "is of no known format; state its media type with --type";
+test("detectMediaType() refuses content that is not recognizably audio or video", async () => {
+  const unknown = "has an unknown format; state its media type with --type";
   const rows: [content: Uint8Array<ArrayBuffer>, stated: Stated, message: string][] = [
     [new Uint8Array(5000), {}, unknown],
     [new Uint8Array(5000), { kind: "audio" }, unknown],
@@ -106,7 +106,7 @@ test("detectMediaType() refuses what its content does not show to be audio or vi
     [
       MP4_WITHOUT_TRACKS,
       {},
-      "is video/mp4 without a track of sound or picture; if it is whole, state its type with --type",
+      "is video/mp4 without an audio or video track; if it is complete, state its type with --type",
     ],
     [WAV, { kind: "video" }, "is audio/wav, so its kind cannot be video"],
     [WAV, { kind: "audio", type: "video/mp4" }, "is video/mp4, so its kind cannot be audio"],

@@ -8,7 +8,7 @@ import {
   withoutUnprintable,
 } from "../../lib/publishing/printable.ts";
 
-Deno.test("printable() escapes what steers a terminal, and leaves every script alone", () => {
+Deno.test("printable() escapes terminal controls, and keeps the characters of every script", () => {
   const rows: [text: string, shown: string][] = [
     ["a.mp3", "a.mp3"],
     ["für 東京 שלום 🎧 👩‍🚀 e\u0301", "für 東京 שלום 🎧 👩‍🚀 e\u0301"],
@@ -18,7 +18,7 @@ Deno.test("printable() escapes what steers a terminal, and leaves every script a
     ["a\u202egpj.mp3", "a\\u202egpj.mp3"],
     ["\u2066\u2069\u200e\u200f\u061c", "\\u2066\\u2069\\u200e\\u200f\\u061c"],
     ["\u2028\u2029\ufeff", "\\u2028\\u2029\\ufeff"],
-    ["\ud83c", "\\ud83c"], // half a pair
+    ["\ud83c", "\\ud83c"], // a lone surrogate
     ["\u{e0001}", "\\udb40\\udc01"],
   ];
   for (const [text, shown] of rows) {
@@ -31,7 +31,7 @@ Deno.test("printable() escapes what steers a terminal, and leaves every script a
   assertEquals(withoutUnprintable("a\u202egpj\n.mp3"), "a_gpj_.mp3");
 });
 
-Deno.test("printable() leaves JSON the JSON of the same value", () => {
+Deno.test("printable() keeps JSON equivalent", () => {
   fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => {
     const shown = printable(JSON.stringify({ text }));
     assertEquals(JSON.parse(shown), { text });

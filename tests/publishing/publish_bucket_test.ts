@@ -1,5 +1,5 @@
 /**
- * Publishing into a bucket, and what is in it already.
+ * Publishing into a bucket, and publishing objects that are already there.
  */
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
@@ -21,7 +21,7 @@ const test = needing(...S3_STORE);
 
 const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
 
-/** Runs commands on a folder of their own, with content in the bucket. */
+/** Runs commands in a separate folder, with content in the bucket. */
 async function withMedia(
   body: (world: {
     readonly folder: string;
@@ -38,7 +38,7 @@ async function withMedia(
   });
 }
 
-test("media publish puts a file into the bucket once, and unpublish takes it out at last", () =>
+test("media publish uploads a file once, and the last unpublish removes it", () =>
   withMedia(async ({ prefix, run }) => {
     const place = `${prefix}/media-head`;
     const object = `${prefix}/bc/${MP3_DIGEST}`;
@@ -57,7 +57,7 @@ test("media publish puts a file into the bucket once, and unpublish takes it out
     assertEquals(await store().keys(prefix), [place]);
   }));
 
-test("media publish s3://… publishes an object where it is, and leaves it there", () =>
+test("media publish s3://… publishes an object in place, and never removes it", () =>
   withMedia(async ({ folder, prefix, environment, run }) => {
     const key = "shows/2027/Ü (1)+a.mp4";
     const [location, path] = [`s3://${BUCKET}/${key}`, "shows/2027/%C3%9C%20%281%29%2Ba.mp4"];
@@ -78,7 +78,7 @@ test("media publish s3://… publishes an object where it is, and leaves it ther
     });
     assertEquals(await store().keys(prefix), [`${prefix}/media-head`]); // nothing is copied
     const skipped = await run("publish", location);
-    assertMatch(skipped.stdout, new RegExp(`^Skipped, published before as video ${token}\n`));
+    assertMatch(skipped.stdout, new RegExp(`^Skipped: already published as video ${token}\n`));
     const again = await run("publish", location, "--again");
     assertMatch(
       again.stdout,
@@ -92,21 +92,21 @@ test("media publish s3://… publishes an object where it is, and leaves it ther
     const part = await requestRaw(server.port, "GET", `/video/${token}`, { Range: "bytes=-100" });
     assertEquals([part.status, part.content], [206, content.slice(-100)]);
 
-    // A copy of the same content comes and goes without it.
+    // A copy of the same content is added and removed independently.
     const copy = JSON.parse((await run("publish", SAMPLE_MP4, "--json")).stdout);
     assertEquals((await store().keys(prefix)).length, 2);
     assertEquals((await run("unpublish", copy.token)).code, 0);
     assertEquals(await store().keys(prefix), [`${prefix}/media-head`]);
     assertEquals((await requestRaw(server.port, "GET", `/media/${token}`)).status, 200);
 
-    await store().freeze(); // where nothing is removed, nothing is asked
+    await store().freeze(); // nothing to remove, so no request is sent
     const { code, stderr } = await run("unpublish", token);
     await store().thaw();
     assertEquals([code, stderr], [0, ""]);
     assertEquals((await store().request("HEAD", path)).status, 200);
   }));
 
-test("media publish refuses what cannot be published, and says why in a line", () =>
+test("media publish refuses objects that cannot be published, with one line each", () =>
   withMedia(async ({ folder, prefix, run }) => {
     const put = (key: string, content: string, fields = {}) =>
       store().request("PUT", key, new TextEncoder().encode(content), fields);
@@ -130,7 +130,7 @@ test("media publish refuses what cannot be published, and says why in a line", (
       ],
       [
         "s3://media/text.mp3",
-        '"s3://media/text.mp3" is of no known format; state its media type with --type',
+        '"s3://media/text.mp3" has an unknown format; state its media type with --type',
       ],
       ...[own, `${prefix}/media-head`].map((key): [string, string] => [
         `s3://media/${key}`,
@@ -138,7 +138,7 @@ test("media publish refuses what cannot be published, and says why in a line", (
       ]),
       [
         large,
-        `"${large}" has 5368709121 bytes; a bucket takes 5368709120 at most by one PUT`,
+        `"${large}" has 5368709121 bytes; a bucket accepts at most 5368709120 in one PUT`,
       ],
     ];
     for (const [source, reason] of rows) {
@@ -152,7 +152,7 @@ test("media publish refuses what cannot be published, and says why in a line", (
     assertEquals(await store().keys(prefix), [own, `${prefix}/media-head`]);
   }));
 
-test("media publish takes objects and files in one command, and goes on after one it cannot take", () =>
+test("media publish accepts objects and files in one command, and continues after a refusal", () =>
   withMedia(async ({ prefix, run }) => {
     const [mp3, mp4] = [await Deno.readFile(SAMPLE_MP3), await Deno.readFile(SAMPLE_MP4)];
     await store().request("PUT", `${prefix}-in-place/a.mp4`, mp4);
@@ -179,7 +179,7 @@ test("media publish takes objects and files in one command, and goes on after on
       ["published", "video", location],
       ["published", "audio", SAMPLE_MP3],
       ["published", "video", SAMPLE_MP4],
-      ["Published 3, skipped 0 (published before), refused 2", undefined, undefined],
+      ["Published 3, skipped 0 (already published), refused 2", undefined, undefined],
     ]);
     const objects = [`bc/${MP3_DIGEST}`, `92/${sha256(mp4)}`].map((key) => `${prefix}/${key}`);
     assertEquals(await store().keys(prefix), [
@@ -188,7 +188,7 @@ test("media publish takes objects and files in one command, and goes on after on
       `${prefix}/media-head`,
     ]);
     assertEquals(MP3_DIGEST, sha256(mp3));
-    // What is in place and its copy are two things, and neither is published twice.
+    // An object in place and its copy are two items, and neither is published twice.
     const again = await publish();
     assertEquals(again.slice(0, 3), first.slice(0, 3).map(([, ...rest]) => ["skipped", ...rest]));
     const { stdout } = await run("list", "--json");
@@ -201,7 +201,7 @@ test("media publish takes objects and files in one command, and goes on after on
 
 const sha256 = (content: Uint8Array) => createHash("sha256").update(content).digest("hex");
 
-test("media says which bucket cannot be used, and what the store says of it", () =>
+test("media says which bucket cannot be used, and what the store answered", () =>
   withMedia(async ({ folder, environment }) => {
     const rows: [changes: Record<string, string>, reason: RegExp][] = [
       [
@@ -233,7 +233,7 @@ test("media says which bucket cannot be used, and what the store says of it", ()
     }
   }));
 
-test("publishFile() refuses a file that changes while it is published, and leaves nothing", () =>
+test("publishFile() refuses a file that changes while it is published, and leaves nothing behind", () =>
   inFolder(async (folder) => {
     await using subject = openBucket(store());
     const path = `${folder}/a.mp3`;
@@ -262,11 +262,11 @@ test("publishFile() refuses a file that changes while it is published, and leave
     };
     await publishFile(subject.storage, path, { watch });
     await publishFile(subject.storage, path, { watch });
-    assertEquals(steps, ["hashing", "sending", "hashing"]); // the second time, it is there
+    assertEquals(steps, ["hashing", "sending", "hashing"]); // the second time, it is already there
     assertEquals((await Array.fromAsync(subject.storage.list())).length, 2);
   }));
 
-test("publishFile() leaves nothing when it is told to end, whatever it is at", () =>
+test("publishFile() leaves nothing behind when aborted at any step", () =>
   inFolder(async (folder) => {
     await using subject = openBucket(store());
     const path = `${folder}/a.wav`;

@@ -16,19 +16,19 @@ const [onFiles, asProcess] = [needing("files"), needing("processes")];
 const onPostgres = needing(...POSTGRES);
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 
-/** KILLS=200 makes a long run of it: so many commands, and a quarter as many servers. */
+/** KILLS=200 makes it a long run, of so many commands and a quarter as many servers. */
 const killsWanted = () => Number(Deno.env.get("KILLS") ?? 8);
 
-/** Where the database of a test is. */
+/** The database of a test. */
 interface Place {
   readonly url: string;
-  /** Also has what content is in files. */
+  /** The same, with access to the files of the content. */
   readonly folder: string;
-  /** Waits until nothing of a killed process is under way, and checks what the engine can. */
+  /** Waits until nothing of a killed process is in flight, and runs the engine's own checks. */
   readonly check: () => Promise<void>;
 }
 
-/** Each engine, with what makes a place for a test. */
+/** Each engine, with a function that makes a database. */
 const ENGINES: readonly {
   readonly name: string;
   readonly needs: readonly Need[];
@@ -63,7 +63,7 @@ const ENGINES: readonly {
   },
 ];
 
-/** A WAV file of a megabyte; the same seed makes the same bytes. */
+/** Makes a WAV file of a megabyte; the same seed makes the same bytes. */
 function wav(seed: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(1_000_000 + seed);
   for (let index = 0; index < bytes.length; index++) bytes[index] = (index * seed) >> 3;
@@ -74,11 +74,11 @@ function wav(seed: number): Uint8Array<ArrayBuffer> {
 for (const { name, needs, placeIn } of ENGINES) {
   const test = needing(...needs);
   test(
-    `media publish and unpublish on ${name}, killed at any moment, leave whole items or none, and lose none`,
+    `media publish and unpublish on ${name}, killed at any moment, leave complete items or none, and lose none`,
     () => inFolder(async (folder) => killCommands(await placeIn(folder))),
   );
   test(
-    `servers on ${name} that are killed lose no count that was flushed, and harm nobody else's`,
+    `servers on ${name} that are killed lose no flushed counts, and no counts of other servers`,
     () => inFolder(async (folder) => killServers(await placeIn(folder))),
   );
 }
@@ -88,8 +88,8 @@ async function killCommands(place: Place): Promise<void> {
   const file = `${folder}/1.wav`;
   await Deno.writeFile(file, wav(1));
   const first = await media(folder, ["publish", file, "--json"], { DATABASE_URL });
-  // Milliseconds after which about half of the runs are over, from when they begin to change files.
-  // It follows what happens, so that kills fall on every step, on machines of any speed.
+  // Milliseconds, from the first change of a file, after which about half of the runs are over. It
+  // adapts, so that kills hit every step on machines of any speed.
   const patience = { publish: 50, unpublish: 20 };
   assertEquals(first.code, 0, first.stderr);
   let published: Token[] = [JSON.parse(first.stdout).token];
@@ -101,7 +101,7 @@ async function killCommands(place: Place): Promise<void> {
     assert(run < 8 * kills, `only ${killed} of ${run} were killed`);
     const victim = run % 3 === 2 ? published[run % published.length] : undefined;
     const name = victim === undefined ? "publish" : "unpublish";
-    // Half of what is published is content that other items may have already.
+    // Half of the items have content that others may have already.
     await Deno.writeFile(file, wav(run % 3 === 0 ? 2 + run : 1));
     const args = victim === undefined
       ? [name, file, "--again", "--json"]
@@ -124,7 +124,7 @@ async function killCommands(place: Place): Promise<void> {
     const present = await verify(place);
     const added = present.filter((token) => !published.includes(token));
     const gone = published.filter((token) => !present.includes(token));
-    // Whoever was killed may or may not have done it.
+    // A killed process may or may not have done it.
     assert(victim === undefined ? gone.length === 0 : added.length === 0);
     assert(victim === undefined ? added.length <= 1 : gone.every((token) => token === victim));
     if (reported !== undefined) assertEquals([...added, ...gone], [victim ?? reported.token]);
@@ -140,7 +140,7 @@ async function killCommands(place: Place): Promise<void> {
   assertEquals(await strays(place), []);
   console.log(
     `${killed} of ${run} runs were killed, ${effective} of them after their commit; ` +
-      `${items.length} items are published and whole`,
+      `${items.length} items are published and complete`,
   );
   assertEquals((await server.stop()).log.filter(({ event }) => event === "error"), []);
 }
@@ -162,7 +162,7 @@ async function killServers({ url: DATABASE_URL, folder, check }: Place): Promise
 
   await call("survivor", survivor); // for its first flush, so that there is more than one
   let flushed = 0;
-  // Milliseconds after which about half of the servers have flushed, as above.
+  // Milliseconds after which about half of the servers have flushed, adapting as above.
   let patience = 600;
   const kills = killsWanted() / 4;
   let run = 0;
@@ -188,7 +188,7 @@ async function killServers({ url: DATABASE_URL, folder, check }: Place): Promise
   console.log(`${run} servers were killed; ${flushed} of their ${sent.victim} calls are kept`);
 }
 
-/** Kills a process so many milliseconds after it was the first to change files. */
+/** Kills a process some milliseconds after its first change of a file. */
 async function killAfterChange(
   child: Deno.ChildProcess,
   files: Deno.FsWatcher,
@@ -205,11 +205,11 @@ function kill(child: Deno.ChildProcess): void {
   try {
     child.kill("SIGKILL");
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error; // it has ended already
+    if (!(error instanceof TypeError)) throw error; // it has already ended
   }
 }
 
-/** Waits until a server shows what has happened to an item. */
+/** Waits until a server shows a change of an item. */
 async function untilShown({ port }: ServerProcess, token: Token, expected: number): Promise<void> {
   let status = 0;
   for (let tries = 0; status !== expected; tries++) {
@@ -263,7 +263,7 @@ const DIGEST = createHash("sha256").update(CONTENT).digest("hex");
 const straysOf = ({ folder }: { readonly folder: string }) =>
   strays({ url: `sqlite:${folder}/catalogue.sqlite`, folder });
 
-/** What a kill leaves at each point, put there by hand. */
+/** What a kill at each point leaves, created by hand. */
 const LEFTOVERS: [when: string, leave: (files: string) => Promise<void>][] = [
   ["while content was being staged", async (files) => {
     await Deno.mkdir(`${files}/staged`, { recursive: true });
@@ -291,7 +291,7 @@ for (const [when, leave] of LEFTOVERS) {
   });
 }
 
-onFiles("the next publish keeps the content of one that was killed after its record", async () => {
+onFiles("the next publish keeps the content of one killed after its commit", async () => {
   await using subject = await openLocal();
   const item = await subject.publish(newMetadata(), CONTENT);
   await Deno.writeFile(`${subject.folder}/files/unsettled/${item.digest}`, new Uint8Array());
@@ -300,7 +300,7 @@ onFiles("the next publish keeps the content of one that was killed after its rec
   assertEquals(await straysOf(subject), []);
 });
 
-asProcess("a publish leaves the staged content of a living one alone", async () => {
+asProcess("a publish leaves the staged content of a running one alone", async () => {
   await using subject = await openLocal();
   const release = Promise.withResolvers<void>();
   const half = Promise.withResolvers<void>();
@@ -312,7 +312,7 @@ asProcess("a publish leaves the staged content of a living one alone", async () 
   })();
   const staging = subject.storage.stage({ read: () => slow });
   await half.promise;
-  // Another process, so that it sweeps.
+  // Another process, so that it cleans up.
   assertEquals((await media(subject.folder, ["publish", SAMPLE_MP3])).code, 0);
   release.resolve();
   await using staged = await staging;
@@ -322,7 +322,7 @@ asProcess("a publish leaves the staged content of a living one alone", async () 
 });
 
 onPostgres(
-  "the next publish waits for the record of one that was killed in its COMMIT",
+  "the next publish waits for the transaction of one killed in its COMMIT",
   async () => {
     await inFolder(async (folder) => {
       const database = await postgres().createDatabase();
@@ -330,7 +330,7 @@ onPostgres(
       await Deno.writeFile(`${folder}/1.wav`, wav(1));
       const publish = (file: string) =>
         mediaCommand(folder, ["publish", file], { DATABASE_URL: place.url }).spawn();
-      await (await openStorage(place.url, folder)).close(); // makes the tables
+      await (await openStorage(place.url, folder)).close(); // creates the tables
       const trigger = "CONSTRAINT TRIGGER hold AFTER INSERT ON item DEFERRABLE INITIALLY DEFERRED";
       const release = await postgres().hold(database, trigger);
       const waiting = async (count: number) => {

@@ -18,14 +18,14 @@ import { publishFile } from "../support/publishing.ts";
 
 const test = needing("processes");
 
-/** Content on its way in. */
+/** Staged files. */
 async function staged(folder: string): Promise<string[]> {
   return (await Array.fromAsync(Deno.readDir(`${folder}/files/staged`))).map(({ name }) => name);
 }
 
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A WAV file that takes long to publish, and no room on the disk. */
+/** Makes a WAV file that takes long to publish but no disk space. */
 async function longFile(folder: string): Promise<string> {
   const path = `${folder}/long.wav`;
   using file = await Deno.open(path, { write: true, create: true });
@@ -34,7 +34,7 @@ async function longFile(folder: string): Promise<string> {
   return path;
 }
 
-test("deno task media takes paths from where the user stands, and says little itself", () =>
+test("deno task media resolves paths against the user's directory, and prints little itself", () =>
   inFolder(async (folder) => {
     await Deno.mkdir(`${folder}/stand/here`, { recursive: true });
     await Deno.copyFile(SAMPLE_MP3, `${folder}/stand/a.mp3`);
@@ -42,14 +42,14 @@ test("deno task media takes paths from where the user stands, and says little it
     const { code, stdout, stderr } = await mediaTask(folder, standing, ["publish", "../a.mp3"]);
     assertEquals(code, 0, stderr);
     assertMatch(stdout, /^Published audio /);
-    // Not one line more than the task itself; with --quiet not even that.
+    // One line of the task itself; none with --quiet.
     assertMatch(stderr, /^Task media deno run [^\n]{1,100} 'publish' '\.\.\/a\.mp3'\n$/);
     const quiet = await mediaTask(folder, standing, ["publish", "../a.mp3"], ["--quiet"]);
     assertEquals([quiet.code, quiet.stderr], [0, ""]);
     const missing = await mediaTask(folder, standing, ["publish", "a.mp3"], ["--quiet"]);
     assertEquals(missing.stderr, `media: There is no file "${standing}/a.mp3"\n`);
 
-    // Of a task that is not ours, INIT_CWD says nothing.
+    // INIT_CWD of another project's task is ignored.
     const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts")];
     const { env } = operatorEnvironment(folder);
     const { code: status } = await new Deno.Command(Deno.execPath(), {
@@ -68,7 +68,7 @@ needing("processes", LINUX, program("script"))(
     inFolder(async (folder) => {
       const path = await longFile(folder);
       const command = [Deno.execPath(), ...taskArguments(["publish", path], ["--quiet"])];
-      // A terminal of its own, from util-linux; its input is typed there.
+      // A pseudo-terminal, from util-linux; input is typed there.
       const child = new Deno.Command("script", {
         args: ["--quiet", "--return", "--flush", "--command", command.join(" "), "/dev/null"],
         ...operatorEnvironment(folder),
@@ -82,7 +82,7 @@ needing("processes", LINUX, program("script"))(
         shown += text;
         if (!isHidden && shown.includes(HIDE_CURSOR)) await keyboard.write(Uint8Array.of(3));
       }
-      await keyboard.close().catch(() => {}); // the terminal may be gone already
+      await keyboard.close().catch(() => {}); // the terminal may already be gone
       assertEquals((await child.status).code, 130, shown);
       assertEquals(shown.split("media: stopped by SIGINT; nothing was published\r\n").length, 2);
       assert(
@@ -109,7 +109,7 @@ test("SIGINT and SIGTERM while publishing, even twice, leave nothing staged", ()
       const ended = child.output();
       for (let isRunning = true; isRunning; await later(1)) {
         try {
-          child.kill(signal); // more than once: two of one moment may arrive as one
+          child.kill(signal); // more than once: simultaneous signals may be merged
         } catch (error) {
           if (!(error instanceof TypeError)) throw error;
           isRunning = false;
@@ -124,7 +124,7 @@ test("SIGINT and SIGTERM while publishing, even twice, leave nothing staged", ()
     }
   }));
 
-test("a signal that comes a second after the first ends a command that hangs", async () => {
+test("a second signal, one second after the first, ends a command that hangs", async () => {
   const module = new URL("../../lib/cli/interruption.ts", import.meta.url);
   const script = `import { interruptionSignal } from "${module}";
     const signal = interruptionSignal();
@@ -137,13 +137,13 @@ test("a signal that comes a second after the first ends a command that hangs", a
   assertEquals((await lines.read()).value, "hangs\n");
   child.kill("SIGINT");
   assertEquals((await lines.read()).value, "aborted\n");
-  child.kill("SIGINT"); // of the same moment
+  child.kill("SIGINT"); // at the same moment: ignored
   await later(1100);
   child.kill("SIGTERM");
   assertEquals([(await child.status).code, (await lines.read()).done], [143, true]);
 });
 
-test("media publish refuses at once what is no file, and opens none of it", () =>
+test("media publish refuses everything but files at once, without opening it", () =>
   inFolder(async (folder) => {
     const [fifo, socket] = [`${folder}/fifo`, `${folder}/socket`];
     assert((await new Deno.Command("mkfifo", { args: [fifo] }).output()).success);
@@ -159,7 +159,7 @@ test("media publish refuses at once what is no file, and opens none of it", () =
     }
   }));
 
-test("media says of a name that is not UTF-8 what is wrong and what to do", () =>
+test("media explains what to do about a name that is not UTF-8", () =>
   inFolder(async (folder) => {
     const script = 'cd "$0" && name=$(printf "a\\\\377.mp3") && cp "$1" "$name" && shift &&' +
       ' exec "$@" "$name"';
@@ -172,12 +172,12 @@ test("media says of a name that is not UTF-8 what is wrong and what to do", () =
     }).output();
     assertEquals(
       new TextDecoder().decode(stderr),
-      `media: There is no file "${folder}/a\ufffd.mp3"; a name that is not UTF-8 cannot be given:` +
-        " rename the file, or give a link to it\n",
+      `media: There is no file "${folder}/a\ufffd.mp3"; names must be UTF-8:` +
+        " rename the file, or pass a link to it\n",
     );
   }));
 
-test("media publish takes from a file's name, and prints, nothing that steers a terminal", () =>
+test("media publish removes terminal controls from names, and prints none", () =>
   inFolder(async (folder) => {
     const path = `${folder}/a\u202egpj\x1b[31m\n\\.mp3`;
     const missing = await media(folder, ["publish", path]);
@@ -186,14 +186,14 @@ test("media publish takes from a file's name, and prints, nothing that steers a 
     await Deno.copyFile(SAMPLE_MP3, path);
     const published = await media(folder, ["publish", path, "--json"]);
     assertEquals(JSON.parse(published.stdout).name, "a_gpj_[31m__.mp3");
-    const below = await media(folder, ["publish", `${path}/b`]); // the system's words name it too
+    const below = await media(folder, ["publish", `${path}/b`]); // the system's message contains it, too
     assertMatch(below.stderr, /^media: "[^\n]*" cannot be read \(Not a directory/);
     assert(isPrintable(below.stderr.trimEnd()));
     const wrong = await media(folder, ["publish", path, "--kind", "\x1b[31m\u202e"]);
     assertMatch(wrong.stderr, /argument '\\u001b\[31m\\u202e' is invalid/);
   }));
 
-test("media list and show escape what records hold of that", async () => {
+test("media list and show escape terminal controls in records", async () => {
   await using subject = await openLocal();
   const token = newToken();
   const name = "a\u202e\x9b\nb";
@@ -214,7 +214,7 @@ function abortable() {
 }
 
 needing("environment", "files")(
-  "publishFile() leaves nothing staged when it fails, in a process that lives on",
+  "publishFile() leaves nothing staged when it fails, in a process that continues",
   async () => {
     await using subject = await openLocal();
     const token = newToken();
@@ -233,7 +233,7 @@ needing("environment", "files")(
 
     const { storage } = subject;
     const stage = storage.stage.bind(storage);
-    for (const isBefore of [true, false]) { // or after staging, when the commit is still to come
+    for (const isBefore of [true, false]) { // or after staging, before the commit
       const { signal, abort } = abortable();
       storage.stage = async (source) => {
         if (isBefore) abort();

@@ -15,18 +15,18 @@ const test = needing("environment", "files", "network");
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Answers HEAD with some fields, and refuses all else. */
+/** Answers HEAD with some fields, and fails everything else. */
 const onlyHead = (headers: Fields, status = 200): Answer => ({ method }) =>
   method === "HEAD"
     ? new Response(null, { status, headers })
     : new Response("expected no GET", { status: 500 });
 
-/** Answers HEAD with a status and nothing else, and GET with content. */
+/** Answers HEAD with a status only, and GET with content. */
 const withContent =
   (content: Uint8Array<ArrayBuffer>, headers: Fields, head = 200): Answer => ({ method }) =>
     method === "HEAD" ? new Response(null, { status: head }) : new Response(content, { headers });
 
-/** MP4 whose description of tracks comes after more content than is looked at. */
+/** MP4 whose tracks are described beyond what is read. */
 function describedAtItsEnd(): Uint8Array<ArrayBuffer> {
   const content = new Uint8Array(200_000);
   const view = new DataView(content.buffer);
@@ -40,10 +40,10 @@ function describedAtItsEnd(): Uint8Array<ArrayBuffer> {
 const NO_TYPE = { "Content-Type": "" };
 const OCTETS = { "Content-Type": "application/octet-stream" };
 
-test("publishUrl() records what HEAD states, and else what GET does or begins with", async () => {
+test("publishUrl() records what HEAD states, or else what GET states or begins with", async () => {
   const mp3 = await Deno.readFile(SAMPLE_MP3);
   const mp4 = await Deno.readFile(SAMPLE_MP4);
-  /** A range of longer content, where that is asked for. */
+  /** Answers with a range of longer content, if requested. */
   const part = (fields: Fields): Answer => ({ method, headers }) =>
     method === "HEAD"
       ? new Response(null, { headers: { "Content-Type": "audio/mpeg", "Content-Length": "0" } })
@@ -70,7 +70,7 @@ test("publishUrl() records what HEAD states, and else what GET does or begins wi
       { kind: "video", type: "video/mp4", length: 46490, validator: 'W/"a"' },
     ],
     [
-      "a date, without a tag",
+      "a date, without an ETag",
       onlyHead({
         "Content-Type": "Audio/MPEG",
         "Content-Length": "1",
@@ -85,13 +85,13 @@ test("publishUrl() records what HEAD states, and else what GET does or begins wi
       },
     ],
     [
-      "content of a length that is not known",
+      "content of unknown length",
       () => new Response(new Blob([mp3]).stream(), { headers: { "Content-Type": "audio/mpeg" } }),
       {},
       { kind: "audio", type: "audio/mpeg" },
     ],
     [
-      "content that is encoded whatever is asked for",
+      "content that is encoded in spite of the request",
       ({ headers }) =>
         headers.get("accept-encoding") === "identity"
           ? new Response(null, {
@@ -101,7 +101,7 @@ test("publishUrl() records what HEAD states, and else what GET does or begins wi
               "Content-Length": "9",
             },
           })
-          : new Response("expected to be asked for the content as it is", { status: 500 }),
+          : new Response("expected Accept-Encoding: identity", { status: 500 }),
       {},
       { kind: "audio", type: "audio/wav" },
     ],
@@ -113,26 +113,26 @@ test("publishUrl() records what HEAD states, and else what GET does or begins wi
       "HEAD GET",
     ],
     [
-      "a type that tells nothing",
+      "a generic type",
       withContent(mp4, OCTETS),
       {},
       { kind: "video", type: "application/octet-stream", length: mp4.length },
       "HEAD GET",
     ],
     [
-      "a type that tells nothing, of a kind that is stated",
+      "a generic type, with a stated kind",
       onlyHead({ ...OCTETS, "Content-Length": "9" }),
       { kind: "audio" },
       { kind: "audio", type: "application/octet-stream", length: 9 },
     ],
     [
-      "a type that tells nothing, where another is stated",
+      "a generic type, where another is stated",
       onlyHead({ "Content-Type": "text/plain", "Content-Length": "9" }),
       { type: "video/mp4" },
       { kind: "video", type: "text/plain", length: 9 },
     ],
     [
-      "a type that is wrong, where another is stated",
+      "a wrong type, where another is stated",
       onlyHead({ "Content-Type": "video/mp4", "Content-Length": "9" }),
       { type: "audio/mp4", kind: "audio" },
       { kind: "audio", type: "video/mp4", length: 9 },
@@ -154,14 +154,14 @@ test("publishUrl() records what HEAD states, and else what GET does or begins wi
       "HEAD GET",
     ],
     [
-      "a part of content whose length is not known",
+      "a part of content of unknown length",
       part({ "Content-Range": `bytes 0-${mp3.length - 1}/*` }),
       {},
       { kind: "audio", type: "audio/mpeg" },
       "HEAD GET",
     ],
     [
-      "what cannot go on record",
+      "values that cannot be recorded",
       ({ method }) =>
         new Response(method === "HEAD" ? null : mp3, {
           headers: { "Content-Type": long, ETag: '"\xe9"' },
@@ -194,7 +194,7 @@ test("publishUrl() records what HEAD states, and else what GET does or begins wi
   }
 });
 
-test("publishUrl() refuses what answers with no audio or video, and says what it does answer", async () => {
+test("publishUrl() refuses a URL without audio or video, and reports its response", async () => {
   const mp3 = await Deno.readFile(SAMPLE_MP3);
   const png = Uint8Array.fromHex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489",
@@ -219,7 +219,7 @@ test("publishUrl() refuses what answers with no audio or video, and says what it
     [
       withContent(html, { "Content-Type": "text/html" }),
       {},
-      /^The beginning of "URL" is of no known format; state its media type with --type$/,
+      /^The beginning of "URL" has an unknown format; state its media type with --type$/,
     ],
     [
       withContent(png, { "Content-Type": "image/png" }),
@@ -229,7 +229,7 @@ test("publishUrl() refuses what answers with no audio or video, and says what it
     [
       withContent(describedAtItsEnd(), OCTETS),
       {},
-      /^The beginning of "URL" is video\/mp4 without a track of sound or picture; .*--type$/,
+      /^The beginning of "URL" is video\/mp4 without an audio or video track; .*--type$/,
     ],
     [withContent(new Uint8Array(), { "Content-Type": "audio/mpeg" }), {}, /^"URL" is empty$/],
     [withContent(new Uint8Array(), OCTETS), { kind: "audio" }, /^"URL" is empty$/],
@@ -258,13 +258,13 @@ test("publishUrl() refuses what answers with no audio or video, and says what it
   }
 });
 
-/** What was said of why something failed. */
+/** Returns the message of a failure, with its cause. */
 async function saidBy(failing: Promise<unknown>): Promise<string> {
   const { message, cause } = await assertRejects(() => failing, Error);
   return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }
 
-test("publishUrl() takes the URL it is given, wherever that redirects", async () => {
+test("publishUrl() records the URL given, wherever it redirects", async () => {
   await using subject = openMemory();
   const type = { "Content-Type": "audio/mpeg", "Content-Length": "7" };
   await using elsewhere = new Origin(onlyHead(type));
@@ -274,7 +274,7 @@ test("publishUrl() takes the URL it is given, wherever that redirects", async ()
   assertEquals(elsewhere.requests, ["HEAD /signed?for=a-minute"]);
 });
 
-test("publishUrl() asks nobody for a token that is taken, and takes none twice", async () => {
+test("publishUrl() sends no request for a token that is taken, and reuses none", async () => {
   await using subject = openMemory();
   await using origin = new Origin(
     onlyHead({ "Content-Type": "audio/mpeg", "Content-Length": "7" }),
@@ -283,12 +283,12 @@ test("publishUrl() asks nobody for a token that is taken, and takes none twice",
   const { token } = await publish();
   assertEquals(
     await saidBy(publish(token)),
-    `Token "${token}" names a published item; tokens are never used twice`,
+    `Token "${token}" names a published item; tokens are never reused`,
   );
   await subject.storage.unpublish(token, 0);
   assertEquals(
     await saidBy(publish(token)),
-    `Token "${token}" named an item before; tokens are never used twice`,
+    `Token "${token}" named an item before; tokens are never reused`,
   );
   assertEquals(origin.requests.length, 1);
 
@@ -299,7 +299,7 @@ test("publishUrl() asks nobody for a token that is taken, and takes none twice",
   for (const { reason } of refusals) assertEquals(reason.name, "RefusedError");
 });
 
-/** Accepts connections one by one, and does with each what a test wants. */
+/** Accepts connections one by one, and handles each as a test wants. */
 function listen(serve: (connection: Deno.TcpConn) => Promise<void>) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const ended = (async () => {
@@ -317,7 +317,7 @@ function listen(serve: (connection: Deno.TcpConn) => Promise<void>) {
   };
 }
 
-/** Reads the heads of requests, or as many as come until the other side closes. */
+/** Reads request heads until there are enough, or the other side closes. */
 async function readHead(connection: Deno.TcpConn, requests = 1): Promise<string> {
   let text = "";
   const chunk = new Uint8Array(4096);
@@ -331,7 +331,7 @@ async function readHead(connection: Deno.TcpConn, requests = 1): Promise<string>
 
 const head = (fields: string) => new TextEncoder().encode(`HTTP/1.1 200 OK\r\n${fields}\r\n\r\n`);
 
-test("publishUrl() reads the beginning of content without end, and closes the connection", async () => {
+test("publishUrl() reads only the beginning of endless content, and closes the connection", async () => {
   await using subject = openMemory();
   const mp3 = await Deno.readFile(SAMPLE_MP3);
   const LIMIT = 100_000_000;
@@ -349,10 +349,10 @@ test("publishUrl() reads the beginning of content without end, and closes the co
     const { kind, length } = await publishUrl(subject.storage, server.url);
     assertEquals([kind, length], ["audio", undefined]);
   }
-  assert(sent >= 65_536 && sent < LIMIT / 4, `${sent} bytes were sent`); // buffers take some
+  assert(sent >= 65_536 && sent < LIMIT / 4, `${sent} bytes were sent`); // some is buffered
 });
 
-test("publishUrl() says why a URL cannot be reached, and waits no longer than it should", async () => {
+test("publishUrl() says why a URL cannot be reached, and times out", async () => {
   await using subject = openMemory();
   const closed = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   closed.close();
@@ -386,7 +386,7 @@ test("publishUrl() says why a URL cannot be reached, and waits no longer than it
   assert(await subject.storage.isEmpty());
 });
 
-test("publishUrl() publishes nothing once it is interrupted, asking or after", async () => {
+test("publishUrl() publishes nothing once it is interrupted, during or after its requests", async () => {
   await using subject = openMemory();
   await using origin = new Origin(async ({ method }) => {
     if (method === "HEAD") return new Response(null, { status: 405 });
@@ -402,7 +402,7 @@ test("publishUrl() publishes nothing once it is interrupted, asking or after", a
   setTimeout(abortEarly, 50);
   assertEquals(await saidBy(asking), "stopped by SIGINT");
   const [late, abortLate] = controller();
-  const options = { signal: late, warn: abortLate }; // when all has been asked
+  const options = { signal: late, warn: abortLate }; // after all requests
   assertEquals(
     await saidBy(publishUrl(subject.storage, origin.url("/"), options)),
     "stopped by SIGINT",
@@ -418,7 +418,7 @@ async function openssl(cwd: string, ...args: string[]): Promise<void> {
 }
 
 needing("processes", program("openssl"))(
-  "media publish takes a URL of a server it trusts, and no other",
+  "media publish accepts a URL of a server it trusts, and no other",
   () =>
     inFolder(async (folder) => {
       const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
@@ -477,7 +477,7 @@ needing("processes", program("openssl"))(
     }),
 );
 
-test("a URL may be the first thing that is ever published", () =>
+test("a URL may be the first item ever published", () =>
   inFolder(async (folder) => {
     await using origin = new Origin(
       onlyHead({ "Content-Type": "audio/mpeg", "Content-Length": "7" }),

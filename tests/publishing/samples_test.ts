@@ -12,7 +12,7 @@ const PATHS = [
   "/video/6e89c33b-8d74-41c8-9661-a1e31cbff191",
 ];
 
-test("publishSamples() publishes where nothing ever was, once, and says what there is", async () => {
+test("publishSamples() publishes once, if nothing was ever published, and returns the paths", async () => {
   await using subject = openMemory();
   const [first, second] = await Promise.all([
     publishSamples(subject.storage, ROUTES),
@@ -24,7 +24,7 @@ test("publishSamples() publishes where nothing ever was, once, and says what the
   assertEquals(await publishSamples(subject.storage, ROUTES), []);
 });
 
-test("publishSamples() leaves storage alone that was ever used", async () => {
+test("publishSamples() does not touch storage that was ever used", async () => {
   await using subject = openMemory();
   const { token } = await subject.publish(newMetadata(), new Uint8Array([1]));
   assertEquals(await publishSamples(subject.storage, ROUTES), []);

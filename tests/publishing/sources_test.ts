@@ -6,7 +6,7 @@ import { needing } from "../support/permissions.ts";
 
 const test = needing("environment", "files");
 
-/** What is found, with paths from a folder. */
+/** Returns what is found, with paths relative to a folder. */
 async function find(folder: string, sources: string[], content?: string): Promise<string[]> {
   const { findSources } = await import("../../lib/publishing/sources.ts");
   const found: FoundSource[] = await Array.fromAsync(findSources(sources, content));
@@ -16,7 +16,7 @@ async function find(folder: string, sources: string[], content?: string): Promis
   });
 }
 
-test("findSources() finds all files in the order of their names, whatever these are", () =>
+test("findSources() finds all files ordered by name, whatever the names", () =>
   inFolder(async (folder) => {
     const names = ["-x", "a b.mp3", "a/1", "a/b/2", "a/c", "b\nc", 'it\'s "q"', "z", "ü/🎧"];
     for (const name of names.toReversed()) {
@@ -26,12 +26,12 @@ test("findSources() finds all files in the order of their names, whatever these 
     await Deno.mkdir(`${folder}/empty`);
     assertEquals(await find(folder, [folder]), names);
     assertEquals(await find(folder, [`${folder}/`]), names);
-    // In the order in which they are named, and as often.
+    // In the order given, and as often.
     const named = [`${folder}/z`, `${folder}/a`, `${folder}/z`];
     assertEquals(await find(folder, named), ["z", "a/1", "a/b/2", "a/c", "z"]);
   }));
 
-test("findSources() leaves out what is hidden and links, unless they are named", () =>
+test("findSources() leaves out hidden files and links, unless they are named", () =>
   inFolder(async (folder) => {
     await Deno.mkdir(`${folder}/m/.h`, { recursive: true });
     for (const name of ["a", ".b", ".h/c"]) await Deno.writeTextFile(`${folder}/m/${name}`, "");
@@ -55,7 +55,7 @@ test("findSources() leaves out what is hidden and links, unless they are named",
     assertEquals(through.filter((path) => !/^(hidden|link):/.test(path)), ["l/a"]);
   }));
 
-test("findSources() never takes published content for sources, by whatever path", () =>
+test("findSources() never returns published content as sources, by any path", () =>
   inFolder(async (folder) => {
     await Deno.mkdir(`${folder}/data/files/ab`, { recursive: true });
     await Deno.mkdir(`${folder}/data/files2`);
@@ -78,7 +78,7 @@ test("findSources() never takes published content for sources, by whatever path"
     assertEquals(await find(folder, [`${folder}/data`], `${folder}/not/there`), all);
   }));
 
-test("findSources() tells a folder that cannot be read, and goes on", () =>
+test("findSources() reports a folder that cannot be read, and continues", () =>
   inFolder(async (folder) => {
     for (const name of ["a", "b", "c"]) {
       await Deno.mkdir(`${folder}/${name}`);
@@ -88,7 +88,7 @@ test("findSources() tells a folder that cannot be read, and goes on", () =>
     const found: string[] = [];
     for await (const { is, source } of findSources([folder])) {
       found.push(`${is} ${relative(folder, source)}`);
-      // Gone since its name was read.
+      // Removed after its name was read.
       if (found.length === 1) await Deno.remove(`${folder}/b`, { recursive: true });
     }
     assertEquals(found, ["source a/x", "unreadable b", "source c/x"]);

@@ -29,7 +29,7 @@ function box(type: string, ...parts: Part[]): number[] {
 }
 
 function trak(id: number, handler: string, ...others: Part[]): number[] {
-  const isLong = id > 9; // version 1, with instants of 64 bits
+  const isLong = id > 9; // version 1, with 64-bit timestamps
   return box(
     "trak",
     box("tkhd", [isLong ? 1 : 0, 0, 0, 0], zeros(isLong ? 16 : 8), uint32(id), zeros(60)),
@@ -38,7 +38,7 @@ function trak(id: number, handler: string, ...others: Part[]): number[] {
   );
 }
 
-/** An element of RFC 8794, its size in one byte. */
+/** An element of RFC 8794, with its size in one byte. */
 function element(id: readonly number[], ...parts: Part[]): number[] {
   const inner = bytesOf(...parts);
   return bytesOf(id, [0x80 + inner.length], inner);
@@ -58,7 +58,7 @@ function page(flags: number, packet: string): number[] {
 const FTYP = box("ftyp", "isom", zeros(4));
 const holdsOf = (found: Track[]) => found.map(({ holds }) => holds);
 
-Deno.test("isoTracks() finds the handlers of the tracks, wherever they stand", async () => {
+Deno.test("isoTracks() finds the handlers of the tracks, wherever they are", async () => {
   const sound = trak(1, "soun");
   const rows: [what: string, file: Bytes, holds: Track["holds"][]][] = [
     ["sound", content(FTYP, box("moov", sound)), ["sound"]],
@@ -77,14 +77,14 @@ Deno.test("isoTracks() finds the handlers of the tracks, wherever they stand", a
       ["other", "other", "picture", "sound"],
     ],
     [
-      "a size of 64 bits",
+      "a 64-bit size",
       content(FTYP, uint32(1), "mdat", zeros(7), [20], zeros(4), box("moov", sound)),
       ["sound"],
     ],
     ["to the end", content(FTYP, uint32(0), "moov", sound), ["sound"]],
     ["no tracks", content(FTYP, box("moov", box("mvhd", zeros(100)))), []],
     ["cut off", content(FTYP, uint32(90_000), "mdat", zeros(50)), []],
-    ["a size that is none", content(FTYP, uint32(3), "free", box("moov", sound)), []],
+    ["an invalid size", content(FTYP, uint32(3), "free", box("moov", sound)), []],
     ["nothing", content(), []],
   ];
   for (const [what, file, holds] of rows) {
@@ -92,9 +92,9 @@ Deno.test("isoTracks() finds the handlers of the tracks, wherever they stand", a
   }
 });
 
-Deno.test("isoTracks() reads no more than headers, however large the file is", async () => {
+Deno.test("isoTracks() reads only headers, however large the file is", async () => {
   const moov = Uint8Array.from(box("moov", trak(1, "soun")));
-  const length = 2 ** 40; // a terabyte of content before the box that describes it
+  const length = 2 ** 40; // a terabyte of content before the moov box
   let read = 0;
   const file: Bytes = {
     size: length + moov.length,
@@ -110,7 +110,7 @@ Deno.test("isoTracks() reads no more than headers, however large the file is", a
   assert(read < 500, `${read} bytes were read`);
 });
 
-Deno.test("matroskaTracks() finds the types of the tracks, wherever they stand", async () => {
+Deno.test("matroskaTracks() finds the types of the tracks, wherever they are", async () => {
   const rows: [what: string, file: Bytes, holds: Track["holds"][]][] = [
     ["sound", content(EBML, element(SEGMENT, tracks(entry(2)))), ["sound"]],
     [
@@ -143,7 +143,7 @@ Deno.test("matroskaTracks() finds the types of the tracks, wherever they stand",
   }
 });
 
-Deno.test("oggTracks() looks at the first page of every track", async () => {
+Deno.test("oggTracks() reads the first page of every track", async () => {
   const opus: Track = { holds: "sound", codec: "opus" };
   const rows: [what: string, file: Bytes, found: Track[]][] = [
     ["Opus", content(page(2, "OpusHead\x01"), page(0, "OpusTags")), [opus]],
@@ -163,7 +163,7 @@ Deno.test("oggTracks() looks at the first page of every track", async () => {
   for (const [what, file, found] of rows) assertEquals(await oggTracks(file), found, what);
 });
 
-/** Reads content, whole, cut off and changed, with every reader. */
+/** Reads content with every parser: whole, truncated and modified. */
 async function readDamaged(...wholes: Uint8Array<ArrayBuffer>[]): Promise<void> {
   const changes = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 20 });
   const property = fc.asyncProperty(
@@ -171,7 +171,7 @@ async function readDamaged(...wholes: Uint8Array<ArrayBuffer>[]): Promise<void> 
     changes,
     fc.nat(),
     async (whole, changes, end) => {
-      const changed = whole.slice(0, end % (2 * whole.length)); // half of them whole
+      const changed = whole.slice(0, end % (2 * whole.length)); // half of them at full length
       for (const [at, value] of changes) changed[at % (changed.length || 1)] = value;
       for (const read of [isoTracks, matroskaTracks, oggTracks]) {
         assert(Array.isArray(await read(memoryBytes(changed))));
@@ -181,12 +181,12 @@ async function readDamaged(...wholes: Uint8Array<ArrayBuffer>[]): Promise<void> 
   await fc.assert(property, { numRuns: 300 });
 }
 
-Deno.test("the readers of containers come to an end on whatever they are given", () =>
+Deno.test("the container parsers terminate on any input", () =>
   readDamaged(
     Uint8Array.from([...FTYP, ...box("moov", trak(1, "soun"), trak(2, "vide"))]),
     Uint8Array.from([...EBML, ...element(SEGMENT, tracks(entry(1), entry(2)))]),
     Uint8Array.from([...page(2, "\x01vorbis\0"), ...page(2, "\x80theora\x03")]),
   ));
 
-test("the readers of containers come to an end on a damaged file", async () =>
+test("the container parsers terminate on a damaged file", async () =>
   readDamaged(await Deno.readFile(SAMPLE_MP4)));

@@ -9,7 +9,7 @@ import { S3_STORE, S3Store } from "../support/s3_store.ts";
 const store = shared(S3_STORE, () => S3Store.start());
 const test = needing(...S3_STORE);
 
-test("verify() ends when the bucket refuses its key or is gone, and tells that of no item", async () => {
+test("verify() rejects when the bucket refuses the credentials or is gone, and blames no item", async () => {
   const faults: [begin: () => Promise<void>, end: () => Promise<void>, message: string][] = [
     [
       () => store().changeSecret("another"),
@@ -29,7 +29,7 @@ test("verify() ends when the bucket refuses its key or is gone, and tells that o
       report(verification) {
         states.push("outcome" in verification ? verification.outcome.state : "unused");
         return isFaulty ??= (async () => {
-          await new Promise((resolve) => setTimeout(resolve, 500)); // for those under way
+          await new Promise((resolve) => setTimeout(resolve, 500)); // for requests in flight
           await begin();
         })();
       },

@@ -17,7 +17,7 @@ const test = needing("environment", "files", "network");
 const CONTENT = new TextEncoder().encode("content");
 const { signal } = new AbortController();
 
-/** What verifying finds, each as its state and its token or digest, in the order of these. */
+/** Returns what verifying finds, each as its state and its token or digest, sorted. */
 async function linesOf(
   storage: MediaStorage,
   options: Partial<VerifyOptions> = {},
@@ -39,7 +39,7 @@ function linkTo(location: string): LinkedItem {
   return { token: newToken(), kind: "audio", location, publishedAt: 0, validator: '"a"' };
 }
 
-test("verify() tells each item's state, and content that no item uses", async () => {
+test("verify() reports each item's state, and content that no item uses", async () => {
   const answers: Record<string, Response> = {
     "/same": new Response("x", { headers: { ETag: '"a"' } }),
   };
@@ -83,7 +83,7 @@ test("verify() tells each item's state, and content that no item uses", async ()
   ]);
 });
 
-test("verify() passes over what is unpublished meanwhile", async () => {
+test("verify() skips items that are unpublished meanwhile", async () => {
   await using subject = await openLocal();
   const { storage } = subject;
   for (const method of ["compare", "open"] as const) {
@@ -109,7 +109,7 @@ test("verify() passes over what is unpublished meanwhile", async () => {
   assertEquals(await linesOf(storage), []);
 });
 
-test("verify() ends when storage as a whole fails, whatever that is", async () => {
+test("verify() rejects when storage as a whole fails, in any way", async () => {
   const faults: [fault: (folder: string) => Promise<void>, message: RegExp][] = [
     [(folder) => Deno.remove(`${folder}/files`, { recursive: true }), /is not the folder with the/],
     [(folder) => Deno.writeTextFile(`${folder}/files/lock`, "another"), /is not the folder with/],
@@ -128,7 +128,7 @@ test("verify() ends when storage as a whole fails, whatever that is", async () =
       return isFaulty ??= (async () => {
         await fault(subject.folder);
         await subject.damage(item, undefined).catch(() => {});
-        await new Promise((resolve) => setTimeout(resolve, 100)); // SQLite looks at its file later
+        await new Promise((resolve) => setTimeout(resolve, 100)); // SQLite's file is checked later
       })();
     };
     const error = await assertRejects(() => verify(storage, { signal, report }), StorageError);
@@ -137,17 +137,17 @@ test("verify() ends when storage as a whole fails, whatever that is", async () =
   }
 });
 
-test("verify() gives up after a hundred items in a row that cannot be checked", async () => {
+test("verify() gives up after a hundred consecutive items that cannot be checked", async () => {
   await using subject = openMemory();
   const location = `http://127.0.0.1:${freePort()}/`;
   for (let count = 0; count < 300; count++) await subject.storage.publishLink(linkTo(location));
   let count = 0;
   const report = () => Promise.resolve(void count++);
-  await assertRejects(() => verify(subject.storage, { signal, report }), Error, "in a row");
+  await assertRejects(() => verify(subject.storage, { signal, report }), Error, "consecutive");
   assert(count >= 100 && count < 120, `${count} were reported`);
 });
 
-test("verify() asks only so many at once, and ends when it is told to", async () => {
+test("verify() limits its concurrency, and ends when aborted", async () => {
   let [running, most] = [0, 0];
   await using origin = new Origin(async () => {
     most = Math.max(most, ++running);

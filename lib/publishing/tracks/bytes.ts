@@ -1,15 +1,15 @@
 /**
- * Content that is read here and there, as a container's structure leads.
+ * Random access to content, to follow a container's structure.
  */
 
 /** Content of a known size that can be read at any offset. */
 export interface Bytes {
   readonly size: number;
-  /** The bytes from an offset on: so many, or fewer where the content ends. */
+  /** Reads `length` bytes from an offset, or fewer at the end of the content. */
   read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** The content of an open file, which stays the caller's to close. */
+/** Reads the content of an open file, which the caller closes. */
 export function fileBytes(file: Deno.FsFile, size: number): Bytes {
   return {
     size,
@@ -19,7 +19,7 @@ export function fileBytes(file: Deno.FsFile, size: number): Bytes {
       let done = 0;
       while (done < bytes.length) {
         const read = await file.read(bytes.subarray(done));
-        if (read === null) break; // it became shorter
+        if (read === null) break; // the file was truncated
         done += read;
       }
       return bytes.subarray(0, done);
@@ -27,7 +27,7 @@ export function fileBytes(file: Deno.FsFile, size: number): Bytes {
   };
 }
 
-/** The same content, of which the beginning is read once, and kept. */
+/** Returns the same content with its beginning read once and cached. */
 export async function withBeginning(content: Bytes, length: number): Promise<Bytes> {
   const { size } = content;
   const beginning = await content.read(0, length);
@@ -40,7 +40,7 @@ export async function withBeginning(content: Bytes, length: number): Promise<Byt
   };
 }
 
-/** The content held in memory. */
+/** Reads content in memory. */
 export function memoryBytes(content: Uint8Array<ArrayBuffer>): Bytes {
   return {
     size: content.length,

@@ -1,17 +1,17 @@
 /**
- * The tracks of MP4, 3GP and QuickTime files (ISO/IEC 14496-12): boxes within boxes, of which only
- * the headers are read, wherever in the file they are.
+ * The tracks of MP4, 3GP and QuickTime files (ISO/IEC 14496-12): nested boxes, of which only the
+ * headers are read, wherever they are in the file.
  */
 
 import type { Bytes } from "./bytes.ts";
 import { MAX_PARTS, type Part, type Track } from "./track.ts";
 
-/** Lists the tracks; none when the file is cut off before it describes them. */
+/** Lists the tracks; none if the file is truncated before them. */
 export async function isoTracks(file: Bytes): Promise<Track[]> {
   const moov = (await boxes(file, "moov", { start: 0, end: file.size }))[0];
   if (moov === undefined) return [];
   const tracks = [];
-  const chapters = new Set<number>(); // tracks with the titles and pictures of chapters
+  const chapters = new Set<number>(); // tracks with chapter titles and pictures
   for (const trak of await boxes(file, "trak", moov)) {
     tracks.push({ id: await trackId(file, trak), holds: await handler(file, trak) });
     for (const tref of await boxes(file, "tref", trak)) {
@@ -25,8 +25,8 @@ export async function isoTracks(file: Bytes): Promise<Track[]> {
 }
 
 /**
- * The boxes of a type on one level. A header has 32 bits of size, four characters, and 64 bits of
- * size where 32 are too few.
+ * Finds the boxes of a type on one level. A header has a 32-bit size, a type of four characters
+ * and, if 32 bits are too few, a 64-bit size.
  */
 async function boxes(
   file: Bytes,
@@ -49,7 +49,7 @@ async function boxes(
     if (size < headerSize) break;
     if (fourCharacters(header, 4) === type) {
       found.push({ start: at + headerSize, end: Math.min(at + size, within.end) });
-      if (type === "moov") break; // there is but one
+      if (type === "moov") break; // there is only one
     }
     at += size;
   }
@@ -60,7 +60,7 @@ async function trackId(file: Bytes, trak: Pick<Part, "start" | "end">): Promise<
   const [tkhd] = await boxes(file, "tkhd", trak);
   if (tkhd === undefined) return 0;
   const header = await file.read(tkhd.start, 24);
-  const at = header[0] === 1 ? 20 : 12; // after version and flags, and two instants of 8 or 4 bytes
+  const at = header[0] === 1 ? 20 : 12; // after version, flags and two timestamps of 8 or 4 bytes
   return header.length < at + 4 ? 0 : uint32(header, at);
 }
 

@@ -1,6 +1,6 @@
 /**
- * The tracks of Matroska and WebM files (RFC 9559): elements within elements (EBML, RFC 8794), of
- * which only the headers are read.
+ * The tracks of Matroska and WebM files (RFC 9559): nested elements (EBML, RFC 8794), of which only
+ * the headers are read.
  */
 
 import type { Bytes } from "./bytes.ts";
@@ -11,10 +11,10 @@ const TRACKS = 0x1654ae6b;
 const TRACK_ENTRY = 0xae;
 const TRACK_TYPE = 0x83;
 
-/** RFC 9559 §5.1.4.1.3: what a TrackType says. */
+/** What a TrackType means (RFC 9559 §5.1.4.1.3). */
 const HOLDS: Readonly<Record<number, Track["holds"]>> = { 1: "picture", 2: "sound", 3: "picture" };
 
-/** Lists the tracks; none when the file is cut off before it describes them. */
+/** Lists the tracks; none if the file is truncated before them. */
 export async function matroskaTracks(file: Bytes): Promise<Track[]> {
   const found: Track[] = [];
   for await (const segment of elements(file, { start: 0, end: file.size })) {
@@ -39,7 +39,7 @@ async function trackType(file: Bytes, entry: Part): Promise<Track["holds"]> {
   return "other";
 }
 
-/** The elements of a level. One of unknown size, as live streams have, reaches to the end. */
+/** Yields the elements of one level. One of unknown size (live streams) reaches to the end. */
 async function* elements(
   file: Bytes,
   within: Pick<Part, "start" | "end">,
@@ -58,7 +58,7 @@ async function* elements(
   }
 }
 
-/** RFC 8794 §4: the zeros before the first one tell how many bytes there are. */
+/** Reads a variable-size integer (RFC 8794 §4): its leading zeros encode its width. */
 function variableInteger(bytes: Uint8Array, at: number) {
   const width = Math.clz32(bytes[at] ?? 0) - 23;
   if (width > 8 || bytes.length < at + width) return undefined;

@@ -1,12 +1,12 @@
 /**
- * The tracks of Ogg files (RFC 3533): the pages that begin them come before all others, and each
- * starts with the name of its codec.
+ * The tracks of Ogg files (RFC 3533). The first page of each track precedes all others, and starts
+ * with the name of its codec.
  */
 
 import type { Bytes } from "./bytes.ts";
 import { MAX_PARTS, type Track } from "./track.ts";
 
-/** How first packets begin (RFC 5334 §10, and what players know beyond it). */
+/** The first bytes of each codec (RFC 5334 §10, and others that players know). */
 const CODECS: readonly (readonly [beginning: string, track: Track])[] = [
   ["OpusHead", { holds: "sound", codec: "opus" }],
   ["\x01vorbis", { holds: "sound" }],

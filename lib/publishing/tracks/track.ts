@@ -1,14 +1,14 @@
 /**
- * What the readers of containers have in common.
+ * What the container parsers share.
  */
 
-/** What a track holds, as far as it matters here; a codec where it decides the media type. */
+/** What a track holds, with the codec if it decides the media type. */
 export interface Track {
   readonly holds: "sound" | "picture" | "other";
   readonly codec?: "opus";
 }
 
-/** A part of a container: where its content lies, in bytes from the beginning of the file. */
+/** A part of a container, as byte offsets from the beginning of the file. */
 export interface Part {
   readonly id: number;
   readonly start: number;
@@ -16,5 +16,5 @@ export interface Part {
   readonly end: number;
 }
 
-/** Parts looked at on one level before a reader gives up: more than any real file needs. */
+/** Parts read on one level at most: more than any real file needs. */
 export const MAX_PARTS = 10_000;
