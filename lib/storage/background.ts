@@ -1,19 +1,19 @@
 /**
- * What a process does again and again, besides answering.
+ * Periodic work beside serving requests.
  */
 
-/** Milliseconds until it begins, so that it does not hold up the first answers. */
+/** Milliseconds until the first run, so that it does not delay the first responses. */
 const START = 500;
 
 /**
- * Runs an action after half a second, and then at intervals. It keeps no process up for longer than
- * that.
+ * Runs an action after half a second, and then at intervals. The timer does not keep the process
+ * alive after the first run.
  *
- * The beginning is no `setTimeout()`: the first one of a process loads a part of Node's library, which
- * takes a third of what a bare server of Deno 2.9.6 takes to start.
+ * The first run does not use `setTimeout()`, whose first call loads a part of Node's library, which
+ * takes a third of the start-up time of a bare server on Deno 2.9.6.
  *
  * @param interval Milliseconds.
- * @returns Ends it.
+ * @returns A function that stops it.
  */
 export function repeat(interval: number, action: () => void): () => void {
   let timer: ReturnType<typeof setInterval> | undefined;

@@ -1,5 +1,5 @@
 /**
- * A bounded memory of lookups.
+ * A bounded cache of lookups.
  */
 
 import QuickLRU from "quick-lru";
@@ -10,20 +10,23 @@ import { Generations } from "./generations.ts";
 import type { Token } from "./token.ts";
 import type { LookupResult, PublishedItem, Storage } from "./storage.ts";
 
-/** Tokens remembered, of the most recent, known or not; twice as many at most. About 1 kB each. */
+/**
+ * The most recently used tokens to cache, known or not; the cache may hold twice as many. About 1
+ * kB each.
+ */
 const ENTRIES = 5_000;
 
-/** Storage with a memory for so many milliseconds; as it is, when that is none. */
+/** Adds a cache of `ttl` milliseconds to storage; returns the storage itself if `ttl` is 0. */
 export function cached(storage: Storage, ttl: number): Storage {
   return ttl > 0 ? new CachedStorage(storage, ttl) : storage;
 }
 
-/** A lookup, and how long it is believed. */
+/** A lookup result, and how long it may be reused. */
 type Remembered = LookupResult & { readonly freshUntil: number };
 
 /**
- * Storage whose lookups are remembered until the catalogue changes, and shared while they are in
- * flight. Faults are not: they end what is remembered.
+ * Storage whose lookups are cached until the catalogue changes, and shared while they are in
+ * flight. Faults are not cached.
  */
 export class CachedStorage implements Storage {
   readonly generations: Generations;
@@ -34,10 +37,10 @@ export class CachedStorage implements Storage {
     onEviction: () => this.#endWithoutForgetting(),
   });
   readonly #inFlight = new Map<Token, Promise<Remembered>>();
-  /** Of all that is remembered and in flight. */
+  /** The generation of everything cached and in flight. */
   #generation = 0;
 
-  /** @param ttl Milliseconds for which a lookup is believed at most. */
+  /** @param ttl Milliseconds for which a lookup may be reused at most. */
   constructor(storage: Storage, ttl: number) {
     this.#storage = storage;
     this.#ttl = ttl;
@@ -68,7 +71,7 @@ export class CachedStorage implements Storage {
     const remembered = this.#results.get(token);
     if (remembered !== undefined) {
       const left = remembered.freshUntil - now;
-      if (left > 0 && left <= this.#ttl) return remembered; // more: the clock was set back
+      if (left > 0 && left <= this.#ttl) return remembered; // if more, the clock was set back
     }
     const inFlight = this.#inFlight.get(token);
     if (inFlight !== undefined) return inFlight;
@@ -82,7 +85,7 @@ export class CachedStorage implements Storage {
     this.#inFlight.set(token, lookup);
     try {
       const found = await lookup;
-      // Unless something else became known in the meantime.
+      // Unless it was invalidated meanwhile.
       if (this.#inFlight.get(token) === lookup) this.#results.set(token, found);
       return found;
     } finally {
@@ -93,7 +96,7 @@ export class CachedStorage implements Storage {
   /** @inheritdoc */
   open(item: PublishedItem, range?: ByteRange): Awaitable<Body> {
     return attempt(() => this.#storage.open(item, range), (error) => {
-      this.generations.end(); // what was remembered proved wrong, of others with this content too
+      this.generations.end(); // other items with this content are stale, too
       throw error;
     });
   }
@@ -124,7 +127,10 @@ export class CachedStorage implements Storage {
     );
   }
 
-  /** The next lookup of an evicted token may say something else than what others made of this one. */
+  /**
+   * Ends the generation but keeps the cache: the next lookup of an evicted token may differ from
+   * what others derived from this one.
+   */
   #endWithoutForgetting(): void {
     const isCurrent = this.#generation === this.generations.generation;
     this.generations.end();

@@ -1,5 +1,5 @@
 /**
- * The catalogue: what is published, and what was.
+ * The catalogue: all items and tombstones.
  */
 
 import type { Awaitable } from "../http/awaitable.ts";
@@ -8,7 +8,7 @@ import type { Versioned } from "./generations.ts";
 import type { CatalogueEntry, LinkedItem, LookupResult, PublishedItem } from "./storage.ts";
 import type { Token } from "./token.ts";
 
-/** A token that already names an item, published or not: tokens are never used twice. */
+/** Thrown for a token that already names an item or tombstone: tokens are never reused. */
 export class TokenTakenError extends Error {
   override readonly name = "TokenTakenError";
 
@@ -17,18 +17,18 @@ export class TokenTakenError extends Error {
   }
 }
 
-/** A token, and what is on record of it. */
+/** A token and its entry. */
 export type CatalogueRecord = readonly [Token, CatalogueEntry];
 
 /**
- * A catalogue. Every method throws {@linkcode StorageError} when the engine fails. Its version moves
- * with whatever is published and unpublished, in the same transaction.
+ * A catalogue. Every method throws {@linkcode StorageError} when the engine fails. Publishing and
+ * unpublishing change its version in the same transaction.
  */
 export interface Catalogue extends Versioned {
-  /** Looks a token up. */
+  /** Looks up a token. */
   find(token: Token): Awaitable<LookupResult>;
 
-  /** Looks many tokens up at once; those that were never used are left out. */
+  /** Looks up many tokens at once; unknown ones are left out of the result. */
   findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, CatalogueEntry>>;
 
   /**
@@ -39,15 +39,15 @@ export interface Catalogue extends Versioned {
   add(item: PublishedItem | LinkedItem): Promise<void>;
 
   /**
-   * Adds items and tombstones in one transaction, except those whose token was ever used.
+   * Adds items and tombstones in one transaction, skipping tokens that were ever used.
    *
-   * @param entries One of each token at most.
-   * @returns The tokens of those that were added.
+   * @param entries At most one for each token.
+   * @returns The tokens that were added.
    */
   addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>>;
 
   /**
-   * Puts a tombstone in the place of an item.
+   * Replaces an item with a tombstone.
    *
    * @param unpublishedAt Milliseconds since the epoch.
    * @returns Whether it was published until now.
@@ -55,38 +55,38 @@ export interface Catalogue extends Versioned {
   unpublish(token: Token, unpublishedAt: number): Promise<boolean>;
 
   /**
-   * Whether any published item uses the content of this digest, or of any when it is left out. One
-   * that is published in place, or at a public URL, uses none.
+   * Whether any published item uses the content with this digest, or any content if the digest is
+   * left out. Items published in place or at a public URL use none.
    */
   uses(digest?: string): Promise<boolean>;
 
-  /** A published item of this name that has this very content, in the same place. */
+  /** Finds a published item with this name and this content, in the same place. */
   findByContent(
     content: Omit<ContentReference, "length">,
     name: string,
   ): Promise<PublishedItem | undefined>;
 
-  /** Those of some digests whose content no published item uses, each given once at most. */
+  /** Returns those digests whose content no published item uses. */
   unused(digests: readonly string[]): Promise<string[]>;
 
   /** Whether nothing was ever published. */
   isEmpty(): Promise<boolean>;
 
   /**
-   * Everything that was ever published, in the order of tokens, read incrementally.
+   * Lists everything ever published, ordered by token, reading incrementally.
    *
-   * @param after Where to begin, in place of the first one.
+   * @param after The token after which to start.
    */
   list(after?: Token): AsyncIterable<[Token, CatalogueEntry]>;
 
   /**
-   * Remembers which place holds the content of the items, unless it is known already.
+   * Records the identifier of the content store, unless one is already recorded.
    *
-   * @param id The name that the place has for itself.
-   * @returns The name of the place that is known from now on.
+   * @param id The identifier of the store at hand.
+   * @returns The identifier on record.
    */
   claimContent(id: string): Promise<string>;
 
-  /** Makes sure that the catalogue answers. */
+  /** Checks that the catalogue answers. */
   check(): Promise<void>;
 }

@@ -1,12 +1,12 @@
 /**
- * Waiting no longer than is sensible.
+ * Waiting with a timeout.
  */
 
 /**
- * Waits until a promise is settled, but no longer than so many milliseconds.
+ * Waits until a promise is settled, for `limit` milliseconds at most.
  *
- * @returns Whether it was fulfilled in time; what it does later is of no concern.
- * @throws What it is rejected with in time.
+ * @returns Whether it was fulfilled in time; a later rejection is ignored.
+ * @throws The reason, if it is rejected in time.
  */
 export async function fulfilledWithin(limit: number, promise: Promise<unknown>): Promise<boolean> {
   let timer;

@@ -1,23 +1,23 @@
 /**
- * A database: it holds the catalogue and the ledger.
+ * The interface of databases, which hold the catalogue and the ledger.
  */
 
 import type { Catalogue } from "./catalogue.ts";
 import type { Ledger } from "./ledger.ts";
 
 /**
- * Runs an action as the only one with any of its keys, among all processes that use the same
- * database. It may use the database itself.
+ * Runs an action while holding a lock on each key, among all processes that use the same database.
+ * The action may use the database.
  */
 export type Exclusively = <T>(keys: readonly string[], action: () => Promise<T>) => Promise<T>;
 
 /** An open database. */
 export interface Engine {
   readonly catalogue: Catalogue;
-  /** Who calls the deprecated routes. */
+  /** The ledger of calls to the deprecated routes. */
   readonly ledger: Ledger;
-  /** Keeps others with one of the same keys waiting; throws {@linkcode StorageError} when it cannot. */
+  /** Runs an action exclusively; throws {@linkcode StorageError} when locking fails. */
   readonly exclusively: Exclusively;
-  /** Lets go of everything held open. */
+  /** Releases all resources. */
   close(): Promise<void>;
 }

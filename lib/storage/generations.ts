@@ -1,26 +1,26 @@
 /**
- * Whether what was read before still holds. Other processes publish and unpublish at any time; each
- * such change moves the version of the catalogue, which is looked at while requests come.
+ * Detecting stale lookups. Other processes publish and unpublish at any time; each change gives the
+ * catalogue a new version, which is checked while requests arrive.
  */
 
 import type { Awaitable } from "../http/awaitable.ts";
 
-/** Something with a version that others move. */
+/** Something whose version changes when others write to it. */
 export interface Versioned {
   /**
-   * The version: another one after every change. At once where that takes no time.
+   * Reads the version, which differs after every change. Synchronous where that is fast.
    *
    * @throws {StorageError} When it cannot be read.
    */
   version(): Awaitable<number>;
 
-  /** Milliseconds for which a version read is believed, and so for which a change may go unseen. */
+  /** Milliseconds for which a version may be reused, and so for which a change may go unnoticed. */
   readonly versionTtl: number;
 }
 
 /**
- * Numbers the generations of what was read: one ends with each change that is seen. While the
- * version cannot be read, the last generation goes on, and it is for others to limit what they keep.
+ * Numbers generations of lookups: every detected change ends one. While the version cannot be read,
+ * the generation continues, and callers have to expire what they keep.
  */
 export class Generations {
   readonly #source: Versioned;
@@ -39,37 +39,37 @@ export class Generations {
     this.#source = source;
   }
 
-  /** The present generation. What is about to be read belongs to it, as long as it lasts. */
+  /** The current generation, to which lookups from now on belong. */
   get generation(): number {
     return this.#generation;
   }
 
   /**
-   * Looks at the version when that is due.
+   * Checks the version when that is due.
    *
    * @param now Milliseconds since the epoch.
-   * @returns What to wait for before anything read is used again; `undefined` for nothing.
+   * @returns What to await before reusing a lookup; `undefined` for nothing.
    */
   refresh(now: number): Promise<void> | undefined {
-    const age = now - this.#lookedAt; // negative where the clock was set back
+    const age = now - this.#lookedAt; // negative if the clock was set back
     const ttl = this.#source.versionTtl;
     if (age >= 0 && age < ttl / 2) return undefined;
     this.#look ??= this.#begin(now);
     return this.#isReadable && !(age >= 0 && age < ttl) ? this.#look : undefined;
   }
 
-  /** The generation at an instant, as far as it can be told without waiting. */
+  /** Returns the generation at an instant, as far as known without waiting. */
   generationAt(now: number): number {
     this.refresh(now);
     return this.#generation;
   }
 
-  /** Whether what belongs to a generation can be used at an instant, without waiting for anything. */
+  /** Whether a lookup of a generation can be reused at an instant without waiting. */
   holds(generation: number, now: number): boolean {
     return this.refresh(now) === undefined && generation === this.#generation;
   }
 
-  /** Ends the generation: something proved wrong. */
+  /** Ends the generation: a lookup proved wrong. */
   end(): void {
     this.#generation++;
   }
@@ -95,7 +95,7 @@ export class Generations {
     this.#isReadable = true;
   }
 
-  /** What failed is told by whatever is asked of storage next. */
+  /** Records a failure. The next storage operation reports the error. */
   #miss(now: number): void {
     this.#lookedAt = now;
     this.#isReadable = false;

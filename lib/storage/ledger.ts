@@ -1,21 +1,20 @@
 /**
- * The ledger: who called the deprecated routes, and for which time that is known. Any number of
- * servers share one. Every driver passes `tests/ledger_suite.ts`.
+ * The ledger: who called the deprecated routes, and which periods were counted. Any number of
+ * servers share one. Every driver passes `tests/storage/ledger_suite.ts`.
  */
 
 import type { Phase } from "../lifecycle/policy.ts";
 
 /**
- * What the removal of a route does to a call: "breaking" when its caller gets an answer now, or
- * would outside a brownout, that the removal takes away; "none" for all else, e.g. a malformed
- * token.
+ * How the removal of a route affects a call: "breaking" if the call is served now, or would be
+ * outside a brownout; "none" otherwise, e.g. for a malformed token.
  */
 export type Impact = typeof IMPACTS[number];
 
 /** Every {@linkcode Impact}. */
 export const IMPACTS = ["breaking", "none"] as const;
 
-/** What was called, and by whom. */
+/** What tells rows apart: what was called, and by whom. */
 export interface UsageKey {
   /** UTC, e.g. `2027-01-31`. */
   readonly day: string;
@@ -30,7 +29,7 @@ export interface UsageKey {
   readonly client: string;
 }
 
-/** One row of the ledger: who called what, how often, and when. */
+/** A row of the ledger: who called what, how often, and when. */
 export interface UsageRow extends UsageKey {
   calls: number;
   /** Milliseconds since the epoch, as is `last`. */
@@ -38,50 +37,50 @@ export interface UsageRow extends UsageKey {
   last: number;
 }
 
-/** A stretch of time in which a server was counting: milliseconds since the epoch. */
+/** A period in which a server was counting, in milliseconds since the epoch. */
 export interface Heartbeat {
   readonly server: string;
   readonly from: number;
-  /** The heartbeat: every call that the server answered before this is in the ledger. */
+  /** When the server last reported: every call answered before is in the ledger. */
   readonly until: number;
-  /** Why no further heartbeat is due: the server stopped, or the operator said that it is gone. */
+  /** Why no more heartbeats are expected: the server stopped, or the operator declared it gone. */
   readonly end?: "stopped" | "gone";
 }
 
 /** A ledger. Every method throws {@linkcode StorageError} when the engine fails. */
 export interface Ledger {
   /**
-   * Adds rows to those of the same key: sums their calls, and widens `first` and `last`.
+   * Adds rows, merging those with the same key: sums `calls`, and widens `first` and `last`.
    *
-   * @param onAdded Told of every part that is in the ledger for good, so that after a fault only
-   *   the rest is added again.
+   * @param onAdded Called with each part once it is committed, so that only the rest is retried
+   *   after a fault.
    */
   add(rows: readonly UsageRow[], onAdded: (rows: readonly UsageRow[]) => void): Promise<void>;
 
-  /** The rows of a day and of all days after it, in the order of days, read incrementally. */
+  /** Lists the rows from a day on, ordered by day, reading incrementally. */
   usage(fromDay: string): AsyncIterable<UsageRow>;
 
-  /** Writes a watch, in place of what was written for the same `server` and `from`. */
+  /** Records a heartbeat, replacing the one with the same `server` and `from`. */
   recordHeartbeat(heartbeat: Heartbeat): Promise<void>;
 
-  /** Every watch, in the order of `from`. */
+  /** Returns all heartbeats, ordered by `from`. */
   heartbeats(): Promise<Heartbeat[]>;
 
   /**
-   * Removes the rows of the days before one, and the watches that ended before it. A server that
-   * fell silent stays known. {@linkcode Ledger.keptFrom} tells of the removal before it begins.
+   * Removes the rows before a day, and the heartbeats that ended before it. Servers that fell
+   * silent are retained. {@linkcode Ledger.keptFrom} is updated before anything is removed.
    */
   forget(beforeDay: string): Promise<void>;
 
-  /** The day before which rows were removed, as given to {@linkcode Ledger.forget}, if any. */
+  /** Returns the first day retained, as last given to {@linkcode Ledger.forget}, if ever. */
   keptFrom(): Promise<string | undefined>;
 }
 
 /**
- * The watches that {@linkcode Ledger.forget} leaves: those that reach the day, and the latest of
- * every server that may still be answering.
+ * Returns the heartbeats that {@linkcode Ledger.forget} retains: those that reach the day, and the
+ * latest of every server that may still be running.
  *
- * @param heartbeats In the order of `from`.
+ * @param heartbeats Ordered by `from`.
  */
 export function retained(heartbeats: readonly Heartbeat[], beforeDay: string): Heartbeat[] {
   const latest = latestHeartbeats(heartbeats);
@@ -92,17 +91,17 @@ export function retained(heartbeats: readonly Heartbeat[], beforeDay: string): H
 }
 
 /**
- * The latest watch of every server.
+ * Returns the latest heartbeat of every server.
  *
- * @param heartbeats In the order of `from`.
+ * @param heartbeats Ordered by `from`.
  */
 export function latestHeartbeats(heartbeats: readonly Heartbeat[]): Map<string, Heartbeat> {
   return new Map(heartbeats.map((heartbeat) => [heartbeat.server, heartbeat]));
 }
 
 /**
- * Adds rows up, so that each client has one for all that is the same about its calls. A row that was
- * counted while the clock was set back ends before it begins; here it no longer does.
+ * Merges rows with the same key. Also repairs rows whose last call is before their first, because
+ * the clock was set back while counting.
  */
 export function addUp(rows: readonly UsageRow[]): UsageRow[] {
   const sums = new Map<string, UsageRow>();

@@ -1,6 +1,6 @@
 /**
- * Storage of two halves: a catalogue, and the content that its items have. Reading for the server,
- * and writing for the command line.
+ * Storage made of a catalogue and a content store: reading for the server, writing for the command
+ * line.
  */
 
 import type { Body } from "../http/answer.ts";
@@ -32,33 +32,33 @@ import {
 import type { Token } from "./token.ts";
 import { unusedIn } from "./unused.ts";
 
-/** Milliseconds that storage may take to show that it answers. */
+/** The timeout of a storage check, in milliseconds. */
 const MAX_CHECK = 5_000;
 
-/** What publishing needs to know of an item besides its content. */
+/** The metadata of an item to publish. */
 export type ItemMetadata = Omit<PublishedItem, keyof ContentReference>;
 
-/** What became of entries that were to be added; of all others, the token was taken. */
+/** The result of adding entries. Those in neither set had a token that was taken. */
 export interface Added {
   readonly added: ReadonlySet<Token>;
   readonly faults: ReadonlyMap<Token, StorageError>;
 }
 
-/** Both halves of storage as one. */
+/** Combines a catalogue and a content store. */
 export class MediaStorage implements Storage {
   readonly #engine: Engine;
   readonly #catalogue: Catalogue;
   readonly #content: ContentStore;
   #contentId: string | undefined;
 
-  /** @param engine Closed with this. */
+  /** @param engine Closed together with this. */
   constructor(engine: Engine, content: ContentStore) {
     this.#engine = engine;
     this.#catalogue = engine.catalogue;
     this.#content = content;
   }
 
-  /** Who called the deprecated routes. */
+  /** The ledger of calls to the deprecated routes. */
   get ledger(): Ledger {
     return this.#engine.ledger;
   }
@@ -81,7 +81,7 @@ export class MediaStorage implements Storage {
         () => andThen(this.#content.requireContent(result.item), () => result),
         async (error) => {
           const now = await this.#catalogue.find(token);
-          if (now.state !== "published") return now; // unpublished in the meantime
+          if (now.state !== "published") return now; // unpublished meanwhile
           throw error;
         },
       );
@@ -108,10 +108,10 @@ export class MediaStorage implements Storage {
   }
 
   /**
-   * Makes sure that content is where the catalogue's items have theirs, and makes the place where
-   * none has any.
+   * Checks that the content store is the one that the catalogue's items use, and creates it if no
+   * item uses any.
    *
-   * @throws {StorageError} When it is elsewhere.
+   * @throws {StorageError} When it is another one.
    */
   async prepare(): Promise<void> {
     const found = await this.#content.id();
@@ -129,19 +129,19 @@ export class MediaStorage implements Storage {
     await this.#content.close?.();
   }
 
-  /** Bytes of the longest content that can be taken in. */
+  /** Bytes of the longest content that can be stored. */
   get maxLength(): number {
     return this.#content.maxLength ?? Infinity;
   }
 
-  /** Takes content in without publishing it; see {@linkcode ContentStore.stage}. */
+  /** Stages content without publishing it; see {@linkcode ContentStore.stage}. */
   async stage(source: Source): Promise<Staged> {
     await this.prepare();
     return await this.#content.stage(source);
   }
 
   /**
-   * Publishes staged content, whole or not at all.
+   * Publishes staged content, entirely or not at all.
    *
    * @throws {TokenTakenError} When the token was ever used.
    * @throws {StorageError} When the catalogue fails.
@@ -154,8 +154,8 @@ export class MediaStorage implements Storage {
   }
 
   /**
-   * A published item of this name that has this very content, in the same place. One whose content
-   * is known to be missing does not count: publishing it again puts the content back.
+   * Finds a published item with this name and this content, in the same place. One whose content is
+   * known to be missing does not count: publishing again restores the content.
    */
   async findByContent(content: ContentReference, name: string): Promise<PublishedItem | undefined> {
     const item = await this.#catalogue.findByContent(content, name);
@@ -170,10 +170,10 @@ export class MediaStorage implements Storage {
   }
 
   /**
-   * Looks at an object that can be published where it is.
+   * Inspects an object to be published in place.
    *
    * @param location `s3://bucket/key`
-   * @throws {ObjectError} When there is none, or content is not in that bucket.
+   * @throws {ObjectError} When it does not exist, or content is not stored in that bucket.
    */
   async inspect(location: string): Promise<ExistingContent> {
     await this.prepare();
@@ -181,12 +181,12 @@ export class MediaStorage implements Storage {
     if (object !== undefined) return object;
     throw new ObjectError(
       "storage",
-      "CONTENT is no bucket, so there is nothing to publish in place",
+      "CONTENT is not a bucket, so objects cannot be published in place",
     );
   }
 
   /**
-   * Publishes an object where it is. It is never removed from there.
+   * Publishes an object in place. Unpublishing does not remove it.
    *
    * @throws {TokenTakenError} When the token was ever used.
    * @throws {StorageError} When the catalogue fails.
@@ -211,12 +211,12 @@ export class MediaStorage implements Storage {
   }
 
   /**
-   * Adds entries whose content is in its place already, or elsewhere, in one transaction. Those whose
-   * content is not there, or whose token was ever used, are left out.
+   * Adds entries, whose content must already be stored or elsewhere, in one transaction. Entries
+   * whose content is missing, or whose token was ever used, are skipped.
    *
-   * @param records One of each token at most.
-   * @returns The tokens of those that were added, and what is wrong with the content of others.
-   * @throws {StorageError} When the catalogue or the place of the content fails.
+   * @param records At most one for each token.
+   * @returns The tokens that were added, and the content faults of others.
+   * @throws {StorageError} When the catalogue or the content store fails.
    */
   async addAll(records: readonly CatalogueRecord[]): Promise<Added> {
     const add = async () => {
@@ -225,7 +225,7 @@ export class MediaStorage implements Storage {
       return { added: await this.#catalogue.addAll(sound), faults };
     };
     const items = itemsOf(records);
-    // A place that is made for content that is not there yet could not be replaced by the right one.
+    // A store created before its content exists could not be replaced by the right one later.
     if (items.length === 0 || await this.#content.id() === undefined) return await add();
     await this.prepare();
     const copied = items.filter(({ location }) => location === undefined);
@@ -233,7 +233,7 @@ export class MediaStorage implements Storage {
     return await this.#content.hold(copied.map(({ digest }) => digest), add);
   }
 
-  /** What is wrong with the content of entries, by their tokens. */
+  /** Returns the content faults of entries, by token. */
   async contentFaults(
     records: readonly CatalogueRecord[],
   ): Promise<ReadonlyMap<Token, StorageError>> {
@@ -246,7 +246,7 @@ export class MediaStorage implements Storage {
   }
 
   /**
-   * Unpublishes an item: leaves a tombstone, and removes the content when no other item uses it.
+   * Unpublishes an item: leaves a tombstone, and removes the content if no other item uses it.
    *
    * @param at Milliseconds since the epoch.
    * @returns Whether it was published until now.
@@ -261,37 +261,37 @@ export class MediaStorage implements Storage {
     return location === undefined ? await this.#change(digest, unpublish) : await unpublish();
   }
 
-  /** What the catalogue says of a token, whether or not the content is whole. */
+  /** Looks up a token in the catalogue only, without checking the content. */
   lookUp(token: Token): Awaitable<LookupResult> {
     return this.#catalogue.find(token);
   }
 
-  /** What the catalogue says of many tokens; those that were never used are left out. */
+  /** Looks up many tokens in the catalogue only; unknown ones are left out. */
   lookUpAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, CatalogueEntry>> {
     return this.#catalogue.findAll(tokens);
   }
 
-  /** Everything ever published, in the order of tokens, read incrementally. */
+  /** Lists everything ever published, ordered by token, reading incrementally. */
   list(): AsyncIterable<[Token, CatalogueEntry]> {
     return this.#catalogue.list();
   }
 
-  /** So many published items at random; see {@linkcode sampleOf}. */
+  /** Returns random published items; see {@linkcode sampleOf}. */
   sample(size: number): AsyncIterable<[Token, CatalogueEntry]> {
     return sampleOf(this.#catalogue, size);
   }
 
-  /** Looks at what storage has in the place of an item's content now, without reading it. */
+  /** Compares an item's content with what is stored now, without reading it. */
   compare(item: PublishedItem): Promise<Comparison> {
     return this.#content.compare(item);
   }
 
-  /** Digests of content that probably no item uses; see {@linkcode unusedIn}. */
+  /** Lists digests of content that is probably unused; see {@linkcode unusedIn}. */
   listUnused(): AsyncIterable<string> {
     return unusedIn(this.#content, this.#catalogue);
   }
 
-  /** Whether content is here that no item uses and that nobody is publishing. */
+  /** Whether content is stored that no item uses and nobody is publishing. */
   isUnused(digest: string): Promise<boolean> {
     return this.#content.isUnused(digest, (digest) => this.#catalogue.uses(digest));
   }
@@ -306,7 +306,7 @@ export class MediaStorage implements Storage {
   }
 }
 
-/** Those that have content of ours. */
+/** Returns the items whose content is in a bucket or folder. */
 function itemsOf(records: readonly CatalogueRecord[]): PublishedItem[] {
   return records.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
 }

@@ -1,6 +1,6 @@
 /**
- * The place of content where there is none: every item is at a public URL, and nothing can be
- * published that would have to be kept.
+ * The content store for `CONTENT=none`: every item is at a public URL, and no content can be
+ * stored.
  */
 
 import type { ContentStore } from "./content.ts";
@@ -13,7 +13,7 @@ function refuse(): never {
   throw refusal();
 }
 
-/** A content store that keeps nothing. */
+/** A content store that stores nothing. */
 export const NO_CONTENT: ContentStore = {
   id: () => Promise.resolve().then(refuse),
   create: () => Promise.resolve().then(refuse),

@@ -1,19 +1,20 @@
 /**
- * Items at random.
+ * Random samples of items.
  */
 
 import type { Catalogue } from "./catalogue.ts";
 import type { CatalogueEntry } from "./storage.ts";
 import { newToken, type Token } from "./token.ts";
 
-/** Random tokens at most from which items are read on, so that a large sample is read in runs. */
+/** Random starting points at most, so that a large sample is read in runs. */
 const STARTS = 100;
 
 /**
- * So many published items at random, or all if there are no more. Tokens are random, and so is what
- * follows a random one: only a large part of a catalogue, or one full of tombstones, is read whole.
+ * Yields `size` random published items, or all if there are fewer. Tokens are random, so the items
+ * after a random token are, too. The whole catalogue is read only for a large sample, or where most
+ * entries are tombstones.
  *
- * @param size Tokens of as many items are held in memory.
+ * @param size As many tokens are held in memory.
  */
 export async function* sampleOf(
   catalogue: Pick<Catalogue, "list">,
@@ -29,11 +30,11 @@ export async function* sampleOf(
       yield [token, entry];
       if (taken.size === end) break;
     }
-    if (taken.size < end) return; // there are no others
+    if (taken.size < end) return; // there are no more
   }
 }
 
-/** Everything after a token, and then the rest. */
+/** Lists everything after a token, and then the rest. */
 async function* listAround(
   catalogue: Pick<Catalogue, "list">,
   start: Token,

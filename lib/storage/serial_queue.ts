@@ -1,12 +1,12 @@
 /**
- * One at a time, within one process.
+ * A queue that runs one action at a time, within one process.
  */
 
-/** Runs actions one after the other, in the order in which they came. */
+/** Runs actions one after the other, first come, first served. */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Runs an action when all before it have ended, in whatever way. */
+  /** Runs an action once all earlier ones have settled. */
   run<T>(action: () => Promise<T>): Promise<T> {
     const taken = this.#last.then(action);
     this.#last = taken.catch(() => {});

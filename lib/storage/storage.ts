@@ -1,5 +1,5 @@
 /**
- * What the server asks of storage, and what it gets.
+ * The interface between the server and storage.
  */
 
 import type { Awaitable } from "../http/awaitable.ts";
@@ -12,7 +12,7 @@ import type { Token } from "./token.ts";
 /** The two kinds of published media. */
 export type Kind = "audio" | "video";
 
-/** An item as it was published. Nothing of it ever changes; it can only be unpublished. */
+/** An item as it was published. It never changes; it can only be unpublished. */
 export interface PublishedItem extends ContentReference {
   /** Names the item in URLs. */
   readonly token: Token;
@@ -29,9 +29,9 @@ export interface PublishedItem extends ContentReference {
 }
 
 /**
- * An item whose content is at a public URL, to which clients are redirected. This record never
- * changes; it can only be unpublished. The content is the other server's: only that server says what
- * it is now, and nothing here ever fetches it.
+ * An item whose content is at a public URL, to which clients are redirected. It never changes; it
+ * can only be unpublished. The content belongs to the other server and may change; this server
+ * never fetches it.
  */
 export interface LinkedItem {
   /** Names the item in URLs. */
@@ -40,7 +40,7 @@ export interface LinkedItem {
   readonly kind: Kind;
   /**
    * The URL of the content: absolute, `https:` or `http:`, in the ASCII characters of RFC 3986, of
-   * at most {@linkcode MAX_LOCATION} characters, with neither user nor fragment.
+   * at most {@linkcode MAX_LOCATION} characters, without user information or fragment.
    */
   readonly location: string;
   /** Milliseconds since the epoch. */
@@ -54,15 +54,15 @@ export interface LinkedItem {
 }
 
 /**
- * Characters of the longest URL that an item can have. It goes into a response field among a dozen
- * others, and nginx, for one, takes 4 kB of response head from a server by default.
+ * Characters of the longest URL that an item can have. It is sent in one of a dozen response
+ * fields, and nginx, for one, accepts 4 kB of header from an upstream server by default.
  */
 export const MAX_LOCATION = 2_048;
 
-/** Characters of the longest media type and validator that are recorded of another server. */
+/** Characters of the longest media type and validator recorded from another server. */
 export const MAX_STATED = 255;
 
-/** What storage knows of a token. */
+/** The result of looking up a token. */
 export type LookupResult =
   & (
     | { readonly state: "published"; readonly kind: Kind; readonly item: PublishedItem }
@@ -76,53 +76,55 @@ export type LookupResult =
     | { readonly state: "unknown" }
   )
   & {
-    /** Milliseconds since the epoch, until when this may be used again; only now if left out. */
+    /** Milliseconds since the epoch until which this may be reused; not at all if left out. */
     readonly freshUntil?: number;
   };
 
-/** What the catalogue has on record. */
+/** What the catalogue has on record for a token. */
 export type CatalogueEntry = Exclude<LookupResult, { state: "unknown" }>;
 
-/** The entry of an item that is published. */
+/** Returns the entry of a published item. */
 export function entryOf(item: PublishedItem | LinkedItem): CatalogueEntry {
   const { kind } = item;
   return "digest" in item ? { state: "published", kind, item } : { state: "linked", kind, item };
 }
 
-/** The side of storage that serves requests. Every driver passes `tests/storage_suite.ts`. */
+/**
+ * The part of storage that serves requests. Every driver passes `tests/storage/storage_suite.ts`.
+ */
 export interface Storage extends Versioned {
-  /** Tells when what {@linkcode find} said is to be used no more, where that is remembered. */
+  /** Tells when results of {@linkcode find} are stale, if they are cached. */
   readonly generations?: Generations;
 
   /**
-   * Looks a token up, and sees to it that the content of a published item is there and whole.
+   * Looks up a token, and checks that the content of a published item is there and complete.
    *
    * @param now Milliseconds since the epoch: the instant of the request that asks.
-   * @throws {StorageError} For faults only; absence is an answer.
+   * @throws {StorageError} For faults only; absence is a result.
    */
   find(token: Token, now: number): Awaitable<LookupResult>;
 
   /**
-   * Opens the content of an item, or a range of it. A stream reads as fast as it is consumed, and
-   * cancelling it closes whatever it holds.
+   * Opens the content of an item, or a range of it. A stream reads only as fast as it is consumed,
+   * and cancelling it releases its resources.
    *
-   * @throws {UnpublishedError} When the item was unpublished since it was found.
-   * @throws {StorageError} When the content is missing, is not whole, or cannot be read.
+   * @throws {UnpublishedError} When the item was unpublished after the lookup.
+   * @throws {StorageError} When the content is missing, incomplete, or cannot be read.
    */
   open(item: PublishedItem, range?: ByteRange): Awaitable<Body>;
 
   /**
-   * Makes sure that storage answers.
+   * Checks that storage answers.
    *
    * @throws {StorageError} When it does not.
    */
   check(): Promise<void>;
 
-  /** Lets go of everything held open. */
+  /** Releases all resources. */
   close(): Promise<void>;
 }
 
-/** A fault of storage. The message names content by digest, and never holds a token. */
+/** A storage fault. The message names content by digest, and never contains a token. */
 export class StorageError extends Error {
   override readonly name: string = "StorageError";
 
@@ -136,17 +138,17 @@ export class StorageError extends Error {
   }
 }
 
-/** An object cannot be published where it is; nothing is wrong with storage. */
+/** Thrown when an object cannot be published in place, although storage works. */
 export class ObjectError extends StorageError {
   override readonly name = "ObjectError";
 }
 
-/** What is in the place of content is other content than was published. */
+/** Thrown when the content was replaced by other content. */
 export class ReplacedError extends StorageError {
   override readonly name = "ReplacedError";
 }
 
-/** The item was published when it was found, and is no more. */
+/** Thrown when an item was unpublished after its lookup. */
 export class UnpublishedError extends Error {
   override readonly name = "UnpublishedError";
 }

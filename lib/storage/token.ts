@@ -8,17 +8,16 @@ import { validate } from "@std/uuid/v4";
 export type Token = string & { readonly token: unique symbol };
 
 /**
- * Reads a token. UUIDs are read without regard to case (RFC 9562 §4), so both spellings name the
- * same item; the lower-case one is used from here on.
+ * Parses a token. UUIDs are case-insensitive (RFC 9562 §4); tokens are in lower case from here on.
  *
- * @param text What a path or a command line holds.
+ * @param text The text from a path or command line.
  * @returns The token, or `undefined` when the text is not a version 4 UUID.
  */
 export function parseToken(text: string): Token | undefined {
   return validate(text) ? text.toLowerCase() as Token : undefined;
 }
 
-/** A fresh random token. */
+/** Generates a random token. */
 export function newToken(): Token {
   return crypto.randomUUID() as string as Token;
 }

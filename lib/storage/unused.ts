@@ -1,19 +1,19 @@
 /**
- * Content that no item uses.
+ * Finding content that no item uses.
  */
 
 import type { Catalogue } from "./catalogue.ts";
 import type { ContentStore } from "./content.ts";
 
-/** Digests that are looked up at once. */
+/** Digests per lookup. */
 const BATCH = 100;
 
-/** Digests that wait at most until it shows whether they are being published. */
+/** Digests held back at most while they may be in publication. */
 const MAX_WAITING = 10_000;
 
 /**
- * The digests of content that no item used when that was looked up, and that has had time to be
- * published since. Whether it is still unused, {@linkcode ContentStore.isUnused} tells.
+ * Yields the digests of content that no item used, after giving publications in progress time to
+ * finish. {@linkcode ContentStore.isUnused} tells whether it is still unused.
  */
 export async function* unusedIn(
   content: Pick<ContentStore, "list" | "settling">,
@@ -37,7 +37,7 @@ export async function* unusedIn(
   yield* settled();
 }
 
-/** So many values at a time; fewer at the end. */
+/** Groups values into batches; the last may be smaller. */
 async function* batchesOf<T>(values: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
   let batch: T[] = [];
   for await (const value of values) {

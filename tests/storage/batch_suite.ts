@@ -1,5 +1,5 @@
 /**
- * What storage has to do with many items at once, on every engine and in every place of content.
+ * The suite of batch operations, for every engine and content store.
  */
 
 import { assert, assertEquals } from "@std/assert";
@@ -13,10 +13,10 @@ import { newMetadata } from "./storage_suite.ts";
 
 const CONTENT = new TextEncoder().encode("content");
 
-/** More than any engine puts into one statement, and not a multiple of that. */
+/** More than any engine's batch, and not a multiple of one. */
 const MANY = 1_213;
 
-/** Runs the suite; every test opens storage of its own. */
+/** Runs the suite; every test opens its own storage. */
 export function testBatches(
   name: string,
   open: () => MediaSubject | Promise<MediaSubject>,
@@ -37,7 +37,7 @@ export function testBatches(
     { state: "unpublished", kind: "video", unpublishedAt: 5000 },
   ];
 
-  test("addAll() adds items of every sort, and lookUpAll() gives them back", async (subject) => {
+  test("addAll() adds items of every sort, and lookUpAll() returns them", async (subject) => {
     const { storage } = subject;
     const { digest, length } = await subject.publish(newMetadata(), CONTENT);
     const of = (count: number, make: () => CatalogueRecord) => Array.from({ length: count }, make);
@@ -52,7 +52,7 @@ export function testBatches(
     const before = await storage.version();
     const { added, faults } = await storage.addAll(records);
     assertEquals([added, faults.size], [new Set(records.map(([token]) => token)), 0]);
-    assert(await storage.version() !== before, "servers learn of it");
+    assert(await storage.version() !== before, "the version changes");
 
     const tokens = records.map(([token]) => token);
     const found = await storage.lookUpAll([...tokens, newToken()]);
@@ -61,7 +61,7 @@ export function testBatches(
     assertEquals((await storage.lookUpAll([])).size, 0);
   });
 
-  test("addAll() leaves what has a token that was used, and says so", async (subject) => {
+  test("addAll() skips tokens that were ever used, and reports them", async (subject) => {
     const { storage } = subject;
     const [first, second, tombstone] = [linked(), linked(), buried()];
     await storage.addAll([first, tombstone]);
@@ -73,12 +73,12 @@ export function testBatches(
     ];
     const { added } = await storage.addAll(again);
     assertEquals(added, new Set([second[0]]));
-    assert(await storage.version() !== before, "servers learn of it");
+    assert(await storage.version() !== before, "the version changes");
     const expected = new Map([first, second, tombstone]);
     assertEquals(await storage.lookUpAll(again.map(([token]) => token)), expected);
   });
 
-  test("addAll() leaves items whose content is not there, and names it", async (subject) => {
+  test("addAll() skips items whose content is missing, and names it", async (subject) => {
     const { storage } = subject;
     const { digest, length } = await subject.publish(newMetadata(), CONTENT);
     const make = (facts: { digest?: string; length?: number; location?: string }) => {
@@ -100,7 +100,7 @@ export function testBatches(
     assertEquals((await storage.lookUpAll(faulty.map(([token]) => token))).size, 0);
   });
 
-  test("keeps content that is added while the last use of it is unpublished", async (subject) => {
+  test("keeps content that is added while its last item is unpublished", async (subject) => {
     const { storage } = subject;
     for (let round = 0; round < 20; round++) {
       const { token, digest, length } = await subject.publish(newMetadata(), CONTENT);

@@ -7,28 +7,28 @@ import { type Subject, testStorage } from "./storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
 
-// The suite's clock goes on with every lookup, so that what it changes behind the cache is seen.
+// The suite's clock advances with every lookup, so changes behind the cache are seen.
 testStorage("CachedStorage", (): Subject => {
   const subject = openMemory();
   return { ...subject, storage: new CachedStorage(subject.storage, 1) };
 });
 
-/** A finding without the time until which it holds. */
+/** Removes the expiry time of a lookup result. */
 function stateOf({ freshUntil: _, ...result }: LookupResult) {
   return result;
 }
 
 const { item, result: published } = new OneItem();
 
-Deno.test("CachedStorage.find() believes a look-up until its time is over", async () => {
+Deno.test("CachedStorage.find() reuses a lookup until it expires", async () => {
   let now = 1_000;
   const results: LookupResult[] = [published, { state: "unknown" }];
   const answers = results.flatMap((result) => [result, Promise.resolve(result)]);
   for (const answer of answers) {
     const result = await answer;
-    const storage = new OneItem({ find: () => answer }); // at once, or later
+    const storage = new OneItem({ find: () => answer }); // synchronously, or later
     const cached = new CachedStorage(storage, 5_000);
-    // The last step sets the clock back, which must not make anything last longer.
+    // The last step sets the clock back, which must not extend the expiry.
     const steps = [[0, 1], [0, 1], [4_999, 1], [1, 2], [0, 2], [-5_000, 3], [0, 3]] as const;
     for (const [advance, finds] of steps) {
       now += advance;
@@ -38,7 +38,7 @@ Deno.test("CachedStorage.find() believes a look-up until its time is over", asyn
   }
 });
 
-Deno.test("CachedStorage.find() shares a look-up that is under way", async () => {
+Deno.test("CachedStorage.find() shares a lookup in flight", async () => {
   const answers = Promise.withResolvers<LookupResult>();
   const storage = new OneItem({ find: () => answers.promise });
   const cached = new CachedStorage(storage, 5_000);
@@ -48,7 +48,7 @@ Deno.test("CachedStorage.find() shares a look-up that is under way", async () =>
   assertSpyCalls(storage.find, 1);
 });
 
-Deno.test("CachedStorage.find() does not remember faults", async () => {
+Deno.test("CachedStorage.find() does not cache faults", async () => {
   const answers = [new StorageError("test", "down"), published];
   const storage = new OneItem({ find: resolvesNext(answers) });
   const cached = new CachedStorage(storage, 5_000);
@@ -57,7 +57,7 @@ Deno.test("CachedStorage.find() does not remember faults", async () => {
   assertSpyCalls(storage.find, 2);
 });
 
-Deno.test("CachedStorage.find() does not remember a lookup that began before a change", async () => {
+Deno.test("CachedStorage.find() does not cache a lookup that began before a change", async () => {
   const unpublished: LookupResult = { state: "unpublished", kind: "audio", unpublishedAt: 0 };
   for (const isAskedMeanwhile of [false, true]) {
     const lookups: PromiseWithResolvers<LookupResult>[] = [];
@@ -77,13 +77,13 @@ Deno.test("CachedStorage.find() does not remember a lookup that began before a c
     const after = cached.find(item.token, storage.versionTtl + 1);
     lookups[1]?.resolve(unpublished);
     for (const found of [after, ...(meanwhile ? [meanwhile] : [])]) {
-      assertEquals(stateOf(await found), unpublished, "asked after the change");
+      assertEquals(stateOf(await found), unpublished, "requested after the change");
     }
     assertSpyCalls(storage.find, 2);
   }
 });
 
-Deno.test("CachedStorage.open() forgets what proves wrong", async () => {
+Deno.test("CachedStorage.open() invalidates a lookup that proves wrong", async () => {
   const storage = new OneItem();
   const cached = new CachedStorage(storage, 5_000);
   await cached.find(item.token, 0);
@@ -92,7 +92,7 @@ Deno.test("CachedStorage.open() forgets what proves wrong", async () => {
   assertSpyCalls(storage.find, 2);
 });
 
-Deno.test("CachedStorage.open() forgets other items too, which may have the same content", async () => {
+Deno.test("CachedStorage.open() invalidates other items, too, which may share the content", async () => {
   const storage = new OneItem();
   const cached = new CachedStorage(storage, 5_000);
   const other = newToken();
@@ -102,7 +102,7 @@ Deno.test("CachedStorage.open() forgets other items too, which may have the same
   assertSpyCalls(storage.find, 2);
 });
 
-Deno.test("CachedStorage remembers a bounded number of tokens", async () => {
+Deno.test("CachedStorage caches a bounded number of tokens", async () => {
   const storage = new OneItem({ find: () => Promise.resolve({ state: "unknown" }) });
   const cached = new CachedStorage(storage, 5_000);
   const oldest = newToken();

@@ -1,12 +1,12 @@
 /**
- * What the exclusion of every engine has to do, in one suite.
+ * The suite of exclusive actions, for every engine.
  */
 
 import { assertEquals, assertRejects } from "@std/assert";
 import type { Engine } from "../../lib/storage/engine.ts";
 import type { Test } from "../support/permissions.ts";
 
-/** Engines on one database, as many processes have them. */
+/** Engines on one database, as in several processes. */
 export interface Engines extends AsyncDisposable {
   readonly engines: readonly Engine[];
 }
@@ -25,7 +25,7 @@ export function testExclusion(
 
   test("exclusively() runs one action at a time, which may use the database", async (engines) => {
     let [running, most, count] = [0, 0, 0];
-    const keys = [["x", "y"], ["y", "x"], ["y"]]; // whoever takes them in this order waits for nobody
+    const keys = [["x", "y"], ["y", "x"], ["y"]]; // locks taken in this order could deadlock
     const run = (engine: Engine, index: number) =>
       engine.exclusively(keys[index % keys.length] ?? [], async () => {
         most = Math.max(most, ++running);
@@ -41,7 +41,7 @@ export function testExclusion(
     assertEquals(counts.toSorted((a, b) => a - b), counts.map((_, index) => index + 1));
   });
 
-  test("exclusively() lets the next one in after an action that failed", async (engines) => {
+  test("exclusively() runs the next action after one that failed", async (engines) => {
     const fail = () => Promise.reject(new RangeError("no"));
     for (const { exclusively } of engines) {
       await assertRejects(() => exclusively(["content x"], fail), RangeError);

@@ -5,7 +5,7 @@ import { StorageError } from "../../lib/storage/storage.ts";
 const TTL = 100;
 const DOWN = new StorageError("test", "down");
 
-/** What has a version, or a fault in its place, and counts how often it is looked at. */
+/** Has a version, or a fault instead, and counts how often it is read. */
 class Source implements Versioned {
   readonly versionTtl = TTL;
   now: number | Error = 1;
@@ -26,25 +26,25 @@ async function later<T>(value: T): Promise<T> {
   return value;
 }
 
-/** A step: what happens, and what is asked at which instant. */
+/** A step: what changes, and what is asked at which time. */
 interface Step {
   readonly at: number;
   /** The version from now on, or why it cannot be read. */
   readonly version?: number | Error;
-  /** Looks at the version in all, once it was asked. */
+  /** How often the version was read in total after this step. */
   readonly looks: number;
   /** Whether a generation ended. */
   readonly ends: boolean;
-  /** Whether to wait before anything remembered is used, where a look takes time. */
+  /** Whether to wait before reusing a lookup, if reading the version is asynchronous. */
   readonly waits: boolean;
 }
 
 const TABLE: [rule: string, steps: Step[]][] = [
-  ["looks before anything is remembered", [
+  ["reads the version before anything is cached", [
     { at: 0, looks: 1, ends: true, waits: true },
     { at: 0, looks: 1, ends: false, waits: false },
   ]],
-  ["looks again after half its time, and waits for it only after all of it", [
+  ["reads it again after half the TTL, and waits for it only after the whole TTL", [
     { at: 0, looks: 1, ends: true, waits: true },
     { at: 49, looks: 1, ends: false, waits: false },
     { at: 50, looks: 2, ends: false, waits: false },
@@ -58,7 +58,7 @@ const TABLE: [rule: string, steps: Step[]][] = [
     { at: 100, looks: 2, ends: true, waits: true },
     { at: 200, version: 1, looks: 3, ends: true, waits: true }, // e.g. a backup
   ]],
-  ["goes on while the version cannot be read, and waits for none of the looks", [
+  ["continues while the version cannot be read, without waiting", [
     { at: 0, looks: 1, ends: true, waits: true },
     { at: 100, version: DOWN, looks: 2, ends: false, waits: true },
     { at: 149, looks: 2, ends: false, waits: false },
@@ -66,16 +66,16 @@ const TABLE: [rule: string, steps: Step[]][] = [
     { at: 300, version: 1, looks: 4, ends: false, waits: false },
     { at: 400, looks: 5, ends: false, waits: true },
   ]],
-  ["sees a change that came while the version could not be read", [
+  ["detects a change made while the version could not be read", [
     { at: 0, looks: 1, ends: true, waits: true },
     { at: 100, version: DOWN, looks: 2, ends: false, waits: true },
     { at: 200, version: 2, looks: 3, ends: true, waits: false },
   ]],
-  ["remembers nothing from before the first version that it reads", [
+  ["keeps nothing from before the first version it reads", [
     { at: 0, version: DOWN, looks: 1, ends: false, waits: true },
     { at: 50, version: 1, looks: 2, ends: true, waits: false },
   ]],
-  ["takes a clock that was set back for no reason to wait longer", [
+  ["does not wait longer because the clock was set back", [
     { at: 1_000_000, looks: 1, ends: true, waits: true },
     { at: 5, version: 2, looks: 2, ends: true, waits: true },
     { at: 54, looks: 2, ends: false, waits: false },
@@ -86,7 +86,7 @@ const TABLE: [rule: string, steps: Step[]][] = [
 
 for (const isAsync of [false, true]) {
   for (const [rule, steps] of TABLE) {
-    Deno.test(`Generations ${rule}, ${isAsync ? "where a look takes time" : "at once"}`, async () => {
+    Deno.test(`Generations ${rule}, ${isAsync ? "asynchronously" : "synchronously"}`, async () => {
       const source = new Source(isAsync);
       const generations = new Generations(source);
       let { generation } = generations;
@@ -108,7 +108,7 @@ for (const isAsync of [false, true]) {
   }
 }
 
-Deno.test("Generations looks once for all who ask at the same moment", async () => {
+Deno.test("Generations reads the version once for simultaneous callers", async () => {
   const source = new Source(true);
   const generations = new Generations(source);
   const looks = Array.from({ length: 9 }, () => generations.refresh(0));

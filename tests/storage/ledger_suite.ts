@@ -1,5 +1,5 @@
 /**
- * What every ledger has to do, in one suite.
+ * The suite of every ledger.
  */
 
 import { assert, assertEquals } from "@std/assert";
@@ -26,7 +26,7 @@ const ROW: UsageRow = {
   last: NOON + 5,
 };
 
-/** Runs the suite on a driver; every test opens one of its own. */
+/** Runs the suite on a driver; every test opens its own ledger. */
 export function testLedger(
   name: string,
   open: () => Promise<LedgerSubject>,
@@ -38,7 +38,7 @@ export function testLedger(
       await body(subject.ledger);
     });
 
-  test("add() sums what has the same key, and tells apart what has not", async (ledger) => {
+  test("add() merges rows with the same key, and keeps others apart", async (ledger) => {
     await ledger.add([ROW], () => {});
     await ledger.add([{ ...ROW, calls: 2, first: NOON - 9, last: NOON - 9 }], () => {});
     assertEquals(await rowsOf(ledger), [{ ...ROW, calls: 5, first: NOON - 9 }]);
@@ -59,7 +59,7 @@ export function testLedger(
     }
   });
 
-  test("add() takes any number of rows, and tells of each part once it is in", async (ledger) => {
+  test("add() accepts any number of rows, and reports each part once it is committed", async (ledger) => {
     const rows = Array.from({ length: 1001 }, (_, index) => ({
       ...{ ...ROW, route: "r".repeat(64), method: "m".repeat(64), status: "s".repeat(64) },
       client: String(index).padStart(64, "c"),
@@ -75,12 +75,12 @@ export function testLedger(
     await ledger.add([], () => {});
   });
 
-  test("add() takes rows of a clock that was set back", async (ledger) => {
+  test("add() accepts rows of a clock that was set back", async (ledger) => {
     await ledger.add([{ ...ROW, first: NOON, last: NOON - 5 }], () => {});
     assertEquals(await rowsOf(ledger), [{ ...ROW, first: NOON - 5, last: NOON }]);
   });
 
-  test("usage() gives the rows from a day on, in the order of days", async (ledger) => {
+  test("usage() lists the rows from a day on, ordered by day", async (ledger) => {
     const days = ["2027-02-03", "2026-12-31", "2027-02-01", "2027-02-02"];
     await ledger.add(days.map((day) => ({ ...ROW, day })), () => {});
     const from = async (day: string) => await Array.fromAsync(ledger.usage(day), ({ day }) => day);
@@ -100,7 +100,7 @@ export function testLedger(
     assertEquals(await ledger.heartbeats(), [before, { ...first, until: NOON + 7 }, other, second]);
   });
 
-  test("forget() removes days, and says from which day on it is whole", async (ledger) => {
+  test("forget() removes days, and records the first day retained", async (ledger) => {
     assertEquals(await ledger.keptFrom(), undefined);
     const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-02-01"];
     await ledger.add(days.map((day) => ({ ...ROW, day })), () => {});
@@ -109,11 +109,11 @@ export function testLedger(
     await ledger.forget("2027-01-02");
     assertEquals((await rowsOf(ledger)).map(({ day }) => day), ["2027-01-02", "2027-02-01"]);
     assertEquals(await ledger.keptFrom(), "2027-01-02");
-    await ledger.forget("2026-12-01"); // by a server that is to keep more
+    await ledger.forget("2026-12-01"); // by a server that retains more
     assertEquals(await ledger.keptFrom(), "2027-01-02");
   });
 
-  test("forget() keeps every server known that may still be answering", async (ledger) => {
+  test("forget() retains every server that may still be running", async (ledger) => {
     const at = (days: number) => NOON + days * DAY;
     const heartbeats: Heartbeat[] = [
       { server: "ended", from: at(-20), until: at(-19), end: "stopped" },

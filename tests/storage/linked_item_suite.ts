@@ -1,5 +1,5 @@
 /**
- * What storage has to do with items whose content is at a public URL, on every engine.
+ * The suite of items at public URLs, for every engine.
  */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
@@ -12,13 +12,13 @@ import { newMetadata } from "./storage_suite.ts";
 
 const CONTENT = new TextEncoder().encode("content");
 
-/** An item at a URL, with a token of its own, of which no more is known. */
+/** Makes an item at a URL with a new token and no optional properties. */
 export function linkedItem(kind: "audio" | "video" = "audio"): LinkedItem {
   const location = "https://cdn.example/a/b.mp3?c=d%20e";
   return { token: newToken(), kind, location, publishedAt: 1_000_000_000_000 };
 }
 
-/** Runs the suite; every test opens storage of its own. */
+/** Runs the suite; every test opens its own storage. */
 export function testLinkedItems(
   name: string,
   open: () => MediaSubject | Promise<MediaSubject>,
@@ -30,7 +30,7 @@ export function testLinkedItems(
       await body(subject);
     });
 
-  test("gives back an item at a URL as it was published", async ({ storage, digests }) => {
+  test("returns an item at a URL as it was published", async ({ storage, digests }) => {
     const stem = "http://[::1]:8000/";
     const items: LinkedItem[] = [
       linkedItem(),
@@ -46,7 +46,7 @@ export function testLinkedItems(
     for (const item of items) {
       const before = await storage.version();
       await storage.publishLink(item);
-      assert(await storage.version() !== before, "servers learn of it");
+      assert(await storage.version() !== before, "the version changes");
       const expected = { state: "linked", kind: item.kind, item } as const;
       assertEquals(await storage.find(item.token), expected);
       assertEquals(await storage.lookUp(item.token), expected);
@@ -62,20 +62,20 @@ export function testLinkedItems(
     assertEquals(await digests(), []);
   });
 
-  test("keeps nothing of an item at a URL that was unpublished but its kind", async (subject) => {
+  test("keeps only the kind of an unpublished item at a URL", async (subject) => {
     const { storage } = subject;
     const item = { ...linkedItem("video"), type: "video/mp4", length: 1, validator: '"x"' };
     await storage.publishLink(item);
     const before = await storage.version();
     assert(await storage.unpublish(item.token, 5000));
-    assert(await storage.version() !== before, "servers learn of it");
+    assert(await storage.version() !== before, "the version changes");
     assertEquals(await storage.unpublish(item.token, 6000), false);
     const tombstone = { state: "unpublished", kind: "video", unpublishedAt: 5000 } as const;
     assertEquals(await storage.find(item.token), tombstone);
     assertEquals(await Array.fromAsync(storage.list()), [[item.token, tombstone]]);
   });
 
-  test("never uses a token twice, for a URL and for content", async ({ storage, publish }) => {
+  test("never reuses a token, for a URL or for content", async ({ storage, publish }) => {
     const linked = linkedItem();
     await storage.publishLink(linked);
     const { token } = await publish(newMetadata(), CONTENT);
@@ -106,11 +106,11 @@ const IN_PLACE = {
   ...{ type: "video/mp4", length: 1, digest: DIGEST, name: "x", language: "de" },
 };
 
-/** Records of items at URLs, and whether a database is to take them. */
+/** Rows of items at URLs, and whether a database must accept them. */
 export const LINKED_RECORDS: readonly [what: string, record: Record, isSound: boolean][] = [
   ["an item at a URL", LINKED, true],
   [
-    "an item at a URL with all facts",
+    "an item at a URL with all properties",
     { ...LINKED, type: "application/octet-stream", length: 0, validator: 'W/"x"' },
     true,
   ],
@@ -171,7 +171,7 @@ const [KEPT, GONE] = [
   "7f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f",
 ];
 
-/** What a catalogue of the first version holds, which knew no items at URLs. */
+/** The items of a catalogue of the first version, which had no items at URLs. */
 export const RECORDS_OF_VERSION_1 = `
   UPDATE catalogue SET version = 7, content = 'here';
   INSERT INTO item (token, kind, type, length, digest, published_at, name, language) VALUES
@@ -179,12 +179,12 @@ export const RECORDS_OF_VERSION_1 = `
   INSERT INTO item (token, kind, unpublished_at) VALUES ('${GONE}', 'video', 9);
 `;
 
-/** Checks that a catalogue has kept that, and takes an item at a URL. */
+/** Checks that a catalogue has kept them, and accepts an item at a URL. */
 export async function checkMigrated(catalogue: Catalogue): Promise<void> {
   const added = linkedItem();
   const before = await catalogue.version();
   await catalogue.add(added);
-  assert(await catalogue.version() !== before, "servers learn of it");
+  assert(await catalogue.version() !== before, "the version changes");
   assertEquals(await catalogue.claimContent("elsewhere"), "here");
   assertEquals(await catalogue.uses(DIGEST), true);
   const stated = { type: "audio/mpeg", length: 3, digest: DIGEST, name: "a.mp3", language: "en" };

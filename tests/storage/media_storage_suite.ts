@@ -1,5 +1,5 @@
 /**
- * What storage of two halves has to do, whichever they are, in one suite.
+ * The suite of storage made of any catalogue and any content store.
  */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
@@ -15,7 +15,7 @@ import { testVerification } from "./verification_suite.ts";
 
 const CONTENT = new TextEncoder().encode("content");
 
-/** Runs the suite on a pair of halves; every test opens one of its own. */
+/** Runs the suite on a catalogue and a content store; every test opens its own. */
 export function testMediaStorage(
   name: string,
   open: () => MediaSubject | Promise<MediaSubject>,
@@ -32,7 +32,7 @@ export function testMediaStorage(
       await body(subject);
     });
 
-  test("publish() never uses a token twice", async (subject) => {
+  test("publish() never reuses a token", async (subject) => {
     const first = await subject.publish(newMetadata(), CONTENT);
     const again = { ...newMetadata("video"), token: first.token };
     await assertRejects(() => subject.publish(again, CONTENT), TokenTakenError);
@@ -57,7 +57,7 @@ export function testMediaStorage(
     assertEquals(await subject.digests(), []);
   });
 
-  test("unpublish() says whether there was something to unpublish", async (subject) => {
+  test("unpublish() returns whether there was something to unpublish", async (subject) => {
     const { token } = await subject.publish(newMetadata(), CONTENT);
     assertEquals(await subject.storage.unpublish(newToken(), 5000), false);
     assertEquals(await subject.storage.unpublish(token, 5000), true);
@@ -79,7 +79,7 @@ export function testMediaStorage(
     assertEquals(await subject.digests(), []);
   });
 
-  test("remembers where an object published in place is, and never removes content there", async (subject) => {
+  test("records the location of an object published in place, and never removes it", async (subject) => {
     const { storage } = subject;
     const { token: copied, digest, length } = await subject.publish(newMetadata(), CONTENT);
     const object = { digest, length, location: "s3://bucket/ü b/c.mp3", validator: '"x-1"' };
@@ -90,7 +90,7 @@ export function testMediaStorage(
     assertEquals(await storage.lookUp(token), { state: "published", kind: "video", item });
     await assertRejects(() => storage.publishInPlace(metadata, object), TokenTakenError);
 
-    assert(await storage.unpublish(copied, 5000)); // what is in place is no use of the copy
+    assert(await storage.unpublish(copied, 5000)); // an object in place does not use the copy
     assertEquals(await subject.digests(), []);
     const { token: again } = await subject.publish(newMetadata(), CONTENT);
     assert(await storage.unpublish(token, 5000));
@@ -98,7 +98,7 @@ export function testMediaStorage(
     assert(await storage.unpublish(again, 5000));
   });
 
-  test("findByContent() finds what has the same content and name in the same place", async (subject) => {
+  test("findByContent() finds an item with the same content and name in the same place", async (subject) => {
     const { storage } = subject;
     const named = (name?: string) => ({
       ...newMetadata(),
@@ -131,7 +131,7 @@ export function testMediaStorage(
     assertEquals(await storage.findByContent(object, "a 'b'.mp3"), undefined);
   });
 
-  test("list() goes through everything in the order of tokens", async (subject) => {
+  test("list() lists everything ordered by token", async (subject) => {
     assert(await subject.storage.isEmpty());
     const tokens = [];
     for (let count = 0; count < 250; count++) {

@@ -15,7 +15,7 @@ testMediaStorage(
 );
 testMediaStorage("MediaStorage on files", () => openLocal(), needing("files"));
 
-Deno.test("find() tells content that is missing from an item that was unpublished meanwhile", async () => {
+Deno.test("find() distinguishes missing content from an item unpublished meanwhile", async () => {
   const engine = openMemoryEngine();
   await using subject = openMemory(engine);
   const { token } = await subject.publish(newMetadata(), new Uint8Array(10));

@@ -6,7 +6,7 @@ import { ServerProcess, storageIn } from "../support/server.ts";
 
 const test = needing("processes");
 
-/** A disk of 256 kB, which takes root's rights to mount. */
+/** A disk of 256 kB. Mounting it requires root. */
 function mount(folder: string): boolean {
   const args = ["-t", "tmpfs", "-o", "size=256k", "tmpfs", folder];
   return new Deno.Command("mount", { args }).outputSync().success;
@@ -25,7 +25,7 @@ function canMount(): boolean {
 }
 
 needing("processes", LINUX, { what: "rights to mount", isMet: canMount })(
-  "media publish names a disk that is full in one line, and leaves nothing staged",
+  "media publish reports a full disk in one line, and leaves nothing staged",
   () =>
     inFolder(async (folder) => {
       const wav = new Uint8Array(1_000_000);
@@ -42,14 +42,14 @@ needing("processes", LINUX, { what: "rights to mount", isMet: canMount })(
           /^media: files: cannot write to "[^\n"]*\/files" \(CONTENT\) \(No space left [^\n]*\n$/,
         );
         assertEquals(await Array.fromAsync(Deno.readDir(`${files}/staged`)), []);
-        assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0); // there is room for it
+        assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0); // it fits
       } finally {
         unmount(files);
       }
     }),
 );
 
-test("media names the variable and the path of storage that cannot be used", () =>
+test("media names the variable and path of unusable storage", () =>
   inFolder(async (folder) => {
     const path = `${folder}/catalogue`;
     const DATABASE_URL = `sqlite:${path}`;

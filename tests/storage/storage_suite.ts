@@ -1,6 +1,6 @@
 /**
- * What every storage driver has to do, in one suite. A driver's test file opens it with a few
- * items in it, says how to damage it, and runs this.
+ * The suite of every storage driver. A driver's test file opens storage with a few items, says how
+ * to damage it, and runs this.
  */
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
@@ -16,14 +16,14 @@ import {
 import { bytesOf, streamOf } from "../support/body.ts";
 import type { Test } from "../support/permissions.ts";
 
-/** A driver under test, with the ways to change what it holds from outside. */
+/** A driver under test, with functions that change its data from outside. */
 export interface Subject extends AsyncDisposable {
   readonly storage: Storage;
   publish(metadata: ItemMetadata, content: Uint8Array): Promise<PublishedItem>;
   unpublish(token: Token, at: number): Promise<void>;
-  /** Replaces stored content by other bytes, or takes it away. */
+  /** Replaces stored content with other bytes, or removes it. */
   damage(item: PublishedItem, content: Uint8Array | undefined): Promise<void>;
-  /** The status for other content than was published, if it is not that for content that is missing. */
+  /** The status for replaced content, if it differs from that for missing content. */
   readonly replaced?: 502;
 }
 
@@ -32,11 +32,11 @@ const CONTENT = Uint8Array.from(
   (_, index) => (index * 31 + (index >> 8)) % 256,
 );
 
-/** A clock that goes on with every look. */
+/** A clock that advances with every reading. */
 let time = 0;
 const later = () => time += 10;
 
-/** Runs the suite on a driver; every test opens one of its own. */
+/** Runs the suite on a driver; every test opens its own storage. */
 export function testStorage(
   name: string,
   open: () => Subject | Promise<Subject>,
@@ -52,7 +52,7 @@ export function testStorage(
     assertEquals((await storage.find(newToken(), later())).state, "unknown");
   });
 
-  test("find() gives back an item as it was published", async ({ storage, publish }) => {
+  test("find() returns an item as it was published", async ({ storage, publish }) => {
     const plain = newMetadata();
     const rich = { ...newMetadata("video"), name: 'a "b".mp4', language: "de-AT" };
     for (const metadata of [plain, rich]) {
@@ -63,7 +63,7 @@ export function testStorage(
     }
   });
 
-  test("find() remembers an item that was unpublished", async ({ storage, publish, unpublish }) => {
+  test("find() returns the tombstone of an unpublished item", async ({ storage, publish, unpublish }) => {
     const { token } = await publish(newMetadata("video"), CONTENT);
     await unpublish(token, 5000);
     const tombstone = { state: "unpublished", kind: "video", unpublishedAt: 5000 } as const;
@@ -71,7 +71,7 @@ export function testStorage(
     assertEquals(found, tombstone);
   });
 
-  test("open() gives the whole content and any part of it", async ({ storage, publish }) => {
+  test("open() returns the whole content and any part of it", async ({ storage, publish }) => {
     const item = await publish(newMetadata(), CONTENT);
     const end = CONTENT.length - 1;
     assertEquals(await bytesOf(() => storage.open(item)), CONTENT);
@@ -82,11 +82,11 @@ export function testStorage(
     }
   });
 
-  test("open() holds nothing once its stream is cancelled", async ({ storage, publish }) => {
+  test("open() releases everything once its stream is cancelled", async ({ storage, publish }) => {
     const item = await publish(newMetadata(), CONTENT);
-    // The test runner finds what is left open.
+    // The test runner detects leaks.
     await (await streamOf(() => storage.open(item))).cancel();
-    const [end, long] = [CONTENT.length - 1, CONTENT.length - 2]; // shorter ones may need no stream
+    const [end, long] = [CONTENT.length - 1, CONTENT.length - 2]; // shorter ones may not need a stream
     for (const last of [end, long]) {
       const range = { first: 1, last };
       await (await streamOf(() => storage.open(item, range))).cancel();
@@ -112,19 +112,19 @@ export function testStorage(
     ["too long", new Uint8Array([...CONTENT, 0])],
   ];
   for (const [fault, content] of damages) {
-    test(`open() fails when content is ${fault}, and find() too from then on`, async (subject) => {
+    test(`open() fails when content is ${fault}, and find() from then on, too`, async (subject) => {
       const { storage, publish, damage } = subject;
       const item = await publish(newMetadata(), CONTENT);
       await damage(item, content);
       for (const operation of [() => storage.open(item), () => storage.find(item.token, later())]) {
         const { message } = await assertRejects(async () => await operation(), StorageError);
         assertStringIncludes(message, item.digest);
-        assert(!message.includes(item.token), "a fault is told without the token");
+        assert(!message.includes(item.token), "the message must not contain the token");
       }
     });
   }
 
-  test("open() tells an item that is gone from one that is damaged", async (subject) => {
+  test("open() distinguishes an unpublished item from a damaged one", async (subject) => {
     const { storage, publish, unpublish } = subject;
     const item = await publish(newMetadata(), CONTENT);
     await unpublish(item.token, 5000);
@@ -141,7 +141,7 @@ export function testStorage(
   });
 }
 
-/** Metadata with a token of its own. */
+/** Makes metadata with a new token. */
 export function newMetadata(kind: "audio" | "video" = "audio"): ItemMetadata {
   return { token: newToken(), kind, type: `${kind}/mp4`, publishedAt: 1_000_000_000_000 };
 }

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "../support/fast_check.ts";
 import { newToken, parseToken } from "../../lib/storage/token.ts";
 
-Deno.test("parseToken() takes version 4 UUIDs in either case and gives lower case", () => {
+Deno.test("parseToken() accepts version 4 UUIDs in either case and returns lower case", () => {
   fc.assert(fc.property(fc.uuid({ version: 4 }), (uuid) => {
     assertEquals(String(parseToken(uuid.toUpperCase())), uuid);
     assertEquals(String(parseToken(uuid)), uuid);
@@ -28,7 +28,7 @@ Deno.test("parseToken() refuses everything else", () => {
   for (const text of others) assertEquals(parseToken(text), undefined, text);
 });
 
-Deno.test("newToken() gives tokens, never the same twice", () => {
+Deno.test("newToken() returns valid tokens, never the same twice", () => {
   const tokens = new Set(Array.from({ length: 1000 }, newToken));
   assertEquals(tokens.size, 1000);
   for (const token of tokens) assert(parseToken(token) === token);

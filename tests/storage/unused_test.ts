@@ -1,5 +1,5 @@
 /**
- * Content on its way to being published is not taken for content that no item uses.
+ * Content that is being published is not reported as unused.
  */
 
 import { assert, assertEquals } from "@std/assert";
@@ -33,7 +33,7 @@ for (const [name, register, open] of rows) {
     let isUnused: Promise<boolean> | undefined;
     using _add = stub(engine.catalogue, "add", async (item) => {
       if ("digest" in item) isUnused = subject.storage.isUnused(item.digest);
-      await new Promise((resolve) => setTimeout(resolve, 100)); // time to find the content there
+      await new Promise((resolve) => setTimeout(resolve, 100)); // time to find the content
       await add(item);
     });
     const { digest } = await subject.publish(newMetadata(), new Uint8Array(10));
@@ -43,7 +43,7 @@ for (const [name, register, open] of rows) {
 }
 
 needing(...S3_STORE)(
-  "listUnused() leaves a publisher time between sending content and holding the lock of it",
+  "listUnused() gives a publisher time between uploading content and locking it",
   async () => {
     const engine = openEngine();
     const prefix = newPrefix();
@@ -74,7 +74,7 @@ needing(...S3_STORE)(
   },
 );
 
-Deno.test("unusedIn() holds a limited number of digests back", async () => {
+Deno.test("unusedIn() holds back a limited number of digests", async () => {
   let given = 0;
   const content = {
     settling: 1,

@@ -1,5 +1,5 @@
 /**
- * What storage has to tell of what it holds, whatever its halves are.
+ * The suite of verification, for any catalogue and any content store.
  */
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -13,7 +13,7 @@ import { newMetadata } from "./storage_suite.ts";
 const CONTENT = new TextEncoder().encode("content");
 const OTHER = new TextEncoder().encode("other content");
 
-/** Runs the suite on a pair of halves; every test opens one of its own. */
+/** Runs the suite on a catalogue and a content store; every test opens its own. */
 export function testVerification(
   name: string,
   open: () => MediaSubject | Promise<MediaSubject>,
@@ -25,7 +25,7 @@ export function testVerification(
       await body(subject);
     });
 
-  test("compare() tells what is in the place of content, without reading it", async (subject) => {
+  test("compare() compares stored content without reading it", async (subject) => {
     const { storage } = subject;
     const item = await subject.publish(newMetadata(), CONTENT);
     const rows: [content: Uint8Array | undefined, state: string, reason: string][] = [
@@ -44,7 +44,7 @@ export function testVerification(
     }
   });
 
-  test("sample() gives as many published items as asked for, at random", async (subject) => {
+  test("sample() yields the requested number of random published items", async (subject) => {
     const { storage } = subject;
     assertEquals(await tokensOf(storage.sample(3)), []);
     const tokens: Token[] = [];
@@ -65,7 +65,7 @@ export function testVerification(
     assert(first.size > 3, `${first.size} items were ever taken`);
   });
 
-  test("listUnused() and isUnused() tell content that no item uses", async (subject) => {
+  test("listUnused() and isUnused() find content that no item uses", async (subject) => {
     const { storage } = subject;
     const used = await subject.publish(newMetadata(), CONTENT);
     const left = await subject.publish(newMetadata(), OTHER);
@@ -89,7 +89,7 @@ export function testVerification(
     assertEquals(await Array.fromAsync(storage.listUnused()), []);
   });
 
-  test("listUnused() finds what is unused among more than it looks up at once", async (subject) => {
+  test("listUnused() finds unused content among more than one batch", async (subject) => {
     const items = [];
     for (let count = 0; count < 130; count++) {
       items.push(await subject.publish(newMetadata(), new Uint8Array([1, count])));

@@ -1,5 +1,5 @@
 /**
- * Storage with its content in a bucket, for one test.
+ * Storage with content in a bucket, for one test.
  */
 
 import { openContent } from "../../lib/storage/bucket/content.ts";
@@ -12,7 +12,7 @@ import type { S3Store } from "./s3_store.ts";
 
 let prefixes = 0;
 
-/** A prefix that nothing else has. */
+/** Returns an unused prefix. */
 export function newPrefix(): string {
   return `test ${++prefixes}`;
 }
@@ -38,10 +38,10 @@ export function openBucket(
   });
 }
 
-/** What a server reads of the environment. */
+/** Returns the environment of a server. */
 export function settingsOf(store: S3Store, prefix: string): BucketSettings {
   const environment = store.environment(prefix);
   const { content } = readConfig((name) => environment[name]);
-  if (content.kind !== "bucket") throw new TypeError("CONTENT is no bucket");
+  if (content.kind !== "bucket") throw new TypeError("CONTENT is not a bucket");
   return content;
 }

@@ -1,6 +1,6 @@
 /**
- * A process that publishes the same content again and again and unpublishes it at once, while others
- * do the same. It fails when an item lacks its content. Argument: how often.
+ * A process that repeatedly publishes the same content and unpublishes it at once, while others do
+ * the same. It fails if an item lacks its content. Argument: the number of rounds.
  */
 
 import { openContent } from "../../lib/storage/bucket/content.ts";
@@ -8,7 +8,7 @@ import { MediaStorage } from "../../lib/storage/media_storage.ts";
 import { readConfig } from "../../lib/server/config.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 
-/** What all of them publish. */
+/** The content that all of them publish. */
 export const RACED = new TextEncoder().encode("content that two publish at once");
 
 if (import.meta.main) {
@@ -16,7 +16,7 @@ if (import.meta.main) {
   const { openEngine } = name === "postgres"
     ? await import("../../lib/storage/postgres/engine.ts")
     : await import("../../lib/storage/sqlite/engine.ts");
-  if (place.kind !== "bucket") throw new TypeError("CONTENT is no bucket");
+  if (place.kind !== "bucket") throw new TypeError("CONTENT is not a bucket");
   const engine = await openEngine(databaseUrl);
   const storage = new MediaStorage(engine, openContent(place, engine));
   const read = async function* () {

@@ -1,13 +1,13 @@
 /**
- * Where objects are: `s3://bucket/key` for people and on record, URLs for requests.
+ * Addressing objects: as `s3://bucket/key` for people and records, by URL for requests.
  */
 
 import type { BucketSettings } from "../content.ts";
 
 /**
- * The URL of an object, or of the bucket.
+ * Returns the URL of an object, or of the bucket if the key is empty.
  *
- * @param key Its parts between slashes are neither `.` nor `..`, which no URL can hold.
+ * @param key Must not have `.` or `..` between slashes, which URLs cannot represent.
  * @param query Names and values, not encoded.
  */
 export function urlOf(
@@ -22,7 +22,7 @@ export function urlOf(
   return new URL(`${base}/${key.split("/").map(encode).join("/")}${search && `?${search}`}`);
 }
 
-/** The key of an object of a bucket; `undefined` for what is none, or of another bucket. */
+/** Returns the key of an object; `undefined` if the location is invalid, or in another bucket. */
 export function keyOf(
   location: string,
   { bucket }: Pick<BucketSettings, "bucket">,
@@ -31,12 +31,12 @@ export function keyOf(
   return key === "" || key.split("/").some((part) => /^\.\.?$/.test(part)) ? undefined : key;
 }
 
-/** How an object is named on record and in messages. */
+/** Returns the location of an object, for records and messages. */
 export function locationOf(key: string, { bucket }: Pick<BucketSettings, "bucket">): string {
   return `s3://${bucket}/${key}`;
 }
 
-/** All but unreserved characters percent-encoded, as they are signed. */
+/** Percent-encodes all but unreserved characters, as signing requires. */
 function encode(part: string): string {
   return encodeURIComponent(part)
     .replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);

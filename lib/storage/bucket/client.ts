@@ -1,5 +1,5 @@
 /**
- * Requests to an S3-compatible store: signed, so many at a time, and given up when no answer comes.
+ * A client of an S3-compatible store: requests are signed, limited in number, and time out.
  */
 
 import { AwsV4Signer } from "aws4fetch";
@@ -9,39 +9,39 @@ import { urlOf } from "./address.ts";
 import { Semaphore } from "./semaphore.ts";
 
 /**
- * Milliseconds until a connection is free and the fields of the answer are there, so that clients
- * are told within five seconds that they are not.
+ * The timeout for a free connection and the headers of the answer, in milliseconds, so that clients
+ * get an error within five seconds.
  */
 const TIMEOUT = 4_500;
 
-/** Milliseconds before a request that failed is sent once more. */
+/** Milliseconds before a failed request is retried once. */
 const RETRY_DELAY = 200;
 
-/** Statuses that may be over when the request is sent once more. */
+/** Temporary statuses, worth a retry. */
 const TEMPORARY = [500, 502, 503, 504];
 
-/** Downloads at once, each on a connection of its own, which it holds as long as its client reads. */
+/** Concurrent downloads, each of which holds a connection as long as its client reads. */
 const DOWNLOADS = 256;
 
-/** Other requests at once, which downloads must not hold up. */
+/** Concurrent other requests, which downloads must not delay. */
 const REQUESTS = 32;
 
-/** Milliseconds for which a connection is kept that nobody uses. */
+/** Milliseconds after which an idle connection is closed. */
 const IDLE = 20_000;
 
-/** Characters read of an answer that is no download. */
+/** Characters to read of an answer that is not a download. */
 const MAX_TEXT = 4_096;
 
-/** What is sent besides the method and the key. */
+/** What to send besides the method and the key. */
 export interface RequestOptions {
   readonly fields?: Readonly<Record<string, string>>;
-  /** A text to store. */
+  /** The body. */
   readonly text?: string;
   /** Names and values, not encoded. */
   readonly query?: Readonly<Record<string, string>>;
-  /** Milliseconds until an answer has to be there. */
+  /** The timeout, in milliseconds. */
   readonly timeout?: number;
-  /** Characters that are read of the answer, unless it is a download. */
+  /** Characters to read of the answer, unless it is a download. */
   readonly maxText?: number;
 }
 
@@ -49,21 +49,21 @@ export interface RequestOptions {
 export interface StoreResponse {
   readonly status: number;
   readonly headers: Headers;
-  /** The beginning of what it says. */
+  /** The beginning of the body. */
   readonly text: string;
 }
 
-/** Content that comes in. To be ended in any case. */
+/** A download. Must be ended. */
 export interface Download extends Omit<StoreResponse, "text"> {
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
-  /** Lets go of the connection, and breaks it when there is more to come. */
+  /** Releases the connection, and closes it if there is more to come. */
   readonly end: () => void;
 }
 
-/** Sends requests about the objects of a bucket. */
+/** Sends requests for the objects of a bucket. */
 export class StoreClient {
   readonly #settings: BucketSettings;
-  // HTTP/2 would put all downloads on one connection, where one that is slow holds up the others.
+  // HTTP/2 would put all downloads on one connection, where a slow one blocks the others.
   readonly #http = Deno.createHttpClient({
     http2: false,
     poolMaxIdlePerHost: REQUESTS,
@@ -71,7 +71,7 @@ export class StoreClient {
   });
   readonly #downloads = new Semaphore(DOWNLOADS);
   readonly #requests = new Semaphore(REQUESTS);
-  /** Keys derived from the secret, one a day. */
+  /** Keys derived from the secret, one per day. */
   readonly #signingKeys = new Map<string, ArrayBuffer>();
   #isReachable = true;
   #isClosed = false;
@@ -80,12 +80,12 @@ export class StoreClient {
     this.#settings = settings;
   }
 
-  /** Whether the store gave any answer when it was asked last. */
+  /** Whether the store answered the last request. */
   get isReachable(): boolean {
     return this.#isReachable;
   }
 
-  /** Asks something with a short answer. */
+  /** Sends a request whose answer is short. */
   async request(method: string, key: string, options: RequestOptions = {}): Promise<StoreResponse> {
     const { response, deadline, end } = await this.#send(this.#requests, method, key, options);
     try {
@@ -96,7 +96,7 @@ export class StoreClient {
     }
   }
 
-  /** Asks for content; what the store says instead is a short answer. */
+  /** Requests content. Errors of the store are returned as a short answer. */
   async download(
     key: string,
     fields: Readonly<Record<string, string>>,
@@ -115,7 +115,7 @@ export class StoreClient {
     }
   }
 
-  /** The URL of an object, and the fields that sign a request to it. */
+  /** Returns the URL of an object, and the signed headers of a request for it. */
   async sign(
     method: string,
     key: string,
@@ -169,7 +169,7 @@ export class StoreClient {
   ): Promise<Response> {
     for (let isLast = false;; isLast = true) {
       const { url, headers } = await this.sign(method, key, {}, query);
-      // What proxies on the way may change is not signed. Content is wanted as it was published.
+      // Headers that proxies may change are not signed. `identity`: content is wanted as published.
       const all = { ...Object.fromEntries(headers), "Accept-Encoding": "identity", ...fields };
       const request = { method, headers: all, body: text ?? null, redirect: "manual" } as const;
       try {
@@ -181,7 +181,7 @@ export class StoreClient {
         if (signal.aborted || isLast) {
           this.#isReachable = false;
           signal.throwIfAborted();
-          const { cause: reason = cause } = cause as Error; // what fetch says itself says nothing
+          const { cause: reason = cause } = cause as Error; // fetch's own message says nothing
           throw new StorageError("bucket", "the store cannot be reached", { cause: reason });
         }
       }
@@ -190,7 +190,7 @@ export class StoreClient {
   }
 }
 
-/** A limit of time for all that a request takes until its content comes. */
+/** A timeout for everything until the content of a request arrives. */
 class Deadline {
   readonly #controller = new AbortController();
   readonly #timer: ReturnType<typeof setTimeout>;
@@ -198,17 +198,17 @@ class Deadline {
   /** @param limit Milliseconds. */
   constructor(limit: number) {
     this.#timer = setTimeout(() => {
-      const fault = `no answer of the store within ${limit / 1_000} s`;
+      const fault = `no answer from the store within ${limit / 1_000} s`;
       this.#controller.abort(new StorageError("bucket", fault));
     }, limit);
   }
 
-  /** Aborted with a {@linkcode StorageError} when the time is over. */
+  /** Aborted with a {@linkcode StorageError} when the time is up. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** Limits it no longer. */
+  /** Cancels the timeout. */
   clear(): void {
     clearTimeout(this.#timer);
   }
@@ -234,7 +234,7 @@ async function beginningOf(
     }
   } catch (cause) {
     signal.throwIfAborted();
-    throw new StorageError("bucket", "the store broke off its answer", { cause });
+    throw new StorageError("bucket", "the store's answer was cut off", { cause });
   }
   return text;
 }

@@ -1,5 +1,5 @@
 /**
- * What is in a bucket, page by page.
+ * Listing a bucket page by page.
  */
 
 import { unescape } from "@std/html/entities";
@@ -7,21 +7,21 @@ import { StorageError } from "../storage.ts";
 import { reasonIn } from "./responses.ts";
 import type { StoreClient } from "./client.ts";
 
-/** Milliseconds that a page may take. */
+/** The timeout of a page, in milliseconds. */
 const TIMEOUT = 30_000;
 
-/** Characters of the longest page: a thousand keys, each of 1,024 bytes at most, and what is said of them. */
+/** Characters of the longest page: a thousand keys of up to 1,024 bytes, with their metadata. */
 const MAX_PAGE = 16 * 2 ** 20;
 
-/** A key, or the part that keys have in common. */
+/** A key, or a common prefix. */
 const KEY = /<(?:Key|CommonPrefixes>\s*<Prefix)>([^<]*)</g;
 
 /**
- * The last parts of the keys that begin with a prefix. Of those that go on after a slash, only the
- * folder is told, with that slash.
+ * Yields the last part of each key with a prefix. Keys with another slash after it give only their
+ * folder, with the slash.
  *
- * @param location How messages name the place.
- * @throws {StorageError} When the store does not list them.
+ * @param location The name of the place in messages.
+ * @throws {StorageError} When the store cannot list them.
  */
 export async function* listNames(
   client: StoreClient,

@@ -1,5 +1,5 @@
 /**
- * What the store's answers say of content.
+ * Interpreting the store's answers about content.
  */
 
 import type { ByteRange } from "../../http/byte_range.ts";
@@ -7,18 +7,18 @@ import type { ContentReference } from "../content.ts";
 import { ReplacedError, StorageError } from "../storage.ts";
 import type { Download, StoreResponse } from "./client.ts";
 
-/** Content to ask for. The digest of what is in place may not be known yet. */
+/** Content to request. The digest of an object to publish in place is not known yet. */
 export type ExpectedContent =
   & Omit<ContentReference, "digest">
   & Partial<Pick<ContentReference, "digest">>;
 
-/** How content is named in messages. */
+/** Names content in messages. */
 export function nameOf({ digest, location }: Pick<ExpectedContent, "digest" | "location">): string {
   const place = location === undefined ? "" : `${location} `;
   return digest === undefined ? place.trimEnd() : `${place}content ${digest}`;
 }
 
-/** The condition that an object in place is the one that was published. */
+/** Returns the precondition that an object is still the one that was published. */
 export function conditionOf(
   { validator }: Pick<ExpectedContent, "validator">,
 ): Record<string, string> {
@@ -26,10 +26,10 @@ export function conditionOf(
 }
 
 /**
- * Makes sure that an answer is about content as it was published: the whole, or a range of it.
+ * Requires an answer to give content as it was published, entirely or in part.
  *
- * @throws {ReplacedError} When it is about other content.
- * @throws {StorageError} When it is none.
+ * @throws {ReplacedError} When the content was replaced.
+ * @throws {StorageError} When the content is missing or cannot be read.
  */
 export function requireUnchanged(
   content: ExpectedContent,
@@ -65,7 +65,7 @@ export function unreadable(name: string, response: Download | StoreResponse): St
   return new StorageError("bucket", `${name} cannot be read${reasonIn(response)}`);
 }
 
-/** What a store answers that does not do what it was asked for, for a message. */
+/** Describes an unexpected answer of the store, for a message. */
 export function reasonIn(
   response: Pick<StoreResponse, "status"> & { readonly text?: string },
 ): string {
@@ -73,7 +73,7 @@ export function reasonIn(
   return `: the store answers ${response.status}${code === undefined ? "" : ` (${code})`}`;
 }
 
-/** S3's name for an error. */
+/** Returns S3's error code, if there is one. */
 export function codeIn({ text = "" }: { readonly text?: string }): string | undefined {
   return /<Code>(\w+)<\/Code>/.exec(text)?.[1];
 }

@@ -1,8 +1,8 @@
 /**
- * A limit on what is in use at once.
+ * A limit on concurrency.
  */
 
-/** So many places, taken in the order in which they were asked for. */
+/** A semaphore that serves waiters in order. */
 export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
@@ -12,10 +12,10 @@ export class Semaphore {
   }
 
   /**
-   * Takes a place, as soon as there is one.
+   * Waits for a free place, and takes it.
    *
-   * @returns Gives it back; to be called once.
-   * @throws What aborted the signal before that.
+   * @returns A function that releases it; must be called once.
+   * @throws The abort reason, if the signal is aborted first.
    */
   async acquire(signal: AbortSignal): Promise<() => void> {
     if (this.#free === 0) await this.#wait(signal);
@@ -44,6 +44,6 @@ export class Semaphore {
       return;
     }
     this.#waiting.delete(next);
-    next(); // the place is that one's now
+    next(); // passes the place on
   }
 }

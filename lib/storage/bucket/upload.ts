@@ -1,6 +1,6 @@
 /**
- * Sending content to the store: one PUT with its length, streamed. By Node's client, because Deno's
- * `fetch` sends every stream chunked (2.9.6), which S3 does not take.
+ * Uploading content in one streamed PUT of known length. Uses Node's client, because Deno's `fetch`
+ * (2.9.6) sends every stream chunked, which S3 rejects.
  */
 
 import { createHash } from "node:crypto";
@@ -9,33 +9,33 @@ import { type ContentReference, type Source, SourceChangedError } from "../conte
 import { StorageError } from "../storage.ts";
 import type { StoreResponse } from "./client.ts";
 
-/** Milliseconds for which the store may take nothing more of what is sent. */
+/** Milliseconds for which the store may accept no data. */
 const STALL = 30_000;
 
-/** Milliseconds that the store has to answer, once it has everything. */
+/** Milliseconds for the store's answer after the last byte. */
 const SETTLING = 120_000;
 
-/** Milliseconds within which it has to accept a connection. */
+/** The connection timeout, in milliseconds. */
 const CONNECTING = 10_000;
 
-/** Where to send what. */
+/** What to upload, and where to. */
 export interface Upload {
   readonly url: URL;
-  /** Signed for the digest of the content. */
+  /** Signed with the digest of the content. */
   readonly headers: Headers;
   readonly content: Pick<ContentReference, "digest" | "length">;
   readonly source: Source;
-  /** Milliseconds for which the store may take nothing. */
+  /** Overrides {@linkcode STALL}. */
   readonly stall?: number;
 }
 
 /**
- * Sends content, and gives the store's answer. Unless every byte is as it was, the last ones are not
- * sent, and the store keeps nothing.
+ * Uploads content, and returns the store's answer. If the source has changed since it was hashed,
+ * its last bytes are not sent, so the store keeps nothing.
  *
- * @throws {SourceChangedError} When the source gives something else than when it was hashed.
- * @throws {StorageError} When the store cannot be reached, or takes no more.
- * @throws What the source throws, or what aborted its signal.
+ * @throws {SourceChangedError} When the source has changed since it was hashed.
+ * @throws {StorageError} When the store cannot be reached, or stalls.
+ * @throws What the source throws, or its signal's abort reason.
  */
 export async function upload(
   { url, headers, content, source, stall = STALL }: Upload,
@@ -49,7 +49,7 @@ export async function upload(
   const exchange = new Exchange(sending, stall, source.signal);
   try {
     for await (const chunk of unchanged(source.read("sending"), content)) {
-      if (!await exchange.send(chunk)) break; // it has answered already
+      if (!await exchange.send(chunk)) break; // it has already answered
     }
     return await exchange.finish();
   } finally {
@@ -57,7 +57,7 @@ export async function upload(
   }
 }
 
-/** One request of Node's, as promises that are rejected by whatever ends it. */
+/** A request of Node's client as promises, which reject when it fails for any reason. */
 class Exchange {
   readonly #request: ClientRequest;
   readonly #stall: number;
@@ -71,7 +71,7 @@ class Exchange {
     this.#request = request;
     this.#stall = stall;
     this.#signal = signal;
-    this.#failed.promise.catch(() => {}); // told to whoever waits
+    this.#failed.promise.catch(() => {}); // reported where it is awaited
     request.on("response", (response) => {
       this.#response = response;
       this.#responded.resolve(response);
@@ -83,7 +83,7 @@ class Exchange {
     this.#limit(CONNECTING);
   }
 
-  /** Sends a chunk, and waits until there is room for the next. Gives whether more is wanted. */
+  /** Sends a chunk, and waits until it is flushed. Returns whether to send more. */
   async send(chunk: Uint8Array): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (this.#response !== undefined) return false;
@@ -93,7 +93,7 @@ class Exchange {
     return this.#response === undefined;
   }
 
-  /** Ends the request, and gives the answer. */
+  /** Ends the request, and returns the answer. */
   async finish(): Promise<Pick<StoreResponse, "status" | "text">> {
     this.#limit(SETTLING);
     if (this.#response === undefined) this.#request.end();
@@ -106,7 +106,7 @@ class Exchange {
     return { status: response.statusCode ?? 0, text };
   }
 
-  /** Breaks the connection, should it still be there. */
+  /** Closes the connection, if it is still open. */
   end(): void {
     clearTimeout(this.#timer);
     this.#signal?.removeEventListener("abort", this.#abort);
@@ -118,7 +118,7 @@ class Exchange {
   #limit(time: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#fail(new StorageError("bucket", `the store took nothing for ${time / 1_000} s`));
+      this.#fail(new StorageError("bucket", `the store accepted no data for ${time / 1_000} s`));
     }, time);
   }
 
@@ -128,7 +128,7 @@ class Exchange {
   }
 }
 
-/** Passes chunks on as long as they are what was hashed before; the last one once all of it is. */
+/** Passes chunks on, the last one only if all of them match the digest. */
 async function* unchanged(
   chunks: AsyncIterable<Uint8Array>,
   { digest, length }: Pick<ContentReference, "digest" | "length">,
@@ -140,11 +140,11 @@ async function* unchanged(
     left -= chunk.length;
     if (left < 0) break;
     if (last.length > 0) yield last;
-    last = chunk.slice(); // the source may use its buffer again
+    last = chunk.slice(); // the source may reuse its buffer
     hash.update(last);
   }
   if (left !== 0 || hash.digest("hex") !== digest) {
-    throw new SourceChangedError("The content is not what it was when it was hashed");
+    throw new SourceChangedError("The content changed after it was hashed");
   }
   yield last;
 }

@@ -123,7 +123,7 @@ export class MemoryCatalogue implements Catalogue {
     await Promise.resolve(this.#requireOpen());
   }
 
-  /** Fails every lookup from now on. */
+  /** Makes every later lookup fail. */
   close(): void {
     this.#isClosed = true;
   }

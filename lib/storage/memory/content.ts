@@ -7,7 +7,7 @@ import type { Comparison, ContentReference, ContentStore, Source, Staged } from 
 import { StorageError } from "../storage.ts";
 import { SerialQueue } from "../serial_queue.ts";
 
-/** Content on its way in. */
+/** Staged content. */
 interface StagedBytes extends Staged {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }

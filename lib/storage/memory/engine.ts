@@ -1,5 +1,5 @@
 /**
- * A database in memory, for tests, and for a server without any other.
+ * The in-memory engine, for tests and for servers without a database.
  */
 
 import type { Engine } from "../engine.ts";

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL database, over few connections. It works through a pooler that gives each transaction
- * another connection: nothing is prepared, and nothing is set for a session.
+ * A PostgreSQL database over few connections. It works with transaction poolers: no statements are
+ * prepared, and no session settings are changed.
  */
 
 // @ts-types="npm:@types/pg@8.20.0"
@@ -11,53 +11,53 @@ import { fulfilledWithin } from "../deadline.ts";
 import { SerialQueue } from "../serial_queue.ts";
 import { MIGRATIONS } from "./schema.ts";
 
-/** Connections at most: one for what requests wait for, one for transactions. */
+/** The maximum number of connections: one for requests, one for transactions. */
 const CONNECTIONS = 2;
 
-/** Milliseconds that connecting may take, and answering a statement that requests wait for. */
+/** The timeout for connecting, and for statements that requests wait for, in milliseconds. */
 const READING = 1_500;
 
-/** Milliseconds for both together. */
+/** The timeout for both together. */
 const TIMEOUT = 1_800;
 
-/** Milliseconds that any other statement may take: it may have to wait, or have much to give. */
+/** The timeout for any other statement, which may have to wait or return many rows. */
 const WORKING = 10_000;
 
-/** Milliseconds for which it is asked whether a transaction was committed, and between two times. */
+/** How long and how often to ask whether a transaction was committed, in milliseconds. */
 const [SETTLING, RETRY] = [60_000, 250];
 
 /**
- * Begins a transaction that PostgreSQL ends by itself, with its locks, five seconds after it heard
- * the last of us: a network may break without a word.
+ * Begins a transaction that PostgreSQL aborts, releasing its locks, after five idle seconds:
+ * connections may break silently.
  */
 const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
 
-/** Milliseconds that waiting for a lock may take. */
+/** The timeout for a lock, in milliseconds. */
 const LOCKING = 60_000;
 
-/** Milliseconds after which a connection that nobody needs is closed. */
+/** Milliseconds after which an idle connection is closed. */
 const IDLE = 60_000;
 
 /**
- * The lock of whoever makes the tables or moves them forward, and the first part of all others: any
- * number that other programs do not use.
+ * The advisory lock for migrations, and the first key of all others: an arbitrary number that other
+ * programs are unlikely to use.
  */
 const LOCKS = 0x6d68_6361;
 
-/** Whether there are tables. What is not asked of tables, like `to_regclass`, may be out of date. */
+/** Selects a row if the tables exist. Functions like `to_regclass` may return stale results. */
 const TABLE =
   "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'catalogue'";
 
 /**
- * Waits for all that has locked the row which every change of the catalogue updates. A statement
- * after it, in the same transaction, sees what they have committed.
+ * Locks the row that every change of the catalogue updates, and so waits for changes in flight. A
+ * later statement in the same transaction sees what they committed.
  */
 const CHANGES: Statement = { text: "SELECT id FROM catalogue FOR UPDATE" };
 
-/** PostgreSQL's numbers for its types of integers: they come as texts. */
+/** PostgreSQL's type ids of integers, which arrive as text. */
 const INTEGERS = new Set([20, 23]);
 
-/** A database that is connected to when that is needed. */
+/** A database with connections opened on demand. */
 export class PostgresDatabase implements Database {
   readonly driver = "postgres";
   readonly batch = 500; // each statement takes a round trip
@@ -65,7 +65,7 @@ export class PostgresDatabase implements Database {
   readonly #connection;
   readonly #queue = new SerialQueue();
 
-  /** @param url `postgres://…`; `sslmode` and the like say how it is encrypted. */
+  /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
   constructor(url: string) {
     this.#connection = {
       application_name: "media-head",
@@ -80,13 +80,13 @@ export class PostgresDatabase implements Database {
       allowExitOnIdle: true,
       types: { getTypeParser: (oid: number) => INTEGERS.has(oid) ? Number : String },
     });
-    this.#pool.on("error", () => {}); // of a connection at rest: the next statement gets another
+    this.#pool.on("error", () => {}); // an idle connection broke: the next statement gets another
   }
 
   /**
-   * Makes the tables, or brings them to the version that this program knows.
+   * Creates the tables, or migrates them to the current version.
    *
-   * @throws {StorageError} When a later release made them, too.
+   * @throws {StorageError} When the database fails, or belongs to a later release.
    */
   async migrate(): Promise<void> {
     (await this.#connect()).release();
@@ -124,7 +124,7 @@ export class PostgresDatabase implements Database {
     return rows;
   }
 
-  /** Runs a statement that requests wait for, for {@linkcode TIMEOUT} at most. */
+  /** Runs a statement that requests wait for, with a timeout of {@linkcode TIMEOUT}. */
   async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
     const reading = this.#query(text, values, READING);
     if (await fulfilledWithin(TIMEOUT, reading)) return await reading;
@@ -141,24 +141,24 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * Runs an action while a connection of its own holds locks, which end with that connection.
+   * Runs an action while a separate connection holds locks, which end with that connection.
    *
-   * @throws {StorageError} When the locks cannot be had.
+   * @throws {StorageError} When the locks cannot be acquired.
    */
   exclusively<T>(keys: readonly string[], action: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
       const client = new Client({ ...this.#connection, connectionTimeoutMillis: WORKING });
-      client.on("error", () => {}); // whatever is asked of it next fails
+      client.on("error", () => {}); // its next query fails
       try {
         await this.#lock(client, keys);
         return await action();
       } finally {
-        await release(client).catch(() => {}); // the locks end with the connection, at the latest
+        await release(client).catch(() => {}); // the locks end with the connection at the latest
       }
     });
   }
 
-  /** Waits for what is in flight, and disconnects. */
+  /** Waits for statements in flight, and disconnects. */
   async close(): Promise<void> {
     if (!this.#pool.ending) await this.#pool.end();
   }
@@ -172,7 +172,7 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** A connection for what can wait. Each attempt is short: requests may wait for the same one. */
+  /** Returns a connection for work that can wait. Each attempt is short: requests may share it. */
   async #connect(): Promise<PoolClient> {
     const end = performance.now() + WORKING;
     while (true) {
@@ -185,12 +185,12 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** Whatever breaks, a rejection means that nothing was committed, where that can be known. */
+  /** Runs a transaction. If it rejects, nothing was committed, as far as that can be known. */
   async #transaction<T>(
     action: (run: (text: string, values?: Statement["values"]) => Promise<Row[]>) => Promise<T>,
   ): Promise<T> {
     const client = await this.#connect();
-    const ignore = () => {}; // the statement that is under way tells it, too
+    const ignore = () => {}; // the statement in flight rejects, too
     client.on("error", ignore);
     const run = async (text: string, values: Statement["values"] = []) => {
       const query = { text, values: [...values], query_timeout: WORKING };
@@ -209,12 +209,12 @@ export class PostgresDatabase implements Database {
       fault = this.#faultOf("written", cause);
     }
     client.off("error", ignore);
-    client.release(fault); // after a fault, the connection is not used again
+    client.release(fault); // after a fault, the connection is discarded
     if (fault !== undefined && (id === null || !await this.#isCommitted(id))) throw fault;
     return result as T;
   }
 
-  /** Whether a transaction was committed of which PostgreSQL could not tell us so. */
+  /** Whether a transaction was committed whose outcome got lost. */
   async #isCommitted(id: string): Promise<boolean> {
     let fault: unknown;
     for (const end = performance.now() + SETTLING; performance.now() < end;) {
@@ -226,12 +226,12 @@ export class PostgresDatabase implements Database {
       }
       await new Promise((resolve) => setTimeout(resolve, RETRY));
     }
-    const unknown = "the database (DATABASE_URL) does not tell whether something was written";
+    const unknown = "the database (DATABASE_URL) does not tell whether a transaction was committed";
     throw new StorageError(this.driver, unknown, { cause: fault });
   }
 
   async #lock(client: Client, keys: readonly string[]): Promise<void> {
-    // In one order everywhere, or two that want the same locks could wait for each other.
+    // In key order, so that two processes that want the same locks cannot deadlock.
     const text = `SELECT pg_advisory_xact_lock($1, key) FROM
       (SELECT DISTINCT hashtext(name) AS key FROM unnest($2::text[]) AS name ORDER BY key) AS keys`;
     const query = { text, values: [LOCKS, keys], query_timeout: LOCKING };
@@ -244,7 +244,7 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** The version of the tables; 0 for none. */
+  /** Returns the version of the tables; 0 if there are none. */
   async #schema(): Promise<number> {
     if ((await this.query({ text: TABLE })).length === 0) return 0;
     const [made] = await this.query({ text: "SELECT schema FROM catalogue" });
@@ -255,14 +255,14 @@ export class PostgresDatabase implements Database {
 
   #faultOf(what: string, cause: unknown): StorageError {
     if (cause instanceof StorageError) return cause;
-    // For a name with several addresses, there is a fault for each.
+    // A name with several addresses gives one error for each.
     const first = cause instanceof AggregateError ? cause.errors[0] : cause;
     const fault = `the database (DATABASE_URL) cannot be ${what}`;
     return new StorageError(this.driver, fault, { cause: first });
   }
 }
 
-/** Ends a transaction and its connection. */
+/** Commits a transaction and closes its connection. */
 async function release(client: Client): Promise<void> {
   const query = { text: "COMMIT", query_timeout: READING };
   try {
@@ -273,14 +273,14 @@ async function release(client: Client): Promise<void> {
 }
 
 /**
- * Makes sure that this program knows the tables.
+ * Requires a schema version that this release supports.
  *
- * @throws {StorageError} When a later release has made them.
+ * @throws {StorageError} When the tables belong to a later release.
  */
 export function requireKnown(schema: number): void {
   if (schema <= MIGRATIONS.length) return;
   const fault =
-    `the database (DATABASE_URL) has version ${schema} of the schema, and this release ` +
-    `knows ${MIGRATIONS.length} at most: run a later one`;
+    `the database (DATABASE_URL) has version ${schema} of the schema, but this release ` +
+    `supports ${MIGRATIONS.length} at most: run a later one`;
   throw new StorageError("postgres", fault);
 }

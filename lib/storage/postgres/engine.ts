@@ -1,5 +1,5 @@
 /**
- * A database in PostgreSQL, which many servers share.
+ * The PostgreSQL engine, which many servers can share.
  */
 
 import type { Engine } from "../engine.ts";
@@ -8,14 +8,14 @@ import { SqlLedger } from "../sql/ledger.ts";
 import { PostgresDatabase } from "./database.ts";
 import { BatchedLookups } from "./lookups.ts";
 
-/** Milliseconds; a look at the version takes a round trip. */
+/** Milliseconds; reading the version takes a round trip. */
 const VERSION_TTL = 1_000;
 
 /**
- * Opens a database, and makes its tables or moves them forward, if need be.
+ * Opens a database, creating or migrating its tables if needed.
  *
  * @param url `postgres://…`
- * @throws {StorageError} When it cannot be reached, or is a later release's.
+ * @throws {StorageError} When it cannot be reached, or belongs to a later release.
  */
 export async function openEngine(url: string): Promise<Engine> {
   const database = new PostgresDatabase(url);

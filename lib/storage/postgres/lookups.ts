@@ -1,6 +1,6 @@
 /**
- * Lookups in batches: PostgreSQL takes many times longer to be asked than to find an item, so that
- * all that is asked for while one batch is in flight goes into the next.
+ * Batched lookups: a round trip to PostgreSQL takes many times longer than a lookup, so all lookups
+ * requested while one batch is in flight go into the next.
  */
 
 import type { Row } from "../sql/database.ts";
@@ -9,48 +9,48 @@ import { StorageError } from "../storage.ts";
 import type { Token } from "../token.ts";
 import { type PostgresDatabase, requireKnown } from "./database.ts";
 
-/** The state of the catalogue, with each item asked for; without any, one row of it alone. */
+/** Selects the state of the catalogue with each requested item; one row if there is none. */
 const FIND =
   `SELECT catalogue.schema, catalogue.version, current_setting('transaction_read_only') AS read_only,
      token, ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
 
 /**
- * Milliseconds for which a fault is told to whoever asks: a request that waited for the version, and
- * then asks for an item, is not to wait for the same fault twice.
+ * Milliseconds for which a fault is reused: a request that waited for the version, and then looks
+ * up an item, should not wait for the same timeout twice.
  */
 const FAULT_TTL = 100;
 
-/** What one batch gave, of one moment. */
+/** The result of one batch, a consistent snapshot. */
 interface Snapshot {
   readonly version: number;
   readonly rows: ReadonlyMap<string, Row>;
 }
 
-/** A batch that is not sent yet. */
+/** A batch that has not been sent yet. */
 interface Batch {
   readonly tokens: Set<Token>;
   readonly snapshot: PromiseWithResolvers<Snapshot>;
 }
 
-/** Looks items up, one batch at a time. */
+/** Looks up items, one batch at a time. */
 export class BatchedLookups {
   readonly #database: PostgresDatabase;
   #next: Batch | undefined;
   #isInFlight = false;
   #fault: { readonly error: unknown; readonly until: number } | undefined;
 
-  /** @param database Stays the caller's to close. */
+  /** @param database Closed by the caller. */
   constructor(database: PostgresDatabase) {
     this.#database = database;
   }
 
-  /** The row of an item, if there is one. */
+  /** Returns the row of an item, if there is one. */
   async find(token: Token): Promise<Row | undefined> {
     const { rows } = await this.#query(token);
     return rows.get(token);
   }
 
-  /** The version of the catalogue. */
+  /** Returns the version of the catalogue. */
   async version(): Promise<number> {
     const { version } = await this.#query();
     return version;
@@ -75,7 +75,7 @@ export class BatchedLookups {
     } catch (error) {
       this.#fault = { error, until: performance.now() + FAULT_TTL };
       batch.snapshot.reject(error);
-      this.#takeNext()?.snapshot.reject(error); // who waited for this has waited long enough
+      this.#takeNext()?.snapshot.reject(error); // these have waited long enough
     }
     this.#isInFlight = false;
     this.#sendNext();
@@ -91,7 +91,7 @@ export class BatchedLookups {
     const found = await this.#database.read(FIND, [tokens]);
     const [state] = found;
     requireKnown(state?.["schema"] as number);
-    // A standby may be behind, by nobody knows how much.
+    // A standby may lag by any amount.
     if (state?.["read_only"] !== "off") {
       throw new StorageError("postgres", "the database (DATABASE_URL) is read-only: a standby?");
     }

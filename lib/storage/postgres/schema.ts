@@ -6,19 +6,19 @@ import { PHASES } from "../../lifecycle/policy.ts";
 import { IMPACTS } from "../ledger.ts";
 import { MAX_LOCATION, MAX_STATED } from "../storage.ts";
 
-/** Milliseconds since the epoch, as far as a date can have them. */
+/** Milliseconds since the epoch, within the range of `Date`. */
 const isInstant = (column: string) => `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
 const isName = (column: string) => `${column} ~ '^[ -~]{1,64}$'`;
 const isDay = (column: string) => `${column} ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]$'`;
 const isOneOf = (column: string, values: readonly string[]) =>
   `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
-/** What another server may have stated. */
+/** A value that another server stated. */
 const isStated = (column: string) =>
   `length(${column}) BETWEEN 1 AND ${MAX_STATED} AND ${column} !~ '[^ -~]'`;
 
 /**
- * What each version of the schema changed; never edited, only added to. The last one is the version.
- * Texts are compared byte by byte, whatever the language of the database.
+ * The change made by each version of the schema; append-only. Their number is the current version.
+ * Texts are compared byte by byte, whatever the locale of the database.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -86,8 +86,9 @@ export const MIGRATIONS: readonly string[] = [
       ELSE num_nulls(type, length) = 0 AND type ~ '^(audio|video)/[!-~][ -~]*$'
         AND num_nulls(location, validator) IN (0, 2) AND (location ~ '^s3:') IS NOT FALSE END);
 `,
-  // Checks what it checked before, in a tenth of the time: a bounded repetition in a regular
-  // expression takes PostgreSQL longer than all else of an import. What is there was checked.
+  // The same checks in a tenth of the time: a bounded repetition in a regular expression takes
+  // PostgreSQL longer than the rest of an import. NOT VALID, since existing rows were checked
+  // before.
   `
   ALTER TABLE item
     DROP CONSTRAINT item_token_check,

@@ -1,6 +1,6 @@
 /**
- * A catalogue in an SQL database. The database itself refuses what is no item, and so nothing is
- * checked when it is read.
+ * A catalogue in an SQL database. The database rejects invalid items, so nothing is validated when
+ * it is read.
  */
 
 import { andThen, type Awaitable } from "../../http/awaitable.ts";
@@ -47,19 +47,19 @@ export const ITEM_COLUMNS = COLUMNS.join(", ");
 const NO_TOKEN = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Part of every transaction that publishes or unpublishes. The new version is any other number, since
- * the next one would come twice: once in a catalogue, and once in a backup of it, after that is restored.
+ * Part of every transaction that publishes or unpublishes. The new version is random: a counter
+ * would reuse numbers after a backup is restored.
  */
 const move = (): Statement => ({
   text: "UPDATE catalogue SET version = $1",
   values: [Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)],
 });
 
-/** How an engine looks at what every request needs. */
+/** The reads that every request needs, which each engine optimizes. */
 export interface Lookups {
-  /** What an item has in {@linkcode ITEM_COLUMNS}. */
+  /** Returns an entry's values in {@linkcode ITEM_COLUMNS}. */
   readonly find: (token: Token) => Awaitable<readonly Value[] | undefined>;
-  /** The version of the catalogue. */
+  /** Returns the version of the catalogue. */
   readonly version: () => Awaitable<number>;
   /** See {@linkcode Catalogue.versionTtl}. */
   readonly versionTtl: number;
@@ -70,7 +70,7 @@ export class SqlCatalogue implements Catalogue {
   readonly #database: Database;
   readonly #lookups: Lookups;
 
-  /** @param database Stays the caller's to close. */
+  /** @param database Closed by the caller. */
   constructor(database: Database, lookups: Lookups) {
     this.#database = database;
     this.#lookups = lookups;
@@ -202,7 +202,7 @@ export class SqlCatalogue implements Catalogue {
   async claimContent(id: string): Promise<string> {
     const known = await this.#contentId();
     if (known !== null) return known;
-    const text = "UPDATE catalogue SET content = $1 WHERE content IS NULL"; // the first one stays
+    const text = "UPDATE catalogue SET content = $1 WHERE content IS NULL"; // the first one wins
     await this.#database.transact([{ text, values: [id] }]);
     return await this.#contentId() ?? id;
   }
@@ -218,12 +218,15 @@ export class SqlCatalogue implements Catalogue {
   }
 }
 
-/** What a row has in {@linkcode ITEM_COLUMNS}. */
+/** Returns the values of a row in {@linkcode ITEM_COLUMNS}. */
 export function valuesOf(row: Row): Value[] {
   return COLUMNS.map((column) => row[column] ?? null);
 }
 
-/** A published item, one at a public URL or a tombstone has each what the database requires of it. */
+/**
+ * The values of a published item, a linked item or a tombstone; the database requires the right
+ * ones for each.
+ */
 type Facts = [
   kind: Kind,
   type: string | null,
@@ -237,7 +240,7 @@ type Facts = [
   unpublishedAt: number | null,
 ];
 
-/** What an entry has in {@linkcode ITEM_COLUMNS}. */
+/** Returns an entry's values in {@linkcode ITEM_COLUMNS}. */
 function factsOf(entry: CatalogueEntry): Facts {
   const { kind } = entry;
   if (entry.state === "unpublished") {

@@ -1,21 +1,21 @@
 /**
- * What the catalogue and the ledger ask of a database that speaks SQL.
+ * The interface between the catalogue, the ledger and an SQL database.
  */
 
-/** What is kept in a column; an integer is a safe one. */
+/** A column's value; numbers are safe integers. */
 export type Value = string | number | null;
 
-/** A row, by the names of its columns. */
+/** A row, by column name. */
 export type Row = Readonly<Record<string, Value>>;
 
-/** A statement of the SQL that every engine here takes, with `$1`, `$2` … for its values. */
+/** A statement in the SQL that all engines share, with `$1`, `$2` … for its values. */
 export interface Statement {
   readonly text: string;
-  /** A list is that of a column; see {@linkcode Database.rowsOf}. */
+  /** A list holds the values of a column; see {@linkcode Database.rowsOf}. */
   readonly values?: readonly (Value | readonly Value[])[];
 }
 
-/** What a column takes, in an engine that is strict about it. */
+/** The type of a column, for engines that require it. */
 export type ColumnType = "uuid" | "text" | "bigint";
 
 /** A connection to a database. Every method throws {@linkcode StorageError} when the engine fails. */
@@ -23,12 +23,12 @@ export interface Database {
   /** The engine's name, for messages. */
   readonly driver: string;
 
-  /** How many rows a statement adds or looks up fastest. */
+  /** The number of rows per statement that is fastest to add or look up. */
   readonly batch: number;
 
   /**
-   * Rows as a query, to insert or to select from, in the form that the engine reads fastest. It is
-   * all of its statement that has values.
+   * Returns rows as a query to insert or select from, in the form that the engine reads fastest.
+   * The statement can have no other values.
    */
   rowsOf(types: readonly ColumnType[], rows: readonly (readonly Value[])[]): Required<Statement>;
 
@@ -36,23 +36,24 @@ export interface Database {
   query(statement: Statement): Promise<readonly Row[]>;
 
   /**
-   * As {@linkcode query}, once no change of the catalogue is under way: one that is being committed
-   * may be that of a process that was killed since.
+   * Does the same as {@linkcode query}, after waiting for changes of the catalogue in progress: a
+   * killed process may have left a commit in flight.
    */
   queryAfterChanges(statement: Statement): Promise<readonly Row[]>;
 
-  /** Runs statements as one transaction: all of them, or none. Gives the rows of each. */
+  /** Runs statements in one transaction. Returns the rows of each. */
   transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>;
 }
 
-/** Rows that are read at a time where there may be very many. */
+/** Rows per page. */
 const PAGE = 1_000;
 
 /**
- * Reads rows page by page, each page from where the last one ended, so that neither memory nor a
- * transaction has to hold all of them.
+ * Reads rows page by page, each starting where the last one ended, so that neither memory nor a
+ * transaction has to hold them all.
  *
- * @param select Makes the statement that reads at most `limit` rows after a row, or the first ones.
+ * @param select Returns the statement that reads at most `limit` rows after a row, or from the
+ *   first one.
  */
 export async function* pages(
   database: Database,
@@ -67,13 +68,13 @@ export async function* pages(
   } while (last !== undefined);
 }
 
-/** Divides rows among statements. */
+/** Divides rows into parts of `size`. */
 export function chunksOf<T>(rows: readonly T[], size: number): T[][] {
   const count = Math.ceil(rows.length / size);
   return Array.from({ length: count }, (_, at) => rows.slice(at * size, (at + 1) * size));
 }
 
-/** Lets requests be answered between two parts of long work. */
+/** Yields to pending requests between two parts of long work. */
 export function yieldToRequests(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }

@@ -20,20 +20,20 @@ import {
   yieldToRequests,
 } from "./database.ts";
 
-/** Rows added or removed in one transaction, which on SQLite holds the thread. */
+/** Rows per transaction, during which SQLite blocks the thread. */
 const PART = 100;
 
-/** The columns that tell rows apart. */
+/** The columns of the primary key. */
 const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
 
-/** What the columns take: the key, and the numbers after it. */
+/** The types of the columns: the key, then the numbers. */
 const TYPES = [...KEY.map(() => "text" as const), ...Array(3).fill("bigint" as const)];
 
 /** A ledger in the tables `ledger`, `usage` and `watch`. */
 export class SqlLedger implements Ledger {
   readonly #database: Database;
 
-  /** @param database Stays the caller's to close. */
+  /** @param database Closed by the caller. */
   constructor(database: Database) {
     this.#database = database;
   }
@@ -44,7 +44,7 @@ export class SqlLedger implements Ledger {
     onAdded: (rows: readonly UsageRow[]) => void,
   ): Promise<void> {
     for (const part of chunksOf(rows, PART)) {
-      // In one order everywhere: of two servers that add the same rows, one waits for the other.
+      // Sorted, so that two servers that add the same rows cannot deadlock.
       const sorted = addUp(part).map((row) => ({ row, key: keyOf(row).join("\0") }))
         .sort((a, b) => a.key < b.key ? -1 : 1).map(({ row }) => row);
       await this.#database.transact(
@@ -107,7 +107,7 @@ export class SqlLedger implements Ledger {
     );
   }
 
-  /** The statement that adds rows, of which no two have the same key. */
+  /** Returns the statement that adds rows with distinct keys. */
   #additionOf(rows: readonly UsageRow[]): Statement {
     const facts = rows.map((row) => [...keyOf(row), row.calls, row.first, row.last]);
     const { text, values } = this.#database.rowsOf(TYPES, facts);

@@ -1,12 +1,12 @@
 /**
- * One opening of a database file.
+ * A connection to one database file.
  *
- * SQLite takes the log beside a file (`-wal`) for that of whatever file it finds there: where a file
- * was replaced, it would mix the pages of both. So whoever lets go of a file that is gone first has
- * what is left in the log written to where it belongs.
+ * SQLite applies the log beside a file (`-wal`) to whatever file it finds there: if the file was
+ * replaced, it would mix the pages of both. So before a file that is gone is closed, its log is
+ * flushed to it.
  *
- * Nothing but SQLite opens the file here: as soon as a process closes any descriptor of a file, the
- * system lets go of all locks (fcntl) that it has on it.
+ * Only SQLite opens the file here: when a process closes any descriptor of a file, the system
+ * releases all its locks (fcntl) on that file.
  */
 
 import { DatabaseSync, type StatementSync } from "node:sqlite";
@@ -15,57 +15,57 @@ import { busyError } from "./lock.ts";
 import { migrate, schemaOf } from "./migration.ts";
 import type { Schema } from "./schema.ts";
 
-/** Characters of the longest statement that is kept prepared; longer ones vary in length. */
+/** Characters of the longest prepared statement to cache; longer ones vary in length. */
 const MAX_PREPARED = 5_000;
 
-/** Statements in a transaction that more like it are to follow, of an import. */
+/** Statements in a transaction that mark an import, which more such transactions will follow. */
 const MANY = 10;
 
-/** Milliseconds by which the clock of a file system may be behind. */
+/** Milliseconds by which a file system's timestamps may lag. */
 const GRANULARITY = 20;
 
-/** The path of what is in no file. */
+/** The path of a database in memory. */
 export const MEMORY = ":memory:";
 
-/** SQLite's primary result codes for a file that is not whole, or not as long as it says it is. */
+/** SQLite's primary result codes for a file that is too short or corrupt. */
 const [SQLITE_IOERR, SQLITE_CORRUPT] = [10, 11];
 
-/** How a file is opened. */
+/** How to open a file. */
 export interface ConnectionOptions {
   readonly schema: Schema;
-  /** What a loss of power may cost: with `NORMAL` the last transactions, with `FULL` nothing. */
+  /** What a power failure may lose: the last transactions with `NORMAL`, nothing with `FULL`. */
   readonly synchronous: "FULL" | "NORMAL";
 }
 
-/** A database file, open. */
+/** An open database file. */
 export class Connection {
   readonly #path: string;
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
   readonly #logPath: string;
   readonly #log: Deno.FileInfo | undefined;
-  /** The file as it was before it was opened; none in memory. */
+  /** The file's state before it was opened; none in memory. */
   readonly #info: Deno.FileInfo | undefined;
   #isForMany = false;
-  /** When the log was last used for this file alone, in milliseconds since the epoch. */
+  /** When the log last belonged to this file for certain, in milliseconds since the epoch. */
   #ownedAt = -Infinity;
 
   /**
-   * Opens a file, and makes its tables or moves them forward, if need be.
+   * Opens a file, creating or migrating its tables if needed.
    *
-   * @param path `:memory:` for one that lasts as long as its object.
-   * @param mayCreate Whether to make a file where there is none.
-   * @throws {Error} When it cannot be opened, is another program's, or a later release's.
+   * @param path `:memory:` for a database that lasts as long as its object.
+   * @param mayCreate Whether to create a missing file.
+   * @throws {Error} When it cannot be opened, or belongs to another program or a later release.
    */
   constructor(path: string, { schema, synchronous }: ConnectionOptions, mayCreate: boolean) {
     const info = path === MEMORY ? undefined : mayCreate ? infoOf(path) : Deno.statSync(path);
-    if (!mayCreate) requireSound(path, schema); // and there: SQLite would make a file
+    if (!mayCreate) requireSound(path, schema); // also checks that it exists: SQLite would create it
     this.#path = path;
     this.#database = new DatabaseSync(path, { timeout: 0 });
     try {
       this.#database.exec(`PRAGMA synchronous = ${synchronous}`);
       migrate(this.#database, schema, mayCreate);
-      this.prepare("SELECT count(*) FROM sqlite_master").get(); // from now on there is a log
+      this.prepare("SELECT count(*) FROM sqlite_master").get(); // creates the log
       this.#logPath = `${this.#database.location()}-wal`;
       this.#log = infoOf(this.#logPath);
       this.#info = info ?? (path === MEMORY ? undefined : Deno.statSync(path));
@@ -75,7 +75,7 @@ export class Connection {
     }
   }
 
-  /** Prepares a statement, or gives the one prepared before. */
+  /** Returns a prepared statement, from the cache if possible. */
   prepare(text: string): StatementSync {
     let statement = this.#statements.get(text);
     if (statement === undefined) {
@@ -85,7 +85,7 @@ export class Connection {
     return statement;
   }
 
-  /** Runs statements as one transaction: all of them, or none. */
+  /** Runs statements in one transaction. */
   commit(statements: readonly Statement[]): Row[][] {
     if (!this.#isForMany && statements.length > MANY) this.#expectMany();
     this.prepare("BEGIN IMMEDIATE").run();
@@ -103,19 +103,19 @@ export class Connection {
   }
 
   /**
-   * Keeps more of the file in memory, and writes the log to it less often: from one transaction to
-   * the next, many rows are on pages that were just read, and just written.
+   * Enlarges the page cache, and flushes the log less often: consecutive transactions read and
+   * write many of the same pages.
    */
   #expectMany(): void {
     this.#isForMany = true;
     this.#database.exec("PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 8000");
   }
 
-  /** Whether the file is still in its place, and as it was before it was opened. */
+  /** Compares the file at the path with the one that was opened. */
   compare(): "same" | "changed" | "gone" {
     if (this.#info === undefined) return "same"; // in memory
     const info = infoOf(this.#path);
-    // With other permissions it counts as gone, too, since SQLite opens no file that it has open.
+    // New permissions count as gone, too: SQLite would not reopen a file that it has open.
     if (!isSame(info, this.#info) || info?.mode !== this.#info.mode) return "gone";
     this.#ownedAt = Math.max(this.#ownedAt, Date.now() - GRANULARITY);
     const { size, mtime } = this.#info;
@@ -123,9 +123,9 @@ export class Connection {
   }
 
   /**
-   * Has what is in the log written to the file, and empties it.
+   * Flushes the log to the file, and truncates it.
    *
-   * @throws {Error} When somebody else uses it; see {@linkcode isBusy}.
+   * @throws {Error} When another process uses it; see {@linkcode isBusy}.
    */
   emptyLog(): void {
     const { busy } = { ...this.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() };
@@ -133,19 +133,19 @@ export class Connection {
   }
 
   /**
-   * Closes a file that is gone from its place.
+   * Closes a file that was removed or replaced.
    *
-   * @returns Whether others may be using its log yet.
+   * @returns Whether other processes may still be using its log.
    */
   leave(): boolean {
     const log = infoOf(this.#logPath);
     const isInPlace = log !== undefined && isSame(log, this.#log ?? log);
     const isUsed = isInPlace && log.size > 0;
-    // What came later may be of the file that is in the place now.
+    // Later writes may belong to the file that is there now.
     if (!isInPlace || isUsed && Number(log.mtime) <= this.#ownedAt) {
       try {
         this.emptyLog();
-      } catch { // another process is about to do it
+      } catch { // another process is flushing it
       }
     }
     this.close();
@@ -160,18 +160,17 @@ export class Connection {
 }
 
 /**
- * Makes sure that a file alone is what it should be: SQLite would believe the log first, and looks for
- * that of another name of the file under this name. (A URL with `immutable=1` would do, but Deno 2.9.6
- * takes none without all permissions.)
+ * Checks a file without its log, which SQLite would read first, by opening it under another name.
+ * (A URL with `immutable=1` would do, but Deno 2.9.6 requires all permissions for URLs.)
  */
 function requireSound(path: string, schema: Schema): void {
   const real = Deno.realPathSync(path);
   const alias = `${real}-check-${Deno.pid}`;
   const discard = () => ["", "-wal", "-shm"].forEach((end) => removeIfThere(alias + end));
-  discard(); // a killed process of this number may have left them
+  discard(); // a killed process with this id may have left them
   try {
     Deno.linkSync(real, alias);
-  } catch { // there are file systems without links
+  } catch { // some file systems have no links
     return;
   }
   try {
@@ -182,7 +181,7 @@ function requireSound(path: string, schema: Schema): void {
       database.close();
     }
   } catch (error) {
-    // While somebody writes what is in the log to it, the file alone is not whole.
+    // While another process flushes the log, the file alone is incomplete.
     const code = Object(error).errcode & 0xff;
     if (code !== SQLITE_CORRUPT && code !== SQLITE_IOERR) throw error;
   } finally {
@@ -198,7 +197,7 @@ function removeIfThere(path: string): void {
   }
 }
 
-/** Whether it is one and the same file. */
+/** Whether both are the same file. */
 function isSame(one: Deno.FileInfo | undefined, other: Deno.FileInfo | undefined): boolean {
   return one?.dev === other?.dev && one?.ino === other?.ino;
 }
@@ -206,7 +205,7 @@ function isSame(one: Deno.FileInfo | undefined, other: Deno.FileInfo | undefined
 function infoOf(path: string): Deno.FileInfo | undefined {
   try {
     return Deno.statSync(path);
-  } catch { // whatever it is, there is no such file to be had
+  } catch { // treated as missing, whatever the error
     return undefined;
   }
 }

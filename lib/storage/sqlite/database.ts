@@ -1,6 +1,6 @@
 /**
- * A SQLite database in a file, which may be taken away, replaced or overwritten at any time. SQLite
- * itself does not notice, and goes on with what it has: so the file is looked at again and again.
+ * A SQLite database in a file, which may be removed, replaced or overwritten at any time. SQLite
+ * does not notice and continues with the old file, so the file is checked regularly.
  */
 
 import type { StatementSync } from "node:sqlite";
@@ -11,47 +11,49 @@ import { Connection, type ConnectionOptions, MEMORY } from "./connection.ts";
 import { isBusy, retryWhileBusy } from "./lock.ts";
 import { folderOf } from "./path.ts";
 
-/** Milliseconds between two looks at the file, while it is used and while it is not. */
+/** Milliseconds between checks of the file, while it is used and while it is idle. */
 const [INSPECTION, IDLE_INSPECTION] = [50, 500];
 
-/** Milliseconds in which every process sees that a file is gone, and lets go of its log. */
+/** Milliseconds in which every process notices that a file is gone, and releases its log. */
 const SETTLING = 2 * IDLE_INSPECTION;
 
-/** Milliseconds that opening waits for whoever holds the lock, e.g. to make the tables. */
+/** Milliseconds that opening waits for a lock, e.g. while the tables are created. */
 const OPENING = 30_000;
 
-/** Milliseconds that closing waits for those who read from the log. */
+/** Milliseconds that closing waits for readers of the log. */
 const CLOSING = 1_000;
 
-/** SQLite's primary result code for a row that is refused. */
+/** SQLite's primary result code for a rejected row. */
 const SQLITE_CONSTRAINT = 19;
 
-/** What the types of Deno 2.9.6 lack. */
+/** Missing from the types of Deno 2.9.6. */
 interface MissingTypes {
   setReturnArrays(enabled: boolean): void;
 }
 
-/** How a database is used. */
+/** How to use a database. */
 export interface SqliteOptions extends ConnectionOptions {
-  /** Milliseconds for which it is tried again, while somebody else holds the lock. */
+  /** Milliseconds to retry while another process holds the lock. */
   readonly timeout: number;
 }
 
-/** A file that is opened again whenever it is another, or was changed by anybody. */
+/** A database file, reopened whenever it was replaced or changed from outside. */
 export class SqliteDatabase implements Database {
   readonly driver = "sqlite";
-  readonly batch = 20; // a longer statement takes longer to prepare, and is not kept
+  readonly batch = 20; // longer statements take longer to prepare, and are not cached
   readonly #path: string;
   readonly #options: SqliteOptions;
-  /** Of {@linkcode rowsOf}, by the numbers of rows and values: few, as batches are. */
+  /**
+   * Texts from {@linkcode rowsOf}, by the numbers of rows and values; few, since batches are small.
+   */
   readonly #rowTexts = new Map<string, string>();
   #connection: Connection | undefined;
-  /** Why the connection, if there is one, is not to be used. */
+  /** Why the connection, if there is one, must not be used. */
   #fault: unknown;
   #nextLook = 0;
   #openings = 0;
   #hasWritten = false;
-  /** Ends the looks at the file while it is not used. */
+  /** Stops the checks of an idle file. */
   #rest = () => {};
 
   private constructor(path: string, options: SqliteOptions) {
@@ -60,10 +62,11 @@ export class SqliteDatabase implements Database {
   }
 
   /**
-   * Opens a file, and makes it or moves its schema forward, if need be.
+   * Opens a file, creating it or migrating its schema if needed.
    *
-   * @param path `:memory:` for one that lasts as long as its object.
-   * @throws {StorageError} When it cannot be opened, is another program's, or a later release's.
+   * @param path `:memory:` for a database that lasts as long as its object.
+   * @throws {StorageError} When it cannot be opened, or belongs to another program or a later
+   *   release.
    */
   static async open(path: string, options: SqliteOptions): Promise<SqliteDatabase> {
     const database = new SqliteDatabase(path, options);
@@ -74,12 +77,12 @@ export class SqliteDatabase implements Database {
     } catch (cause) {
       throw database.#faultOf("opened", cause);
     }
-    // Also a process that nobody asks for anything must let go of a file that is gone.
+    // An idle process, too, must release a file that is gone.
     database.#rest = repeat(IDLE_INSPECTION, () => database.#inspect());
     return database;
   }
 
-  /** How often the file was opened again: each time, it may say something else than before. */
+  /** How often the file was reopened; each time, its content may differ. */
   get openings(): number {
     return this.#openings;
   }
@@ -89,7 +92,7 @@ export class SqliteDatabase implements Database {
     const values = rows.flat();
     const key = `${rows.length} ${values.length}`;
     let text = this.#rowTexts.get(key);
-    if (text === undefined) { // making it takes as long as running the statement
+    if (text === undefined) { // building it takes as long as running the statement
       let at = 0;
       const list = rows.map((row) => `(${row.map(() => `$${++at}`).join(", ")})`);
       this.#rowTexts.set(key, text = `VALUES ${list.join(", ")}`);
@@ -111,14 +114,14 @@ export class SqliteDatabase implements Database {
 
   /** @inheritdoc */
   queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
-    return this.query(statement); // a transaction ends with its process
+    return this.query(statement); // a killed process leaves no commit in flight
   }
 
   /**
-   * Reads one row, if there is one, at once: its values alone, since a row with the names of its
-   * columns takes half as long again.
+   * Reads one row synchronously, if there is one, as values only: a row with column names takes
+   * half as long again.
    *
-   * @param text Of a statement for this method only.
+   * @param text A statement used with this method only.
    */
   get(text: string, ...values: (string | number)[]): Value[] | undefined {
     return this.#run("read", (connection) => {
@@ -131,14 +134,17 @@ export class SqliteDatabase implements Database {
   /** @inheritdoc */
   transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
     return retryWhileBusy(this.#options.timeout, () => {
-      if (this.#connection !== undefined) this.#nextLook = 0; // nothing goes into a file that is gone
+      if (this.#connection !== undefined) this.#nextLook = 0; // check now: nothing must go into a file that is gone
       const rows = this.#run("written", (connection) => connection.commit(statements));
       this.#hasWritten = true;
       return rows;
     });
   }
 
-  /** Closes the file. Whoever wrote to it leaves it whole without its log, for those who copy it. */
+  /**
+   * Closes the file. After writes, the log is flushed to it first, so that the file can be copied
+   * alone.
+   */
   async close(): Promise<void> {
     this.#rest();
     if (this.#hasWritten) {
@@ -147,7 +153,7 @@ export class SqliteDatabase implements Database {
           CLOSING,
           () => this.#run("closed", (connection) => connection.emptyLog()),
         );
-      } catch { // the next one that writes does it
+      } catch { // the next writer flushes it
       }
     }
     this.#connection?.close();
@@ -164,7 +170,7 @@ export class SqliteDatabase implements Database {
     try {
       return action(this.#connection);
     } catch (cause) {
-      if (isDamage(cause)) { // whatever it is: open it again
+      if (isDamage(cause)) { // reopen it, whatever the damage
         this.#connection.close();
         this.#connection = undefined;
         this.#nextLook = 0;
@@ -173,7 +179,7 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** Sees to it that the connection is to the file that is there now, and that this is sound. */
+  /** Makes sure that the connection is to the current file, and that this is intact. */
   #inspect(): void {
     const now = performance.now();
     if (now < this.#nextLook) return;
@@ -186,7 +192,7 @@ export class SqliteDatabase implements Database {
     if (state === "gone") {
       const isLogUsed = this.#connection?.leave();
       this.#connection = undefined;
-      this.#fault = new Error("It is not the file any more that was opened");
+      this.#fault = new Error("The opened file was removed or replaced");
       if (isLogUsed) {
         this.#nextLook = now + SETTLING;
         return;
@@ -194,12 +200,12 @@ export class SqliteDatabase implements Database {
     }
     try {
       const opened = new Connection(this.#path, this.#options, false);
-      this.#connection?.close(); // last: a file that nobody has open loses its log
+      this.#connection?.close(); // last: closing the last connection to a file deletes its log
       this.#connection = opened;
       this.#openings++;
       this.#fault = undefined;
     } catch (error) {
-      // A damaged file stays open, or SQLite would write what is in the log to it.
+      // A damaged file stays open: closing would make SQLite flush the log to it.
       if (this.#connection === undefined || !isBusy(error)) this.#fault = error;
     }
   }
@@ -211,7 +217,7 @@ export class SqliteDatabase implements Database {
   }
 }
 
-/** Whether an error is about the file, rather than about a row or a lock. */
+/** Whether an error concerns the file, rather than a row or a lock. */
 function isDamage(error: unknown): boolean {
   return !isBusy(error) && (Object(error).errcode & 0xff) !== SQLITE_CONSTRAINT;
 }

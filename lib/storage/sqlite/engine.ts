@@ -1,5 +1,5 @@
 /**
- * A database in SQLite: the catalogue in one file, the ledger in another beside it.
+ * The SQLite engine: the catalogue in one file, the ledger in another beside it.
  */
 
 import type { Engine, Exclusively } from "../engine.ts";
@@ -11,23 +11,23 @@ import { MEMORY } from "./connection.ts";
 import { SqliteDatabase } from "./database.ts";
 import { CATALOGUE, LEDGER } from "./schema.ts";
 
-/** Milliseconds for which publishing waits while somebody else publishes. */
+/** Milliseconds that publishing waits for another publisher. */
 const TIMEOUT = 30_000;
 
-/** The same for counts, which come again with the next flush. */
+/** The same for flushing counts, which the next flush retries. */
 const LEDGER_TIMEOUT = 1_000;
 
-/** Milliseconds; a look at the version takes some microseconds. */
+/** Milliseconds; reading the version takes microseconds. */
 const VERSION_TTL = 100;
 
 const FIND = `SELECT ${ITEM_COLUMNS} FROM item WHERE token = $1`;
 const VERSION = "SELECT version FROM catalogue";
 
 /**
- * Opens the database of a `sqlite:PATH`.
+ * Opens the database at a `sqlite:PATH` URL.
  *
- * @param url The ledger is at the same path, with `-ledger` added, and so is a file that is locked
- *   while content in a bucket changes, with `-lock`.
+ * @param url The ledger is at the same path with `-ledger` appended; `-lock` is a file that is
+ *   locked while content in a bucket changes.
  * @throws {StorageError} When it cannot be opened.
  */
 export async function openEngine(url: string): Promise<Engine> {
@@ -60,7 +60,7 @@ export async function openEngine(url: string): Promise<Engine> {
   }
 }
 
-/** Runs an action while holding the lock of a file, which the system lets go of with the process. */
+/** Runs an action while holding a file lock, which the system releases if the process dies. */
 async function locked<T>(path: string, action: () => Promise<T>): Promise<T> {
   using file = await open(path);
   await file.lock(true);

@@ -1,19 +1,19 @@
 /**
- * Locks that other processes hold. SQLite's calls hold the thread, so none ever waits for a lock:
- * what is refused is tried again later.
+ * Waiting for locks that other processes hold. SQLite's calls block the thread, so they never wait
+ * for a lock themselves; they fail, and are retried.
  */
 
-/** Milliseconds until what a lock refused is tried again. */
+/** Milliseconds between retries. */
 const RETRY = 20;
 
-/** SQLite's primary result code for a lock that somebody else holds, and the message with it. */
+/** SQLite's primary result code and message for a lock that another process holds. */
 const [SQLITE_BUSY, BUSY_MESSAGE] = [5, "database is locked"];
 
 /**
- * Tries an action until it succeeds, as long as it fails for a lock that somebody else holds.
+ * Retries an action while it fails because another process holds a lock.
  *
  * @param limit Milliseconds.
- * @throws What the action throws for another reason, or at the end.
+ * @throws What the action throws for any other reason, or when the time is up.
  */
 export async function retryWhileBusy<T>(limit: number, action: () => T): Promise<T> {
   const end = performance.now() + limit;
@@ -27,15 +27,15 @@ export async function retryWhileBusy<T>(limit: number, action: () => T): Promise
   }
 }
 
-/** Whether a lock that somebody else holds is what an error comes from. */
+/** Whether an error was caused by a lock that another process holds. */
 export function isBusy(error: unknown): boolean {
   const { cause, errcode, message } = Object(error);
   if (cause !== undefined) return isBusy(cause);
-  // What exec() and the constructor throw has no code in Deno 2.9.6.
+  // Errors from exec() and the constructor have no code in Deno 2.9.6.
   return (errcode & 0xff) === SQLITE_BUSY || message === BUSY_MESSAGE;
 }
 
-/** The error of something that a lock refused without an error of SQLite's own. */
+/** Returns the error for a lock where SQLite itself throws none. */
 export function busyError(): Error {
   return new Error(BUSY_MESSAGE);
 }

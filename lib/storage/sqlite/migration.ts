@@ -1,5 +1,5 @@
 /**
- * The schema of a file: which version it has, and how it comes to that of this program.
+ * Reading the schema version of a file, and migrating it.
  */
 
 import type { DatabaseSync } from "node:sqlite";
@@ -7,10 +7,10 @@ import { isBusy } from "./lock.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * Makes the tables, or brings them to the version that this program knows.
+ * Creates the tables, or migrates them to the current version.
  *
- * @param mayCreate Whether a file without any tables is a new one.
- * @throws {Error} When it is another program's, or a later release's.
+ * @param mayCreate Whether a file without tables counts as new.
+ * @throws {Error} When the file belongs to another program or a later release.
  */
 export function migrate(database: DatabaseSync, schema: Schema, mayCreate: boolean): void {
   const { applicationId, steps } = schema;
@@ -26,18 +26,18 @@ export function migrate(database: DatabaseSync, schema: Schema, mayCreate: boole
       throw error;
     }
   }
-  useLog(database); // not before: the file alone is to tell what it is
+  useLog(database); // only now: until here, the file alone shows what it is
 }
 
 /**
- * The version of the tables in a file; 0 for none yet.
+ * Returns the version of the tables in a file; 0 if there are none yet.
  *
- * @param mayCreate Whether a file without any tables is a new one.
- * @throws {Error} When it is another program's, or a later release's.
+ * @param mayCreate Whether a file without tables counts as new.
+ * @throws {Error} When the file belongs to another program or a later release.
  */
 export function schemaOf(database: DatabaseSync, schema: Schema, mayCreate: boolean): number {
   if (database.isTransaction) return schemaNow(database, schema, mayCreate);
-  database.exec("BEGIN"); // somebody may be making the tables
+  database.exec("BEGIN"); // another process may be creating the tables
   try {
     return schemaNow(database, schema, mayCreate);
   } finally {
@@ -56,18 +56,18 @@ function schemaNow(
   if (id === applicationId) {
     if (version <= steps.length) return version;
     const fault = `It has version ${version} of the ${name}'s schema`;
-    throw new Error(`${fault}, and this release knows ${steps.length} at most: run a later one`);
+    throw new Error(`${fault}, but this release supports ${steps.length} at most: run a later one`);
   }
   if (id !== 0 || version !== 0 || read("SELECT count(*) FROM sqlite_master") !== 0) {
     throw new Error(`It is not a ${name} of media-head: choose another path, or move it away`);
   }
-  if (!mayCreate) throw new Error(`It holds no ${name} any more`);
+  if (!mayCreate) throw new Error(`It no longer holds a ${name}`);
   return 0;
 }
 
 /**
- * Has SQLite write into a log first (WAL), so that reading goes on beside writing. A file is left
- * as it is while somebody uses it in another way.
+ * Enables the write-ahead log (WAL), so that writers do not block readers. Does nothing while
+ * another process uses the file in another mode.
  */
 function useLog(database: DatabaseSync): void {
   try {

@@ -1,27 +1,27 @@
 /**
- * The tables of a catalogue and of a ledger in SQLite, each in a file of its own: whoever publishes
- * a great deal holds the catalogue's lock, and must not keep servers from counting.
+ * The tables of a catalogue and of a ledger in SQLite, each in its own file: a long import locks
+ * the catalogue, and must not keep servers from flushing their counts.
  */
 
 import { PHASES } from "../../lifecycle/policy.ts";
 import { IMPACTS } from "../ledger.ts";
 import { MAX_LOCATION, MAX_STATED } from "../storage.ts";
 
-/** What a file holds, and how it came to that. */
+/** The schema of a file, with its history. */
 export interface Schema {
-  /** In messages. */
+  /** The name for messages. */
   readonly name: "catalogue" | "ledger";
-  /** What SQLite calls the application id; it tells our files from those of other programs. */
+  /** SQLite's `application_id`, which distinguishes our files from those of other programs. */
   readonly applicationId: number;
-  /** What each version changed; never edited, only added to. The last one is the version. */
+  /** The change made by each version; append-only. Their number is the current version. */
   readonly steps: readonly string[];
 }
 
-/** Milliseconds since the epoch, as far as a date can have them. */
+/** Milliseconds since the epoch, within the range of `Date`. */
 const isInstant = (column: string) => `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
 /** A version 4 UUID. */
 const TOKEN = "xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx".replaceAll("x", "[0-9a-f]");
-/** SQLite's functions see a text up to its first NUL only, those of bytes all of it. */
+/** SQLite's text functions stop at the first NUL; its byte functions do not. */
 const hasBytes = (column: string, length: number | string) =>
   `length(CAST(${column} AS BLOB)) = ${length}`;
 /** Printable ASCII. */
@@ -34,7 +34,7 @@ const isDay = (column: string) => `${column} IS date(${column})`;
 
 const isMediaType = (column: string) =>
   `(${column} GLOB 'audio/[!-~]*' OR ${column} GLOB 'video/[!-~]*') AND ${isPrintable(column)}`;
-/** What another server may have stated. */
+/** A value that another server stated. */
 const isStated = (column: string) =>
   `length(${column}) BETWEEN 1 AND ${MAX_STATED} AND ${isPrintable(column)}`;
 

@@ -7,7 +7,7 @@ const SETTINGS: BucketSettings = {
   ...{ accessKeyId: "key", secretAccessKey: "secret" },
 };
 
-Deno.test("urlOf() addresses buckets of Amazon by their host, those of an endpoint by the path", () => {
+Deno.test("urlOf() addresses Amazon's buckets by host, and those of an endpoint by path", () => {
   const rows: [endpoint: string | undefined, key: string, url: string][] = [
     [undefined, "a/b", "https://media.s3.eu-central-1.amazonaws.com/a/b"],
     ["http://127.0.0.1:9000", "a/b", "http://127.0.0.1:9000/media/a/b"],
@@ -24,7 +24,7 @@ Deno.test("urlOf() addresses buckets of Amazon by their host, those of an endpoi
   }
 });
 
-Deno.test("keyOf() takes objects of the bucket that a URL can name", () => {
+Deno.test("keyOf() accepts objects of the bucket that a URL can name", () => {
   for (const key of ["a", "a/b", "/a//b ü", ".a/..b", "a/...", "a?b#c"]) {
     assertEquals(keyOf(locationOf(key, SETTINGS), SETTINGS), key);
   }

@@ -1,5 +1,5 @@
 /**
- * What every place for content has to do, on a bucket of a real store.
+ * The suites of content stores, on a bucket of a real store.
  */
 
 import { openBucket } from "../../support/bucket_storage.ts";

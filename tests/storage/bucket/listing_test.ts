@@ -1,5 +1,5 @@
 /**
- * What is listed of a bucket, over pages and by whatever spelling a store uses.
+ * Listing a bucket page by page, in any spelling that a store uses.
  */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
@@ -13,7 +13,7 @@ const test = needing("network");
 
 const digest = (start: string) => start.padEnd(64, "0");
 
-/** A page of keys and of prefixes that keys have in common. */
+/** A page of keys and common prefixes. */
 const page = (keys: string[], folders: string[], next?: string) =>
   response(
     200,
@@ -27,12 +27,12 @@ const page = (keys: string[], folders: string[], next?: string) =>
       "</ListBucketResult>\n",
   );
 
-/** What a request asks for. */
+/** Returns the query of a request. */
 function queryOf(head: string): URLSearchParams {
   return new URL(head.split(" ")[1] ?? "", "http://test").searchParams;
 }
 
-test("list() gives all content of ours, page by page", async () => {
+test("list() yields all our content, page by page", async () => {
   await using store = new ScriptedStore();
   store.script = (head) => {
     const query = queryOf(head);
@@ -59,7 +59,7 @@ test("list() gives all content of ours, page by page", async () => {
   );
 });
 
-test("list() fails when the store refuses it, or gives something else", async () => {
+test("list() fails when the store refuses, or answers with something else", async () => {
   await using store = new ScriptedStore();
   const content = openContent(store.settings, openEngine());
   const rows: [answer: string, message: string][] = [

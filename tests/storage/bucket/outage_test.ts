@@ -1,5 +1,5 @@
 /**
- * A server while the store with its content fails, and after.
+ * A server while its content store fails, and after.
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
@@ -15,10 +15,10 @@ import { BUCKET, S3_STORE, S3Store, SECRET_KEY } from "../../support/s3_store.ts
 import { ServerProcess } from "../../support/server.ts";
 import { newMetadata } from "../storage_suite.ts";
 
-/** Milliseconds until an answer. The aim is 5,000, on a machine with nothing else to do. */
+/** Milliseconds until a response. The aim is 5,000 on an idle machine. */
 const ANSWERED = 6_500;
 
-/** Milliseconds from the end of a failure until all is served again. */
+/** Milliseconds from the end of a failure until everything is served again. */
 const BACK = 5_000;
 
 const CONTENT = Uint8Array.from({ length: 100_000 }, (_, index) => index % 251);
@@ -26,22 +26,22 @@ const CONTENT = Uint8Array.from({ length: 100_000 }, (_, index) => index % 251);
 const store = shared(S3_STORE, () => S3Store.start());
 const test = needing(...S3_STORE);
 
-/** What a failure happens to. */
+/** What a failure affects. */
 interface World {
   readonly relay: Relay;
   readonly server: ServerProcess;
   /** Where the objects are. */
   readonly prefix: string;
-  /** Items: one that was copied, one in place, and one that nobody asks for with a GET. */
+  /** Items: one that was copied, one in place, and one that no GET asks for. */
   readonly copied: PublishedItem;
   readonly inPlace: PublishedItem;
   readonly other: PublishedItem;
 }
 
-/** The key of what is in place, with all that is not plain in a URL. */
+/** The key of the object in place, with characters that URLs must encode. */
 const OWN_KEY = "own/a+b (ü)!'*~.mp4";
 
-/** Serves three items, of which no HEAD was asked yet. */
+/** Serves three items, for which no HEAD was sent yet. */
 async function withServer(body: (world: World) => Promise<void>): Promise<void> {
   await inFolder(async (folder) => {
     const prefix = newPrefix();
@@ -74,7 +74,7 @@ async function putOwn(content: Uint8Array): Promise<void> {
   await store().request("PUT", key, new Uint8Array(content));
 }
 
-/** Sends a request, which has to be answered in time. */
+/** Sends a request, which must be answered in time. */
 async function send({ port }: ServerProcess, method: string, target: string): Promise<RawResponse> {
   const started = performance.now();
   const seen = await requestRaw(port, method, target);
@@ -83,7 +83,7 @@ async function send({ port }: ServerProcess, method: string, target: string): Pr
   return seen;
 }
 
-/** Sends GETs, and then HEADs, which have to say the same; gives the statuses. */
+/** Sends GETs, and then HEADs, which must agree; returns the statuses. */
 async function statusesOf(server: ServerProcess, targets: string[]): Promise<number[]> {
   const gets = await Promise.all(targets.map((target) => send(server, "GET", target)));
   const heads = await Promise.all(targets.map((target) => send(server, "HEAD", target)));
@@ -99,7 +99,7 @@ async function statusesOf(server: ServerProcess, targets: string[]): Promise<num
   });
 }
 
-/** Waits until all is served again, by itself. */
+/** Waits until everything is served again. */
 async function isBack(server: ServerProcess, targets: string[]): Promise<void> {
   const since = performance.now();
   for (const target of targets) {
@@ -116,7 +116,7 @@ interface Failure {
   readonly what: string;
   /** What the log says of it. */
   readonly logged: RegExp;
-  /** Whether the store says nothing at all any more. */
+  /** Whether the store no longer responds at all. */
   readonly isSilent: boolean;
   readonly begin: (world: World) => void | Promise<void>;
   readonly end: (world: World) => void | Promise<void>;
@@ -132,14 +132,14 @@ const FAILURES: Failure[] = [
   },
   {
     what: "is frozen",
-    logged: /no answer of the store within 4\.5 s/,
+    logged: /no answer from the store within 4\.5 s/,
     isSilent: true,
     begin: () => store().freeze(),
     end: () => store().thaw(),
   },
   {
     what: "is behind a network that is half open",
-    logged: /no answer of the store within 4\.5 s/,
+    logged: /no answer from the store within 4\.5 s/,
     isSilent: true,
     begin: ({ relay }) => relay.lose("everything"),
     end: ({ relay }) => relay.restore(),
@@ -161,7 +161,7 @@ const FAILURES: Failure[] = [
 ];
 
 for (const { what, logged, isSilent, begin, end } of FAILURES) {
-  test(`a server answers 503 while the store ${what}, and is back after`, () =>
+  test(`a server answers 503 while the store ${what}, and recovers`, () =>
     withServer(async (world) => {
       const { server, copied, inPlace, other } = world;
       const asked = [`/media/${copied.token}`, `/media/${inPlace.token}`, "/healthz"];
@@ -170,7 +170,7 @@ for (const { what, logged, isSilent, begin, end } of FAILURES) {
       assertEquals((await send(server, "HEAD", unasked)).status, 200);
 
       await begin(world);
-      for (const target of [...asked.slice(0, 2), unasked]) { // a HEAD alone does not ask the store
+      for (const target of [...asked.slice(0, 2), unasked]) { // a HEAD alone sends the store no request
         assertEquals((await send(server, "HEAD", target)).status, 200);
       }
       assertEquals(await statusesOf(server, asked), [503, 503, 503]);
@@ -187,7 +187,7 @@ for (const { what, logged, isSilent, begin, end } of FAILURES) {
     }));
 }
 
-test("a server tells content that is gone from content that was replaced, until it is back", () =>
+test("a server distinguishes missing from replaced content, until it is restored", () =>
   withServer(async ({ server, prefix, copied, inPlace, other }) => {
     const key = encodeURI(`${prefix}/${copied.digest.slice(0, 2)}/${copied.digest}`);
     const [first, second, third] = [copied, inPlace, other].map(({ token }) =>
@@ -213,7 +213,11 @@ test("a server tells content that is gone from content that was replaced, until 
       const range = { Range: `bytes=${CONTENT.length - 10}-` };
       const ranged = await requestRaw(server.port, "GET", target, range);
       assertEquals(ranged.status, status, what);
-      assertEquals(await statusesOf(server, [third, "/healthz"]), [200, 200], "all else is served");
+      assertEquals(
+        await statusesOf(server, [third, "/healthz"]),
+        [200, 200],
+        "everything else is served",
+      );
       await putCopy(CONTENT);
       await putOwn(CONTENT.subarray(2));
       await isBack(server, [target]);

@@ -18,7 +18,7 @@ const RUN = [
   "--allow-all",
 ];
 
-/** ROUNDS=1000 makes a long run of it. */
+/** ROUNDS=1000 makes it a long run. */
 const rounds = () => Deno.env.get("ROUNDS") ?? "40";
 
 /** Has two processes publish and unpublish the same content at the same time. */
@@ -33,7 +33,7 @@ async function race(databaseUrl: string): Promise<void> {
   for (const { stderr, code } of await Promise.all(processes)) {
     assertEquals([code, new TextDecoder().decode(stderr)], [0, ""]);
   }
-  assertEquals(await store().keys(prefix), [`${prefix}/media-head`]); // nothing is left of it
+  assertEquals(await store().keys(prefix), [`${prefix}/media-head`]); // nothing is left
 }
 
 needing(...S3_STORE)(

@@ -1,5 +1,5 @@
 /**
- * What storage makes of answers that no sound store gives.
+ * How storage handles answers that no sound store gives.
  */
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
@@ -23,7 +23,7 @@ const whole = (fields: Record<string, string> = {}) =>
 const part = (range: string, fields: Record<string, string> = {}, text = "nte") =>
   response(206, { ETag: '"v1"', "Content-Range": range, ...fields }, text);
 
-/** Opens content on a store that answers as it is told. */
+/** Opens content on a store with scripted answers. */
 async function withStore(
   script: Script,
   body: (content: ReturnType<typeof openContent>, store: ScriptedStore) => Promise<void>,
@@ -43,7 +43,7 @@ const open = (content: ContentStore, ...args: Parameters<ContentStore["open"]>) 
 const textOf = async (stream: Promise<ReadableStream<Uint8Array<ArrayBuffer>>>) =>
   await new Response(await stream).text();
 
-test("open() asks for what is wanted, as it was published and as it is", async () => {
+test("open() requests the range wanted, as published and unencoded", async () => {
   await withStore(
     (head) => /^range:/im.test(head) ? part("bytes 2-4/7") : whole(),
     async (content, store) => {
@@ -62,7 +62,7 @@ test("open() asks for what is wanted, as it was published and as it is", async (
         ["accept-encoding", "range", "if-match"].map((name) => fieldOf(ranged, name)),
         ["identity", "bytes=2-4", '"v1"'],
       );
-      // What a proxy on the way may change is not signed.
+      // Headers that a proxy may change are not signed.
       const signed = /SignedHeaders=([^,]*),/.exec(fieldOf(ranged, "authorization") ?? "")?.[1];
       assertEquals(signed, "host;x-amz-content-sha256;x-amz-date");
     },
@@ -108,9 +108,9 @@ const FAULTS: [
 ];
 
 for (const [what, answer, type, message, { wanted = COPY, range, requests = 1 } = {}] of FAULTS) {
-  test(`open() fails on ${what} before a byte goes out, and the next look says so`, () =>
+  test(`open() fails on ${what} before a byte is sent, and the next check reports it`, () =>
     withStore(() => answer, async (content, store) => {
-      await content.requireContent(wanted); // asks nothing: there is no reason to
+      await content.requireContent(wanted); // sends no request: there is no reason to
       assertEquals(store.heads.length, 0);
       const fault = await assertRejects(() => open(content, wanted, range), StorageError);
       assertEquals(fault.name, type === ReplacedError ? "ReplacedError" : "StorageError");
@@ -124,17 +124,17 @@ for (const [what, answer, type, message, { wanted = COPY, range, requests = 1 } 
       const other = { ...wanted, digest: "cd".repeat(32) };
       if (isSilent) {
         await assertRejects(async () => await content.requireContent(other), StorageError);
-      } else await content.requireContent(other); // nothing is known of that
+      } else await content.requireContent(other); // nothing is known of that one
 
       store.script = () => response(200, { ETag: '"v1"', "Content-Length": "7" });
       await content.requireContent(wanted);
       const asked = store.heads.length;
-      await content.requireContent(wanted); // it was found sound
+      await content.requireContent(wanted); // it was just found sound
       assertEquals(store.heads.length, asked);
     }));
 }
 
-test("open() tries again when a connection broke, or the store asks for it", async () => {
+test("open() retries when a connection breaks, or the store asks for it", async () => {
   for (const first of ["", refusal(503, "SlowDown"), refusal(500, "InternalError")]) {
     let isFirst = true;
     await withStore(() => {
@@ -144,13 +144,13 @@ test("open() tries again when a connection broke, or the store asks for it", asy
     }, async (content, store) => {
       assertEquals(await textOf(open(content, COPY)), "content");
       assertEquals(store.heads.length, 2);
-      await content.requireContent(COPY); // asks nothing: it was given
+      await content.requireContent(COPY); // sends no request: it was just served
       assertEquals(store.heads.length, 2);
     });
   }
 });
 
-test("a GET that finds content sound ends what was known against it", async () => {
+test("a GET that finds content sound clears an earlier fault", async () => {
   await withStore(() => refusal(404, "NoSuchKey"), async (content, store) => {
     await assertRejects(() => open(content, COPY), StorageError);
     store.script = () => whole();
@@ -161,7 +161,7 @@ test("a GET that finds content sound ends what was known against it", async () =
   });
 });
 
-test("a look at content is shared by all who ask at the same moment", async () => {
+test("simultaneous checks of content share one request", async () => {
   await withStore(() => refusal(404, "NoSuchKey"), async (content, store) => {
     await assertRejects(() => open(content, COPY), StorageError);
     const looks = Array.from({ length: 50 }, () => content.requireContent(COPY));
@@ -171,7 +171,7 @@ test("a look at content is shared by all who ask at the same moment", async () =
   });
 });
 
-test("content that ends early is told as an error, and the next look asks", async () => {
+test("content that ends early is an error, and the next check sends a request", async () => {
   await withStore(() => response(200, { "Content-Length": "7" }, "con"), async (content, store) => {
     await assertRejects(() => textOf(open(content, COPY)), Error);
     store.script = () => refusal(404, "NoSuchKey");
@@ -179,7 +179,7 @@ test("content that ends early is told as an error, and the next look asks", asyn
   });
 });
 
-test("open() tells in time that all connections are in use, and takes the next free one", async () => {
+test("open() reports in time that all connections are in use, and takes the next free one", async () => {
   const beginning = response(200, { "Content-Length": "7" }, "con");
   await withStore(() => beginning, async (content, store) => {
     store.isPatient = true;
@@ -189,7 +189,7 @@ test("open() tells in time that all connections are in use, and takes the next f
     await assertRejects(() => open(content, COPY), StorageError, "all connections");
     const waited = performance.now() - started;
     assert(waited > 4_000 && waited < 6_000, `${waited} ms`);
-    store.script = () => response(200, { "Content-Length": "7" }); // a HEAD has its own
+    store.script = () => response(200, { "Content-Length": "7" }); // a HEAD has its own limit
     await content.requireContent(COPY);
     store.script = () => beginning;
     const next = open(content, COPY);
@@ -200,7 +200,7 @@ test("open() tells in time that all connections are in use, and takes the next f
   });
 });
 
-test("open() uses the connection again of a download that was read whole", async () => {
+test("open() reuses the connection of a download that was read to its end", async () => {
   const clients = new Set<number>();
   const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
   const server = Deno.serve(options, (_request, { remoteAddr }) => {

@@ -3,7 +3,7 @@ import { Semaphore } from "../../../lib/storage/bucket/semaphore.ts";
 
 const never = new AbortController().signal;
 
-Deno.test("Semaphore.acquire() lets so many in at once, the others in their order", async () => {
+Deno.test("Semaphore.acquire() admits a limited number at once, and the others in order", async () => {
   const semaphore = new Semaphore(2);
   const [first, second] = [await semaphore.acquire(never), await semaphore.acquire(never)];
   const entered: number[] = [];
@@ -24,7 +24,7 @@ Deno.test("Semaphore.acquire() lets so many in at once, the others in their orde
   again.forEach((release) => release());
 });
 
-Deno.test("Semaphore.acquire() gives up with the signal, and nobody's place is lost", async () => {
+Deno.test("Semaphore.acquire() rejects when aborted, and loses no place", async () => {
   const semaphore = new Semaphore(1);
   const release = await semaphore.acquire(never);
   const controller = new AbortController();

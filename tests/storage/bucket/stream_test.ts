@@ -2,10 +2,10 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { contentOf } from "../../../lib/storage/bucket/stream.ts";
 import { StorageError } from "../../../lib/storage/storage.ts";
 
-/** Time enough for what happens at once. */
+/** Long enough for anything immediate. */
 const soon = () => new Promise((resolve) => setTimeout(resolve));
 
-Deno.test("contentOf() gives up content of which no byte comes while one is wanted", async () => {
+Deno.test("contentOf() times out when no byte arrives while one is wanted", async () => {
   let [ends, faults] = [0, 0];
   const chunks = [new Uint8Array([1, 2])];
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
@@ -17,7 +17,7 @@ Deno.test("contentOf() gives up content of which no byte comes while one is want
   }, { highWaterMark: 0 });
   const options = { length: 5, stall: 20, onFault: () => faults++ };
   const reader = contentOf({ body, end: () => ends++ }, options).getReader();
-  // Nobody wants any: that is no fault.
+  // Nobody reads, so this is not a fault.
   await new Promise((resolve) => setTimeout(resolve, 60));
   assertEquals((await reader.read()).value, new Uint8Array([1, 2]));
   await new Promise((resolve) => setTimeout(resolve, 60));
@@ -26,7 +26,7 @@ Deno.test("contentOf() gives up content of which no byte comes while one is want
   assertEquals([ends, faults], [1, 1]);
 });
 
-Deno.test("contentOf() reads nothing before it is asked for, and ends with who reads it", async () => {
+Deno.test("contentOf() reads nothing before it is requested, and ends with its reader", async () => {
   let [pulls, ends, faults] = [0, 0, 0];
   const body = () =>
     new ReadableStream<Uint8Array<ArrayBuffer>>({
@@ -47,7 +47,7 @@ Deno.test("contentOf() reads nothing before it is asked for, and ends with who r
   assertEquals([pulls, ends, faults], [1, 2, 0]);
 });
 
-Deno.test("contentOf() fails where content ends early, and says nothing against what was cancelled", async () => {
+Deno.test("contentOf() fails when content ends early, but not when it is cancelled", async () => {
   let faults = 0;
   const options = { length: 5, onFault: () => faults++ };
   const short = new Blob([new Uint8Array(3)]).stream();

@@ -1,5 +1,5 @@
 /**
- * Sending content to a store that does not take it, and content that changes on the way.
+ * Uploading to a store that rejects content, and content that changes meanwhile.
  */
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
@@ -15,7 +15,7 @@ const test = needing("network", "environment");
 
 const CHUNK = new Uint8Array(64 * 1024).fill(7);
 
-/** Chunks again and again, one buffer for all, as a file is read. */
+/** Yields chunks that all use one buffer, as when a file is read. */
 function source(count: number, change?: (chunk: Uint8Array, index: number) => void): Source {
   return {
     async *read() {
@@ -29,7 +29,7 @@ function source(count: number, change?: (chunk: Uint8Array, index: number) => vo
   };
 }
 
-/** What a source has to give. */
+/** The content that a source should have. */
 function contentOf(count: number) {
   const hash = createHash("sha256");
   for (let index = 0; index < count; index++) hash.update(CHUNK);
@@ -42,7 +42,7 @@ const options = (store: ScriptedStore, count: number) => ({
   content: contentOf(count),
 });
 
-test("upload() sends content with its length, and gives the answer", async () => {
+test("upload() sends content with its length, and returns the answer", async () => {
   const received: number[] = [];
   const hash = createHash("sha256");
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
@@ -64,7 +64,7 @@ test("upload() sends content with its length, and gives the answer", async () =>
   await server.shutdown();
 });
 
-test("upload() sends no whole content where it changed since it was hashed", async () => {
+test("upload() does not complete content that changed since it was hashed", async () => {
   const changes: [what: string, source: Source][] = [
     ["a byte", source(20, (chunk, index) => index === 3 && (chunk[9] = 1))],
     ["the last byte", source(20, (chunk, index) => index === 19 && (chunk[CHUNK.length - 1] = 1))],
@@ -80,7 +80,7 @@ test("upload() sends no whole content where it changed since it was hashed", asy
       async (request) => {
         try {
           for await (const chunk of request.body ?? []) received += chunk.length;
-        } catch { // it was broken off
+        } catch { // it was cut off
         }
         ended.resolve();
         return new Response();
@@ -96,7 +96,7 @@ test("upload() sends no whole content where it changed since it was hashed", asy
   }
 });
 
-test("upload() gives an early answer, and sends nothing more", async () => {
+test("upload() returns an early answer, and sends nothing more", async () => {
   await using store = new ScriptedStore();
   store.isPatient = true;
   store.script = () => refusal(403, "AccessDenied");
@@ -107,26 +107,26 @@ test("upload() gives an early answer, and sends nothing more", async () => {
   assertStringIncludes(answer.text, "AccessDenied");
 });
 
-test("upload() fails when the store takes nothing more, or gives no answer", async () => {
+test("upload() fails when the store stops reading, or does not answer", async () => {
   await using store = new ScriptedStore();
-  store.script = () => new Promise(() => {}); // reads the head, and nothing more
+  store.script = () => new Promise(() => {}); // reads only the head
   const content = { digest: "ab".repeat(32), length: Number.MAX_SAFE_INTEGER };
   const stalled = { ...options(store, 1), content, source: source(Infinity), stall: 100 };
-  await assertRejects(() => upload(stalled), StorageError, "took nothing for 0.1 s");
+  await assertRejects(() => upload(stalled), StorageError, "accepted no data for 0.1 s");
 
-  const url = new URL(`http://127.0.0.1:${freePort()}/media/key`); // nobody is there
+  const url = new URL(`http://127.0.0.1:${freePort()}/media/key`); // nothing listens there
   const refused = () => upload({ ...options(store, 1), url, source: source(1) });
   await assertRejects(refused, StorageError, "cannot be reached");
 });
 
-test("upload() ends at once when it is told to, and with what its source throws", async () => {
+test("upload() ends at once when aborted, and rejects with what its source throws", async () => {
   await using store = new ScriptedStore();
   store.script = () => new Promise(() => {});
   const content = { digest: "ab".repeat(32), length: Number.MAX_SAFE_INTEGER };
   const controller = new AbortController();
   const endless = { ...source(Infinity), signal: controller.signal };
   const sending = upload({ ...options(store, 1), content, source: endless });
-  setTimeout(() => controller.abort(new RangeError("enough")), 200); // when it has to wait
+  setTimeout(() => controller.abort(new RangeError("enough")), 200); // while it waits
   await assertRejects(() => sending, RangeError, "enough");
 
   const broken = source(5, (_, index) => {

@@ -26,12 +26,12 @@ const ROW: UsageRow = {
   last: 1_800_000_000_000,
 };
 
-/** An engine that reaches an empty database through a relay. */
+/** An engine connected to an empty database through a relay. */
 interface Subject extends AsyncDisposable {
   readonly database: string;
   readonly relay: Relay;
   readonly engine: Engine;
-  /** Waits until so many of the database's connections are like that. */
+  /** Waits until that many connections of the database match. */
   readonly until: (count: 0 | 1, condition: string) => Promise<void>;
   /** Closes the engine's connections. */
   readonly disconnect: () => void;
@@ -60,7 +60,7 @@ async function open(): Promise<Subject> {
   };
 }
 
-test("a transaction that PostgreSQL refuses leaves nothing, and no connection in the midst of it", async () => {
+test("a transaction that PostgreSQL rejects leaves no data, and no connection inside it", async () => {
   await using subject = await open();
   const { catalogue } = subject.engine;
   const malformed = { ...newMetadata(), ...ITEM, kind: "image" as Kind };
@@ -75,7 +75,7 @@ test("a transaction that PostgreSQL refuses leaves nothing, and no connection in
   assertEquals((await catalogue.find(malformed.token)).state, "unknown");
 });
 
-test("what a request waits for fails within 2 s; a start, and what commands read, is waited for", async () => {
+test("lookups of requests fail within 2 s; starts and commands wait longer", async () => {
   await using subject = await open();
   const { catalogue } = subject.engine;
   const lock = "LOCK TABLE item, catalogue IN ACCESS EXCLUSIVE MODE";
@@ -86,7 +86,7 @@ test("what a request waits for fails within 2 s; a start, and what commands read
   const reading = catalogue.isEmpty();
   await assertRejects(async () => await catalogue.find(newToken()), StorageError);
   const took = performance.now() - begun;
-  assert(took < 5_000, `${took} ms`); // with slack for a machine with much else to do
+  assert(took < 5_000, `${took} ms`); // with slack for a busy machine
   await release();
   assertEquals(await reading, true);
   await (await opening).close();
@@ -97,7 +97,7 @@ test("a start waits for a PostgreSQL that is slow to accept connections", async 
   server().freeze();
   const opening = openEngine(url);
   try {
-    await new Promise((resolve) => setTimeout(resolve, 3_000)); // longer than a request waits
+    await new Promise((resolve) => setTimeout(resolve, 3_000)); // longer than a request would wait
   } finally {
     server().thaw();
   }
@@ -121,7 +121,7 @@ const BREAKS: readonly {
 ];
 
 for (const { what, trigger, query, isAborted } of BREAKS) {
-  test(`add() is right about what it added when the connection breaks in ${what}`, async () => {
+  test(`add() knows what it added when the connection breaks in ${what}`, async () => {
     await using subject = await open();
     const { ledger } = subject.engine;
     const release = await server().hold(subject.database, trigger);
@@ -145,7 +145,7 @@ for (const { what, trigger, query, isAborted } of BREAKS) {
   });
 }
 
-test("a transaction whose connection is lost without a word does not keep others waiting for it", async () => {
+test("a transaction whose connection breaks silently does not block others", async () => {
   await using subject = await open();
   const { database, relay, engine: { ledger } } = subject;
   const release = await server().hold(database, "TRIGGER hold BEFORE INSERT ON usage");
@@ -153,7 +153,7 @@ test("a transaction whose connection is lost without a word does not keep others
   await subject.until(1, "query ~ '^INSERT' AND state = 'active'");
   relay.lose("everything");
   await release();
-  await subject.until(1, "state = 'idle in transaction'"); // and holds the lock of a row
+  await subject.until(1, "state = 'idle in transaction'"); // and holds a row lock
   const other = await openEngine(server().urlOf(database));
   await other.ledger.add([ROW], () => {});
   await other.close();

@@ -1,5 +1,5 @@
 /**
- * What every engine has to do, on PostgreSQL: at its own port, and behind a pooler.
+ * The suites of every engine, on PostgreSQL: directly, and behind a pooler.
  */
 
 import type { Engine } from "../../../lib/storage/engine.ts";
@@ -17,7 +17,7 @@ const bouncer = shared(PGBOUNCER, () => PgBouncer.start(server()));
 
 let database: string | undefined;
 
-/** Opens an empty database: always the same one, since a pooler has to get ready for another. */
+/** Opens an empty database: always the same one, since a pooler takes time to prepare another. */
 async function openEmpty(port: number): Promise<Engine> {
   database ??= await server().createDatabase();
   const empty = `DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION ${USER}`;

@@ -9,7 +9,7 @@ import { Relay } from "../../support/relay.ts";
 const server = shared(POSTGRES, () => PostgresServer.start());
 const test = needing(...POSTGRES);
 
-test("Lookups tell whoever asks right after a fault of it, and do not wait for another one", async () => {
+test("Lookups report a fault to subsequent callers, without waiting for another one", async () => {
   await using relay = new Relay(server().port);
   const url = server().urlOf(await server().createDatabase(), relay.port);
   const { catalogue, close } = await openEngine(url);
@@ -20,7 +20,7 @@ test("Lookups tell whoever asks right after a fault of it, and do not wait for a
   const again = await assertRejects(async () => await catalogue.find(newToken()), StorageError);
   assertEquals(again.message, message);
   const took = performance.now() - begun;
-  assert(took < 500, `${took} ms`); // another one takes 1,500
+  assert(took < 500, `${took} ms`); // another one would take 1,500
   relay.restore();
   for (const end = performance.now() + 4_000;;) {
     try {

@@ -1,6 +1,6 @@
 /**
- * A server while its PostgreSQL fails, and after. Every failure happens to a database and a server
- * of its own, all of them side by side, while requests come.
+ * A server while its PostgreSQL fails, and after. Every failure has its own database and server,
+ * and all run in parallel while requests arrive.
  */
 
 import { assert, assertEquals } from "@std/assert";
@@ -15,37 +15,39 @@ import { Relay } from "../../support/relay.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { newMetadata } from "../storage_suite.ts";
 
-/** Milliseconds until an answer, and from the return of the database until all is served again. */
+/**
+ * Milliseconds until a response, and from the database's recovery until everything is served again.
+ */
 const LIMIT = 2_000;
 
-/** How much longer than what needs no database at the same time: a machine may be at much else. */
+/** Slack relative to requests without a database at the same time, for busy machines. */
 const SLACK = 5;
 
-/** Milliseconds for which it is asked whether all is served again. */
+/** Milliseconds to poll for recovery. */
 const TIMEOUT = 20_000;
 
-/** Milliseconds for which a look-up may be reused. */
+/** Milliseconds for which a lookup may be reused. */
 const CACHE_TTL = 2_000;
 
-/** Milliseconds that an outage lasts: longer than it takes until counts are flushed again. */
+/** Milliseconds of an outage: longer than the flush interval. */
 const OUTAGE = 6_000;
 
-/** Milliseconds between two rounds of requests. */
+/** Milliseconds between rounds of requests. */
 const PACE = 200;
 
-/** Connections of PostgreSQL that are not kept for the superuser, where they run out. */
+/** Connections of PostgreSQL beside those reserved for the superuser, for running out of them. */
 const CONNECTIONS = 5;
 
-/** What a failure happens to. */
+/** What a failure affects. */
 interface World {
-  /** What is to be ended at the end. */
+  /** Disposed of at the end. */
   readonly stack: AsyncDisposableStack;
   readonly postgres: PostgresServer;
   readonly relay: Relay;
-  /** The database, by its name. */
+  /** The database's name. */
   readonly database: string;
   readonly server: ServerProcess;
-  /** An item that is asked for all the time, and so remembered, and one only from the failure on. */
+  /** An item requested all the time, and so cached, and one requested only from the failure on. */
   readonly audio: PublishedItem;
   readonly video: PublishedItem;
 }
@@ -56,9 +58,12 @@ interface Failure {
   /** Whether the server reaches it through a relay. */
   readonly isRelayed?: true;
   readonly settings?: Record<string, string>;
-  /** What the log says of it; nothing for sure of a failure that is over at once. */
+  /** What the log says about it; left out for a failure too short to be logged reliably. */
   readonly logged?: RegExp;
-  /** Makes it happen, and gives what ends it: that gives where the database is then. */
+  /**
+   * Starts the failure, and returns a function that ends it, which returns where the database is
+   * then.
+   */
   readonly begin: (world: World) => Promise<() => Promise<PostgresServer>>;
 }
 
@@ -75,7 +80,7 @@ const FAILURES: readonly Failure[] = [
     },
   },
   {
-    what: "is restarted after a break of the network in the midst of a flush",
+    what: "is restarted after the network broke during a flush",
     isRelayed: true,
     async begin({ postgres, relay, database }) {
       await postgres.hold(database, "TRIGGER hold BEFORE INSERT ON usage");
@@ -108,7 +113,7 @@ const FAILURES: readonly Failure[] = [
       stack.defer(async () => void await Promise.all(others.map(({ status }) => status)));
       await until(async () => {
         await postgres.query(ofOurs("SELECT pg_terminate_backend(pid)", "<> 'psql'"));
-        others.push(command("psql", args).spawn()); // ends at once where there is none for it
+        others.push(command("psql", args).spawn()); // exits at once if there is no connection for it
         const rest = postgres.query(ofOurs("SELECT count(*)", "<> 'psql'"));
         const taken = postgres.query(ofOurs("SELECT count(*)", "= 'psql'"));
         return (await rest)[0] === "0" && (await taken)[0] === String(CONNECTIONS);
@@ -132,7 +137,7 @@ const FAILURES: readonly Failure[] = [
     },
   },
   {
-    what: "does what it is asked, and its answers are lost",
+    what: "executes statements whose answers are lost",
     isRelayed: true,
     logged: /timeout|no answer/i,
     begin({ postgres, relay }) {
@@ -162,7 +167,7 @@ const FAILURES: readonly Failure[] = [
     },
   },
   {
-    what: "is switched over to a standby, which becomes the primary later",
+    what: "fails over to a standby, which becomes the primary later",
     isRelayed: true,
     logged: /read-only/,
     async begin({ stack, postgres, relay }) {
@@ -176,32 +181,32 @@ const FAILURES: readonly Failure[] = [
   },
 ];
 
-/** SQL on the connections of our user, by the names of their programs. */
+/** SQL for the connections of our user, by program name. */
 const ofOurs = (select: string, program: string) =>
   `${select} FROM pg_stat_activity WHERE usename = '${USER}' AND application_name ${program}`;
 
-/** Two requests of the same moment, HEAD and GET, and their answers. */
+/** A HEAD and a GET sent at the same time, and their responses. */
 interface Round {
   readonly path: "/audio/" | "/video/" | "/healthz" | "/";
-  /** Milliseconds, as are all instants here. */
+  /** Milliseconds, as are all times here. */
   readonly sent: number;
   readonly answered: number;
   readonly head: RawResponse;
   readonly get: RawResponse;
 }
 
-/** What was seen of an outage. */
+/** What was observed in an outage. */
 interface Outage {
   readonly rounds: readonly Round[];
-  /** Since when it has failed for sure, until when, and from when on it does not any more. */
+  /** When the failure had certainly begun, until when it lasted, and when it was certainly over. */
   readonly begun: number;
   readonly ending: number;
   readonly ended: number;
-  /** When the first requests were sent of which each was served. */
+  /** When the first round was sent in which every request was served. */
   readonly back: number;
   /** How the server ended, and what it wrote. */
   readonly end: Awaited<ReturnType<ServerProcess["stop"]>>;
-  /** What the ledger holds: route, method, status and calls. */
+  /** The rows of the ledger: route, method, status and calls. */
   readonly ledger: readonly string[];
 }
 
@@ -221,7 +226,7 @@ async function setUp({ isRelayed, settings }: Failure): Promise<World> {
   return { stack: starting.move(), postgres, relay, database, server, audio, video };
 }
 
-/** Lets a failure happen, asks the server for all of that time, and stops it. */
+/** Causes a failure, sends requests during all of it, and stops the server. */
 async function observe(world: World, { logged, begin }: Failure): Promise<Outage> {
   await using _stack = world.stack;
   const { database, server, audio, video } = world;
@@ -234,7 +239,7 @@ async function observe(world: World, { logged, begin }: Failure): Promise<Outage
       return { path, sent, answered: performance.now(), head, get };
     })();
     rounds.push(round);
-    round.catch(() => {}); // it is for the end
+    round.catch(() => {}); // awaited at the end
     return round;
   };
   const askForAudio = () => [ask("/audio/", audio.token), ask("/")];
@@ -252,7 +257,7 @@ async function observe(world: World, { logged, begin }: Failure): Promise<Outage
   const end = await begin(world);
   const begun = performance.now();
   if (logged !== undefined) {
-    await keepAsking(OUTAGE / 2, askForItems); // a check that fails ends what is remembered
+    await keepAsking(OUTAGE / 2, askForItems); // a failed check invalidates the cache
     await keepAsking(OUTAGE / 2, askForAll);
   }
   const ending = logged === undefined ? begun : performance.now();
@@ -274,7 +279,7 @@ async function observe(world: World, { logged, begin }: Failure): Promise<Outage
   return { rounds: seen, begun, ending, ended, back, end: stopped, ledger };
 }
 
-/** Checks what was answered when. */
+/** Checks the responses over time. */
 function checkAnswers({ rounds, begun, ending, ended, back }: Outage): void {
   assert(back - ended < LIMIT + slack(rounds, ended, back), `back after ${back - ended} ms`);
   for (const { path, sent, answered, head, get } of rounds) {
@@ -287,18 +292,18 @@ function checkAnswers({ rounds, begun, ending, ended, back }: Outage): void {
       assertEquals(field(answer, "retry-after"), answer.status === 503 ? "5" : undefined, what);
     }
     const isKnown = path === "/audio/";
-    let expected: number | undefined; // while it changes, either
+    let expected: number | undefined; // while it changes, either is fine
     if (answered < begun - 500 || sent >= back) expected = 200;
     if (sent >= begun + (isKnown ? CACHE_TTL : 0) && answered < ending) expected = 503;
     if (expected === undefined) continue;
-    // On a machine that is this slow, a database that works may not answer in time, either.
+    // On a machine this slow, a working database may not answer in time, either.
     if (expected === 200 && slack(rounds, sent, answered) > LIMIT / 2) continue;
     assertEquals([head.status, get.status], [expected, expected], what);
     checkParity(what, head, get);
   }
 }
 
-/** What to add to a limit in some time: what needs no database shows how slow the machine was. */
+/** Returns the slack for a period: requests without a database show how slow the machine was. */
 function slack(rounds: readonly Round[], from: number, to: number): number {
   const controls = rounds.filter(({ path, sent, answered }) =>
     path === "/" && sent <= to && answered >= from
@@ -306,7 +311,7 @@ function slack(rounds: readonly Round[], from: number, to: number): number {
   return SLACK * Math.max(0, ...controls.map(({ sent, answered }) => answered - sent));
 }
 
-/** Checks that every call is in the ledger, and none twice. */
+/** Checks that every call is in the ledger exactly once. */
 function checkLedger({ rounds, ledger }: Outage): void {
   const calls = new Map<string, number>();
   for (const { path, head, get } of rounds) {
@@ -319,7 +324,7 @@ function checkLedger({ rounds, ledger }: Outage): void {
   assertEquals(ledger.toSorted(), [...calls].map(([key, count]) => `${key}|${count}`).sort());
 }
 
-/** Checks that the log says what failed, and nothing that it must not. */
+/** Checks that the log says what failed, and nothing secret. */
 function checkLog({ end: { code, log, stderr } }: Outage, logged: RegExp | undefined): void {
   assertEquals(code, 0, stderr);
   assertEquals(stderr.trimEnd().split("\n").length, log.length, stderr);
@@ -334,7 +339,7 @@ function checkLog({ end: { code, log, stderr } }: Outage, logged: RegExp | undef
   assert(checks.some(({ cause }) => logged.test(String(cause))), stderr);
 }
 
-/** Time for things to happen in another process. */
+/** Waits for something to happen in another process. */
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
@@ -344,7 +349,10 @@ async function until(isTrue: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** Observes every failure. All is started before the first of them, and nothing slows them down. */
+/**
+ * Observes every failure. Everything is started before the first one, so that nothing slows them
+ * down.
+ */
 async function observeAll(): Promise<PromiseSettledResult<Outage>[]> {
   const worlds = FAILURES.map(setUp);
   await Promise.allSettled(worlds);

@@ -1,6 +1,6 @@
 /**
- * A server on PostgreSQL as operators run it: with the permissions that the README gives it, and
- * encrypted as the URL says.
+ * A server on PostgreSQL as operators run it: with the README's permissions, and with TLS as the
+ * URL says.
  */
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
@@ -19,7 +19,7 @@ const test = needing(...NEEDS);
 const here = shared(NEEDS, () => PostgresServer.start({ certifiedFor: ["IP:127.0.0.1"] }));
 const elsewhere = shared(NEEDS, () => PostgresServer.start({ certifiedFor: ["DNS:a.test"] }));
 
-/** What PostgreSQL's own programs read, and our server does not. */
+/** Variables that PostgreSQL's own programs read, but our server does not. */
 const PG_VARIABLES = {
   PGHOST: "192.0.2.1",
   PGHOSTADDR: "192.0.2.1",
@@ -39,8 +39,7 @@ const PG_VARIABLES = {
 };
 
 /**
- * The flags of the README's command for production, with a folder, and what the server may connect
- * to, in place of its own.
+ * The flags of the README's production command, with another folder and other hosts to connect to.
  */
 async function productionFlags(port: number, folder: string, database: number): Promise<string[]> {
   const readme = await Deno.readTextFile(fromRoot("README.md"));
@@ -52,11 +51,11 @@ async function productionFlags(port: number, folder: string, database: number): 
   );
 }
 
-/** The URL of a database that trusts no certificate but one. */
+/** The URL of a database, trusting only one certificate. */
 const encrypted = (url: string, certificate: string) =>
   `${url}?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificate)}`;
 
-test("a server with the README's permissions works on PostgreSQL with TLS, whatever PG… variables say", async () => {
+test("a server with the README's permissions works on PostgreSQL with TLS, ignoring PG… variables", async () => {
   const url = here().urlOf(await here().createDatabase());
   await using subject = await openLocal(openEngine(encrypted(url, here().certificate)));
   const { folder } = subject;
@@ -84,7 +83,7 @@ test("a server with the README's permissions works on PostgreSQL with TLS, whate
   assertEquals(await here().query(calls, new URL(url).pathname.slice(1)), ["2"]);
 });
 
-test("a server does not start on a PostgreSQL that it cannot trust as its URL says", async () => {
+test("a server does not start on a PostgreSQL that it cannot trust according to its URL", async () => {
   const rows: [url: string, reason: RegExp][] = [
     [encrypted(here().urlOf("postgres"), elsewhere().certificate), /certificate/i],
     [encrypted(elsewhere().urlOf("postgres"), elsewhere().certificate), /certificate/i],

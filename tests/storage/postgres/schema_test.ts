@@ -8,7 +8,7 @@ import { checkMigrated, LINKED_RECORDS, RECORDS_OF_VERSION_1 } from "../linked_i
 const server = shared(POSTGRES, () => PostgresServer.start());
 const test = needing(...POSTGRES);
 
-test("PostgreSQL itself refuses what is malformed of an item at a URL", async () => {
+test("PostgreSQL itself rejects malformed items at URLs", async () => {
   const database = await server().createDatabase();
   await (await openEngine(server().urlOf(database))).close();
   for (const [what, record, isSound] of LINKED_RECORDS) {
@@ -22,7 +22,7 @@ test("PostgreSQL itself refuses what is malformed of an item at a URL", async ()
   }
 });
 
-test("a PostgreSQL catalogue of version 1 keeps its items, and takes others at URLs", async () => {
+test("a PostgreSQL catalogue of version 1 keeps its items, and accepts items at URLs", async () => {
   const database = await server().createDatabase();
   await server().query(`SET ROLE ${USER}; ${MIGRATIONS[0]} ${RECORDS_OF_VERSION_1}`, database);
   const { catalogue, close } = await openEngine(server().urlOf(database));

@@ -1,5 +1,5 @@
 /**
- * Servers on one PostgreSQL.
+ * Several servers on one PostgreSQL.
  */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
@@ -58,7 +58,7 @@ for (
   );
 }
 
-/** An answer of a server: milliseconds, and what it said. */
+/** A response of a server, with times in milliseconds. */
 interface Answer {
   readonly server: number;
   readonly token: Token;
@@ -67,17 +67,17 @@ interface Answer {
   readonly status: number;
 }
 
-/** A change of an item by a command: when it began, and when it was over. */
+/** A change of an item by a command: when it began and ended. */
 interface Change {
   readonly token: Token;
   readonly began: number;
   readonly ended: number;
-  /** What is answered before, and after. */
+  /** The statuses before and after. */
   readonly statuses: readonly [number, number];
 }
 
 needing(...PGBOUNCER)(
-  "two servers, one of them behind PgBouncer, show at once what commands publish and unpublish",
+  "two servers, one behind PgBouncer, show at once what commands publish and unpublish",
   () =>
     inFolder(async (folder) => {
       const database = await postgres().createDatabase();
@@ -89,7 +89,7 @@ needing(...PGBOUNCER)(
       await using one = await ServerProcess.start(first, folder);
       await using other = await ServerProcess.start(second, folder);
 
-      // Who keeps its content in use: a GET of others does not find out that it is gone.
+      // Keeps the content in use, so that no GET finds it missing.
       assertEquals((await media(folder, ["publish", SAMPLE_MP3], first)).code, 0);
       const tokens = [newToken(), newToken(), newToken()];
       const answers: Answer[] = [];
@@ -113,7 +113,7 @@ needing(...PGBOUNCER)(
         changes.push({ token, began, ended: performance.now(), statuses });
         await pause(SHOWN + 500);
       };
-      await pause(1_000); // so that it is remembered that there is no such item
+      await pause(1_000); // so that its absence is cached
       await Promise.all(tokens.map(async (token, index) => {
         await pause(300 * index);
         await change(token, [404, 200], "publish", SAMPLE_MP3, "--token", token);
@@ -129,7 +129,7 @@ needing(...PGBOUNCER)(
         assertEquals(of.filter(isEarly), []);
         const isLate = ({ sent, status }: Answer) => status === before && sent > ended;
         for (const { sent } of of.filter(isLate)) latest = Math.max(latest, sent - ended);
-        // Each server only ever goes on, whether it is asked by HEAD or by GET.
+        // No server ever goes back, by HEAD or by GET.
         for (const server of [0, 1]) {
           const changed = of.filter((answer) =>
             answer.server === server && answer.status === after
@@ -167,7 +167,7 @@ test("a server process under load opens two connections to PostgreSQL at most", 
   assert(counts.some((count) => count > 0), `${counts}`);
 });
 
-test("servers that start at once on an empty database all come up", async () => {
+test("servers that start simultaneously on an empty database all come up", async () => {
   const database = await postgres().createDatabase();
   await postgres().query(
     `CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS
@@ -191,7 +191,7 @@ test("servers that start at once on an empty database all come up", async () => 
   });
 });
 
-test("a later release's schema is refused by name, at the start and while a server runs", async () => {
+test("a later release's schema is refused, at startup and while a server runs", async () => {
   const database = await postgres().createDatabase();
   const DATABASE_URL = postgres().urlOf(database);
   await using subject = await openLocal(openEngine(DATABASE_URL));
@@ -209,7 +209,7 @@ test("a later release's schema is refused by name, at the start and while a serv
   const [schema] = await postgres().query("SELECT schema FROM catalogue", database);
   await postgres().query("UPDATE catalogue SET schema = schema + 1", database);
   const message = `the database (DATABASE_URL) has version ${Number(schema) + 1} of the schema, ` +
-    `and this release knows ${schema} at most: run a later one`;
+    `but this release supports ${schema} at most: run a later one`;
   const started = await assertRejects(
     () => ServerProcess.start(environment, subject.folder),
     Error,

@@ -13,13 +13,13 @@ import { newMetadata } from "../storage_suite.ts";
 const test = needing("processes", LINUX, program("setpriv"));
 const testReplaced = needing("processes", program("python3"));
 
-/** Runs a server as a user to whom permissions of files apply, even if this one is root. */
+/** Runs a server as a user who is subject to file permissions, even if the tests run as root. */
 const RUNNER = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"];
 
-/** Milliseconds within which what happens to a file shows. */
+/** Milliseconds within which a change of a file must show. */
 const BOUND = 10_000;
 
-/** What happens to a file, with a sound copy at hand; and how it becomes sound again. */
+/** What happens to a file, given a sound copy, and how it is repaired. */
 type Fault = [
   what: string,
   damage: (path: string) => Promise<unknown>,
@@ -30,10 +30,10 @@ const moveBack = (path: string) => Deno.rename(`${path}.aside`, path);
 const moveCopy = (path: string, copy: string) => Deno.rename(copy, path);
 
 const FAULTS: Fault[] = [
-  ["is taken away", (path) => Deno.rename(path, `${path}.aside`), moveBack],
+  ["is moved away", (path) => Deno.rename(path, `${path}.aside`), moveBack],
   ["is deleted", (path) => Deno.remove(path), moveCopy],
   [
-    "makes room for a folder",
+    "is replaced by a folder",
     async (path) => {
       await Deno.rename(path, `${path}.aside`);
       await Deno.mkdir(path);
@@ -44,7 +44,7 @@ const FAULTS: Fault[] = [
     },
   ],
   [
-    "makes room for another program's",
+    "is replaced by another program's",
     async (path) => {
       await Deno.rename(path, `${path}.aside`);
       using other = new DatabaseSync(path);
@@ -58,10 +58,10 @@ const FAULTS: Fault[] = [
     moveCopy,
   ],
   ["is truncated", (path) => Deno.truncate(path), moveCopy],
-  ["cannot be read any more", (path) => Deno.chmod(path, 0), (path) => Deno.chmod(path, 0o644)],
+  ["becomes unreadable", (path) => Deno.chmod(path, 0), (path) => Deno.chmod(path, 0o644)],
 ];
 
-/** Writes into a file as it is. */
+/** Overwrites a file in place. */
 async function overwrite(
   path: string,
   change: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>,
@@ -73,7 +73,7 @@ async function overwrite(
   assertEquals(await file.write(change(bytes)), bytes.length);
 }
 
-/** Rows by which a ledger grows, so that its first page is in the log, too. */
+/** Rows that make a ledger grow, so that its first page is in the log, too. */
 const GROWTH = 400;
 
 function grow(path: string): void {
@@ -84,7 +84,7 @@ function grow(path: string): void {
     FROM number`);
 }
 
-/** A copy as SQLite makes it while others use the file. */
+/** A copy made by SQLite while the file is in use. */
 function copyTo(path: string, copy: string): void {
   using database = new DatabaseSync(path, { timeout: 5_000 });
   database.exec(`VACUUM INTO '${copy}'`);
@@ -110,7 +110,7 @@ const isSound = (path: string) => {
   assertEquals({ ...database.prepare("PRAGMA integrity_check").get() }["integrity_check"], "ok");
 };
 
-test("two servers notice whatever happens to the catalogue's file, and go on once it is sound", async () => {
+test("two servers notice whatever happens to the catalogue's file, and recover once it is sound", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
   await subject.storage.close();
@@ -156,7 +156,12 @@ test("two servers notice whatever happens to the catalogue's file, and go on onc
     assertEquals(code, 0);
     const faults = log.filter(({ event }) => event === "error").map(({ cause }) => String(cause));
     for (
-      const reason of [/No such file/, /not a catalogue/, /not a database/, /holds no catalogue/]
+      const reason of [
+        /No such file/,
+        /not a catalogue/,
+        /not a database/,
+        /no longer holds a catalogue/,
+      ]
     ) {
       assert(faults.some((fault) => reason.test(fault)), `${reason} in ${faults.join("\n")}`);
     }
@@ -167,7 +172,7 @@ test("two servers notice whatever happens to the catalogue's file, and go on onc
   }
 });
 
-/** Makes a larger catalogue: the item unpublished, and its record under another token and many more. */
+/** Makes a larger catalogue: the item is unpublished, and copied under many other tokens. */
 function makeOther(path: string, other: string, token: Token): Token {
   copyTo(path, other);
   using database = new DatabaseSync(other);
@@ -184,7 +189,7 @@ function makeOther(path: string, other: string, token: Token): Token {
   return tokens[1_000] as Token;
 }
 
-/** Changes the catalogue, and is killed before that is more than a log beside its file. */
+/** Changes the catalogue, and is killed before the log is flushed to the file. */
 const KILLED = `
 import os, sqlite3, sys
 database = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -195,20 +200,20 @@ os.kill(os.getpid(), 9)
 type Replacement = [how: string, replace: (other: string, path: string) => Promise<void>];
 const REPLACEMENTS: Replacement[] = [
   ["moved over", Deno.rename],
-  ["moved over, beside the log of a writer that was killed", async (other, path) => {
+  ["moved over, beside the log of a killed writer", async (other, path) => {
     await new Deno.Command("python3", { args: ["-c", KILLED, path] }).output();
     assert((await Deno.stat(`${path}-wal`)).size > 0);
-    await new Promise((resolve) => setTimeout(resolve, 1_000)); // longer ago than the last look
+    await new Promise((resolve) => setTimeout(resolve, 1_000)); // longer than the check interval
     await Deno.rename(other, path);
   }],
   ["copied over", async (other, path) => {
-    await Deno.writeFile(path, await Deno.readFile(other)); // into the same file
+    await Deno.writeFile(path, await Deno.readFile(other)); // in place
   }],
 ];
 
 for (const [how, replace] of REPLACEMENTS) {
   testReplaced(
-    `two servers serve another catalogue that is ${how}, and its backup after it`,
+    `two servers serve another catalogue that is ${how}, and then a backup of the first`,
     async () => {
       await using subject = await openLocal();
       const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
@@ -261,7 +266,7 @@ for (const [how, replace] of REPLACEMENTS) {
   );
 }
 
-test("a server keeps its counts while the ledger's file cannot be used", async () => {
+test("a server keeps its counts while the ledger's file is unusable", async () => {
   await Promise.all(FAULTS.map(([what, damage, mend]) =>
     inFolder(async (folder) => {
       const [path, copy] = [`${folder}/catalogue.sqlite-ledger`, `${folder}/copy`];
@@ -278,7 +283,7 @@ test("a server keeps its counts while the ledger's file cannot be used", async (
       copyTo(path, copy);
       await damage(path);
       await call(20);
-      await new Promise((resolve) => setTimeout(resolve, 7_000)); // a flush is due, and fails
+      await new Promise((resolve) => setTimeout(resolve, 7_000)); // a flush is attempted, and fails
       await call(30);
       await mend(path, copy);
       const { code, log } = await server.stop();

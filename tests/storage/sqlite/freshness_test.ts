@@ -9,18 +9,18 @@ import { newMetadata } from "../storage_suite.ts";
 
 const test = needing("processes");
 
-/** Milliseconds within which a change shows in every server. */
+/** Milliseconds within which every server must show a change. */
 const BOUND = 100;
 
 const ROUNDS = 20;
 
-/** Asks servers for an item, again and again. */
+/** Requests an item from servers repeatedly. */
 class Callers {
   readonly observations: Observation[] = [];
   #isStopped = false;
   readonly #loops: Promise<void>[];
 
-  /** @param heads How many send HEADs to each server at the same time; one more sends GETs. */
+  /** @param heads Concurrent loops of HEADs to each server; one more sends GETs. */
   constructor(servers: readonly ServerProcess[], token: () => Token, heads: number) {
     this.#loops = servers.flatMap((server) => [
       this.#ask(server, "GET", token),
@@ -45,7 +45,7 @@ class Callers {
   }
 }
 
-/** How something is changed, and how many ask for it meanwhile. */
+/** How an item is changed, and the number of concurrent requests. */
 const CASES = [
   { ttl: "5", heads: 1, rounds: ROUNDS, isCommand: false },
   { ttl: "3600", heads: 1, rounds: ROUNDS, isCommand: false },
@@ -89,7 +89,7 @@ for (const { ttl, heads, rounds, isCommand } of CASES) {
     const kinds = callers.observations.map(({ server, method, status }) =>
       server + method + status
     );
-    assertEquals(new Set(kinds).size, 12, "each server said each thing to both methods");
+    assertEquals(new Set(kinds).size, 12, "each server gave each status to both methods");
     const isCertain = (answer: Observation) => truth.statusesOf(answer).length === 1;
     assert(callers.observations.filter(isCertain).length > 100 * rounds / 10);
   });

@@ -5,7 +5,7 @@ import { ROW } from "../../support/counted_call.ts";
 import { inFolder } from "../../support/media_cli.ts";
 import { needing } from "../../support/permissions.ts";
 
-/** Runs something, and counts how often others have a turn in the meantime. */
+/** Runs something, and counts how often other tasks run meanwhile. */
 async function turnsDuring(action: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let isOver = false;
@@ -18,7 +18,7 @@ async function turnsDuring(action: () => Promise<unknown>): Promise<number> {
   return turns - 1; // the last one came after it
 }
 
-Deno.test("SqlLedger on SQLite lets requests be answered in the midst of long work", async () => {
+Deno.test("SqlLedger on SQLite yields to requests during long work", async () => {
   const { ledger, close } = await openEngine("sqlite::memory:");
   const rows: UsageRow[] = Array.from({ length: 3_000 }, (_, index) => {
     return { ...ROW, client: `client-${index}`, calls: 1, first: 0, last: 0 };
@@ -33,13 +33,13 @@ Deno.test("SqlLedger on SQLite lets requests be answered in the midst of long wo
     const turns = await turnsDuring(work);
     assert(turns >= 3, `${what} leaves ${turns} turns to others`);
   }
-  assert(Math.max(...parts) <= 200, "no part is so large that it takes long");
+  assert(Math.max(...parts) <= 200, "every part is small");
   assertEquals(await Array.fromAsync(ledger.usage("")), []);
   await close();
 });
 
 needing("files")(
-  "a flush of counts does not move the version of the catalogue",
+  "a flush of counts does not change the catalogue's version",
   () =>
     inFolder(async (folder) => {
       const url = `sqlite:${folder}/catalogue.sqlite`;

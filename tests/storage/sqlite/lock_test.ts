@@ -10,12 +10,14 @@ import { newMetadata } from "../storage_suite.ts";
 
 const test = needing("processes", program("python3"));
 
-/** Milliseconds for which the lock is held, and within which a request is answered meanwhile. */
+/**
+ * Milliseconds for which the lock is held, and within which requests must be answered meanwhile.
+ */
 const [HELD, BOUND] = [3_000, 1_000];
 
 interface Case extends LockOptions {
   readonly file: "catalogue" | "ledger";
-  /** Whether SQLite lets readers on. */
+  /** Whether SQLite admits readers. */
   readonly lets: boolean;
 }
 
@@ -30,10 +32,10 @@ const CASES: Case[] = [
 
 for (const { file, lets, ...options } of CASES) {
   const { begin, journalMode } = options;
-  test(`a server never waits for whoever holds the ${file}'s lock: ${begin}, ${journalMode}`, async () => {
+  test(`a server never waits for the ${file}'s lock: ${begin}, ${journalMode}`, async () => {
     await using subject = await openLocal();
     const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
-    await subject.storage.close(); // nobody has it open
+    await subject.storage.close(); // no process has it open
     const path = `${subject.folder}/catalogue.sqlite${file === "ledger" ? "-ledger" : ""}`;
     await using holder = await LockHolder.open(path, options);
     await using server = await ServerProcess.start({ CACHE_TTL: "0" }, subject.folder);
@@ -77,12 +79,12 @@ for (const { file, lets, ...options } of CASES) {
     const isLogged = log.some(({ event, cause }) =>
       event === "error" && String(cause).includes(`the ${file}`)
     );
-    assertEquals(isLogged, !lets || file === "ledger", "what the lock kept from being done");
+    assertEquals(isLogged, !lets || file === "ledger", "whether the fault was logged");
     assertEquals(await callsIn(subject.folder), calls, "every call is in the ledger");
   });
 }
 
-/** Adds records under other tokens for some seconds, as fast as it can. */
+/** Adds records under other tokens for some seconds at full speed. */
 const WRITER = `
 import sqlite3, sys, time, uuid
 database = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -96,7 +98,7 @@ while time.time() < end:
     database.execute("COMMIT")
 `;
 
-test("a server answers every request while another program adds a great many records", async () => {
+test("a server answers every request while another program adds many records", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
   await using server = await ServerProcess.start({ CACHE_TTL: "0" }, subject.folder);
@@ -112,6 +114,6 @@ test("a server answers every request while another program adds a great many rec
   }
   assert(await written);
   const { size } = await Deno.stat(path);
-  assert(size > 1_000_000, "what was in the log went to the file, again and again");
+  assert(size > 1_000_000, "the log was flushed to the file meanwhile");
   assertEquals((await server.stop()).log.filter(({ event }) => event === "error"), []);
 });

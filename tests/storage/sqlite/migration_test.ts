@@ -6,7 +6,7 @@ import { needing } from "../../support/permissions.ts";
 import { checkMigrated, RECORDS_OF_VERSION_1 } from "../linked_item_suite.ts";
 
 needing("files")(
-  "a SQLite catalogue of version 1 keeps its items, and takes others at URLs",
+  "a SQLite catalogue of version 1 keeps its items, and accepts items at URLs",
   () =>
     inFolder(async (folder) => {
       const path = `${folder}/catalogue.sqlite`;

@@ -12,7 +12,7 @@ const [onFiles, asProcess] = [needing("files"), needing("processes")];
 
 const OPTIONS: SqliteOptions = { schema: CATALOGUE, synchronous: "FULL", timeout: 0 };
 
-/** Checks that a new catalogue is whole, and is what the first one of many made of it. */
+/** Checks that a new catalogue is complete, and was created only once. */
 function verify(path: string): void {
   using database = new DatabaseSync(path);
   const values = (sql: string) => database.prepare(sql).all().map((row) => Object.values(row)[0]);
@@ -48,7 +48,7 @@ onFiles(
 );
 
 asProcess(
-  "commands make one database when many are started at once",
+  "commands started simultaneously create one database",
   () =>
     inFolder(async (folder) => {
       for (let round = 0; round < 3; round++) {
@@ -60,7 +60,7 @@ asProcess(
     }),
 );
 
-/** A schema after some more releases. */
+/** The schema of a later release. */
 function later(...steps: string[]): Schema {
   return { ...CATALOGUE, steps: [...CATALOGUE.steps, ...steps] };
 }
@@ -70,7 +70,7 @@ function sql(path: string, statements: string): void {
   database.exec(statements);
 }
 
-/** What cannot be opened: what there is, and what is said of it. */
+/** What cannot be opened: how to make it, and the error. */
 const OBSTACLES: [what: string, make: (path: string) => void | Promise<void>, cause: RegExp][] = [
   [
     "a database of another program",
@@ -96,10 +96,10 @@ const OBSTACLES: [what: string, make: (path: string) => void | Promise<void>, ca
       const schema = later("ALTER TABLE item ADD COLUMN color TEXT", "CREATE TABLE more (a)");
       await (await SqliteDatabase.open(path, { ...OPTIONS, schema })).close();
     },
-    /^It has version \d of the catalogue's schema, and this release knows \d at most: run a later one$/,
+    /^It has version \d of the catalogue's schema, but this release supports \d at most: run a later one$/,
   ],
   [
-    "a file that is no database",
+    "a file that is not a database",
     (path) => Deno.writeTextFile(path, "no database, and not a short text either"),
     /^file is not a database$/,
   ],
@@ -113,7 +113,7 @@ const OBSTACLES: [what: string, make: (path: string) => void | Promise<void>, ca
 
 for (const [what, make, expected] of OBSTACLES) {
   onFiles(
-    `SqliteDatabase.open() refuses ${what}, and leaves it as it is`,
+    `SqliteDatabase.open() refuses ${what}, and does not change it`,
     () =>
       inFolder(async (folder) => {
         const path = `${folder}/below/c.sqlite`;
@@ -170,7 +170,7 @@ onFiles("SqliteDatabase opens a file again whatever its name is", () =>
   inFolder(async (folder) => {
     const path = `${folder}/50%25 of a?b#c ü/c.sqlite`;
     const database = await SqliteDatabase.open(path, OPTIONS);
-    await Deno.utime(path, 1, 1); // changed by somebody
+    await Deno.utime(path, 1, 1); // changed from outside
     await database.transact([{ text: "UPDATE catalogue SET version = 7" }]);
     assertEquals(database.openings, 1);
     await database.close();
@@ -187,7 +187,7 @@ onFiles(
       await catalogue.claimContent("other");
       await close();
       const database = await SqliteDatabase.open(path, OPTIONS);
-      await database.query({ text: "SELECT version FROM catalogue" }); // it was there just now
+      await database.query({ text: "SELECT version FROM catalogue" }); // it was opened just now
       Deno.renameSync(other, path);
       await database.transact([{ text: "UPDATE catalogue SET version = 7" }]);
       using reader = new DatabaseSync(path);

@@ -5,7 +5,7 @@ import { LINKED_RECORDS } from "../linked_item_suite.ts";
 
 type Record = Readonly<{ [column: string]: SQLInputValue | undefined }>;
 
-/** A record of a table, and whether it is one. */
+/** A row of a table, and whether it is valid. */
 type Row = [what: string, table: string, record: Record, isSound: boolean];
 
 const ITEM = {
@@ -22,11 +22,11 @@ const NUL = "\0";
 
 const ITEMS: Row[] = [
   ["an item", ITEM, true],
-  ["an item with all facts", { ...ITEM, name: 'a "b".mp3', language: "de-AT" }, true],
+  ["an item with all properties", { ...ITEM, name: 'a "b".mp3', language: "de-AT" }, true],
   ["an item without content", { ...ITEM, length: 0 }, true],
   ["the largest item", { ...ITEM, length: Number.MAX_SAFE_INTEGER }, true],
   ["an item with parameters", { ...ITEM, type: 'audio/ogg; codecs="opus"' }, true],
-  ["an item of long ago", { ...ITEM, published_at: -1 }, true],
+  ["an item from before 1970", { ...ITEM, published_at: -1 }, true],
   ["a tombstone", TOMBSTONE, true],
 
   ["no token", { ...ITEM, token: null }, false],
@@ -91,7 +91,7 @@ const WATCH = { server: "a", since: 5, until: 9 };
 const LEDGER_ROWS: Row[] = [
   ["a row", "usage", USAGE, true],
   ["no day", "usage", { ...USAGE, day: null }, false],
-  ["a day that is none", "usage", { ...USAGE, day: "2027-02-29" }, false],
+  ["an invalid day", "usage", { ...USAGE, day: "2027-02-29" }, false],
   ["a day with a time", "usage", { ...USAGE, day: "2027-02-28 12:00" }, false],
   ["a day in words", "usage", { ...USAGE, day: "yesterday" }, false],
   ...(["route", "method", "status", "client"] as const).flatMap((column): Row[] => [
@@ -114,7 +114,7 @@ const LEDGER_ROWS: Row[] = [
   ["a second ledger", "ledger", { only: 2 }, false],
 ];
 
-/** Adds a record to an empty file, and says whether that was refused as malformed. */
+/** Adds a row to an empty file, and returns whether that was rejected as malformed. */
 function isRefused({ steps }: Schema, table: string, record: Record): boolean {
   using database = new DatabaseSync(":memory:");
   for (const step of steps) database.exec(step);
@@ -132,7 +132,7 @@ function isRefused({ steps }: Schema, table: string, record: Record): boolean {
 }
 
 for (const [schema, rows] of [[CATALOGUE, ITEMS], [LEDGER, LEDGER_ROWS]] as const) {
-  Deno.test(`the database itself refuses what is malformed in a ${schema.name}`, () => {
+  Deno.test(`the database itself rejects malformed rows of a ${schema.name}`, () => {
     for (const [what, table, record, isSound] of rows) {
       assertEquals(isRefused(schema, table, record), !isSound, what);
     }
