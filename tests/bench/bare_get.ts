@@ -1,6 +1,6 @@
 /**
- * The least that a GET takes on this runtime: a response of seven fields whose content is read in the
- * way that suits its length, with no look at the request. What it answers comes as JSON in the first
+ * The least work for a GET on this runtime: a response of seven fields whose content is read in the
+ * way that suits its length, ignoring the request. The response is given as JSON in the first
  * argument.
  */
 
@@ -14,7 +14,7 @@ const { status, headers, path, length } = JSON.parse(Deno.args[0] ?? "{}") as {
 /** Bytes up to which content is kept in memory, and up to which it is read at once. */
 const [IN_MEMORY, AT_ONCE] = [16_384, 131_072];
 
-/** A part is asked for in as many places, one after the other. */
+/** The number of different parts requested in turn. */
 const PLACES = status === 206 ? 1_000 : 1;
 const step = Deno.statSync(path).size / 1_000;
 let place = 0;

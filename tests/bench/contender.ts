@@ -1,15 +1,15 @@
 /**
- * A server under measurement: a process, its port, and what it has used.
+ * A server under measurement: its process, its port, and its resource usage.
  */
 
 import { HEAD, prepareRequest, sendLoad } from "./load.ts";
 
-/** How a server is started. */
+/** How to start a server. */
 export interface Launch {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Where it listens; without one it says so on standard error, as `"port":N`. */
+  /** Its port; if left out, it prints one to standard error, as `"port":N`. */
   readonly port?: number;
 }
 
@@ -43,16 +43,16 @@ export class Contender implements AsyncDisposable {
     })();
     if (port !== undefined) {
       await Promise.race([untilListening(port), told.promise]);
-      told.promise.catch(() => {}); // it never says its port, and ends in the end
+      told.promise.catch(() => {}); // rejects if it exits without printing its port
     }
     return new Contender(name, child, port ?? await told.promise);
   }
 
   /**
-   * How long a server takes from nothing to its first answer, in milliseconds.
+   * Measures the time from starting a server to its first response, in milliseconds.
    *
-   * @param path What is asked for.
-   * @param status What the answer is to be.
+   * @param path The path to request.
+   * @param status The expected status.
    */
   static async timeToAnswer(launch: Launch, path: string, status: number): Promise<number> {
     const start = performance.now();
@@ -62,21 +62,21 @@ export class Contender implements AsyncDisposable {
     return performance.now() - start;
   }
 
-  /** Nanoseconds of CPU used so far, by all threads, in user and kernel mode. */
+  /** Returns the CPU time used so far by all threads, in user and kernel mode, in nanoseconds. */
   cpu(): number {
     for (const { name } of Deno.readDirSync(`/proc/${this.#child.pid}/task`)) {
       const path = `/proc/${this.#child.pid}/task/${name}/schedstat`;
       try {
         this.#threads.set(name, Number(Deno.readTextFileSync(path).split(" ", 1)[0]));
       } catch (error) {
-        if (!(error instanceof Deno.errors.NotFound)) throw error; // it has just ended
+        if (!(error instanceof Deno.errors.NotFound)) throw error; // the thread has just ended
       }
     }
-    // Threads come and go; what the gone ones used counts as well.
+    // Threads come and go; the time of ended threads counts as well.
     return this.#threads.values().reduce((sum, used) => sum + used, 0);
   }
 
-  /** Resident memory in megabytes (10^6 bytes). */
+  /** Returns the resident memory in megabytes (10^6 bytes). */
   memory(): number {
     const status = Deno.readTextFileSync(`/proc/${this.#child.pid}/status`);
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024 / 1e6;
@@ -90,7 +90,7 @@ export class Contender implements AsyncDisposable {
   }
 }
 
-/** A port of this machine that nothing listens on. */
+/** Returns a free port of this machine. */
 export function freePort(): number {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   return listener.addr.port;

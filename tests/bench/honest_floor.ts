@@ -1,7 +1,7 @@
 /**
- * The least that a HEAD needs to be true on this runtime: the URL is looked up among kept
- * responses, the four conditions and the User-Agent are read, and no more is done with them. What
- * it answers is told as in floor.ts.
+ * The least work for a correct HEAD on this runtime: looks up the URL among kept responses, and
+ * reads the four conditions and the User-Agent without using them. The response is given as in
+ * floor.ts.
  */
 
 const { status, headers } = JSON.parse(Deno.args[0] ?? "{}") as {
@@ -14,7 +14,7 @@ const clients = new Map<string | null, number>();
 function answer({ url, headers: fields }: Request): Response {
   const isConditional = fields.has("if-none-match") || fields.has("if-modified-since") ||
     fields.has("if-match") || fields.has("if-unmodified-since");
-  if (isConditional) throw new Error("Nothing is done about conditions");
+  if (isConditional) throw new Error("Conditions are not supported");
   const client = fields.get("user-agent");
   clients.set(client, (clients.get(client) ?? 0) + 1);
   let response = kept.get(url);

@@ -1,5 +1,5 @@
 /**
- * How long a flush of counts holds the thread that serves requests.
+ * Measures how long a flush of counts blocks the thread that serves requests.
  *
  *     deno run --allow-all tests/bench/ledger_flush.ts [FLUSHES] [ROWS]
  */
@@ -25,13 +25,16 @@ const { meter, flush, stop } = await recordUsage({
 });
 for (let client = 0; client < rows; client++) meter.know(`client-${client}`);
 
-/** Milliseconds of CPU that this process has used. */
+/** Returns the CPU time of this process, in milliseconds. */
 function cpu(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
 
-/** The longest time for which nothing else had a turn, and the most CPU used in one: milliseconds. */
+/**
+ * The longest time without a turn for other tasks, and the most CPU time in one turn, in
+ * milliseconds.
+ */
 async function longestHold(action: () => Promise<void>): Promise<[time: number, cpu: number]> {
   const longest: [number, number] = [0, 0];
   let isOver = false;
@@ -72,9 +75,9 @@ for (let index = 0; index < flushes; index++) {
 const show = (times: number[]) =>
   [0.5, 0.99, 1].map((share) => `${quantile(times, share).toFixed(1)} ms`).join(", ");
 console.log(`${flushes} flushes of ${rows} new rows: median, p99, longest`);
-console.log(`  the thread is held for ${show(times)}`);
-console.log(`  of which on the CPU    ${show(cpus)}`);
-console.log(`  a whole flush takes    ${show(whole)}`);
+console.log(`  thread blocked for     ${show(times)}`);
+console.log(`  of which CPU time      ${show(cpus)}`);
+console.log(`  whole flush            ${show(whole)}`);
 await stop();
 await close();
 await Deno.remove(folder, { recursive: true });

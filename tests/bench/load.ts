@@ -1,23 +1,23 @@
 /**
- * Load on a server, over a fixed number of connections. The usual tools do not serve here: several
- * take a HEAD's Content-Length for content to wait for, and then hang.
+ * Load on a server over a fixed number of connections. The usual tools do not work here: several
+ * wait for content after a HEAD's Content-Length, and hang.
  */
 
 import { setImmediate } from "node:timers/promises";
 
-/** The method that all this is about. */
+/** The method under measurement. */
 export const HEAD = "HEAD";
 
-/** A request, ready to be written. */
+/** A serialized request. */
 export interface PreparedRequest {
   readonly method: string;
   readonly target: string;
-  /** Those beside Host and User-Agent. */
+  /** Fields besides Host and User-Agent. */
   readonly fields: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Prepares a request. */
+/** Serializes a request. */
 export function prepareRequest(
   method: string,
   target: string,
@@ -29,36 +29,36 @@ export function prepareRequest(
   return { method, target, fields, bytes: new TextEncoder().encode(text) };
 }
 
-/** What to send, and what is expected of every answer. */
+/** What to send, and what to expect of every response. */
 export interface Load {
-  /** The request to send, by how many were sent before. */
+  /** Returns the next request, given how many were sent before. */
   readonly request: (index: number) => PreparedRequest;
-  /** How many to send in all. */
+  /** The total number to send. */
   readonly count: number;
-  /** The status of every answer. */
+  /** The status of every response. */
   readonly status: number;
 }
 
-/** Sends these in turn, again and again. */
+/** Sends these requests in rotation. */
 export function inTurn(requests: readonly PreparedRequest[]): Load["request"] {
   return (index) => requests[index % requests.length] as PreparedRequest;
 }
 
-/** How a load is sent. */
+/** How to send a load. */
 export interface LoadOptions {
-  /** 16, unless given. */
+  /** Defaults to 16. */
   readonly connections?: number;
   /**
-   * Whether this process never sleeps. The system charges a server on the same machine with waking
-   * who waits for its answer, and the more, the longer that takes.
+   * Whether this process polls instead of sleeping. The system charges a server on the same machine
+   * for waking a waiting client.
    */
   readonly isAwake?: boolean;
 }
 
 /**
- * Sends a load: each connection sends its next request when it has the answer to the last.
+ * Sends a load: each connection sends its next request after the previous response.
  *
- * @throws When an answer is not what is expected, so that no error looks fast.
+ * @throws When a response is not as expected, so that errors do not look fast.
  */
 export async function sendLoad(
   port: number,
@@ -78,11 +78,11 @@ export async function sendLoad(
 }
 
 /**
- * Sends a load at a fixed rate, whether or not answers keep up. What a request waits for a free
- * connection counts as part of its time: a server that stalls gets no fewer requests for it.
+ * Sends a load at a fixed rate, whether or not responses keep up. Waiting for a free connection
+ * counts towards a request's time: a server that stalls gets no fewer requests.
  *
- * @param rate Requests a second.
- * @returns The time of each, from when it was due to the end of its answer, in milliseconds.
+ * @param rate Requests per second.
+ * @returns The time of each, from when it was due to the end of its response, in milliseconds.
  */
 export async function sendAtRate(
   port: number,
@@ -122,7 +122,7 @@ export async function sendAtRate(
   return times;
 }
 
-/** A connection that is kept alive. */
+/** A keep-alive connection. */
 class Connection implements Disposable {
   readonly #connection: Deno.Conn;
   readonly #buffer = new Uint8Array(256 * 1024);
@@ -137,7 +137,7 @@ class Connection implements Disposable {
     return new Connection(connection);
   }
 
-  /** Sends a request and reads the whole answer. */
+  /** Sends a request and reads the whole response. */
   async ask({ method, bytes }: PreparedRequest, status: number): Promise<void> {
     for (let done = 0; done < bytes.length;) {
       done += await this.#connection.write(bytes.subarray(done));
@@ -150,7 +150,7 @@ class Connection implements Disposable {
       end = endOfHead(buffer, length);
     }
     if (statusIn(buffer) !== status) {
-      throw new Error(`Unexpected answer: ${new TextDecoder().decode(buffer.subarray(0, end))}`);
+      throw new Error(`Unexpected response: ${new TextDecoder().decode(buffer.subarray(0, end))}`);
     }
     if (method === HEAD || status === 304) return;
     const head = new TextDecoder().decode(buffer.subarray(0, end));
@@ -175,7 +175,7 @@ function statusIn(bytes: Uint8Array): number {
   return digit(9) * 100 + digit(10) * 10 + digit(11);
 }
 
-/** Where the head ends, or -1: it ends in an empty line, and so does this much of it. */
+/** Returns where the head ends, or -1: it ends with an empty line, as this part does. */
 function endOfHead(bytes: Uint8Array, length: number): number {
   for (let at = 0; at + 3 < length; at++) {
     if (bytes[at] === 13 && bytes[at + 2] === 13 && bytes[at + 1] === 10 && bytes[at + 3] === 10) {

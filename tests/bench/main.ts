@@ -1,9 +1,9 @@
 /**
- * `deno task bench`: what a request costs, side by side with the floor and with peers.
+ * `deno task bench`: measures what a request costs, beside the floor and peers.
  *
  *     deno task bench [--quick] [--only CASE]...
  *
- * CASE is the name of a case, or else a part of the names of some.
+ * CASE is the name of a case, or a part of several names.
  */
 
 import { join } from "node:path";
@@ -53,7 +53,7 @@ const EFFORT: Effort = quick
   : { rounds: 15, pacedRounds: 3, pacedSeconds: 2 };
 const REQUESTS = quick ? 3_000 : 20_000;
 
-/** Everything on: announcements with a sunset and a brownout ahead, usage, CORS. */
+/** Everything enabled: announcements with a sunset and a brownout ahead, usage, CORS. */
 const EVERYTHING = {
   DEPRECATED_AT: "2026-01-01",
   SUNSET_AT: "2999-01-01",
@@ -69,10 +69,10 @@ const ON_POSTGRES = "cold HEAD on PostgreSQL";
 /** One item. */
 type Sole = [PublishedItem];
 
-/** Bytes of a part, as players ask for it. */
+/** Bytes of a part, as players request it. */
 const PART = 65_536;
 
-/** A row of the plan: a case, with what every contender is asked for, and by whom. */
+/** A row of the plan: a case, its requests, and its contenders. */
 interface Plan extends Case {
   readonly launch: Launch;
   /** The file with the content of the first request. */
@@ -253,11 +253,12 @@ const NINE = new Set([
   "x-content-type-options",
 ]);
 
-/** Makes sure that a contender does the same work: else it would be compared for nothing. */
+/** Checks that a contender does the same work, so that the comparison is fair. */
 function requireSame({ name }: Contender, answer: RawResponse, expected: RawResponse): void {
   const describe = ({ status, fields, content }: RawResponse) => {
     const sent = fields.map(([name]) => name).filter((name) => NINE.has(name)).toSorted();
-    // Of an item, std's file server says only what the file system knows, and a bare handler less.
+    // std's file server sends only what the file system knows about an item, and a bare handler
+    // less.
     const said = status !== 200 || name === STD || name === BARE_GET ? "" : `, ${sent.join(" ")}`;
     return `${status}, ${content.length} bytes${said}`;
   };
@@ -302,8 +303,8 @@ async function measureStart(storage: string): Promise<void> {
 }
 
 /**
- * Processes that share a port. Asked for is what takes a process longest, for the load needs its
- * part of the cores as well.
+ * Processes that share a port. Requests the most expensive path, since the load needs its share of
+ * the cores, too.
  */
 async function measureCores(storage: string): Promise<void> {
   const cores = navigator.hardwareConcurrency;
@@ -341,7 +342,7 @@ async function measureCores(storage: string): Promise<void> {
   console.log(`All cores to one: ${spread(rounds.map(({ one, all }) => all.rate / one.rate))}`);
 }
 
-/** HEADs of any of so many cold items. */
+/** Makes HEADs for random cold items. */
 function coldLoad(items: number): Load {
   const request = () =>
     prepareRequest(HEAD, `/audio/${coldToken(Math.floor(Math.random() * items))}`);

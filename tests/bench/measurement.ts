@@ -11,7 +11,7 @@ export interface Effort {
   readonly rounds: number;
   /** Rounds at a fixed rate. */
   readonly pacedRounds: number;
-  /** Seconds of each of them. */
+  /** Seconds of each round. */
   readonly pacedSeconds: number;
 }
 
@@ -20,26 +20,26 @@ export interface Case {
   readonly name: string;
   /** The load of one round. */
   readonly load: Load;
-  /** The load of some contenders, by their names, where it is another one. */
+  /** The loads of contenders that differ, by name. */
   readonly loads?: Readonly<Record<string, Load>>;
-  /** Requests a second, at the fixed rate. */
+  /** Requests per second, at the fixed rate. */
   readonly rate: number;
-  /** Requests in flight, as fast as they are answered; 16 when left out. */
+  /** Requests in flight at full speed; defaults to 16. */
   readonly connections?: number;
 }
 
-/** What was measured of one contender; a number for every round. */
+/** The measurements of one contender, one per round. */
 export interface Result {
   readonly name: string;
   /** Nanoseconds of CPU of the server process per request. */
   readonly cpu: number[];
-  /** Requests a second, as fast as they are answered. */
+  /** Requests per second at full speed. */
   readonly rate: number[];
-  /** Milliseconds from when a request was due to its answer, at the fixed rate. */
+  /** Milliseconds from when a request was due to its response, at the fixed rate. */
   readonly times: number[];
 }
 
-/** Rounds that are not measured, in which code is compiled and caches are filled. */
+/** Warm-up rounds, in which code is compiled and caches are filled. */
 const WARM_UP = 4;
 
 /** Measures contenders side by side. */
@@ -75,18 +75,18 @@ export async function measure(
   return results;
 }
 
-/** What a contender is sent. */
+/** Returns the load of a contender. */
 export function loadOf({ load, loads }: Case, { name }: Contender): Load {
   return loads?.[name] ?? load;
 }
 
-/** The value that a share of all values, from 0 to 1, does not exceed. */
+/** Returns the quantile of a share from 0 to 1. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
 }
 
-/** What one contender uses as a ratio to another, round by round. */
+/** Returns the ratio of one contender's usage to another's, round by round. */
 export function ratios(one: Result, other: Result): number[] {
   return one.cpu.map((cpu, round) => cpu / (other.cpu[round] as number));
 }

@@ -9,21 +9,21 @@ import { fromRoot } from "../support/paths.ts";
 import { freePort, type Launch } from "./contender.ts";
 import { contentPath } from "./published.ts";
 
-/** How to start each peer, by its name. */
+/** How to start each peer, by name. */
 export type Peers = ReadonlyMap<string, Launch>;
 
-/** What the peers are to know. */
+/** What the peers serve. */
 export interface PeerOptions {
-  /** A folder to install them in. */
+  /** The folder in which to install them. */
   readonly folder: string;
   /** Where the contents of the items are. */
   readonly storage: string;
   readonly items: readonly PublishedItem[];
-  /** How many items to have in all; those not given are made up. */
+  /** The total number of items; missing ones are made up. */
   readonly count: number;
 }
 
-/** Gets the peers ready: what npm has, and what is installed on this machine. */
+/** Prepares the peers: those on npm, and those installed on this machine. */
 export async function preparePeers(options: PeerOptions): Promise<Peers> {
   const { folder, storage, items, count } = options;
   await copyFolder(fromRoot("tests/bench/peers"), folder);
@@ -75,7 +75,7 @@ export async function preparePeers(options: PeerOptions): Promise<Peers> {
   return peers;
 }
 
-/** The versions of what the peers run on. */
+/** Returns the versions of the peers' runtimes. */
 export function versions(): string {
   const firstLine = (command: string, ...args: string[]) => {
     const { stdout, stderr } = new Deno.Command(command, { args }).outputSync();
@@ -94,7 +94,7 @@ export function versions(): string {
   ].join(", ");
 }
 
-/** An item as work.js wants it. */
+/** Returns an item in the form that work.js needs. */
 function describeItem({ token, type, length, digest, publishedAt, name }: PublishedItem) {
   const base64 = Uint8Array.fromHex(digest).toBase64();
   return { token, type, length, digest, publishedAt, name, base64 };
@@ -106,7 +106,7 @@ async function copyFolder(from: string, to: string): Promise<void> {
   }
 }
 
-/** What the file server of std imports, and its package on npm lacks. */
+/** Modules that std's file server imports, but its npm package lacks. */
 const LACKING = {
   "fs/exists.js": "export const exists = (path) => Deno.stat(path).then(() => true, () => false);",
   "html/unstable_html.js": "export const html = String.raw;",

@@ -1,5 +1,5 @@
 /**
- * What the contenders serve: storage filled for a measurement.
+ * Storage filled for a measurement, which the contenders serve.
  */
 
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { storageIn } from "../support/server.ts";
 export interface Extent {
   readonly hot: number;
   readonly cold: number;
-  /** The same in a catalogue of its own. */
+  /** The same, for a second catalogue. */
   readonly few: number;
   /** Bytes of an item that is sent whole. */
   readonly medium: number;
@@ -28,13 +28,13 @@ export interface Extent {
 
 /** What was published. */
 export interface Published {
-  /** Asked for again and again. */
+  /** Items requested repeatedly. */
   readonly hot: readonly PublishedItem[];
   /** Items of 1 MB, 100 MB and the largest, by their length. */
   readonly sized: readonly PublishedItem[];
 }
 
-/** The token of a cold item, by its number from 0 on. */
+/** Returns the token of a cold item, numbered from 0. */
 export function coldToken(index: number): Token {
   return `${index.toString(16).padStart(8, "0")}-c01d-4c01-8c01-c01dc01dc01d` as Token;
 }
@@ -61,7 +61,7 @@ export async function publishAll(folder: string, extent: Extent): Promise<Publis
   return { hot, sized };
 }
 
-/** Publishes items in another database too, which shares the content. */
+/** Publishes items in another database, too, which shares the content. */
 export async function publishIn(
   engine: Engine,
   folder: string,
@@ -78,12 +78,12 @@ export function fewIn(folder: string): string {
   return `${folder}/few.sqlite`;
 }
 
-/** Where the content of an item is. */
+/** Returns the path of an item's content. */
 export function contentPath(folder: string, { digest }: PublishedItem): string {
   return join(storageIn(folder).CONTENT, digest.slice(0, 2), digest);
 }
 
-/** Zeros after a number that tells one content from another. */
+/** Makes content of zeros after a distinguishing number. */
 async function* zeros(length: number, number = 0): AsyncGenerator<Uint8Array> {
   const block = new Uint8Array(1_048_576);
   new DataView(block.buffer).setUint32(0, number);
@@ -92,7 +92,7 @@ async function* zeros(length: number, number = 0): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Gives the records of items to many more tokens: published one by one, it would take hours. */
+/** Copies the records of items to many more tokens; publishing them one by one would take hours. */
 function copyRecords(path: string, items: readonly PublishedItem[], count: number): void {
   using database = new DatabaseSync(path);
   database.exec("BEGIN IMMEDIATE");

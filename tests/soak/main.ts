@@ -1,11 +1,11 @@
 /**
- * `deno task soak`: servers, and processes that publish and unpublish, on one database; every answer
- * is held against what is true at that moment.
+ * `deno task soak`: servers, and processes that publish and unpublish, on one database. Every
+ * response is checked against the true state at that time.
  *
  *     deno task soak [--minutes 10] [--database URL] [--servers 3] [--publishers 2]
  *
- * Ends with status 1 when any answer was wrong or late, HEAD and GET differed, a count was lost, or
- * a server logged a fault. Without a URL, the database is SQLite in a temporary folder.
+ * Exits with 1 if any response was wrong or stale, HEAD and GET differed, a count was lost, or a
+ * server logged a fault. Without a URL, uses SQLite in a temporary folder.
  */
 
 import { parseArgs } from "node:util";
@@ -29,29 +29,29 @@ const { values: options } = parseArgs({
 const folder = await Deno.makeTempDir({ prefix: "media-head-soak-" });
 const url = options.database ?? `sqlite:${folder}/catalogue.sqlite`;
 
-/** Milliseconds within which a change shows in every server. */
+/** Milliseconds within which every server must show a change. */
 const BOUND = isPostgres(url) ? 1_000 : 100;
 
-/** Milliseconds after which everything about an answer is known: publishers have reported. */
+/** Milliseconds after which a response can be judged: publishers have reported by then. */
 const SETTLED = BOUND + 3_000;
 
-/** Each server remembers lookups for another time: default, all the time, and not at all. */
+/** Each server caches lookups differently: by default, indefinitely, and not at all. */
 const CACHE_TTLS = ["5", "3600", "0"];
 
-/** Loops that ask each server, milliseconds between two requests of one, and between commands. */
+/** Request loops per server, milliseconds between requests of one, and between commands. */
 const [LOOPS, PAUSE, COMMAND_PAUSE] = [2, 10, 5_000];
 
-/** Tokens asked for: those that changed lately, half of the time, and any of the others. */
+/** Tokens to request: half of the time those that changed recently, otherwise any of the others. */
 const [RECENT, TOKENS] = [20, 1_000];
 
-/** Faults told of in full. */
+/** Faults printed in full. */
 const SHOWN = 20;
 
-/** An answer, with what a HEAD and a GET have in common. */
+/** A response, with what a HEAD and a GET have in common. */
 interface Answer extends Observation {
-  /** The status, and every field but the date. */
+  /** The status, and every field except the date. */
   readonly head: string;
-  /** The answer to a HEAD that was sent just before this GET. */
+  /** The response to a HEAD sent just before this GET. */
   readonly twin: Answer | undefined;
   readonly content: Uint8Array<ArrayBuffer>;
 }
@@ -75,7 +75,7 @@ function fault(what: string): void {
   faults.push(what);
 }
 
-/** Lets a token be asked for, as one of the latest. */
+/** Adds a token to the recent ones. */
 function know(token: Token): void {
   const index = tokens.indexOf(token);
   if (index >= 0) tokens.splice(index, 1);
@@ -90,7 +90,7 @@ function note(report: Report): void {
   if (report.event === "end") count("changes by publishers");
 }
 
-/** Starts a process that publishes; gives what ends it. */
+/** Starts a process that publishes; returns a function that ends it. */
 function startPublisher(): () => Promise<void> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--no-prompt", "--allow-all", fromRoot("tests/soak/publisher.ts"), url, folder],
@@ -124,7 +124,7 @@ async function runCommands(): Promise<void> {
     return JSON.parse(stdout);
   };
   while (!isOver) {
-    // Its token is known when it is done; nobody has asked for it before.
+    // Its token is known only when it is done, so nobody has requested it before.
     const token = parseToken((await run("publish", SAMPLE_MP3, "--again")).token) as Token;
     const publishedAt = Date.now();
     truth.begin(token, 200, publishedAt);
@@ -157,7 +157,7 @@ async function ask(
   const status = isPart ? 200 : response.status; // for the truth, it is published
   if (method === "GET" && response.status === 200) {
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content)).toHex();
-    if (headers.get("etag") !== `"${digest}"`) fault(`GET ${path} gave other content`);
+    if (headers.get("etag") !== `"${digest}"`) fault(`GET ${path} returned wrong content`);
   }
   const head = JSON.stringify([status, ...[...headers].filter(([name]) => name !== "date")]);
   count(`${method} ${response.status}`);
@@ -169,16 +169,16 @@ async function ask(
 
 const NOTHING = new Uint8Array();
 
-/** Asks for a part of content that is known, from any byte to any other. */
+/** Requests a random range of known content. */
 async function askPart(server: ServerProcess, path: string, whole: Answer): Promise<void> {
   const [first = 0, last = 0] = [Math.random(), Math.random()]
     .map((share) => Math.floor(share * whole.content.length)).toSorted((a, b) => a - b);
   const { status, content } = await ask(server, "GET", path, { range: `bytes=${first}-${last}` });
-  if (status !== 200) return; // unpublished since, which the truth knows
+  if (status !== 200) return; // unpublished meanwhile, as the truth knows
   const expected = whole.content.subarray(first, last + 1);
   const isSame = content.length === expected.length &&
     content.every((byte, index) => byte === expected[index]);
-  if (!isSame) fault(`GET ${path} gave other bytes from ${first} to ${last}`);
+  if (!isSame) fault(`GET ${path} returned wrong bytes from ${first} to ${last}`);
 }
 
 async function call(server: ServerProcess): Promise<void> {
@@ -194,7 +194,7 @@ async function call(server: ServerProcess): Promise<void> {
   }
 }
 
-/** Checks the answers about which everything is known. */
+/** Checks the responses that can be judged by now. */
 function verify(before: number): void {
   answers.sort((a, b) => a.receivedAt - b.receivedAt);
   const end = answers.findIndex(({ receivedAt }) => receivedAt >= before);
@@ -202,8 +202,8 @@ function verify(before: number): void {
   for (const answer of settled) {
     const wrong = truth.faultOf(answer);
     if (wrong !== undefined) fault(wrong);
-    count("answers checked");
-    if (truth.statusesOf(answer).length > 1) count("answers while something changed");
+    count("responses checked");
+    if (truth.statusesOf(answer).length > 1) count("responses during a change");
     latest = Math.max(latest, truth.lateness(answer));
     const { twin, status } = answer;
     if (twin === undefined || twin.status !== status) continue;
@@ -212,7 +212,7 @@ function verify(before: number): void {
   }
 }
 
-/** Runs it all, and ends every process, whatever happens. */
+/** Runs everything, and ends every process, whatever happens. */
 async function soak(): Promise<void> {
   await (await openStorage(url, folder)).close();
   const servers: ServerProcess[] = [];
@@ -252,7 +252,7 @@ const storage = await openStorage(url, folder);
 const calls = await Array.fromAsync(storage.ledger.usage(""), ({ calls }) => calls);
 await storage.close();
 const counted = calls.reduce((sum, calls) => sum + calls, 0);
-// A database that was given may have counts of before.
+// A database that was given may have earlier counts.
 const isOwn = options.database === undefined;
 if (isOwn ? counted !== deprecatedCalls : counted < deprecatedCalls) {
   fault(`${counted} of ${deprecatedCalls} calls are in the ledger`);
@@ -261,9 +261,9 @@ await Deno.remove(folder, { recursive: true });
 
 console.log(`${options.minutes} minutes, ${options.servers} servers, ${url.split(":")[0]}`);
 for (const [what, number] of [...counts].sort()) console.log(`${number} ${what}`);
-console.log(`${deprecatedCalls} calls of the deprecated route, ${counted} in the ledger`);
-console.log(`a change showed after ${latest} ms at most; the bound is ${BOUND} ms`);
+console.log(`${deprecatedCalls} calls to the deprecated route, ${counted} in the ledger`);
+console.log(`changes showed within ${latest} ms; the bound is ${BOUND} ms`);
 const shown = [0.5, 0.99, 1].map((share) => `${quantile(times, share).toFixed(1)} ms`);
-console.log(`time of an answer: ${shown.join(", ")} (median, p99, longest)`);
+console.log(`response time: ${shown.join(", ")} (median, p99, longest)`);
 console.log(`${faults.length} violations`);
 Deno.exit(faults.length > 0 ? 1 : 0);

@@ -1,7 +1,7 @@
 /**
  * A process that publishes and unpublishes until its standard input ends. Arguments: the URL of the
- * database, and the folder. It tells each change before it begins and after it is done, a JSON line
- * each; and every token some time before it is published, so that it is asked for before.
+ * database, and the folder. It prints a JSON line before and after each change, and every token
+ * some time before it is published, so that it is requested before.
  */
 
 import { newToken, type Token } from "../../lib/storage/token.ts";
@@ -9,16 +9,18 @@ import { newMetadata } from "../storage/storage_suite.ts";
 import { openStorage } from "../support/any_storage.ts";
 import type { Status } from "../support/truth.ts";
 
-/** What a publisher tells. */
+/** What a publisher prints. */
 export type Report =
   | { readonly event: "plan"; readonly token: Token }
   | { readonly event: "begin"; readonly token: Token; readonly status: Status; readonly at: number }
   | { readonly event: "end"; readonly token: Token; readonly at: number };
 
-/** Items that are published at a time, and milliseconds between two changes at most. */
+/** Items published at a time, and the maximum of milliseconds between changes. */
 const [ITEMS, PAUSE] = [100, 150];
 
-/** Short content, which the server keeps; or longer, which it reads at once or as a stream. */
+/**
+ * Short content, which the server caches, or longer content, which it reads at once or as a stream.
+ */
 function content(): Uint8Array<ArrayBuffer> {
   const most = Math.random() < 0.8 ? 4_000 : 400_000;
   const bytes = new Uint8Array(1 + Math.floor(Math.random() * most));

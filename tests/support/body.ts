@@ -1,18 +1,18 @@
 /**
- * What storage gives for content, read by a test.
+ * Reading the bodies that storage returns.
  */
 
 import type { Body } from "../../lib/http/answer.ts";
 import type { Awaitable } from "../../lib/http/awaitable.ts";
 
-/** The stream of a body, also of one that is there at once. Rejects where opening it throws. */
+/** Returns the stream of a body, even if that is a `Uint8Array`. Rejects if opening throws. */
 export async function streamOf(
   open: () => Awaitable<Body>,
 ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   return new Response(await open()).body as ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
-/** All bytes of a body. */
+/** Reads all bytes of a body. */
 export async function bytesOf(open: () => Awaitable<Body>): Promise<Uint8Array<ArrayBuffer>> {
   return await new Response(await open()).bytes();
 }

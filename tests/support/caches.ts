@@ -1,6 +1,6 @@
 /**
- * Caches as Debian packages them, each in front of one server. What they are told is where to
- * listen, where to ask and where to keep their files; all else is their default.
+ * Caches as packaged by Debian, each in front of one server. Only addresses and files are
+ * configured; everything else is the default.
  */
 
 import { pathOf } from "./permissions.ts";
@@ -10,20 +10,20 @@ import { accepts, freePort } from "./ports.ts";
 interface CacheProgram {
   /** Its executable. */
   readonly program: string;
-  /** Its arguments and its files, by name. */
+  /** Its arguments, and its files by name. */
   readonly setup: (place: Place) => {
     readonly args: readonly string[];
     readonly files?: Readonly<Record<string, string>>;
   };
 }
 
-/** Where a cache works. */
+/** Where a cache listens, forwards to and keeps its files. */
 interface Place {
   /** Where it listens. */
   readonly port: number;
   /** Where the server listens. */
   readonly origin: number;
-  /** A folder of its own, in which everyone may write: most of these give up root's rights. */
+  /** A world-writable folder of its own: most caches drop root privileges. */
   readonly folder: string;
 }
 
@@ -103,7 +103,7 @@ const PROGRAMS = {
 /** The name of a cache. */
 export type CacheName = keyof typeof PROGRAMS;
 
-/** Every cache there is a setup for. */
+/** Every cache with a setup here. */
 export const CACHES = Object.keys(PROGRAMS) as CacheName[];
 
 /** The executable of a cache. */
@@ -111,7 +111,7 @@ export function programOf(name: CacheName): string {
   return PROGRAMS[name].program;
 }
 
-/** A cache that runs. Disposing of it ends it and removes its files. */
+/** A running cache. Disposing of it ends it and removes its files. */
 export class CacheProcess implements AsyncDisposable {
   private constructor(
     readonly name: CacheName,
@@ -125,7 +125,7 @@ export class CacheProcess implements AsyncDisposable {
    * Starts a cache and waits until it accepts connections.
    *
    * @param origin The port of the server behind it.
-   * @throws When it ends instead, with what it said.
+   * @throws When it exits instead, with its output.
    */
   static async start(name: CacheName, origin: number): Promise<CacheProcess> {
     const { program, setup }: CacheProgram = PROGRAMS[name];

@@ -1,5 +1,5 @@
 /**
- * nginx as Debian packages it, as the web server or CDN that content is at already.
+ * nginx as packaged by Debian, as the web server or CDN that already has the content.
  */
 
 import { pathOf } from "./permissions.ts";
@@ -16,12 +16,12 @@ export class Cdn implements AsyncDisposable {
   /**
    * Starts it, and waits until it accepts connections.
    *
-   * @param files The content, by name. At `/open/NAME` pages of any origin may read it and set any
-   *   field, at `/NAME` none.
+   * @param files The content, by name. Pages of any origin may read it and set any field at
+   *   `/open/NAME`, but not at `/NAME`.
    */
   static async start(files: Readonly<Record<string, Uint8Array>>): Promise<Cdn> {
     const folder = await Deno.makeTempDir({ prefix: "media-head-cdn-" });
-    await Deno.chmod(folder, 0o755); // it gives up root's rights
+    await Deno.chmod(folder, 0o755); // it drops root privileges
     await Deno.mkdir(`${folder}/www`);
     for (const [name, bytes] of Object.entries(files)) {
       await Deno.writeFile(`${folder}/www/${name}`, bytes);
@@ -74,12 +74,12 @@ export class Cdn implements AsyncDisposable {
     return cdn;
   }
 
-  /** The URL of a path. */
+  /** Returns the URL of a path. */
   url(path: string): string {
     return `http://127.0.0.1:${this.port}${path}`;
   }
 
-  /** What it was asked so far: method, path, status, and two request fields. */
+  /** Returns the requests so far: method, path, status, and two request fields. */
   async requests(): Promise<string[]> {
     return (await Deno.readTextFile(`${this.folder}/access.log`)).split("\n").slice(0, -1);
   }

@@ -1,5 +1,5 @@
 /**
- * One call, as it is answered, counted and kept.
+ * One call, as answered, counted and recorded.
  */
 
 import type { AnswerClass } from "../../lib/server/meter.ts";
@@ -9,7 +9,7 @@ export const NOON = Date.parse("2027-02-01T12:00:00Z");
 export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;
 
-/** An answer of a deprecated route, as a meter tells it from others. */
+/** An answer of a deprecated route, with everything that a meter distinguishes. */
 export const ANSWER = {
   route: "/audio/:token",
   method: "HEAD",
@@ -18,7 +18,7 @@ export const ANSWER = {
   hasToken: true,
 } as const;
 
-/** What the ledger has of it, but for who called and when. */
+/** Its row in the ledger, without the client and times. */
 export const ROW = {
   day: "2027-02-01",
   route: "/audio/:token",
@@ -28,7 +28,7 @@ export const ROW = {
   impact: "breaking",
 } as const;
 
-/** Counts one call: an answer like the above, but for some facts. */
+/** Counts one call: the answer above with some changes. */
 export function countOne(
   meter: UsageMeter,
   { userAgent, ...answer }: Partial<AnswerClass> & { userAgent: string | null },

@@ -1,5 +1,5 @@
 /**
- * Local storage in a folder of its own, for one test.
+ * Local storage in a temporary folder, for one test.
  */
 
 import type { Engine } from "../../lib/storage/engine.ts";
@@ -16,7 +16,7 @@ export async function openIn(
   return new MediaStorage(await database, new Files(`${folder}/files`));
 }
 
-/** How many calls the ledger in a folder has: all, or those of one client. */
+/** Counts the calls in a folder's ledger: all, or those of one client. */
 export async function callsIn(
   folder: string,
   client?: string,
@@ -32,7 +32,7 @@ export async function callsIn(
 /**
  * Opens empty storage; disposing of it removes everything.
  *
- * @param database An empty one, in place of one in the folder.
+ * @param database An empty database to use instead of one in the folder.
  */
 export async function openLocal(
   database?: Promise<Engine>,

@@ -1,5 +1,5 @@
 /**
- * The command line as a process.
+ * Running the command line as a process.
  */
 
 import { fromRoot } from "./paths.ts";
@@ -7,14 +7,14 @@ import { storageIn, taskFlags } from "./server.ts";
 
 const MAIN = fromRoot("main.ts");
 
-/** What a command did. */
+/** The result of a command. */
 export interface CommandResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A command line to spawn, on storage in a folder. */
+/** Returns a command to spawn, on storage in a folder. */
 export function mediaCommand(
   folder: string,
   args: string[],
@@ -30,7 +30,7 @@ export function mediaCommand(
   });
 }
 
-/** Runs a command to its end. */
+/** Runs a command to completion. */
 export function media(
   folder: string,
   args: string[],
@@ -39,12 +39,15 @@ export function media(
   return result(mediaCommand(folder, args, environment));
 }
 
-/** What to type for `deno task media`, wherever the user stands, with options of `deno task`. */
+/**
+ * Returns the command line of `deno task media` for any working directory, with options of `deno
+ * task`.
+ */
 export function taskArguments(args: string[], options: string[] = []): string[] {
   return ["task", "--config", fromRoot("deno.json"), ...options, "media", ...args];
 }
 
-/** Runs a command as the operator does: by its task, with the permissions it has there. */
+/** Runs a command as operators do: by its task, with the task's permissions. */
 export function mediaTask(
   folder: string,
   standing: string,
@@ -61,13 +64,13 @@ export function mediaTask(
   );
 }
 
-/** The environment that an operator has: `deno task test` has put INIT_CWD into that of the tests. */
+/** Returns an operator's environment, without the INIT_CWD that `deno task test` has set. */
 export function operatorEnvironment(folder: string): Pick<Deno.CommandOptions, "env" | "clearEnv"> {
   const { INIT_CWD: _, ...environment } = Deno.env.toObject();
   return { clearEnv: true, env: { ...environment, ...storageIn(folder), NO_COLOR: "1" } };
 }
 
-/** A folder for one test, removed when it is over. */
+/** Runs a test in a temporary folder. */
 export async function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "media-head-" });
   try {

@@ -1,24 +1,24 @@
 /**
- * Media files of many contents and names, made from the samples.
+ * Media files with many contents and names, made from the samples.
  */
 
 import { dirname } from "node:path";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "./paths.ts";
 
-/** Names that break what splits, quotes or steers. */
+/** Names that break code which splits or quotes, or control terminals. */
 const AWKWARD = [
   ...["a b", "it's", '"quoted"', "new\nline", "ünï 🎧", "-dash", "--kind", "$(x) `y` *", "a\\b"],
   ...["tab\t", "%41", "\u202egpj", " lead and trail "],
 ];
 
-/** Files of one kind each, whose content is their number's alone. */
+/** Makes files of one kind each, whose content depends only on their number. */
 const FORMATS: readonly (readonly [string, (number: number) => Uint8Array])[] = [
   [".mp3", (number) => joined(Deno.readFileSync(SAMPLE_MP3), padding(number))],
   [".mp4", (number) => joined(Deno.readFileSync(SAMPLE_MP4), free(number))],
   [".wav", wav],
 ];
 
-/** A file that was made. */
+/** A generated file. */
 export interface MadeFile {
   readonly path: string;
   /** The last part of its path. */
@@ -27,7 +27,7 @@ export interface MadeFile {
   readonly isMedia: boolean;
 }
 
-/** Makes files of media, and others that are none, in folders of a folder, all with awkward names. */
+/** Makes media files and other files in subfolders of a folder, all with awkward names. */
 export function makeFiles(folder: string, media: number, others: number): MadeFile[] {
   return Array.from({ length: media + others }, (_, number) => {
     const isMedia = number < media;
@@ -41,7 +41,7 @@ export function makeFiles(folder: string, media: number, others: number): MadeFi
   });
 }
 
-/** A second of silence, or less. */
+/** Makes a second of silence, or less. */
 export function wav(number: number): Uint8Array {
   const content = new Uint8Array(2_000 + number);
   content.set(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
@@ -49,10 +49,10 @@ export function wav(number: number): Uint8Array {
 }
 
 function padding(number: number): Uint8Array {
-  return new Uint8Array(1 + number); // which no decoder takes for sound
+  return new Uint8Array(1 + number); // which no decoder accepts as sound
 }
 
-/** A box without meaning (ISO/IEC 14496-12 §8.1.2). */
+/** Makes a free-space box (ISO/IEC 14496-12 §8.1.2). */
 function free(number: number): Uint8Array {
   const box = new Uint8Array(8 + number);
   new DataView(box.buffer).setUint32(0, box.length);

@@ -1,21 +1,21 @@
 /**
- * Storage that a test publishes into.
+ * Storage into which a test publishes.
  */
 
 import type { MediaStorage } from "../../lib/storage/media_storage.ts";
 import type { Subject } from "../storage/storage_suite.ts";
 
-/** Both halves of storage, and what changes and shows what they hold. */
+/** Storage, with functions that change and show what it holds. */
 export interface MediaSubject extends Subject {
   readonly storage: MediaStorage;
-  /** The digests of the content that is stored. */
+  /** Returns the digests of stored content. */
   digests(): Promise<string[]>;
 }
 
 /**
- * Makes a subject of storage; disposing of it closes the storage, unless the test has.
+ * Makes a subject of storage. Disposing of it closes the storage if the test has not.
  *
- * @param place What is done where content is: damage it, list it, and remove it all.
+ * @param place Functions that damage, list and remove content.
  */
 export function subjectOn(
   storage: MediaStorage,

@@ -1,5 +1,5 @@
 /**
- * Storage in memory, for one test: it needs no permission.
+ * Storage in memory, for one test; needs no permissions.
  */
 
 import { MediaStorage } from "../../lib/storage/media_storage.ts";
@@ -7,7 +7,7 @@ import { MemoryContent } from "../../lib/storage/memory/content.ts";
 import { openEngine } from "../../lib/storage/memory/engine.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
 
-/** Opens empty storage, on a database that is in memory too. */
+/** Opens empty storage, with its database in memory, too. */
 export function openMemory(engine = openEngine()): MediaSubject {
   const content = new MemoryContent();
   return subjectOn(new MediaStorage(engine, content), {

@@ -1,5 +1,5 @@
 /**
- * The notice's page in every phase.
+ * The notice in every phase.
  */
 
 import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";

@@ -1,6 +1,5 @@
 /**
- * Storage with one item, which answers and fails as a test wants, and keeps account of what it is
- * asked for.
+ * Storage with one item, which succeeds and fails as a test wants, and records its calls.
  */
 
 import { spy } from "@std/testing/mock";
@@ -10,10 +9,10 @@ import { newMetadata } from "../storage/storage_suite.ts";
 /** Storage that finds one item under every token, and lacks its content. */
 export class OneItem implements Storage {
   readonly item = { ...newMetadata(), digest: "ab".repeat(32), length: 1000 };
-  /** What lookups give. */
+  /** What lookups return. */
   result: LookupResult = { state: "published", kind: "audio", item: this.item };
 
-  /** Moves with a publication. */
+  /** Changes with every publication. */
   currentVersion = 0;
   readonly versionTtl: number = 1_000;
 
@@ -21,7 +20,7 @@ export class OneItem implements Storage {
   readonly open;
   readonly check;
 
-  /** @param methods What these do instead. */
+  /** @param methods Overrides. */
   constructor(methods: Partial<Pick<Storage, "find" | "open" | "check">> = {}) {
     this.find = spy<Storage["find"]>(methods.find ?? (() => Promise.resolve(this.result)));
     this.open = spy<Storage["open"]>(methods.open ?? fails(missing));
@@ -39,7 +38,7 @@ export class OneItem implements Storage {
 
 const missing = new StorageError("test", "content is missing");
 
-/** Storage of which everything fails. */
+/** Storage whose every method fails. */
 export function failing(error: Error): OneItem {
   return new OneItem({ find: fails(error), open: fails(error), check: fails(error) });
 }

@@ -1,25 +1,24 @@
 /**
- * A web server whose content is published where it is, in the process of the test. It keeps account
- * of what it is asked.
+ * A web server whose content is published by URL, in the test's process. It records its requests.
  */
 
 import { fulfilledWithin } from "../../lib/storage/deadline.ts";
 
-/** Milliseconds that requests under way may take at the end. */
+/** Milliseconds that requests in flight may take at shutdown. */
 const TIMEOUT = 10_000;
 
 /** How an origin answers a request. */
 export type Answer = (request: Request) => Response | Promise<Response>;
 
-/** A running server, on a port of its own. Disposing of it ends it. */
+/** A running server on a free port. Disposing of it ends it. */
 export class Origin implements AsyncDisposable {
-  /** The method and the path of every request, in the order they came. */
+  /** The method and path of every request, in order of arrival. */
   readonly requests: string[] = [];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #scheme: string;
   readonly #end = new AbortController();
 
-  /** @param certificate Encrypts, where it is given. */
+  /** @param certificate Serves HTTPS, if given. */
   constructor(answer: Answer, certificate?: Deno.TlsCertifiedKeyPem) {
     this.#scheme = certificate === undefined ? "http" : "https";
     const { signal } = this.#end;
@@ -31,13 +30,13 @@ export class Origin implements AsyncDisposable {
     });
   }
 
-  /** The URL of a path. */
+  /** Returns the URL of a path. */
   url(path: string): string {
     return `${this.#scheme}://127.0.0.1:${this.#server.addr.port}${path}`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // Deno 2.9.6 may wait for ever for a connection that its client closed without a request.
+    // Deno 2.9.6 may wait forever for a connection that its client closed without a request.
     if (!await fulfilledWithin(TIMEOUT, this.#server.shutdown())) this.#end.abort();
   }
 }

@@ -1,18 +1,18 @@
 /**
- * Tests that need more than bare `deno test` grants, or more than every machine has.
+ * Registering tests that need more than bare `deno test` grants, or than every machine has.
  */
 
-/** What a test may need, and which permissions that takes. */
+/** What a test may need, with the permissions for it. */
 const PERMISSIONS = {
-  environment: ["env"], // some packages read variables of theirs when they are loaded
+  environment: ["env"], // some packages read variables when they are loaded
   files: ["read", "write"],
   network: ["net"],
   processes: ["env", "net", "read", "run", "sys", "write"],
 } as const satisfies Record<string, readonly Deno.PermissionName[]>;
 
-/** Something that permissions alone do not bring, and that is looked for once they are there. */
+/** A requirement beyond permissions, checked once they are granted. */
 export interface Condition {
-  /** For the name of a test that is ignored without it. */
+  /** Added to the name of a test that is ignored for lack of it. */
   readonly what: string;
   readonly isMet: () => boolean;
 }
@@ -23,12 +23,12 @@ export type Test = (
   fn: (context: Deno.TestContext) => void | Promise<void>,
 ) => void;
 
-/** What something may need. */
+/** A requirement. */
 export type Need = keyof typeof PERMISSIONS | Condition;
 
 /**
- * Gives what registers tests that need permissions. Without them, tests are ignored, and their
- * names say what they need, and which task grants it.
+ * Returns a function that registers tests with requirements. Tests whose requirements are not met
+ * are ignored, and their names say what is missing, and which task grants it.
  */
 export function needing(...needs: Need[]): Test {
   const missing = missingOf(needs);
@@ -37,9 +37,10 @@ export function needing(...needs: Need[]): Test {
 }
 
 /**
- * Starts what all tests of a file share before the first of them, and ends it after the last.
+ * Starts a resource shared by all tests of a file before the first one, and ends it after the last.
  *
- * @param needs Without these, it is not started: the tests that use it are ignored.
+ * @param needs Requirements, without which it is not started, and the tests that use it are
+ *   ignored.
  */
 export function shared<T extends AsyncDisposable>(
   needs: readonly Need[],
@@ -55,7 +56,7 @@ export function shared<T extends AsyncDisposable>(
   return () => started as T;
 }
 
-/** What is not there of what is needed, in words; empty when all is. */
+/** Describes the requirements that are not met; empty if all are. */
 export function missingOf(needs: readonly Need[]): string {
   const kinds = needs.filter((need) => typeof need === "string");
   const denied = kinds.filter((kind) => !PERMISSIONS[kind].every(isGranted));
@@ -65,12 +66,12 @@ export function missingOf(needs: readonly Need[]): string {
     : conditions.filter(({ isMet }) => !isMet()).map(({ what }) => what).join(" and ");
 }
 
-/** Whether a permission is granted, without asking anybody for it. */
+/** Whether a permission is granted, without prompting. */
 function isGranted(name: Deno.PermissionName): boolean {
   return Deno.permissions.querySync({ name }).state === "granted";
 }
 
-/** Linux, for what is read from /proc, and for programs that have other options elsewhere. */
+/** Linux, for /proc and for programs whose options differ elsewhere. */
 export const LINUX: Condition = { what: "Linux", isMet: () => Deno.build.os === "linux" };
 
 /** A program that is installed. */
@@ -78,24 +79,24 @@ export function program(name: string): Condition {
   return { what: name, isMet: () => pathOf(name) !== undefined };
 }
 
-/** Where a program is. Debian keeps some where only root looks, and PostgreSQL's by its version. */
+/** Finds a program. Debian installs some in root's path only, and PostgreSQL's by version. */
 export function pathOf(program: string): string | undefined {
   const folders = [...(Deno.env.get("PATH") ?? "").split(":"), "/usr/sbin", ...postgresFolders()];
   return folders.map((folder) => `${folder}/${program}`).find(isFile);
 }
 
-/** Where Debian keeps PostgreSQL's programs, the latest version first. */
+/** Returns the folders of PostgreSQL's programs on Debian, latest version first. */
 function postgresFolders(): string[] {
   const all = "/usr/lib/postgresql";
   try {
     const versions = [...Deno.readDirSync(all)].map(({ name }) => Number(name));
     return versions.sort((a, b) => b - a).map((version) => `${all}/${version}/bin`);
   } catch {
-    return []; // there is none
+    return []; // not installed
   }
 }
 
-/** Whether there is such a file. */
+/** Whether a file exists. */
 export function isFile(path: string): boolean {
   try {
     return Deno.statSync(path).isFile;

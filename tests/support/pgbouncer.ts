@@ -1,6 +1,6 @@
 /**
- * PgBouncer as Debian packages it, in front of a PostgreSQL: a pooler that gives each transaction
- * whichever connection is free, as those that platforms hand out.
+ * PgBouncer as packaged by Debian, in front of a PostgreSQL: a transaction pooler like those of
+ * hosting platforms.
  */
 
 import { type Need, program } from "./permissions.ts";

@@ -1,10 +1,10 @@
 /**
- * Ports of this machine.
+ * Free ports of this machine.
  */
 
 /**
- * A port for a program that cannot choose one itself. Below those that the system gives out, so
- * that no other test gets it in between.
+ * Returns a port for a program that cannot choose one itself, outside the ephemeral range, so that
+ * no other test gets it meanwhile.
  */
 export function freePort(): number {
   for (;;) {
@@ -18,7 +18,7 @@ export function freePort(): number {
   }
 }
 
-/** Whether something accepts connections there. */
+/** Whether a port accepts connections. */
 export async function accepts(port: number): Promise<boolean> {
   try {
     (await Deno.connect({ hostname: "127.0.0.1", port })).close();

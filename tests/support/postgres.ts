@@ -1,5 +1,5 @@
 /**
- * PostgreSQL as Debian packages it, in a temporary folder and on a port of its own.
+ * PostgreSQL as packaged by Debian, in a temporary folder and on a free port.
  */
 
 import { LINUX, type Need, pathOf, program } from "./permissions.ts";
@@ -13,10 +13,10 @@ export const POSTGRES: readonly Need[] = [
   program("setpriv"),
 ];
 
-/** Whom the databases belong to, and with which password. No log may hold it. */
+/** The owner of the databases, and the password, which must not be logged. */
 export const [USER, PASSWORD] = ["media", "keep-this-out-of-logs"];
 
-/** Besides the defaults: no test here is about a loss of power. */
+/** Changed defaults: no test here is about power failures. */
 const SETTINGS = {
   fsync: "off",
   full_page_writes: "off",
@@ -25,11 +25,11 @@ const SETTINGS = {
   shared_buffers: "16MB",
 };
 
-/** What a server is started with. */
+/** How to start a server. */
 export interface PostgresOptions {
   /** Configuration parameters besides those above. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Names and addresses that its certificate is for; with none, it does not encrypt. */
+  /** The names and addresses in its certificate; without any, it uses no TLS. */
   readonly certifiedFor?: readonly string[];
 }
 
@@ -50,7 +50,7 @@ export class PostgresServer implements AsyncDisposable {
     this.#settings = settings;
   }
 
-  /** Makes a server without any database of ours, and waits until it answers. */
+  /** Starts a server without our databases, and waits until it is ready. */
   static async start({ settings, certifiedFor }: PostgresOptions = {}): Promise<PostgresServer> {
     const folder = await makeFolder();
     await run("initdb", [
@@ -77,24 +77,26 @@ export class PostgresServer implements AsyncDisposable {
     return standby;
   }
 
-  /** The certificate to trust, as a file. */
+  /** The path of the certificate to trust. */
   get certificate(): string {
     return `${this.folder}/certificate.pem`;
   }
 
-  /** Makes an empty database, and gives its name. */
+  /** Creates an empty database, and returns its name. */
   async createDatabase(): Promise<string> {
     const name = `test_${++this.#databases}`;
     await this.query(`CREATE DATABASE ${name} OWNER ${USER}`);
     return name;
   }
 
-  /** The URL of a database, at this server's port or at that of what stands before it. */
+  /** Returns the URL of a database, at this server's port or a proxy's. */
   urlOf(database: string, port = this.port): string {
     return `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/${database}`;
   }
 
-  /** Runs SQL as the superuser, for whom a connection is always left; gives the rows as text. */
+  /**
+   * Runs SQL as the superuser, for whom a connection is always reserved; returns the rows as text.
+   */
   async query(sql: string, database = "postgres"): Promise<string[]> {
     const text = await run("psql", [
       ...["--host", this.folder, "--port", String(this.port), "--username", "postgres"],
@@ -105,10 +107,10 @@ export class PostgresServer implements AsyncDisposable {
   }
 
   /**
-   * Keeps what fires a trigger waiting.
+   * Blocks statements that fire a trigger.
    *
-   * @param event What fires it, e.g. `TRIGGER hold BEFORE INSERT ON usage`.
-   * @returns What lets it go on, now and from then on. So does the end of the server.
+   * @param event The trigger's event, e.g. `TRIGGER hold BEFORE INSERT ON usage`.
+   * @returns A function that unblocks them for good. Ending the server does, too.
    */
   async hold(database: string, event: string): Promise<() => Promise<void>> {
     await this.query(
@@ -120,7 +122,7 @@ export class PostgresServer implements AsyncDisposable {
     return await this.keep(database, "SELECT pg_advisory_lock(1)");
   }
 
-  /** Runs SQL that takes locks, and keeps those until what this gives is called. */
+  /** Runs SQL that takes locks, which are held until the returned function is called. */
   async keep(database: string, sql: string): Promise<() => Promise<void>> {
     const keeping = this.query(`BEGIN; ${sql}; SELECT pg_sleep(600)`, database).catch(() => {});
     const keepers = `FROM pg_stat_activity WHERE datname = '${database}' AND usename = 'postgres'
@@ -134,7 +136,7 @@ export class PostgresServer implements AsyncDisposable {
     };
   }
 
-  /** Starts it again after {@linkcode PostgresServer.stop}. */
+  /** Restarts it after {@linkcode PostgresServer.stop}. */
   async launch(): Promise<void> {
     const all = { ...SETTINGS, unix_socket_directories: this.folder, ...this.#settings };
     const settings = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
@@ -150,7 +152,7 @@ export class PostgresServer implements AsyncDisposable {
     }
   }
 
-  /** Ends it, and every connection to it. */
+  /** Stops it, and closes every connection. */
   async stop(signal: "SIGINT" | "SIGQUIT" = "SIGINT"): Promise<void> {
     this.#process?.kill(signal);
     await this.#process?.status;
@@ -158,15 +160,15 @@ export class PostgresServer implements AsyncDisposable {
     this.#process = undefined;
   }
 
-  /** Keeps every process of the server from running. The kernel still accepts connections to it. */
+  /** Suspends every process of the server. The kernel still accepts connections. */
   freeze(): void {
     const pid = this.#pid;
-    Deno.kill(pid, "SIGSTOP"); // first, so that it starts no more, and none is forgotten that ends
+    Deno.kill(pid, "SIGSTOP"); // first, so that it starts no more children
     this.#frozen = [...childrenOf(pid), pid];
     for (const child of this.#frozen) Deno.kill(child, "SIGSTOP");
   }
 
-  /** Lets a frozen server run on. */
+  /** Resumes a frozen server. */
   thaw(): void {
     for (const pid of this.#frozen) Deno.kill(pid, "SIGCONT");
     this.#frozen = [];
@@ -183,7 +185,7 @@ export class PostgresServer implements AsyncDisposable {
     return this.#process.pid;
   }
 
-  /** Whether it answers, as it tells `pg_ctl`. */
+  /** Whether it is ready, according to `pg_ctl`. */
   async #isReady(pid: number): Promise<boolean> {
     try {
       const lines = (await Deno.readTextFile(`${this.folder}/data/postmaster.pid`)).split("\n");
@@ -195,20 +197,20 @@ export class PostgresServer implements AsyncDisposable {
   }
 }
 
-/** The processes that a process has started. */
+/** Returns the children of a process. */
 function childrenOf(pid: number): number[] {
   const text = Deno.readTextFileSync(`/proc/${pid}/task/${pid}/children`).trim();
   return text === "" ? [] : text.split(" ").map(Number);
 }
 
-/** A folder that PostgreSQL's user can write to. */
+/** Makes a folder that PostgreSQL's user can write to. */
 async function makeFolder(): Promise<string> {
   const folder = await Deno.makeTempDir({ prefix: "media-head-postgres-" });
   await Deno.chmod(folder, 0o777);
   return folder;
 }
 
-/** Makes a certificate that nobody else has signed, and gives the settings that go with it. */
+/** Makes a self-signed certificate, and returns the settings for it. */
 async function certify(folder: string, names: readonly string[]): Promise<Record<string, string>> {
   const [ssl_cert_file, ssl_key_file] = [`${folder}/certificate.pem`, `${folder}/key.pem`];
   await run("openssl", [
@@ -222,7 +224,7 @@ async function certify(folder: string, names: readonly string[]): Promise<Record
   return { ssl: "on", ssl_cert_file, ssl_key_file };
 }
 
-/** Runs a program to its end, and gives what it says. */
+/** Runs a program to completion, and returns its output. */
 async function run(name: string, args: readonly string[]): Promise<string> {
   const piped = { stdout: "piped", stderr: "piped" } as const;
   const { success, stdout, stderr } = await command(name, args, piped).output();
@@ -231,8 +233,8 @@ async function run(name: string, args: readonly string[]): Promise<string> {
 }
 
 /**
- * A command of a user that may run PostgreSQL, which root may not. It knows nothing of our
- * environment, and is told to quit when this process ends.
+ * Returns a command of a user that may run PostgreSQL, since root may not. It has an empty
+ * environment, and is signalled when this process ends.
  */
 export function command(
   name: string,

@@ -1,6 +1,6 @@
 /**
- * The engine on PostgreSQL, loaded when it is called: its package reads the environment when it is
- * loaded, which bare `deno test` does not grant.
+ * The PostgreSQL engine, loaded on demand: its package reads the environment when it is loaded,
+ * which bare `deno test` does not permit.
  */
 
 import type * as engine from "../../lib/storage/postgres/engine.ts";

@@ -1,6 +1,6 @@
 /**
- * What the tests use of lib/publishing/, loaded when it is called: its package that tells formats
- * reads the environment when it is loaded, which bare `deno test` does not grant.
+ * Parts of lib/publishing/, loaded on demand: the package that detects formats reads the
+ * environment when it is loaded, which bare `deno test` does not permit.
  */
 
 import type * as compare_url from "../../lib/publishing/compare_url.ts";
@@ -37,7 +37,7 @@ export async function loadLocation(): Promise<typeof location> {
   return await import("../../lib/publishing/location.ts");
 }
 
-/** lib/publishing/import.ts, and the reading of records. */
+/** lib/publishing/import.ts, and the parsing of records. */
 export async function loadImport(): Promise<typeof importing & typeof record> {
   return {
     ...await import("../../lib/publishing/import.ts"),

@@ -1,20 +1,20 @@
 /**
- * HTTP/1.1 on a raw socket: what was sent is what is seen, which `fetch` does not grant.
+ * HTTP/1.1 on a raw socket, which, unlike `fetch`, shows exactly what was sent.
  */
 
-/** A response as it was on the wire. */
+/** A response as sent on the wire. */
 export interface RawResponse {
   readonly status: number;
-  /** Names in lower case; fields in the order they came. */
+  /** Fields in the order received, with names in lower case. */
   readonly fields: readonly (readonly [name: string, value: string])[];
   /** Everything after the head, until the server closed the connection. */
   readonly content: Uint8Array;
 }
 
 /**
- * Sends one request on a connection of its own and reads all that comes until the server closes.
+ * Sends one request on a new connection, and reads until the server closes it.
  *
- * @param target Put into the request line as it is.
+ * @param target Put into the request line verbatim.
  */
 export async function requestRaw(
   port: number,
@@ -30,7 +30,7 @@ export async function requestRaw(
   return parseResponse(await new Response(connection.readable).bytes());
 }
 
-/** Takes a whole response apart. A chunked one is refused: this server states every length. */
+/** Parses a whole response. Rejects chunked ones: this server states every length. */
 export function parseResponse(bytes: Uint8Array): RawResponse {
   const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
   const end = text.indexOf("\r\n\r\n");
@@ -45,7 +45,7 @@ export function parseResponse(bytes: Uint8Array): RawResponse {
   return { status: Number(status), fields, content: bytes.subarray(end + 4) };
 }
 
-/** The value of a field, or `undefined`. */
+/** Returns the value of a field, or `undefined`. */
 export function field(response: RawResponse, name: string): string | undefined {
   return response.fields.find(([other]) => other === name)?.[1];
 }

@@ -1,8 +1,11 @@
 /**
- * A stretch of network before a server, which fails when it is told to.
+ * A TCP relay in front of a server, which fails on demand.
  */
 
-/** What is carried of a connection: all, what the client sends, or nothing. No end is ever told. */
+/**
+ * What is forwarded of a connection: everything, what the client sends, or nothing. Neither side
+ * learns of it.
+ */
 type Carried = "all" | "requests" | "nothing";
 
 /** A connection through the relay. */
@@ -29,13 +32,13 @@ export class Relay implements AsyncDisposable {
     return this.#listener.addr.port;
   }
 
-  /** Loses what is sent from now on, and closes nothing. Connections are accepted as before. */
+  /** Drops what is sent from now on, without closing connections. New ones are still accepted. */
   lose(what: "answers" | "everything"): void {
     this.#carried = what === "answers" ? "requests" : "nothing";
     for (const link of this.#links) link.carried = this.#carried;
   }
 
-  /** Carries new connections again. Those that there are stay as they are. */
+  /** Forwards new connections again; existing ones stay broken. */
   restore(): void {
     this.#carried = "all";
   }
@@ -66,7 +69,7 @@ export class Relay implements AsyncDisposable {
     const server = carried === "nothing" ? undefined : await connect(this.#target);
     const link: Link = { client, server, carried };
     this.#links.add(link);
-    if (carried !== "nothing" && server === undefined) close(link); // refused
+    if (carried !== "nothing" && server === undefined) close(link); // connection refused
     await Promise.all([forward("requests", link), forward("answers", link)]);
     close(link);
     this.#links.delete(link);
@@ -82,7 +85,7 @@ async function connect(port: number): Promise<Deno.TcpConn | undefined> {
   }
 }
 
-/** Forwards what one end sends, and that it closes the connection, as long as that is carried. */
+/** Forwards data and the close of one side, unless that direction is dropped. */
 async function forward(what: "requests" | "answers", link: Link): Promise<void> {
   const { client, server } = link;
   const [from, to] = what === "requests" ? [client, server] : [server, client];
@@ -107,7 +110,7 @@ function close({ client, server }: Link): void {
     try {
       end?.close();
     } catch (error) {
-      if (!(error instanceof Deno.errors.BadResource)) throw error; // it is closed already
+      if (!(error instanceof Deno.errors.BadResource)) throw error; // already closed
     }
   }
 }

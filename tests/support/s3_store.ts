@@ -1,13 +1,13 @@
 /**
- * A real S3-compatible store that checks signatures: OpenStack Swift's s3api, as Debian packages it,
- * in a temporary folder and on ports of its own.
+ * A real S3-compatible store that checks signatures: OpenStack Swift's s3api as packaged by Debian,
+ * in a temporary folder and on free ports.
  */
 
 import { AwsV4Signer } from "aws4fetch";
 import { type Condition, LINUX, type Need, program } from "./permissions.ts";
 import { accepts, freePort } from "./ports.ts";
 
-/** Swift keeps what it knows of an object in attributes of its file. */
+/** Swift stores an object's metadata in extended attributes of its file. */
 const ATTRIBUTES: Condition = {
   what: "extended attributes in the folder for temporary files",
   isMet: () => hasAttributes ??= probe(),
@@ -24,32 +24,32 @@ export const S3_STORE: readonly Need[] = [
   ATTRIBUTES,
 ];
 
-/** Milliseconds that a part may take to start. */
+/** The timeout for starting a process, in milliseconds. */
 const TIMEOUT = 120_000;
 
-/** How often a start is tried. */
+/** The number of attempts to start. */
 const ATTEMPTS = 3;
 
-/** The bucket that every store has. */
+/** The bucket of every store. */
 export const BUCKET = "media";
 
-/** Whose it is. No log may hold the secret. */
+/** Its credentials. The secret must not be logged. */
 export const [ACCESS_KEY, SECRET_KEY, REGION] = [
   "test:tester",
   "keep-this-out-of-logs",
   "us-east-1",
 ];
 
-/** Its parts, each of which is a process. */
+/** Its processes. */
 const PARTS = ["memcached", "account", "container", "object", "proxy"] as const;
 type Part = typeof PARTS[number];
 
-/** Those that keep data. */
+/** Those that store data. */
 const SERVERS = ["account", "container", "object"] as const;
 
 /**
- * Starts and signals the parts as it is told, line by line, and ends them all at the end of its
- * input: also when the process of the tests is killed.
+ * Starts and signals the processes on command, line by line, and ends them all at the end of its
+ * input, even if the tests are killed.
  */
 const SUPERVISOR = `
 set -m # a group of its own for each: Swift signals all of its group
@@ -87,7 +87,7 @@ export class S3Store implements AsyncDisposable {
     this.#answers = this.#supervisor.stdout.getReader();
   }
 
-  /** Makes a store with an empty bucket. Should a port be taken meanwhile, it tries others. */
+  /** Starts a store with an empty bucket. If a port is taken meanwhile, tries others. */
   static async start(): Promise<S3Store> {
     for (let attempt = 1;; attempt++) {
       try {
@@ -118,7 +118,7 @@ export class S3Store implements AsyncDisposable {
     return this.ports.proxy;
   }
 
-  /** The variables with which a server uses it; `prefix` is what its keys begin with. */
+  /** Returns the environment of a server that uses it, with a key `prefix`. */
   environment(prefix: string): Record<string, string> {
     return {
       CONTENT: `s3://${BUCKET}/${prefix}`,
@@ -129,28 +129,28 @@ export class S3Store implements AsyncDisposable {
     };
   }
 
-  /** Starts a part that was stopped. */
+  /** Starts a stopped process. */
   async launch(part: Part = "proxy"): Promise<void> {
     await this.#start(part);
     await until(() => accepts(this.ports[part]));
   }
 
-  /** Ends the part that answers, or one behind it. What is stored stays. */
+  /** Stops the front end, or a process behind it. Stored data remains. */
   async stop(part: Part = "proxy"): Promise<void> {
     await this.#order("TERM", part);
   }
 
-  /** Keeps the part that answers from running. The kernel still accepts connections to it. */
+  /** Suspends the front end. The kernel still accepts connections. */
   async freeze(): Promise<void> {
     await this.#order("STOP", "proxy");
   }
 
-  /** Lets it run on. */
+  /** Resumes it. */
   async thaw(): Promise<void> {
     await this.#order("CONT", "proxy");
   }
 
-  /** Has it take another secret, or its own again. */
+  /** Changes the secret that it accepts, or restores it. */
   async changeSecret(secret = SECRET_KEY): Promise<void> {
     const path = `${this.folder}/proxy.conf`;
     const lines = await Deno.readTextFile(path);
@@ -159,7 +159,7 @@ export class S3Store implements AsyncDisposable {
     await this.launch();
   }
 
-  /** Sends a request about an object of the bucket, and gives the answer; a fault is thrown. */
+  /** Sends a request for an object of the bucket; throws unless it succeeds. */
   async request(
     method: string,
     key: string,
@@ -181,7 +181,7 @@ export class S3Store implements AsyncDisposable {
     return new Response(method === "HEAD" || response.status === 204 ? null : content, response);
   }
 
-  /** The keys that begin with a prefix. */
+  /** Lists the keys with a prefix. */
   async keys(prefix: string): Promise<string[]> {
     const list = await this.request("GET", `?list-type=2&prefix=${encodeURIComponent(prefix)}`);
     return [...(await list.text()).matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = ""]) => key);
@@ -201,13 +201,13 @@ export class S3Store implements AsyncDisposable {
     await this.#order("start", part, command);
   }
 
-  /** Has the supervisor do something, and waits until it has. */
+  /** Sends the supervisor a command, and waits until it is done. */
   async #order(verb: string, part: Part, command = ""): Promise<void> {
     await this.#orders.write(new TextEncoder().encode(`${verb} ${part} ${command}\n`));
     await this.#answers.read();
   }
 
-  /** Writes what its parts are started with. */
+  /** Writes the configuration of the processes. */
   async #configure(): Promise<void> {
     const { folder, ports } = this;
     const write = (name: string, lines: string) => Deno.writeTextFile(`${folder}/${name}`, lines);
@@ -274,7 +274,7 @@ user_test_tester = ${SECRET_KEY} .admin
   }
 }
 
-/** Tells each kind of data its one place; by the programs for it, that takes nine starts of Python. */
+/** Builds the rings, each with a single device; Swift's own tools would start Python nine times. */
 const RINGS = `
 import sys
 from swift.common.ring import RingBuilder
@@ -287,12 +287,12 @@ for path, port in (argument.split("=") for argument in sys.argv[1:]):
     builder.get_ring().save(path)
 `;
 
-/** Debian's Python, whatever other there is on the path. */
+/** Debian's Python, even if another is first in the path. */
 function python(script: string, args: string[] = []): Deno.Command {
   return new Deno.Command("/usr/bin/python3", { args: ["-c", script, ...args], clearEnv: true });
 }
 
-/** Whether files there can have attributes. */
+/** Whether files there can have extended attributes. */
 function probe(): boolean {
   const folder = Deno.makeTempDirSync({ prefix: "media-head-s3-" });
   const script = 'import os, sys; os.setxattr(sys.argv[1], "user.probe", b"1")';

@@ -1,21 +1,21 @@
 /**
- * A server in the place of a store that answers what a test says, be it HTTP or not: for what no real
- * store can be brought to do.
+ * A server that poses as a store, with answers scripted by a test, HTTP or not: for what no real
+ * store does on demand.
  */
 
 import type { BucketSettings } from "../../lib/storage/content.ts";
 
-/** Answers to a request head: what is sent, after which the connection is closed. */
+/** Returns what to send for a request head, after which the connection is closed. */
 export type Script = (head: string) => string | Promise<string>;
 
-/** A response with a length. */
+/** Returns a response with a length. */
 export function response(status: number, fields: Record<string, string>, content = ""): string {
   const lines = Object.entries({ "Content-Length": String(content.length), ...fields });
   return `HTTP/1.1 ${status} Said\r\nConnection: close\r\n` +
     `${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${content}`;
 }
 
-/** An error as S3 tells it. */
+/** Returns an error response like S3's. */
 export function refusal(status: number, code: string): string {
   return response(status, {}, `<?xml?><Error><Code>${code}</Code><Message>x</Message></Error>`);
 }
@@ -24,9 +24,9 @@ export function refusal(status: number, code: string): string {
 export class ScriptedStore implements AsyncDisposable {
   /** Answers the next requests. */
   script: Script = () => refusal(500, "InternalError");
-  /** Whether a connection stays open after the answer, until the client closes it. */
+  /** Whether connections stay open after the answer, until the client closes them. */
   isPatient = false;
-  /** Every request head that came. */
+  /** Every request head received. */
   readonly heads: string[] = [];
   readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   readonly #connections = new Set<Deno.TcpConn>();
@@ -37,7 +37,7 @@ export class ScriptedStore implements AsyncDisposable {
     this.#run(this.#accept());
   }
 
-  /** The settings with which content is found here. */
+  /** The settings that point to this server. */
   get settings(): BucketSettings {
     return {
       ...{ kind: "bucket", bucket: "media", prefix: "p", region: "us-east-1" },
@@ -98,6 +98,6 @@ function close(connection: Deno.TcpConn): void {
   try {
     connection.close();
   } catch (error) {
-    if (!(error instanceof Deno.errors.BadResource)) throw error; // it is closed already
+    if (!(error instanceof Deno.errors.BadResource)) throw error; // already closed
   }
 }

@@ -1,5 +1,5 @@
 /**
- * A real server process, on an ephemeral port and in a folder of its own.
+ * A real server process, on an ephemeral port and in a temporary folder.
  */
 
 import { dirname, join } from "node:path";
@@ -19,7 +19,7 @@ export class ServerProcess implements AsyncDisposable {
   private constructor(
     child: Deno.ChildProcess,
     stderr: Promise<string>,
-    /** Where it keeps its data, when the folder is its own. */
+    /** Where it keeps its data, if the folder is temporary. */
     private readonly ownFolder: string | undefined,
     readonly port: number,
   ) {
@@ -30,11 +30,11 @@ export class ServerProcess implements AsyncDisposable {
   /**
    * Starts a server and waits until it listens.
    *
-   * @param environment Variables besides those that give it a port and a folder of its own.
-   * @param givenFolder Where to keep data, and not to remove it; one of its own when left out.
-   * @param options `limits` for `ulimit` before, e.g. `-n 64`; the `main` module, if another; `flags`
-   *   of `deno run`, if others than those of the task; and the `runner`, a program with arguments
-   *   that is to run it, e.g. with fewer rights.
+   * @param environment Variables besides those that set its port and folder.
+   * @param givenFolder Where to keep data, not removed at the end; a temporary folder if left out.
+   * @param options `limits` for `ulimit`, e.g. `-n 64`; the `main` module to run instead; `flags`
+   *   of `deno run` instead of the task's; and the `runner`, a program with arguments that runs it,
+   *   e.g. with fewer privileges.
    */
   static async start(
     environment: Record<string, string> = {},
@@ -84,8 +84,8 @@ export class ServerProcess implements AsyncDisposable {
   }
 
   /**
-   * Sends a signal, waits for the end, and returns the exit code with every line of the log, and
-   * all that was written to standard error.
+   * Sends a signal, waits for the process to end, and returns its exit code, every line of the log,
+   * and all of standard error.
    */
   async stop(
     signal: Deno.Signal = "SIGTERM",
@@ -93,7 +93,7 @@ export class ServerProcess implements AsyncDisposable {
     try {
       this.#child.kill(signal);
     } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // it has ended already
+      if (!(error instanceof TypeError)) throw error; // it has already ended
     }
     const { code } = await this.#child.status;
     const stderr = await this.#stderr;
@@ -107,12 +107,15 @@ export class ServerProcess implements AsyncDisposable {
   }
 }
 
-/** The flags of the tasks: what `deno.json` permits, for Deno does some things otherwise that may do all. */
+/**
+ * The tasks' flags, with only the permissions in `deno.json`: Deno behaves differently with all
+ * permissions.
+ */
 export function taskFlags(main: string): string[] {
   return ["--quiet", "--no-prompt", "-P", `--config=${join(dirname(main), "deno.json")}`];
 }
 
-/** The variables that put storage into a folder. */
+/** Returns the variables that put storage into a folder. */
 export function storageIn(folder: string): Record<"DATABASE_URL" | "CONTENT", string> {
   return { DATABASE_URL: `sqlite:${folder}/catalogue.sqlite`, CONTENT: `${folder}/files` };
 }

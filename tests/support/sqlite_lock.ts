@@ -1,12 +1,12 @@
 /**
- * Another program that holds a lock of a SQLite database: Python's module of SQLite.
+ * Another program that locks a SQLite database, using Python's SQLite module.
  */
 
-/** How to hold it. */
+/** How to lock. */
 export interface LockOptions {
   /** How the transaction begins. */
   readonly begin: "BEGIN IMMEDIATE" | "BEGIN EXCLUSIVE";
-  /** What the database is switched to before, while nobody else has it open. */
+  /** The journal mode to set first, while no other process has the database open. */
   readonly journalMode: "WAL" | "DELETE";
 }
 
@@ -25,7 +25,7 @@ for line in sys.stdin:
     print("done", flush=True)
 `;
 
-/** A database that is open in another program. Disposing of it ends the program. */
+/** A database open in another program. Disposing of it ends the program. */
 export class LockHolder implements AsyncDisposable {
   readonly #child: Deno.ChildProcess;
   readonly #input: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
@@ -43,7 +43,7 @@ export class LockHolder implements AsyncDisposable {
     this.#output = this.#child.stdout.pipeThrough(new TextDecoderStream()).getReader();
   }
 
-  /** Opens the database, without a lock that others meet. */
+  /** Opens the database, without locking it. */
   static async open(path: string, options: LockOptions): Promise<LockHolder> {
     const holder = new LockHolder(path, options);
     await holder.#answer();

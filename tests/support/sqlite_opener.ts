@@ -1,19 +1,19 @@
 /**
- * A thread that opens databases at the same moment as others. It is sent what to open, and a
- * counter that all threads share; it sends back what went wrong.
+ * A worker that opens databases simultaneously with others. It receives the databases and a shared
+ * counter, and sends back errors.
  */
 
 import { SqliteDatabase } from "../../lib/storage/sqlite/database.ts";
 import { CATALOGUE } from "../../lib/storage/sqlite/schema.ts";
 
-/** What to do. */
+/** The message to a worker. */
 export interface OpenerTask {
   readonly paths: readonly string[];
   readonly threads: number;
   readonly arrivals: Int32Array;
 }
 
-/** The side of a worker's scope that is used here. */
+/** The part of a worker's global scope used here. */
 interface Scope {
   onmessage: ((event: MessageEvent<OpenerTask>) => void) | null;
   postMessage(faults: string[]): void;
@@ -25,7 +25,7 @@ scope.onmessage = async ({ data: { paths, threads, arrivals } }) => {
   const faults: string[] = [];
   for (const [index, path] of paths.entries()) {
     Atomics.add(arrivals, 0, 1);
-    while (Atomics.load(arrivals, 0) < (index + 1) * threads); // for the others, without a pause
+    while (Atomics.load(arrivals, 0) < (index + 1) * threads); // spins until the others arrive
     try {
       const options = { schema: CATALOGUE, synchronous: "FULL", timeout: 10_000 } as const;
       const database = await SqliteDatabase.open(path, options);

@@ -1,7 +1,7 @@
 /**
- * A process that serves a month of traffic on a clock of its own. Arguments: folder, name, first
- * day, days. It says on standard output what it sent, a JSON line for every flush, and waits
- * for a line on standard input before each but the first.
+ * A process that serves a month of traffic on a simulated clock. Arguments: folder, name, first
+ * day, days. It prints what it sent as one JSON line per flush, and waits for a line on standard
+ * input before each flush but the first.
  */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
@@ -23,7 +23,7 @@ const { meter, flush, stop } = await recordUsage({
   now,
   log: (event) => console.error(event),
 });
-const items = new OneItem(); // the ledger alone is shared
+const items = new OneItem(); // only the ledger is shared
 const handle = createHandler({ storage: items, config, now, log() {}, meter });
 const path = `/audio/${items.item.token}`;
 
@@ -36,7 +36,7 @@ for (let day = 0; day < Number(days); day++) {
     sent[client] = (sent[client] ?? 0) + 1;
     clock.now += 2_160_000; // forty of them make a day
   }
-  console.log(JSON.stringify(sent)); // before the flush: it may be lost, no more than this
+  console.log(JSON.stringify(sent)); // before the flush: no more than this may be lost
   await flush();
   console.log("recorded");
 }

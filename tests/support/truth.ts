@@ -1,16 +1,16 @@
 /**
- * What is true of items at which time, and which answers may say so. Every instant is in milliseconds
- * since the epoch, by the clock that all processes of a machine share.
+ * The true state of items over time, and the responses that are allowed. All times are in
+ * milliseconds since the epoch, by the machine's clock.
  */
 
 import type { Token } from "../../lib/storage/token.ts";
 
-/** What is true of an item, as the status that says so. */
+/** The true state of an item, as a status. */
 export type Status = 404 | 200 | 410;
 
-/** An answer of a server. */
+/** A response of a server. */
 export interface Observation {
-  /** One process. */
+  /** The server process. */
   readonly server: string;
   readonly method: "HEAD" | "GET";
   readonly token: Token;
@@ -19,42 +19,44 @@ export interface Observation {
   readonly receivedAt: number;
 }
 
-/** A change of an item: some time from when it began until it was reported as done. */
+/** A change of an item, at some time between its start and the report that it was done. */
 interface Change {
   readonly status: Status;
   readonly begunAt: number;
   doneAt: number;
 }
 
-/** By how much two reads of the clock may be in disorder. */
+/** Milliseconds by which two readings of the clock may be out of order. */
 const TICK = 2;
 
-/** Holds answers against what is true. */
+/** Checks responses against the truth. */
 export class Truth {
   readonly #bound: number;
   readonly #changes = new Map<Token, Change[]>();
-  /** When a GET first said 410, by server and token. */
+  /** When a GET first returned 410, by server and token. */
   readonly #goneAt = new Map<string, number>();
 
-  /** @param bound Milliseconds within which a change shows. */
+  /** @param bound Milliseconds within which a change must show. */
   constructor(bound: number) {
     this.#bound = bound;
   }
 
-  /** A change is about to be made. Until it is done, both what was and what will be are true. */
+  /** Starts a change. Until it is done, both the old and the new state are true. */
   begin(token: Token, status: Status, begunAt: number): void {
     const changes = this.#changes.get(token) ?? [];
     changes.push({ status, begunAt, doneAt: Infinity });
     this.#changes.set(token, changes);
   }
 
-  /** The change that was begun last is done. */
+  /** Ends the latest change. */
   end(token: Token, doneAt: number): void {
     const change = this.#changes.get(token)?.at(-1);
     if (change !== undefined) change.doneAt = doneAt;
   }
 
-  /** The statuses that an answer may have: more than one, where something changed at that time. */
+  /**
+   * Returns the allowed statuses of a response: more than one, if the item changed at that time.
+   */
   statusesOf({ token, sentAt, receivedAt }: Observation): Status[] {
     const changes = this.#changes.get(token) ?? [];
     const states: Change[] = [{ status: 404, begunAt: -Infinity, doneAt: -Infinity }, ...changes];
@@ -64,7 +66,9 @@ export class Truth {
     }).map(({ status }) => status);
   }
 
-  /** Milliseconds for which what an answer says was out of date when it was asked for; 0 for not. */
+  /**
+   * Returns the milliseconds for which a response had been stale when requested; 0 if it was not.
+   */
   lateness({ token, status, sentAt }: Observation): number {
     const changes = this.#changes.get(token) ?? [];
     const next = changes[changes.findIndex((change) => change.status === status) + 1];
@@ -72,12 +76,12 @@ export class Truth {
   }
 
   /**
-   * What is wrong with an answer, if anything. Answers of one server are given in the order in which
-   * they were received.
+   * Returns what is wrong with a response, if anything. Responses of one server must be passed in
+   * the order received.
    */
   faultOf(observation: Observation): string | undefined {
     const { server, method, token, status, sentAt, receivedAt } = observation;
-    const said = `${method} ${token} of ${server}, sent at ${sentAt}, said ${status}`;
+    const said = `${method} ${token} of ${server}, sent at ${sentAt}, returned ${status}`;
     const expected = this.statusesOf(observation);
     if (!expected.includes(status as Status)) {
       const changes = JSON.stringify(this.#changes.get(token));
@@ -87,6 +91,6 @@ export class Truth {
     const goneAt = this.#goneAt.get(key) ?? Infinity;
     if (method === "GET" && status === 410) this.#goneAt.set(key, Math.min(goneAt, receivedAt));
     const isBack = method === "HEAD" && status === 200 && sentAt > goneAt + TICK;
-    return isBack ? `${said} after a GET said 410 at ${goneAt}` : undefined;
+    return isBack ? `${said} after a GET returned 410 at ${goneAt}` : undefined;
   }
 }

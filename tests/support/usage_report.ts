@@ -1,5 +1,5 @@
 /**
- * Reports on a ledger that is written by hand.
+ * Reports on ledgers written by hand.
  */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
@@ -7,7 +7,7 @@ import { reportUsage, type UsageReport } from "../../lib/usage/report.ts";
 import type { Heartbeat, UsageRow } from "../../lib/storage/ledger.ts";
 import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
 
-/** When reports are made: noon of a Tuesday. */
+/** The time of all reports: noon of a Tuesday. */
 export const NOW = Date.parse("2027-06-15T12:00:00Z");
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
@@ -18,7 +18,7 @@ export const POLICY = definePolicy({
   brownouts: ["2027-06-10T09:00Z/PT8H"],
 });
 
-/** A row of the ledger: so many days ago, by whom, how often. */
+/** Makes a row of the ledger: days ago, client, calls. */
 export function row(
   daysAgo: number,
   client: string,
@@ -37,7 +37,7 @@ export function row(
   return { ...fixed, day, client, calls, first: at, last: at + HOUR, ...more };
 }
 
-/** A server that counted between two times, in hours before now. */
+/** Makes the watch of a server that counted between two times, in hours before now. */
 export function heartbeat(
   fromHoursAgo: number,
   untilHoursAgo: number,
@@ -47,7 +47,7 @@ export function heartbeat(
   return { server: "a", from: from as number, until: until as number, ...more };
 }
 
-/** The report on a ledger of these rows and watches. */
+/** Makes the report on a ledger with these rows and watches. */
 export async function report(
   rows: readonly UsageRow[],
   heartbeats: readonly Heartbeat[],
@@ -61,10 +61,10 @@ export async function report(
   return await reportUsage(ledger, { routes, policy: POLICY, days, now });
 }
 
-/** One server that counted for weeks, and does. */
+/** A server that has been counting for weeks. */
 export const ALWAYS = [heartbeat(1000, 0)];
 
-/** Calls of two periods, and what is no part of them. */
+/** Calls of two periods, and of others. */
 export const ROWS = [
   row(30, "Forgotten", 7), // before both periods
   row(30, "curl", 7),

@@ -11,12 +11,12 @@ import { ServerProcess } from "../support/server.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
 
-/** ABORTS=1000 makes a long run of it. */
+/** ABORTS=1000 makes it a long run. */
 const aborts = () => Number(Deno.env.get("ABORTS") ?? 120);
 const LENGTH = 20_000_000;
 
 needing("processes", LINUX)(
-  "a server process holds nothing of downloads that clients abort half way",
+  "a server process releases everything after downloads that clients abort halfway",
   async () => {
     await using subject = await openLocal();
     const { token } = await subject.publish(newMetadata(), new Uint8Array(LENGTH));
@@ -26,7 +26,7 @@ needing("processes", LINUX)(
 );
 
 needing(...S3_STORE)(
-  "a server process holds no connection to the store of downloads that clients abort",
+  "a server process releases connections to the store after downloads that clients abort",
   () =>
     inFolder(async (folder) => {
       const prefix = newPrefix();
@@ -38,7 +38,7 @@ needing(...S3_STORE)(
     }),
 );
 
-/** Aborts downloads, at once or half way, and holds what the server holds against what it held. */
+/** Aborts downloads, at once or halfway, and compares what the server holds before and after. */
 async function checkAborts(server: ServerProcess, path: string, storePort?: number): Promise<void> {
   const abort = async (fields: string, length: number) => {
     using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
@@ -52,7 +52,7 @@ async function checkAborts(server: ServerProcess, path: string, storePort?: numb
     }
   };
   const round = async (count: number) => {
-    const ranged = "Range: bytes=1-\r\n"; // read in another way than the whole
+    const ranged = "Range: bytes=1-\r\n"; // read in a different way than the whole
     for (let done = 0; done < count; done += 4) {
       const half = LENGTH / 2;
       await Promise.all([abort("", half), abort(ranged, half), abort("", 0), abort(ranged, 1)]);
@@ -71,10 +71,10 @@ async function checkAborts(server: ServerProcess, path: string, storePort?: numb
   assertEquals((await requestRaw(server.port, "GET", path, range)).content, new Uint8Array(5));
 }
 
-/** Milliseconds for closing what clients left. A connection to the store that is free is kept for 20 s. */
+/** Milliseconds to close what clients left. Idle connections to the store are kept for 20 s. */
 const TIMEOUT = 40_000;
 
-/** What a process holds, once it has closed what its clients left. */
+/** What a process holds after closing what its clients left. */
 async function settled(pid: number, storePort?: number): Promise<Held> {
   const started = performance.now();
   let held = Held.by(pid, storePort);
@@ -91,9 +91,9 @@ class Held {
   private constructor(
     /** Open file descriptors. */
     readonly files: number,
-    /** Those of them that are content of items. */
+    /** Of these, content of items. */
     readonly content: number,
-    /** Those of them that are connections to the store. */
+    /** Of these, connections to the store. */
     readonly connections: number,
     /** Resident memory. */
     readonly megabytes: number,
@@ -120,7 +120,7 @@ class Held {
   }
 }
 
-/** The sockets of this machine that are connected to a port, as /proc names them. */
+/** Returns the sockets of this machine that are connected to a port, as named in /proc. */
 function socketsTo(port: number): Set<string> {
   const rows = Deno.readTextFileSync("/proc/net/tcp").split("\n").slice(1);
   const fields = rows.map((row) => row.trim().split(/\s+/));

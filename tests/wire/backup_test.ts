@@ -1,5 +1,5 @@
 /**
- * Backup and restore, by the very commands of the documentation, while items come and go.
+ * Backup and restore with the documentation's own commands, while items change.
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
@@ -25,12 +25,12 @@ const NEEDS = [
   program("sha256sum"),
 ] as const;
 
-/** Items that there are at a time, about, and loops that publish and unpublish. */
+/** The approximate number of items at a time, and loops that publish and unpublish. */
 const [ITEMS, LOOPS] = [200, 8];
 
 const [README, OPERATING] = ["README.md", "docs/operating.md"] as const;
 
-/** The first shell command of a page that contains a text. */
+/** Returns the first shell command of a page that contains a text. */
 async function commandWith(text: string, page: string): Promise<string> {
   const markdown = await Deno.readTextFile(fromRoot(page));
   const blocks = [...markdown.matchAll(/\n```sh\n(.*?)\n```\n/gs)].map(([, block = ""]) => block);
@@ -39,7 +39,7 @@ async function commandWith(text: string, page: string): Promise<string> {
   return found;
 }
 
-/** Runs a shell script in a folder, and gives its exit status and what it says. */
+/** Runs a shell script in a folder, and returns its exit status and output. */
 async function shell(
   script: string,
   folder: string,
@@ -57,7 +57,7 @@ async function shell(
   return { code, said: decode(stdout) + decode(stderr) };
 }
 
-/** A folder like that of the project, with no data yet. */
+/** Makes a folder like the project's, without data. */
 async function inProject(body: (folder: string) => Promise<void>): Promise<void> {
   await inFolder(async (folder) => {
     for (const name of ["main.ts", "lib", "deno.json", "deno.lock"]) {
@@ -68,7 +68,7 @@ async function inProject(body: (folder: string) => Promise<void>): Promise<void>
   });
 }
 
-/** Publishes and unpublishes as fast as it can, until it is disposed of. */
+/** Publishes and unpublishes at full speed until disposed of. */
 class Load implements AsyncDisposable {
   changes = 0;
   readonly published: Token[] = [];
@@ -79,7 +79,7 @@ class Load implements AsyncDisposable {
     this.#loops = Array.from({ length: LOOPS }, () => this.#run());
   }
 
-  /** Waits until it has made so many more changes. */
+  /** Waits for a number of further changes. */
   async until(changes: number): Promise<void> {
     const end = this.changes + changes;
     while (this.changes < end) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -114,7 +114,7 @@ class Load implements AsyncDisposable {
   }
 }
 
-/** Makes sure that a backup is whole, and gives how many items it has. */
+/** Checks that a backup is complete, and returns its number of items. */
 async function verifyBackup(folder: string, databaseUrl: string): Promise<number> {
   const environment = { DATABASE_URL: databaseUrl, CONTENT: `${folder}/backup/files` };
   const { code, stdout, stderr } = await media(
@@ -128,7 +128,7 @@ async function verifyBackup(folder: string, databaseUrl: string): Promise<number
   return summary.same;
 }
 
-/** Backs up while items come and go, and gives how many the backup has. */
+/** Backs up while items change, and returns how many the backup has. */
 async function backUpUnderLoad(
   folder: string,
   engine: Promise<Engine>,
@@ -140,7 +140,7 @@ async function backUpUnderLoad(
   const load = new Load(storage);
   await load.until(2 * ITEMS);
   assertEquals(await shell(command, folder, environment), { code: 0, said: "" });
-  const away = "cp -r --preserve=mode backup away && rm -r backup && mv away backup"; // no links
+  const away = "cp -r --preserve=mode backup away && rm -r backup && mv away backup"; // breaks hard links
   assertEquals(await shell(away, folder), { code: 0, said: "" });
   await load.until(2 * ITEMS);
   await load.stop();
@@ -148,7 +148,7 @@ async function backUpUnderLoad(
 }
 
 needing(...NEEDS)(
-  "a backup that is taken while items come and go is whole, and is served beside a running server",
+  "a backup taken while items change is complete, and can be served beside a running server",
   () =>
     inProject(async (folder) => {
       const path = `${folder}/data/catalogue.sqlite`;
@@ -203,7 +203,7 @@ needing(...NEEDS)(
 );
 
 needing(...NEEDS, ...POSTGRES, program("pg_dump"), program("pg_restore"))(
-  "a backup of PostgreSQL and a folder that is taken while items come and go is whole",
+  "a backup of PostgreSQL and a folder taken while items change is complete",
   () =>
     inProject(async (folder) => {
       await using postgres = await PostgresServer.start();

@@ -10,16 +10,16 @@ import { publishFile, publishUrl } from "../support/publishing.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
-/** Dates that make every field of a retirement appear, and the fields. */
+/** Dates that make every field of a retirement appear, and these fields. */
 const POLICY = { DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2999-01-01" };
 const DATES = { deprecation: "@1577836800", sunset: "Tue, 01 Jan 2999 00:00:00 GMT" };
 const NOTICE_LINKS = '</deprecation>; rel="deprecation", </deprecation>; rel="sunset"';
 
-// Nothing else asks for media as a player does.
+// Only a browser requests media as players do.
 testInBrowser("a page of another origin plays media and seeks in it", async (t) => {
   await using subject = await openLocal();
   const longWav = `${subject.folder}/long.wav`;
-  await Deno.writeFile(longWav, silentWav(1200)); // browsers keep the samples whole
+  await Deno.writeFile(longWav, silentWav(1200)); // browsers load the samples whole
   const mp3 = await publishFile(subject.storage, SAMPLE_MP3);
   const mp4 = await publishFile(subject.storage, SAMPLE_MP4);
   const wav = await publishFile(subject.storage, longWav);
@@ -46,7 +46,7 @@ testInBrowser("a page of another origin plays media and seeks in it", async (t) 
     assert(seen.pictures > 0, "no picture was decoded");
   });
 
-  await t.step("audio too long to be loaded as far as is sought", async () => {
+  await t.step("audio too long to be loaded up to the position sought", async () => {
     const ranges: string[] = [];
     page.on("response", (response) => {
       const range = response.headers()["content-range"];
@@ -60,7 +60,7 @@ testInBrowser("a page of another origin plays media and seeks in it", async (t) 
 
 const testWithCdn = needing(...BROWSER, program("nginx"));
 
-// Nothing else follows a redirect as a player does, in parts of the content.
+// Only a browser follows redirects as players do, for parts of the content.
 testWithCdn("a page of another origin plays media at a public URL and seeks in it", async (t) => {
   await using cdn = await Cdn.start({
     "a.mp3": await Deno.readFile(SAMPLE_MP3),
@@ -91,7 +91,7 @@ testWithCdn("a page of another origin plays media at a public URL and seeks in i
   await t.step("video, fetched with CORS", async () => {
     await plays('video crossorigin="anonymous"', `/media/${mp4}`, 2);
   });
-  await t.step("audio too long to be loaded as far as is sought", async () => {
+  await t.step("audio too long to be loaded up to the position sought", async () => {
     await plays("audio", `/media/${wav}`, 1100);
     const parts = (await cdn.requests()).slice(asked).join("\n");
     assertMatch(parts, /^GET \/long\.wav 206 range=bytes=17\d{6}-/m);
@@ -100,8 +100,8 @@ testWithCdn("a page of another origin plays media at a public URL and seeks in i
   assertEquals([...new Set(redirects)], locations);
 });
 
-// Nothing else decides what a page may read of what it was redirected to.
-testWithCdn("a page of another origin reads what is at a public URL that lets it", async (t) => {
+// Only a browser decides what a page may read after a redirect.
+testWithCdn("a page of another origin reads content at a public URL that allows it", async (t) => {
   const mp3 = await Deno.readFile(SAMPLE_MP3);
   await using cdn = await Cdn.start({ "a.mp3": mp3 });
   await using subject = await openLocal();
@@ -148,13 +148,13 @@ testWithCdn("a page of another origin reads what is at a public URL that lets it
       }
     });
   }
-  // A page that was redirected from one origin to another is of none (the Fetch standard, §4.4).
+  // After a redirect between origins, a page's origin is opaque (Fetch standard, §4.4).
   const origins = (await cdn.requests()).filter((line) => line.includes(" /open/"))
     .slice(1).map((line) => line.split("origin=")[1]); // the first is the publisher's
   assertEquals([...new Set(origins)], ["null"]);
 });
 
-// Nothing else keeps fields from a page, or asks before it sets them.
+// Only a browser hides fields from a page, or sends a preflight before it sets them.
 testInBrowser(
   "a page of another origin reads the fields, and sets conditions and ranges",
   async (t) => {
@@ -179,7 +179,7 @@ testInBrowser(
   },
 );
 
-// Nothing else keeps fields from a page.
+// Only a browser hides fields from a page.
 testInBrowser("a page of another origin reads the fields of errors", async (t) => {
   await using subject = await openLocal();
   const { token } = await publishFile(subject.storage, SAMPLE_MP3);
@@ -207,9 +207,9 @@ testInBrowser("a page of another origin reads the fields of errors", async (t) =
   ]);
 });
 
-// Nothing else asks before it sets a condition.
+// Only a browser sends a preflight before it sets a condition.
 testInBrowser(
-  "a page of another origin asks the server about itself, with conditions",
+  "a page of another origin may send conditions after a preflight",
   async (t) => {
     await using server = await ServerProcess.start(POLICY);
     const etagOf = async (path: string) =>
@@ -231,7 +231,7 @@ testInBrowser(
   },
 );
 
-/** What is used here of media elements; Deno's own types know no documents. */
+/** The part of media elements used here; Deno's types have no DOM. */
 interface Media {
   currentTime: number;
   onseeked: () => void;
@@ -242,7 +242,7 @@ interface Media {
   getVideoPlaybackQuality(): { readonly totalVideoFrames: number };
 }
 
-/** Waits until a page plays its media, has it seek, and waits until it goes on from there. */
+/** Waits until a page plays its media, seeks, and waits until it continues from there. */
 async function playAndSeek(page: Page, target: number): Promise<void> {
   const media = page.locator("audio, video");
   await playsPast(page, 0);
@@ -266,7 +266,7 @@ async function playsPast(page: Page, time: number): Promise<void> {
   }, { media, time });
 }
 
-/** A request, its status, and fields that a script gets to read, by name in lower case. */
+/** A request, its status, and fields that a script can read, by name in lower case. */
 type Row = [
   method: string,
   url: string,
@@ -277,7 +277,7 @@ type Row = [
 
 /**
  * Sends every request from a page of another origin, and compares what its script can read: the
- * fields that a row names, and all the names that are on the wire.
+ * fields that a row names, and all field names on the wire.
  */
 async function readFromPage(t: Deno.TestContext, rows: readonly Row[]): Promise<void> {
   await using site = serveSite();
@@ -309,7 +309,7 @@ function announced(token?: string): Record<string, string> {
   return { ...DATES, link: successor + NOTICE_LINKS };
 }
 
-/** A site whose pages are what their URLs say. */
+/** A site whose pages are given in their URLs. */
 function serveSite(): Deno.HttpServer<Deno.NetAddr> {
   return Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ url }) => {
     const html = decodeURIComponent(new URL(url).search.slice(1));
@@ -321,7 +321,7 @@ function pageOf({ addr }: Deno.HttpServer<Deno.NetAddr>, html: string): string {
   return `http://127.0.0.1:${addr.port}/?${encodeURIComponent(html)}`;
 }
 
-/** A WAV file of 16 kB a second. */
+/** Makes a silent WAV file of 16 kB per second. */
 function silentWav(seconds: number): Uint8Array<ArrayBuffer> {
   const length = seconds * 16_000;
   const bytes = new Uint8Array(44 + length);

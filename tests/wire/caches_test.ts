@@ -6,29 +6,32 @@ import { needing, pathOf, program } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
-/** Milliseconds after a change of phase, at which something is asked for that was not since. */
+/**
+ * Milliseconds after a change of phase, at each of which something is requested for the first time
+ * since.
+ */
 const OFFSETS = [0, 50, 300, 1000, 2000, 4000];
 const METHODS = ["GET", "HEAD"];
 
 /** What a cache answered. */
 interface Observation {
-  /** Answers given while the server stood still, so that only the cache can have given them. */
+  /** Responses while the server was suspended, so that only the cache can have sent them. */
   held: number;
-  /** Answers of the phase before, by when they were given. */
+  /** Responses of the previous phase, by time. */
   readonly stale: string[];
 }
 
 type Observations = ReadonlyMap<CacheName, Observation>;
 
 /**
- * Goes through a brownout and the sunset with every cache that is installed. Caches go by the
- * clock of the machine, and so this has to.
+ * Goes through a brownout and the sunset with every installed cache. Caches use the machine's
+ * clock, so this has to, too.
  */
 async function observe(): Promise<Observations> {
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
   const seconds = (instant: number) => new Date(instant).toISOString().slice(0, 19) + "Z";
-  const brownout = Math.ceil(Date.now() / 1000) * 1000 + 9000; // all have to have started by then
+  const brownout = Math.ceil(Date.now() / 1000) * 1000 + 9000; // all must have started by then
   const [end, sunset] = [brownout + 5000, brownout + 9000];
   await using stack = new AsyncDisposableStack();
   const variables = {
@@ -50,7 +53,9 @@ async function observe(): Promise<Observations> {
   const observations = new Map(
     caches.map(({ name }) => [name, { held: 0, stale: [] as string[] }] as const),
   );
-  /** Fills the caches, sees that they are filled, and asks again at the boundary and after. */
+  /**
+   * Fills the caches, checks that they are filled, and requests again at the boundary and after it.
+   */
   const cross = async (boundary: number) => {
     const asked = caches.flatMap(({ name, port }) =>
       METHODS.flatMap((method) =>
@@ -88,7 +93,7 @@ async function observe(): Promise<Observations> {
   return observations;
 }
 
-/** Waits for an instant, and not a millisecond less, as a timer may. */
+/** Waits until a time, never a millisecond less, as timers may. */
 async function until(instant: number): Promise<void> {
   for (let left; (left = instant - Date.now()) > 0;) {
     await new Promise((resolve) => setTimeout(resolve, left));
@@ -99,8 +104,8 @@ let observations: Promise<Observations> | undefined;
 
 for (const name of CACHES) {
   const test = needing("processes", program(programOf(name)));
-  test(`${name} by its defaults never answers for a phase that is over`, async () => {
-    observations ??= observe(); // all of them side by side
+  test(`${name} with default settings never serves a response of a past phase`, async () => {
+    observations ??= observe(); // all in parallel
     const held = 2 * METHODS.length * OFFSETS.length;
     assertEquals((await observations).get(name), { held, stale: [] });
   });

@@ -1,6 +1,6 @@
 /**
- * What Deno Deploy does to a server, as its documentation says: a database by DATABASE_URL, through
- * a pooler; no lasting disk; SIGINT, and SIGKILL five seconds later.
+ * A server on Deno Deploy, as documented: a database in DATABASE_URL, behind a pooler; no
+ * persistent disk; SIGINT, then SIGKILL five seconds later.
  */
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
@@ -25,7 +25,7 @@ const bouncer = shared(NEEDS, () => PgBouncer.start(postgres()));
 const store = shared(NEEDS, () => S3Store.start());
 const test = needing(...NEEDS);
 
-/** It may write nothing to the disk: what it wrote would be lost. */
+/** It must write nothing to the disk: that would be lost. */
 const FLAGS = ["--no-prompt", "--allow-all", "--deny-write"];
 
 /** Starts a server as Deno Deploy does, and checks that it leaves the folder empty. */
@@ -39,7 +39,7 @@ async function newDatabase(): Promise<string> {
   return postgres().urlOf(await postgres().createDatabase(), bouncer().port);
 }
 
-test("on Deno Deploy, a server serves public URLs, and content too once it has a bucket", () =>
+test("on Deno Deploy, a server serves public URLs, and content, too, once it has a bucket", () =>
   inFolder(async (folder) => {
     const DATABASE_URL = await newDatabase();
     const bucket = { DATABASE_URL, ...store().environment(newPrefix()) };
@@ -59,7 +59,7 @@ test("on Deno Deploy, a server serves public URLs, and content too once it has a
     const refused = await media(folder, ["publish", SAMPLE_MP3], linksOnly);
     assertEquals(refused.code, 1);
     assertStringIncludes(refused.stderr, 'CONTENT is "none"');
-    // In a catalogue that has items already, a bucket is made the place of content now.
+    // Adds a bucket to a catalogue that already has items.
     const copied = await publish(SAMPLE_MP3, bucket);
 
     await using second = await start(bucket, folder);
@@ -87,7 +87,7 @@ test("on Deno Deploy, a server serves public URLs, and content too once it has a
     assertEquals(await Array.fromAsync(Deno.readDir(folder)), []);
   }));
 
-test("on Deno Deploy, its CDN keeps no answer of a deprecated route, and goes by Cache-Control else", () =>
+test("on Deno Deploy, the CDN does not cache deprecated routes, and follows Cache-Control otherwise", () =>
   inFolder(async (folder) => {
     const DATABASE_URL = await newDatabase();
     await using origin = new Origin(() =>
@@ -119,7 +119,7 @@ test("on Deno Deploy, its CDN keeps no answer of a deprecated route, and goes by
     }
   }));
 
-test("on Deno Deploy, a server ends in time, with a download going on, and its counts are saved", () =>
+test("on Deno Deploy, a server stops in time during a download, and flushes its counts", () =>
   inFolder(async (folder) => {
     const prefix = newPrefix();
     const DATABASE_URL = await newDatabase();
@@ -138,12 +138,12 @@ test("on Deno Deploy, a server ends in time, with a download going on, and its c
     await client.write(
       new TextEncoder().encode(`GET /audio/${item.token} HTTP/1.1\r\nHost: test\r\n\r\n`),
     );
-    await client.read(new Uint8Array(1000)); // and no more
+    await client.read(new Uint8Array(1000)); // then stop reading
     const began = performance.now();
     const { code, log } = await server.stop("SIGINT");
     const seconds = (performance.now() - began) / 1_000;
     assertEquals([code, log.at(-1)?.event, log.at(-1)?.["unfinished"]], [0, "stop", 1]);
-    assert(seconds < 8, `${seconds} s`); // five at the most, on a machine that is not loaded
+    assert(seconds < 8, `${seconds} s`); // five at most on an idle machine
     const usage = await media(folder, ["usage", "--days", "1", "--json"], {
       ...{ DATABASE_URL, CONTENT: "none" },
     });

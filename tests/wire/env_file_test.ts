@@ -6,14 +6,14 @@ import { field, requestRaw } from "../support/raw_http.ts";
 
 const SUNSET = "2999-06-30T12:00:00.000Z";
 
-/** The flags of a task before `main.ts`, but for those that hold for the project's folder alone. */
+/** The flags of a task before `main.ts`, without those that only work in the project's folder. */
 function flagsOf(task: { command: string }): string[] {
   const [, flags = ""] = /^deno run (.*) -P main\.ts/.exec(task.command) ?? [];
   return flags.split(" ").filter((flag) => flag !== "--frozen" && flag !== "--watch");
 }
 
 needing("processes")(
-  "the server and the commands read a file .env, and the environment goes first",
+  "the server and the commands read .env, and the environment takes precedence",
   async () => {
     const folder = await Deno.makeTempDir({ prefix: "media-head-" });
     await Deno.writeTextFile(

@@ -1,5 +1,5 @@
 /**
- * An item that is much larger than memory may grow, published into a bucket and read from it.
+ * An item much larger than the memory limit, published into a bucket and read from it.
  */
 
 import { assert, assertEquals } from "@std/assert";
@@ -12,13 +12,13 @@ import { ServerProcess } from "../support/server.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
 
-/** MEGABYTES=2048 makes a long run of it. */
+/** MEGABYTES=2048 makes it a long run. */
 const megabytes = () => Number(Deno.env.get("MEGABYTES") ?? 200);
 
-/** What a process may take more for the large item than for a small one, in MB. */
+/** How much more memory a process may use for the large item than for a small one, in MB. */
 const GROWTH = 120;
 
-/** What a process took at most, so far, in MB; 0 when it has ended. */
+/** Returns the peak memory of a process so far, in MB; 0 if it has ended. */
 function peakOf(pid: number): number {
   try {
     const peak = /VmHWM:\s+(\d+) kB/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))?.[1];
@@ -29,7 +29,7 @@ function peakOf(pid: number): number {
   }
 }
 
-/** A file that is all zeros after its header, and takes no room on the disk. */
+/** Makes a sparse file that is all zeros after its header. */
 async function makeFile(path: string, length: number): Promise<void> {
   using file = await Deno.open(path, { write: true, create: true });
   await file.write(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
@@ -37,7 +37,7 @@ async function makeFile(path: string, length: number): Promise<void> {
 }
 
 needing(...S3_STORE)(
-  "an item of any size is published and read in little memory",
+  "an item of any size is published and read in constant memory",
   () =>
     inFolder(async (folder) => {
       const environment = store().environment(newPrefix());
@@ -77,13 +77,13 @@ needing(...S3_STORE)(
       const reader = (await fetch(server.origin + path)).body?.getReader();
       assert(reader !== undefined);
       let read = (await reader.read()).value?.length ?? 0;
-      await new Promise((resolve) => setTimeout(resolve, 1_000)); // nobody reads on meanwhile
+      await new Promise((resolve) => setTimeout(resolve, 1_000)); // the client does not read meanwhile
       const idle = peakOf(server.pid);
       for (let chunk; (chunk = (await reader.read()).value) !== undefined;) read += chunk.length;
       const after = peakOf(server.pid);
       console.log(
         `publishing took ${small.peak} MB for 1 MB, ${large.peak} for ${megabytes()}; serving ` +
-          `${before} MB, ${idle} while nobody read on, ${after} after all`,
+          `${before} MB, ${idle} while the client did not read, ${after} after everything`,
       );
       assertEquals(read, length);
       assert(after < before + GROWTH, `${before} MB, ${idle} MB, ${after} MB`);

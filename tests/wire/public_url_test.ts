@@ -11,7 +11,7 @@ import { ServerProcess } from "../support/server.ts";
 
 const test = needing("processes");
 
-test("an item at a URL is redirected to, counted and unpublished, and the server asks nobody", () =>
+test("an item at a URL is redirected to, counted and unpublished, and the server sends no requests", () =>
   inFolder(async (folder) => {
     await using origin = new Origin(() => new Response(null, { headers: FIELDS }));
     const publish = async () => {
@@ -20,7 +20,7 @@ test("an item at a URL is redirected to, counted and unpublished, and the server
     };
     const { token, location } = await publish();
     const server = await ServerProcess.start({ DEPRECATED_AT: "2020-01-01" }, folder);
-    const { token: later } = await publish(); // while it runs
+    const { token: later } = await publish(); // while the server runs
     for (const name of [token, later]) {
       for (const path of [`/media/${name}`, `/audio/${name}`]) {
         for (const fields of [{}, { Range: "bytes=0-9" }, { "If-None-Match": '"a"' }]) {
@@ -43,7 +43,7 @@ test("an item at a URL is redirected to, counted and unpublished, and the server
       }
     }
     await server.stop();
-    assertEquals(origin.requests, ["HEAD /a.mp3", "HEAD /a.mp3"]); // both of the publisher's
+    assertEquals(origin.requests, ["HEAD /a.mp3", "HEAD /a.mp3"]); // both from publishing
 
     const { stdout } = await media(folder, ["usage", "--csv"]);
     const rows = stdout.trimEnd().split("\n").map((line) => line.split(",").slice(1, 8).join(" "));
@@ -56,7 +56,7 @@ test("an item at a URL is redirected to, counted and unpublished, and the server
 const FIELDS = { "Content-Type": "audio/mpeg", "Content-Length": "7", ETag: '"a"' };
 
 needing("processes", program("curl"), program("nginx"))(
-  "curl follows to a public URL, by HEAD and GET, with ranges and conditions, and shows both answers",
+  "curl follows redirects to a public URL by HEAD and GET, with ranges and conditions",
   async () => {
     const content = await Deno.readFile(SAMPLE_MP3);
     await using cdn = await Cdn.start({ "a.mp3": content });
@@ -68,7 +68,7 @@ needing("processes", program("curl"), program("nginx"))(
       const { stdout } = await new Deno.Command("curl", { args: ["-sSL", ...args, url] }).output();
       return stdout;
     };
-    /** The statuses and fields of every answer on the way, without the time. */
+    /** Returns the statuses and fields of every response on the way, without dates. */
     const heads = async (...args: string[]) =>
       new TextDecoder().decode(await curl(...args)).replaceAll(/^date:.*\n/gim, "")
         .split("\r\n\r\n").filter((head) => head !== "");
@@ -83,7 +83,7 @@ needing("processes", program("curl"), program("nginx"))(
       const statuses = get.map((head) => Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]));
       assertEquals(statuses, [307, status], args.join(" "));
       if (status < 400) assertEquals((await curl(...args)).length, length);
-      if (status === 206) continue; // which is for GET
+      if (status === 206) continue; // for GET only
       assertEquals((await heads(...args, "-I"))[0], get[0], args.join(" "));
     }
     assertEquals((await heads("-I")).length, 2);

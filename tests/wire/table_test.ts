@@ -1,5 +1,5 @@
 /**
- * The whole table of requests on the wire, for content in each kind of place.
+ * The whole request table on the wire, for every content store.
  */
 
 import { assertMatch } from "@std/assert";
@@ -24,7 +24,7 @@ import { ServerProcess } from "../support/server.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
 
-/** Sends each row to a server of the storage. */
+/** Sends every row to a server on this storage. */
 async function runTable(
   t: Deno.TestContext,
   subject: MediaSubject,

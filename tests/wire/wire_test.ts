@@ -13,7 +13,7 @@ import { newMetadata } from "../storage/storage_suite.ts";
 
 const test = needing("processes");
 
-test("a server process answers what no URL can say", async () => {
+test("a server process answers requests that no URL can express", async () => {
   await using server = await ServerProcess.start();
   const requests: [method: string, target: string, fields: Record<string, string>, number][] = [
     ["OPTIONS", "*", {}, 404],
@@ -33,7 +33,7 @@ test("a server process answers what no URL can say", async () => {
   assertEquals(field(preflight, "content-length"), undefined);
 });
 
-test("a server process answers 400 where the Host is none, whatever is prepared", async () => {
+test("a server process answers 400 to an invalid Host, even for prepared responses", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
   await using server = await ServerProcess.start({}, subject.folder);
@@ -86,7 +86,7 @@ needing("network")("a HEAD agrees with its GET on the wire when the server fails
   }
 });
 
-test("a server process keeps a connection in step over GET, HEAD, 304 and 416", async () => {
+test("a server process keeps a connection in sync over GET, HEAD, 304 and 416", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
   await using server = await ServerProcess.start({}, subject.folder);
@@ -103,7 +103,7 @@ test("a server process keeps a connection in step over GET, HEAD, 304 and 416", 
   assert(text.endsWith("\r\n\r\ncontent"));
 });
 
-test("a server process logs faults without tokens, and one line each", async () => {
+test("a server process logs faults without tokens, on one line each", async () => {
   await using subject = await openLocal();
   const item = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
   await subject.damage(item, undefined);
@@ -165,7 +165,7 @@ test("a server process refuses to start with a reason", async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
-test("a server process is healthy only while its content is where it was", async () => {
+test("a server process is healthy only while its content folder is in place", async () => {
   await using subject = await openLocal();
   const { folder } = subject;
   const { token } = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
@@ -202,7 +202,7 @@ test("a server process is healthy only while its content is where it was", async
   };
   await Deno.rename(`${folder}/files`, `${folder}/moved`);
   assertEquals(await statuses(), [503, 503, 404, 404, 503, 503]);
-  await Deno.mkdir(`${folder}/files`); // there, but another
+  await Deno.mkdir(`${folder}/files`); // exists, but is another folder
   assertEquals(await statuses(), [503, 503, 404, 404, 503, 503]);
   await Deno.writeTextFile(`${folder}/files/lock`, "");
   assertEquals(await statuses(), [503, 503, 404, 404, 503, 503]);
@@ -211,7 +211,7 @@ test("a server process is healthy only while its content is where it was", async
   assertEquals(await statuses(), [200, 200, 404, 404, 200, 200]);
 });
 
-test("a prepared response is sent whole to many at once, again and again", async () => {
+test("a prepared response is sent completely to many clients at once, repeatedly", async () => {
   await using subject = await openLocal();
   const { token, digest } = await subject.publish(newMetadata(), new Uint8Array(1000));
   await using server = await ServerProcess.start({ CACHE_TTL: "60" }, subject.folder);
@@ -276,7 +276,7 @@ test("a running server goes through every phase to the second, without a restart
   assertEquals(seen.size, phases.length);
 });
 
-test("a server process refuses alike on HEAD and GET, in a brownout and after the sunset", async () => {
+test("a server process refuses HEAD and GET alike in a brownout and after the sunset", async () => {
   const token = newToken();
   const past = { DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" };
   const brownout = {

@@ -1,4 +1,4 @@
-/** `Deno.serve`, `URLPattern` and a map, as one would write it first. */
+/** `Deno.serve`, `URLPattern` and a map, as in a first attempt. */
 
 import { answer, tell } from "./work.js";
 

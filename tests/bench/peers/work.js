@@ -1,7 +1,7 @@
 /**
- * The work that every peer does: checks a token, looks it up among those of the file named in the
- * first argument, and tells the nine fields of an item. What they leave out is all the rest:
- * storage, the other conditions, CORS, announcing a retirement, counting.
+ * The work that every peer does: checks a token, looks it up among those in the file named in the
+ * first argument, and sends the nine fields of an item. They leave out everything else: storage,
+ * the other conditions, CORS, announcing a retirement, counting.
  */
 
 import { readFileSync } from "node:fs";
@@ -41,7 +41,7 @@ export function answer(token, ifNoneMatch) {
   }];
 }
 
-/** Tells the bench where a peer listens. */
+/** Prints the port of a peer for the bench. */
 export function tell({ port }) {
   console.error(JSON.stringify({ port }));
 }
