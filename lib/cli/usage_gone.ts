@@ -10,7 +10,7 @@ import { RefusedError } from "../publishing/publish.ts";
 /**
  * Marks silent servers as gone, all or none.
  *
- * @returns Their last watches.
+ * @returns Their last heartbeats.
  * @throws {RefusedError} If a server is unknown or not silent.
  */
 export async function markGone(

@@ -91,7 +91,7 @@ const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" 
  * assertThrows(
  *   () => definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2025-06-30" }),
  *   PolicyError,
- *   "sunsetAt: expected an instant not before the deprecation",
+ *   "sunsetAt: expected an instant no earlier than the deprecation",
  * );
  * ```
  */

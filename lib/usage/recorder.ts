@@ -15,7 +15,7 @@ export const FLUSH_INTERVAL = 5_000;
 
 /**
  * Milliseconds without a heartbeat after which a server counts as silent; without any server, after
- * which there is a gap. A server that was suspended for longer starts a new watch.
+ * which there is a gap. A server that was suspended for longer starts a new heartbeat record.
  */
 export const HEARTBEAT_TIMEOUT = 60_000;
 

@@ -120,9 +120,9 @@ test("media publish refuses objects that cannot be published, with one line each
     const own = `${prefix}/bc/${MP3_DIGEST}`;
     const rows: [source: string, reason: string][] = [
       ["s3://media/none.mp3", "bucket: s3://media/none.mp3 does not exist"],
-      ["s3://other/a.mp3", "bucket: s3://other/a.mp3 is no object of the bucket in CONTENT"],
-      ["s3://media/", "bucket: s3://media/ is no object of the bucket in CONTENT"],
-      ["s3://media/a/../b", "bucket: s3://media/a/../b is no object of the bucket in CONTENT"],
+      ["s3://other/a.mp3", "bucket: s3://other/a.mp3 is not an object in the bucket in CONTENT"],
+      ["s3://media/", "bucket: s3://media/ is not an object in the bucket in CONTENT"],
+      ["s3://media/a/../b", "bucket: s3://media/a/../b is not an object in the bucket in CONTENT"],
       ["s3://media/empty.mp3", "bucket: s3://media/empty.mp3 is empty"],
       [
         "s3://media/packed.mp3",
@@ -169,7 +169,7 @@ test("media publish accepts objects and files in one command, and continues afte
       assertEquals(code, 1);
       assertEquals(stderr.split("\n"), [
         `refused    bucket: ${missing} does not exist`,
-        "refused    bucket: s3://other/a.mp4 is no object of the bucket in CONTENT",
+        "refused    bucket: s3://other/a.mp4 is not an object in the bucket in CONTENT",
         "",
       ]);
       return stdout.trimEnd().split("\n").map((line) => line.split(/ {2,}/));

@@ -145,7 +145,7 @@ class BucketContent implements ContentStore {
     const refusal = (why: string) => new ObjectError("bucket", `${location} ${why}`);
     const key = keyOf(location, this.#settings);
     if (key === undefined || location.length > MAX_LOCATION) {
-      throw refusal("is no object of the bucket in CONTENT");
+      throw refusal("is not an object in the bucket in CONTENT");
     }
     if (this.#isOwn(key)) throw refusal("is content that was copied here, and may be removed");
     const response = await this.#client.request("HEAD", key);
