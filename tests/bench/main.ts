@@ -11,10 +11,15 @@ import { parseArgs } from "node:util";
 import { newToken } from "../../lib/storage/token.ts";
 import type { PublishedItem } from "../../lib/storage/storage.ts";
 import { fromRoot } from "../support/paths.ts";
-import { missingOf } from "../support/permissions.ts";
+import { openContent } from "../../lib/storage/bucket/content.ts";
+import { MediaStorage } from "../../lib/storage/media_storage.ts";
+import { openEngine as openSqlite } from "../../lib/storage/sqlite/engine.ts";
+import { settingsOf } from "../support/bucket_storage.ts";
+import { missingOf, type Need } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { openEngine } from "../support/postgres_engine.ts";
 import { type RawResponse, requestRaw } from "../support/raw_http.ts";
+import { BUCKET, S3_STORE, S3Store } from "../support/s3_store.ts";
 import { storageIn } from "../support/server.ts";
 import { Contender, type Launch } from "./contender.ts";
 import { HEAD, inTurn, type Load, prepareRequest, sendLoad } from "./load.ts";
@@ -33,6 +38,7 @@ import {
   contentPath,
   fewIn,
   publishAll,
+  publishCopies,
   type Published,
   publishIn,
 } from "./published.ts";
@@ -62,12 +68,16 @@ const EVERYTHING = {
 
 const HONEST = "an honest floor";
 const BARE_GET = "a bare handler";
+const BARE_FETCH = "a bare signed fetch";
+const FROM_BUCKET = "from a bucket";
 const FEW = "media-head with 1,000 items";
 const STD = "std's file server";
 const ON_POSTGRES = "cold HEAD on PostgreSQL";
 
+type Item = PublishedItem;
+
 /** One item. */
-type Sole = [PublishedItem];
+type Sole = [Item];
 
 /** Bytes of a part, as players request it. */
 const PART = 65_536;
@@ -75,7 +85,7 @@ const PART = 65_536;
 /** A row of the plan: a case, its requests, and its contenders. */
 interface Plan extends Case {
   readonly launch: Launch;
-  /** The file with the content of the first request. */
+  /** The file or the object with the content of the first request. */
   readonly content?: string;
   readonly against: readonly string[];
 }
@@ -195,6 +205,41 @@ async function measureOnPostgres(storage: string, { hot }: Published): Promise<v
   });
 }
 
+/** GETs of content in a bucket, whose store limits how many a second there can be. */
+async function measureFromBucket(storage: string, { hot, sized }: Published): Promise<void> {
+  await using store = await S3Store.start();
+  const environment = store.environment("bench");
+  const url = `sqlite:${join(storage, "bucket.sqlite")}`;
+  const launch = launchServer(storage, { ...environment, DATABASE_URL: url, CACHE_TTL: "3600" });
+  const [small, megabyte, medium] = [hot[0], sized[0], sized[1]] as [Item, Item, Item];
+  const engine = await openSqlite(url);
+  const copy = new MediaStorage(engine, openContent(settingsOf(store, "bench"), engine));
+  await publishCopies(copy, storage, [small, megabyte, medium]);
+  await copy.close();
+  const cases: [name: string, item: Item, ranges: number, count: number][] = [
+    ["GET 4 kB", small, 0, 200],
+    [`GET 64 kB of ${EXTENT.medium / 1e6} MB`, medium, 1_000, 200],
+    ["GET 1 MB", megabyte, 0, 50],
+    [`GET ${EXTENT.medium / 1e6} MB`, medium, 0, 2],
+  ];
+  for (const [name, { token, digest, length }, ranges, count] of cases) {
+    const requests = Array.from({ length: Math.max(ranges, 1) }, (_, index) => {
+      const first = Math.floor(length / 1_000) * index;
+      const range: Record<string, string> = { Range: `bytes=${first}-${first + PART - 1}` };
+      return prepareRequest("GET", `/audio/${token}`, ranges === 0 ? {} : range);
+    });
+    await measureCase({
+      name: `${name} ${FROM_BUCKET}`,
+      load: { request: inTurn(requests), status: ranges === 0 ? 200 : 206, count },
+      rate: Math.max(1, count / 20),
+      connections: 8,
+      launch,
+      content: `http://127.0.0.1:${store.port}/${BUCKET}/bench/${digest.slice(0, 2)}/${digest}`,
+      against: [BARE_FETCH],
+    });
+  }
+}
+
 /** The names of the cases to measure. */
 function choose(names: readonly string[]): Set<string> {
   const chosen = options.only.map((text) =>
@@ -225,6 +270,8 @@ async function measureCase(plan: Plan, launches: Peers = new Map()): Promise<voi
       ? launchConstant("honest_floor.ts", constant)
       : name === BARE_GET
       ? launchConstant("bare_get.ts", { ...constant, path })
+      : name === BARE_FETCH
+      ? launchConstant("bare_fetch.ts", { ...constant, path })
       : launches.get(name);
     if (launch !== undefined) contenders.push(await start(name, launch));
   }
@@ -259,7 +306,9 @@ function requireSame({ name }: Contender, answer: RawResponse, expected: RawResp
     const sent = fields.map(([name]) => name).filter((name) => NINE.has(name)).toSorted();
     // std's file server sends only what the file system knows about an item, and a bare handler
     // less.
-    const said = status !== 200 || name === STD || name === BARE_GET ? "" : `, ${sent.join(" ")}`;
+    const said = status !== 200 || name === STD || [BARE_GET, BARE_FETCH].includes(name)
+      ? ""
+      : `, ${sent.join(" ")}`;
     return `${status}, ${content.length} bytes${said}`;
   };
   if (describe(answer) === describe(expected)) return;
@@ -400,11 +449,20 @@ try {
     ["start", measureStart],
     ["memory", measureMemory],
   ]);
-  const chosen = choose([...plans.map(({ name }) => name), ON_POSTGRES, ...others.keys()]);
+  const chosen = choose([
+    ...plans.map(({ name }) => name),
+    ON_POSTGRES,
+    FROM_BUCKET,
+    ...others.keys(),
+  ]);
   const rows = plans.filter(({ name }) => chosen.has(name));
   console.log(`${versions()}; ${navigator.hardwareConcurrency} cores\n`);
   console.log(`${EFFORT.rounds} rounds; CPU is that of the server process, per request.\n`);
-  if (rows.length > 0 || chosen.has(ON_POSTGRES)) console.log(HEADING);
+  const engines: [string, readonly Need[], typeof measureOnPostgres][] = [
+    [ON_POSTGRES, POSTGRES, measureOnPostgres],
+    [FROM_BUCKET, S3_STORE, measureFromBucket],
+  ];
+  if (rows.length > 0 || engines.some(([name]) => chosen.has(name))) console.log(HEADING);
   if (rows.length > 0) {
     const peersFolder = join(folder, "peers");
     await Deno.mkdir(peersFolder);
@@ -420,10 +478,10 @@ try {
     ]);
     for (const plan of rows) await measureCase(plan, launches);
   }
-  if (chosen.has(ON_POSTGRES)) {
-    const missing = missingOf(POSTGRES);
-    if (missing === "") await measureOnPostgres(storage, published);
-    else console.log(`\nLeft out: ${ON_POSTGRES} (needs ${missing})`);
+  for (const [name, needs, measureEngine] of engines.filter(([name]) => chosen.has(name))) {
+    const missing = missingOf(needs);
+    if (missing === "") await measureEngine(storage, published);
+    else console.log(`\nLeft out: ${name} (needs ${missing})`);
   }
   console.log();
   for (const [name, measureOther] of others) if (chosen.has(name)) await measureOther(storage);

@@ -78,6 +78,20 @@ export function fewIn(folder: string): string {
   return `${folder}/few.sqlite`;
 }
 
+/** Publishes copies of items, with their content, in other storage. */
+export async function publishCopies(
+  storage: MediaStorage,
+  folder: string,
+  items: readonly PublishedItem[],
+): Promise<void> {
+  await storage.prepare();
+  for (const item of items) {
+    const read = () => Deno.openSync(contentPath(folder, item)).readable;
+    await using staged = await storage.stage({ read });
+    await storage.publish(item, staged);
+  }
+}
+
 /** Returns the path of an item's content. */
 export function contentPath(folder: string, { digest }: PublishedItem): string {
   return join(storageIn(folder).CONTENT, digest.slice(0, 2), digest);
