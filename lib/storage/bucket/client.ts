@@ -56,6 +56,8 @@ export interface StoreResponse {
 /** A download. Must be ended. */
 export interface Download extends Omit<StoreResponse, "text"> {
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** Reads all of the body at once, instead. */
+  readonly bytes: () => Promise<Uint8Array<ArrayBuffer>>;
   /** Releases the connection, and closes it if there is more to come. */
   readonly end: () => void;
 }
@@ -106,7 +108,8 @@ export class StoreClient {
     const { status, headers } = response;
     if (status === 200 || status === 206) {
       deadline.clear();
-      return { status, headers, body: response.body ?? new Blob().stream(), end };
+      const body = response.body ?? new Blob().stream();
+      return { status, headers, body, bytes: () => response.bytes(), end };
     }
     try {
       return { status, headers, text: await beginningOf(response, deadline) };

@@ -10,6 +10,7 @@
  */
 
 import QuickLRU from "quick-lru";
+import type { Body } from "../../http/answer.ts";
 import type { Awaitable } from "../../http/awaitable.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
 import type {
@@ -33,37 +34,40 @@ import {
   requireUnchanged,
   unreadable,
 } from "./responses.ts";
-import { StoreClient, type StoreResponse } from "./client.ts";
+import { type Download, StoreClient, type StoreResponse } from "./client.ts";
 import { listNames } from "./listing.ts";
-import { contentOf } from "./stream.ts";
+import { contentOf, readAtOnce } from "./stream.ts";
 
 /** The last part of the key of the object with the name of this place. */
 const PLACE = "media-head";
 
-/** Bytes that a store takes in one PUT. */
+/** The maximum size of a PUT, in bytes. */
 const MAX_PUT = 5 * 2 ** 30;
 
-/** Milliseconds that removing an object may take. */
+/** The maximum length of a part that is read at once, without a stream, in bytes. */
+const AT_ONCE = 128 * 1024;
+
+/** The timeout for removing an object, in milliseconds. */
 const REMOVING = 30_000;
 
-/** Milliseconds from when content is there until its publisher holds the lock of it. */
+/** The maximum time between uploading content and locking it, in milliseconds. */
 const SETTLING = 2_000;
 
-/** Objects that are looked at at once. */
+/** The maximum number of objects checked concurrently. */
 const LOOKS = 16;
 
-/** Contents remembered as faulty, of the most recent; twice as many at most. */
+/** The number of faulty contents remembered, the most recent ones; at most twice as many. */
 const FAULTY = 5_000;
 
-/** Content on its way in: nothing of it is in the bucket. */
+/** Content being published; none of it is in the bucket yet. */
 interface StagedSource extends Staged {
   readonly source: Source;
 }
 
 /**
- * Opens the content of a catalogue, without asking the store anything yet.
+ * Opens the content of a catalogue, without sending a request to the store yet.
  *
- * @param engine Keeps others from using content that is about to be removed.
+ * @param engine Locks content that is about to be removed.
  */
 export function openContent(
   settings: BucketSettings,
@@ -127,15 +131,19 @@ class BucketContent implements ContentStore {
   async open(
     content: ContentReference,
     range?: ByteRange,
-  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  ): Promise<Body> {
     const name = identityOf(content);
-    const mark = () => this.#faulty.set(name, true);
+    const onFault = () => this.#faulty.set(name, true);
+    const length = lengthOf(content, range);
     try {
-      const stream = await this.#open(content, range, mark);
+      const download = await this.#download(content, range);
+      const body = length <= AT_ONCE
+        ? await readAtOnce(download, { length })
+        : contentOf(download, { length, onFault });
       this.#faulty.delete(name);
-      return stream;
+      return body;
     } catch (error) {
-      mark();
+      onFault();
       throw error;
     }
   }
@@ -163,7 +171,11 @@ class BucketContent implements ContentStore {
       throw refusal("has no strong ETag, to tell it from another in its place");
     }
     const object = { location, length, validator };
-    return { ...object, open: (range) => this.#open(object, range) };
+    const open = async (range?: ByteRange) => {
+      const options = { length: lengthOf(object, range), onFault() {} };
+      return contentOf(await this.#download(object, range), options);
+    };
+    return { ...object, open };
   }
 
   /** @inheritdoc */
@@ -272,20 +284,14 @@ class BucketContent implements ContentStore {
     return Promise.resolve();
   }
 
-  async #open(
-    content: ExpectedContent,
-    range?: ByteRange,
-    onFault = () => {},
-  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
-    const { length } = content;
-    const { first, last } = range ?? { first: 0, last: length - 1 };
+  async #download(content: ExpectedContent, range?: ByteRange): Promise<Download> {
     const response = await this.#client.download(this.#keyOf(content), {
       ...conditionOf(content),
-      ...(range === undefined ? {} : { Range: `bytes=${first}-${last}` }),
+      ...(range === undefined ? {} : { Range: `bytes=${range.first}-${range.last}` }),
     });
     try {
       requireUnchanged(content, response, range);
-      if ("body" in response) return contentOf(response, { length: last - first + 1, onFault });
+      if ("body" in response) return response;
       throw unreadable(nameOf(content), response);
     } catch (error) {
       if ("body" in response) response.end();
@@ -400,4 +406,8 @@ function identityOf({ digest, location = "", validator = "" }: ContentReference)
  */
 function lockOf(digest: string): string {
   return `content ${digest.slice(0, 2)}`;
+}
+
+function lengthOf({ length }: ExpectedContent, range: ByteRange | undefined): number {
+  return range === undefined ? length : range.last - range.first + 1;
 }

@@ -180,19 +180,20 @@ test("content that ends early is an error, and the next check sends a request", 
 });
 
 test("open() reports in time that all connections are in use, and takes the next free one", async () => {
-  const beginning = response(200, { "Content-Length": "7" }, "con");
+  const long = { ...COPY, length: 200_000 };
+  const beginning = response(200, { "Content-Length": "200000" }, "con");
   await withStore(() => beginning, async (content, store) => {
     store.isPatient = true;
-    const streams = await Promise.all(Array.from({ length: 256 }, () => open(content, COPY)));
+    const streams = await Promise.all(Array.from({ length: 256 }, () => open(content, long)));
     assertEquals(store.connections, 256);
     const started = performance.now();
-    await assertRejects(() => open(content, COPY), StorageError, "all connections");
+    await assertRejects(() => open(content, long), StorageError, "all connections");
     const waited = performance.now() - started;
     assert(waited > 4_000 && waited < 6_000, `${waited} ms`);
-    store.script = () => response(200, { "Content-Length": "7" }); // a HEAD has its own limit
-    await content.requireContent(COPY);
+    store.script = () => response(200, { "Content-Length": "200000" }); // a HEAD has its own limit
+    await content.requireContent(long);
     store.script = () => beginning;
-    const next = open(content, COPY);
+    const next = open(content, long);
     await streams[0]?.cancel();
     await (await next).cancel();
     for (const stream of streams) await stream.cancel();

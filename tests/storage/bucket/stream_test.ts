@@ -1,5 +1,5 @@
-import { assertEquals, assertRejects } from "@std/assert";
-import { contentOf } from "../../../lib/storage/bucket/stream.ts";
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { contentOf, readAtOnce } from "../../../lib/storage/bucket/stream.ts";
 import { StorageError } from "../../../lib/storage/storage.ts";
 
 /** Long enough for anything immediate. */
@@ -67,4 +67,22 @@ Deno.test("contentOf() fails when content ends early, but not when it is cancell
   assertEquals((await reading).done, true);
   await soon();
   assertEquals(faults, 1);
+});
+
+Deno.test("readAtOnce() gives all content or an error, and ends the download in any case", async () => {
+  const content = new Uint8Array([1, 2, 3]);
+  const rows: [bytes: () => Promise<Uint8Array<ArrayBuffer>>, length: number, message?: RegExp][] =
+    [
+      [() => Promise.resolve(content), 3],
+      [() => Promise.resolve(content), 5, /^bucket: content ended 2 bytes early$/],
+      [() => Promise.reject(new TypeError("cut off")), 3, /^bucket: content cannot be read$/],
+      [() => new Promise(() => {}), 3, /^bucket: no content within 0\.02 s$/],
+    ];
+  for (const [bytes, length, message] of rows) {
+    let ends = 0;
+    const reading = readAtOnce({ bytes, end: () => ends++ }, { length, stall: 20 });
+    if (message === undefined) assertEquals(await reading, content);
+    else assertMatch((await assertRejects(() => reading, StorageError)).message, message);
+    assertEquals(ends, 1);
+  }
 });
