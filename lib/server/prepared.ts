@@ -1,13 +1,12 @@
 /**
- * Prepared responses: most requests ask again for what was just answered, and building a dozen
- * fields costs more than all the rest. An answer that says until when it holds is kept as a response,
- * with its content where that is short, and sent to whoever asks the same, again and again. The other
- * way gives the same bytes; a test holds them together.
+ * Prepared responses. Most requests repeat a recent one, and building a dozen fields costs more than
+ * everything else. An answer with an expiry time is therefore kept as a response, including short
+ * content, and sent again for identical requests. The bytes are the same either way; a test compares
+ * them.
  *
- * Kept answers end with what they were made of: with the generation of the lookup they come from,
- * and so with any fault and whatever is published or unpublished; and `freshUntil` is never later
- * than that lookup may be reused (`CACHE_TTL`), than the next change of phase, or than their
- * `max-age` is the right one.
+ * A prepared response expires with its lookup's generation, and so on any fault and whenever
+ * anything is published or unpublished. `freshUntil` is never later than the lookup may be reused
+ * (`CACHE_TTL`), than the next change of phase, or than its `max-age` remains correct.
  */
 
 import QuickLRU from "quick-lru";
@@ -16,31 +15,31 @@ import { conditionsIn } from "../http/preconditions.ts";
 import type { Body } from "../http/answer.ts";
 import type { Counter } from "./meter.ts";
 
-/** Responses kept, of the most recent; twice as many at most, of up to 3 kB each besides the key. */
+/** The number of recent responses kept; at most twice as many. Each takes up to 3 kB plus its key. */
 const RESPONSES = 2_500;
 
-/** The same for those with content, and how many bytes of it each may have. */
+/** The number of recent responses with content kept, and the maximum length of that content. */
 const [FULL_RESPONSES, MAX_BODY] = [1_000, 16_384];
 
-/** Characters of the longest key that is kept; clients choose how long a URL or a condition is. */
+/** The maximum length of a key: clients choose the length of URLs and conditions. */
 const MAX_KEY = 1_024;
 
-/** A response to one and the same request, and what else there is to do. */
+/** A response that can be sent again. */
 export interface Prepared {
-  /** For many requests: without a body, to be sent and never to be changed; else, to be cloned. */
+  /** Shared by many requests, so never modified; cloned if it has a body. */
   readonly made: Response;
   readonly body: Body | null;
   /** Counts it, where answers like this are counted. */
   readonly counter: Counter | undefined;
-  /** Until when it holds, in milliseconds since the epoch. */
+  /** When it expires, in milliseconds since the epoch. */
   readonly freshUntil: number;
-  /** What storage said belongs to this one. */
+  /** The generation of the lookup that it was made from. */
   readonly generation: number;
 }
 
 /**
- * Responses to HEAD and GET, by all that such a response depends on: URL and conditions. Ranges are
- * many, and the same one is seldom asked for again.
+ * Prepared responses to HEAD and GET, by everything they depend on: URL and conditions. Requests
+ * for ranges are not prepared, because the same range is rarely requested again.
  */
 export class PreparedResponses {
   readonly #heads = new QuickLRU<string, Prepared>({ maxSize: RESPONSES });
@@ -48,12 +47,12 @@ export class PreparedResponses {
   #latest = -Infinity;
 
   /**
-   * What is prepared for a request, if anything.
+   * Returns the prepared response to a request, if there is one.
    *
    * @param now Milliseconds since the epoch.
    */
   find(request: Request, now: number): Prepared | undefined {
-    if (now < this.#latest) this.clear(); // a clock set back makes nothing last longer
+    if (now < this.#latest) this.clear(); // the clock was set back, which must not extend anything
     this.#latest = now;
     const responses = this.#of(request);
     if (responses === undefined || !isHost(request.headers.get("host"))) return undefined;
@@ -62,9 +61,9 @@ export class PreparedResponses {
   }
 
   /**
-   * Keeps a response until it holds no more, unless it is one that can be sent only once.
+   * Keeps a response until it expires, unless it can be sent only once.
    *
-   * @returns What to send.
+   * @returns The response to send now.
    */
   keep(request: Request, prepared: Prepared): Response {
     const { made, body, freshUntil } = prepared;
@@ -77,7 +76,7 @@ export class PreparedResponses {
     return responseOf(prepared);
   }
 
-  /** Forgets everything. */
+  /** Removes all prepared responses. */
   clear(): void {
     this.#heads.clear();
     this.#gets.clear();
@@ -89,7 +88,7 @@ export class PreparedResponses {
   }
 }
 
-/** The response to send of a prepared one. */
+/** Returns a response to send from a prepared one. */
 export function responseOf({ made, body }: Pick<Prepared, "made" | "body">): Response {
   return body === null ? made : made.clone();
 }

@@ -1,6 +1,6 @@
 /**
- * What the server says about what it serves (RFC 9110 §8), in the two groups that §15.4.5 tells
- * apart: a 304 carries the validators only.
+ * The metadata fields of a representation (RFC 9110 §8), in the two groups of §15.4.5: a 304 carries
+ * only the validators.
  */
 
 import type { PublishedItem, Storage } from "../storage/storage.ts";
@@ -10,15 +10,15 @@ import { inlineDisposition } from "../http/content_disposition.ts";
 import { formatHttpDate } from "../http/http_date.ts";
 import type { Validators } from "../http/preconditions.ts";
 
-/** Something to serve, as HTTP sees it. */
+/** A representation that can be served. */
 export interface Representation extends Validators {
   /** Bytes. */
   readonly length: number;
-  /** ETag, and what else a 304 has to say. */
+  /** ETag, and the other fields of a 304. */
   readonly validatorFields: readonly Field[];
-  /** What describes the content, but for its length, which a part of it does not share. */
+  /** The fields that describe the content, except its length, which differs for a part. */
   readonly contentFields: readonly Field[];
-  /** The content, or a range of it. */
+  /** Returns the content, or a range of it. */
   readonly content: (range?: ByteRange) => Content;
 }
 
@@ -26,11 +26,11 @@ const RANGES: Field = ["Accept-Ranges", "bytes"];
 const NO_SNIFFING: Field = ["X-Content-Type-Options", "nosniff"];
 
 /**
- * Represents an item.
+ * Returns the representation of an item.
  *
  * @param storage Opens its content, for a GET.
- * @param now Milliseconds since the epoch. No date later than this is stated (RFC 9110
- *   §8.8.2.1), should the clock of the machine that published be ahead.
+ * @param now Milliseconds since the epoch. Last-Modified is never later than this (RFC 9110
+ *   §8.8.2.1), even if the publisher's clock was ahead.
  */
 export function representItem(item: PublishedItem, storage: Storage, now: number): Representation {
   const { digest, length, type, language, name } = item;
@@ -49,7 +49,7 @@ export function representItem(item: PublishedItem, storage: Storage, now: number
   };
 }
 
-/** The fields that tell the whole (200) from a part (206). */
+/** Returns the fields that differ between the whole (200) and a part (206). */
 export function lengthFields(length: number, range: ByteRange | undefined): Field[] {
   if (range === undefined) return [["Content-Length", String(length)]];
   return [
@@ -58,11 +58,11 @@ export function lengthFields(length: number, range: ByteRange | undefined): Fiel
   ];
 }
 
-/** The value of Repr-Digest (RFC 9530 §3), from a SHA-256 in hexadecimal digits. */
+/** Returns the value of Repr-Digest (RFC 9530 §3) for a SHA-256 in hexadecimal digits. */
 export function reprDigest(hex: string): string {
   digestBytes.setFromHex(hex);
   return `sha-256=:${digestBytes.toBase64()}:`;
 }
 
-/** Used again and again: allocating a buffer takes longer than the rest. */
+/** Reused, because allocating a buffer takes longer than the conversion. */
 const digestBytes = new Uint8Array(32);

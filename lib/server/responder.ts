@@ -1,6 +1,6 @@
 /**
- * From a request to its response: finds the route, has the answer decided, adds what every answer
- * of the route carries, and sends the same to GET and HEAD.
+ * Turns a request into a response: finds the route, gets a decision on the answer, adds the fields
+ * that every answer of the route carries, and sends the same to GET and HEAD.
  */
 
 import { type Answer, type Field, openBody, toResponse } from "../http/answer.ts";
@@ -13,33 +13,33 @@ import { type Problem, problemAnswer } from "../http/problem.ts";
 import type { Generations } from "../storage/generations.ts";
 import type { Matcher, Target } from "./route.ts";
 
-/** What handles a request. Others may be sent the same response: it is not to be changed. */
+/** Handles a request. The response may be shared with other requests: do not modify it. */
 export type Handler = (request: Request) => Awaitable<Response>;
 
 /** The decisions that a responder carries out. */
 export interface Decisions {
-  /** Finds what a request is about. */
+  /** Finds the target of a request. */
   readonly match: Matcher;
-  /** Decides the answer to a request that came at an instant, in milliseconds since the epoch. */
+  /** Decides on the answer to a request received at an instant, in milliseconds since the epoch. */
   readonly decide: (
     request: Request,
     target: Target,
     instant: number,
   ) => Awaitable<Answer | Problem>;
-  /** Decides the answer when that failed, or the content could not be opened. */
+  /** Decides on the answer when that failed, or when the content could not be opened. */
   readonly fail: (error: unknown, request: Request, target: Target) => Problem;
-  /** Adds what has to be said of the routes that are retired. */
+  /** Adds the fields that announce a retirement. */
   readonly retirement: Pick<Retirement, "fields" | "links" | "until" | "counterOf" | "count">;
-  /** Tells when storage says something else than before; never, where none is remembered. */
+  /** Tells whether lookups are still current; left out if none are cached. */
   readonly generations: Pick<Generations, "generationAt" | "holds"> | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-/** Where nothing is remembered, nothing that is prepared comes from storage. */
+/** Without a cache, no prepared response depends on storage. */
 const CONSTANT = { generationAt: () => 0, holds: () => true };
 
-/** Makes a handler that never rejects. */
+/** Creates a handler that never rejects. */
 export function createResponder(decisions: Decisions): Handler {
   const { match, decide, fail, retirement, now, generations = CONSTANT } = decisions;
   const prepared = new PreparedResponses();
@@ -47,7 +47,7 @@ export function createResponder(decisions: Decisions): Handler {
   function respond(request: Request, instant: number): Awaitable<Response> {
     const target = match(request.url, request.headers.get("host"));
     const generation = generations.generationAt(instant);
-    // The answer belongs to the phase in which the request came, however long it takes.
+    // The phase is that of the time when the request was received, however long the answer takes.
     const until = retirement.until(target, instant);
     const send = (outcome: Answer | Problem) => {
       const answer = "detail" in outcome
@@ -66,7 +66,7 @@ export function createResponder(decisions: Decisions): Handler {
       });
     };
     return attempt(() => andThen(decide(request, target, instant), send), (error) => {
-      prepared.clear(); // what failed may be what something kept was made of
+      prepared.clear(); // they may depend on what has just failed
       return send(fail(error, request, target));
     });
   }
@@ -83,10 +83,10 @@ export function createResponder(decisions: Decisions): Handler {
 }
 
 /**
- * Keeps caches from using an answer beyond the phase that it was given in.
+ * Prevents caches from using an answer beyond the phase in which it was given.
  *
- * @param fields Of the answer; changed in place.
- * @returns Until when they would say the same.
+ * @param fields The fields of the answer; modified in place.
+ * @returns When they would change, in milliseconds since the epoch.
  */
 function keepWithinPhase(fields: Field[], limit: FreshnessLimit): number {
   const index = fields.findIndex(([name]) => name === "Cache-Control");

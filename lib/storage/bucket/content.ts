@@ -5,8 +5,8 @@
  *     PREFIX/ab/abcd…      content, named by its SHA-256
  *     PREFIX/media-head    holds the name of this place
  *
- * An object is there whole or not at all, so nothing is staged. What a killed process may leave is
- * an object that no item uses.
+ * An object exists completely or not at all, so nothing is staged. A killed process may leave an
+ * object that no item uses.
  */
 
 import QuickLRU from "quick-lru";
@@ -38,7 +38,7 @@ import { type Download, StoreClient, type StoreResponse } from "./client.ts";
 import { listNames } from "./listing.ts";
 import { contentOf, readAtOnce } from "./stream.ts";
 
-/** The last part of the key of the object with the name of this place. */
+/** The last part of the key of the object that holds the name of this place. */
 const PLACE = "media-head";
 
 /** The maximum size of a PUT, in bytes. */
@@ -76,14 +76,14 @@ export function openContent(
   return new BucketContent(settings, exclusively);
 }
 
-/** Objects of a bucket. */
+/** Content in a bucket. */
 class BucketContent implements ContentStore {
   readonly maxLength = MAX_PUT;
   readonly settling = SETTLING;
   readonly #settings: BucketSettings;
   readonly #client: StoreClient;
   readonly #exclusively: Exclusively;
-  /** What was found faulty when it was read last. */
+  /** Content that failed when it was last read. */
   readonly #faulty = new QuickLRU<string, true>({ maxSize: FAULTY });
   readonly #looks = new Map<string, Promise<unknown>>();
 
@@ -115,8 +115,8 @@ class BucketContent implements ContentStore {
   }
 
   /**
-   * Makes sure that content is there, if there is a reason to doubt it: the store is asked only for
-   * what it did not give when it was read last, or when the store did not answer at all.
+   * Checks that content is present if there is reason to doubt it: it failed when it was last read,
+   * or the store did not respond at all.
    */
   requireContent(content: ContentReference): Awaitable<void> {
     const look = () => {
@@ -191,8 +191,8 @@ class BucketContent implements ContentStore {
   }
 
   /**
-   * Runs a change of what uses some content. What is published is there before and while it is
-   * committed, and nobody removes it in between; what is used no more is removed after that.
+   * Changes which items use some content. New content is in place before and during the commit, and
+   * nobody can remove it in between; content that is no longer used is removed afterwards.
    */
   async change<T>(
     digest: string,
@@ -204,7 +204,7 @@ class BucketContent implements ContentStore {
       if (!await isUsed(digest)) await this.#remove(digest);
     };
     for (;;) {
-      if (staged !== undefined) await this.#put(staged); // which may take long: others go on
+      if (staged !== undefined) await this.#put(staged); // may take long, so without the lock
       const changed = await this.#exclusively([lockOf(digest)], async () => {
         if (staged !== undefined && !await this.#isThere(staged)) return undefined;
         try {
@@ -217,7 +217,7 @@ class BucketContent implements ContentStore {
         }
       });
       if (changed !== undefined) return changed.result;
-      // Otherwise, who unpublished the last use of it has removed it since.
+      // Otherwise whoever unpublished its last item has removed it.
     }
   }
 
@@ -242,7 +242,7 @@ class BucketContent implements ContentStore {
     const location = `${JSON.stringify(locationOf(prefix, { bucket }))} (CONTENT)`;
     const names = (key: string) => listNames(this.#client, this.#ownKey(key), location);
     for await (const folder of names("")) {
-      if (!/^[0-9a-f]{2}\/$/.test(folder)) continue; // whatever else the bucket is used for
+      if (!/^[0-9a-f]{2}\/$/.test(folder)) continue; // not ours
       for await (const name of names(folder + folder.slice(0, 2))) {
         if (/^[0-9a-f]{64}$/.test(name)) yield name;
       }
@@ -299,13 +299,13 @@ class BucketContent implements ContentStore {
     }
   }
 
-  /** Looks whether content is there as it was published. */
+  /** Checks that content is present as published. */
   async #look(content: ContentReference): Promise<void> {
     requireUnchanged(content, await this.#request(content));
     this.#faulty.delete(identityOf(content));
   }
 
-  /** Asks about content without reading it. */
+  /** Requests the headers of content. */
   #request(
     content: Pick<ExpectedContent, "digest" | "location" | "validator">,
   ): Promise<StoreResponse> {
@@ -328,7 +328,7 @@ class BucketContent implements ContentStore {
     }
   }
 
-  /** Runs what others may be waiting for already. */
+  /** Runs an action, or waits for the one of this name that is running. */
   async #once(name: string, action: () => Promise<unknown>): Promise<void> {
     let running = this.#looks.get(name);
     if (running === undefined) {
@@ -338,7 +338,7 @@ class BucketContent implements ContentStore {
     await running;
   }
 
-  /** Sends content, unless it is there. */
+  /** Uploads content, unless it is present. */
   async #put(staged: StagedSource): Promise<void> {
     if (await this.#isThere(staged)) return;
     const { digest, source } = staged;
@@ -349,7 +349,7 @@ class BucketContent implements ContentStore {
     if (response.status !== 200) throw this.#fault(`does not take content ${digest}`, response);
   }
 
-  /** Whether there is an object of the right length in the place of content. */
+  /** Returns whether an object of the right length is in the place of content. */
   async #isThere(content: Staged): Promise<boolean> {
     const response = await this.#request(content);
     if (response.status === 404) return false;
@@ -380,13 +380,13 @@ class BucketContent implements ContentStore {
     return prefix === "" ? name : `${prefix}/${name}`;
   }
 
-  /** Whether a key is that of an object of ours, which may be removed. */
+  /** Returns whether a key belongs to an object of ours, which may be removed. */
   #isOwn(key: string): boolean {
     const name = key.startsWith(this.#ownKey("")) ? key.slice(this.#ownKey("").length) : "";
     return name === PLACE || /^[0-9a-f]{2}\/[0-9a-f]{64}$/.test(name);
   }
 
-  /** A fault of the place as a whole. */
+  /** Returns an error about the place as a whole. */
   #fault(what: string, response?: Pick<StoreResponse, "status" | "text">): StorageError {
     const { bucket, prefix } = this.#settings;
     const place = JSON.stringify(locationOf(prefix, { bucket }));
@@ -395,14 +395,14 @@ class BucketContent implements ContentStore {
   }
 }
 
-/** What tells content as it was published from any other, in the same place too. */
+/** Returns what distinguishes published content from any other, even in the same place. */
 function identityOf({ digest, location = "", validator = "" }: ContentReference): string {
   return `${digest} ${validator} ${location}`;
 }
 
 /**
- * The lock on whether some content is used: one for many, so that an import takes no more than 256
- * at once.
+ * Returns the name of the lock on whether some content is used. Contents share 256 locks, so that an
+ * import takes no more at once.
  */
 function lockOf(digest: string): string {
   return `content ${digest.slice(0, 2)}`;

@@ -1,27 +1,26 @@
 /**
- * Content on its way from the store, passed on as it is asked for.
+ * Reading content from the store.
  */
 
 import { fulfilledWithin } from "../deadline.ts";
 import { StorageError } from "../storage.ts";
 import type { Download } from "./client.ts";
 
-/** How content is passed on. */
+/** Options for reading content. */
 export interface StreamOptions {
-  /** Bytes that there are to be. */
+  /** The expected length in bytes. */
   readonly length: number;
-  /** Told that it could not be read to the end. */
+  /** Called when it could not be read to the end. */
   readonly onFault: () => void;
-  /** Milliseconds that are waited for a byte. */
+  /** The timeout for the next bytes, in milliseconds. */
   readonly stall?: number;
 }
 
-/** Milliseconds that are waited for a byte of content. */
+/** The timeout for the next bytes of content, in milliseconds. */
 const STALL = 30_000;
 
 /**
- * Reads the content of a download at once: the runtime does that without a stream, which would take
- * twice the work.
+ * Reads the content of a download at once, which costs less than a stream.
  *
  * @throws {StorageError} When it ends early, or does not arrive in time.
  */
@@ -46,7 +45,8 @@ export async function readAtOnce(
 }
 
 /**
- * The content of a download, which is read no faster than the stream; cancelling one ends the other.
+ * Returns the content of a download as a stream. It reads no faster than its consumer, and
+ * cancelling it ends the download.
  */
 export function contentOf(
   { body, end }: Pick<Download, "body" | "end">,
@@ -57,7 +57,7 @@ export function contentOf(
   let isCancelled = false;
   let isStalled = false;
   let readingSince = Infinity;
-  // One timer for all reads: a timer for each would double the cost of a stream.
+  // One timer for all reads: a timer for each is expensive.
   const timer = setInterval(() => {
     isStalled = performance.now() - readingSince >= stall;
     if (isStalled) reader.cancel().catch(() => {}); // which ends the read
@@ -68,7 +68,7 @@ export function contentOf(
     end();
   }
 
-  /** The next bytes; `undefined` at the end. */
+  /** Returns the next bytes, or `undefined` at the end. */
   async function read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
     readingSince = performance.now();
     const { value } = await reader.read();
@@ -89,7 +89,7 @@ export function contentOf(
       if (chunk !== undefined) controller.enqueue(chunk);
       if (left > 0) return;
       controller.close();
-      await read().catch(() => {}); // its end, after which the connection can be used again
+      await read().catch(() => {}); // the end of the body, after which the connection can be reused
       finish();
     } catch (error) {
       finish();
