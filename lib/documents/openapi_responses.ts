@@ -32,12 +32,12 @@ const NoticeSchema = Notice.meta({
 /** The fields that are described once, rather than for each response. */
 export const COMMON_FIELDS = "Every response has Access-Control-Allow-Origin, " +
   "Access-Control-Expose-Headers and Cache-Control. All but 204 and 304 have Content-Length. " +
-  "Responses with content, and HEAD responses to the same, have X-Content-Type-Options. OPTIONS " +
+  "Responses with content, and HEAD responses to the same requests, have X-Content-Type-Options. OPTIONS " +
   "responses have Access-Control-Allow-Methods, Access-Control-Allow-Headers and " +
   "Access-Control-Max-Age. On deprecated paths, errors and OPTIONS responses also have " +
   "Deprecation, Link and, once a date is set, Sunset.";
 
-/** All other response fields, by name. */
+/** The fields described for each response, by name. OpenAPI describes Content-Type with the content. */
 const FIELDS = {
   "Accept-Ranges": "Range requests are supported (RFC 9110 §14.3)",
   "Allow": "The methods that the route accepts (RFC 9110 §10.2.1)",
@@ -59,6 +59,7 @@ const FIELDS = {
 /** The name of a described response field. */
 export type FieldName = keyof typeof FIELDS;
 
+/** The fields of every 200 and 206 with a representation: items and generated documents alike. */
 const WHOLE: FieldName[] = ["Accept-Ranges", "Repr-Digest"];
 
 /** A response: its description, the fields that it always or sometimes has, and its content. */
@@ -96,6 +97,7 @@ export function responsesOf(route: Route, policy: Policy): Responses {
   }
 }
 
+/** Returns the responses for an item. */
 function itemResponses(route: Route, policy: Policy): Responses {
   const validators: FieldName[] = ["ETag", "Last-Modified"];
   const sometimes: FieldName[] = ["Content-Disposition", "Content-Language"];

@@ -1,7 +1,7 @@
 /**
- * Answers, before they become responses. An answer is the same for GET and HEAD; the method matters
- * only here, to decide whether to open the content. So a HEAD says exactly what the GET would have
- * said.
+ * Answers, before they become responses. Range aside, which applies to GET only, an answer is the
+ * same for GET and HEAD; the method matters only here, to decide whether to open the content. So a
+ * HEAD says exactly what the GET would have said.
  */
 
 import type { Awaitable } from "./awaitable.ts";

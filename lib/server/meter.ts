@@ -23,13 +23,13 @@ export type Counter = object;
 
 /** Counts answers. */
 export interface Meter {
-  /** Returns the counterOf for a class of answers. Callers may keep it. */
+  /** Returns the counter for a class of answers. Callers may keep it. */
   counterOf(answer: AnswerClass): Counter;
 
   /**
    * Counts one answer.
    *
-   * @param counterOf The result of {@linkcode Meter.counterOf} for it.
+   * @param counter The result of {@linkcode Meter.counterOf} for it.
    * @param userAgent The request's User-Agent, if any.
    * @param now Milliseconds since the epoch.
    */

@@ -65,7 +65,7 @@ export class Retirement {
     return momentAt(this.#options.policy, now).until;
   }
 
-  /** Returns the counterOf for such answers in the current phase; `undefined` if they are not counted. */
+  /** Returns the counter for such answers in the current phase; `undefined` if they are not counted. */
   counterOf(
     method: string,
     { route, token }: Target,

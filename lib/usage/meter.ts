@@ -47,7 +47,7 @@ export class UsageMeter implements Meter {
   #day = "";
   #dayEnd = -Infinity;
 
-  /** Returns the counterOf for a class of answers. Callers may keep it. */
+  /** Returns the counter for a class of answers. Callers may keep it. */
   counterOf(answer: AnswerClass): ClientCounter {
     const { route, phase } = answer;
     const impact = impactOf(answer);
@@ -69,7 +69,7 @@ export class UsageMeter implements Meter {
   /**
    * Counts one answer.
    *
-   * @param counterOf The result of {@linkcode counterOf} for it.
+   * @param counter The result of {@linkcode counterOf} for it.
    * @param userAgent The request's User-Agent, if any.
    * @param now Milliseconds since the epoch.
    */
