@@ -149,12 +149,8 @@ needing(...S3_STORE)(
 
 test("media verify prints a summary when it is stopped", () =>
   inFolder(async (folder) => {
-    const asked = Promise.withResolvers<void>();
     const end = Promise.withResolvers<Response>();
-    await using origin = new Origin(() => {
-      asked.resolve();
-      return end.promise;
-    });
+    await using origin = new Origin(() => end.promise);
     const storage = await openIn(folder);
     const token = newToken();
     const location = origin.url("/");
@@ -163,9 +159,11 @@ test("media verify prints a summary when it is stopped", () =>
     for (
       const [signal, code, args] of [["SIGINT", 130, []], ["SIGTERM", 143, ["--json"]]] as const
     ) {
+      const before = origin.requests.length;
       const child = mediaCommand(folder, ["verify", ...args]).spawn();
-      await asked.promise;
-      await new Promise((resolve) => setTimeout(resolve, 500)); // until the second one is asking, too
+      while (origin.requests.length === before) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
       child.kill(signal);
       const { stdout, stderr, ...status } = await child.output();
       assertEquals([status.code, new TextDecoder().decode(stderr)], [code, ""]);
