@@ -306,10 +306,8 @@ async function* readAll(
   const reader = input.getReader();
   try {
     for (;;) {
-      const reading = reader.read();
-      while (!await fulfilledWithin(MAX_WAIT, unlessAborted(reading, signal))) {
-        yield new Uint8Array();
-      }
+      const reading = unlessAborted(reader.read(), signal);
+      while (!await fulfilledWithin(MAX_WAIT, reading)) yield new Uint8Array();
       const { value } = await reading;
       if (value === undefined) return;
       for (let at = 0; at < value.length; at += CHUNK) yield value.subarray(at, at + CHUNK);

@@ -29,7 +29,7 @@ export class ImportWindow {
   #end = 0;
   #since = Infinity;
 
-  /** Returns all other records, ordered by token. */
+  /** Returns the lines that copy no content, ordered by token. */
   sorted(): readonly CollectedLine[] {
     return this.#records.sort((one, other) =>
       (one.token as Token) < (other.token as Token) ? -1 : 1
