@@ -68,8 +68,12 @@ export function openBody(method: string, { content }: Answer): Awaitable<Body | 
   return typeof content === "function" ? content() : content;
 }
 
-/** Converts an answer to a response. */
+/** Converts an answer to a response, which copies a body in memory. */
 export function toResponse({ status, fields }: Answer, body: Body | null): Response {
+  if (body instanceof Uint8Array) {
+    // The constructor makes what is sent; appending a field would undo that (Deno 2.9.6).
+    return new Response(body, { status, headers: fields as [string, string][] });
+  }
   const response = new Response(body, { status });
   // The constructor would compare each name with all previous ones in lower case (Deno 2.9.6).
   for (const [name, value] of fields) response.headers.append(name, value);

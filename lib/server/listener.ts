@@ -107,8 +107,11 @@ export class Listener {
 
   readonly #handle: Deno.ServeHandler = (request, info) => {
     const response = this.#options.handle(request);
-    if (!(response instanceof Response)) return this.#count(response, info);
-    if (request.method === "GET") this.#countUntil(info.completed); // other methods have no content
+    const hasContent = request.method === "GET"; // `response.body` would make a stream of bytes
+    if (!(response instanceof Response)) {
+      return this.#count(response, hasContent ? info : undefined);
+    }
+    if (hasContent) this.#countUntil(info.completed);
     return this.#send(response);
   };
 
@@ -119,9 +122,9 @@ export class Listener {
     return last;
   }
 
-  async #count(pending: Promise<Response>, info: Deno.ServeHandlerInfo): Promise<Response> {
+  async #count(pending: Promise<Response>, info?: Deno.ServeHandlerInfo): Promise<Response> {
     const response = await this.#countUntil(pending);
-    if (response.body !== null) this.#countUntil(info.completed);
+    if (info !== undefined) this.#countUntil(info.completed);
     return this.#send(response);
   }
 

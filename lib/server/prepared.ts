@@ -26,9 +26,9 @@ const MAX_KEY = 1_024;
 
 /** A response that can be sent again. */
 export interface Prepared {
-  /** Shared by many requests, so never modified; cloned if it has a body. */
-  readonly made: Response;
-  readonly body: Body | null;
+  /** Shared by many requests, so never modified; cloned if it has content. */
+  readonly response: Response;
+  readonly hasContent: boolean;
   /** Counts it, where answers like this are counted. */
   readonly counter: Counter | undefined;
   /** When it expires, in milliseconds since the epoch. */
@@ -63,15 +63,17 @@ export class PreparedResponses {
   /**
    * Keeps a response until it expires, unless it can be sent only once.
    *
+   * @param body The body that it was made from.
    * @returns The response to send now.
    */
-  keep(request: Request, prepared: Prepared): Response {
-    const { made, body, freshUntil } = prepared;
+  keep(request: Request, body: Body | null, made: Omit<Prepared, "hasContent">): Response {
+    const { response, freshUntil } = made;
     const responses = this.#of(request);
-    if (responses === undefined || freshUntil <= this.#latest) return made;
-    if (body !== null && !(body instanceof Uint8Array && body.length <= MAX_BODY)) return made;
+    if (responses === undefined || freshUntil <= this.#latest) return response;
+    if (body !== null && !(body instanceof Uint8Array && body.length <= MAX_BODY)) return response;
     const key = keyOf(request);
-    if (key.length > MAX_KEY) return made;
+    if (key.length > MAX_KEY) return response;
+    const prepared = { ...made, hasContent: body !== null };
     responses.set(key, prepared);
     return responseOf(prepared);
   }
@@ -89,8 +91,8 @@ export class PreparedResponses {
 }
 
 /** Returns a response to send from a prepared one. */
-export function responseOf({ made, body }: Pick<Prepared, "made" | "body">): Response {
-  return body === null ? made : made.clone();
+export function responseOf({ response, hasContent }: Prepared): Response {
+  return hasContent ? response.clone() : response;
 }
 
 function keyOf({ url, headers }: Request): string {

@@ -10,6 +10,7 @@ import { type FreshnessLimit, limitCacheControl } from "../lifecycle/freshness.t
 import { CORS_FIELDS } from "../http/cors.ts";
 import { PreparedResponses, responseOf } from "./prepared.ts";
 import { type Problem, problemAnswer } from "../http/problem.ts";
+import { returnBytes } from "../storage/borrowed_bytes.ts";
 import type { Generations } from "../storage/generations.ts";
 import type { Matcher, Target } from "./route.ts";
 
@@ -57,12 +58,12 @@ export function createResponder(decisions: Decisions): Handler {
       const unchangedUntil = keepWithinPhase(fields, { until, now: now() });
       return andThen(openBody(request.method, answer), (body) => {
         const { status } = answer;
-        const made = toResponse({ status, fields }, body);
+        const response = toResponse({ status, fields }, body);
+        if (body instanceof Uint8Array) returnBytes(body);
         const freshUntil = Math.min(answer.freshUntil ?? 0, unchangedUntil);
         const counter = retirement.counterOf(request.method, target, { status, instant });
-        const response = prepared.keep(request, { made, body, counter, freshUntil, generation });
         retirement.count(counter, request, instant);
-        return response;
+        return prepared.keep(request, body, { response, counter, freshUntil, generation });
       });
     };
     return attempt(() => andThen(decide(request, target, instant), send), (error) => {

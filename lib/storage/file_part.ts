@@ -2,6 +2,7 @@
  * Reading a part of an open file, from its current position.
  */
 
+import { borrowBytes } from "./borrowed_bytes.ts";
 import { StorageError } from "./storage.ts";
 
 /** The minimum and maximum size of a chunk, in bytes. */
@@ -16,13 +17,13 @@ const ALL_CHUNKS = 16 * 1024 * 1024;
 let openStreams = 0;
 
 /**
- * Reads a part at once. Closes the file, unless it fails.
+ * Reads a part at once, into borrowed bytes. Closes the file, unless it fails.
  *
- * @param length Bytes.
+ * @param length Bytes; at most {@linkcode MAX_BORROWED}.
  * @throws {StorageError} When the file is shorter.
  */
 export function readAtOnce(file: Deno.FsFile, length: number): Uint8Array<ArrayBuffer> {
-  const part = new Uint8Array(length);
+  const part = borrowBytes(length);
   for (let done = 0; done < length;) {
     const read = file.readSync(part.subarray(done));
     if (read === null) throw endedEarly();

@@ -272,11 +272,10 @@ Deno.test("an answer belongs to the phase in which its request arrived", async (
 
 Deno.test("PreparedResponses keeps a limited number, and none with a long key", () => {
   const prepared = new PreparedResponses();
-  const made = new Response(null);
+  const response = new Response(null);
   const keep = (request: Request) =>
-    prepared.keep(request, {
-      made,
-      body: null,
+    prepared.keep(request, null, {
+      response,
       counter: undefined,
       freshUntil: Infinity,
       generation: 0,
