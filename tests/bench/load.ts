@@ -122,6 +122,43 @@ export async function sendAtRate(
   return times;
 }
 
+/** Clients that read a little twice a second, as over a slow network. */
+export interface SlowReaders {
+  /** Reads for some seconds. */
+  readFor(seconds: number): Promise<void>;
+  /** Hangs up. */
+  close(): void;
+}
+
+/** Sends one request on each of many connections, whose content is read slowly from then on. */
+export async function openSlowReaders(
+  port: number,
+  { bytes }: PreparedRequest,
+  count: number,
+): Promise<SlowReaders> {
+  const buffer = new Uint8Array(4_096);
+  const connections: Deno.Conn[] = [];
+  while (connections.length < count) {
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+    connections.push(connection);
+    await connection.write(bytes);
+    await connection.read(buffer);
+    const status = statusIn(buffer);
+    if (status !== 200 && status !== 206) throw new Error(`Unexpected response: ${status}`);
+  }
+  return {
+    async readFor(seconds) {
+      for (let half = 0; half < 2 * seconds; half++) {
+        for (const connection of connections) await connection.read(buffer);
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      }
+    },
+    close() {
+      for (const connection of connections) connection.close();
+    },
+  };
+}
+
 /** A keep-alive connection. */
 class Connection implements Disposable {
   readonly #connection: Deno.Conn;

@@ -10,7 +10,6 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { newToken } from "../../lib/storage/token.ts";
 import type { PublishedItem } from "../../lib/storage/storage.ts";
-import { fromRoot } from "../support/paths.ts";
 import { openContent } from "../../lib/storage/bucket/content.ts";
 import { MediaStorage } from "../../lib/storage/media_storage.ts";
 import { openEngine as openSqlite } from "../../lib/storage/sqlite/engine.ts";
@@ -20,9 +19,9 @@ import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { openEngine } from "../support/postgres_engine.ts";
 import { type RawResponse, requestRaw } from "../support/raw_http.ts";
 import { BUCKET, S3_STORE, S3Store } from "../support/s3_store.ts";
-import { storageIn } from "../support/server.ts";
 import { Contender, type Launch } from "./contender.ts";
-import { HEAD, inTurn, type Load, prepareRequest, sendLoad } from "./load.ts";
+import { launchBare, launchServer } from "./launches.ts";
+import { HEAD, inTurn, type Load, prepareRequest } from "./load.ts";
 import {
   type Case,
   type Effort,
@@ -31,6 +30,7 @@ import {
   quantile,
   ratios,
   type Result,
+  spread,
 } from "./measurement.ts";
 import { type Peers, preparePeers, versions } from "./peers.ts";
 import {
@@ -42,6 +42,13 @@ import {
   type Published,
   publishIn,
 } from "./published.ts";
+import {
+  measureCores,
+  measureMemory,
+  measureSlowReaders,
+  measureStart,
+  type Subject,
+} from "./whole_process.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -59,16 +66,10 @@ const EFFORT: Effort = quick
   : { rounds: 15, pacedRounds: 3, pacedSeconds: 2 };
 const REQUESTS = quick ? 3_000 : 20_000;
 
-/** Everything enabled: announcements with a sunset and a brownout ahead, usage, CORS. */
-const EVERYTHING = {
-  DEPRECATED_AT: "2026-01-01",
-  SUNSET_AT: "2999-01-01",
-  BROWNOUTS: "2998-01-01/P1D",
-};
-
 const HONEST = "an honest floor";
 const BARE_GET = "a bare handler";
 const BARE_FETCH = "a bare signed fetch";
+const TIMED_FETCH = "one with a timeout";
 const FROM_BUCKET = "from a bucket";
 const FEW = "media-head with 1,000 items";
 const STD = "std's file server";
@@ -235,7 +236,7 @@ async function measureFromBucket(storage: string, { hot, sized }: Published): Pr
       connections: 8,
       launch,
       content: `http://127.0.0.1:${store.port}/${BUCKET}/bench/${digest.slice(0, 2)}/${digest}`,
-      against: [BARE_FETCH],
+      against: length > PART && ranges === 0 ? [BARE_FETCH, TIMED_FETCH] : [BARE_FETCH],
     });
   }
 }
@@ -263,15 +264,17 @@ async function measureCase(plan: Plan, launches: Peers = new Map()): Promise<voi
     headers: expected.fields.filter(([name]) => name !== "date" && name !== "connection"),
     length: expected.content.length,
   };
-  const contenders = [await start("the floor", launchConstant("floor.ts", constant)), server];
+  const contenders = [await start("the floor", launchBare("floor.ts", constant)), server];
   for (const name of plan.against) {
     const { content: path } = plan;
     const launch = name === HONEST
-      ? launchConstant("honest_floor.ts", constant)
+      ? launchBare("honest_floor.ts", constant)
       : name === BARE_GET
-      ? launchConstant("bare_get.ts", { ...constant, path })
+      ? launchBare("bare_get.ts", { ...constant, path })
       : name === BARE_FETCH
-      ? launchConstant("bare_fetch.ts", { ...constant, path })
+      ? launchBare("bare_fetch.ts", { ...constant, path })
+      : name === TIMED_FETCH
+      ? launchBare("timed_fetch.ts", { ...constant, path })
       : launches.get(name);
     if (launch !== undefined) contenders.push(await start(name, launch));
   }
@@ -306,89 +309,14 @@ function requireSame({ name }: Contender, answer: RawResponse, expected: RawResp
     const sent = fields.map(([name]) => name).filter((name) => NINE.has(name)).toSorted();
     // std's file server sends only what the file system knows about an item, and a bare handler
     // less.
-    const said = status !== 200 || name === STD || [BARE_GET, BARE_FETCH].includes(name)
-      ? ""
-      : `, ${sent.join(" ")}`;
+    const said =
+      status !== 200 || name === STD || [BARE_GET, BARE_FETCH, TIMED_FETCH].includes(name)
+        ? ""
+        : `, ${sent.join(" ")}`;
     return `${status}, ${content.length} bytes${said}`;
   };
   if (describe(answer) === describe(expected)) return;
   throw new Error(`${name} answers ${describe(answer)} instead of ${describe(expected)}`);
-}
-
-/** A bare `Deno.serve` with a constant answer; see floor.ts and honest_floor.ts. */
-function launchConstant(
-  file: string,
-  answer: { status: number; headers: unknown[]; length: number; path?: string | undefined },
-): Launch {
-  const args = ["run", "--allow-all", fromRoot(`tests/bench/${file}`), JSON.stringify(answer)];
-  return { command: Deno.execPath(), args };
-}
-
-function launchServer(storage: string, environment: Record<string, string>): Launch {
-  const flags = environment["REUSE_PORT"] === "true" ? ["--unstable-net"] : [];
-  return {
-    command: Deno.execPath(),
-    args: ["run", "--allow-all", ...flags, fromRoot("main.ts")],
-    env: { ...storageIn(storage), ...EVERYTHING, ...environment },
-  };
-}
-
-async function measureStart(storage: string): Promise<void> {
-  const bare = launchConstant("floor.ts", { status: 404, headers: [], length: 0 });
-  const server = launchServer(storage, {});
-  const times: [bare: number, server: number][] = [];
-  for (let round = 0; round < EFFORT.rounds; round++) {
-    const path = `/audio/${newToken()}`;
-    times.push([
-      await Contender.timeToAnswer(bare, path, 404),
-      await Contender.timeToAnswer(server, path, 404),
-    ]);
-  }
-  const [one, other] = [0, 1].map((index) =>
-    quantile(times.map((pair) => pair[index] as number), 0.5).toFixed(0)
-  );
-  const ratios = spread(times.map(([bare, server]) => server / bare));
-  console.log(`Start to first answer: ${other} ms; a bare Deno.serve ${one} ms; ratio ${ratios}`);
-}
-
-/**
- * Processes that share a port. Requests the most expensive path, since the load needs its share of
- * the cores, too.
- */
-async function measureCores(storage: string): Promise<void> {
-  const cores = navigator.hardwareConcurrency;
-  await using running = new AsyncDisposableStack();
-  const start = async (count: number) => {
-    const processes: Contender[] = [];
-    while (processes.length < count) {
-      const PORT = String(processes[0]?.port ?? 0);
-      const launch = launchServer(storage, { PORT, REUSE_PORT: "true" });
-      processes.push(running.use(await Contender.start(`${processes.length}`, launch)));
-    }
-    return processes;
-  };
-  const request = prepareRequest("GET", "/deprecation");
-  const load = { request: () => request, status: 200, count: REQUESTS / 2 };
-  const measureOne = async (processes: readonly Contender[]) => {
-    const cpu = () => processes.reduce((sum, contender) => sum + contender.cpu(), 0);
-    const [since, before] = [performance.now(), cpu()];
-    await sendLoad(processes[0]?.port ?? 0, load, { connections: 64 });
-    const took = performance.now() - since;
-    return { rate: load.count / took * 1000, used: (cpu() - before) / 1e6 / took };
-  };
-  const [one, all] = [await start(1), await start(cores)];
-  for (const processes of [one, all]) await measureOne(processes); // warms them up
-  const rounds = [];
-  for (let round = 0; round < EFFORT.rounds; round++) {
-    rounds.push({ one: await measureOne(one), all: await measureOne(all) });
-  }
-  const median = (values: number[], digits: number) => quantile(values, 0.5).toFixed(digits);
-  for (const [name, { length }] of [["one", one], ["all", all]] as const) {
-    const rate = median(rounds.map((round) => round[name].rate), 0);
-    const used = median(rounds.map((round) => round[name].used), 2);
-    console.log(`Processes: ${length}; ${rate} GETs of /deprecation a second, ${used} cores`);
-  }
-  console.log(`All cores to one: ${spread(rounds.map(({ one, all }) => all.rate / one.rate))}`);
 }
 
 /** Makes HEADs for random cold items. */
@@ -396,23 +324,6 @@ function coldLoad(items: number): Load {
   const request = () =>
     prepareRequest(HEAD, `/audio/${coldToken(Math.floor(Math.random() * items))}`);
   return { request, status: 200, count: REQUESTS / 2 };
-}
-
-async function measureMemory(storage: string): Promise<void> {
-  await using server = await Contender.start("media-head", launchServer(storage, {}));
-  const say = (when: string) => console.log(`Memory ${when}: ${server.memory().toFixed(0)} MB`);
-  await sendLoad(server.port, {
-    request: () => prepareRequest(HEAD, `/audio/${newToken()}`),
-    status: 404,
-    count: 1,
-  });
-  say("at rest");
-  const full = Math.min(EXTENT.cold, 20_000);
-  const cold = (index: number) => prepareRequest(HEAD, `/audio/${coldToken(index)}`);
-  await sendLoad(server.port, { request: cold, status: 200, count: full });
-  say(`with the caches full (${full} items asked for)`);
-  await sendLoad(server.port, { request: cold, status: 200, count: EXTENT.cold });
-  say(`after ${EXTENT.cold} distinct tokens`);
 }
 
 const HEADING = `| case | server | CPU to the floor's | media-head's CPU to this one's | \
@@ -433,12 +344,6 @@ function row(name: string, result: Result, { floor, own }: Record<"floor" | "own
   return `| ${cells.join(" | ")} |`;
 }
 
-/** Median, least and most. */
-function spread(values: readonly number[]): string {
-  const [min, median, max] = [0, 0.5, 1].map((share) => quantile(values, share).toFixed(2));
-  return `${median} (${min} to ${max})`;
-}
-
 const folder = await Deno.makeTempDir({ prefix: "media-head-bench-" });
 try {
   const storage = join(folder, "storage");
@@ -448,6 +353,7 @@ try {
     ["processes", measureCores],
     ["start", measureStart],
     ["memory", measureMemory],
+    ["slow readers", measureSlowReaders],
   ]);
   const chosen = choose([
     ...plans.map(({ name }) => name),
@@ -484,7 +390,15 @@ try {
     else console.log(`\nLeft out: ${name} (needs ${missing})`);
   }
   console.log();
-  for (const [name, measureOther] of others) if (chosen.has(name)) await measureOther(storage);
+  const subject: Subject = {
+    storage,
+    published,
+    cold: EXTENT.cold,
+    rounds: EFFORT.rounds,
+    requests: REQUESTS,
+    readers: quick ? 100 : 1_000,
+  };
+  for (const [name, measureOther] of others) if (chosen.has(name)) await measureOther(subject);
 } finally {
   await Deno.remove(folder, { recursive: true });
 }

@@ -90,3 +90,9 @@ export function quantile(values: readonly number[], share: number): number {
 export function ratios(one: Result, other: Result): number[] {
   return one.cpu.map((cpu, round) => cpu / (other.cpu[round] as number));
 }
+
+/** Formats the median, the least and the most. */
+export function spread(values: readonly number[]): string {
+  const [min, median, max] = [0, 0.5, 1].map((share) => quantile(values, share).toFixed(2));
+  return `${median} (${min} to ${max})`;
+}

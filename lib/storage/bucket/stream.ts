@@ -68,28 +68,23 @@ export function contentOf(
     end();
   }
 
-  /** Returns the next bytes, or `undefined` at the end. */
-  async function read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    readingSince = performance.now();
-    const { value } = await reader.read();
-    readingSince = Infinity;
-    if (isStalled) {
-      throw new StorageError("bucket", `no byte of content within ${stall / 1_000} s`);
-    }
-    return value;
-  }
-
   async function pull(controller: ReadableStreamDefaultController): Promise<void> {
     try {
-      const chunk = left > 0 ? await read() : undefined;
-      if (left > 0 && chunk === undefined) {
+      readingSince = performance.now();
+      const { value } = await reader.read();
+      readingSince = Infinity;
+      if (isStalled) {
+        throw new StorageError("bucket", `no byte of content within ${stall / 1_000} s`);
+      }
+      if (value === undefined) {
         throw new StorageError("bucket", `content ended ${left} bytes early`);
       }
-      left -= chunk?.length ?? 0;
-      if (chunk !== undefined) controller.enqueue(chunk);
+      left -= value.length;
+      controller.enqueue(value);
       if (left > 0) return;
       controller.close();
-      await read().catch(() => {}); // the end of the body, after which the connection can be reused
+      readingSince = performance.now();
+      await reader.read().catch(() => {}); // the end, after which the connection can be reused
       finish();
     } catch (error) {
       finish();
