@@ -153,7 +153,7 @@ export function createHandler(dependencies: Dependencies): Handler {
   async function ownDocument(document: DocumentName, request: Request, now: number) {
     const { representDocument } = await documents?.() ?? {};
     if (representDocument === undefined) return problem(404, "no-such-route", NO_ROUTE);
-    const context = { routes: ROUTES, policy, now };
+    const context = { routes: ROUTES, config, now };
     return select(request, await representDocument(document, request, context), now);
   }
 

@@ -67,8 +67,9 @@ export function tokenArgument(text: string): Token {
   return token;
 }
 
-/** Returns the origin at which this machine reaches a server with these settings. */
-export function originOf({ host, port }: Config): string {
+/** Returns the origin at which a server with these settings is reached, at least by this machine. */
+export function originOf({ publicUrl, host, port }: Config): string {
+  if (publicUrl !== undefined) return publicUrl;
   const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }

@@ -7,7 +7,6 @@ import { accepts } from "@std/http/negotiation";
 import { createHash } from "node:crypto";
 import { noticeAt } from "./notice.ts";
 import { noticePage } from "./notice_page.ts";
-import type { Policy } from "../lifecycle/policy.ts";
 import type { Field } from "../http/answer.ts";
 import { PROBLEM_TYPES } from "../server/problem_types.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
@@ -27,8 +26,9 @@ export async function representDocument(
 /** Represents the retirement notice: HTML for people, JSON for programs that request it. */
 function representNotice(
   request: Request,
-  { routes, policy, now }: DocumentOptions,
+  { routes, config, now }: DocumentOptions,
 ): Representation {
+  const { policy, publicUrl } = config;
   const endpoints = routes.flatMap(({ path, successor }) =>
     successor === undefined
       ? []
@@ -40,7 +40,7 @@ function representNotice(
     const text = JSON.stringify(notice, null, 2) + "\n";
     return representText({ type: "application/json", text, validatorFields });
   }
-  const { html, contentSecurityPolicy } = noticePage(notice, PROBLEM_TYPES);
+  const { html, contentSecurityPolicy } = noticePage(notice, PROBLEM_TYPES, publicUrl);
   return representText({
     type: "text/html; charset=utf-8",
     text: html,
@@ -49,19 +49,19 @@ function representNotice(
   });
 }
 
-const descriptions = new WeakMap<Policy, Representation>();
+const descriptions = new WeakMap<DocumentOptions["config"], Representation>();
 
 /**
  * Represents the OpenAPI description. Its generator is loaded on first use, and runs once, because
  * the result never changes. A failure is not cached, so the next request retries.
  */
-async function representApi({ routes, policy }: DocumentOptions): Promise<Representation> {
-  const known = descriptions.get(policy);
+async function representApi({ routes, config }: DocumentOptions): Promise<Representation> {
+  const known = descriptions.get(config);
   if (known !== undefined) return known;
   const { describeApi } = await import("./openapi.ts");
-  const text = describeApi(routes, policy);
+  const text = describeApi(routes, config);
   const description = representText({ type: "application/json", text });
-  descriptions.set(policy, description);
+  descriptions.set(config, description);
   return description;
 }
 

@@ -14,8 +14,10 @@ export function code(text: string): string {
   return `<code>${escape(text)}</code>`;
 }
 
-/** A placeholder for the server's origin, which a script fills in. */
-export const ORIGIN = `<span class="origin">{origin}</span>`;
+/** Renders the server's origin, or a placeholder that a script fills in. */
+export function originIn(publicUrl: string | undefined): string {
+  return publicUrl === undefined ? `<span class="origin">{origin}</span>` : escape(publicUrl);
+}
 
 /** Renders a code block that scrolls on its own, also by keyboard. */
 export function block(label: string, html: string): string {

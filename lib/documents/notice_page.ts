@@ -9,7 +9,7 @@ import type { ProblemType } from "../http/problem.ts";
 import { escape } from "@std/html/entities";
 import type { Notice, RetiredEndpoint } from "./notice.ts";
 import { errors } from "./notice_errors.ts";
-import { block, code, duration, ORIGIN, rfc, time } from "./notice_html.ts";
+import { block, code, duration, originIn, rfc, time } from "./notice_html.ts";
 import { banner, facts } from "./notice_state.ts";
 import { NOTICE_STYLE } from "./notice_style.ts";
 
@@ -77,10 +77,12 @@ const list = new Intl.ListFormat("en");
  * Renders the page.
  *
  * @param types The problem types to explain, by id.
+ * @param publicUrl The origin for the commands; if left out, the page fills in its own.
  */
 export function noticePage(
   notice: Notice,
   types: Readonly<Record<string, ProblemType>>,
+  publicUrl?: string,
 ): NoticePage {
   const { endpoints, phase } = notice;
   const title = list.format(endpoints.map(({ path }) => path));
@@ -104,10 +106,10 @@ export function noticePage(
 </header>
 ${banner(notice)}
 ${facts(notice)}
-${whatToDo(endpoints)}
+${whatToDo(endpoints, publicUrl)}
 ${calendar(notice)}
 ${afterwards(notice)}
-${forPrograms(notice)}
+${forPrograms(notice, publicUrl)}
 ${errors(types)}
 </main>
 <script>${PAGE_SCRIPT}</script>
@@ -117,7 +119,7 @@ ${errors(types)}
   return { html, contentSecurityPolicy: CONTENT_SECURITY_POLICY };
 }
 
-function whatToDo(endpoints: RetiredEndpoint[]): string {
+function whatToDo(endpoints: RetiredEndpoint[], publicUrl: string | undefined): string {
   const rows = endpoints.map(({ path, successor }) =>
     `<tr><th scope="row">${code(path)}</th><td>${code(successor)}</td></tr>`
   );
@@ -133,23 +135,27 @@ ${rows.join("\n")}
 </tbody>
 </table>
 </div>
-${first === undefined ? "" : tryIt(first)}
+${first === undefined ? "" : tryIt(first, publicUrl)}
 <h3>Detect the deprecation in your client</h3>
 <p>Every response from the old paths says when they will be removed, and what replaces the item:</p>
 ${block("A client in JavaScript", escape(CLIENT))}
 </section>`;
 }
 
+const ORIGIN_NOTE = `<noscript>, and ${code("{origin}")} for the scheme and host of this
+page</noscript>`;
+
 /** Renders an example of the change: on the command line, and in a client's code. */
-function tryIt({ path, successor }: RetiredEndpoint): string {
-  const curl = (path: string) => `curl -I ${ORIGIN}${escape(path)}`;
+function tryIt({ path, successor }: RetiredEndpoint, publicUrl: string | undefined): string {
+  const curl = (path: string) => `curl -I ${originIn(publicUrl)}${escape(path)}`;
   const line = (path: string) => escape(`fetch(\`${path.replace("{token}", "${token}")}\`)`);
   return `<h3>Before</h3>
 ${block("Before, with curl", curl(path))}
 <h3>After</h3>
 ${block("After, with curl", curl(successor))}
-<p>${code("{token}")} stands for the token of an item<noscript>, and ${code("{origin}")} for the
-scheme and host of this page</noscript>.</p>
+<p>${code("{token}")} stands for the token of an item${
+    publicUrl === undefined ? ORIGIN_NOTE : ""
+  }.</p>
 <h3>In your code</h3>
 ${block("The line to change", `<del>- ${line(path)}</del><ins>+ ${line(successor)}</ins>`)}`;
 }
@@ -206,7 +212,7 @@ function afterwards({ afterSunset, sunsetAt, phase }: Notice): string {
 </section>`;
 }
 
-function forPrograms({ deprecatedAt, sunsetAt }: Notice): string {
+function forPrograms({ deprecatedAt, sunsetAt }: Notice, publicUrl: string | undefined): string {
   const deprecation = `Deprecation: @${Date.parse(deprecatedAt) / 1000}`;
   const sunset = sunsetAt === null ? "Sunset" : `Sunset: ${formatHttpDate(Date.parse(sunsetAt))}`;
   return `<section>
@@ -229,7 +235,7 @@ ${code('rel="deprecation"')} and, once a date is set, ${code('rel="sunset"')}
 ${
     block(
       "This notice as JSON, with curl",
-      `curl -H "Accept: application/json" ${ORIGIN}/deprecation`,
+      `curl -H "Accept: application/json" ${originIn(publicUrl)}/deprecation`,
     )
   }
 <p>The whole API is described at <a href="/openapi.json">/openapi.json</a>.</p>

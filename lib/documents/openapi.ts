@@ -19,6 +19,7 @@ import {
   responsesOf,
 } from "./openapi_responses.ts";
 import { type DescribedPaths, shareResponses } from "./openapi_components.ts";
+import type { DocumentOptions } from "../server/assembly.ts";
 import { METHODS, type Route } from "../server/route.ts";
 import { templateOf } from "./template.ts";
 
@@ -31,7 +32,10 @@ const Token = z.uuid({ version: "v4" }).meta({
  *
  * @returns OpenAPI 3.1 as JSON text.
  */
-export function describeApi(routes: readonly Route[], policy: Policy): string {
+export function describeApi(
+  routes: readonly Route[],
+  { policy, publicUrl = "/" }: DocumentOptions["config"],
+): string {
   const document = createDocument({
     openapi: "3.1.0",
     info: {
@@ -43,7 +47,7 @@ export function describeApi(routes: readonly Route[], policy: Policy): string {
       contact: { name: "The operator of this server" },
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: "/" }],
+    servers: [{ url: publicUrl }],
     security: [],
     tags: [
       { name: "media", description: "Published audio and video" },

@@ -40,14 +40,16 @@ export interface HandlerConfig {
   readonly cacheMaxAge: number;
   /** Whether this is Deno Deploy, which caches responses itself. */
   readonly isOnDeploy?: boolean;
+  /** The origin at which clients reach the server, for the documents. */
+  readonly publicUrl?: string | undefined;
 }
 
 /** What documents depend on besides the request. */
 export interface DocumentOptions {
   /** Every route of the server. */
   readonly routes: readonly Route[];
-  /** When and how the deprecated routes are retired. */
-  readonly policy: Policy;
+  /** The settings of the handler. */
+  readonly config: Pick<HandlerConfig, "policy" | "publicUrl">;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }

@@ -15,6 +15,8 @@ export interface Config {
   readonly port: number;
   /** Whether other processes may listen on the same port. */
   readonly reusePort: boolean;
+  /** The origin at which clients reach the server, if it is known. */
+  readonly publicUrl?: string | undefined;
   /** The database engine for the catalogue and the ledger. */
   readonly engine: "sqlite" | "postgres";
   /** The database: `sqlite:PATH`, or `postgres://…`. */
@@ -72,6 +74,15 @@ const HOST: Setting<string> = {
 const SWITCH: Setting<boolean> = {
   expected: '"true" or "false"',
   read: (text) => text === "true" ? true : text === "false" ? false : undefined,
+};
+const PUBLIC_URL: Setting<string> = {
+  expected: 'the "https:" or "http:" URL of this server, without a path',
+  read(text) {
+    const url = URL.parse(text);
+    return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
+      ? url.origin
+      : undefined;
+  },
 };
 const DATABASE_URL: Setting<string> = {
   expected: '"sqlite:PATH", or the "postgres://…" URL of a database',
@@ -188,6 +199,7 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
     host: read("HOST", HOST) ?? "0.0.0.0",
     port: read("PORT", PORT) ?? 8000,
     reusePort: read("REUSE_PORT", SWITCH) ?? false,
+    publicUrl: read("PUBLIC_URL", PUBLIC_URL),
     engine: isPostgres(databaseUrl ?? "") ? "postgres" : "sqlite",
     databaseUrl: databaseUrl ?? "sqlite:./data/catalogue.sqlite",
     content,

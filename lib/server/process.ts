@@ -40,13 +40,8 @@ function compare(a: number[], b: number[]): number {
 }
 
 /** An assembled server, ready to listen. */
-export interface App {
-  readonly host: string;
-  readonly port: number;
-  /** Whether other processes may listen on the same port. */
-  readonly reusePort: boolean;
-  readonly content: Config["content"];
-  readonly isOnDeploy: boolean;
+export interface App
+  extends Pick<Config, "host" | "port" | "reusePort" | "publicUrl" | "content" | "isOnDeploy"> {
   readonly handle: Handler;
   readonly log: Log;
   /** Sample paths to print at startup. */
@@ -73,13 +68,14 @@ export async function runServer(assemble: () => Promise<App>): Promise<void> {
   const stop = Promise.withResolvers<void>();
   try {
     const app = await assemble();
-    const { log, samples, content, isOnDeploy, flush, close } = app;
+    const { log, samples, content, isOnDeploy, publicUrl, flush, close } = app;
     const [grace, closing] = isOnDeploy ? [DEPLOY_GRACE, DEPLOY_CLOSING] : [GRACE, CLOSING];
     onStopSignal(() => stop.resolve()); // before anyone can see that it listens
     const listener = listen(app, ({ hostname, port }) => {
       const limit = content.kind === "none" ? { content: "none: public URLs only" } : {};
       log({ event: "start", hostname, port, deno: Deno.version.deno, ...limit });
-      for (const path of samples) console.log(`curl -I http://localhost:${port}${path}`);
+      const origin = publicUrl ?? `http://localhost:${port}`;
+      for (const path of samples) console.log(`curl -I ${origin}${path}`);
     });
     await stop.promise;
     await fulfilledWithin(grace, Promise.all([listener.shutdown(), flush()]));

@@ -28,6 +28,17 @@ test("media publish prints the token, the URLs and a command to try", () =>
     ]);
   }));
 
+test("media publish prints URLs at PUBLIC_URL", () =>
+  inFolder(async (folder) => {
+    const environment = { PUBLIC_URL: "https://media.example.com/" };
+    const { stdout } = await media(folder, ["publish", SAMPLE_MP3, "--json"], environment);
+    const { token, urls } = JSON.parse(stdout);
+    assertEquals(urls, [
+      `https://media.example.com/media/${token}`,
+      `https://media.example.com/audio/${token}`,
+    ]);
+  }));
+
 test("media publish, show, list and unpublish agree, also with --json", () =>
   inFolder(async (folder) => {
     const token = newToken();

@@ -1,14 +1,15 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { representDocument } from "../../lib/documents/documents.ts";
 import type { DocumentOptions } from "../../lib/server/assembly.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import type { DocumentName } from "../../lib/server/route.ts";
 import { ROUTES } from "../../main.ts";
 
 Deno.test("representDocument() retries after a failure, then generates the OpenAPI description once", async () => {
-  const policy = definePolicy({ deprecatedAt: "2027-01-01" });
+  const config = { policy: definePolicy({ deprecatedAt: "2027-01-01" }) };
   const request = new Request("http://test/openapi.json");
   const represent = (routes: DocumentOptions["routes"]) =>
-    representDocument("description", request, { routes, policy, now: 0 });
+    representDocument("description", request, { routes, config, now: 0 });
   const failing = new Proxy(ROUTES, {
     get() {
       throw new TypeError("bug");
@@ -17,4 +18,22 @@ Deno.test("representDocument() retries after a failure, then generates the OpenA
   await assertRejects(() => represent(failing), TypeError, "bug");
   const description = await represent(ROUTES);
   assertEquals(await represent(failing), description); // not generated again
+});
+
+Deno.test("representDocument() states where clients reach the server, if that is known", async () => {
+  const policy = definePolicy({ deprecatedAt: "2027-01-01" });
+  const textAt = async (document: DocumentName, publicUrl?: string) => {
+    const options = { routes: ROUTES, config: { policy, publicUrl }, now: 0 };
+    const { content } = await representDocument(document, new Request("http://test/"), options);
+    return new TextDecoder().decode(content() as Uint8Array);
+  };
+  const url = "https://media.example.com";
+  const notice = await textAt("notice", url);
+  for (const command of ["curl -I", 'curl -H "Accept: application/json"']) {
+    assertStringIncludes(notice, `${command} ${url}/`);
+  }
+  assert(!notice.includes("{origin}"));
+  assertStringIncludes(await textAt("notice"), "{origin}");
+  assertEquals(JSON.parse(await textAt("description", url)).servers, [{ url }]);
+  assertEquals(JSON.parse(await textAt("description")).servers, [{ url: "/" }]);
 });

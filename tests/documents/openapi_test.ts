@@ -47,7 +47,7 @@ interface Document {
 
 /** The OpenAPI description, with all references resolved. */
 function describe(policy: Policy): Document {
-  const document = JSON.parse(describeApi(ROUTES, policy));
+  const document = JSON.parse(describeApi(ROUTES, { policy }));
   const follow = (value: unknown): unknown => {
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return value.map(follow);
@@ -151,7 +151,7 @@ const SHORT = 60;
 
 Deno.test("the OpenAPI description never repeats a response", () => {
   for (const policy of POLICIES) {
-    const { paths, components } = JSON.parse(describeApi(ROUTES, policy));
+    const { paths, components } = JSON.parse(describeApi(ROUTES, { policy }));
     const responses: unknown[] = Object.values(paths as Document["paths"])
       .flatMap((item) => Object.values(item))
       .flatMap(({ responses = {} }) => Object.values(responses));
@@ -169,12 +169,15 @@ test("the OpenAPI description passes the recommended rules of Redocly's linter",
   const { createConfig, lintFromString } = await import("npm:@redocly/openapi-core@2.64.0");
   const config = await createConfig({ extends: ["recommended"] });
   for (const policy of POLICIES) {
-    const problems = await lintFromString({ source: describeApi(ROUTES, policy), config });
+    const problems = await lintFromString({ source: describeApi(ROUTES, { policy }), config });
     // OPTIONS and /healthz never answer 4xx.
     const found = problems.filter(({ ruleId }) => ruleId !== "operation-4xx-response");
     assertEquals(found.map(({ ruleId, message }) => `${ruleId}: ${message}`), []);
   }
-  const broken = describeApi(ROUTES, PLAIN).replaceAll('"name":"token"', '"name":"other"');
+  const broken = describeApi(ROUTES, { policy: PLAIN }).replaceAll(
+    '"name":"token"',
+    '"name":"other"',
+  );
   assert((await lintFromString({ source: broken, config })).some((p) => p.severity === "error"));
 });
 

@@ -9,6 +9,7 @@ Deno.test("readConfig() has a default for everything", () => {
     host: "0.0.0.0",
     port: 8000,
     reusePort: false,
+    publicUrl: undefined,
     engine: "sqlite",
     databaseUrl: "sqlite:./data/catalogue.sqlite",
     content: { kind: "folder", path: "./data/files" },
@@ -35,6 +36,7 @@ Deno.test("readConfig() reads every variable", () => {
     PORT: "0",
     DATABASE_URL: "postgres://media:secret@db.test/media?sslmode=verify-full",
     REUSE_PORT: "true",
+    PUBLIC_URL: "HTTPS://Media.Example.com:443/",
     CONTENT: "/srv/files",
     CACHE_MAX_AGE: "0",
     CACHE_TTL: "60",
@@ -50,6 +52,7 @@ Deno.test("readConfig() reads every variable", () => {
     host: "::1",
     port: 0,
     reusePort: true,
+    publicUrl: "https://media.example.com",
     engine: "postgres",
     databaseUrl: "postgres://media:secret@db.test/media?sslmode=verify-full",
     content: { kind: "folder", path: "/srv/files" },
@@ -149,6 +152,19 @@ Deno.test("readConfig() rejects invalid values, with the name, the value and wha
   const database = '"sqlite:PATH", or the "postgres://…" URL of a database';
   const rows: (readonly [environment: Record<string, string>, message: string])[] = [
     [{ REUSE_PORT: "yes" }, 'REUSE_PORT: expected "true" or "false", got "yes"'],
+    ...[
+      "media.example.com",
+      "ftp://a.test",
+      "https://a.test/b",
+      "http://a.test/?b",
+      "https://b@a.test",
+    ]
+      .map((url) =>
+        [
+          { PUBLIC_URL: url },
+          `PUBLIC_URL: expected the "https:" or "http:" URL of this server, without a path, got "${url}"`,
+        ] as const
+      ),
     [{ PORT: "http" }, 'PORT: expected a port number from 0 to 65535, got "http"'],
     [{ PORT: "65536" }, 'PORT: expected a port number from 0 to 65535, got "65536"'],
     [{ PORT: "-1" }, 'PORT: expected a port number from 0 to 65535, got "-1"'],
