@@ -67,7 +67,7 @@ export function tokenArgument(text: string): Token {
   return token;
 }
 
-/** Returns the origin at which a server with these settings is reached, at least by this machine. */
+/** Returns the public origin of a server with these settings, or else that for this machine. */
 export function originOf({ publicUrl, host, port }: Config): string {
   if (publicUrl !== undefined) return publicUrl;
   const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;

@@ -68,10 +68,10 @@ export function openBody(method: string, { content }: Answer): Awaitable<Body | 
   return typeof content === "function" ? content() : content;
 }
 
-/** Converts an answer to a response, which copies a body in memory. */
+/** Converts an answer to a response. Bytes are copied. */
 export function toResponse({ status, fields }: Answer, body: Body | null): Response {
   if (body instanceof Uint8Array) {
-    // The constructor makes what is sent; appending a field would undo that (Deno 2.9.6).
+    // The constructor makes what is sent; appending a field would discard it (Deno 2.9.6).
     return new Response(body, { status, headers: fields as [string, string][] });
   }
   const response = new Response(body, { status });

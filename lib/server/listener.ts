@@ -107,11 +107,9 @@ export class Listener {
 
   readonly #handle: Deno.ServeHandler = (request, info) => {
     const response = this.#options.handle(request);
-    const hasContent = request.method === "GET"; // `response.body` would make a stream of bytes
-    if (!(response instanceof Response)) {
-      return this.#count(response, hasContent ? info : undefined);
-    }
-    if (hasContent) this.#countUntil(info.completed);
+    const isGet = request.method === "GET"; // `response.body` would turn bytes into a stream
+    if (!(response instanceof Response)) return this.#count(response, isGet ? info : undefined);
+    if (isGet) this.#countUntil(info.completed);
     return this.#send(response);
   };
 

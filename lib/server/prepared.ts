@@ -73,9 +73,10 @@ export class PreparedResponses {
     if (body !== null && !(body instanceof Uint8Array && body.length <= MAX_BODY)) return response;
     const key = keyOf(request);
     if (key.length > MAX_KEY) return response;
-    const prepared = { ...made, hasContent: body !== null };
-    responses.set(key, prepared);
-    return responseOf(prepared);
+    const hasContent = body !== null;
+    // The original is sent: Deno has already made what it needs for that.
+    responses.set(key, { ...made, response: hasContent ? response.clone() : response, hasContent });
+    return response;
   }
 
   /** Removes all prepared responses. */

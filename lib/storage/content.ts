@@ -97,7 +97,10 @@ export interface ContentStore {
   /** Checks that content exists with the length it was published with. */
   requireContent(content: ContentReference): Awaitable<void>;
 
-  /** Opens content, or a range of it. A stream reads only as fast as it is consumed. */
+  /**
+   * Opens content, or a range of it. A stream reads only as fast as it is consumed. Bytes may be
+   * borrowed: whoever returns them (`borrowed_bytes.ts`) must be the only one who used them.
+   */
   open(content: ContentReference, range?: ByteRange): Awaitable<Body>;
 
   /** Copies content while hashing it, without moving it to its place yet. */

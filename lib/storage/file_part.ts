@@ -19,7 +19,7 @@ let openStreams = 0;
 /**
  * Reads a part at once, into borrowed bytes. Closes the file, unless it fails.
  *
- * @param length Bytes; at most {@linkcode MAX_BORROWED}.
+ * @param length Bytes.
  * @throws {StorageError} When the file is shorter.
  */
 export function readAtOnce(file: Deno.FsFile, length: number): Uint8Array<ArrayBuffer> {

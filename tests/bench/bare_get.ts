@@ -4,12 +4,14 @@
  * argument.
  */
 
-const { status, headers, path, length } = JSON.parse(Deno.args[0] ?? "{}") as {
+const { status, headers, path, length, reusesBytes = false } = JSON.parse(Deno.args[0] ?? "{}") as {
   status: number;
   headers: [string, string][];
   /** The file. */
   path: string;
   length: number;
+  /** Whether parts are read into the same bytes; a response copies them. */
+  reusesBytes?: boolean;
 };
 /** Bytes up to which content is kept in memory, and up to which it is read at once. */
 const [IN_MEMORY, AT_ONCE] = [16_384, 131_072];
@@ -18,11 +20,12 @@ const [IN_MEMORY, AT_ONCE] = [16_384, 131_072];
 const PLACES = status === 206 ? 1_000 : 1;
 const step = Deno.statSync(path).size / 1_000;
 let place = 0;
+const bytes = reusesBytes ? new Uint8Array(length) : undefined;
 
 function read(): Uint8Array<ArrayBuffer> {
   using file = Deno.openSync(path);
   file.seekSync(step * (place++ % PLACES), Deno.SeekMode.Start);
-  const part = new Uint8Array(length);
+  const part = bytes ?? new Uint8Array(length);
   for (let done = 0; done < length;) done += file.readSync(part.subarray(done)) ?? Infinity;
   return part;
 }

@@ -1,7 +1,7 @@
 /**
  * The floor: a server that answers every request with a clone of one constant response, whose
- * status, fields and content length are given as JSON in the first argument. No server on this
- * runtime can read requests and respond for less.
+ * status, fields and content length are given as JSON in the first argument. A server on this
+ * runtime can hardly respond for less.
  */
 
 const { status, headers, length } = JSON.parse(Deno.args[0] ?? "{}") as {

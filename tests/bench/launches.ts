@@ -20,6 +20,8 @@ export interface BareAnswer {
   readonly length: number;
   /** The file or the URL of its content. */
   readonly path?: string | undefined;
+  /** Whether parts are read into the same bytes. */
+  readonly reusesBytes?: boolean;
 }
 
 /** A bare `Deno.serve` that gives one answer; see floor.ts and the files named after it. */

@@ -142,14 +142,14 @@ export async function openSlowReaders(
     const connection = await Deno.connect({ hostname: "127.0.0.1", port });
     connections.push(connection);
     await connection.write(bytes);
-    await connection.read(buffer);
+    await readFrom(connection, buffer);
     const status = statusIn(buffer);
     if (status !== 200 && status !== 206) throw new Error(`Unexpected response: ${status}`);
   }
   return {
     async readFor(seconds) {
       for (let half = 0; half < 2 * seconds; half++) {
-        for (const connection of connections) await connection.read(buffer);
+        for (const connection of connections) await readFrom(connection, buffer);
         await new Promise((resolve) => setTimeout(resolve, 500));
       }
     },
@@ -200,10 +200,14 @@ class Connection implements Disposable {
   }
 
   async #read(at: number): Promise<number> {
-    const count = await this.#connection.read(this.#buffer.subarray(at));
-    if (count === null) throw new Error("The server closed the connection");
-    return count;
+    return await readFrom(this.#connection, this.#buffer.subarray(at));
   }
+}
+
+async function readFrom(connection: Deno.Conn, buffer: Uint8Array): Promise<number> {
+  const count = await connection.read(buffer);
+  if (count === null) throw new Error("The server closed the connection");
+  return count;
 }
 
 /** The status code, which stands after `HTTP/1.1 `. */

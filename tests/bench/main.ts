@@ -68,6 +68,7 @@ const REQUESTS = quick ? 3_000 : 20_000;
 
 const HONEST = "an honest floor";
 const BARE_GET = "a bare handler";
+const REUSING_GET = "one that reuses bytes";
 const BARE_FETCH = "a bare signed fetch";
 const TIMED_FETCH = "one with a timeout";
 const FROM_BUCKET = "from a bucket";
@@ -169,7 +170,7 @@ function plansOf(storage: string, { hot, sized }: Published): Plan[] {
       rate: 500,
       launch: server,
       content: contentPath(storage, large[0]),
-      against: [BARE_GET, ...fileServers],
+      against: [BARE_GET, REUSING_GET, ...fileServers],
     },
     {
       name: "GET 1 MB",
@@ -271,6 +272,8 @@ async function measureCase(plan: Plan, launches: Peers = new Map()): Promise<voi
       ? launchBare("honest_floor.ts", constant)
       : name === BARE_GET
       ? launchBare("bare_get.ts", { ...constant, path })
+      : name === REUSING_GET
+      ? launchBare("bare_get.ts", { ...constant, path, reusesBytes: true })
       : name === BARE_FETCH
       ? launchBare("bare_fetch.ts", { ...constant, path })
       : name === TIMED_FETCH
@@ -309,10 +312,10 @@ function requireSame({ name }: Contender, answer: RawResponse, expected: RawResp
     const sent = fields.map(([name]) => name).filter((name) => NINE.has(name)).toSorted();
     // std's file server sends only what the file system knows about an item, and a bare handler
     // less.
-    const said =
-      status !== 200 || name === STD || [BARE_GET, BARE_FETCH, TIMED_FETCH].includes(name)
-        ? ""
-        : `, ${sent.join(" ")}`;
+    const said = status !== 200 || name === STD ||
+        [BARE_GET, REUSING_GET, BARE_FETCH, TIMED_FETCH].includes(name)
+      ? ""
+      : `, ${sent.join(" ")}`;
     return `${status}, ${content.length} bytes${said}`;
   };
   if (describe(answer) === describe(expected)) return;

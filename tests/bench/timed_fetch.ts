@@ -1,6 +1,5 @@
 /**
- * The minimum cost of a GET from a bucket that ends when the store stops sending: a stream in
- * JavaScript, and a timer.
+ * A GET from a bucket that fails when the store stops sending: a stream in JavaScript, and a timer.
  */
 
 import { serveFetched } from "./signed_fetch.ts";
@@ -12,8 +11,10 @@ serveFetched((body) => {
   if (body === null) return null;
   const reader = body.getReader();
   let readingSince = Infinity;
+  let isLate = false;
   const timer = setInterval(() => {
-    if (performance.now() - readingSince >= TIMEOUT) reader.cancel();
+    isLate = performance.now() - readingSince >= TIMEOUT;
+    if (isLate) reader.cancel();
   }, TIMEOUT / 10);
   return new ReadableStream({
     async pull(controller) {
@@ -22,6 +23,7 @@ serveFetched((body) => {
       readingSince = Infinity;
       if (value !== undefined) return controller.enqueue(value);
       clearInterval(timer);
+      if (isLate) throw new Error("the store stopped sending");
       controller.close();
     },
     cancel() {
