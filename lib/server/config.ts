@@ -223,7 +223,7 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
 /** Formats a value for an error, with the password in a URL redacted. */
 function shown(value: unknown): string {
   if (value === undefined) return "nothing";
-  return JSON.stringify(value).replaceAll(/(:\/\/[^:@]*:).*@/g, "$1…@");
+  return JSON.stringify(value).replace(/((?:^"(?!\w+:\/\/)|:\/\/)[^:@]*:).*@/, "$1…@");
 }
 
 function readPolicy(get: (name: string) => string | undefined): Policy | PolicyError {

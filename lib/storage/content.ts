@@ -7,6 +7,12 @@ import type { Awaitable } from "../http/awaitable.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { StorageError } from "./storage.ts";
 
+/**
+ * The maximum length of content, or of a part, that is read at once, without a stream, in bytes. A
+ * slow client keeps that much in memory.
+ */
+export const AT_ONCE = 128 * 1024;
+
 /** Identifies content, and where it is. */
 export interface ContentReference {
   /** SHA-256 of the content, 64 lower-case hexadecimal digits. */

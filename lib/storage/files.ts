@@ -13,14 +13,15 @@
 import type { Body } from "../http/answer.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import { readAtOnce, streamPart } from "./file_part.ts";
-import type { Comparison, ContentReference, ContentStore, Source, Staged } from "./content.ts";
+import {
+  AT_ONCE,
+  type Comparison,
+  type ContentReference,
+  type ContentStore,
+  type Source,
+  type Staged,
+} from "./content.ts";
 import { StorageError } from "./storage.ts";
-
-/**
- * The maximum length of a part that is read at once, without a stream, in bytes. A slow client keeps
- * that much in memory.
- */
-const AT_ONCE = 128 * 1024;
 
 /** Content on its way in, on disk. */
 interface StagedFile extends Staged {
@@ -90,7 +91,7 @@ export class Files implements ContentStore {
       file = Deno.openSync(this.#path(digest));
       requireLength(digest, file.seekSync(0, Deno.SeekMode.End), length);
       file.seekSync(first, Deno.SeekMode.Start);
-      if (last - first < AT_ONCE) return readAtOnce(file, last - first + 1);
+      if (last - first + 1 <= AT_ONCE) return readAtOnce(file, last - first + 1);
     } catch (cause) {
       file?.close();
       throw faultOf(digest, cause);

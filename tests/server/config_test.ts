@@ -165,6 +165,16 @@ Deno.test("readConfig() rejects invalid values, with the name, the value and wha
           `PUBLIC_URL: expected the "https:" or "http:" URL of this server, without a path, got "${url}"`,
         ] as const
       ),
+    ...[
+      ["user:secret@a.test", "user:…@a.test"],
+      ["https:user:secret@a.test", "https:…@a.test"],
+      ["https://user:sec:r@t@a.test/", "https://user:…@a.test/"],
+    ].map(([url, shown]) =>
+      [
+        { PUBLIC_URL: url as string },
+        `PUBLIC_URL: expected the "https:" or "http:" URL of this server, without a path, got "${shown}"`,
+      ] as const
+    ),
     [{ PORT: "http" }, 'PORT: expected a port number from 0 to 65535, got "http"'],
     [{ PORT: "65536" }, 'PORT: expected a port number from 0 to 65535, got "65536"'],
     [{ PORT: "-1" }, 'PORT: expected a port number from 0 to 65535, got "-1"'],

@@ -13,14 +13,15 @@ import QuickLRU from "quick-lru";
 import type { Body } from "../../http/answer.ts";
 import type { Awaitable } from "../../http/awaitable.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
-import type {
-  BucketSettings,
-  Comparison,
-  ContentReference,
-  ContentStore,
-  ExistingContent,
-  Source,
-  Staged,
+import {
+  AT_ONCE,
+  type BucketSettings,
+  type Comparison,
+  type ContentReference,
+  type ContentStore,
+  type ExistingContent,
+  type Source,
+  type Staged,
 } from "../content.ts";
 import type { Engine, Exclusively } from "../engine.ts";
 import { MAX_LOCATION, MAX_STATED, ObjectError, ReplacedError, StorageError } from "../storage.ts";
@@ -43,9 +44,6 @@ const PLACE = "media-head";
 
 /** The maximum size of a PUT, in bytes. */
 const MAX_PUT = 5 * 2 ** 30;
-
-/** The maximum length of a part that is read at once, without a stream, in bytes. */
-const AT_ONCE = 128 * 1024;
 
 /** The timeout for removing an object, in milliseconds. */
 const REMOVING = 30_000;
