@@ -27,10 +27,8 @@ declare module "@std/http/negotiation" {
 }
 
 declare module "@std/assert" {
-  export class AssertionError extends Error {}
   export function assert(condition: unknown, message?: string): asserts condition;
   export function assertEquals<T>(actual: T, expected: T, message?: string): void;
-  export function assertStrictEquals<T>(actual: unknown, expected: T, message?: string): void;
   export function assertMatch(actual: string, expected: RegExp, message?: string): void;
   export function assertStringIncludes(actual: string, expected: string, message?: string): void;
   export function assertInstanceOf<T>(
@@ -54,7 +52,7 @@ declare module "@std/assert" {
 }
 
 declare module "@std/testing/mock" {
-  /** A function that keeps account of its calls. */
+  /** A function that records its calls. */
   export type Spy<F extends (...args: never[]) => unknown> = F & {
     readonly calls: readonly { readonly args: Parameters<F> }[];
   };

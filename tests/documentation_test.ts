@@ -11,8 +11,8 @@ const test = needing("files");
 
 /** Every page, by its path from the root. */
 function pages(): Map<string, string> {
-  const docs = [...Deno.readDirSync(fromRoot("docs"))].map(({ name }) => `docs/${name}`);
-  const paths = ["README.md", "CHANGELOG.md", "lib/README.md", ...docs];
+  const rooms = ["", "server/", "storage/", "usage/", "publishing/"];
+  const paths = ["README.md", ...rooms.map((room) => `lib/${room}README.md`)];
   return new Map(paths.map((path) => [path, Deno.readTextFileSync(fromRoot(path))]));
 }
 
@@ -48,7 +48,7 @@ test("every file of the project that a page names is there", () => {
   const missing: string[] = [];
   let count = 0;
   for (const [path, page] of pages()) {
-    for (const [, name = ""] of page.matchAll(/`((?:lib|tests|docs|\.ci)\/[\w./-]+)`/g)) {
+    for (const [, name = ""] of page.matchAll(/`((?:lib|tests|\.ci)\/[\w./-]+)`/g)) {
       count++;
       if (!exists(name)) missing.push(`${path}: ${name}`);
     }
@@ -57,10 +57,27 @@ test("every file of the project that a page names is there", () => {
   assert(count > 30, `only ${count} names are seen`);
 });
 
-test("README has at most 2,000 words", () => {
-  const readme = Deno.readTextFileSync(fromRoot("README.md"));
-  const words = readme.trim().split(/\s+/).length;
-  assert(words <= 2_000, `${words} words`);
+test("README has at most 2,000 words, and all documents 6,500", () => {
+  const countIn = (page: string) => page.trim().split(/\s+/).length;
+  const readme = countIn(pages().get("README.md") ?? "");
+  assert(readme <= 2_000, `${readme} words`);
+  const results = Deno.readTextFileSync(fromRoot("tests/bench/RESULTS.md"));
+  const all = [...pages().values(), results].reduce((sum, page) => sum + countIn(page), 0);
+  assert(all <= 6_500, `${all} words`);
+});
+
+test("the top level holds what the card lists, and nothing else", () => {
+  const names = [...Deno.readDirSync(fromRoot("."))].map(({ name }) => name)
+    .filter((name) => !name.startsWith(".") && !["data", "coverage"].includes(name));
+  assertEquals(names.toSorted(), [
+    "LICENSE",
+    "README.md",
+    "deno.json",
+    "deno.lock",
+    "lib",
+    "main.ts",
+    "tests",
+  ]);
 });
 
 function exists(path: string): boolean {

@@ -1,37 +1,30 @@
 /**
- * The structure of the code: which folder uses which, and what can be left out.
+ * The structure of the code: which folder uses which.
  */
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { dirname, join } from "node:path";
 import { fromRoot } from "./support/paths.ts";
 import { needing } from "./support/permissions.ts";
-import { field, requestRaw } from "./support/raw_http.ts";
-import { ServerProcess } from "./support/server.ts";
 
 /** Every folder, each of which uses only those in lines before its own. */
 const ROOMS = [
-  ["lib/http"],
+  ["lib/async", "lib/http", "lib/input"],
   ["lib/lifecycle"],
   ["lib/storage"],
-  ["lib/storage/memory"],
-  ["lib/server"], // so far the core
-  ["lib/storage/sql", "lib/usage", "lib/documents", "lib/publishing/tracks"],
-  ["lib/storage/sqlite", "lib/storage/postgres", "lib/storage/bucket"],
-  ["lib/publishing"],
+  ["lib/storage/catalogue", "lib/storage/ledger"],
+  ["lib/storage/database"],
+  ["lib/storage/database/sql"],
+  ["lib/storage/database/sqlite", "lib/storage/database/postgres"],
+  ["lib/storage/content"],
+  ["lib/storage/content/folder", "lib/storage/content/bucket", "lib/storage/content/none"],
+  ["lib/storage/media"],
+  ["lib/server"],
+  ["lib/usage", "lib/documents", "lib/publishing/tracks"],
+  ["lib/publishing", "lib/report"],
+  ["lib/publishing/import"],
   ["lib/cli"],
   ["."],
-];
-
-/** The rooms that can be left out. */
-const OPTIONAL = [
-  "lib/storage/sqlite",
-  "lib/storage/postgres",
-  "lib/storage/bucket",
-  "lib/usage",
-  "lib/documents",
-  "lib/publishing",
-  "lib/cli",
 ];
 
 /** What a module imports of this project: paths from its root. */
@@ -39,6 +32,15 @@ function importsIn(path: string): string[] {
   const specifiers = Deno.readTextFileSync(fromRoot(path))
     .matchAll(/(?:^import |\bfrom |\bimport\()"(\.[^"]+\.ts)"/gm);
   return [...specifiers].map(([, specifier = ""]) => join(dirname(path), specifier));
+}
+
+/** What a module loads as soon as it is loaded itself: paths of this project, and packages. */
+function loadedBy(path: string): string[] {
+  const specifiers = Deno.readTextFileSync(fromRoot(path))
+    .matchAll(/^(?:import|export) (?!type\b)[^;]*? from "([^"]+)"/gm);
+  return [...specifiers].map(([, specifier = ""]) =>
+    specifier.startsWith(".") ? join(dirname(path), specifier) : specifier
+  );
 }
 
 /** The modules that make up the server and the commands, and what each imports of them. */
@@ -53,15 +55,6 @@ function modules(): Map<string, string[]> {
   };
   visit("lib");
   return imports;
-}
-
-/** A test, and all the other files of tests that it needs. */
-function withImports(test: string): Set<string> {
-  const files = new Set([test]);
-  for (const file of files) { // which grows on the way
-    for (const path of importsIn(file)) if (path.startsWith("tests/")) files.add(path);
-  }
-  return files;
 }
 
 needing("files")("each folder uses only folders below it", () => {
@@ -80,78 +73,45 @@ needing("files")("each folder uses only folders below it", () => {
   assert(count > 200, `only ${count} imports are seen`);
 });
 
-/** A copy of the project without some rooms, and without those that use them. */
-async function copyWithout(rooms: readonly string[], folder: string): Promise<void> {
-  const root = fromRoot(".");
-  const imports = modules();
-  const isIn = (room: string, path: string) => path.startsWith(`${room}/`);
-  const out = new Set(rooms);
-  for (let size = 0; size < out.size;) {
-    size = out.size;
-    for (const [path, imported] of imports) {
-      const room = OPTIONAL.find((room) => isIn(room, path));
-      const isUser = imported.some((other) => [...out].some((gone) => isIn(gone, other)));
-      if (room !== undefined && isUser) out.add(room);
+needing("files")("no folder holds a quarter of the code", () => {
+  const lines = new Map<string, number>();
+  for (const path of modules().keys()) {
+    const count = Deno.readTextFileSync(fromRoot(path)).split("\n").length;
+    lines.set(dirname(path), (lines.get(dirname(path)) ?? 0) + count);
+  }
+  const all = lines.values().reduce((sum, count) => sum + count, 0);
+  assertEquals([...lines].filter(([, count]) => count >= all / 4), []);
+});
+
+needing("files")("no file imports itself by way of others", () => {
+  const rest = modules();
+  for (let count = Infinity; rest.size < count;) {
+    count = rest.size;
+    for (const [path, imported] of rest) {
+      if (!imported.some((other) => rest.has(other))) rest.delete(path);
     }
   }
-  const isOut = (path: string) => [...out].some((room) => isIn(room, path) || room === path);
-  const copy = async (path: string) => {
-    await Deno.mkdir(join(folder, dirname(path)), { recursive: true });
-    await Deno.copyFile(join(root, path), join(folder, path));
-  };
-  const copyFolder = async (path: string) => {
-    for await (const { name, isDirectory } of Deno.readDir(join(root, path))) {
-      const entry = join(path, name);
-      if (isOut(entry)) continue;
-      await (isDirectory ? copyFolder(entry) : copy(entry));
-    }
-  };
-  await copyFolder("lib");
-  for (const file of ["deno.json", "deno.lock", ...withImports(TABLE)]) await copy(file);
-  const lines = (await Deno.readTextFile(join(root, "main.ts"))).split("\n");
-  const left = lines.filter((line) => ![...out].some((room) => line.includes(`"./${room}/`)));
-  assertEquals(lines.length - left.length, out.size, "each room is one line");
-  await Deno.writeTextFile(join(folder, "main.ts"), left.join("\n"));
-}
+  assertEquals([...rest.keys()], [], "these import each other in a circle, or files that do");
+});
 
-/** The request table on the bare handler. */
-const TABLE = "tests/server/request_table_test.ts";
-
-for (const rooms of [...OPTIONAL.map((room) => [room]), OPTIONAL]) {
-  const name = rooms.length === 1 ? rooms[0] : "all that is optional";
-  needing("processes")(
-    `without ${name} the rest type-checks, starts and passes the request table`,
-    async () => {
-      const folder = await Deno.makeTempDir({ prefix: "media-head-" });
-      try {
-        await copyWithout(rooms, folder);
-        const deno = (...args: string[]) =>
-          new Deno.Command(Deno.execPath(), {
-            args,
-            cwd: folder,
-            env: { NO_COLOR: "1", HOST: "127.0.0.1", PORT: "0" },
-          });
-        const checked = await deno("check", "main.ts", "lib").output();
-        assert(checked.success, new TextDecoder().decode(checked.stderr));
-        const table = await deno("test", "--no-check", "tests/server/request_table_test.ts")
-          .output();
-        assertMatch(
-          new TextDecoder().decode(table.stdout),
-          /ok \| 1 passed \(\d{3} steps\) \| 0 failed/,
-        );
-
-        await using server = await ServerProcess.start({}, folder, {
-          main: join(folder, "main.ts"),
-        });
-        const head = (path: string) => requestRaw(server.port, "HEAD", path);
-        assertEquals((await head("/healthz")).status, 200);
-        const refused = await head("/audio/x");
-        assertEquals([refused.status, field(refused, "deprecation")], [400, "@1795219200"]);
-        const { status } = await head("/deprecation");
-        assertEquals(status, rooms.includes("lib/documents") ? 404 : 200);
-      } finally {
-        await Deno.remove(folder, { recursive: true });
-      }
-    },
+needing("files")("what a start imports needs no driver, document or command", () => {
+  const loaded = new Set(["main.ts"]);
+  for (const path of loaded) { // which grows on the way
+    if (path.endsWith(".ts")) { for (const other of loadedBy(path)) loaded.add(other); }
+  }
+  const [modules, packages] = [true, false].map((isOurs) =>
+    [...loaded].filter((path) => path.endsWith(".ts") === isOurs)
   );
-}
+  assertEquals([...new Set(modules?.map(dirname))].toSorted(), [
+    ".",
+    "lib/async",
+    "lib/http",
+    "lib/lifecycle",
+    "lib/server",
+    "lib/storage",
+    "lib/storage/ledger",
+    "lib/storage/media",
+    "lib/usage",
+  ]);
+  assertEquals(packages?.toSorted(), ["@std/http/status", "@std/uuid/v4", "quick-lru"]);
+});

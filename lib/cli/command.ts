@@ -5,11 +5,20 @@
 import { InvalidArgumentError } from "commander";
 import { resolve } from "node:path";
 import type { Config } from "../server/config.ts";
-import { parseToken, type Token } from "../storage/token.ts";
-import { printable, printableLines } from "../publishing/printable.ts";
-import { RefusedError } from "../publishing/publish.ts";
-import type { Program } from "../server/assembly.ts";
-import type { MediaStorage } from "../storage/media_storage.ts";
+import { parseToken } from "../storage/token.ts";
+import { printableLines } from "../input/printable.ts";
+import { RefusedError } from "../input/refused_error.ts";
+import type { Handler, HandlerOptions } from "../server/handler.ts";
+import type { Route } from "../server/route.ts";
+import { openStorage } from "../storage/media/open_storage.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
+
+/** The parts of the server that commands use. */
+export interface Program {
+  /** Every route of the server. */
+  readonly routes: readonly Route[];
+  readonly createHandler: (options: HandlerOptions) => Handler;
+}
 
 /** What a command works with. */
 export interface Context extends Program {
@@ -28,7 +37,6 @@ export class ExitError extends Error {
 
 /** Runs an action on the configured storage, which is closed afterwards even on errors. */
 export async function withStorage<T>(
-  { openStorage }: Context,
   config: Config,
   action: (storage: MediaStorage) => Promise<T>,
 ): Promise<T> {
@@ -55,17 +63,25 @@ export function printError(text: string): void {
   console.error(printableLines(text));
 }
 
-/** Returns an error's message, followed by its cause if it has one. */
-export function messageOf({ message, cause }: Error): string {
-  return cause instanceof Error ? `${message} (${printable(cause.message)})` : message;
+/** Returns a parser of an argument, which is refused where `parse` returns `undefined`. */
+export function argument<T>(expected: string, parse: (text: string) => T | undefined) {
+  return (text: string): T => {
+    const value = parse(text);
+    if (value === undefined) throw new InvalidArgumentError(`Expected ${expected}.`);
+    return value;
+  };
+}
+
+/** Returns a parser of a whole number from 1 on, given as an argument. */
+export function numberArgument(what: string, max: number) {
+  return argument(
+    `${what} from 1 to ${max}`,
+    (text) => /^[1-9]\d*$/.test(text) && Number(text) <= max ? Number(text) : undefined,
+  );
 }
 
 /** Parses a token given as an argument. */
-export function tokenArgument(text: string): Token {
-  const token = parseToken(text);
-  if (token === undefined) throw new InvalidArgumentError(`"${text}" is not a version 4 UUID.`);
-  return token;
-}
+export const tokenArgument = argument("a version 4 UUID", parseToken);
 
 /** Returns the public origin of a server with these settings, or else that for this machine. */
 export function originOf({ publicUrl, host, port }: Config): string {
@@ -77,15 +93,13 @@ export function originOf({ publicUrl, host, port }: Config): string {
 /**
  * Prints one or more lines to standard output, with unprintable characters escaped.
  *
- * @throws {Deno.errors.BrokenPipe} When the reader has closed the pipe.
- * @throws {RefusedError} When the output cannot be written.
+ * @throws {RefusedError} When the output cannot be written, or its reader has closed the pipe.
  */
 export async function print(line: string): Promise<void> {
   const bytes = new TextEncoder().encode(`${printableLines(line)}\n`);
   try {
     for (let done = 0; done < bytes.length;) done += await Deno.stdout.write(bytes.subarray(done));
   } catch (cause) {
-    if (cause instanceof Deno.errors.BrokenPipe) throw cause;
     throw new RefusedError("The output cannot be written", { cause });
   }
 }

@@ -15,10 +15,10 @@ export function exportCommand(context: Context): Command {
     .description("Print everything ever published, in the format that `media import` reads.")
     .option("--json", "print one JSON object per line (the default)")
     .action(async () => {
-      await withStorage(context, context.settings(), async (storage) => {
+      await withStorage(context.settings(), async (storage) => {
         let lines: string[] = [];
         let length = 0;
-        for await (const [token, entry] of storage.list()) {
+        for await (const [token, entry] of storage.catalogue.list()) {
           const line = JSON.stringify(toRecord(token, entry));
           lines.push(line);
           length += line.length;

@@ -3,29 +3,19 @@
  */
 
 import { Command } from "commander";
-import { type ImportCounts, Importer } from "../publishing/import.ts";
-import type { ImportLine } from "../publishing/import_lines.ts";
-import type { RecordError } from "../publishing/import_record.ts";
-import { printable, quoted } from "../publishing/printable.ts";
-import { RefusedError } from "../publishing/publish.ts";
+import { type ImportCounts, Importer } from "../publishing/import/import.ts";
+import type { ImportLine } from "../publishing/import/lines.ts";
+import type { RecordError } from "../publishing/import/record.ts";
+import { printable, quoted } from "../input/printable.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import { type Context, ExitError, fromUser, print, withStorage } from "./command.ts";
-import { InterruptedError, interruptionSignal } from "./interruption.ts";
+import { interruptionSignal } from "./interruption.ts";
 import { Progress } from "./progress.ts";
-
-/** Lines between updates of the progress. */
-const STEP = 100;
 
 interface Options {
   readonly dryRun?: true;
   readonly rejects?: string;
   readonly json?: true;
-}
-
-/** The open input. */
-interface Input {
-  readonly stream: ReadableStream<Uint8Array<ArrayBuffer>>;
-  /** The file's information, if known. */
-  readonly info: Deno.FileInfo | undefined;
 }
 
 /** Builds the command. */
@@ -43,9 +33,9 @@ export function importCommand(context: Context): Command {
       const signal = interruptionSignal();
       const { stream, info } = await openInput(path);
       using rejected = rejects === undefined ? undefined : await openRejects(rejects, info);
-      await withStorage(context, config, async (storage) => {
+      await withStorage(config, async (storage) => {
         const isDryRun = dryRun === true;
-        using progress = new Progress({ unit: "lines", isLogged: true });
+        using progress = new Progress("lines");
         const refuse = async (line: ImportLine, reason?: RecordError) => {
           await rejected?.write(line.bytes);
           if (reason === undefined) return;
@@ -58,29 +48,21 @@ export function importCommand(context: Context): Command {
         let [lines, bytes] = [0, 0];
         const advance = (more: number) => {
           bytes += more;
-          if (++lines % STEP > 0) return;
-          if (size !== undefined) progress.expect(lines * size / bytes); // assumes the rest has the same average length
-          progress.update(lines);
+          lines++;
+          // Assumes that the rest has the same average length.
+          progress.update({ done: lines, total: size && lines * size / bytes });
         };
         const options = { isDryRun, signal, resolve: fromUser, refuse, advance };
         const importer = new Importer(storage, options);
-        let stopped: InterruptedError | undefined;
         let isComplete = false;
         try {
           await importer.run(stream);
           isComplete = true;
-        } catch (error) {
-          if (!(error instanceof InterruptedError)) throw error;
-          stopped = error;
         } finally {
           progress[Symbol.dispose]();
           const { outcomes } = importer;
           const end = { ...outcomes, dryRun: isDryRun, complete: isComplete };
           await print(json ? JSON.stringify(end) : toSummary(outcomes, isDryRun, isComplete));
-        }
-        if (stopped !== undefined) {
-          console.error(`media: ${stopped.message}; import the same input again to continue`);
-          throw new ExitError(stopped.status);
         }
         if (importer.outcomes.refused > 0) throw new ExitError(1);
       });
@@ -101,10 +83,11 @@ function toSummary(
   const tombstones = unpublished === 0 ? "" : ` (${count(unpublished)} of them unpublished)`;
   return (isDryRun ? "Dry run. Would be added: " : "Added: ") + count(added) + tombstones +
     `; unchanged: ${count(unchanged)}; refused: ${count(refused)}` +
-    (isComplete ? "" : "; stopped before the end of the input");
+    (isComplete ? "" : "; stopped before the end: import the same input again to continue");
 }
 
-async function openInput(path: string): Promise<Input> {
+/** Opens the input, with its information if known. */
+async function openInput(path: string) {
   if (path === "-") return { stream: Deno.stdin.readable, info: await infoOf("/dev/stdin") };
   const file = await opened(path, () => Deno.open(fromUser(path)));
   const info = await file.stat();

@@ -5,10 +5,10 @@
 
 import { Command, CommanderError } from "commander";
 import { ConfigError, readConfig } from "../server/config.ts";
-import { StorageError } from "../storage/storage.ts";
-import { RefusedError } from "../publishing/publish.ts";
-import type { Program } from "../server/assembly.ts";
-import { ExitError, messageOf, printError } from "./command.ts";
+import { StorageError } from "../storage/errors.ts";
+import { messageOf } from "../input/printable.ts";
+import { RefusedError } from "../input/refused_error.ts";
+import { ExitError, printError, type Program } from "./command.ts";
 import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
 import { InterruptedError } from "./interruption.ts";
@@ -19,6 +19,9 @@ import { unpublishCommand } from "./unpublish.ts";
 import { usageCommand } from "./usage.ts";
 import { verifyCommand } from "./verify.ts";
 
+/** The commands that only print. */
+const LISTS = ["list", "export", "show"];
+
 /**
  * Runs one command.
  *
@@ -27,7 +30,10 @@ import { verifyCommand } from "./verify.ts";
  * @returns The exit status.
  */
 export async function runMedia(args: readonly string[], program: Program): Promise<number> {
-  const context = { ...program, settings: () => readConfig((name) => Deno.env.get(name)) };
+  const context = {
+    ...program,
+    settings: () => readConfig((name) => Deno.env.get(name), "command"),
+  };
   const media = new Command("media")
     .description("Publish and manage media.")
     .showHelpAfterError("(run with --help for usage)")
@@ -57,15 +63,14 @@ export async function runMedia(args: readonly string[], program: Program): Promi
       printError(error.message);
       return 2;
     }
-    if (error instanceof Deno.errors.BrokenPipe) return 0; // the reader closed the pipe, like `head`
-    if (error instanceof RefusedError || error instanceof StorageError) {
-      printError(`media: ${messageOf(error)}`);
-      return 1;
-    }
     if (error instanceof InterruptedError) {
-      printError(`media: ${error.message}; nothing was published`);
+      printError(`media: ${error.message}`);
       return error.status;
     }
-    throw error;
+    if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
+    // Whoever closes the pipe of a list, like `head`, has read enough of it.
+    if (error.cause instanceof Deno.errors.BrokenPipe && LISTS.includes(args[0] ?? "")) return 0;
+    printError(`media: ${messageOf(error)}`);
+    return 1;
   }
 }

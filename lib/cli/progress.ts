@@ -1,172 +1,98 @@
 /**
- * The progress of a command on standard error, with its rate and the time left: a bar on a
- * terminal; elsewhere, for commands that ask for it, a line every ten seconds.
+ * The progress of a command: on a terminal, one line of standard error with a bar, the average rate
+ * and the time left.
  */
 
-// @ts-types="npm:@types/cli-progress@3.11.6"
-import type { SingleBar } from "cli-progress";
-import { printable } from "../publishing/printable.ts";
+import { printable } from "../input/printable.ts";
 
-/** Milliseconds before the bar is shown. */
-const DELAY = 1_000;
+/** Milliseconds before the line is shown, so that short tasks show none. */
+const DELAY_MS = 1_000;
 
-/** Milliseconds between lines where there is no terminal, and before the first one. */
-const LOG_INTERVAL = 10_000;
+/** Milliseconds between updates of the line. */
+const INTERVAL_MS = 100;
 
-/** Milliseconds between samples, and how many are kept: the rate is averaged over ten seconds. */
-const SAMPLING = 500;
-const SAMPLES = 20;
+/** Characters of the bar. */
+const BAR = 40;
 
-/** What is counted. */
-export interface ProgressOptions {
-  /** `bytes`, or the plural of whatever is counted, e.g. `records`. */
-  readonly unit: string;
-  /** The total, if known. */
-  readonly total?: number | undefined;
-  /** Whether to log a line every ten seconds where there is no terminal. */
-  readonly isLogged?: boolean;
-}
-
-/** How much was done at a point in time. */
-interface Sample {
-  /** Milliseconds. */
-  readonly at: number;
+/** How much is done. */
+export interface Amount {
   readonly done: number;
+  /** May be an estimate; left out, or 0, if unknown. */
+  readonly total?: number | undefined;
+  /** The current step, shown at the end of the line. */
+  readonly note?: string;
 }
 
-/** The progress of one task. Must be disposed of, which clears the bar. */
+/** The progress of one task. Must be disposed of, which clears the line. */
 export class Progress implements Disposable {
+  /** Whether there is a terminal to show it on. */
+  readonly isShown = Deno.stderr.isTerminal();
   readonly #unit: string;
-  readonly #isWanted: boolean;
-  readonly #samples: Sample[] = [{ at: performance.now(), done: 0 }];
-  readonly #showsAt: number;
-  #total: number | undefined;
-  #done = 0;
-  #note = "";
-  #bar: SingleBar | undefined;
-  #isLoading = false;
-  #isAside = false;
-  #isOver = false;
+  readonly #start = performance.now();
+  #nextUpdate = this.#start + DELAY_MS;
+  #isPaused = false;
 
-  constructor({ unit, total, isLogged = false }: ProgressOptions) {
+  /** @param unit `bytes`, or the plural of whatever is counted, e.g. `items`. */
+  constructor(unit: string) {
     this.#unit = unit;
-    this.#total = total;
-    this.#isWanted = hasTerminal() || isLogged;
-    this.#showsAt = performance.now() + (hasTerminal() ? DELAY : LOG_INTERVAL);
   }
 
-  /** How much is done so far. */
-  get done(): number {
-    return this.#done;
-  }
-
-  /**
-   * Updates how much is done.
-   *
-   * @param note The current step, shown at the end of the line.
-   */
-  update(done: number, note = this.#note): void {
-    this.#done = done;
-    this.#note = note;
+  /** Shows how much is done, unless it was just shown. */
+  update(amount: Amount): void {
     const now = performance.now();
-    if (now - (this.#samples.at(-1)?.at ?? 0) >= SAMPLING) {
-      this.#samples.push({ at: now, done });
-      if (this.#samples.length > SAMPLES) this.#samples.shift();
-    }
-    if (this.#bar !== undefined) this.#bar.update(done);
-    else if (this.#isWanted && !this.#isLoading && now >= this.#showsAt) this.#load();
+    if (!this.isShown || this.#isPaused || now < this.#nextUpdate) return;
+    this.#nextUpdate = now + INTERVAL_MS;
+    const text = describeProgress(amount, this.#unit, (now - this.#start) / 1_000);
+    write(`\r\x1b[K\x1b[?7l${text}\x1b[?7h`); // without line breaks on a narrow terminal
   }
 
-  /** Updates the total, which may be an estimate. */
-  expect(total: number): void {
-    this.#total = total;
-  }
-
-  /** Runs an action that prints, with the bar hidden. */
+  /** Runs an action that prints, with the line cleared. */
   async aside<T>(action: () => Promise<T>): Promise<T> {
-    if (!hasTerminal()) return await action();
-    this.#isAside = true;
-    this.#bar?.stop();
+    this[Symbol.dispose]();
     try {
       return await action();
     } finally {
-      this.#isAside = false;
-      this.#show();
+      this.#isPaused = false;
     }
   }
 
-  /** Clears the bar, or logs the last line where lines are logged instead. */
+  /** Clears the line. */
   [Symbol.dispose](): void {
-    this.#isOver = true;
-    this.#bar?.stop();
-  }
-
-  /** Loads and shows the bar; loading takes time that short tasks should not pay for. */
-  async #load(): Promise<void> {
-    this.#isLoading = true;
-    // @ts-types="npm:@types/cli-progress@3.11.6"
-    const { Format, SingleBar } = await import("cli-progress");
-    if (this.#isOver) return;
-    this.#bar = new SingleBar({
-      format: (options) => this.#text((part) => Format.BarFormat(part, options)),
-      clearOnComplete: true,
-      hideCursor: true,
-      noTTYOutput: true,
-      notTTYSchedule: LOG_INTERVAL,
-    });
-    if (!this.#isAside) this.#show();
-  }
-
-  #show(): void {
-    this.#bar?.start(this.#total ?? 0, this.#done);
-  }
-
-  #text(draw: (part: number) => string): string {
-    const { at, done } = this.#samples[0] as Sample;
-    const rate = (this.#done - done) / Math.max(performance.now() - at, 1) * 1_000;
-    const { bar, text } = describeProgress({
-      done: this.#done,
-      total: this.#total,
-      unit: this.#unit,
-      rate,
-      note: this.#note,
-    });
-    const drawn = hasTerminal() && bar !== undefined ? `${draw(bar)} ` : "";
-    return drawn + text;
+    this.#isPaused = true;
+    if (this.isShown) write("\r\x1b[K");
   }
 }
 
-/** The progress of a task at one moment. */
-export interface ProgressState {
-  readonly done: number;
-  readonly total: number | undefined;
-  readonly unit: string;
-  /** Units per second. */
-  readonly rate: number;
-  readonly note: string;
+function write(text: string): void {
+  Deno.stderr.writeSync(new TextEncoder().encode(text));
 }
 
-/** Describes a state in words; `bar` is the fraction done, where the total is known. */
+/**
+ * Describes progress on one line.
+ *
+ * @param seconds The time since the start.
+ */
 export function describeProgress(
-  { done, total, unit, rate, note }: ProgressState,
-): { readonly bar: number | undefined; readonly text: string } {
+  { done, total = 0, note = "" }: Amount,
+  unit: string,
+  seconds: number,
+): string {
   const isBytes = unit === "bytes";
-  const count = (amount: number) => isBytes ? megabytes(amount) : whole(amount);
+  const count = (amount: number) => isBytes ? (amount / 1e6).toFixed(1) : whole(amount);
   const amount = (text: string) => isBytes ? `${text} MB` : `${text} ${unit}`;
-  const bar = total === undefined ? undefined : total === 0 ? 1 : Math.min(done / total, 1);
-  const left = total === undefined || rate <= 0 ? Infinity : Math.max(total - done, 0) / rate;
-  const parts = [
-    bar === undefined ? undefined : `${Math.floor(bar * 100)}%`,
-    amount(total === undefined ? count(done) : `${count(done)}/${count(total)}`),
-    `${amount(count(rate))}/s`,
-    Number.isFinite(left) ? `${duration(left)} left` : undefined,
-    note === "" ? undefined : printable(note),
+  const rate = `${amount(count(done / seconds))}/s`;
+  const parts = total === 0 ? [amount(count(done)), rate] : [
+    barOf(done / total),
+    amount(`${count(done)}/${count(total)}`),
+    rate,
+    ...done > 0 ? [`${duration(Math.max(total - done, 0) * seconds / done)} left`] : [],
   ];
-  return { bar, text: parts.filter((part) => part !== undefined).join(" | ") };
+  return [...parts, printable(note)].filter((part) => part !== "").join(" | ");
 }
 
-function megabytes(bytes: number): string {
-  return (bytes / 1e6).toFixed(1);
+function barOf(part: number): string {
+  const filled = Math.min(part, 1);
+  return `${"=".repeat(filled * BAR).padEnd(BAR, "-")} ${Math.floor(filled * 100)}%`;
 }
 
 function whole(amount: number): string {
@@ -180,8 +106,4 @@ function duration(seconds: number): string {
   const minutes = Math.floor(rest / 60);
   if (minutes < 60) return `${minutes} min ${rest % 60} s`;
   return `${whole(Math.floor(minutes / 60))} h ${minutes % 60} min`;
-}
-
-function hasTerminal(): boolean {
-  return Deno.stderr.isTerminal();
 }

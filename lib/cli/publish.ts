@@ -6,12 +6,16 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { readInstant } from "../lifecycle/instant.ts";
 import { parseLanguageTag } from "../publishing/language_tag.ts";
 import { isPublicUrl } from "../publishing/location.ts";
-import { parseMediaType } from "../publishing/media_type_name.ts";
-import { isFileName, type PublishOptions } from "../publishing/publish.ts";
+import { parseMediaType } from "../publishing/media_type.ts";
+import { FILE_NAME, parseFileName, type PublishOptions } from "../publishing/publish.ts";
 import { publishAll } from "../publishing/publish_all.ts";
 import { isObject } from "../publishing/publish_object.ts";
 import { isFolder } from "../publishing/sources.ts";
+import { pathsOf } from "../server/route.ts";
+import type { Kind } from "../storage/item.ts";
+import type { Token } from "../storage/token.ts";
 import {
+  argument,
   type Context,
   fromUser,
   originOf,
@@ -21,7 +25,7 @@ import {
 } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { PublishProgress } from "./publish_progress.ts";
-import { reportAll, reportOne } from "./publish_report.ts";
+import { reportPublishing } from "./publish_report.ts";
 
 interface Options extends Omit<PublishOptions, "signal" | "watch" | "reuse"> {
   readonly again?: true;
@@ -52,18 +56,22 @@ export function publishCommand(context: Context): Command {
     .option(
       "--type <type>",
       "the media type, overriding detection; for a URL it only sets the kind",
-      mediaTypeArgument,
+      argument("an audio or video type, e.g. audio/mpeg", parseMediaType),
     )
     .option(
       "--name <name>",
       "the file name offered when one source is saved (default: its own)",
-      nameArgument,
+      argument(FILE_NAME, parseFileName),
     )
-    .option("--language <tag>", "the language of the content, e.g. en-GB", languageArgument)
+    .option(
+      "--language <tag>",
+      "the language of the content, e.g. en-GB",
+      argument("a BCP 47 language tag, e.g. en-GB", parseLanguageTag),
+    )
     .option(
       "--published-at <time>",
       "the time of publication, e.g. 2026-11-21T09:30:00Z (default: now)",
-      instantArgument,
+      timeArgument,
     )
     .option("--again", "publish again under a new token, instead of skipping")
     .option("--json", "print one JSON object per line for each source")
@@ -84,20 +92,21 @@ export function publishCommand(context: Context): Command {
       }
       const config = context.settings();
       const { content } = config;
+      using progress = await PublishProgress.of(sources, content);
       const signal = interruptionSignal();
       const isReused = !again && options.token === undefined;
-      await withStorage(context, config, async (storage) => {
-        await using progress = new PublishProgress({ sources, content });
+      await withStorage(config, async (storage) => {
         const outcomes = publishAll(storage, sources, {
           ...options,
-          ...(isReused ? { reuse: isOne ? "unlikely" : "likely" } : {}),
-          ...(content.kind === "folder" ? { content: content.path } : {}),
+          reuse: isReused ? isOne ? "unlikely" : "likely" : undefined,
+          content: content.kind === "folder" ? content.path : undefined,
           signal,
           watch: progress.watch,
           warn: (text) => printError(`media: warning: ${text}`),
         });
-        const report = { progress, routes: context.routes, origin: originOf(config), json };
-        await (isOne ? reportOne(outcomes, report) : reportAll(outcomes, report));
+        const urlsOf = (item: { kind: Kind; token: Token }) =>
+          pathsOf(context.routes, item).map((path) => originOf(config) + path);
+        await reportPublishing(outcomes, { progress, urlsOf, isOne, json });
       });
     });
 }
@@ -107,35 +116,11 @@ function sourceArgument(text: string, before: string[] = []): string[] {
   throw new InvalidArgumentError("Expected a file, folder, URL or object.");
 }
 
-function nameArgument(text: string): string {
-  if (isFileName(text)) return text;
-  throw new InvalidArgumentError(
-    "Expected a file name of 1 to 255 characters, without a path or control characters.",
-  );
-}
-
-function mediaTypeArgument(text: string): string {
-  const type = parseMediaType(text);
-  if (type !== undefined) return type;
-  throw new InvalidArgumentError("Expected an audio or video type, e.g. audio/mpeg.");
-}
-
-function languageArgument(text: string): string {
-  const tag = parseLanguageTag(text);
-  if (tag !== undefined) return tag;
-  throw new InvalidArgumentError("Expected a BCP 47 language tag, e.g. en-GB.");
-}
-
-function instantArgument(text: string): number {
-  const instant = readInstant(text);
-  if (instant === undefined) {
-    throw new InvalidArgumentError(
-      "Expected a date and time with an offset, from 1970 on, e.g. 2026-11-21T09:30:00Z.",
-    );
-  }
-  if (instant <= Date.now()) return instant;
-  // A Last-Modified in the future would have to be replaced in each response (RFC 9110 §8.8.2.1).
-  throw new InvalidArgumentError(
-    "It is in the future, but items are served as soon as they are published.",
-  );
-}
+// A Last-Modified in the future would have to be replaced in each response (RFC 9110 §8.8.2.1).
+const timeArgument = argument(
+  "a date and time with an offset, from 1970 to now, e.g. 2026-11-21T09:30:00Z",
+  (text) => {
+    const instant = readInstant(text);
+    return instant !== undefined && instant <= Date.now() ? instant : undefined;
+  },
+);

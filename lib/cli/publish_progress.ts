@@ -1,67 +1,45 @@
 /**
- * The progress of publishing, in bytes of all sources. Each source counts once, even if it is read
+ * The progress of `media publish`, in bytes of all files. Each file counts once, even if it is read
  * twice.
  */
 
-import { isPublicUrl } from "../publishing/location.ts";
 import type { ProgressWatcher } from "../publishing/publish.ts";
 import { isObject } from "../publishing/publish_object.ts";
 import { findSources } from "../publishing/sources.ts";
-import type { ContentPlace } from "../storage/content.ts";
+import type { ContentPlace } from "../storage/content/content_place.ts";
 import { Progress } from "./progress.ts";
 
-/** What to publish, and where content goes. */
-export interface PublishProgressOptions {
-  readonly sources: readonly string[];
-  readonly content: ContentPlace;
-}
-
-/** Shows the progress of publishing on a terminal. Must be disposed of. */
-export class PublishProgress implements AsyncDisposable {
-  readonly #progress = new Progress({ unit: "bytes", total: 0 });
-  readonly #isShown = Deno.stderr.isTerminal();
-  /** The share that one reading counts for: a file sent to a bucket is read twice. */
-  readonly #share: number;
-  readonly #counting: Promise<void>;
-  #isOver = false;
-  /** Bytes of all sources found so far; counting continues during publishing. */
+/** Shows the progress of publishing. */
+export class PublishProgress extends Progress {
+  /** Bytes of all files; 0 if unknown. */
   #total = 0;
+  /** The share that one reading counts for: a file sent to a bucket is read twice. */
+  #share = 1;
   /** Bytes of the finished sources. */
-  #before = 0;
-  /** Bytes of the source being read, if any. */
+  #finished = 0;
+  /** Bytes of the source being read, and how many of them are read. */
   #size = 0;
   #read = 0;
 
-  constructor({ sources, content }: PublishProgressOptions) {
-    this.#share = content.kind === "bucket" ? 0.5 : 1;
-    const folder = content.kind === "folder" ? content.path : undefined;
-    this.#counting = this.#isShown ? this.#count(sources, folder) : Promise.resolve();
+  /** Adds up the sizes of the files first. The size of an object is unknown until it is read. */
+  static async of(sources: readonly string[], place: ContentPlace): Promise<PublishProgress> {
+    const progress = new PublishProgress("bytes");
+    if (!progress.isShown || sources.some(isObject)) return progress;
+    if (place.kind === "bucket") progress.#share = 0.5;
+    const content = place.kind === "folder" ? place.path : undefined;
+    for await (const { is, source } of findSources(sources, content)) {
+      if (is === "source") progress.#total += await sizeOf(source);
+    }
+    return progress;
   }
 
   /** Passes the chunks of a source on, and counts them. */
-  readonly watch: ProgressWatcher = (chunks, file) =>
-    this.#isShown ? this.#watch(chunks, file) : chunks;
+  readonly watch: ProgressWatcher = (chunks, file) => this.#watch(chunks, file);
 
   /** Records that a source is finished, whatever its outcome. */
   async finish(source: string): Promise<void> {
-    if (!this.#isShown) return;
-    const size = isObject(source) ? this.#size : await sizeOf(source);
-    if (isObject(source)) this.#total += size; // not counted before
-    this.#before += size;
+    if (this.isShown) this.#finished += isObject(source) ? this.#size : await sizeOf(source);
     this.#size = this.#read = 0;
-    this.#show("");
-  }
-
-  /** Runs an action that prints, with the bar hidden. */
-  aside(action: () => Promise<void>): Promise<void> {
-    return this.#progress.aside(action);
-  }
-
-  /** Clears the bar. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#progress[Symbol.dispose]();
-    this.#isOver = true;
-    await this.#counting;
   }
 
   async *#watch(
@@ -71,28 +49,14 @@ export class PublishProgress implements AsyncDisposable {
     for await (const chunk of chunks) {
       yield chunk;
       this.#read += chunk.length * this.#share;
-      this.#show(`${step} ${name}`);
-    }
-  }
-
-  #show(note: string): void {
-    this.#progress.expect(Math.max(this.#total, this.#before + this.#size));
-    this.#progress.update(this.#before + Math.min(this.#read, this.#size), note);
-  }
-
-  async #count(sources: readonly string[], folder: string | undefined): Promise<void> {
-    for await (const { is, source } of findSources(sources, folder)) {
-      if (this.#isOver) return;
-      if (is === "source") this.#total += await sizeOf(source);
+      const done = this.#finished + Math.min(this.#read, size);
+      this.update({ done, total: this.#total, note: `${step} ${name}` });
     }
   }
 }
 
-/**
- * Returns the bytes of a file; 0 for everything else, whose size is not known before it is read.
- */
+/** Returns the bytes of a file; 0 for everything else. */
 async function sizeOf(source: string): Promise<number> {
-  if (isPublicUrl(source) || isObject(source)) return 0;
   const info = await Deno.stat(source).catch(() => undefined);
   return info?.isFile ? info.size : 0;
 }

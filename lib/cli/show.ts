@@ -2,13 +2,13 @@
  * `media show TOKEN`
  */
 
-import { RefusedError } from "../publishing/publish.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import { Command } from "commander";
 import { pathsOf } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
 import { toRecord } from "../publishing/record.ts";
-import { printable } from "../publishing/printable.ts";
-import { type Context, print, tokenArgument, withStorage } from "./command.ts";
+import { printable } from "../input/printable.ts";
+import { type Context, print, printError, tokenArgument, withStorage } from "./command.ts";
 
 /** Builds the command. */
 export function showCommand(context: Context): Command {
@@ -18,8 +18,8 @@ export function showCommand(context: Context): Command {
     .option("--json", "print it as one JSON object")
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
-      await withStorage(context, config, async (storage) => {
-        const result = await storage.lookUp(token);
+      await withStorage(config, async (storage) => {
+        const result = await storage.catalogue.find(token);
         if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);
         }
@@ -29,13 +29,13 @@ export function showCommand(context: Context): Command {
         const handle = context.createHandler({
           storage,
           config,
-          now: Date.now,
+          clock: Date.now,
           log: ({ cause }) => faults.push(String(cause).split("\n", 1)[0] as string),
         });
         const heads = [];
         for (const path of pathsOf(context.routes, record)) {
           const request = new Request(`http://localhost${path}`, { method: "HEAD" });
-          const { status, headers } = await handle(request);
+          const { response: { status, headers } } = await handle(request);
           heads.push({ path, status, fields: Object.fromEntries(headers) });
         }
         if (json) return await print(JSON.stringify({ ...record, heads, faults }));
@@ -47,6 +47,11 @@ export function showCommand(context: Context): Command {
           for (const [name, value] of Object.entries(fields)) await print(`${name}: ${value}`);
         }
         for (const fault of new Set(faults)) await print(`\n${fault}`);
+        if (config.isDeprecationUnset) {
+          printError(
+            "media: DEPRECATED_AT is not set here, so Deprecation may differ on the server",
+          );
+        }
       });
     });
 }

@@ -3,7 +3,7 @@
  */
 
 import { toRecord } from "../publishing/record.ts";
-import { RefusedError } from "../publishing/publish.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import { Command } from "commander";
 import type { Token } from "../storage/token.ts";
 import { type Context, print, tokenArgument, withStorage } from "./command.ts";
@@ -16,9 +16,9 @@ export function unpublishCommand(context: Context): Command {
     .option("--json", "print the record as JSON")
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
-      await withStorage(context, config, async (storage) => {
+      await withStorage(config, async (storage) => {
         const isNew = await storage.unpublish(token, Date.now());
-        const result = await storage.lookUp(token);
+        const result = await storage.catalogue.find(token);
         if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);
         }

@@ -2,18 +2,26 @@
  * `media usage`
  */
 
-import { RefusedError } from "../publishing/publish.ts";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { messageOf } from "../input/printable.ts";
+import { RefusedError } from "../input/refused_error.ts";
+import { Command, Option } from "commander";
 import { formatInstant } from "../lifecycle/policy.ts";
 import { deprecatedPaths } from "../server/route.ts";
-import { firstDayOf, reportUsage } from "../usage/report.ts";
-import type { Verdict } from "../usage/verdict.ts";
-import { type Context, ExitError, fromUser, print, withStorage } from "./command.ts";
-import { usageCsv } from "./usage_csv.ts";
+import { reportUsage } from "../report/report.ts";
+import type { Verdict } from "../report/verdict.ts";
+import {
+  type Context,
+  ExitError,
+  fromUser,
+  numberArgument,
+  print,
+  printError,
+  withStorage,
+} from "./command.ts";
 import { markGone } from "./usage_gone.ts";
-import { gateJson, usageJson } from "./usage_json.ts";
-import { usagePage } from "./usage_page.ts";
-import { gateText, usageText } from "./usage_text.ts";
+import { gateJson, usageJson } from "../report/json.ts";
+import { usagePage } from "../report/page.ts";
+import { gateText, usageText } from "../report/text.ts";
 
 interface UsageOptions {
   readonly days: number;
@@ -21,7 +29,6 @@ interface UsageOptions {
   readonly gone?: string[];
   readonly html?: string;
   readonly json?: true;
-  readonly csv?: true;
 }
 
 /** Builds the command. */
@@ -36,18 +43,11 @@ export function usageCommand(context: Context): Command {
         "--gate <days>",
         "print only the verdict: exit 0 if there were no calls in this many whole days and today," +
           " 1 if there were, 3 if unknown",
-        ["csv", "html", "gone", "days"],
+        ["html", "gone", "days"],
       ).argParser(daysArgument),
     )
     .addOption(option("--html <file>", "write a page to send to the owners of the clients"))
     .addOption(option("--json", "print the whole report as JSON"))
-    .addOption(
-      option(
-        "--csv",
-        "print CSV with a row for each day, route, method, phase, status, impact and client",
-        ["json", "html", "gone"],
-      ),
-    )
     .addOption(
       option(
         "--gone <server...>",
@@ -55,10 +55,10 @@ export function usageCommand(context: Context): Command {
         ["html"],
       ),
     )
-    .action(async ({ days, gate, gone, html, json, csv }: UsageOptions) => {
+    .action(async ({ days, gate, gone, html, json }: UsageOptions) => {
       const config = context.settings();
       const now = Date.now();
-      await withStorage(context, config, async ({ ledger }) => {
+      await withStorage(config, async ({ ledger }) => {
         if (gone !== undefined) {
           for (const { server, until, end } of await markGone(ledger, gone, now)) {
             const last = new Date(until).toISOString();
@@ -70,15 +70,12 @@ export function usageCommand(context: Context): Command {
           }
           return;
         }
-        if (csv) {
-          for await (const row of usageCsv(ledger.usage(firstDayOf(days, now)))) await print(row);
-          return;
-        }
         const routes = deprecatedPaths(context.routes);
         const options = { routes, policy: config.policy, days: gate ?? days, now };
         const report = await reportUsage(ledger, options);
         if (gate !== undefined) {
-          await print(json ? JSON.stringify(gateJson(report)) : gateText(report));
+          const text = json ? JSON.stringify(gateJson(report)) : gateText(report);
+          await print(text).catch((error) => printError(`media: ${messageOf(error)}`));
           throw new ExitError(STATUS[report.verdict.verdict]);
         }
         if (html !== undefined) {
@@ -93,11 +90,7 @@ export function usageCommand(context: Context): Command {
 
 const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };
 
-function daysArgument(text: string): number {
-  const days = Number(text);
-  if (/^\d+$/.test(text) && days >= 1 && days <= 3650) return days;
-  throw new InvalidArgumentError("Expected a number of days from 1 to 3650.");
-}
+const daysArgument = numberArgument("a number of days", 3_650);
 
 async function writePage(file: string, html: string): Promise<void> {
   try {

@@ -3,9 +3,9 @@
  */
 
 import { formatInstant } from "../lifecycle/policy.ts";
-import { silentServers } from "../usage/verdict.ts";
-import { type Heartbeat, latestHeartbeats, type Ledger } from "../storage/ledger.ts";
-import { RefusedError } from "../publishing/publish.ts";
+import { silentServers } from "../report/verdict.ts";
+import { type Heartbeat, latestHeartbeats, type Ledger } from "../storage/ledger/ledger.ts";
+import { RefusedError } from "../input/refused_error.ts";
 
 /**
  * Marks silent servers as gone, all or none.

@@ -2,12 +2,12 @@
  * `media verify`
  */
 
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { type CheckOutcome, type Verification, verify } from "../publishing/verify.ts";
 import { toRecord } from "../publishing/record.ts";
-import { SerialQueue } from "../storage/serial_queue.ts";
-import { type Context, ExitError, print, withStorage } from "./command.ts";
-import { InterruptedError, interruptionSignal } from "./interruption.ts";
+import { SerialQueue } from "../async/serial_queue.ts";
+import { type Context, ExitError, numberArgument, print, withStorage } from "./command.ts";
+import { interruptionSignal } from "./interruption.ts";
 import { Progress } from "./progress.ts";
 
 /** The largest sample, in items: their tokens are held in memory. */
@@ -37,7 +37,7 @@ export function verifyCommand(context: Context): Command {
     .option(
       "--sample <n>",
       "verify only this many random items, and do not look for unused content",
-      sizeArgument,
+      numberArgument("a number", MAX_SAMPLE),
     )
     .option("--content", "read all content and compare digests")
     .option("--verbose", "also print a line for each unchanged item (=)")
@@ -45,12 +45,13 @@ export function verifyCommand(context: Context): Command {
     .action(async (options: Options) => {
       const config = context.settings();
       const signal = interruptionSignal();
-      await withStorage(context, config, async (storage) => {
+      await withStorage(config, async (storage) => {
         if (config.content.kind !== "none") await storage.prepare();
         const { sample, content: withContent, json, verbose } = options;
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
+        const isClean = () => counts.same === Object.values(counts).reduce((a, b) => a + b);
         const queue = new SerialQueue();
-        using progress = new Progress({ unit: "items", total: sample });
+        using progress = new Progress("items");
         const report = async (verification: Verification) => {
           const state = "unused" in verification ? "unused" : verification.outcome.state;
           counts[state]++;
@@ -58,36 +59,27 @@ export function verifyCommand(context: Context): Command {
           const line = json ? JSON.stringify(toObject(verification)) : toLine(verification);
           await queue.run(() => progress.aside(() => print(line)));
         };
+        let done = 0;
         const onProgress = (token?: string) => {
           if (token === undefined) {
-            return progress.update(progress.done, "looking for unused content");
+            return progress.update({ done, total: done, note: "looking for unused content" });
           }
-          progress.update(progress.done + 1);
           // Tokens are random and come in order, so each tells roughly what part is done.
           const part = (parseInt(token.slice(0, 8), 16) + 1) / 2 ** 32;
-          if (sample === undefined) progress.expect(Math.round(progress.done / part));
+          progress.update({ done: ++done, total: sample ?? Math.round(done / part) });
         };
-        const summarise = (end?: string) =>
-          print(
-            json
-              ? JSON.stringify({ summary: { ...counts, sample, isComplete: end === undefined } })
-              : summaryOf(counts, sample, end),
-          );
-        const isClean = () => counts.same === Object.values(counts).reduce((a, b) => a + b);
+        let isComplete = false;
         try {
           await verify(storage, { sample, withContent, signal, report, onProgress });
-        } catch (error) {
+          isComplete = true;
+        } finally {
           progress[Symbol.dispose]();
-          if (error instanceof Deno.errors.BrokenPipe) throw isClean() ? error : new ExitError(1);
-          if (error instanceof InterruptedError) {
-            await summarise(error.message);
-            throw new ExitError(error.status);
-          }
-          await summarise("stopped by an error");
-          throw error;
+          await print(
+            json
+              ? JSON.stringify({ summary: { ...counts, sample, isComplete } })
+              : summaryOf(counts, sample, isComplete),
+          );
         }
-        progress[Symbol.dispose]();
-        await summarise();
         if (!isClean()) throw new ExitError(1);
       });
     });
@@ -111,23 +103,17 @@ function toLine(verification: Verification): string {
 function summaryOf(
   { same, missing, different, failed, unused }: Counts,
   sample: number | undefined,
-  end: string | undefined,
+  isComplete: boolean,
 ): string {
   const items = same + missing + different + failed;
   const scope = sample === undefined ? "" : " of a random sample";
   const content = sample !== undefined
     ? "unused content was not looked for"
-    : end !== undefined
+    : !isComplete
     ? "the search for unused content is incomplete"
-    : `${unused} unused content${unused === 1 ? "" : "s"}`;
+    : `${unused} unused`;
   return `${items} item${items === 1 ? "" : "s"}${scope} verified${
-    end === undefined ? "" : `, ${end}`
+    isComplete ? "" : ", stopped before the end"
   }: ` +
     `${same} as published, ${missing} missing, ${different} different, ${failed} not checked; ${content}`;
-}
-
-function sizeArgument(text: string): number {
-  const size = /^\d{1,6}$/.test(text) ? Number(text) : 0;
-  if (size >= 1 && size <= MAX_SAMPLE) return size;
-  throw new InvalidArgumentError(`Expected a number from 1 to ${MAX_SAMPLE}.`);
 }

@@ -7,43 +7,50 @@ import { accepts } from "@std/http/negotiation";
 import { createHash } from "node:crypto";
 import { noticeAt } from "./notice.ts";
 import { noticePage } from "./notice_page.ts";
-import type { Field } from "../http/answer.ts";
+import type { Field } from "../http/outcome.ts";
 import { PROBLEM_TYPES } from "../server/problem_types.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
-import type { DocumentOptions } from "../server/assembly.ts";
-import { type DocumentName, METHODS } from "../server/route.ts";
-import { templateOf } from "./template.ts";
+import type { HandlerConfig } from "../server/handler.ts";
+import { type DocumentName, METHODS, pathOf, type Route, withToken } from "../server/route.ts";
+
+/** What documents are generated from, besides the fields of the request. */
+export interface DocumentOptions {
+  /** Every route of the server. */
+  readonly routes: readonly Route[];
+  readonly config: Pick<HandlerConfig, "policy" | "publicUrl">;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
 
 /** Returns the representation of the document that a route serves. */
 export async function representDocument(
   document: DocumentName,
-  request: Request,
+  headers: Headers,
   options: DocumentOptions,
 ): Promise<Representation> {
-  return document === "notice" ? representNotice(request, options) : await representApi(options);
+  return document === "notice" ? representNotice(headers, options) : await representApi(options);
 }
 
 /** Represents the retirement notice: HTML for people, JSON for programs that request it. */
 function representNotice(
-  request: Request,
+  headers: Headers,
   { routes, config, now }: DocumentOptions,
 ): Representation {
   const { policy, publicUrl } = config;
-  const endpoints = routes.flatMap(({ path, successor }) =>
-    successor === undefined
-      ? []
-      : [{ path: templateOf(path), methods: [...METHODS], successor: templateOf(successor) }]
-  );
+  const endpoints = routes.flatMap((route) => {
+    const { successor } = route;
+    if (successor === undefined) return [];
+    const path = withToken(pathOf(route), "{token}");
+    return [{ path, methods: [...METHODS], successor: withToken(successor, "{token}") }];
+  });
   const notice = noticeAt(policy, endpoints, now);
-  const validatorFields = [["Vary", "Accept"]] as const;
-  if (accepts(request, "text/html", "application/json") === "application/json") {
+  const validatorFields: Field[] = [["Vary", "Accept"]];
+  if (accepts({ headers }, "text/html", "application/json") === "application/json") {
     const text = JSON.stringify(notice, null, 2) + "\n";
-    return representText({ type: "application/json", text, validatorFields });
+    return representText("application/json", text, { validatorFields });
   }
   const { html, contentSecurityPolicy } = noticePage(notice, PROBLEM_TYPES, publicUrl);
-  return representText({
-    type: "text/html; charset=utf-8",
-    text: html,
+  return representText("text/html; charset=utf-8", html, {
     validatorFields,
     contentFields: [["Content-Language", "en"], ["Content-Security-Policy", contentSecurityPolicy]],
   });
@@ -60,25 +67,22 @@ async function representApi({ routes, config }: DocumentOptions): Promise<Repres
   if (known !== undefined) return known;
   const { describeApi } = await import("./openapi.ts");
   const text = describeApi(routes, config);
-  const description = representText({ type: "application/json", text });
+  const description = representText("application/json", text);
   descriptions.set(config, description);
   return description;
 }
 
-/** A text document to serve. */
-export interface TextOptions {
-  /** The media type; the text is sent in UTF-8. */
-  readonly type: string;
-  readonly text: string;
-  /** Fields that a 304 must include, like Vary. */
-  readonly validatorFields?: readonly Field[];
-  /** Additional fields that describe the content. */
-  readonly contentFields?: readonly Field[];
-}
-
-/** Represents a text. It has no Last-Modified, because it changes with the clock. */
-export function representText(options: TextOptions): Representation {
-  const { type, text, validatorFields = [], contentFields = [] } = options;
+/**
+ * Represents a text, in UTF-8. It has no Last-Modified, because it changes with the clock.
+ *
+ * @param more Additional fields.
+ */
+export function representText(
+  type: string,
+  text: string,
+  more: Partial<Pick<Representation, "validatorFields" | "contentFields">> = {},
+): Representation {
+  const { validatorFields = [], contentFields = [] } = more;
   const content = new TextEncoder().encode(text);
   const digest = createHash("sha256").update(content).digest("hex");
   return {
@@ -93,6 +97,7 @@ export function representText(options: TextOptions): Representation {
       ["X-Content-Type-Options", "nosniff"],
       ...contentFields,
     ],
-    content: (range) => range === undefined ? content : content.slice(range.first, range.last + 1),
+    open: ({ first, last } = { first: 0, last: content.length - 1 }) =>
+      Promise.resolve(content.slice(first, last + 1)),
   };
 }

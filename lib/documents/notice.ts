@@ -18,7 +18,9 @@ export const Notice = z.object({
   sunsetAt: instant.nullable()
     .describe("When the endpoints are removed; null while no date is set"),
   brownouts: z.array(z.object({ start: instant, end: instant }))
-    .describe("When the endpoints temporarily answer 410, ahead of the removal"),
+    .describe("When the endpoints are temporarily disabled, ahead of the removal"),
+  brownoutStatus: z.union([z.literal(503), z.literal(410)])
+    .describe("The status in a brownout"),
   afterSunset: z.enum(["gone", "redirect"])
     .describe("The answer after the sunset: 410, or 308 to the successor"),
   endpoints: z.array(z.object({
@@ -40,8 +42,10 @@ export type RetiredEndpoint = Notice["endpoints"][number];
  * @param now Milliseconds since the epoch.
  */
 export function noticeAt(policy: Policy, endpoints: RetiredEndpoint[], now: number): Notice {
-  const { phase, until } = momentAt(policy, now);
-  const { deprecatedAt, sunsetAt, brownouts, afterSunset } = policy;
+  const { phase, until } = endpoints.length === 0
+    ? { phase: "removed" as const, until: Infinity } // even their routes
+    : momentAt(policy, now);
+  const { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = policy;
   return {
     phase,
     phaseEndsAt: until === Infinity ? null : formatInstant(until),
@@ -51,6 +55,7 @@ export function noticeAt(policy: Policy, endpoints: RetiredEndpoint[], now: numb
       start: formatInstant(start),
       end: formatInstant(end),
     })),
+    brownoutStatus,
     afterSunset,
     endpoints,
   };

@@ -8,7 +8,6 @@ import { formatHttpDate } from "../http/http_date.ts";
 import type { ProblemType } from "../http/problem.ts";
 import { escape } from "@std/html/entities";
 import type { Notice, RetiredEndpoint } from "./notice.ts";
-import { errors } from "./notice_errors.ts";
 import { block, code, duration, originIn, rfc, time } from "./notice_html.ts";
 import { banner, facts } from "./notice_state.ts";
 import { NOTICE_STYLE } from "./notice_style.ts";
@@ -85,8 +84,9 @@ export function noticePage(
   publicUrl?: string,
 ): NoticePage {
   const { endpoints, phase } = notice;
-  const title = list.format(endpoints.map(({ path }) => path));
-  const paths = list.format(endpoints.map(({ path }) => code(path)));
+  const isOver = endpoints.length === 0; // even their routes are gone
+  const title = list.format(endpoints.map(({ path }) => path)) || "the deprecated paths";
+  const paths = list.format(endpoints.map(({ path }) => code(path))) || "The deprecated paths";
   const successors = list.format([...new Set(endpoints.map(({ successor }) => code(successor)))]);
   const html = `<!DOCTYPE html>
 <html lang="en">
@@ -101,16 +101,21 @@ export function noticePage(
 <body>
 <main>
 <header>
-<h1>${paths} ${phase === "removed" ? "were removed" : "are going away"}</h1>
-<p class="lead">Use ${successors} instead. The token stays the same, and so does everything else.</p>
+<h1>${paths} ${isOver || phase === "removed" ? "were removed" : "are going away"}</h1>
+${
+    isOver
+      ? `<p class="lead">The paths that are left are described at <a href="/openapi.json">/openapi.json</a>.</p>
+</header>`
+      : `<p class="lead">Use ${successors} instead. The token stays the same, and so does everything else.</p>
 </header>
 ${banner(notice)}
 ${facts(notice)}
 ${whatToDo(endpoints, publicUrl)}
 ${calendar(notice)}
 ${afterwards(notice)}
-${forPrograms(notice, publicUrl)}
-${errors(types)}
+${forPrograms(notice, publicUrl)}`
+  }
+${errors(types, notice)}
 </main>
 <script>${PAGE_SCRIPT}</script>
 </body>
@@ -123,7 +128,7 @@ function whatToDo(endpoints: RetiredEndpoint[], publicUrl: string | undefined): 
   const rows = endpoints.map(({ path, successor }) =>
     `<tr><th scope="row">${code(path)}</th><td>${code(successor)}</td></tr>`
   );
-  const [first] = endpoints;
+  const [first] = endpoints as [RetiredEndpoint];
   return `<section>
 <h2>What to do</h2>
 <p>Change only the path.</p>
@@ -135,7 +140,7 @@ ${rows.join("\n")}
 </tbody>
 </table>
 </div>
-${first === undefined ? "" : tryIt(first, publicUrl)}
+${tryIt(first, publicUrl)}
 <h3>Detect the deprecation in your client</h3>
 <p>Every response from the old paths says when they will be removed, and what replaces the item:</p>
 ${block("A client in JavaScript", escape(CLIENT))}
@@ -161,7 +166,7 @@ ${block("The line to change", `<del>- ${line(path)}</del><ins>+ ${line(successor
 }
 
 function calendar(notice: Notice): string {
-  const { brownouts, phase } = notice;
+  const { brownouts, brownoutStatus, phase } = notice;
   if (brownouts.length === 0) return "";
   const states = brownouts.map((brownout) => stateOf(brownout, notice));
   const next = states.indexOf("to come");
@@ -179,7 +184,7 @@ function calendar(notice: Notice): string {
   return `<section>
 <h2>Brownouts</h2>
 <p>Before the removal, the old paths ${are} temporarily disabled as a warning. During a brownout they ${answer}
-<code>410</code>, with <code>Retry-After</code> set to its end.</p>
+<code>${brownoutStatus}</code>, with <code>Retry-After</code> set to its end.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Brownouts">
 <table class="calendar">
 <thead><tr><th scope="col">Start</th><th scope="col">End</th><th scope="col">Duration</th><th scope="col">State</th></tr></thead>
@@ -239,6 +244,27 @@ ${
     )
   }
 <p>The whole API is described at <a href="/openapi.json">/openapi.json</a>.</p>
+</section>`;
+}
+
+/** Renders each problem type, under the id that its URI links to. */
+function errors(
+  types: Readonly<Record<string, ProblemType>>,
+  { brownoutStatus }: Notice,
+): string {
+  const rows = Object.entries(types).map(([name, { status, title, meaning }]) =>
+    `<div id="${escape(name)}"><dt><a href="#${escape(name)}">${escape(title)}</a> ` +
+    `${code(String(name === "brownout" ? brownoutStatus : status))}</dt>\n` +
+    `<dd>${escape(meaning)}</dd></div>`
+  );
+  return `<section>
+<h2>Errors</h2>
+<p>Errors on GET are problem details (${rfc(9457)}), whose ${code("type")} links to an entry in this
+list. On the old paths, ${code("successor")} is the item's replacement, and ${code("documentation")}
+explains the retirement.</p>
+<dl class="errors">
+${rows.join("\n")}
+</dl>
 </section>`;
 }
 

@@ -16,7 +16,7 @@ export function banner(notice: Notice): string {
 }
 
 function stateNow(notice: Notice): [title: string, text: string] {
-  const { phase, phaseEndsAt, sunsetAt, afterSunset } = notice;
+  const { phase, phaseEndsAt, sunsetAt, brownoutStatus, afterSunset } = notice;
   const until = phaseEndsAt === null ? "" : time(phaseEndsAt);
   switch (phase) {
     case "announced":
@@ -33,7 +33,7 @@ function stateNow(notice: Notice): [title: string, text: string] {
     case "brownout":
       return [
         "Brownout: temporarily disabled",
-        `Requests for media get 410 until ${until}. ${afterBrownout(notice)}`,
+        `Requests for media get ${brownoutStatus} until ${until}. Then everything works again.`,
       ];
     case "removed":
       return [
@@ -43,10 +43,6 @@ function stateNow(notice: Notice): [title: string, text: string] {
           : "Requests get 410 permanently.",
       ];
   }
-}
-
-function afterBrownout({ phaseEndsAt, sunsetAt }: Notice): string {
-  return phaseEndsAt === sunsetAt ? "Then the removal follows." : "Then everything works again.";
 }
 
 /** Renders the dates of deprecation and removal. */

@@ -4,28 +4,18 @@
  */
 
 import { z } from "zod";
-import {
-  createDocument,
-  type ZodOpenApiOperationObject,
-  type ZodOpenApiPathItemObject,
-} from "zod-openapi";
 import project from "../../deno.json" with { type: "json" };
 import { formatInstant, type Policy } from "../lifecycle/policy.ts";
 import {
   COMMON_FIELDS,
+  type Described,
   type FieldName,
-  headersOf,
-  type Responses,
+  FIELDS,
   responsesOf,
+  SCHEMAS,
 } from "./openapi_responses.ts";
-import { type DescribedPaths, shareResponses } from "./openapi_components.ts";
-import type { DocumentOptions } from "../server/assembly.ts";
-import { METHODS, type Route } from "../server/route.ts";
-import { templateOf } from "./template.ts";
-
-const Token = z.uuid({ version: "v4" }).meta({
-  param: { id: "token", in: "path", name: "token", description: "The media token, in either case" },
-});
+import type { HandlerConfig } from "../server/handler.ts";
+import { METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 
 /**
  * Generates the OpenAPI description of routes.
@@ -34,16 +24,21 @@ const Token = z.uuid({ version: "v4" }).meta({
  */
 export function describeApi(
   routes: readonly Route[],
-  { policy, publicUrl = "/" }: DocumentOptions["config"],
+  { policy, publicUrl = "/" }: Pick<HandlerConfig, "policy" | "publicUrl">,
 ): string {
-  const document = createDocument({
+  const paths = Object.fromEntries(
+    routes.map((route) => [withToken(pathOf(route), "{token}"), describeRoute(route, policy)]),
+  );
+  const text = JSON.stringify(paths);
+  const names = (Object.keys(FIELDS) as FieldName[]).filter((name) => text.includes(refTo(name)));
+  const document = {
     openapi: "3.1.0",
     info: {
       title: "media-head",
       version: project.version,
       summary: "Serves published audio and video",
-      description: "Serves published media, with two deprecated paths. A HEAD says " +
-        `exactly what the GET would have said. ${COMMON_FIELDS}`,
+      description: "Serves published media. A HEAD says exactly what the GET would have said. " +
+        COMMON_FIELDS,
       contact: { name: "The operator of this server" },
       license: { name: "MIT", identifier: "MIT" },
     },
@@ -53,73 +48,83 @@ export function describeApi(
       { name: "media", description: "Published audio and video" },
       { name: "server", description: "Health and documentation" },
     ],
-    paths: Object.fromEntries(
-      routes.map((route) => [templateOf(route.path), describeRoute(route, policy)]),
-    ),
-  }, {
+    paths,
+    components: {
+      parameters: {
+        token: {
+          in: "path",
+          name: "token",
+          required: true,
+          description: "The media token, in either case",
+          schema: schemaOf(z.uuid({ version: "v4" })),
+        },
+      },
+      headers: Object.fromEntries(
+        names.map((name) => [name, { ...headerOf(name), required: true }]),
+      ),
+      schemas: Object.fromEntries(
+        Object.entries(SCHEMAS).map(([name, schema]) => [name, schemaOf(schema)]),
+      ),
+    },
+  };
+  return JSON.stringify(document) + "\n"; // not indented, which would add 75 %
+}
+
+function schemaOf(schema: z.ZodType) {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     // The format implies the pattern, which is ten times as long.
     override: ({ jsonSchema }) => {
       if (jsonSchema.format === "date-time") delete jsonSchema.pattern;
     },
   });
-  shareResponses(document as unknown as DescribedPaths);
-  return JSON.stringify(document) + "\n"; // not indented, which would add 75 %
+  return rest;
 }
 
-function describeRoute(route: Route, policy: Policy): ZodOpenApiPathItemObject {
-  const responses = responsesOf(route, policy);
-  const operations = METHODS.map((method) => {
-    const applying = method === "OPTIONS"
-      ? { 204: { description: "The methods that the route accepts", always: ["Allow"] as const } }
-      : method === "HEAD"
-      ? Object.fromEntries(Object.entries(responses).filter(([status]) => !RANGE.includes(status)))
-      : responses;
-    return [method.toLowerCase(), describeOperation(method, applying, { route, policy })];
-  });
+const headerOf = (name: FieldName) => ({ description: FIELDS[name], schema: { type: "string" } });
+const refTo = (name: FieldName) => `#/components/headers/${name}`;
+
+// A member that is `undefined` is left out of the JSON.
+function describeRoute(route: Route, policy: Policy) {
+  const [, name = ""] = /^.(\w+)/.exec(pathOf(route)) ?? [];
+  const { serves, successor } = route;
+  const operations = METHODS.map((method) => [method.toLowerCase(), {
+    operationId: `${method.toLowerCase()}${name[0]?.toUpperCase()}${name.slice(1)}`,
+    ...textOf(method, route),
+    tags: [Array.isArray(serves) ? "media" : "server"],
+    ...successor === undefined ? undefined : deprecation(successor, policy),
+    responses: describeResponses(method, route, policy),
+  }]);
   return {
-    ...(route.path.includes(":token") ? { parameters: [Token] } : {}),
+    parameters: pathOf(route).includes(":token")
+      ? [{ $ref: "#/components/parameters/token" }]
+      : undefined,
     ...Object.fromEntries(operations),
   };
 }
 
+function describeResponses(method: string, route: Route, policy: Policy) {
+  if (method === "OPTIONS") {
+    const description = "The methods that the route accepts";
+    return { 204: { description, headers: { Allow: { $ref: refTo("Allow") } } } };
+  }
+  const responses: [string, Described][] = Object.entries(responsesOf(route, policy));
+  const isHead = method === "HEAD";
+  return Object.fromEntries(
+    responses.filter(([status]) => !isHead || !RANGE.includes(status))
+      .map(([status, { description, always, sometimes = [], content }]) => {
+        const announced = Number(status) < 400 ? announcedFields(route, policy) : [];
+        const headers = Object.fromEntries([
+          ...[...always, ...announced].map((name) => [name, { $ref: refTo(name) }]),
+          // Type generators treat a reference as required.
+          ...sometimes.map((name) => [name, headerOf(name)]),
+        ]);
+        return [status, { description, headers, content: isHead ? undefined : content }];
+      }),
+  );
+}
+
 /** The statuses of a range request. */
 const RANGE = ["206", "416"];
-
-interface Context {
-  readonly route: Route;
-  readonly policy: Policy;
-}
-
-function describeOperation(
-  method: string,
-  responses: Responses,
-  { route, policy }: Context,
-): ZodOpenApiOperationObject {
-  const name = route.path.split("/")[1]?.replace(".json", "") ?? "";
-  return {
-    operationId: `${method.toLowerCase()}${name[0]?.toUpperCase()}${name.slice(1)}`,
-    ...textOf(method, route),
-    tags: [Array.isArray(route.serves) ? "media" : "server"],
-    ...(route.successor === undefined ? {} : deprecation(route.successor, policy)),
-    responses: Object.fromEntries(
-      Object.entries(responses).map(
-        ([status, { description, always, sometimes = [], content }]) => {
-          const announced = method !== "OPTIONS" && Number(status) < 400
-            ? announcedFields(route, policy)
-            : [];
-          const fields = [...always, ...announced];
-          return [status, {
-            description,
-            ...(fields.length + sometimes.length === 0
-              ? {}
-              : { headers: headersOf(fields, sometimes) }),
-            ...(content === undefined || method === "HEAD" ? {} : { content }),
-          }];
-        },
-      ),
-    ),
-  };
-}
 
 /** The fields that announce a route's retirement. */
 function announcedFields({ successor }: Route, { sunsetAt }: Policy): FieldName[] {
@@ -150,11 +155,11 @@ function textOf(method: string, { serves }: Route): { summary: string; descripti
     : { summary: `Get ${what}`, description };
 }
 
-function deprecation(successor: string, { sunsetAt }: Policy): ZodOpenApiOperationObject {
+function deprecation(successor: string, { sunsetAt }: Policy) {
   const removal = sunsetAt === undefined ? "" : ` Removed at ${formatInstant(sunsetAt)}.`;
   return {
     deprecated: true,
-    description: `Use \`${templateOf(successor)}\` instead.${removal}`,
-    ...(sunsetAt === undefined ? {} : { "x-sunset": formatInstant(sunsetAt).slice(0, 10) }),
-  } as ZodOpenApiOperationObject;
+    description: `Use \`${withToken(successor, "{token}")}\` instead.${removal}`,
+    "x-sunset": sunsetAt === undefined ? undefined : formatInstant(sunsetAt).slice(0, 10),
+  };
 }

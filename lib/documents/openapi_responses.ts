@@ -3,7 +3,6 @@
  */
 
 import { z } from "zod";
-import type { ZodOpenApiResponseObject } from "zod-openapi";
 import { Notice } from "./notice.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE } from "../server/problem_types.ts";
@@ -17,17 +16,22 @@ const Problem = z.object({
   title: z.string().describe("A short name for the kind of problem"),
   status: z.int().min(400).max(599).describe("The HTTP status"),
   detail: z.string().describe("What is wrong with this request, for humans"),
-  instance: uriReference.exactOptional().describe("Identifies this occurrence; on 5xx only"),
+  instance: uriReference.exactOptional().describe("Identifies this occurrence; of faults only"),
   successor: uriReference.exactOptional()
     .describe("The item's replacement; on deprecated paths only"),
   documentation: uriReference.exactOptional()
     .describe("Explains the retirement; on deprecated paths only"),
-}).meta({ id: "Problem", description: "Problem details (RFC 9457)" });
+}).describe("Problem details (RFC 9457)");
 
-const NoticeSchema = Notice.meta({
-  id: "Notice",
-  description: "The retirement notice; instants are UTC",
-});
+/** The schemas of content that is JSON. */
+export const SCHEMAS = {
+  Problem,
+  Notice: Notice.describe("The retirement notice; instants are UTC"),
+};
+
+function reference(schema: keyof typeof SCHEMAS) {
+  return { schema: { $ref: `#/components/schemas/${schema}` } };
+}
 
 /** The fields that are described once, rather than for each response. */
 export const COMMON_FIELDS = "Every response has Access-Control-Allow-Origin, " +
@@ -38,7 +42,7 @@ export const COMMON_FIELDS = "Every response has Access-Control-Allow-Origin, " 
   "Deprecation, Link and, once a date is set, Sunset.";
 
 /** The fields described for each response, by name. OpenAPI describes Content-Type with the content. */
-const FIELDS = {
+export const FIELDS = {
   "Accept-Ranges": "Range requests are supported (RFC 9110 §14.3)",
   "Allow": "The methods that the route accepts (RFC 9110 §10.2.1)",
   "Content-Disposition": "The file name to save under, if known (RFC 6266)",
@@ -67,7 +71,8 @@ export interface Described {
   readonly description: string;
   readonly always: readonly FieldName[];
   readonly sometimes?: readonly FieldName[];
-  readonly content?: ZodOpenApiResponseObject["content"];
+  /** A schema by media type. */
+  readonly content?: Readonly<Record<string, object>>;
 }
 
 /** The responses to a GET, by status. HEAD has the same, except those to Range. */
@@ -81,17 +86,18 @@ export function responsesOf(route: Route, policy: Policy): Responses {
         200: {
           description: "Storage is available",
           always: [],
-          content: { "text/plain": { schema: z.literal("ok\n") } },
+          content: { "text/plain": { schema: { const: "ok\n" } } },
         },
-        ...FAULTS,
+        ...BUG,
+        503: unavailable(),
       };
     case "notice":
       return textResponses({
-        "text/html": { schema: z.string() },
-        "application/json": { schema: NoticeSchema },
+        "text/html": { schema: { type: "string" } },
+        "application/json": reference("Notice"),
       }, { always: ["Vary"], sometimes: ["Content-Language", "Content-Security-Policy"] });
     case "description":
-      return textResponses({ "application/json": { schema: z.looseObject({}) } }, { always: [] });
+      return textResponses({ "application/json": { schema: { type: "object" } } }, { always: [] });
     default:
       return itemResponses(route, policy);
   }
@@ -107,24 +113,10 @@ function itemResponses(route: Route, policy: Policy): Responses {
   const isDeprecated = route.successor !== undefined;
   const isRemoved = isDeprecated && policy.sunsetAt !== undefined;
   const isRedirected = isRemoved && policy.afterSunset === "redirect";
-  const hasBrownouts = isDeprecated && policy.brownouts.length > 0;
+  const brownout = isDeprecated && policy.brownouts.length > 0 ? policy.brownoutStatus : undefined;
+  const disabled = "; or disabled by a brownout until Retry-After";
   const removed = isRedirected ? "; or removed, and the token is malformed" : "; or removed";
-  const gone: Described = {
-    ...error(
-      "Unpublished" +
-        (hasBrownouts ? "; or disabled by a brownout until Retry-After" : "") +
-        (isRemoved ? removed : ""),
-    ),
-    ...(hasBrownouts ? { sometimes: ["Retry-After"] } : {}),
-  };
-  const redirect: Responses = isRedirected
-    ? {
-      308: {
-        description: "Removed; Location is the item's replacement",
-        always: ["Location"],
-      },
-    }
-    : {};
+  const gone = "Unpublished" + (brownout === 410 ? disabled : "") + (isRemoved ? removed : "");
   return {
     200: { description: "Published", always: [...WHOLE, ...validators], sometimes, content },
     206: {
@@ -138,13 +130,14 @@ function itemResponses(route: Route, policy: Policy): Responses {
       description: "At a public URL, which handles preconditions and Range",
       always: ["Location"],
     },
-    ...redirect,
+    ...isRedirected ? { 308: REPLACED } : undefined,
     400: error("The token is not a version 4 UUID"),
     404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
-    410: gone,
+    410: { ...error(gone), sometimes: brownout === 410 ? ["Retry-After"] : [] },
     ...CONDITIONAL,
     502: error("Content replaced"),
-    ...FAULTS,
+    ...BUG,
+    503: unavailable(brownout === 503 ? disabled : ""),
   };
 }
 
@@ -172,7 +165,7 @@ function error(description: string, always: readonly FieldName[] = []): Describe
   return {
     description,
     always,
-    content: { "application/problem+json": { schema: Problem } },
+    content: { "application/problem+json": reference("Problem") },
   };
 }
 
@@ -183,27 +176,11 @@ const CONDITIONAL = {
 
 const BUG = { 500: error("The server failed") };
 
-const FAULTS = {
-  ...BUG,
-  503: error("Storage is unavailable", ["Retry-After"]),
+const REPLACED: Described = {
+  description: "Removed; Location is the item's replacement",
+  always: ["Location"],
 };
 
-/** The schemas of the fields; each one used becomes a component. */
-const SCHEMAS = new Map(
-  Object.entries(FIELDS).map(([id, description]) => [id, z.string().meta({ id, description })]),
-);
-
-/**
- * Returns fields as OpenAPI headers. Those always present become components. For the others, only
- * the schema does, because type generators treat a header reference as required.
- */
-export function headersOf(always: readonly FieldName[], sometimes: readonly FieldName[]) {
-  return z.object({
-    ...Object.fromEntries(
-      always.map((id) => [id, z.string().meta({ header: { id, description: FIELDS[id] } })]),
-    ),
-    ...Object.fromEntries(
-      sometimes.map((name) => [name, (SCHEMAS.get(name) as z.ZodString).exactOptional()]),
-    ),
-  });
+function unavailable(more = ""): Described {
+  return error(`Storage is unavailable${more}`, ["Retry-After"]);
 }

@@ -3,10 +3,10 @@
  * anywhere, and nothing here depends on credentials.
  */
 
-import type { Field } from "./answer.ts";
+import type { Field } from "./outcome.ts";
 
 /**
- * The fields for every answer, including errors. The wildcard exposes all fields, because the
+ * The fields for every response, including errors. The wildcard exposes all fields, because the
  * wildcard origin rules out requests with credentials (§3.3.3 and §4.10).
  */
 export const CORS_FIELDS: readonly Field[] = [
@@ -18,7 +18,7 @@ export const CORS_FIELDS: readonly Field[] = [
 const REQUEST_FIELDS =
   "If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
 
-/** The fields for every answer to OPTIONS. */
+/** The fields for every response to OPTIONS. */
 export const PREFLIGHT_FIELDS: readonly Field[] = [
   ["Access-Control-Allow-Methods", "GET, HEAD"],
   ["Access-Control-Allow-Headers", REQUEST_FIELDS],

@@ -3,7 +3,7 @@
  */
 
 import { STATUS_TEXT } from "@std/http/status";
-import { type Answer, textAnswer } from "./answer.ts";
+import { type Outcome, textOutcome } from "./outcome.ts";
 
 /** A problem type. */
 export interface ProblemType {
@@ -16,7 +16,7 @@ export interface ProblemType {
 }
 
 /** An error, before the members that depend on its route are added. */
-export interface Problem extends Omit<Answer, "content"> {
+export interface Problem extends Omit<Outcome, "body"> {
   /**
    * The problem type's URI reference and title. Without it, the type is "about:blank": the status
    * says everything (§4.2.1).
@@ -36,15 +36,12 @@ export interface ProblemLinks {
   readonly documentation?: string | undefined;
 }
 
-/** Creates the answer for a problem. */
-export function problemAnswer(problem: Problem, links: ProblemLinks): Answer {
-  const { type, detail, instance, ...answer } = problem;
-  const { status, fields } = answer;
+/** Returns the outcome that presents a problem as JSON. */
+export function problemDetails(problem: Problem, links: ProblemLinks): Outcome {
+  const { status, fields, freshUntil, type, detail, instance } = problem;
   const { successor, documentation } = links;
-  const [uri, title] = type === undefined
-    ? [undefined, STATUS_TEXT[status]]
-    : [type.uri, type.title];
-  const body = { type: uri, title, status, detail, instance, successor, documentation };
-  const text = JSON.stringify(body);
-  return { ...answer, ...textAnswer(status, { type: "application/problem+json", text, fields }) };
+  const title = type === undefined ? STATUS_TEXT[status] : type.title;
+  const members = { type: type?.uri, title, status, detail, instance, successor, documentation };
+  const text = JSON.stringify(members);
+  return { ...textOutcome(status, { type: "application/problem+json", text, fields }), freshUntil };
 }

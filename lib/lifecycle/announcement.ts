@@ -2,7 +2,7 @@
  * The announcement of a retirement.
  */
 
-import type { Field } from "../http/answer.ts";
+import type { Field } from "../http/outcome.ts";
 import { formatHttpDate } from "../http/http_date.ts";
 import type { Policy } from "./policy.ts";
 

@@ -3,6 +3,7 @@
  */
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
+import type { Field } from "../http/outcome.ts";
 
 /** A Cache-Control directive (RFC 9111 §5.2): a name and an optional token or quoted string. */
 const DIRECTIVE = /([^\s,="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?/g;
@@ -21,10 +22,11 @@ export interface FreshnessLimit {
   readonly now: number;
 }
 
-/** The Cache-Control to send instead. */
+/** The fields to send instead. */
 export interface LimitedFreshness {
-  readonly cacheControl: string;
-  /** How long this value stays the same, in milliseconds since the epoch. */
+  /** All fields, in the same order; with a Cache-Control at the end if there was none. */
+  readonly fields: Field[];
+  /** How long these values stay the same, in milliseconds since the epoch. */
   readonly unchangedUntil: number;
 }
 
@@ -34,7 +36,7 @@ export interface LimitedFreshness {
  * and heuristic freshness (§4.2.2): a response without explicit freshness gets none.
  * CDN-Cache-Control (RFC 9213) and Expires are limited where present.
  *
- * @param headers Modified in place.
+ * @param fields Those named above at most once each, as `Headers` lists them.
  *
  * @example An hour of freshness, a minute before the sunset
  * ```ts
@@ -42,127 +44,89 @@ export interface LimitedFreshness {
  * import { limitFreshness } from "@media-head/media-head/lifecycle";
  *
  * const until = Date.parse("2027-06-30T00:00:00Z");
- * const headers = new Headers({ "Cache-Control": "max-age=3600" });
- * limitFreshness(headers, { until, now: until - 60_000 });
- * assertEquals(
- *   headers.get("Cache-Control"),
- *   "max-age=59, must-revalidate, stale-while-revalidate=0",
- * );
+ * const { fields } = limitFreshness([["Cache-Control", "max-age=3600"]], {
+ *   until,
+ *   now: until - 60_000,
+ * });
+ * assertEquals(fields, [
+ *   ["Cache-Control", "max-age=59, must-revalidate, stale-while-revalidate=0"],
+ * ]);
  * ```
  */
-export function limitFreshness(headers: Headers, limit: FreshnessLimit): void {
-  const { until, now } = limit;
-  if (until === Infinity) return;
-  const expires = headers.get("expires");
+export function limitFreshness(
+  fields: readonly Field[],
+  { until, now }: FreshnessLimit,
+): LimitedFreshness {
+  if (until === Infinity) return { fields: [...fields], unchangedUntil: until };
+  const left = Math.max(0, Math.floor((until - TRAVEL - now) / 1000));
+  const names = fields.map(([name]) => name.toLowerCase());
+  const valueOf = (name: string) => fields[names.indexOf(name)]?.[1];
+  const expires = valueOf("expires");
   // An invalid date means that the response has already expired (§5.3).
-  const expiry = expires === null ? 0 : parseHttpDate(expires, now) ?? 0;
-  const date = parseHttpDate(headers.get("date") ?? "", now) ?? now;
-  const stated = headers.get("cache-control") ?? "";
-  const { cacheControl } = limitCacheControl(stated, limit, Math.floor((expiry - date) / 1000));
-  headers.set("cache-control", cacheControl);
-  if (expires !== null) headers.set("expires", formatHttpDate(Math.min(expiry, until - TRAVEL)));
-  const targeted = headers.get("cdn-cache-control");
-  if (targeted !== null) {
-    headers.set("cdn-cache-control", limitCacheControl(targeted, limit).cacheControl);
-  }
+  const expiry = expires === undefined ? 0 : parseHttpDate(expires, now) ?? 0;
+  const date = expires === undefined ? now : parseHttpDate(valueOf("date") ?? "", now) ?? now;
+  const lifetime = Math.floor((expiry - date) / 1000);
+  let longest = 0; // of all ages, in seconds
+  const limit = (value: string, lifetime: number): string => {
+    const limited = limitAges(value, left, lifetime);
+    longest = Math.max(longest, limited.longest);
+    return limited.value;
+  };
+  const result = fields.map((field, index): Field => {
+    const [name, value] = field;
+    switch (names[index]) {
+      case "cache-control":
+        return [name, limit(value, lifetime)];
+      case "cdn-cache-control":
+        return [name, limit(value, 0)];
+      case "expires":
+        return [name, formatHttpDate(Math.min(expiry, until - TRAVEL))];
+    }
+    return field;
+  });
+  if (!names.includes("cache-control")) result.push(["Cache-Control", limit("", lifetime)]);
+  // The values stay the same for as long as at least the longest age is left.
+  const unchangedUntil = longest === 0 ? until : until - TRAVEL - longest * 1000 + 1;
+  return { fields: result, unchangedUntil };
 }
 
 /**
- * Limits a Cache-Control value, as {@linkcode limitFreshness} does.
+ * Limits each age in a Cache-Control value to the seconds left.
  *
- * @param stated The value; empty if there is none.
  * @param lifetime The freshness given by Expires, in seconds, for a value without max-age.
+ * @returns The value to send, and the longest age in it, in seconds.
  */
-export function limitCacheControl(
-  stated: string,
-  { until, now }: FreshnessLimit,
-  lifetime = 0,
-): LimitedFreshness {
-  if (until === Infinity) return { cacheControl: stated, unchangedUntil: until };
-  const left = Math.max(0, Math.floor((until - TRAVEL - now) / 1000));
-  const known = parse(stated);
-  const isWhole = lifetime === 0 && left >= known.whole.longest;
-  const { cacheControl, longest } = isWhole ? known.whole : limitAges(known, left, lifetime);
-  return {
-    cacheControl,
-    // The value stays the same for as long as at least its longest age is left.
-    unchangedUntil: longest === 0 ? until : until - TRAVEL - longest * 1000 + 1,
-  };
-}
-
-/** Limits each age to the seconds left. `lifetime` is the freshness given by Expires, in seconds. */
 function limitAges(
-  { directives, isNeverReused }: Directives,
+  value: string,
   left: number,
   lifetime: number,
-): LimitedAges {
+): { value: string; longest: number } {
+  const limited: string[] = [];
+  /** Each directive, and whether it has no argument wherever it is stated: caches use any. */
+  const stated = new Map<string, boolean>();
   let longest = 0;
-  const age = (name: string, seconds: number) => {
-    const limited = Math.max(0, Math.min(seconds, left));
-    longest = Math.max(longest, limited);
-    return `${name}=${limited}`;
+  const addAge = (name: string, seconds: number) => {
+    const age = Math.max(0, Math.min(seconds, left));
+    longest = Math.max(longest, age);
+    limited.push(`${name}=${age}`);
   };
-  const states = (name: string) => directives.some((directive) => directive.name === name);
-  const limited = directives
-    .filter(({ name }) => name !== "stale-while-revalidate" && name !== "stale-if-error")
-    .map(({ text, name, value }) => isAge(name) ? age(name, secondsOf(value)) : text);
+  for (const [text, directive = "", argument] of value.matchAll(DIRECTIVE)) {
+    const name = directive.toLowerCase();
+    stated.set(name, argument === undefined && stated.get(name) !== false);
+    if (name === "max-age" || name === "s-maxage") addAge(name, secondsOf(argument));
+    else if (name !== "stale-while-revalidate" && name !== "stale-if-error") limited.push(text);
+  }
+  // A cache that knows must-understand ignores the no-store beside it (§5.2.2.3).
+  const isNeverReused = stated.get("no-cache") ||
+    stated.get("no-store") && !stated.get("must-understand");
   if (!isNeverReused) {
     // Also beside s-maxage, which browsers ignore.
-    if (!states("max-age")) limited.push(age("max-age", lifetime));
-    if (!states("must-revalidate")) limited.push("must-revalidate");
+    if (!stated.has("max-age")) addAge("max-age", lifetime);
+    if (!stated.has("must-revalidate")) limited.push("must-revalidate");
     // For Varnish, which ignores must-revalidate.
     limited.push("stale-while-revalidate=0");
   }
-  return { cacheControl: limited.join(", "), longest };
-}
-
-function isAge(name: string): boolean {
-  return name === "max-age" || name === "s-maxage";
-}
-
-interface Directive {
-  readonly text: string;
-  readonly name: string;
-  readonly value: string | undefined;
-}
-
-interface Directives {
-  readonly directives: readonly Directive[];
-  readonly isNeverReused: boolean;
-}
-
-interface LimitedAges {
-  readonly cacheControl: string;
-  /** The longest age in seconds. */
-  readonly longest: number;
-}
-
-interface CacheControl extends Directives {
-  /** The value when the time left does not shorten any age. */
-  readonly whole: LimitedAges;
-}
-
-/** Servers send few distinct values, over and over. Emptied when full. */
-const parsed = new Map<string, CacheControl>();
-const MAX_PARSED = 64;
-
-function parse(cacheControl: string): CacheControl {
-  let known = parsed.get(cacheControl);
-  if (known === undefined) {
-    const directives = [...cacheControl.matchAll(DIRECTIVE)]
-      .map(([text, name = "", value]) => ({ text, name: name.toLowerCase(), value }));
-    // When a directive is repeated, some caches use the first, others the last.
-    const states = (name: string) => {
-      const stated = directives.filter((directive) => directive.name === name);
-      return stated.length > 0 && stated.every(({ value }) => value === undefined);
-    };
-    // A cache that knows must-understand ignores the no-store beside it (§5.2.2.3).
-    const isNeverReused = states("no-cache") || states("no-store") && !states("must-understand");
-    if (parsed.size >= MAX_PARSED) parsed.clear();
-    const whole = limitAges({ directives, isNeverReused }, Infinity, 0);
-    parsed.set(cacheControl, known = { directives, isNeverReused, whole });
-  }
-  return known;
+  return { value: limited.join(", "), longest };
 }
 
 /** Parses a number of seconds, quoted or not; an invalid one makes a response stale (§4.2.1). */

@@ -74,7 +74,7 @@ const INSTANT =
  */
 export function parseInstant(text: string): number | undefined {
   const [date, year, month, day, ...time] = INSTANT.exec(text) ?? [];
-  const [hour = 0, minute = 0, second = 0, fraction = 0, sign, hours = 0, minutes = 0] = time;
+  const [hour = 0, minute = 0, second = 0, fraction = "", sign, hours = 0, minutes = 0] = time;
   if (date === undefined) return undefined;
   const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day));
   const found = new Date(midnight); // 30 February rolls over to March
@@ -83,8 +83,8 @@ export function parseInstant(text: string): number | undefined {
   const isTime = +hour < 24 && +minute < 60 && +second <= 60; // 60: a leap second
   if (!isDay || !isTime || +hours >= 24 || +minutes >= 60) return undefined;
   const offset = (sign === "-" ? -1 : 1) * (+hours * 60 + +minutes) * 60_000;
-  const seconds = Math.min(+second, 59) + Number(`0.${fraction}`);
-  return midnight + (+hour * 60 + +minute) * 60_000 + Math.floor(seconds * 1000) - offset;
+  const milliseconds = Math.min(+second, 59) * 1000 + Number(fraction.slice(0, 3).padEnd(3, "0"));
+  return midnight + (+hour * 60 + +minute) * 60_000 + milliseconds - offset;
 }
 
 const AMOUNT = String.raw`(\d+(?:[.,]\d{1,9})?)`;

@@ -6,6 +6,7 @@
 
 export {
   type AfterSunset,
+  type BrownoutStatus,
   type InstantSetting,
   type Interval,
   type IntervalSetting,
@@ -21,8 +22,7 @@ export {
   type PolicySettings,
 } from "./policy_settings.ts";
 export { announcementFields } from "./announcement.ts";
-export { type FreshnessLimit, limitFreshness } from "./freshness.ts";
-export { refusal, type RefusalOptions } from "./refusal.ts";
+export { type FreshnessLimit, type LimitedFreshness, limitFreshness } from "./freshness.ts";
+export { type Refusal, refusal, type RefusalOptions } from "./refusal.ts";
 export { type LifecycleOptions, withLifecycle } from "./with_lifecycle.ts";
-export type { Answer, Body, Content, Field } from "../http/answer.ts";
-export type { Awaitable } from "../http/awaitable.ts";
+export type { Body, Field, Outcome } from "../http/outcome.ts";

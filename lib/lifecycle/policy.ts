@@ -14,6 +14,9 @@ export {
 /** The answer after the sunset: 410 or a redirect. */
 export type AfterSunset = "gone" | "redirect";
 
+/** The status in a brownout: temporary (503), or that of the removal (410). */
+export type BrownoutStatus = 503 | 410;
+
 /** A valid policy. Instants are milliseconds since the epoch, in whole seconds. */
 export interface Policy {
   /** When the deprecation begins or began. */
@@ -22,6 +25,8 @@ export interface Policy {
   readonly sunsetAt: number | undefined;
   /** In chronological order, with a gap between any two. */
   readonly brownouts: readonly Interval[];
+  /** What answers in a brownout. */
+  readonly brownoutStatus: BrownoutStatus;
   /** What answers after the sunset. */
   readonly afterSunset: AfterSunset;
   /** Where the retirement is explained: an absolute path, or an `https:` URL. */

@@ -12,7 +12,7 @@ import {
   readInterval,
 } from "./instant.ts";
 import { isPath, isSecureUrl } from "./link_target.ts";
-import type { AfterSunset, Policy } from "./policy.ts";
+import type { AfterSunset, BrownoutStatus, Policy } from "./policy.ts";
 
 /** The settings of a policy. Instants are from 1970 to 9999; fractions of a second are dropped. */
 export interface PolicySettings {
@@ -20,8 +20,13 @@ export interface PolicySettings {
   readonly deprecatedAt: InstantSetting;
   /** When the endpoint is removed. */
   readonly sunsetAt?: InstantSetting | undefined;
-  /** Trial removals before the sunset. Adjacent ones are joined. */
+  /** Trial removals, which end before the sunset. Adjacent ones are joined. */
   readonly brownouts?: readonly IntervalSetting[] | undefined;
+  /**
+   * The status in a brownout. Default: 503, since a brownout is temporary; RFC 9110 has 410 for what
+   * is likely permanent, and feed readers delete an episode on it.
+   */
+  readonly brownoutStatus?: BrownoutStatus | undefined;
   /** The answer after the sunset: 410, or 308 to the successor. Default: `gone`. */
   readonly afterSunset?: AfterSunset | undefined;
   /** A page that explains the retirement: an absolute path, or an `https:` URL. */
@@ -60,6 +65,7 @@ const SETTINGS: Readonly<Record<keyof PolicySettings, true>> = {
   deprecatedAt: true,
   sunsetAt: true,
   brownouts: true,
+  brownoutStatus: true,
   afterSunset: true,
   documentation: true,
 };
@@ -73,8 +79,8 @@ const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" 
  *
  * @throws {PolicyError} If a setting is missing, unknown or of the wrong type; an instant or an
  *   interval is invalid; the sunset precedes the deprecation; a brownout ends before it starts,
- *   overlaps another, or is not between deprecation and sunset; or the documentation is neither a
- *   path nor an `https:` URL. Reports all issues at once.
+ *   overlaps another, starts before the deprecation or does not end before the sunset; or the
+ *   documentation is neither a path nor an `https:` URL. Reports all issues at once.
  *
  * @example A policy, and settings that make none
  * ```ts
@@ -107,7 +113,7 @@ export function definePolicy(settings: PolicySettings): Policy {
   }
   refuseOthers(settings, { known: SETTINGS, prefix: "", refuse });
 
-  const { afterSunset = "gone", documentation } = settings;
+  const { afterSunset = "gone", brownoutStatus = 503, documentation } = settings;
   const deprecatedAt = instantIn("deprecatedAt", settings.deprecatedAt, refuse);
   const hasSunset = settings.sunsetAt !== undefined;
   const sunsetAt = hasSunset ? instantIn("sunsetAt", settings.sunsetAt, refuse) : undefined;
@@ -117,6 +123,9 @@ export function definePolicy(settings: PolicySettings): Policy {
   }
   if (afterSunset !== "gone" && afterSunset !== "redirect") {
     refuse("afterSunset", afterSunset, '"gone" or "redirect"');
+  }
+  if (brownoutStatus !== 503 && brownoutStatus !== 410) {
+    refuse("brownoutStatus", brownoutStatus, "503 or 410");
   }
   if (documentation !== undefined && !isDocumentation(documentation)) {
     refuse("documentation", documentation, 'a path that starts with "/", or an "https:" URL');
@@ -135,8 +144,8 @@ export function definePolicy(settings: PolicySettings): Policy {
       ? "an interval that ends after it starts"
       : !hasSunset
       ? "a sunset date, since brownouts precede the sunset"
-      : sunsetAt !== undefined && end > sunsetAt
-      ? `an end no later than the sunset at ${formatInstant(sunsetAt)}`
+      : sunsetAt !== undefined && end >= sunsetAt
+      ? `an end before the sunset at ${formatInstant(sunsetAt)}`
       : deprecatedAt !== undefined && start < deprecatedAt
       ? `a start no earlier than the deprecation at ${formatInstant(deprecatedAt)}`
       : undefined;
@@ -151,7 +160,14 @@ export function definePolicy(settings: PolicySettings): Policy {
   }
 
   if (deprecatedAt === undefined || issues.length > 0) throw new PolicyError(issues);
-  return { deprecatedAt, sunsetAt, brownouts: joined(brownouts), afterSunset, documentation };
+  return {
+    deprecatedAt,
+    sunsetAt,
+    brownouts: joined(brownouts),
+    brownoutStatus,
+    afterSunset,
+    documentation,
+  };
 }
 
 /** Adds an issue. */

@@ -1,16 +1,16 @@
 /**
- * The answers in a brownout and after the sunset.
+ * The outcomes in a brownout and after the sunset.
  */
 
-import { type Answer, type Field, NO_STORE } from "../http/answer.ts";
 import { formatHttpDate } from "../http/http_date.ts";
-import { problemAnswer, type ProblemType } from "../http/problem.ts";
+import { type Field, NO_STORE, type Outcome } from "../http/outcome.ts";
+import { problemDetails, type ProblemType } from "../http/problem.ts";
 import { formatInstant, momentAt, type Policy } from "./policy.ts";
 
 /** The problem types of refusals, by name. */
 export const REFUSAL_TYPES = {
   brownout: {
-    status: 410,
+    status: 503,
     title: "Brownout",
     meaning: "The path is temporarily disabled ahead of its removal, until the time in the " +
       "Retry-After field. Move to the successor.",
@@ -28,45 +28,28 @@ export interface RefusalOptions {
   readonly now: number;
   /** A URL reference to the resource's replacement, if known; not validated. */
   readonly successor?: string | undefined;
-  /** Seconds for which caches may store the answer after the sunset. */
+  /** Seconds for which caches may store the response after the sunset. */
   readonly maxAge: number;
+  /**
+   * A URL reference to the page that explains the problem types at the fragments `#brownout` and
+   * `#removed`. If left out, the type is "about:blank".
+   */
+  readonly problemTypesPage?: string;
 }
 
-/** A refusal: its reason, and the fields to send. */
-export interface Refusal {
-  /** The first two answer 410, the last 308. */
-  readonly reason: "brownout" | "removed" | "redirected";
-  /** An explanation for humans. */
-  readonly detail: string;
-  readonly fields: readonly Field[];
-  /** How long the answer stays the same, in milliseconds since the epoch; `Infinity` for ever. */
+/** A refusal, to be sent instead of what was requested. */
+export interface Refusal extends Outcome {
+  /**
+   * 503 in a brownout, or 410 if the policy's `brownoutStatus` says so; after the sunset 410, or 308
+   * to the successor.
+   */
+  readonly status: 308 | 410 | 503;
+  /** How long it stays the same, in milliseconds since the epoch; `Infinity` for ever. */
   readonly freshUntil: number;
 }
 
-/** Returns the refusal in a brownout or after the sunset; `undefined` at any other time. */
-export function refusalAt(policy: Policy, options: RefusalOptions): Refusal | undefined {
-  const { now, successor, maxAge } = options;
-  const { phase, until: freshUntil } = momentAt(policy, now);
-  const isRedirecting = policy.afterSunset === "redirect" && successor !== undefined;
-  if (phase === "brownout") {
-    const isLast = freshUntil === policy.sunsetAt && !isRedirecting; // the removal follows
-    const purpose = isLast ? "when it is removed" : "ahead of its removal";
-    const detail = `Disabled by a brownout until ${formatInstant(freshUntil)}, ${purpose}`;
-    // A date, not a number of seconds, so that a HEAD matches a GET sent a second earlier.
-    const retry: Field[] = isLast ? [] : [["Retry-After", formatHttpDate(freshUntil)]];
-    return { reason: "brownout", detail, fields: [NO_STORE, ...retry], freshUntil };
-  }
-  if (phase !== "removed") return undefined;
-
-  const detail = `Removed at ${formatInstant(policy.sunsetAt as number)}`;
-  const cacheControl: Field = ["Cache-Control", `max-age=${maxAge}`];
-  if (!isRedirecting) return { reason: "removed", detail, fields: [cacheControl], freshUntil };
-  const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
-  return { reason: "redirected", detail, fields, freshUntil };
-}
-
 /**
- * Returns the answer in a brownout or after the sunset; `undefined` at any other time.
+ * Returns the outcome in a brownout or after the sunset; `undefined` at any other time.
  *
  * @example Before and after the sunset
  * ```ts
@@ -84,12 +67,47 @@ export function refusalAt(policy: Policy, options: RefusalOptions): Refusal | un
  * assertEquals(refusal(policy, { ...options, now: before + 1000 })?.status, 308);
  * ```
  */
-export function refusal(policy: Policy, options: RefusalOptions): Answer | undefined {
-  const refused = refusalAt(policy, options);
-  if (refused === undefined) return undefined;
-  const { reason, detail, fields, freshUntil } = refused;
-  if (reason === "redirected") return { status: 308, fields, freshUntil };
-  const { successor } = options;
-  const { documentation } = policy;
-  return problemAnswer({ status: 410, detail, fields, freshUntil }, { successor, documentation });
+export function refusal(policy: Policy, options: RefusalOptions): Refusal | undefined {
+  const { now, successor, maxAge } = options;
+  const { phase, until: freshUntil } = momentAt(policy, now);
+  if (phase === "brownout") {
+    return details("brownout", policy, {
+      ...options,
+      status: policy.brownoutStatus,
+      detail: `Disabled by a brownout until ${formatInstant(freshUntil)}, ahead of its removal`,
+      // A date, not a number of seconds, so that a HEAD matches a GET sent a second earlier.
+      fields: [NO_STORE, ["Retry-After", formatHttpDate(freshUntil)]],
+      freshUntil,
+    });
+  }
+  if (phase !== "removed") return undefined;
+
+  const cacheControl: Field = ["Cache-Control", `max-age=${maxAge}`];
+  if (policy.afterSunset === "redirect" && successor !== undefined) {
+    const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
+    return { status: 308, fields, freshUntil };
+  }
+  const detail = `Removed at ${formatInstant(policy.sunsetAt as number)}`;
+  const fields = [cacheControl];
+  return details("removed", policy, { ...options, status: 410, detail, fields, freshUntil });
+}
+
+/** Returns the refusal that presents its reason as a problem. */
+function details(
+  name: keyof typeof REFUSAL_TYPES,
+  { documentation }: Policy,
+  { problemTypesPage, successor, ...problem }:
+    & Omit<RefusalOptions, "now" | "maxAge">
+    & Refusal
+    & { readonly detail: string },
+): Refusal {
+  const type = problemTypesPage === undefined
+    ? undefined
+    : { uri: `${problemTypesPage}#${name}`, title: REFUSAL_TYPES[name].title };
+  const { status, freshUntil } = problem;
+  return {
+    ...problemDetails({ ...problem, type }, { successor, documentation }),
+    status,
+    freshUntil,
+  };
 }

@@ -2,11 +2,10 @@
  * Retirement for any Fetch API handler.
  */
 
-import { openBody, toResponse } from "../http/answer.ts";
 import { announcementFields } from "./announcement.ts";
 import { limitFreshness } from "./freshness.ts";
 import { momentAt, type Policy } from "./policy.ts";
-import { refusal } from "./refusal.ts";
+import { type Refusal, refusal } from "./refusal.ts";
 import { successorOf } from "./successor.ts";
 
 /** Options besides the policy. */
@@ -23,20 +22,20 @@ export interface LifecycleOptions {
   /**
    * Tells whether brownouts and the removal apply to a request. Other requests are still handled,
    * with the announcement. Default: all but OPTIONS, so that CORS preflights succeed and a page can
-   * read the 410.
+   * read the refusal.
    */
   readonly applies?: (request: Request) => boolean;
-  /** Seconds for which caches may store the answer after the sunset. Default: 300. */
+  /** Seconds for which caches may store the response after the sunset. Default: 300. */
   readonly maxAge?: number;
   /** Returns the time in milliseconds since the epoch. Default: the system clock. */
-  readonly now?: () => number;
+  readonly clock?: () => number;
 }
 
 /**
  * Wraps a handler to retire what it serves: announces the retirement on every response
- * (Deprecation, RFC 9745; Sunset, RFC 8594; Link, RFC 8288), answers 410 in brownouts and after the
- * sunset (or 308 to the successor after it), and keeps caches from reusing a response beyond its
- * phase. HEAD and GET get the same fields.
+ * (Deprecation, RFC 9745; Sunset, RFC 8594; Link, RFC 8288), answers 503 in brownouts and 410 after
+ * the sunset (or 308 to the successor), and keeps caches from reusing a response beyond its phase.
+ * HEAD and GET get the same fields.
  *
  * @param handler Handles requests that are not refused. Any Link it sets is kept.
  * @param policy See `definePolicy()`.
@@ -56,11 +55,11 @@ export interface LifecycleOptions {
  * });
  * const handler = withLifecycle(() => new Response("old"), policy, {
  *   successor: (request) => new URL(request.url).pathname.replace("/v1/", "/v2/"),
- *   now: () => Date.parse("2027-05-03T09:30:00Z"), // left out, the system's clock
+ *   clock: () => Date.parse("2027-05-03T09:30:00Z"), // left out, the system's clock
  * });
  *
  * const { status, headers } = await handler(new Request("https://example.com/v1/songs"));
- * assertEquals(status, 410); // a brownout
+ * assertEquals(status, 503); // a brownout
  * assertEquals(headers.get("Retry-After"), "Mon, 03 May 2027 10:00:00 GMT");
  * assertEquals(headers.get("Link")?.split(", ")[0], '</v2/songs>; rel="successor-version"');
  *
@@ -72,27 +71,29 @@ export function withLifecycle<Rest extends unknown[]>(
   policy: Policy,
   options: LifecycleOptions = {},
 ): (request: Request, ...rest: Rest) => Promise<Response> {
-  const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, now = Date.now } = options;
+  const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, clock = Date.now } =
+    options;
   const nameSuccessor = successorOf(options);
   return async (request, ...rest) => {
-    const start = now();
+    const start = clock();
     const successor = nameSuccessor(request);
     const refused = applies(request)
       ? refusal(policy, { now: start, successor, maxAge })
       : undefined;
-    const response = refused === undefined
-      ? mutable(await handler(request, ...rest))
-      : toResponse(refused, await openBody(request.method, refused));
+    const { body, status, headers, statusText } = refused === undefined
+      ? await handler(request, ...rest)
+      : responseOf(refused, request.method);
+    const announced = new Headers(headers); // those of some responses are immutable
     for (const [name, value] of announcementFields(policy, successor)) {
-      if (name === "Link") response.headers.append(name, value);
-      else response.headers.set(name, value);
+      if (name === "Link") announced.append(name, value);
+      else announced.set(name, value);
     }
-    limitFreshness(response.headers, { until: momentAt(policy, start).until, now: now() });
-    return response;
+    const limit = { until: momentAt(policy, start).until, now: clock() };
+    const { fields } = limitFreshness([...announced], limit);
+    return new Response(body, { status, statusText, headers: fields });
   };
 }
 
-/** Copies a response, because the headers of some, like those from `fetch`, are immutable. */
-function mutable(response: Response): Response {
-  return new Response(response.body, response);
+function responseOf({ status, fields, body }: Refusal, method: string): Response {
+  return new Response(method === "HEAD" ? null : body, { status, headers: [...fields] });
 }

@@ -2,10 +2,10 @@
  * Compares what a public URL has now with what it had when it was published.
  */
 
-import type { Comparison } from "../storage/content.ts";
-import type { LinkedItem } from "../storage/storage.ts";
-import { quoted } from "./printable.ts";
-import { RefusedError } from "./publish.ts";
+import type { Comparison } from "../storage/content/content_store.ts";
+import type { LinkedItem } from "../storage/item.ts";
+import { quoted } from "../input/printable.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import { type PublishUrlOptions, sendRequest } from "./publish_url.ts";
 
 /** Statuses that mean the URL is gone. */
@@ -23,7 +23,7 @@ const TEMPORARY = [408, 425, 429];
  */
 export async function compareUrl(
   item: LinkedItem,
-  options: Pick<PublishUrlOptions, "signal" | "timeout">,
+  options: Pick<PublishUrlOptions, "signal" | "timeoutMs">,
 ): Promise<Comparison> {
   const { location } = item;
   const head = await sendRequest("HEAD", location, options);

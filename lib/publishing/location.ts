@@ -2,9 +2,9 @@
  * Validating and normalizing public URLs of content on other servers.
  */
 
-import { MAX_LOCATION } from "../storage/storage.ts";
-import { quoted } from "./printable.ts";
-import { RefusedError } from "./publish.ts";
+import { MAX_LOCATION } from "../storage/item.ts";
+import { quoted } from "../input/printable.ts";
+import { RefusedError } from "../input/refused_error.ts";
 
 /** The signature parameter of presigned URLs: AWS and compatible stores, and Google. */
 const SIGNATURE = /^x-(amz|goog)-signature$/i;

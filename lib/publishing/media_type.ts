@@ -1,9 +1,11 @@
 /**
- * Detecting media types by content alone: names and extensions prove nothing.
+ * Media types: as publishers state them, or detected by content alone, since names and extensions
+ * prove nothing.
  */
 
-import { fileTypeFromBuffer } from "file-type";
-import type { Kind } from "../storage/storage.ts";
+import { quoted } from "../input/printable.ts";
+import { RefusedError } from "../input/refused_error.ts";
+import type { Kind } from "../storage/item.ts";
 import { type Bytes, withBeginning } from "./tracks/bytes.ts";
 import { isoTracks } from "./tracks/iso_media.ts";
 import { matroskaTracks } from "./tracks/matroska.ts";
@@ -45,9 +47,12 @@ const CONTAINERS: Readonly<Record<string, Container>> = {
   "video/ogg": { tracks: oggTracks, soundType: "audio/ogg" },
 };
 
-/** Thrown for content that cannot be published. The message is for the publisher. */
-export class MediaTypeError extends Error {
-  override readonly name = "MediaTypeError";
+const MEDIA_TYPE =
+  /^(audio|video)\/[\w.+-]+(; ?[\w-]+=([\w.+-]+|"[\x20-\x21\x23-\x5b\x5d-\x7e]*"))*$/i;
+
+/** Parses an audio or video type. The name becomes lower case; parameters may be case-sensitive. */
+export function parseMediaType(text: string): string | undefined {
+  return MEDIA_TYPE.test(text) ? text.replace(/^[^;]*/, (type) => type.toLowerCase()) : undefined;
 }
 
 /** What the publisher states, which overrides detection. */
@@ -65,27 +70,34 @@ export interface MediaType {
 /**
  * Detects the kind and media type of content.
  *
+ * @param source Names the content in messages.
  * @param content Read only where its structure requires, never whole.
  * @param stated What the publisher states instead.
- * @throws {MediaTypeError} When it is neither audio nor video, or not of the stated kind. The
- *   message continues the name of the file.
+ * @throws {RefusedError} When it is neither audio nor video, or not of the stated kind.
  */
-export async function detectMediaType(content: Bytes, stated: Stated): Promise<MediaType> {
-  if (stated.type !== undefined) return ofKind(stated.type, stated.kind);
+export async function detectMediaType(
+  source: string,
+  content: Bytes,
+  stated: Stated,
+): Promise<MediaType> {
+  if (stated.type !== undefined) return ofKind(source, stated.type, stated.kind);
   const bytes = await withBeginning(content, HEAD_LENGTH); // most parts are there, and small
   const type = await detectFormat(bytes);
   if (type === undefined) {
-    throw new MediaTypeError("has an unknown format; state its media type with --type");
+    throw new RefusedError(
+      `${quoted(source)} has an unknown format; state its media type with --type`,
+    );
   }
   const container = CONTAINERS[type];
-  if (container === undefined) return ofKind(type, stated.kind);
+  if (container === undefined) return ofKind(source, type, stated.kind);
 
   const tracks = await container.tracks(bytes);
   const sounds = tracks.filter(({ holds }) => holds === "sound");
   const hasPicture = tracks.some(({ holds }) => holds === "picture");
   if (sounds.length === 0 && !hasPicture) {
-    throw new MediaTypeError(
-      `is ${type} without an audio or video track; if it is complete, state its type with --type`,
+    throw new RefusedError(
+      `${quoted(source)} is ${type} without an audio or video track; if it is complete, state its` +
+        " type with --type",
     );
   }
   const { soundType } = container;
@@ -97,26 +109,27 @@ export async function detectMediaType(content: Bytes, stated: Stated): Promise<M
   const detected = hasPicture ? { kind: "video", type } as const : asSound;
   if (stated.kind === undefined || stated.kind === detected.kind) return detected;
   if (sounds.length > 0 && stated.kind === "audio") return asSound;
-  throw wrongKind(detected.type, stated.kind, hasPicture ? "it has no sound" : "it has no picture");
+  const why = hasPicture ? " (it has no sound)" : " (it has no picture)";
+  throw wrongKind(source, detected.type, stated.kind, why);
 }
 
 /** Uses a type as stated. */
-function ofKind(type: string, stated: Kind | undefined): MediaType {
+function ofKind(source: string, type: string, stated: Kind | undefined): MediaType {
   const kind = /^(audio|video)\//.exec(type)?.[1] as Kind | undefined;
   if (kind === undefined) {
-    throw new MediaTypeError(`is ${type}, which is neither audio nor video`);
+    throw new RefusedError(`${quoted(source)} is ${type}, which is neither audio nor video`);
   }
-  if (stated !== undefined && stated !== kind) throw wrongKind(type, stated);
+  if (stated !== undefined && stated !== kind) throw wrongKind(source, type, stated);
   return { kind, type };
 }
 
-function wrongKind(type: string, kind: Kind, why?: string): MediaTypeError {
-  const because = why === undefined ? "" : ` (${why})`;
-  return new MediaTypeError(`is ${type}, so its kind cannot be ${kind}${because}`);
+function wrongKind(source: string, type: string, kind: Kind, why = ""): RefusedError {
+  return new RefusedError(`${quoted(source)} is ${type}, so its kind cannot be ${kind}${why}`);
 }
 
 async function detectFormat(content: Bytes): Promise<string | undefined> {
   const head = await content.read(await tagsLength(content), HEAD_LENGTH);
+  const { fileTypeFromBuffer } = await import("file-type"); // which URLs and records do not need
   const type: string | undefined = (await fileTypeFromBuffer(head))?.mime;
   return type === undefined ? undefined : FORMATS[type] ?? type;
 }

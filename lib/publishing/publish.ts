@@ -2,17 +2,18 @@
  * Publishing files.
  */
 
+import { RefusedError } from "../input/refused_error.ts";
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
-import { TokenTakenError } from "../storage/catalogue.ts";
-import { SourceChangedError, type Step } from "../storage/content.ts";
-import type { MediaStorage } from "../storage/media_storage.ts";
-import type { Kind, PublishedItem } from "../storage/storage.ts";
+import { TokenTakenError } from "../storage/catalogue/catalogue.ts";
+import { SourceChangedError, type Step } from "../storage/content/content_store.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
+import type { Kind, PublishedItem } from "../storage/item.ts";
 import { newToken, type Token } from "../storage/token.ts";
-import { detectMediaType, type MediaType, MediaTypeError } from "./media_type.ts";
-import { isPrintable, quoted, withoutUnprintable } from "./printable.ts";
-import { type Bytes, fileBytes } from "./tracks/bytes.ts";
-import { unlessAborted } from "./abort.ts";
+import { detectMediaType, type MediaType } from "./media_type.ts";
+import { isPrintable, quoted, withoutUnprintable } from "../input/printable.ts";
+import { fileBytes } from "./tracks/bytes.ts";
+import { unlessAborted } from "../async/abort.ts";
 
 /** Bytes to read from a file at a time. */
 const CHUNK = 256 * 1024;
@@ -55,11 +56,6 @@ export type ProgressWatcher = (
   file: { readonly name: string; readonly size: number; readonly step: Step },
 ) => AsyncIterable<Uint8Array>;
 
-/** Thrown for something that cannot be published. The message is for the publisher. */
-export class RefusedError extends Error {
-  override readonly name = "RefusedError";
-}
-
 /**
  * Publishes a file, whole or not at all.
  *
@@ -77,17 +73,22 @@ export async function publishFile(
   const { token = newToken(), name = fileName(path), reuse, expected, signal } = options;
   const { watch = (chunks) => chunks } = options;
   await requireFree(storage, token); // fails early; the commit checks again
-  const { file, size } = await openFile(path);
+  const { file, info } = await openFile(path);
   using _file = file;
-  if (size > storage.maxLength) {
-    const limit = `a bucket accepts at most ${storage.maxLength} in one PUT`;
+  const { size } = info;
+  const { content } = storage;
+  if ("maxLength" in content && size > content.maxLength) {
+    const limit = `a bucket accepts at most ${content.maxLength} in one PUT`;
     throw new RefusedError(`${quoted(path)} has ${size} bytes; ${limit}`);
   }
   try {
-    const detected = await detect(path, fileBytes(file, size), options);
+    const detected = await unlessAborted(
+      detectMediaType(path, fileBytes(file, size), options),
+      signal,
+    );
     const chunk = new Uint8Array(Math.min(size, CHUNK));
     const read = (step: Step) =>
-      watch(readAll(file, { path, chunk, signal }), { name, size, step });
+      watch(chunksOf(file, { path, info, chunk, signal }), { name, size, step });
     if (reuse === "likely") {
       const digest = await sha256Of(read("hashing"));
       const item = await storage.findByContent({ digest, length: size }, name);
@@ -128,21 +129,28 @@ export async function sha256Of(chunks: AsyncIterable<Uint8Array>): Promise<strin
 /**
  * Reads a whole file, and returns its media type, digest and length, without publishing it.
  *
- * @throws {RefusedError} When it cannot be read, or is neither audio nor video.
+ * @throws {RefusedError} When it cannot be read, is neither audio nor video, or not as expected.
  * @throws The signal's abort reason.
  */
 export async function inspectFile(
   path: string,
-  options: Pick<PublishOptions, "kind" | "type" | "signal" | "watch">,
-): Promise<MediaType & Required<Pick<Expected, "digest" | "length">>> {
-  const { signal, watch = (chunks) => chunks } = options;
-  const { file, size } = await openFile(path);
+  options: Pick<PublishOptions, "kind" | "type" | "expected" | "signal">,
+): Promise<MediaType & { readonly digest: string; readonly length: number }> {
+  const { signal, expected } = options;
+  const { file, info } = await openFile(path);
   using _file = file;
-  const detected = await detect(path, fileBytes(file, size), options);
+  const { size } = info;
+  const detected = await unlessAborted(
+    detectMediaType(path, fileBytes(file, size), options),
+    signal,
+  );
   const chunk = new Uint8Array(Math.min(size, CHUNK));
-  const progress = { name: fileName(path), size, step: "hashing" } as const;
-  const digest = await sha256Of(watch(readAll(file, { path, chunk, signal }), progress));
-  return { ...detected, digest, length: size };
+  const found = {
+    digest: await sha256Of(chunksOf(file, { path, info, chunk, signal })),
+    length: size,
+  };
+  requireExpected(path, found, expected);
+  return { ...detected, ...found };
 }
 
 /**
@@ -171,57 +179,43 @@ export function requireExpected(
  * @throws {RefusedError} When it was.
  */
 export async function requireFree(storage: MediaStorage, token: Token): Promise<void> {
-  const { state } = await storage.lookUp(token);
+  const { state } = await storage.catalogue.find(token);
   if (state === "unknown") return;
   const history = state !== "unpublished" ? "names a published item" : "named an item before";
   throw new RefusedError(`Token "${token}" ${history}; tokens are never reused`);
 }
 
-/** Detects the kind and media type of content, and refuses content that has none. */
-export async function detect(
-  source: string,
-  content: Bytes,
-  { kind, type, signal }: Pick<PublishOptions, "kind" | "type" | "signal">,
-): Promise<MediaType> {
-  try {
-    return await unlessAborted(detectMediaType(content, { kind, type }), signal);
-  } catch (error) {
-    if (!(error instanceof MediaTypeError)) throw error;
-    throw new RefusedError(`${quoted(source)} ${error.message}`);
-  }
-}
-
-/** Opens a regular, non-empty file. Anything else is refused first: opening a FIFO would block. */
-async function openFile(path: string): Promise<{ file: Deno.FsFile; size: number }> {
-  const { size, ...info } = await readable(path, () => Deno.stat(path));
-  const other = OTHERS.find(([is]) => info[is])?.[1];
-  if (other !== undefined) throw new RefusedError(`${quoted(path)} is ${other}, not a file`);
+/** Opens a non-empty file. Anything else is refused first: opening a FIFO would block. */
+async function openFile(path: string): Promise<{ file: Deno.FsFile; info: Deno.FileInfo }> {
+  const { isFile, size } = await readable(path, () => Deno.stat(path));
+  if (!isFile) throw new RefusedError(`${quoted(path)} is not a file`);
   if (size === 0) throw new RefusedError(`${quoted(path)} is empty`);
-  return { file: await readable(path, () => Deno.open(path)), size };
+  const file = await readable(path, () => Deno.open(path));
+  return { file, info: await readable(path, () => file.stat()) };
 }
 
-const OTHERS = [
-  ["isDirectory", "a folder"],
-  ["isFifo", "a FIFO"],
-  ["isSocket", "a socket"],
-  ["isCharDevice", "a device"],
-  ["isBlockDevice", "a device"],
-] as const;
-
-async function* readAll(
+/** Reads a file, which must not change from the time of `info` on until its end was read. */
+async function* chunksOf(
   file: Deno.FsFile,
-  { path, chunk, signal }: {
+  { path, info, chunk, signal }: {
     readonly path: string;
+    readonly info: Deno.FileInfo;
     readonly chunk: Uint8Array;
     readonly signal: AbortSignal | undefined;
   },
 ): AsyncGenerator<Uint8Array> {
   await readable(path, () => file.seek(0, Deno.SeekMode.Start));
-  for (;;) {
+  for (let left = info.size; left >= 0;) {
     const read = await unlessAborted(readable(path, () => file.read(chunk)), signal);
-    if (read === null) return;
+    if (read === null) {
+      const { size, mtime } = await readable(path, () => file.stat());
+      if (size === info.size && mtime?.getTime() === info.mtime?.getTime()) return;
+      break;
+    }
+    left -= read;
     yield chunk.subarray(0, read);
   }
+  throw new RefusedError(`${quoted(path)} changed while it was read`);
 }
 
 /** Runs an operation on the file to publish, and refuses the file if it fails. */
@@ -245,7 +239,10 @@ export function fileName(path: string): string {
   return withoutUnprintable(basename(path)).replaceAll("\\", "_");
 }
 
-/** Whether a name can be offered for saving: no path, no unprintable characters. */
-export function isFileName(name: string): boolean {
-  return /^[^/\\]{1,255}$/u.test(name) && isPrintable(name) && name !== "." && name !== "..";
+/** What {@linkcode parseFileName} accepts. */
+export const FILE_NAME = "a file name of 1 to 255 characters, without a path or control characters";
+
+/** Returns a name if it can be offered for saving. */
+export function parseFileName(name: string): string | undefined {
+  return /^(?!\.{1,2}$)[^/\\]{1,255}$/u.test(name) && isPrintable(name) ? name : undefined;
 }

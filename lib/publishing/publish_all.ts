@@ -2,11 +2,13 @@
  * Publishing many sources in sequence.
  */
 
-import type { MediaStorage } from "../storage/media_storage.ts";
-import { type LinkedItem, ObjectError, type PublishedItem } from "../storage/storage.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
+import type { LinkedItem, PublishedItem } from "../storage/item.ts";
+import { ObjectError } from "../storage/errors.ts";
 import { newToken } from "../storage/token.ts";
 import { isPublicUrl } from "./location.ts";
-import { publishFile, type PublishOptions, RefusedError } from "./publish.ts";
+import { publishFile, type PublishOptions } from "./publish.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import { isObject, publishObject } from "./publish_object.ts";
 import { publishUrl } from "./publish_url.ts";
 import { findSources, type IgnoredSource } from "./sources.ts";

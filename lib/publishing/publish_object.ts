@@ -2,24 +2,23 @@
  * Publishing an object of the bucket in place, under its own key.
  */
 
-import type { Body } from "../http/answer.ts";
-import type { Awaitable } from "../http/awaitable.ts";
-import { TokenTakenError } from "../storage/catalogue.ts";
-import type { ExistingContent } from "../storage/content.ts";
-import type { MediaStorage } from "../storage/media_storage.ts";
-import type { PublishedItem } from "../storage/storage.ts";
+import type { Body } from "../http/outcome.ts";
+import { TokenTakenError } from "../storage/catalogue/catalogue.ts";
+import type { ExistingContent } from "../storage/content/content_store.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
+import type { ContentReference, PublishedItem } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
-import { unlessAborted } from "./abort.ts";
+import { detectMediaType, type MediaType } from "./media_type.ts";
+import { unlessAborted } from "../async/abort.ts";
 import {
-  detect,
   fileName,
   type PublishOptions,
-  RefusedError,
   requireExpected,
   requireFree,
   sha256Of,
   statedIn,
 } from "./publish.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import type { Bytes } from "./tracks/bytes.ts";
 
 /** Whether a text is the location of an object. */
@@ -43,34 +42,45 @@ export async function publishObject(
   location: string,
   options: PublishOptions = {},
 ): Promise<PublishedItem> {
-  const { token = newToken(), name = fileName(location), reuse, expected, signal } = options;
-  const { watch = (chunks) => chunks } = options;
-  await requireFree(storage, token); // before any work; the commit makes sure of it
-  const object = await unlessAborted(storage.inspect(location), signal);
-  const { length, validator } = object;
-  const detected = await detect(location, bytesOf(object), options);
-  const progress = { name, size: length, step: "hashing" } as const;
-  const digest = await sha256Of(watch(readAll(object, signal), progress));
-  requireExpected(location, { digest, length, validator }, expected);
+  const { token = newToken(), name = fileName(location), reuse, signal } = options;
+  await requireFree(storage, token); // fails early; the commit checks again
+  await unlessAborted(storage.prepare(), signal);
+  const found = await inspectObject(storage, location, options);
   try {
     signal?.throwIfAborted();
-    const content = { digest, length, location, validator };
-    const published = reuse && await storage.findByContent(content, name);
+    const published = reuse && await storage.findByContent(found, name);
     if (published !== undefined) return published;
-    const metadata = { token, ...detected, name, ...statedIn(options) };
-    return await storage.publishInPlace(metadata, content);
+    const item = { token, name, ...statedIn(options), ...found };
+    await storage.catalogue.add(item);
+    return item;
   } catch (error) {
     if (error instanceof TokenTakenError) throw new RefusedError(error.message);
     throw error;
   }
 }
 
+/** Reads an object as {@linkcode publishObject} does, and returns what it would record of it. */
+export async function inspectObject(
+  storage: MediaStorage,
+  location: string,
+  options: PublishOptions,
+): Promise<MediaType & Required<ContentReference>> {
+  const { name = fileName(location), expected, signal, watch = (chunks) => chunks } = options;
+  const object = await unlessAborted(storage.inspect(location), signal);
+  const { length, validator } = object;
+  const detected = await unlessAborted(detectMediaType(location, bytesOf(object), options), signal);
+  const progress = { name, size: length, step: "hashing" } as const;
+  const digest = await sha256Of(watch(readContent(object.open(), signal), progress));
+  requireExpected(location, { digest, length, validator }, expected);
+  return { ...detected, digest, length, location, validator };
+}
+
 /** Reads content to its end, or until the signal is aborted. */
-export async function* readAll(
-  object: { readonly open: () => Awaitable<Body> },
+export async function* readContent(
+  opening: Promise<Body>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
-  const body = await unlessAborted(Promise.resolve(object.open()), signal);
+  const body = await unlessAborted(opening, signal);
   if (body instanceof Uint8Array) return yield body;
   const reader = body.getReader();
   try {

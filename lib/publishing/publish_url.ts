@@ -6,27 +6,28 @@
  * that only it can reach.
  */
 
-import { TokenTakenError } from "../storage/catalogue.ts";
-import type { MediaStorage } from "../storage/media_storage.ts";
-import { type Kind, type LinkedItem, MAX_STATED } from "../storage/storage.ts";
+import { TokenTakenError } from "../storage/catalogue/catalogue.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
+import { type Kind, type LinkedItem, MAX_STATED } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
-import { detectMediaType, MediaTypeError } from "./media_type.ts";
+import { detectMediaType } from "./media_type.ts";
 import { parseLocation } from "./location.ts";
-import { quoted } from "./printable.ts";
-import { type PublishOptions, RefusedError, requireFree } from "./publish.ts";
+import { quoted } from "../input/printable.ts";
+import { type PublishOptions, requireFree } from "./publish.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import { memoryBytes } from "./tracks/bytes.ts";
 
 /** Bytes to request and read at most: enough to detect a format. */
 const BEGINNING = 64 * 1024;
 
-/** The timeout of each request, in milliseconds. */
-const TIMEOUT = 10_000;
+/** The timeout of each request. */
+const TIMEOUT_MS = 10_000;
 
 /** Metadata of content at a URL, and how to publish it; everything has a default. */
 export interface PublishUrlOptions
   extends Pick<PublishOptions, "token" | "kind" | "type" | "publishedAt" | "signal"> {
-  /** The timeout of each request, in milliseconds. */
-  readonly timeout?: number;
+  /** The timeout of each request. */
+  readonly timeoutMs?: number;
   /** Called with warnings for the publisher about what clients will have trouble with. */
   readonly warn?: (text: string) => void;
 }
@@ -64,7 +65,7 @@ export async function publishUrl(
   signal?.throwIfAborted();
   const item: LinkedItem = { token, kind, location, ...stated, publishedAt };
   try {
-    await storage.publishLink(item);
+    await storage.catalogue.add(item);
     return item;
   } catch (error) {
     if (error instanceof TokenTakenError) throw new RefusedError(error.message);
@@ -92,10 +93,8 @@ async function examine(
     const warning = `answers HEAD with ${head.status}; redirected clients will get the same`;
     options.warn?.(`${quoted(location)} ${warning}`);
   }
-  return {
-    ...stated,
-    kind: statedKind(location, stated, options) ?? await detectKind(location, beginning),
-  };
+  const detected = () => detectMediaType(location, memoryBytes(beginning), {});
+  return { ...stated, kind: statedKind(location, stated, options) ?? (await detected()).kind };
 }
 
 /** Returns the kind stated by the publisher, or else by the other server. */
@@ -114,16 +113,6 @@ function statedKind(
   return kind ?? told;
 }
 
-/** Detects the kind from the content itself. */
-async function detectKind(location: string, beginning: Uint8Array<ArrayBuffer>): Promise<Kind> {
-  try {
-    return (await detectMediaType(memoryBytes(beginning), {})).kind;
-  } catch (error) {
-    if (!(error instanceof MediaTypeError)) throw error;
-    throw new RefusedError(`The beginning of ${quoted(location)} ${error.message}`);
-  }
-}
-
 /**
  * Sends a request for the content in its original encoding.
  *
@@ -133,9 +122,9 @@ async function detectKind(location: string, beginning: Uint8Array<ArrayBuffer>):
 export async function sendRequest(
   method: "HEAD" | "GET",
   location: string,
-  { signal, timeout = TIMEOUT }: Pick<PublishUrlOptions, "signal" | "timeout">,
+  { signal, timeoutMs = TIMEOUT_MS }: Pick<PublishUrlOptions, "signal" | "timeoutMs">,
 ): Promise<RemoteResponse> {
-  const expiry = AbortSignal.timeout(timeout);
+  const expiry = AbortSignal.timeout(timeoutMs);
   const range = method === "GET" ? { Range: `bytes=0-${BEGINNING - 1}` } : undefined;
   try {
     const response = await fetch(location, {
@@ -149,7 +138,7 @@ export async function sendRequest(
   } catch (error) {
     signal?.throwIfAborted();
     if (expiry.aborted) {
-      const limit = `${timeout / 1000} s`;
+      const limit = `${timeoutMs / 1000} s`;
       throw new RefusedError(`${quoted(location)} did not answer ${method} within ${limit}`);
     }
     throw new RefusedError(`${quoted(location)} cannot be reached`, { cause: causeOf(error) });
@@ -173,7 +162,7 @@ function statedBy({ status, headers }: Response): Stated {
 }
 
 /** Returns a field value if the catalogue can store it. */
-function recordable(value: string | null): string | undefined {
+export function recordable(value: string | null): string | undefined {
   const isFit = value !== null && /^[ -~]+$/.test(value) && value.length <= MAX_STATED;
   return isFit ? value : undefined;
 }

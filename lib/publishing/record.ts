@@ -2,7 +2,7 @@
  * Records, as commands print them and `import` reads them.
  */
 
-import type { CatalogueEntry, LinkedItem, PublishedItem } from "../storage/storage.ts";
+import type { CatalogueEntry, LinkedItem, PublishedItem } from "../storage/item.ts";
 import type { Token } from "../storage/token.ts";
 
 /**
@@ -15,20 +15,13 @@ export function toRecord(token: Token, entry: CatalogueEntry) {
     const unpublishedAt = new Date(entry.unpublishedAt).toISOString();
     return { token, state: entry.state, kind, unpublishedAt };
   }
-  const { type, length, digest: sha256, name, language, location, validator, publishedAt }: Partial<
-    PublishedItem & LinkedItem
-  > = entry.item;
+  const { digest: sha256, publishedAt, ...facts }: Partial<PublishedItem & LinkedItem> = entry.item;
   return {
     state: "published" as const,
+    ...facts,
     token,
     kind,
-    ...(type === undefined ? undefined : { type }),
-    ...(length === undefined ? undefined : { length }),
     ...(sha256 === undefined ? undefined : { sha256 }),
-    ...(name === undefined ? undefined : { name }),
-    ...(language === undefined ? undefined : { language }),
-    ...(location === undefined ? undefined : { location }),
-    ...(validator === undefined ? undefined : { validator }),
     publishedAt: new Date(publishedAt as number).toISOString(),
   };
 }

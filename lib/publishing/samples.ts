@@ -5,8 +5,9 @@
 import { fileURLToPath } from "node:url";
 import { pathsOf, type Route } from "../server/route.ts";
 import { parseToken, type Token } from "../storage/token.ts";
-import type { MediaStorage } from "../storage/media_storage.ts";
-import { publishFile, RefusedError } from "./publish.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
+import { publishFile } from "./publish.ts";
+import { RefusedError } from "../input/refused_error.ts";
 
 /** Fixed tokens, so that the README's commands can be copied. */
 const SAMPLES = [
@@ -23,7 +24,7 @@ export async function publishSamples(
   storage: MediaStorage,
   routes: readonly Route[],
 ): Promise<string[]> {
-  if (await storage.isEmpty()) {
+  if (await storage.catalogue.isEmpty()) {
     for (const { file, token } of SAMPLES) {
       const url = new URL(`./samples/${file}`, import.meta.url);
       try {
@@ -36,7 +37,7 @@ export async function publishSamples(
   }
   const paths: string[] = [];
   for (const { token } of SAMPLES) {
-    const result = await storage.lookUp(token);
+    const result = await storage.catalogue.find(token);
     if (result.state === "published") paths.push(...pathsOf(routes, result.item).slice(1));
   }
   return paths;

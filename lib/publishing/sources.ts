@@ -4,8 +4,8 @@
 
 import { join, sep } from "node:path";
 import { isPublicUrl } from "./location.ts";
-import { quoted } from "./printable.ts";
-import { RefusedError } from "./publish.ts";
+import { quoted } from "../input/printable.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import { isObject } from "./publish_object.ts";
 
 /** Why something in a folder is left out. */

@@ -2,23 +2,20 @@
  * Verifying that storage has exactly what the catalogue says.
  */
 
-import type { Comparison } from "../storage/content.ts";
-import type { MediaStorage } from "../storage/media_storage.ts";
-import {
-  type CatalogueEntry,
-  type LinkedItem,
-  type PublishedItem,
-  ReplacedError,
-  StorageError,
-  UnpublishedError,
-} from "../storage/storage.ts";
+import type { Comparison } from "../storage/content/content_store.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
+import type { CatalogueEntry } from "../storage/item.ts";
+import { ReplacedError, StorageError, UnpublishedError } from "../storage/errors.ts";
 import type { Token } from "../storage/token.ts";
-import { unlessAborted } from "./abort.ts";
+import { unlessAborted } from "../async/abort.ts";
+import { sampleOf } from "../storage/catalogue/sample.ts";
+import { isUnused, unusedIn } from "../storage/content/unused.ts";
 import { compareUrl } from "./compare_url.ts";
-import { forEach } from "./for_each.ts";
-import { printable } from "./printable.ts";
-import { RefusedError, sha256Of } from "./publish.ts";
-import { readAll } from "./publish_object.ts";
+import { forEach } from "../async/for_each.ts";
+import { messageOf } from "../input/printable.ts";
+import { RefusedError } from "../input/refused_error.ts";
+import { sha256Of } from "./publish.ts";
+import { readContent } from "./publish_object.ts";
 
 /** Items checked at once, each on its own connection if it needs one. */
 const CONCURRENCY = 16;
@@ -64,7 +61,9 @@ export async function verify(storage: MediaStorage, options: VerifyOptions): Pro
   const { sample, signal, report, onProgress = () => {} } = options;
   const work = { concurrency: CONCURRENCY, signal };
   let failures = 0;
-  const entries = sample === undefined ? storage.list() : storage.sample(sample);
+  const entries = sample === undefined
+    ? storage.catalogue.list()
+    : sampleOf(storage.catalogue, sample);
   await forEach(entries, work, async ([token, entry]) => {
     const outcome = entry.state === "unpublished"
       ? undefined
@@ -82,9 +81,8 @@ export async function verify(storage: MediaStorage, options: VerifyOptions): Pro
   });
   onProgress(undefined);
   if (sample !== undefined) return;
-  await forEach(storage.listUnused(), work, async (digest) => {
-    const isUnused = await unlessAborted(storage.isUnused(digest), signal);
-    if (isUnused) await report({ unused: digest });
+  await forEach(unusedIn(storage), work, async (digest) => {
+    if (await unlessAborted(isUnused(storage, digest), signal)) await report({ unused: digest });
   });
 }
 
@@ -95,45 +93,34 @@ async function check(
   entry: PublishedEntry,
   options: VerifyOptions,
 ): Promise<CheckOutcome | undefined> {
-  const outcome = entry.state === "linked"
-    ? await checkUrl(entry.item, options)
-    : await checkContent(storage, entry.item, options);
+  const outcome = await compare(storage, entry, options);
   if (outcome.state === "same") return outcome;
-  const { state } = await storage.lookUp(token);
+  const { state } = await storage.catalogue.find(token);
   if (state !== entry.state) return undefined;
   // If storage as a whole fails, the item is not at fault.
   if (state === "published") await unlessAborted(storage.check(), options.signal);
   return outcome;
 }
 
-async function checkUrl(item: LinkedItem, { signal }: VerifyOptions): Promise<CheckOutcome> {
-  try {
-    return await compareUrl(item, { signal });
-  } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
-    return { state: "failed", reason: error.message + because(error) };
-  }
-}
-
-async function checkContent(
+async function compare(
   storage: MediaStorage,
-  item: PublishedItem,
+  entry: PublishedEntry,
   { withContent = false, signal }: VerifyOptions,
 ): Promise<CheckOutcome> {
   try {
-    const comparison = await unlessAborted(storage.compare(item), signal);
+    if (entry.state === "linked") return await compareUrl(entry.item, { signal });
+    const { item } = entry;
+    const comparison = await unlessAborted(storage.content.compare(item), signal);
     if (comparison.state !== "same" || !withContent) return comparison;
-    const digest = await sha256Of(readAll({ open: () => storage.open(item) }, signal));
+    const digest = await sha256Of(readContent(storage.open(item), signal));
     if (digest === item.digest) return comparison;
     return { state: "different", reason: `content ${item.digest} has the SHA-256 ${digest}` };
   } catch (error) {
-    if (error instanceof UnpublishedError) return { state: "failed", reason: error.message };
+    if (error instanceof RefusedError || error instanceof UnpublishedError) {
+      return { state: "failed", reason: messageOf(error) };
+    }
     if (!(error instanceof StorageError)) throw error;
     const state = error instanceof ReplacedError ? "different" : "failed";
-    return { state, reason: error.fault + because(error) };
+    return { state, reason: messageOf({ message: error.fault, cause: error.cause }) };
   }
-}
-
-function because({ cause }: Error): string {
-  return cause instanceof Error ? ` (${printable(cause.message)})` : "";
 }

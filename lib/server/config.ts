@@ -3,8 +3,8 @@
  * starting bare Deno 2.9.6, and zod/mini 1.1 times.
  */
 
-import type { AfterSunset, Policy } from "../lifecycle/policy.ts";
-import type { BucketSettings, ContentPlace } from "../storage/content.ts";
+import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts";
+import type { BucketSettings, ContentPlace } from "../storage/content/content_place.ts";
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 
 /** The settings of a server. */
@@ -35,6 +35,8 @@ export interface Config {
   readonly usageDays: number;
   /** Whether Deno exports telemetry. */
   readonly isTelemetryOn: boolean;
+  /** Whether nobody chose the date of the deprecation here. */
+  readonly isDeprecationUnset: boolean;
   /** The retirement policy of the deprecated routes. */
   readonly policy: Policy;
 }
@@ -44,8 +46,11 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-/** The date of the first release. */
-const FIRST_RELEASE = "2026-11-21";
+/** The date from which the samples are deprecated. */
+export const SAMPLES_DEPRECATED_AT = "2026-11-21";
+
+/** The variables that show a server to be more than a trial, which must state `DEPRECATED_AT`. */
+const IN_EARNEST = ["DATABASE_URL", "SUNSET_AT", "BROWNOUTS", "DENO_DEPLOY"];
 
 /** A variable's expected value, and its parser, which returns `undefined` if invalid. */
 interface Setting<T> {
@@ -126,6 +131,8 @@ const ENDPOINT: Setting<string> = {
     return hasMore ? undefined : url.href.replace(/\/+$/, "");
   },
 };
+/** A server's clients get an error within five seconds; a command can wait for a busy store. */
+const STORE_TIMEOUT_MS = { server: 4_500, command: 30_000 };
 /** Checks only that the value fits in a header field; the store checks the rest. */
 const CREDENTIAL = {
   isSecret: true,
@@ -140,6 +147,7 @@ const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
   deprecatedAt: "DEPRECATED_AT",
   sunsetAt: "SUNSET_AT",
   brownouts: "BROWNOUTS",
+  brownoutStatus: "BROWNOUT_STATUS",
   afterSunset: "AFTER_SUNSET",
   documentation: "DEPRECATION_DOC",
 };
@@ -148,9 +156,14 @@ const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
  * Reads and validates the settings.
  *
  * @param variable Looks up a variable. An empty value counts as unset.
- * @throws {ConfigError} If any value is invalid, with its name and what was expected.
+ * @param user The server must know when the deprecation began, unless it is only being tried;
+ *   commands need not.
+ * @throws {ConfigError} If any value is invalid or missing, with its name and what was expected.
  */
-export function readConfig(variable: (name: string) => string | undefined): Config {
+export function readConfig(
+  variable: (name: string) => string | undefined,
+  user: "server" | "command",
+): Config {
   const get = (name: string) => variable(name) || undefined;
   const problems: string[] = [];
   const expect = (name: string, expected: string, value: unknown) =>
@@ -179,6 +192,7 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
       sessionToken: read("AWS_SESSION_TOKEN", SESSION_TOKEN),
       region: require(readFirst(["AWS_REGION", "AWS_DEFAULT_REGION"]), REGION) ?? "",
       endpoint: read(readFirst(["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]), ENDPOINT),
+      timeoutMs: STORE_TIMEOUT_MS[user],
     };
   };
 
@@ -209,7 +223,13 @@ export function readConfig(variable: (name: string) => string | undefined): Conf
     cacheTtl: (read("CACHE_TTL", TTL) ?? 5) * 1000,
     usageDays: read("USAGE_DAYS", DAYS) ?? 400,
     isTelemetryOn: ["true", "1"].includes(get("OTEL_DENO") ?? ""),
+    isDeprecationUnset: get("DEPRECATED_AT") === undefined,
   };
+  const reason = IN_EARNEST.find((name) => get(name) !== undefined);
+  if (user === "server" && settings.isDeprecationUnset && reason !== undefined) {
+    const date = 'the ISO 8601 date from which the old paths are deprecated, like "2026-11-21"';
+    expect("DEPRECATED_AT", `${date}, since ${reason} is set`, undefined);
+  }
   const policy = readPolicy(get);
   if (policy instanceof PolicyError) {
     for (const { setting, value, expected } of policy.issues) {
@@ -227,12 +247,16 @@ function shown(value: unknown): string {
 }
 
 function readPolicy(get: (name: string) => string | undefined): Policy | PolicyError {
+  const { sunsetAt, brownouts } = POLICY_VARIABLES;
+  // A date that nobody chose must not make another one invalid.
+  const unset = get(sunsetAt) ?? get(brownouts) ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
   try {
     return definePolicy({
-      deprecatedAt: get(POLICY_VARIABLES.deprecatedAt) ?? FIRST_RELEASE,
+      deprecatedAt: get(POLICY_VARIABLES.deprecatedAt) ?? unset,
       sunsetAt: get(POLICY_VARIABLES.sunsetAt),
       brownouts: get(POLICY_VARIABLES.brownouts)?.split(",").map((text) => text.trim()),
-      // The policy validates it.
+      // The policy validates these.
+      brownoutStatus: statusIn(get(POLICY_VARIABLES.brownoutStatus)) as BrownoutStatus | undefined,
       afterSunset: get(POLICY_VARIABLES.afterSunset) as AfterSunset | undefined,
       documentation: get(POLICY_VARIABLES.documentation) ?? "/deprecation",
     });
@@ -240,4 +264,9 @@ function readPolicy(get: (name: string) => string | undefined): Policy | PolicyE
     if (error instanceof PolicyError) return error;
     throw error;
   }
+}
+
+/** Returns a status as a number; anything else as it is. */
+function statusIn(text: string | undefined): number | string | undefined {
+  return text !== undefined && /^\d{3}$/.test(text) ? Number(text) : text;
 }

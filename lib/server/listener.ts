@@ -2,7 +2,6 @@
  * Listening for requests, even after the process runs out of file descriptors.
  */
 
-import type { Handler } from "./responder.ts";
 import { describeError, type Log } from "./log.ts";
 
 /**
@@ -12,26 +11,47 @@ import { describeError, type Log } from "./log.ts";
 const [RETRY_DELAY, MAX_RETRY_DELAY] = [1_000, 10_000];
 
 /** Milliseconds within which failures of the listener count as one outage. */
-const OUTAGE = 60_000;
+const MAX_OUTAGE_MS = 60_000;
 
 /**
  * Milliseconds for which responses ask clients to close their connections (RFC 9112 §9.6) before
  * the server does, when another process can take over. Deno closes idle connections at once, and
  * others after a response without `Connection: close`: a client's next request would go unanswered.
  */
-const DRAIN = 2_000;
+const DRAIN_MS = 2_000;
 
-/** Where to listen, and how to handle requests. */
+/** Starts listening; called again after an outage. Throws like `Deno.serve`. */
+export type Listen = (
+  options: Deno.ServeTcpOptions & { onListen(address: Deno.NetAddr): void },
+) => Deno.HttpServer<Deno.NetAddr>;
+
+/** Where and how to listen. */
 export interface ListenOptions {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
   /** Whether other processes may listen on the same port. */
   readonly reusePort: boolean;
-  readonly handle: Handler;
+  readonly listen: Listen;
   readonly log: Log;
   /** Called once, with the address it listens on. */
   readonly onListen: (address: Deno.NetAddr) => void;
+}
+
+/**
+ * Wraps a handler to ask clients to close their connections as soon as the process is stopping.
+ */
+export function closing(
+  handle: (request: Request) => Response | Promise<Response>,
+  stopping: AbortSignal,
+): (request: Request) => Response | Promise<Response> {
+  const last = async (request: Request) => {
+    const response = await handle(request);
+    const copy = new Response(response.body, response); // the response may be sent again
+    copy.headers.set("Connection", "close");
+    return copy;
+  };
+  return (request) => stopping.aborted ? last(request) : handle(request);
 }
 
 /** A server that listens until it is shut down. */
@@ -39,7 +59,6 @@ export class Listener {
   readonly #options: ListenOptions;
   /** The last one listens; the others still serve their connections. */
   readonly #servers = new Set<Deno.HttpServer<Deno.NetAddr>>();
-  #unfinished = 0;
   #failedAt = -Infinity;
   readonly #reported = new Set<string>();
   #attempts = 0;
@@ -54,25 +73,19 @@ export class Listener {
     this.#listen(options.port, options.onListen);
   }
 
-  /** The number of responses not fully sent yet. */
-  get unfinished(): number {
-    return this.#unfinished;
-  }
-
   /**
    * Stops listening, and waits for the requests in flight. On a shared port, it first keeps serving
-   * for {@linkcode DRAIN}.
+   * for {@linkcode DRAIN_MS}.
    */
   async shutdown(): Promise<void> {
     this.#isStopping = true;
-    if (this.#options.reusePort) await new Promise((resolve) => setTimeout(resolve, DRAIN));
+    if (this.#options.reusePort) await new Promise((resolve) => setTimeout(resolve, DRAIN_MS));
     await Promise.all([...this.#servers].map((server) => server.shutdown()));
   }
 
   #listen(port: number, onListen: (address: Deno.NetAddr) => void): void {
-    const { host: hostname, reusePort } = this.#options;
-    const options = { hostname, port, reusePort, onListen, automaticCompression: false };
-    const server = Deno.serve(options, this.#handle);
+    const { host: hostname, reusePort, listen } = this.#options;
+    const server = listen({ hostname, port, reusePort, onListen });
     this.#servers.add(server);
     server.finished.catch((error) => this.#listenAgain(server.addr.port, error));
   }
@@ -95,7 +108,7 @@ export class Listener {
   /** Logs a cause once per outage. */
   #report(cause: unknown): void {
     const [now, { message }] = [performance.now(), cause as Error];
-    if (now - this.#failedAt > OUTAGE) {
+    if (now - this.#failedAt > MAX_OUTAGE_MS) {
       this.#reported.clear();
       this.#attempts = 0;
     }
@@ -103,34 +116,5 @@ export class Listener {
     if (this.#reported.has(message)) return;
     this.#reported.add(message);
     this.#options.log({ event: "error", cause: describeError(cause) });
-  }
-
-  readonly #handle: Deno.ServeHandler = (request, info) => {
-    const response = this.#options.handle(request);
-    const isGet = request.method === "GET"; // `response.body` would turn bytes into a stream
-    if (!(response instanceof Response)) return this.#count(response, isGet ? info : undefined);
-    if (isGet) this.#countUntil(info.completed);
-    return this.#send(response);
-  };
-
-  #send(response: Response): Response {
-    if (!this.#isStopping) return response;
-    const last = new Response(response.body, response); // a copy: the response may be reused
-    last.headers.set("Connection", "close");
-    return last;
-  }
-
-  async #count(pending: Promise<Response>, info?: Deno.ServeHandlerInfo): Promise<Response> {
-    const response = await this.#countUntil(pending);
-    if (info !== undefined) this.#countUntil(info.completed);
-    return this.#send(response);
-  }
-
-  /** Counts a response as unfinished until a promise settles. */
-  #countUntil<T>(settled: Promise<T>): Promise<T> {
-    this.#unfinished++;
-    const finish = () => void this.#unfinished--;
-    settled.then(finish, finish); // rejects if the client disconnects
-    return settled;
   }
 }

@@ -5,8 +5,8 @@
 /** An event, with its facts. */
 export interface LogEvent {
   /** What happened. */
-  readonly event: "start" | "stop" | "error";
-  /** Further facts, as JSON has them. */
+  readonly event: "start" | "stop" | "error" | "warning";
+  /** More members of the line, as JSON values. */
   readonly [fact: string]: unknown;
 }
 
@@ -14,9 +14,9 @@ export interface LogEvent {
 export type Log = (event: LogEvent) => void;
 
 /** Creates a log that writes lines to standard error, each with a timestamp. */
-export function lineLog(now: () => number): Log {
+export function lineLog(clock: () => number): Log {
   return (event) =>
-    console.error(JSON.stringify({ time: new Date(now()).toISOString(), ...event }));
+    console.error(JSON.stringify({ time: new Date(clock()).toISOString(), ...event }));
 }
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;

@@ -1,10 +1,10 @@
 /**
- * The responder's interface for counting answers of deprecated routes.
+ * The handler's interface for counting responses of deprecated routes.
  */
 
 import type { Phase } from "../lifecycle/policy.ts";
 
-/** A class of answers that are counted together, by client. */
+/** A class of responses that are counted together, by client. */
 export interface AnswerClass {
   /** The route's path, e.g. `/audio/:token`. */
   readonly route: string;
@@ -12,26 +12,25 @@ export interface AnswerClass {
   readonly method: string;
   /** The phase in which the request came. */
   readonly phase: Phase;
-  /** The status of the answer. */
+  /** The status of the response. */
   readonly status: number;
   /** Whether the path has a well-formed token. */
   readonly hasToken: boolean;
 }
 
-/** The counts of one class of answers, opaque except to the meter. */
-export type Counter = object;
-
-/** Counts answers. */
-export interface Meter {
-  /** Returns the counter for a class of answers. Callers may keep it. */
-  counterOf(answer: AnswerClass): Counter;
-
+/** Counts one class of responses. */
+export interface Counter {
   /**
-   * Counts one answer.
+   * Counts one response.
    *
-   * @param counter The result of {@linkcode Meter.counterOf} for it.
-   * @param userAgent The request's User-Agent, if any.
-   * @param now Milliseconds since the epoch.
+   * @param fields The fields of the request, which identify the client.
+   * @param instant When the request came, in milliseconds since the epoch.
    */
-  count(counter: Counter, userAgent: string | null, now: number): void;
+  count(fields: Headers, instant: number): void;
+}
+
+/** Counts responses. */
+export interface Meter {
+  /** Returns the counter for a class of responses. Callers may keep it. */
+  counterOf(answer: AnswerClass): Counter;
 }

@@ -1,101 +1,122 @@
 /**
  * Prepared responses. Most requests repeat a recent one, and building a dozen fields costs more than
- * everything else. An answer with an expiry time is therefore kept as a response, including short
- * content, and sent again for identical requests. The bytes are the same either way; a test compares
- * them.
- *
- * A prepared response expires with its lookup's generation, and so on any fault and whenever
- * anything is published or unpublished. `freshUntil` is never later than the lookup may be reused
- * (`CACHE_TTL`), than the next change of phase, or than its `max-age` remains correct.
+ * everything else, so a response is kept for as long as it stays true, and sent again to identical
+ * requests. What is sent is the same either way; a test compares them.
  */
 
 import QuickLRU from "quick-lru";
-import { isHost } from "../http/host.ts";
 import { conditionsIn } from "../http/preconditions.ts";
-import type { Body } from "../http/answer.ts";
-import type { Counter } from "./meter.ts";
+import type { Answer, Handler } from "./handler.ts";
 
-/** The number of recent responses kept; at most twice as many. Each takes up to 3 kB plus its key. */
-const RESPONSES = 2_500;
+/** The number of recent responses kept for each method; at most twice as many. */
+const [HEADS, GETS] = [2_500, 1_000];
 
-/** The number of recent responses with content kept, and the maximum length of that content. */
-const [FULL_RESPONSES, MAX_BODY] = [1_000, 16_384];
+/** The number of recent requests remembered that came once; at most twice as many. */
+const MAX_SEEN_ONCE = 2_500;
+
+/** The length in bytes of the longest content kept. */
+const MAX_CONTENT = 16_384;
 
 /** The maximum length of a key: clients choose the length of URLs and conditions. */
 const MAX_KEY = 1_024;
 
-/** A response that can be sent again. */
-export interface Prepared {
-  /** Shared by many requests, so never modified; cloned if it has content. */
-  readonly response: Response;
-  readonly hasContent: boolean;
-  /** Counts it, where answers like this are counted. */
-  readonly counter: Counter | undefined;
-  /** When it expires, in milliseconds since the epoch. */
-  readonly freshUntil: number;
-  /** The generation of the lookup that it was made from. */
+/** Tells when what responses were made from has changed. */
+export interface Generations {
+  /** The generation of what responses are made from, from now on. */
+  readonly generation: number;
+  /** Looks for changes if that is due. Returns what to await; `undefined` for nothing. */
+  refresh(now: number): Promise<void> | undefined;
+  /** Whether a generation still holds, without waiting. */
+  holds(generation: number, now: number): boolean;
+}
+
+/** Options besides the handler. */
+export interface PreparedOptions {
+  /** If left out, responses depend on nothing that changes before they expire. */
+  readonly generations?: Generations | undefined;
+  /** Returns the time in milliseconds since the epoch. */
+  readonly clock: () => number;
+}
+
+/** A kept response, shared by many requests. */
+interface Kept extends Answer {
   readonly generation: number;
 }
 
-/**
- * Prepared responses to HEAD and GET, by everything they depend on: URL and conditions. Requests
- * for ranges are not prepared, because the same range is rarely requested again.
- */
-export class PreparedResponses {
-  readonly #heads = new QuickLRU<string, Prepared>({ maxSize: RESPONSES });
-  readonly #gets = new QuickLRU<string, Prepared>({ maxSize: FULL_RESPONSES });
-  #latest = -Infinity;
+const CONSTANT: Generations = { generation: 0, refresh: () => undefined, holds: () => true };
 
-  /**
-   * Returns the prepared response to a request, if there is one.
-   *
-   * @param now Milliseconds since the epoch.
-   */
-  find(request: Request, now: number): Prepared | undefined {
-    if (now < this.#latest) this.clear(); // the clock was set back, which must not extend anything
-    this.#latest = now;
-    const responses = this.#of(request);
-    if (responses === undefined || !isHost(request.headers.get("host"))) return undefined;
-    const prepared = responses.get(keyOf(request));
-    return prepared === undefined || now >= prepared.freshUntil ? undefined : prepared;
+/**
+ * Wraps a handler to keep the responses to HEAD and GET that stay true, from the second time on, by
+ * all that they depend on: URL, Host and conditions. Ranges are not kept, because the same one is
+ * rarely requested again.
+ *
+ * @returns A handler for `Deno.serve`, which answers synchronously where it can. Responses to HEAD
+ *   are shared: do not modify them.
+ */
+export function prepared(
+  handle: Handler,
+  { generations = CONSTANT, clock }: PreparedOptions,
+): (request: Request) => Response | Promise<Response> {
+  const heads = new QuickLRU<string, Kept>({ maxSize: HEADS });
+  const gets = new QuickLRU<string, Kept>({ maxSize: GETS });
+  const once = new QuickLRU<string, true>({ maxSize: MAX_SEEN_ONCE });
+  let latest = -Infinity;
+
+  const keptFor = ({ method, headers }: Request) =>
+    method === "HEAD" ? heads : method === "GET" && !headers.has("range") ? gets : undefined;
+
+  function find(request: Request, instant: number): Kept | undefined {
+    const kept = keptFor(request)?.get(requestKeyOf(request));
+    const isTrue = kept !== undefined && instant < kept.freshUntil &&
+      generations.holds(kept.generation, instant);
+    return isTrue ? kept : undefined;
   }
 
-  /**
-   * Keeps a response until it expires, unless it can be sent only once.
-   *
-   * @param body The body that it was made from.
-   * @returns The response to send now.
-   */
-  keep(request: Request, body: Body | null, made: Omit<Prepared, "hasContent">): Response {
-    const { response, freshUntil } = made;
-    const responses = this.#of(request);
-    if (responses === undefined || freshUntil <= this.#latest) return response;
-    if (body !== null && !(body instanceof Uint8Array && body.length <= MAX_BODY)) return response;
-    const key = keyOf(request);
-    if (key.length > MAX_KEY) return response;
-    const hasContent = body !== null;
+  function sendAgain({ response, counter }: Kept, request: Request, instant: number): Response {
+    counter?.count(request.headers, instant);
+    return request.method === "HEAD" ? response : response.clone();
+  }
+
+  async function make(request: Request, instant: number): Promise<Response> {
+    const look = generations.refresh(instant);
+    if (look !== undefined) { // what is kept may still be true, as is known only now
+      await look;
+      const kept = find(request, instant);
+      if (kept !== undefined) return sendAgain(kept, request, instant);
+    }
+    const { generation } = generations; // that of all lookups from now on
+    const answer = await handle(request);
+    const { response, freshUntil } = answer;
+    const responses = keptFor(request);
+    const key = requestKeyOf(request);
+    const length = Number(response.headers.get("content-length"));
+    const isShort = key.length <= MAX_KEY && (responses === heads || length <= MAX_CONTENT);
+    const isTrue = freshUntil > instant && latest >= instant; // unless the clock was set back
+    if (responses === undefined || !isShort || !isTrue) return response;
+    // Most requests never come again, and to keep and drop a response costs a tenth of making it.
+    if (!responses.has(key) && !once.has(key)) {
+      once.set(key, true);
+      return response;
+    }
     // The original is sent: Deno has already made what it needs for that.
-    responses.set(key, { ...made, response: hasContent ? response.clone() : response, hasContent });
+    const again = responses === heads ? response : response.clone();
+    responses.set(key, { ...answer, response: again, generation });
     return response;
   }
 
-  /** Removes all prepared responses. */
-  clear(): void {
-    this.#heads.clear();
-    this.#gets.clear();
-  }
-
-  #of({ method, headers }: Request): QuickLRU<string, Prepared> | undefined {
-    if (method === "HEAD") return this.#heads;
-    return method === "GET" && !headers.has("range") ? this.#gets : undefined;
-  }
+  return (request) => {
+    const instant = clock();
+    if (instant < latest) { // the clock was set back, which must not extend anything
+      heads.clear();
+      gets.clear();
+    }
+    latest = instant;
+    const kept = find(request, instant);
+    return kept === undefined ? make(request, instant) : sendAgain(kept, request, instant);
+  };
 }
 
-/** Returns a response to send from a prepared one. */
-export function responseOf({ response, hasContent }: Prepared): Response {
-  return hasContent ? response.clone() : response;
-}
-
-function keyOf({ url, headers }: Request): string {
-  return url + conditionsIn(headers);
+/** Deno makes the URL of Host and target, so different ones may give the same URL. */
+function requestKeyOf({ url, headers }: Request): string {
+  return `${headers.get("host")} ${url}${conditionsIn(headers)}`;
 }

@@ -4,7 +4,7 @@
  */
 
 import { REFUSAL_TYPES } from "../lifecycle/refusal.ts";
-import { type Field, NO_STORE } from "../http/answer.ts";
+import { NO_STORE } from "../http/outcome.ts";
 import type { Problem, ProblemType } from "../http/problem.ts";
 
 /** The page that explains the types; their names are the fragments. */
@@ -75,50 +75,26 @@ export const PROBLEM_TYPES = {
 /** The name of a problem type. */
 export type ProblemName = keyof typeof PROBLEM_TYPES;
 
-/** The status of a problem. */
-export type ProblemStatus = typeof PROBLEM_TYPES[ProblemName]["status"];
-
 /** The names of the types with a status. */
-type NamesOf<Status extends ProblemStatus> = {
+type NamesOf<Status extends number> = {
   [Name in ProblemName]: typeof PROBLEM_TYPES[Name]["status"] extends Status ? Name : never;
 }[ProblemName];
 
-/** The members of a problem besides its type; fields are optional. */
-export type ProblemOptions = Omit<Problem, "status" | "type" | "fields"> & Partial<Problem>;
+/** The parts of a problem besides its status, type and detail; all are optional. */
+export type ProblemOptions = Partial<Omit<Problem, "status" | "type" | "detail">>;
 
 /**
- * Creates a problem. It gets `no-store` unless its fields have a Cache-Control, because some of
- * these statuses are cacheable by default (RFC 9110 §15.1), and a cached error outlives its cause.
+ * Creates a problem. It is `no-store`, because some of these statuses are cacheable by default (RFC
+ * 9110 §15.1), and a cached error outlives its cause.
  *
  * @param status The status of that type, for readers of the call.
  */
-export function problem<Status extends ProblemStatus>(
+export function problem<Status extends number>(
   status: Status,
   name: NamesOf<Status>,
-  { fields = [], ...options }: ProblemOptions,
+  detail: string,
+  { fields = [], ...options }: ProblemOptions = {},
 ): Problem {
   const type = { uri: `${PROBLEM_TYPES_PAGE}#${name}`, title: PROBLEM_TYPES[name].title };
-  const isCacheable = fields.some(([name]) => name === "Cache-Control");
-  return { ...options, status, type, fields: isCacheable ? fields : [NO_STORE, ...fields] };
-}
-
-/** When to retry while storage is unavailable, in seconds. */
-const RETRY_AFTER: Field = ["Retry-After", "5"];
-
-/**
- * Creates the problem for a server failure. It does not reveal the cause.
- *
- * @param status 503 if a retry may succeed, 502 if the content was replaced, 500 if unknown.
- * @param id A UUID that identifies the occurrence in the log.
- */
-export function failure(status: 500 | 502 | 503, id: string): Problem {
-  const instance = `urn:uuid:${id}`;
-  if (status === 500) {
-    return problem(500, "server-fault", { detail: "The server failed", instance });
-  }
-  if (status === 502) {
-    return problem(502, "content-replaced", { detail: "The content was replaced", instance });
-  }
-  const detail = "Storage is unavailable; retry later";
-  return problem(503, "storage-unavailable", { detail, instance, fields: [RETRY_AFTER] });
+  return { ...options, status, type, detail, fields: [NO_STORE, ...fields] };
 }

@@ -2,13 +2,12 @@
  * The life of a server process, from startup to exit.
  */
 
-import { type Config, ConfigError } from "./config.ts";
-import { fulfilledWithin } from "../storage/deadline.ts";
-import type { Handler } from "./responder.ts";
-import { Listener } from "./listener.ts";
+import { type Config, ConfigError, SAMPLES_DEPRECATED_AT } from "./config.ts";
+import { fulfilledWithin } from "../async/deadline.ts";
+import { type Listen, Listener } from "./listener.ts";
 import type { Log } from "./log.ts";
 import { onStopSignal } from "./stop_signal.ts";
-import { StorageError } from "../storage/storage.ts";
+import { StorageError } from "../storage/errors.ts";
 
 /** Releases that send `content-length: 0` on every HEAD, whatever the handler sets. */
 const HEAD_LENGTH_BUG = { from: [2, 8, 3], to: [2, 9, 1] };
@@ -40,10 +39,22 @@ function compare(a: number[], b: number[]): number {
 }
 
 /** An assembled server, ready to listen. */
-export interface App
-  extends Pick<Config, "host" | "port" | "reusePort" | "publicUrl" | "content" | "isOnDeploy"> {
-  readonly handle: Handler;
+export interface App extends
+  Pick<
+    Config,
+    | "host"
+    | "port"
+    | "reusePort"
+    | "publicUrl"
+    | "content"
+    | "isOnDeploy"
+    | "isDeprecationUnset"
+  > {
+  /** Listens, and serves the requests. */
+  readonly listen: Listen;
   readonly log: Log;
+  /** The server's name in the ledger. */
+  readonly server: string;
   /** Sample paths to print at startup. */
   readonly samples: readonly string[];
   /** Flushes the counts so far. Never rejects. */
@@ -52,51 +63,76 @@ export interface App
   readonly close: () => Promise<void>;
 }
 
+const UNSET = "DEPRECATED_AT is not set, so the old paths announce " +
+  `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
+
 /**
  * Timeouts in milliseconds for requests in flight after a signal, and then for closing. Deno Deploy
  * kills a process five seconds after the signal.
  */
-const [GRACE, CLOSING] = [10_000, 5_000];
-const [DEPLOY_GRACE, DEPLOY_CLOSING] = [3_000, 1_500];
+const [GRACE_MS, CLOSE_TIMEOUT_MS] = [10_000, 5_000];
+const [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS] = [3_000, 1_500];
 
 /**
  * Assembles an app and serves it until SIGINT or SIGTERM. Then it stops listening, flushes the
  * counts, finishes the requests in flight as far as time allows, and exits. A second signal exits
  * at once. So does a failed start, after printing the reason.
+ *
+ * @param assemble Gets a signal that aborts as soon as the server is to stop.
  */
-export async function runServer(assemble: () => Promise<App>): Promise<void> {
-  const stop = Promise.withResolvers<void>();
+export async function runServer(
+  assemble: (stopping: AbortSignal) => Promise<App>,
+): Promise<void> {
+  const stopping = new AbortController();
+  const stopped = new Promise((resolve) =>
+    stopping.signal.addEventListener("abort", resolve, { once: true })
+  );
   try {
-    const app = await assemble();
-    const { log, samples, content, isOnDeploy, publicUrl, flush, close } = app;
-    const [grace, closing] = isOnDeploy ? [DEPLOY_GRACE, DEPLOY_CLOSING] : [GRACE, CLOSING];
-    onStopSignal(() => stop.resolve()); // before anyone can see that it listens
-    const listener = listen(app, ({ hostname, port }) => {
+    const app = await assemble(stopping.signal);
+    const {
+      log,
+      server,
+      samples,
+      content,
+      isOnDeploy,
+      isDeprecationUnset,
+      publicUrl,
+      flush,
+      close,
+    } = app;
+    const [grace, closing] = isOnDeploy
+      ? [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS]
+      : [GRACE_MS, CLOSE_TIMEOUT_MS];
+    onStopSignal(() => stopping.abort()); // before anyone can see that it listens
+    const listener = await listen(app, ({ hostname, port }) => {
       const limit = content.kind === "none" ? { content: "none: public URLs only" } : {};
-      log({ event: "start", hostname, port, deno: Deno.version.deno, ...limit });
+      log({ event: "start", server, hostname, port, deno: Deno.version.deno, ...limit });
+      if (isDeprecationUnset) log({ event: "warning", message: UNSET });
       const origin = publicUrl ?? `http://localhost:${port}`;
       for (const path of samples) console.log(`curl -I ${origin}${path}`);
     });
-    await stop.promise;
+    await stopped;
     await fulfilledWithin(grace, Promise.all([listener.shutdown(), flush()]));
-    const { unfinished } = listener;
     await fulfilledWithin(closing, close());
-    log({ event: "stop", unfinished });
+    log({ event: "stop" });
   } catch (error) {
     refuse(error);
   }
   Deno.exit(0); // with telemetry on, this waits for the collector without a timeout (Deno 2.9.6)
 }
 
-function listen(app: App, onListen: (address: Deno.NetAddr) => void): Listener {
-  // Without this flag, Deno 2.9.6 ends the process. Deno.listenDatagram shows that it is set.
-  if (app.reusePort && !("listenDatagram" in Deno)) {
-    throw new StartError("REUSE_PORT=true needs Deno's flag --unstable-net before main.ts");
-  }
+async function listen(
+  app: App,
+  onListen: (address: Deno.NetAddr) => void,
+): Promise<Listener> {
+  const { host, port, reusePort } = app;
   try {
-    return new Listener({ ...app, onListen });
+    // Without this flag, Deno 2.9.6 ends the process. Deno.listenDatagram shows that it is set.
+    if (!reusePort || "listenDatagram" in Deno) return new Listener({ ...app, onListen });
+    throw new StartError("REUSE_PORT=true needs Deno's flag --unstable-net before main.ts");
   } catch (error) {
-    const { host, port } = app;
+    await fulfilledWithin(CLOSE_TIMEOUT_MS, app.close()); // or the gate would wait for this server
+    if (error instanceof StartError) throw error;
     const reason = REASONS.find(([type]) => error instanceof type)?.[1] ?? (error as Error).message;
     throw new StartError(`Cannot listen on ${host}:${port}: ${reason}`, { cause: error });
   }

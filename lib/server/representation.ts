@@ -3,8 +3,9 @@
  * only the validators.
  */
 
-import type { PublishedItem, Storage } from "../storage/storage.ts";
-import type { Content, Field } from "../http/answer.ts";
+import type { PublishedItem } from "../storage/item.ts";
+import type { ItemStorage } from "../storage/storage.ts";
+import type { Body, Field } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import { inlineDisposition } from "../http/content_disposition.ts";
 import { formatHttpDate } from "../http/http_date.ts";
@@ -18,8 +19,8 @@ export interface Representation extends Validators {
   readonly validatorFields: readonly Field[];
   /** The fields that describe the content, except its length, which differs for a part. */
   readonly contentFields: readonly Field[];
-  /** Returns the content, or a range of it. */
-  readonly content: (range?: ByteRange) => Content;
+  /** Opens the content, or a range of it. */
+  readonly open: (range?: ByteRange) => Promise<Body>;
 }
 
 const RANGES: Field = ["Accept-Ranges", "bytes"];
@@ -32,7 +33,11 @@ const NO_SNIFFING: Field = ["X-Content-Type-Options", "nosniff"];
  * @param now Milliseconds since the epoch. Last-Modified is never later than this (RFC 9110
  *   §8.8.2.1), even if the publisher's clock was ahead.
  */
-export function representItem(item: PublishedItem, storage: Storage, now: number): Representation {
+export function representItem(
+  item: PublishedItem,
+  storage: ItemStorage,
+  now: number,
+): Representation {
   const { digest, length, type, language, name } = item;
   const lastModified = Math.floor(Math.min(item.publishedAt, now) / 1000) * 1000;
   const contentFields: Field[] = [["Content-Type", type]];
@@ -45,7 +50,7 @@ export function representItem(item: PublishedItem, storage: Storage, now: number
     lastModified,
     validatorFields: [["ETag", `"${digest}"`], ["Last-Modified", formatHttpDate(lastModified)]],
     contentFields,
-    content: (range) => () => storage.open(item, range),
+    open: (range) => storage.open(item, range),
   };
 }
 

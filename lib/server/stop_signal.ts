@@ -9,7 +9,7 @@ export type StopSignal = "SIGINT" | "SIGTERM";
  * Milliseconds within which repeated signals count as one: in a terminal, `deno task` forwards
  * SIGINT in addition to the terminal's own. A later one is deliberate.
  */
-const ONE_WISH = 1_000;
+const SAME_SIGNAL_MS = 1_000;
 
 /** Returns the exit status that shells use for a signal: 128 plus its number. */
 export function exitStatusOf(signal: StopSignal): number {
@@ -28,7 +28,7 @@ export function onStopSignal(stop: (signal: StopSignal) => void): void {
       if (first === undefined) {
         first = now;
         stop(signal);
-      } else if (now - first >= ONE_WISH) Deno.exit(exitStatusOf(signal));
+      } else if (now - first >= SAME_SIGNAL_MS) Deno.exit(exitStatusOf(signal));
     });
   }
 }

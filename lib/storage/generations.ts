@@ -3,16 +3,14 @@
  * catalogue a new version, which is checked while requests arrive.
  */
 
-import type { Awaitable } from "../http/awaitable.ts";
-
 /** Something whose version changes when others write to it. */
 export interface Versioned {
   /**
-   * Reads the version, which differs after every change. Synchronous where that is fast.
+   * Reads the version, which differs after every change.
    *
    * @throws {StorageError} When it cannot be read.
    */
-  version(): Awaitable<number>;
+  version(): Promise<number>;
 
   /** Milliseconds for which a version may be reused, and so for which a change may go unnoticed. */
   readonly versionTtl: number;
@@ -54,14 +52,8 @@ export class Generations {
     const age = now - this.#lookedAt; // negative if the clock was set back
     const ttl = this.#source.versionTtl;
     if (age >= 0 && age < ttl / 2) return undefined;
-    this.#look ??= this.#begin(now);
+    this.#look ??= this.#begin(now).finally(() => this.#look = undefined);
     return this.#isReadable && !(age >= 0 && age < ttl) ? this.#look : undefined;
-  }
-
-  /** Returns the generation at an instant, as far as known without waiting. */
-  generationAt(now: number): number {
-    this.refresh(now);
-    return this.#generation;
   }
 
   /** Whether a lookup of a generation can be reused at an instant without waiting. */
@@ -74,30 +66,15 @@ export class Generations {
     this.#generation++;
   }
 
-  #begin(now: number): Promise<void> | undefined {
+  async #begin(now: number): Promise<void> {
     try {
-      const version = this.#source.version();
-      if (version instanceof Promise) {
-        return version
-          .then((version) => this.#see(version, now), () => this.#miss(now))
-          .finally(() => this.#look = undefined);
-      }
-      this.#see(version, now);
-    } catch {
-      this.#miss(now);
+      const version = await this.#source.version();
+      if (version !== this.#version) this.end();
+      this.#version = version;
+      this.#isReadable = true;
+    } catch { // the next storage operation reports the error
+      this.#isReadable = false;
     }
-  }
-
-  #see(version: number, now: number): void {
-    if (version !== this.#version) this.end();
-    this.#version = version;
     this.#lookedAt = now;
-    this.#isReadable = true;
-  }
-
-  /** Records a failure. The next storage operation reports the error. */
-  #miss(now: number): void {
-    this.#lookedAt = now;
-    this.#isReadable = false;
   }
 }

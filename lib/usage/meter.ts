@@ -2,9 +2,10 @@
  * Counts calls to deprecated routes by client. All that a request pays is an increment in memory.
  */
 
-import { addUp, type Impact, type UsageRow } from "../storage/ledger.ts";
-import type { AnswerClass, Meter } from "../server/meter.ts";
+import { addUp, type Impact, type UsageRow } from "../storage/ledger/ledger.ts";
+import type { AnswerClass, Counter, Meter } from "../server/meter.ts";
 import { ClientNames, clientOf, OTHER } from "./client_names.ts";
+import { DAY_MS, dayOf } from "./day.ts";
 
 /** User-Agents cached for each class of answers between two flushes, and their maximum length. */
 const [MAX_USER_AGENTS, MAX_USER_AGENT_LENGTH] = [1_000, 256];
@@ -15,11 +16,8 @@ const METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 /** Statuses of calls that removal does not break, because they already fail. */
 const REFUSED = new Set([400, 404, 405, 410]);
 
-const CLASSES = [undefined, "1xx", "2xx", "3xx", "4xx", "5xx"];
-const DAY = 86_400_000;
-
 /** The counts of one class of answers, by client. For {@linkcode UsageMeter} only. */
-export interface ClientCounter {
+export interface ClientCounter extends Counter {
   /** The columns that all its rows share. */
   readonly common: Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">;
   readonly rows: Map<string, UsageRow>;
@@ -52,29 +50,23 @@ export class UsageMeter implements Meter {
     const { route, phase } = answer;
     const impact = impactOf(answer);
     const method = METHODS.has(answer.method) ? answer.method : OTHER;
-    const status = CLASSES[Math.floor(answer.status / 100)] ?? OTHER;
+    const status = `${Math.floor(answer.status / 100)}xx`;
     const key = `${route} ${method} ${phase} ${status} ${impact}`;
     let counter = this.#counters.get(key);
     if (counter === undefined) {
-      counter = {
+      const made: ClientCounter = {
         common: { route, method, phase, status, impact },
         rows: new Map(),
         byUserAgent: new Map(),
+        count: (fields, instant) => this.#count(made, fields.get("user-agent"), instant),
       };
-      this.#counters.set(key, counter);
+      this.#counters.set(key, counter = made);
     }
     return counter;
   }
 
-  /**
-   * Counts one answer.
-   *
-   * @param counter The result of {@linkcode counterOf} for it.
-   * @param userAgent The request's User-Agent, if any.
-   * @param now Milliseconds since the epoch.
-   */
-  count(counter: ClientCounter, userAgent: string | null, now: number): void {
-    if (now >= this.#dayEnd || now < this.#dayEnd - DAY) this.#startDay(now);
+  #count(counter: ClientCounter, userAgent: string | null, now: number): void {
+    if (now >= this.#dayEnd || now < this.#dayEnd - DAY_MS) this.#startDay(now);
     const row = counter.byUserAgent.get(userAgent) ?? this.#rowOf(counter, userAgent, now);
     row.calls++;
     row.last = now;
@@ -129,7 +121,7 @@ export class UsageMeter implements Meter {
 
   #startDay(now: number): void {
     this.#close();
-    this.#dayEnd = (Math.floor(now / DAY) + 1) * DAY;
-    this.#day = new Date(now).toISOString().slice(0, 10);
+    this.#dayEnd = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
+    this.#day = dayOf(now);
   }
 }

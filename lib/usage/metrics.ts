@@ -3,7 +3,7 @@
  * is enabled; otherwise this module is never loaded.
  */
 
-import type { UsageRow } from "../storage/ledger.ts";
+import type { UsageRow } from "../storage/ledger/ledger.ts";
 import type { Phase, Policy } from "../lifecycle/policy.ts";
 
 /** What to export metrics for. */
@@ -23,14 +23,6 @@ export interface UsageMetrics {
 
 /** The labels of a time series. */
 type Labels = Readonly<Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">>;
-
-/** The classes of status that a breaking call can have, by phase. */
-const STATUSES: Readonly<Record<Phase, readonly string[]>> = {
-  announced: ["2xx", "3xx", "4xx", "5xx"],
-  deprecated: ["2xx", "3xx", "4xx", "5xx"],
-  brownout: ["4xx"],
-  removed: ["3xx", "4xx"],
-};
 
 /**
  * Starts exporting:
@@ -79,10 +71,17 @@ export async function exportUsage({ routes, policy }: MetricsOptions): Promise<U
     for (const route of routes) result.observe(sunsetAt / 1000, { route });
   });
 
+  /** The classes of status that a breaking call can have. */
+  const statuses: Readonly<Record<Phase, readonly string[]>> = {
+    announced: ["2xx", "3xx", "4xx", "5xx"],
+    deprecated: ["2xx", "3xx", "4xx", "5xx"],
+    brownout: [policy.brownoutStatus === 503 ? "5xx" : "4xx"],
+    removed: ["3xx", "4xx"],
+  };
   for (const route of routes) {
     for (const method of ["GET", "HEAD"]) {
-      for (const [phase, statuses] of Object.entries(STATUSES) as [Phase, string[]][]) {
-        for (const status of statuses) {
+      for (const [phase, classes] of Object.entries(statuses) as [Phase, string[]][]) {
+        for (const status of classes) {
           seriesOf({ route, method, phase, status, impact: "breaking" });
         }
       }

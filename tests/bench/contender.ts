@@ -2,7 +2,7 @@
  * A server under measurement: its process, its port, and its resource usage.
  */
 
-import { HEAD, prepareRequest, sendLoad } from "./load.ts";
+import { accepts } from "../support/ports.ts";
 
 /** How to start a server. */
 export interface Launch {
@@ -48,20 +48,6 @@ export class Contender implements AsyncDisposable {
     return new Contender(name, child, port ?? await told.promise);
   }
 
-  /**
-   * Measures the time from starting a server to its first response, in milliseconds.
-   *
-   * @param path The path to request.
-   * @param status The expected status.
-   */
-  static async timeToAnswer(launch: Launch, path: string, status: number): Promise<number> {
-    const start = performance.now();
-    await using contender = await Contender.start("start", launch);
-    const request = () => prepareRequest(HEAD, path);
-    await sendLoad(contender.port, { request, count: 1, status }, { connections: 1 });
-    return performance.now() - start;
-  }
-
   /** Returns the CPU time used so far by all threads, in user and kernel mode, in nanoseconds. */
   cpu(): number {
     for (const { name } of Deno.readDirSync(`/proc/${this.#child.pid}/task`)) {
@@ -90,20 +76,9 @@ export class Contender implements AsyncDisposable {
   }
 }
 
-/** Returns a free port of this machine. */
-export function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
-}
-
 async function untilListening(port: number): Promise<void> {
-  for (let attempt = 0;; attempt++) {
-    try {
-      (await Deno.connect({ hostname: "127.0.0.1", port })).close();
-      return;
-    } catch (error) {
-      if (!(error instanceof Deno.errors.ConnectionRefused) || attempt === 500) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+  for (let attempt = 0; !await accepts(port); attempt++) {
+    if (attempt === 500) throw new Error(`Nothing listens on port ${port}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

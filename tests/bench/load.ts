@@ -5,9 +5,6 @@
 
 import { setImmediate } from "node:timers/promises";
 
-/** The method under measurement. */
-export const HEAD = "HEAD";
-
 /** A serialized request. */
 export interface PreparedRequest {
   readonly method: string;
@@ -38,125 +35,31 @@ export interface Load {
   /** The status of every response. */
   readonly status: number;
 }
-
-/** Sends these requests in rotation. */
-export function inTurn(requests: readonly PreparedRequest[]): Load["request"] {
-  return (index) => requests[index % requests.length] as PreparedRequest;
+/** Sends requests in rotation. */
+export function inTurn(requests: readonly PreparedRequest[], status: number, count: number): Load {
+  const request = (index: number) => requests[index % requests.length] as PreparedRequest;
+  return { request, status, count: Math.ceil(count) };
 }
 
-/** How to send a load. */
-export interface LoadOptions {
-  /** Defaults to 16. */
-  readonly connections?: number;
-  /**
-   * Whether this process polls instead of sleeping. The system charges a server on the same machine
-   * for waking a waiting client.
-   */
-  readonly isAwake?: boolean;
-}
+/** Connections of one load. */
+const CONNECTIONS = 16;
 
 /**
- * Sends a load: each connection sends its next request after the previous response.
+ * Sends a load: each connection sends its next request after the previous response. Meanwhile this
+ * process polls instead of sleeping: the system charges a server on the same machine for waking a
+ * waiting client.
  *
  * @throws When a response is not as expected, so that errors do not look fast.
  */
-export async function sendLoad(
-  port: number,
-  { request, count, status }: Load,
-  { connections = 16, isAwake = false }: LoadOptions = {},
-): Promise<void> {
+export async function sendLoad(port: number, { request, count, status }: Load): Promise<void> {
   let sent = 0;
   let isDone = false;
-  const sending = Promise.all(Array.from({ length: connections }, async () => {
+  const sending = Promise.all(Array.from({ length: Math.min(count, CONNECTIONS) }, async () => {
     using connection = await Connection.open(port);
-    while (sent < count) {
-      await connection.ask(request(sent++), status);
-    }
+    while (sent < count) await connection.ask(request(sent++), status);
   })).finally(() => isDone = true);
-  while (isAwake && !isDone) await setImmediate();
+  while (!isDone) await setImmediate();
   await sending;
-}
-
-/**
- * Sends a load at a fixed rate, whether or not responses keep up. Waiting for a free connection
- * counts towards a request's time: a server that stalls gets no fewer requests.
- *
- * @param rate Requests per second.
- * @returns The time of each, from when it was due to the end of its response, in milliseconds.
- */
-export async function sendAtRate(
-  port: number,
-  { request, count, status }: Load,
-  rate: number,
-): Promise<number[]> {
-  const times: number[] = [];
-  const free = await Promise.all(Array.from({ length: 64 }, () => Connection.open(port)));
-  const all = [...free];
-  const due: number[] = [];
-  const failures: unknown[] = [];
-  let sent = 0;
-  const send = async (connection: Connection, since: number): Promise<void> => {
-    try {
-      await connection.ask(request(sent++), status);
-    } catch (error) {
-      failures.push(error);
-    }
-    times.push(performance.now() - since);
-    const next = due.shift();
-    if (next === undefined) free.push(connection);
-    else await send(connection, next);
-  };
-  const start = performance.now();
-  for (let issued = 0; times.length < count && failures.length === 0;) {
-    const arrived = Math.min(count, Math.floor((performance.now() - start) * rate / 1000));
-    for (; issued < arrived; issued++) {
-      const since = start + (issued + 1) * 1000 / rate;
-      const connection = free.pop();
-      if (connection === undefined) due.push(since);
-      else send(connection, since);
-    }
-    await setImmediate(); // a timer would come up to a millisecond late
-  }
-  for (const connection of all) connection[Symbol.dispose]();
-  if (failures.length > 0) throw failures[0];
-  return times;
-}
-
-/** Clients that read a little twice a second, as over a slow network. */
-export interface SlowReaders {
-  /** Reads for some seconds. */
-  readFor(seconds: number): Promise<void>;
-  /** Hangs up. */
-  close(): void;
-}
-
-/** Sends one request on each of many connections, whose content is read slowly from then on. */
-export async function openSlowReaders(
-  port: number,
-  { bytes }: PreparedRequest,
-  count: number,
-): Promise<SlowReaders> {
-  const buffer = new Uint8Array(4_096);
-  const connections: Deno.Conn[] = [];
-  while (connections.length < count) {
-    const connection = await Deno.connect({ hostname: "127.0.0.1", port });
-    connections.push(connection);
-    await connection.write(bytes);
-    await readFrom(connection, buffer);
-    const status = statusIn(buffer);
-    if (status !== 200 && status !== 206) throw new Error(`Unexpected response: ${status}`);
-  }
-  return {
-    async readFor(seconds) {
-      for (let half = 0; half < 2 * seconds; half++) {
-        for (const connection of connections) await readFrom(connection, buffer);
-        await new Promise((resolve) => setTimeout(resolve, 500));
-      }
-    },
-    close() {
-      for (const connection of connections) connection.close();
-    },
-  };
 }
 
 /** A keep-alive connection. */
@@ -189,7 +92,7 @@ class Connection implements Disposable {
     if (statusIn(buffer) !== status) {
       throw new Error(`Unexpected response: ${new TextDecoder().decode(buffer.subarray(0, end))}`);
     }
-    if (method === HEAD || status === 304) return;
+    if (method === "HEAD") return;
     const head = new TextDecoder().decode(buffer.subarray(0, end));
     let left = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0) - (length - end);
     while (left > 0) left -= await this.#read(0);
@@ -200,14 +103,10 @@ class Connection implements Disposable {
   }
 
   async #read(at: number): Promise<number> {
-    return await readFrom(this.#connection, this.#buffer.subarray(at));
+    const count = await this.#connection.read(this.#buffer.subarray(at));
+    if (count === null) throw new Error("The server closed the connection");
+    return count;
   }
-}
-
-async function readFrom(connection: Deno.Conn, buffer: Uint8Array): Promise<number> {
-  const count = await connection.read(buffer);
-  if (count === null) throw new Error("The server closed the connection");
-  return count;
 }
 
 /** The status code, which stands after `HTTP/1.1 `. */

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { createHandler } from "../../main.ts";
+import { plainHandler } from "../support/handlers.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
@@ -65,7 +65,7 @@ test("media publish, show, list and unpublish agree, also with --json", () =>
       `http://localhost:8000/audio/${token}`,
     ]);
 
-    const listed = await media(folder, ["list", "--json"]);
+    const listed = await media(folder, ["export"]);
     assertEquals(listed.stdout.trimEnd().split("\n").map((line) => JSON.parse(line)), [record]);
     const shown = JSON.parse((await media(folder, ["show", token, "--json"])).stdout);
     const { heads, faults, ...shownRecord } = shown;
@@ -119,7 +119,7 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
       `Try: curl -IL http://localhost:81/media/${token}`,
     ]);
 
-    const listed = await media(folder, ["list", "--json"]);
+    const listed = await media(folder, ["export"]);
     const { publishedAt, ...record } = JSON.parse(listed.stdout);
     assertEquals(record, {
       ...{ state: "published", token, kind: "audio", location, type: "audio/mpeg", length: 7 },
@@ -145,7 +145,7 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
     assertEquals(origin.requests, ["HEAD /a.mp3"]);
 
     assertEquals((await media(folder, ["unpublish", token])).code, 0);
-    const tombstone = JSON.parse((await media(folder, ["list", "--json"])).stdout);
+    const tombstone = JSON.parse((await media(folder, ["export"])).stdout);
     assertEquals(Object.keys(tombstone), ["token", "state", "kind", "unpublishedAt"]);
     const reused = await media(folder, ["publish", location, "--token", token]);
     assertMatch(reused.stderr, /named an item before; tokens are never reused/);
@@ -173,10 +173,10 @@ test("media show prints exactly the fields that a HEAD returns", async () => {
     sunsetAt: "2100-01-01",
     documentation: "/deprecation",
   });
-  const handle = createHandler({
+  const handle = plainHandler({
     storage: subject.storage,
     config: { cacheMaxAge: 300, policy },
-    now: Date.now,
+    clock: Date.now,
     log() {},
   });
   for (const path of [`/media/${item.token}`, `/audio/${item.token}`]) {
@@ -189,121 +189,66 @@ test("media show prints exactly the fields that a HEAD returns", async () => {
   assertMatch(damaged.stdout, new RegExp(`\n503\n[^]*content ${item.digest} is missing`));
 });
 
-test("media publish stores the same content once, and unpublish keeps content in use", () =>
-  inFolder(async (folder) => {
-    const tokens = [];
-    for (const _ of [1, 2]) {
-      const { stdout } = await media(folder, ["publish", SAMPLE_MP3, "--json", "--again"]);
-      tokens.push(JSON.parse(stdout).token);
-    }
-    const content = `${folder}/files/${MP3_DIGEST.slice(0, 2)}/${MP3_DIGEST}`;
-    for (const token of tokens) {
-      assertEquals((await Deno.stat(content)).size, 26186);
-      assertEquals((await media(folder, ["unpublish", token])).code, 0);
-    }
-    let isThere = true;
-    await Deno.stat(content).catch(() => isThere = false);
-    assertEquals(isThere, false);
-  }));
-
 test("media exits with 1 on refusal and 2 on wrong usage, naming the value", () =>
   inFolder(async (folder) => {
-    const file = async (name: string, content: string | Uint8Array) => {
-      const path = `${folder}/${name}`;
-      await Deno.writeFile(
-        path,
-        typeof content === "string" ? new TextEncoder().encode(content) : content,
-      );
-      return path;
-    };
-    const text = await file("diary.mp3", "Dear diary,\n");
-    const empty = await file("empty.mp3", "");
-    const zeros = await file("zeros.mp3", new Uint8Array(5000));
-    const taken = newToken();
+    const [text, empty] = [`${folder}/diary.mp3`, `${folder}/empty.mp3`];
+    await Deno.writeTextFile(text, "Dear diary,\n");
+    await Deno.writeTextFile(empty, "");
+    const [taken, unknown] = [newToken(), newToken()];
     assertEquals((await media(folder, ["publish", SAMPLE_MP3, "--token", taken])).code, 0);
-    const unknown = newToken();
 
-    const rows: [args: string[], code: number, stderr: RegExp][] = [
-      [["publish", `${folder}/nothing.mp3`], 1, /^media: There is no file ".*nothing\.mp3"\n$/],
-      [["publish", empty], 1, /^media: ".*empty\.mp3" is empty\n$/],
+    const refused: [args: string[], stderr: RegExp][] = [
+      [["publish", `${folder}/nothing.mp3`], /^media: There is no file ".*nothing\.mp3"\n$/],
+      [["publish", empty], /^media: ".*empty\.mp3" is empty\n$/],
       [
         ["publish", text],
-        1,
         /^media: ".*diary\.mp3" has an unknown format; state its media type with --type\n$/,
       ],
-      [["publish", zeros], 1, /^media: ".*zeros\.mp3" has an unknown format; state its/],
-      [
-        ["publish", SAMPLE_MP3, "--kind", "video"],
-        1,
-        /is audio\/mpeg, so its kind cannot be video/,
-      ],
+      [["publish", SAMPLE_MP3, "--kind", "video"], /audio\/mpeg, so its kind cannot be video/],
       [
         ["publish", SAMPLE_MP3, "--token", taken],
-        1,
         new RegExp(`"${taken}" names a published item`),
       ],
-      [["unpublish", unknown], 1, new RegExp(`^media: Token "${unknown}" was never published\n$`)],
-      [["show", unknown], 1, new RegExp(`^media: Token "${unknown}" was never published\n$`)],
-      [["publish"], 2, /missing required argument 'file\|folder\|url\|object'/],
-      [["publish", SAMPLE_MP3, "--token", "x"], 2, /"x" is not a version 4 UUID/],
+      [["publish", "https://me:secret@h/"], /^media: "https:\/\/h\/" was given with a/],
+      [["unpublish", unknown], new RegExp(`^media: Token "${unknown}" was never published\n$`)],
+      [["show", unknown], new RegExp(`^media: Token "${unknown}" was never published\n$`)],
+    ];
+    const misused: [args: string[], stderr: RegExp][] = [
+      [[], /Usage: media/],
+      [["bogus"], /unknown command 'bogus'/],
+      [["show", "x"], /Expected a version 4 UUID/],
+      [["publish"], /missing required argument 'file\|folder\|url\|object'/],
+      [["publish", SAMPLE_MP3, ""], /value '' is invalid.* Expected a file, folder, URL/],
+      [["publish", SAMPLE_MP3, "--bogus"], /unknown option '--bogus'/],
       [
         ["publish", SAMPLE_MP3, "--kind", "image"],
-        2,
         /'image' is invalid\. Allowed choices are audio, video/,
       ],
-      [["publish", "http://127.0.0.1:9/", "--name", "x"], 2, /'--name' cannot be used with a URL/],
+      [["publish", SAMPLE_MP3, "--type", "image/png"], /Expected an audio or video type/],
+      [["publish", SAMPLE_MP3, "--name", "../x"], /Expected a file name/],
+      [["publish", SAMPLE_MP3, "--language", "english"], /Expected a BCP 47 language tag/],
       [
-        ["publish", "HTTPS://nowhere.invalid/", "--language", "en"],
-        2,
-        /'--language' cannot be used with a URL/,
+        ["publish", SAMPLE_MP3, "--published-at", "2026-02-30"],
+        /'2026-02-30' is invalid\. Expected a date and time with an offset, from 1970/,
       ],
-      [["publish", "https://me:secret@h/"], 1, /^media: "https:\/\/h\/" was given with a/],
-      [["usage", "--gate", "7", "--days", "3"], 2, /cannot be used with option/],
-      [["publish", SAMPLE_MP3, "--type", "image/png"], 2, /Expected an audio or video type/],
-      [["publish", SAMPLE_MP3, "--type", "audio/x\ny"], 2, /Expected an audio or video type/],
-      [["publish", SAMPLE_MP3, "--name", "../x"], 2, /Expected a file name/],
-      [["publish", SAMPLE_MP3, "--name", "a\u202egpj.mp3"], 2, /Expected a file name/],
-      [["publish", SAMPLE_MP3, "--name", "a\x1b[31m.mp3"], 2, /Expected a file name/],
-      [["publish", SAMPLE_MP3, "--name", "a\u2028b"], 2, /Expected a file name/],
-      [["publish", SAMPLE_MP3, "--name", ".."], 2, /Expected a file name/],
-      [["publish", SAMPLE_MP3, "--name", "."], 2, /Expected a file name/],
-      [["publish", SAMPLE_MP3, "--name", "a\\b"], 2, /Expected a file name/],
-      [["publish", SAMPLE_MP3, "--name", ""], 2, /Expected a file name/],
-      [["publish", SAMPLE_MP3, "--name", "a".repeat(256)], 2, /Expected a file name/],
-      [["publish", SAMPLE_MP3, "--language", "english"], 2, /Expected a BCP 47 language tag/],
-      [["publish", SAMPLE_MP3, "--language", "x_y!"], 2, /Expected a BCP 47 language tag/],
-      [["publish", SAMPLE_MP3, "--bogus"], 2, /unknown option '--bogus'/],
+      [
+        ["publish", SAMPLE_MP3, "--published-at", "2999-01-01"],
+        /'2999-01-01' is invalid\. Expected .* to now/,
+      ],
+      [["publish", "http://127.0.0.1:9/", "--name", "x"], /'--name' cannot be used with a URL/],
+      [["publish", SAMPLE_MP3, "http://127.0.0.1:9/", "--language", "en"], /with a URL/],
       [
         ["publish", SAMPLE_MP3, SAMPLE_MP4, "--token", unknown],
-        2,
         /'--token' is for one file, URL or object/,
       ],
-      [["publish", folder, "--token", unknown], 2, /'--token' is for one file, URL or object/],
-      [["publish", folder, "--name", "x"], 2, /'--name' is for one file, URL or object/],
-      [["publish", SAMPLE_MP3, "http://127.0.0.1:9/", "--language", "en"], 2, /with a URL/],
-      [["publish", SAMPLE_MP3, ""], 2, /value '' is invalid.* Expected a file, folder, URL/],
-      ...[
-        [
-          "2026-02-30",
-          /'2026-02-30' is invalid\. Expected a date and time with an offset, from 1970/,
-        ],
-        ["2026-11-21T09:30:00", /Expected a date and time with an offset/],
-        ["yesterday", /Expected a date and time with an offset/],
-        ["1969-12-31T23:59:59Z", /Expected a date and time with an offset, from 1970/],
-        ["2999-01-01", /'2999-01-01' is invalid\. It is in the future/],
-      ].map(([time, reason]): [string[], number, RegExp] => [
-        ["publish", SAMPLE_MP3, "--published-at", time as string],
-        2,
-        reason as RegExp,
-      ]),
-      [["show", "x"], 2, /"x" is not a version 4 UUID/],
-      [["bogus"], 2, /unknown command 'bogus'/],
-      [[], 2, /Usage: media/],
+      [["publish", folder, "--name", "x"], /'--name' is for one file, URL or object/],
     ];
-    for (const [args, code, stderr] of rows) {
-      const result = await media(folder, args);
-      assertEquals([result.code, result.stdout], [code, ""], `${args}: ${result.stderr}`);
-      assertMatch(result.stderr, stderr);
+    for (const [code, rows] of [[1, refused], [2, misused]] as const) {
+      for (const [args, stderr] of rows) {
+        const result = await media(folder, args);
+        assertEquals([result.code, result.stdout], [code, ""], `${args}: ${result.stderr}`);
+        assertMatch(result.stderr, stderr);
+      }
     }
     const misconfigured = await media(folder, ["list"], { PORT: "x" });
     assertEquals([misconfigured.code, misconfigured.stdout], [2, ""]);
@@ -311,15 +256,18 @@ test("media exits with 1 on refusal and 2 on wrong usage, naming the value", () 
     const help = await media(folder, ["publish", "--help"]);
     assertEquals([help.code, help.stderr], [0, ""]);
     assertMatch(help.stdout, /--language <tag>/);
-    const listed = await media(folder, ["list", "--json"]);
+    const listed = await media(folder, ["export"]);
     assertEquals(listed.stdout.trimEnd().split("\n").length, 1); // none of these left a trace
   }));
 
 test("media reports in one line that its output cannot be written", () =>
   inFolder(async (folder) => {
     assertEquals((await media(folder, ["publish", SAMPLE_MP3, "--type", "AUDIO/X-Mpeg"])).code, 0);
-    const { command, args } = shellOf(`"$0" "$@" >/dev/full`, folder, ["list"]);
-    const { code, stderr } = await new Deno.Command(command, args).output();
+    const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", "list"];
+    const { code, stderr } = await new Deno.Command("sh", {
+      args: ["-c", '"$0" "$@" >/dev/full', Deno.execPath(), ...run],
+      env: { ...storageIn(folder), NO_COLOR: "1" },
+    }).output();
     assertEquals(code, 1);
     assertMatch(
       new TextDecoder().decode(stderr),
@@ -327,16 +275,6 @@ test("media reports in one line that its output cannot be written", () =>
     );
     assertMatch((await media(folder, ["list"])).stdout, / audio\/x-mpeg /);
   }));
-
-/** Runs the command line in a shell. */
-function shellOf(script: string, folder: string, args: string[]) {
-  const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", ...args];
-  const options = {
-    args: ["-c", script, Deno.execPath(), ...run],
-    env: { ...storageIn(folder), NO_COLOR: "1" },
-  };
-  return { command: "sh", args: options };
-}
 
 test("media list exits quietly when its reader closes the pipe", async () => {
   await using subject = await openLocal();

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
-import { needing, shared } from "../support/permissions.ts";
+import { needing, shared, type Test } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
@@ -96,18 +96,6 @@ test("media import adds valid lines, refuses the rest, and running servers see i
     assertEquals(await Deno.readTextFile(rejects), bad.join(""));
   }));
 
-test("media import accepts what media list --json prints", () =>
-  inFolder(async (folder) => {
-    for (const path of [SAMPLE_MP3, SAMPLE_MP4]) {
-      assertEquals((await media(folder, ["publish", path])).code, 0);
-    }
-    const { stdout } = await media(folder, ["list", "--json"]);
-    assertEquals(stdout, await exported(folder));
-    await Deno.writeTextFile(`${folder}/listed`, stdout);
-    const again = await media(folder, ["import", `${folder}/listed`]);
-    assertEquals([again.code, again.stdout], [0, "Added: 0; unchanged: 2; refused: 0\n"]);
-  }));
-
 test("media import refuses unusable files, and does not change them", () =>
   inFolder(async (folder) => {
     const input = `${folder}/in.ndjson`;
@@ -139,17 +127,17 @@ test("media import --dry-run reports what would be done, and changes neither cat
     assertEquals(await exists(`${folder}/files`), false);
   }));
 
-test("media import reports what it has done when it is stopped, and continues when run again", () =>
+test("media import reports what it has done when it is stopped while it waits for input", () =>
   inFolder(async (folder) => {
-    const records = recordsOf(5_000).filter((record) => !("sha256" in record));
-    const lines = toLines(records);
+    const records = recordsOf(1_000).filter((record) => !("sha256" in record));
+    const count = records.length;
     const child = mediaCommand(folder, ["import", "-"], {}, "piped").spawn();
     const writer = child.stdin.getWriter();
-    await writer.write(new TextEncoder().encode(lines));
-    for (let tries = 0; await exported(folder) === ""; tries++) {
+    await writer.write(new TextEncoder().encode(toLines(records)));
+    for (let tries = 0; (await exported(folder)).split("\n").length <= count; tries++) {
       assert(tries < 100, "slow input delays the lines before it");
     }
-    child.kill("SIGINT"); // while it waits for more input
+    child.kill("SIGINT");
     const [{ code }, stdout, stderr] = await Promise.all([
       child.status,
       new Response(child.stdout).text(),
@@ -157,17 +145,12 @@ test("media import reports what it has done when it is stopped, and continues wh
     ]);
     await writer.close().catch(() => {}); // the reader is gone
     assertEquals(code, 130);
-    const [, added] =
-      /^Added: ([\d,]+); unchanged: 0; refused: 0; stopped before the end of the input\n$/
-        .exec(stdout) ?? [];
-    assertEquals(stderr, "media: stopped by SIGINT; import the same input again to continue\n");
-    const present = (await exported(folder)).trim().split("\n").length;
-    assertEquals(Number(added?.replaceAll(",", "")), present);
-
-    await Deno.writeTextFile(`${folder}/in`, lines);
-    const again = await media(folder, ["import", `${folder}/in`]);
-    assertEquals(again.code, 0);
-    assertMatch(again.stdout, new RegExp(`unchanged: ${present.toLocaleString("en")};`));
+    assertEquals(
+      stdout,
+      `Added: ${count}; unchanged: 0; refused: 0; stopped before the end: import the same input` +
+        " again to continue\n",
+    );
+    assertEquals(stderr, "media: stopped by SIGINT\n");
   }));
 
 async function exists(path: string): Promise<boolean> {
@@ -177,16 +160,14 @@ async function exists(path: string): Promise<boolean> {
 /** KILLS=10 makes it a long run. */
 const killsWanted = () => Number(Deno.env.get("KILLS") ?? 4);
 
-for (
-  const [name, register, makeDatabase] of [
-    ["SQLite", test, (folder: string) => Promise.resolve(`sqlite:${folder}/killed.sqlite`)],
-    [
-      "PostgreSQL",
-      onPostgres,
-      async () => postgres().urlOf(await postgres().createDatabase()),
-    ],
-  ] as const
-) {
+/** Each engine, with a function that returns the URL of an empty database. */
+const ENGINES: [name: string, register: Test, makeDatabase: (folder: string) => Promise<string>][] =
+  [
+    ["SQLite", test, (folder) => Promise.resolve(`sqlite:${folder}/${newToken()}.sqlite`)],
+    ["PostgreSQL", onPostgres, async () => postgres().urlOf(await postgres().createDatabase())],
+  ];
+
+for (const [name, register, makeDatabase] of ENGINES) {
   register(
     `media import, killed at any moment on ${name}, ends up with the result of a clean run`,
     () =>
@@ -194,8 +175,7 @@ for (
         await media(folder, ["publish", SAMPLE_MP3, "--token", newToken()]); // the content
         const records = recordsOf(30_000);
         await Deno.writeTextFile(`${folder}/in`, toLines(records));
-        const clean = { DATABASE_URL: await makeDatabase(folder) + "" };
-        if (name === "SQLite") clean.DATABASE_URL = `sqlite:${folder}/clean.sqlite`;
+        const clean = { DATABASE_URL: await makeDatabase(folder) };
         const started = performance.now();
         const first = await media(folder, ["import", `${folder}/in`], clean);
         let patience = performance.now() - started;
@@ -206,16 +186,15 @@ for (
         const [whole, kept] = [new Set(sorted.split("\n")), new Set<number>()];
         for (let run = 0; run < killsWanted(); run++) {
           const child = mediaCommand(folder, ["import", `${folder}/in`], killed).spawn();
-          const output = Promise.all([child.stdout.cancel(), child.stderr.cancel()]);
+          const output = child.output();
           const timer = setTimeout(() => {
             try {
               child.kill("SIGKILL");
             } catch { // it has ended
             }
           }, patience * (0.3 + 0.5 * Math.random()));
-          await child.status;
-          clearTimeout(timer);
           await output;
+          clearTimeout(timer);
           const lines = (await exported(folder, killed)).split("\n").slice(0, -1);
           assert(lines.every((line) => whole.has(line)), "only whole records");
           kept.add(lines.length);
@@ -233,13 +212,6 @@ onPostgres(
   "media export prints the same from SQLite, PostgreSQL and SQLite again",
   () =>
     inFolder(async (folder) => {
-      const published = await media(folder, [
-        "publish",
-        SAMPLE_MP3,
-        "--name",
-        'ü "\\ 🎧\u2028.mp3',
-      ]);
-      assertEquals(published.code, 2); // no such name
       for (const path of [SAMPLE_MP3, SAMPLE_MP4]) {
         assertEquals((await media(folder, ["publish", path, "--name", 'ü "🎧".mp3'])).code, 0);
       }

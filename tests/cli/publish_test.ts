@@ -4,8 +4,9 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { createHash } from "node:crypto";
+import { publishAll } from "../../lib/publishing/publish_all.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import type { Step } from "../../lib/storage/content.ts";
+import type { Step } from "../../lib/storage/content/content_store.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { type MadeFile, makeFiles, wav } from "../support/media_files.ts";
 import {
@@ -91,7 +92,7 @@ test("media publish publishes 300 media files in folders, refuses 20 others, and
       assertMatch(reason, /^"\/.* has an unknown format; state its media type with --type$/);
       assert(first.stderr.includes(`refused    ${reason}\n`));
     }
-    const listed = parseLines((await media(folder, ["list", "--json"])).stdout);
+    const listed = parseLines((await media(folder, ["export"])).stdout);
     const records = outcomes.filter(({ token }) => token !== undefined)
       .map(({ source: _, outcome: __, urls: ___, ...record }) => record);
     assertEquals(
@@ -111,7 +112,7 @@ test("media publish publishes 300 media files in folders, refuses 20 others, and
         .map(({ token, kind }) => `skipped ${token} ${kind}`),
     );
     assertEquals(await stateOf(`${folder}/files`), before); // no file was written
-    assertEquals(parseLines((await media(folder, ["list", "--json"])).stdout), listed);
+    assertEquals(parseLines((await media(folder, ["export"])).stdout), listed);
 
     await using server = await ServerProcess.start({}, folder);
     for (const file of published.slice(0, 40)) {
@@ -129,7 +130,6 @@ test("media publish publishes 300 media files in folders, refuses 20 others, and
 needing("environment", "files")(
   "publishAll() reads a new file once, and hashes a published one without copying it",
   async () => {
-    const { publishAll } = await import("../../lib/publishing/publish_all.ts");
     await using subject = await openLocal();
     const { storage, folder } = subject;
     const files = makeFiles(`${folder}/media`, 30, 2);
@@ -201,7 +201,7 @@ test("media publish skips a source with the same content and name, if the stored
 
     await Deno.writeFile(a, wav(1)); // other content
     assertEquals((await publish(a)).outcome, "published");
-    for (const { token } of parseLines((await media(folder, ["list", "--json"])).stdout)) {
+    for (const { token } of parseLines((await media(folder, ["export"])).stdout)) {
       assertEquals((await media(folder, ["unpublish", token])).code, 0);
     }
     assertEquals((await publish(b)).outcome, "published");
@@ -247,7 +247,7 @@ test("media publish accepts files, folders and URLs in one command, and continue
       "refused    storage: CONTENT is not a bucket, so objects cannot be published in place",
       "",
     ]);
-    const listed = parseLines((await media(folder, ["list", "--json"])).stdout);
+    const listed = parseLines((await media(folder, ["export"])).stdout);
     assertEquals(
       listed.map(({ publishedAt }) => publishedAt),
       Array(3).fill("2020-01-01T00:00:00.000Z"),
@@ -293,7 +293,7 @@ test("media publish stops on a signal, and reports what it has published", () =>
         "",
       ]);
     }
-    assertEquals(parseLines((await media(folder, ["list", "--json"])).stdout).length, 1);
+    assertEquals(parseLines((await media(folder, ["export"])).stdout).length, 1);
     assertEquals(await Array.fromAsync(Deno.readDir(`${folder}/files/staged`)), []);
   }));
 
@@ -337,7 +337,7 @@ needing("processes", LINUX)(
         await messages,
         /^Published 1, [^\n]*\nmedia: The output cannot be written \(Broken pipe[^\n]*\)\n$/,
       );
-      assertEquals(parseLines((await media(folder, ["list", "--json"])).stdout).length, 2);
+      assertEquals(parseLines((await media(folder, ["export"])).stdout).length, 2);
     }),
 );
 

@@ -1,15 +1,14 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { representDocument } from "../../lib/documents/documents.ts";
-import type { DocumentOptions } from "../../lib/server/assembly.ts";
+import { type DocumentOptions, representDocument } from "../../lib/documents/documents.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { DocumentName } from "../../lib/server/route.ts";
 import { ROUTES } from "../../main.ts";
 
 Deno.test("representDocument() retries after a failure, then generates the OpenAPI description once", async () => {
   const config = { policy: definePolicy({ deprecatedAt: "2027-01-01" }) };
-  const request = new Request("http://test/openapi.json");
+  const headers = new Headers();
   const represent = (routes: DocumentOptions["routes"]) =>
-    representDocument("description", request, { routes, config, now: 0 });
+    representDocument("description", headers, { routes, config, now: 0 });
   const failing = new Proxy(ROUTES, {
     get() {
       throw new TypeError("bug");
@@ -24,8 +23,8 @@ Deno.test("representDocument() states where clients reach the server, if that is
   const policy = definePolicy({ deprecatedAt: "2027-01-01" });
   const textAt = async (document: DocumentName, publicUrl?: string) => {
     const options = { routes: ROUTES, config: { policy, publicUrl }, now: 0 };
-    const { content } = await representDocument(document, new Request("http://test/"), options);
-    return new TextDecoder().decode(content() as Uint8Array);
+    const { open } = await representDocument(document, new Headers(), options);
+    return await new Response(await open()).text();
   };
   const url = "https://media.example.com";
   const notice = await textAt("notice", url);

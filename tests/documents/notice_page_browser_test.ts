@@ -1,8 +1,14 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import type { Browser, BrowserContextOptions, Page } from "../support/browser.ts";
+import {
+  type Browser,
+  type BrowserContextOptions,
+  launchBrowser,
+  type Page,
+  readAxe,
+  testInBrowser,
+} from "../support/browser.ts";
 import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
 import { PHASES } from "../../lib/lifecycle/policy.ts";
-import { launchBrowser, readAxe, testInBrowser } from "../support/browser.ts";
 import { INSTANTS, OPEN, pageAt, REDIRECTING } from "../support/notice_pages.ts";
 
 const ORIGIN = "https://media.example";
@@ -104,9 +110,17 @@ const STICKING_OUT = `[...document.querySelectorAll("main *")]
     element.scrollWidth > element.clientWidth && element.clientWidth > 0)
   .map(({ outerHTML }) => outerHTML.slice(0, 100))`;
 
+/** Decodes the icon, and returns its width. */
+const ICON_WIDTH = `new Promise((resolve, reject) => {
+  const icon = new Image();
+  icon.onload = () => resolve(icon.naturalWidth);
+  icon.onerror = () => reject(new Error("no icon"));
+  icon.src = document.querySelector('link[rel="icon"]').href;
+})`;
+
 // Only a browser knows what is loaded, and its width.
 testInBrowser(
-  "the page loads nothing, fits a narrow phone, and obeys its own policy",
+  "the page loads nothing, fits a narrow phone, shows its own origin, and obeys its own policy",
   async (t) => {
     await using browser = await launchBrowser();
     for (const [name, notice] of STATES) {
@@ -119,6 +133,12 @@ testInBrowser(
         const display = "getComputedStyle(document.querySelector('.facts')).display";
         assertEquals(await page.evaluate(display), "grid"); // the style is applied
         assert(await page.locator("time .local").count() > 0); // and so is the script
+        assert(await page.evaluate(ICON_WIDTH) as number > 0);
+        const shown = await page.locator("main").innerText();
+        for (const path of ["audio/{token}", "media/{token}", "deprecation"]) {
+          assertMatch(shown, new RegExp(`^curl .*${ORIGIN}/${path}$`, "m"));
+        }
+        assert(!shown.includes("{origin}"));
         assertEquals(requests, [`${ORIGIN}/deprecation`]);
         assertEquals(complaints, []);
         await page.context().close();
@@ -166,34 +186,6 @@ testInBrowser(
     }
   },
 );
-
-// Only a browser runs the script.
-testInBrowser(
-  "the page shows the origin in the address bar, not the one that the server sees",
-  async () => {
-    await using browser = await launchBrowser();
-    const { page } = await visit(browser, pageAt(INSTANTS.deprecated), {});
-    const shown = await page.locator("main").innerText();
-    for (const path of ["audio/{token}", "media/{token}", "deprecation"]) {
-      assertMatch(shown, new RegExp(`^curl .*${ORIGIN}/${path}$`, "m"));
-    }
-    assert(!shown.includes("{origin}"));
-  },
-);
-
-// Only a browser decodes the icon.
-testInBrowser("the page has an icon that its own policy allows", async () => {
-  await using browser = await launchBrowser();
-  const { page, requests, complaints } = await visit(browser, pageAt(INSTANTS.deprecated), {});
-  const width = await page.evaluate(`new Promise((resolve, reject) => {
-      const icon = new Image();
-      icon.onload = () => resolve(icon.naturalWidth);
-      icon.onerror = () => reject(new Error("no icon"));
-      icon.src = document.querySelector('link[rel="icon"]').href;
-    })`) as number;
-  assert(width > 0);
-  assertEquals([requests.length, complaints], [1, []]);
-});
 
 const OUTLINE = `getComputedStyle(document.querySelector(":target")).outlineStyle`;
 

@@ -1,41 +1,25 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { Notice, noticeAt } from "../../lib/documents/notice.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
-import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { createHandler } from "../../main.ts";
+import { plainHandler } from "../support/handlers.ts";
 import { checkParity, seen, valueOf } from "../server/request_table.ts";
-import { launchBrowser, testInBrowser } from "../support/browser.ts";
+import { ENDPOINTS, OPEN, POLICY, REDIRECTING } from "../support/notice_pages.ts";
 import { failing } from "../support/one_item.ts";
 
-const at = (text: string) => Date.parse(text);
-
-const POLICY = definePolicy({
-  deprecatedAt: "2027-01-01",
-  sunsetAt: "2027-06-30T12:00Z",
-  brownouts: ["2027-03-01T09:00Z/PT1H", "2027-05-03T09:00Z/PT8H30M", "2027-06-10/P1D"],
-  afterSunset: "redirect",
-  documentation: "/deprecation",
-});
-const OPEN = definePolicy({ deprecatedAt: "2027-01-01" });
-const ENDPOINTS = ["/audio/{token}", "/video/{token}"].map((path) => ({
-  path,
-  methods: ["GET", "HEAD", "OPTIONS"],
-  successor: "/media/{token}",
-}));
 const ORIGIN = "https://media.test";
 
 /** The handler of the server under a policy, at an instant. */
 function handlerAt(policy: Policy, instant: string) {
-  return createHandler({
+  return plainHandler({
     storage: failing(new Error("The notice needs no storage")),
     config: { cacheMaxAge: 300, policy },
-    now: () => at(instant),
+    clock: () => Date.parse(instant),
     log() {},
   });
 }
 
 Deno.test("/deprecation serves the policy as JSON that matches its schema", async () => {
-  const handle = handlerAt(POLICY, "2027-05-03T12:00:00Z");
+  const handle = handlerAt(REDIRECTING, "2027-05-03T12:00:00Z");
   const headers = { Accept: "application/json" };
   const answer = await seen(await handle(new Request(`${ORIGIN}/deprecation`, { headers })));
   assertEquals(valueOf(answer, "content-type"), "application/json");
@@ -51,10 +35,11 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
       { start: "2027-05-03T09:00:00Z", end: "2027-05-03T17:30:00Z" },
       { start: "2027-06-10T00:00:00Z", end: "2027-06-11T00:00:00Z" },
     ],
+    brownoutStatus: 503,
     afterSunset: "redirect",
     endpoints: ENDPOINTS,
   });
-  const open = noticeAt(OPEN, ENDPOINTS, at("2028-01-01"));
+  const open = noticeAt(OPEN, ENDPOINTS, Date.parse("2028-01-01"));
   assertEquals([open.phase, open.phaseEndsAt, open.sunsetAt], ["deprecated", null, null]);
 });
 
@@ -112,23 +97,4 @@ Deno.test("the page may load its own style and script, and nothing else", async 
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
     assertStringIncludes(policy, `${element}-src 'sha256-${new Uint8Array(digest).toBase64()}'`);
   }
-});
-
-// Only a browser enforces the policy.
-testInBrowser("the script of the page runs under its own policy", async () => {
-  await using browser = await launchBrowser();
-  const handle = handlerAt(POLICY, "2027-04-01");
-  const site = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handle);
-  const context = await browser.newContext({ timezoneId: "Asia/Tokyo", locale: "en-US" });
-  const page = await context.newPage();
-  const faults: string[] = [];
-  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
-  await page.goto(`http://127.0.0.1:${site.addr.port}/deprecation`);
-  const local = await page.locator("dd time .local").first().innerText();
-  assertEquals(local.trim(), "(Jan 1, 2027, 9:00 AM your time)");
-  const width = await page.evaluate("getComputedStyle(document.querySelector('main')).maxWidth");
-  assertEquals(width, "736px"); // the style was applied
-  assertEquals(faults, []);
-  await context.close();
-  await site.shutdown();
 });

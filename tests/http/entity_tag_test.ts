@@ -1,10 +1,16 @@
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import fc from "../support/fast_check.ts";
-import { matchesStrongly, matchesWeakly, parseEntityTags } from "../../lib/http/entity_tag.ts";
+import {
+  type EntityTag,
+  matchesStrongly,
+  matchesWeakly,
+  parseEntityTags,
+} from "../../lib/http/entity_tag.ts";
+
+const strong = (opaque: string): EntityTag => ({ weak: false, opaque });
+const weak = (opaque: string): EntityTag => ({ weak: true, opaque });
 
 Deno.test("parseEntityTags() parses lists of quoted strings", () => {
-  const strong = (opaque: string) => ({ weak: false, opaque });
-  const weak = (opaque: string) => ({ weak: true, opaque });
   const rows: [value: string, tags: ReturnType<typeof parseEntityTags>][] = [
     ["*", "*"],
     [" * ", "*"],
@@ -53,37 +59,23 @@ Deno.test("parseEntityTags() parses any list, with any spacing", () => {
   }));
 });
 
-Deno.test("parseEntityTags() never throws, and takes time linear in the length", () => {
-  fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom(...'"W/*, \ta'), maxLength: 40 }), (text) => {
-      assert(Array.isArray(parseEntityTags(text)) || text.trim() === "*");
-    }),
-  );
-  parseEntityTags(", \t".repeat(50_000));
-  parseEntityTags('"a", '.repeat(50_000) + "x");
+Deno.test("parseEntityTags() takes time linear in the length", () => {
+  const separators = ", \t".repeat(50_000);
+  for (const value of [`${separators}x`, `"a"${separators}"`, `${'"a", '.repeat(50_000)}x`]) {
+    assertEquals(parseEntityTags(value), []);
+  }
 });
 
 Deno.test("matchesStrongly() and matchesWeakly() follow the table in RFC 9110 §8.8.3.2", () => {
-  const rows: [a: string, b: string, strongly: boolean, weakly: boolean][] = [
-    ['W/"1"', 'W/"1"', false, true],
-    ['W/"1"', 'W/"2"', false, false],
-    ['W/"1"', '"1"', false, true],
-    ['"1"', '"1"', true, true],
+  const rows: [a: EntityTag, b: EntityTag, strongly: boolean, weakly: boolean][] = [
+    [weak("1"), weak("1"), false, true],
+    [weak("1"), weak("2"), false, false],
+    [weak("1"), strong("1"), false, true],
+    [strong("1"), strong("1"), true, true],
   ];
   for (const [a, b, strongly, weakly] of rows) {
-    const [first, second] = [a, b].map((text) => {
-      const tags = parseEntityTags(text);
-      assert(tags !== "*" && tags[0] !== undefined);
-      return tags[0];
-    });
-    assert(first !== undefined && second !== undefined);
-    assertEquals([matchesStrongly(first, second), matchesWeakly(first, second)], [
-      strongly,
-      weakly,
-    ]);
-    assertEquals([matchesStrongly(second, first), matchesWeakly(second, first)], [
-      strongly,
-      weakly,
-    ]);
+    const note = JSON.stringify([a, b]);
+    assertEquals([matchesStrongly(a, b), matchesStrongly(b, a)], [strongly, strongly], note);
+    assertEquals([matchesWeakly(a, b), matchesWeakly(b, a)], [weakly, weakly], note);
   }
 });

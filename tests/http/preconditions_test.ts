@@ -22,6 +22,7 @@ const DATED: Validators = {
 const UNDATED: Validators = { ...DATED, lastModified: undefined };
 const WEAK: Validators = { ...DATED, etag: { weak: true, opaque: "a,b" } };
 
+// The formats of tags and dates have tests of their own.
 Deno.test("evaluatePreconditions() follows the order of RFC 9110 §13.2.2", () => {
   const rows: [fields: Fields, status: 304 | 412 | undefined, validators?: Validators][] = [
     [{}, undefined],
@@ -30,24 +31,13 @@ Deno.test("evaluatePreconditions() follows the order of RFC 9110 §13.2.2", () =
     // Step 1, If-Match: one strong match is enough.
     [{ "If-Match": '"a,b"' }, undefined],
     [{ "If-Match": "*" }, undefined],
-    [{ "If-Match": " * " }, undefined],
     [{ "If-Match": '"x", "a,b"' }, undefined],
-    [{ "If-Match": '"a,b","x"' }, undefined],
-    [{ "If-Match": ', ,"x",,\t"a,b" ,' }, undefined],
     [{ "If-Match": 'W/"x", "a,b"' }, undefined],
     [{ "If-Match": 'W/"a,b"' }, 412],
-    [{ "If-Match": 'W/"a,b", "x"' }, 412],
     [{ "If-Match": '"a"' }, 412],
     [{ "If-Match": '"a", "b"' }, 412],
-    [{ "If-Match": '"A,B"' }, 412],
-    [{ "If-Match": '""' }, 412],
     [{ "If-Match": "" }, 412],
-    [{ "If-Match": ",," }, 412],
     [{ "If-Match": "a,b" }, 412],
-    [{ "If-Match": '"a,b' }, 412],
-    [{ "If-Match": '"a,b" "x"' }, 412],
-    [{ "If-Match": '"a,b", x' }, 412],
-    [{ "If-Match": '"a,b", *' }, 412],
     [{ "If-Match": '"a,b"' }, 412, WEAK],
     [{ "If-Match": 'W/"a,b"' }, 412, WEAK],
     [{ "If-Match": "*" }, undefined, WEAK],
@@ -56,12 +46,8 @@ Deno.test("evaluatePreconditions() follows the order of RFC 9110 §13.2.2", () =
     [{ "If-Unmodified-Since": EARLIER }, 412],
     [{ "If-Unmodified-Since": DATE }, undefined],
     [{ "If-Unmodified-Since": LATER }, undefined],
-    [{ "If-Unmodified-Since": "Thursday, 19-Nov-26 23:59:59 GMT" }, 412],
     [{ "If-Unmodified-Since": "Thu Nov 19 23:59:59 2026" }, 412],
-    [{ "If-Unmodified-Since": "2026-11-19T23:59:59Z" }, undefined],
-    [{ "If-Unmodified-Since": "0" }, undefined],
-    [{ "If-Unmodified-Since": "" }, undefined],
-    [{ "If-Unmodified-Since": `${EARLIER}, ${EARLIER}` }, undefined],
+    [{ "If-Unmodified-Since": "2026-11-19" }, undefined],
     [{ "If-Unmodified-Since": EARLIER }, undefined, UNDATED],
     [{ "If-Match": '"a,b"', "If-Unmodified-Since": EARLIER }, undefined],
     [{ "If-Match": "*", "If-Unmodified-Since": EARLIER }, undefined],
@@ -73,31 +59,20 @@ Deno.test("evaluatePreconditions() follows the order of RFC 9110 §13.2.2", () =
     [{ "If-None-Match": 'W/"a,b"' }, 304],
     [{ "If-None-Match": "*" }, 304],
     [{ "If-None-Match": '"x", W/"a,b"' }, 304],
-    [{ "If-None-Match": ', ,"x",,\t"a,b" ,' }, 304],
     [{ "If-None-Match": '"a,b"' }, 304, WEAK],
     [{ "If-None-Match": 'W/"a,b"' }, 304, WEAK],
     [{ "If-None-Match": '"x"' }, undefined],
     [{ "If-None-Match": '"a", "b", W/"a,b,"' }, undefined],
     [{ "If-None-Match": "" }, undefined],
-    [{ "If-None-Match": "a,b" }, undefined],
-    [{ "If-None-Match": 'w/"a,b"' }, undefined],
-    [{ "If-None-Match": '"a,b", x' }, undefined],
-    [{ "If-None-Match": '*, "a,b"' }, undefined],
 
     // Step 4, If-Modified-Since, unless there is If-None-Match.
     [{ "If-Modified-Since": EARLIER }, undefined],
     [{ "If-Modified-Since": DATE }, 304],
     [{ "If-Modified-Since": LATER }, 304],
     [{ "If-Modified-Since": "Friday, 20-Nov-26 00:00:00 GMT" }, 304],
-    [{ "If-Modified-Since": "Fri Nov 20 00:00:00 2026" }, 304],
-    [{ "If-Modified-Since": "2026-11-20T00:00:00Z" }, undefined],
-    [{ "If-Modified-Since": "Fri, 31 Nov 2026 00:00:00 GMT" }, undefined],
-    [{ "If-Modified-Since": "Fri, 20 Nov 2026 00:00:00 UTC" }, undefined],
     [{ "If-Modified-Since": "" }, undefined],
-    [{ "If-Modified-Since": `${DATE}, ${DATE}` }, undefined],
     [{ "If-Modified-Since": LATER }, undefined, UNDATED],
     [{ "If-None-Match": '"x"', "If-Modified-Since": LATER }, undefined],
-    [{ "If-None-Match": "x", "If-Modified-Since": LATER }, undefined],
     [{ "If-None-Match": "", "If-Modified-Since": LATER }, undefined],
     [{ "If-None-Match": '"a,b"', "If-Modified-Since": EARLIER }, 304],
 
@@ -114,42 +89,6 @@ Deno.test("evaluatePreconditions() follows the order of RFC 9110 §13.2.2", () =
     const note = `${JSON.stringify(fields)} of ${JSON.stringify(validators)}`;
     assertEquals(evaluatePreconditions(new Headers(fields), validators, NOW), status, note);
   }
-});
-
-/** Values of each condition, and whether it is true; `undefined` if it is ignored. */
-type Stated = readonly [value: string | undefined, holds: boolean | undefined];
-
-const VALUES: Readonly<Record<string, readonly Stated[]>> = {
-  "If-Match": [[undefined, undefined], ['"x", "a,b"', true], ["*", true], ['W/"a,b"', false]],
-  "If-Unmodified-Since": [[undefined, undefined], ["x", undefined], [DATE, true], [EARLIER, false]],
-  "If-None-Match": [[undefined, undefined], ['"x"', true], ["x", true], ['"x",W/"a,b"', false]],
-  "If-Modified-Since": [[undefined, undefined], ["x", undefined], [EARLIER, true], [DATE, false]],
-};
-
-function* combinations(names: string[]): Generator<Record<string, Stated>> {
-  const [name, ...rest] = names;
-  if (name === undefined) return yield {};
-  for (const others of combinations(rest)) {
-    for (const value of VALUES[name] ?? []) yield { ...others, [name]: value };
-  }
-}
-
-Deno.test("evaluatePreconditions() ignores a date if there is a tag condition", () => {
-  let count = 0;
-  for (const combination of combinations(Object.keys(VALUES))) {
-    const fields = new Headers();
-    for (const [name, [value]] of Object.entries(combination)) {
-      if (value !== undefined) fields.set(name, value);
-    }
-    const holds = (name: string) => combination[name]?.[1];
-    const isKnown = holds("If-Match") ?? holds("If-Unmodified-Since") ?? true;
-    const isNew = holds("If-None-Match") ?? holds("If-Modified-Since") ?? true;
-    const status = isKnown ? isNew ? undefined : 304 : 412;
-    const note = JSON.stringify([...fields]);
-    assertEquals(evaluatePreconditions(fields, DATED, NOW), status, note);
-    count += 1;
-  }
-  assertEquals(count, 256);
 });
 
 Deno.test("requestedRange() returns the range unless If-Range does not match", () => {

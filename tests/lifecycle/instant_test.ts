@@ -1,6 +1,11 @@
 import { assertEquals } from "@std/assert";
 import fc from "../support/fast_check.ts";
-import { formatInstant, readInstant, readInterval } from "../../lib/lifecycle/instant.ts";
+import {
+  formatInstant,
+  parseInstant,
+  readInstant,
+  readInterval,
+} from "../../lib/lifecycle/instant.ts";
 
 const LAST = Date.parse("9999-12-31T23:59:59Z");
 
@@ -47,6 +52,12 @@ Deno.test("readInstant() accepts exactly what Temporal does", () => {
     }),
     { numRuns: 5_000 },
   );
+});
+
+Deno.test("parseInstant() keeps every millisecond", () => {
+  for (let instant = 1_795_346_940_000; instant < 1_795_347_000_000; instant++) {
+    assertEquals(parseInstant(new Date(instant).toISOString()), instant);
+  }
 });
 
 const amount = (unit: string, of: fc.Arbitrary<string>) =>

@@ -1,17 +1,13 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { MAX_LOCATION } from "../../lib/storage/storage.ts";
+import { isPublicUrl, parseLocation } from "../../lib/publishing/location.ts";
+import { MAX_LOCATION } from "../../lib/storage/item.ts";
 import fc from "../support/fast_check.ts";
-import { needing } from "../support/permissions.ts";
-import { loadLocation } from "../support/publishing.ts";
-
-const test = needing("environment", "files");
 
 /** An absolute URI (RFC 3986 §4.3) with either scheme, without user information. */
 const ABSOLUTE_URI =
   /^https?:\/\/(\[[0-9a-f:.]+\]|([\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(:\d+)?(\/([\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})*)*(\?([\w.~!$&'()*+,;=:@/?-]|%[0-9a-f]{2})*)?$/i;
 
-test("isPublicUrl() distinguishes URLs from file paths", async () => {
-  const { isPublicUrl } = await loadLocation();
+Deno.test("isPublicUrl() distinguishes URLs from file paths", () => {
   for (const text of ["https://h/", "http://h", "HTTPS://H/x", "http://"]) {
     assert(isPublicUrl(text), text);
   }
@@ -22,8 +18,7 @@ test("isPublicUrl() distinguishes URLs from file paths", async () => {
   }
 });
 
-test("parseLocation() returns valid ASCII, and keeps what is valid", async () => {
-  const { parseLocation } = await loadLocation();
+Deno.test("parseLocation() returns valid ASCII, and keeps what is valid", () => {
   const rows: [given: string, location: string][] = [
     ["https://cdn.example/a.mp3", "https://cdn.example/a.mp3"],
     ["https://cdn.example", "https://cdn.example/"],
@@ -52,8 +47,7 @@ test("parseLocation() returns valid ASCII, and keeps what is valid", async () =>
   }
 });
 
-test("parseLocation() returns its own results unchanged, for any URL", async () => {
-  const { parseLocation } = await loadLocation();
+Deno.test("parseLocation() returns its own results unchanged, for any URL", () => {
   const text = fc.string({ unit: "binary", maxLength: 20 }).filter((text) =>
     !/[#\p{Cc}]/u.test(text)
   );
@@ -67,8 +61,7 @@ test("parseLocation() returns its own results unchanged, for any URL", async () 
   }));
 });
 
-test("parseLocation() refuses URLs that are not for everybody, and shows no secrets", async () => {
-  const { parseLocation } = await loadLocation();
+Deno.test("parseLocation() refuses URLs that are not for everybody, and shows no secrets", () => {
   const stem = "https://cdn.example/";
   const rows: [given: string, refusal: RegExp | undefined][] = [
     ["https://", /^"https:\/\/" is not a URL; expected one like https:\/\/host\/path$/],

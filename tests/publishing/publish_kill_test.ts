@@ -1,10 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { newToken, type Token } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { openDatabase, openStorage } from "../support/any_storage.ts";
-import { callsIn, openLocal } from "../support/local_storage.ts";
+import { openStorage } from "../support/any_storage.ts";
+import { openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
 import { type Need, needing, shared } from "../support/permissions.ts";
@@ -16,7 +17,7 @@ const [onFiles, asProcess] = [needing("files"), needing("processes")];
 const onPostgres = needing(...POSTGRES);
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 
-/** KILLS=200 makes it a long run, of so many commands and a quarter as many servers. */
+/** KILLS=200 makes it a long run. */
 const killsWanted = () => Number(Deno.env.get("KILLS") ?? 8);
 
 /** The database of a test. */
@@ -39,11 +40,9 @@ const ENGINES: readonly {
     needs: ["processes"],
     placeIn: (folder) => {
       const check = () => {
-        for (const file of ["catalogue.sqlite", "catalogue.sqlite-ledger"]) {
-          using database = new DatabaseSync(`${folder}/${file}`);
-          const result = { ...database.prepare("PRAGMA integrity_check").get() };
-          assertEquals(result, { integrity_check: "ok" });
-        }
+        using database = new DatabaseSync(`${folder}/catalogue.sqlite`);
+        const result = { ...database.prepare("PRAGMA integrity_check").get() };
+        assertEquals(result, { integrity_check: "ok" });
         return Promise.resolve();
       };
       return Promise.resolve({ url: `sqlite:${folder}/catalogue.sqlite`, folder, check });
@@ -56,7 +55,7 @@ const ENGINES: readonly {
       const database = await postgres().createDatabase();
       // A transaction outlives the process that sent its COMMIT, and keeps its locks until then.
       const check = async () => {
-        await postgres().query("BEGIN; LOCK TABLE item, usage IN SHARE MODE; COMMIT", database);
+        await postgres().query("BEGIN; LOCK TABLE item IN SHARE MODE; COMMIT", database);
       };
       return { url: postgres().urlOf(database), folder, check };
     },
@@ -76,10 +75,6 @@ for (const { name, needs, placeIn } of ENGINES) {
   test(
     `media publish and unpublish on ${name}, killed at any moment, leave complete items or none, and lose none`,
     () => inFolder(async (folder) => killCommands(await placeIn(folder))),
-  );
-  test(
-    `servers on ${name} that are killed lose no flushed counts, and no counts of other servers`,
-    () => inFolder(async (folder) => killServers(await placeIn(folder))),
   );
 }
 
@@ -145,49 +140,6 @@ async function killCommands(place: Place): Promise<void> {
   assertEquals((await server.stop()).log.filter(({ event }) => event === "error"), []);
 }
 
-async function killServers({ url: DATABASE_URL, folder, check }: Place): Promise<void> {
-  const storage = await openStorage(DATABASE_URL, folder);
-  await using staged = await storage.stage({ read: once });
-  const { token } = await storage.publish(newMetadata(), staged);
-  await storage.close();
-  const flushedOf = (client: string) => callsIn(folder, client, openDatabase(DATABASE_URL));
-  await using survivor = await ServerProcess.start({ DATABASE_URL }, folder);
-  const sent = { survivor: 0, victim: 0 };
-  const call = async (name: keyof typeof sent, { port }: ServerProcess) => {
-    const fields = { "User-Agent": `${name}/1.0` };
-    const response = await requestRaw(port, "HEAD", `/audio/${token}`, fields);
-    assertEquals(response.status, 200);
-    sent[name]++;
-  };
-
-  await call("survivor", survivor); // for its first flush, so that there is more than one
-  let flushed = 0;
-  // Milliseconds after which about half of the servers have flushed, adapting as above.
-  let patience = 600;
-  const kills = killsWanted() / 4;
-  let run = 0;
-  for (; run < kills || flushed === 0; run++) {
-    assert(run < kills + 20, "no server has flushed");
-    await using victim = await ServerProcess.start({ DATABASE_URL }, folder);
-    const end = performance.now() + patience * (0.8 + 0.4 * Math.random());
-    while (performance.now() < end) {
-      await call("victim", victim);
-      await call("survivor", survivor);
-    }
-    await victim.stop("SIGKILL");
-    await check();
-    const kept = await flushedOf("victim");
-    assert(kept >= flushed && kept <= sent.victim, `${kept} of ${sent.victim}, after ${flushed}`);
-    patience *= kept > flushed ? 1 / 1.2 : 1.2;
-    flushed = kept;
-  }
-  await call("survivor", survivor);
-  const { log } = await survivor.stop();
-  assertEquals(log.filter(({ event }) => event === "error"), []);
-  assertEquals(await flushedOf("survivor"), sent.survivor);
-  console.log(`${run} servers were killed; ${flushed} of their ${sent.victim} calls are kept`);
-}
-
 /** Kills a process some milliseconds after its first change of a file. */
 async function killAfterChange(
   child: Deno.ChildProcess,
@@ -224,7 +176,7 @@ async function verify({ url, folder, check }: Place): Promise<Token[]> {
   await check();
   const storage = await openStorage(url, folder);
   const tokens: Token[] = [];
-  for await (const [token, entry] of storage.list()) {
+  for await (const [token, entry] of storage.catalogue.list()) {
     if (entry.state !== "published") continue;
     const content = await new Response(await storage.open(entry.item)).bytes();
     assertEquals(createHash("sha256").update(content).digest("hex"), entry.item.digest);
@@ -238,7 +190,7 @@ async function verify({ url, folder, check }: Place): Promise<Token[]> {
 async function strays({ url, folder }: Pick<Place, "url" | "folder">): Promise<string[]> {
   const storage = await openStorage(url, folder);
   const used = new Set<string>();
-  for await (const [, entry] of storage.list()) {
+  for await (const [, entry] of storage.catalogue.list()) {
     if (entry.state === "published") used.add(entry.item.digest);
   }
   await storage.close();
@@ -254,38 +206,30 @@ async function strays({ url, folder }: Pick<Place, "url" | "folder">): Promise<s
 
 const CONTENT = new TextEncoder().encode("content");
 
-async function* once(): AsyncGenerator<Uint8Array> {
-  yield await Promise.resolve(CONTENT);
-}
-
 const DIGEST = createHash("sha256").update(CONTENT).digest("hex");
 
 const straysOf = ({ folder }: { readonly folder: string }) =>
   strays({ url: `sqlite:${folder}/catalogue.sqlite`, folder });
 
-/** What a kill at each point leaves, created by hand. */
-const LEFTOVERS: [when: string, leave: (files: string) => Promise<void>][] = [
-  ["while content was being staged", async (files) => {
-    await Deno.mkdir(`${files}/staged`, { recursive: true });
-    await Deno.writeFile(`${files}/staged/${crypto.randomUUID()}`, CONTENT);
-  }],
-  ["before content was in its place", async (files) => {
-    await Deno.mkdir(`${files}/unsettled`, { recursive: true });
-    await Deno.writeFile(`${files}/unsettled/${DIGEST}`, new Uint8Array());
-  }],
-  ["between content and record, or between tombstone and removal", async (files) => {
-    await Deno.mkdir(`${files}/unsettled`, { recursive: true });
-    await Deno.mkdir(`${files}/${DIGEST.slice(0, 2)}`, { recursive: true });
-    await Deno.writeFile(`${files}/unsettled/${DIGEST}`, new Uint8Array());
-    await Deno.writeFile(`${files}/${DIGEST.slice(0, 2)}/${DIGEST}`, CONTENT);
-  }],
+/** The files that a kill at each point leaves. */
+const LEFTOVERS: [when: string, files: string[]][] = [
+  ["while content was being staged", [`staged/${crypto.randomUUID()}`]],
+  ["before content was in its place", [`unsettled/${DIGEST}`]],
+  [
+    "between content and record, or between tombstone and removal",
+    [`unsettled/${DIGEST}`, `${DIGEST.slice(0, 2)}/${DIGEST}`],
+  ],
 ];
 
-for (const [when, leave] of LEFTOVERS) {
+for (const [when, files] of LEFTOVERS) {
   onFiles(`the next publish clears up after one that was killed ${when}`, async () => {
     await using subject = await openLocal();
-    await leave(`${subject.folder}/files`);
-    assertEquals((await straysOf(subject)).length > 0, true);
+    for (const file of files) {
+      const path = `${subject.folder}/files/${file}`;
+      await Deno.mkdir(dirname(path), { recursive: true });
+      await Deno.writeFile(path, CONTENT);
+    }
+    assertEquals((await straysOf(subject)).length, files.length);
     await subject.publish(newMetadata(), new Uint8Array([1]));
     assertEquals(await straysOf(subject), []);
   });

@@ -1,7 +1,9 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { publishFile } from "../../lib/publishing/publish.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { isPrintable } from "../../lib/publishing/printable.ts";
+import { RefusedError } from "../../lib/input/refused_error.ts";
+import { isPrintable } from "../../lib/input/printable.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import {
@@ -14,7 +16,6 @@ import {
 } from "../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
-import { publishFile } from "../support/publishing.ts";
 
 const test = needing("processes");
 
@@ -63,7 +64,7 @@ test("deno task media resolves paths against the user's directory, and prints li
   }));
 
 needing("processes", LINUX, program("script"))(
-  "Ctrl-C while publishing leaves nothing staged, and gives the terminal its cursor back",
+  "Ctrl-C while publishing leaves nothing staged, and clears the bar",
   () =>
     inFolder(async (folder) => {
       const path = await longFile(folder);
@@ -78,24 +79,20 @@ needing("processes", LINUX, program("script"))(
       const keyboard = child.stdin.getWriter();
       let shown = "";
       for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
-        const isHidden = shown.includes(HIDE_CURSOR);
+        const isBusy = shown.includes(BUSY);
         shown += text;
-        if (!isHidden && shown.includes(HIDE_CURSOR)) await keyboard.write(Uint8Array.of(3));
+        if (!isBusy && shown.includes(BUSY)) await keyboard.write(Uint8Array.of(3));
       }
       await keyboard.close().catch(() => {}); // the terminal may already be gone
       assertEquals((await child.status).code, 130, shown);
-      assertEquals(shown.split("media: stopped by SIGINT; nothing was published\r\n").length, 2);
-      assert(
-        shown.lastIndexOf(SHOW_CURSOR) > shown.lastIndexOf(HIDE_CURSOR),
-        JSON.stringify(shown),
-      );
+      assertEquals(shown.split("media: stopped by SIGINT\r\n").length, 2);
+      assert(shown.lastIndexOf("\r\x1b[K") > shown.lastIndexOf(BUSY), JSON.stringify(shown));
       assertEquals(await staged(folder), []);
       assertEquals((await media(folder, ["list"])).stdout, "");
     }),
 );
 
-const HIDE_CURSOR = "\x1b[?25l";
-const SHOW_CURSOR = "\x1b[?25h";
+const BUSY = "copying long.wav";
 
 test("SIGINT and SIGTERM while publishing, even twice, leave nothing staged", () =>
   inFolder(async (folder) => {
@@ -118,7 +115,7 @@ test("SIGINT and SIGTERM while publishing, even twice, leave nothing staged", ()
       const { code, stderr } = await ended;
       assertEquals(
         [code, new TextDecoder().decode(stderr)],
-        [status, `media: stopped by ${signal}; nothing was published\n`],
+        [status, `media: stopped by ${signal}\n`],
       );
       assertEquals(await staged(folder), []);
     }
@@ -148,14 +145,9 @@ test("media publish refuses everything but files at once, without opening it", (
     const [fifo, socket] = [`${folder}/fifo`, `${folder}/socket`];
     assert((await new Deno.Command("mkfifo", { args: [fifo] }).output()).success);
     using _listener = Deno.listen({ transport: "unix", path: socket });
-    const rows: [path: string, what: string][] = [
-      [fifo, "a FIFO"],
-      [socket, "a socket"],
-      ["/dev/zero", "a device"],
-    ];
-    for (const [path, what] of rows) {
+    for (const path of [fifo, socket, "/dev/zero"]) {
       const { code, stderr } = await media(folder, ["publish", path]);
-      assertEquals([code, stderr], [1, `media: "${path}" is ${what}, not a file\n`]);
+      assertEquals([code, stderr], [1, `media: "${path}" is not a file\n`]);
     }
   }));
 
@@ -200,7 +192,7 @@ test("media list and show escape terminal controls in records", async () => {
   await subject.publish({ ...newMetadata(), token, name }, new Uint8Array([1]));
   const listed = await media(subject.folder, ["list"]);
   assertMatch(listed.stdout, / {2}a\\u202e\\u009b\\u000ab\n$/);
-  const json = await media(subject.folder, ["list", "--json"]);
+  const json = await media(subject.folder, ["export"]);
   assertMatch(json.stdout, /a\\u202e\\u009b\\nb/);
   assertEquals(JSON.parse(json.stdout).name, name);
   const shown = await media(subject.folder, ["show", token]);
@@ -244,6 +236,28 @@ needing("environment", "files")(
       await assertRejects(() => publishFile(storage, SAMPLE_MP3, { signal }), InterruptedError);
       assertEquals(await staged(subject.folder), []);
     }
-    assertEquals((await Array.fromAsync(storage.list())).length, 1);
+    assertEquals((await Array.fromAsync(storage.catalogue.list())).length, 1);
   },
 );
+
+test("publishFile() refuses a file that changes while it is read, and leaves nothing behind", async () => {
+  await using subject = await openLocal();
+  const path = `${subject.folder}/a.mp3`;
+  const changes: [what: string, change: () => void][] = [
+    ["grows", () => Deno.writeFileSync(path, new Uint8Array(1), { append: true })],
+    ["shrinks", () => Deno.truncateSync(path, 1_000)],
+    ["is touched", () => Deno.utimeSync(path, 0, 0)],
+  ];
+  for (const [what, change] of changes) {
+    await Deno.copyFile(SAMPLE_MP3, path);
+    const watch = async function* (chunks: AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunks) {
+        change();
+        yield chunk;
+      }
+    };
+    const publishing = () => publishFile(subject.storage, path, { watch });
+    await assertRejects(publishing, RefusedError, "changed while it was read");
+    assertEquals([await subject.digests(), await staged(subject.folder)], [[], []], what);
+  }
+});

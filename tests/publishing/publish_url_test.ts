@@ -1,7 +1,8 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { publishFile } from "../../lib/publishing/publish.ts";
+import { publishUrl, type PublishUrlOptions } from "../../lib/publishing/publish_url.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
-import type { PublishUrlOptions } from "../../lib/publishing/publish_url.ts";
-import type { LinkedItem } from "../../lib/storage/storage.ts";
+import type { LinkedItem } from "../../lib/storage/item.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { openIn } from "../support/local_storage.ts";
 import { inFolder, media } from "../support/media_cli.ts";
@@ -9,7 +10,6 @@ import { openMemory } from "../support/memory_storage.ts";
 import { type Answer, Origin } from "../support/origin.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
-import { publishFile, publishUrl } from "../support/publishing.ts";
 
 const test = needing("environment", "files", "network");
 
@@ -39,10 +39,13 @@ function describedAtItsEnd(): Uint8Array<ArrayBuffer> {
 
 const NO_TYPE = { "Content-Type": "" };
 const OCTETS = { "Content-Type": "application/octet-stream" };
+const SEVEN_BYTES = { "Content-Type": "audio/mpeg", "Content-Length": "7" };
+const DATE = "Sun, 09 Sep 2001 01:46:40 GMT";
 
 test("publishUrl() records what HEAD states, or else what GET states or begins with", async () => {
   const mp3 = await Deno.readFile(SAMPLE_MP3);
   const mp4 = await Deno.readFile(SAMPLE_MP4);
+  const read = { kind: "audio", type: "audio/mpeg", length: mp3.length } as const;
   /** Answers with a range of longer content, if requested. */
   const part = (fields: Fields): Answer => ({ method, headers }) =>
     method === "HEAD"
@@ -50,152 +53,109 @@ test("publishUrl() records what HEAD states, or else what GET states or begins w
       : headers.get("range") === "bytes=0-65535"
       ? new Response(mp3, { status: 206, headers: { "Content-Type": "audio/mpeg", ...fields } })
       : new Response("expected a range", { status: 500 });
-  const long = `audio/mpeg; x=${"y".repeat(300)}`;
-  const rows: [
-    what: string,
-    answer: Answer,
-    options: PublishUrlOptions,
-    expected: Partial<LinkedItem>,
-    requests?: string,
-  ][] = [
+  const range = `bytes 0-${mp3.length - 1}`;
+  const encoded = { "Content-Encoding": "gzip", "Content-Length": "9" };
+  const unfit = { "Content-Type": `audio/mpeg; x=${"y".repeat(300)}`, ETag: '"\xe9"' };
+
+  type Row = [what: string, answer: Answer, item: Partial<LinkedItem>, options?: PublishUrlOptions];
+  const byHead: Row[] = [
     [
-      "all by HEAD",
+      "all",
       onlyHead({
+        ...SEVEN_BYTES,
         "Content-Type": "video/mp4",
-        "Content-Length": "46490",
         ETag: 'W/"a"',
-        "Last-Modified": "Sun, 09 Sep 2001 01:46:40 GMT",
+        "Last-Modified": DATE,
       }),
-      {},
-      { kind: "video", type: "video/mp4", length: 46490, validator: 'W/"a"' },
+      { kind: "video", type: "video/mp4", length: 7, validator: 'W/"a"' },
     ],
     [
       "a date, without an ETag",
-      onlyHead({
-        "Content-Type": "Audio/MPEG",
-        "Content-Length": "1",
-        "Last-Modified": "Sun, 09 Sep 2001 01:46:40 GMT",
-      }),
-      {},
-      {
-        kind: "audio",
-        type: "Audio/MPEG",
-        length: 1,
-        validator: "Sun, 09 Sep 2001 01:46:40 GMT",
-      },
+      onlyHead({ ...SEVEN_BYTES, "Content-Type": "Audio/MPEG", "Last-Modified": DATE }),
+      { kind: "audio", type: "Audio/MPEG", length: 7, validator: DATE },
     ],
     [
       "content of unknown length",
       () => new Response(new Blob([mp3]).stream(), { headers: { "Content-Type": "audio/mpeg" } }),
-      {},
       { kind: "audio", type: "audio/mpeg" },
     ],
     [
       "content that is encoded in spite of the request",
       ({ headers }) =>
         headers.get("accept-encoding") === "identity"
-          ? new Response(null, {
-            headers: {
-              "Content-Type": "audio/wav",
-              "Content-Encoding": "gzip",
-              "Content-Length": "9",
-            },
-          })
+          ? new Response(null, { headers: { "Content-Type": "audio/wav", ...encoded } })
           : new Response("expected Accept-Encoding: identity", { status: 500 }),
-      {},
       { kind: "audio", type: "audio/wav" },
     ],
     [
-      "no type at all",
-      withContent(mp3, NO_TYPE),
-      {},
-      { kind: "audio", length: mp3.length },
-      "HEAD GET",
-    ],
-    [
-      "a generic type",
-      withContent(mp4, OCTETS),
-      {},
-      { kind: "video", type: "application/octet-stream", length: mp4.length },
-      "HEAD GET",
-    ],
-    [
       "a generic type, with a stated kind",
-      onlyHead({ ...OCTETS, "Content-Length": "9" }),
+      onlyHead({ ...SEVEN_BYTES, ...OCTETS }),
+      { kind: "audio", type: "application/octet-stream", length: 7 },
       { kind: "audio" },
-      { kind: "audio", type: "application/octet-stream", length: 9 },
     ],
     [
       "a generic type, where another is stated",
-      onlyHead({ "Content-Type": "text/plain", "Content-Length": "9" }),
+      onlyHead({ ...SEVEN_BYTES, "Content-Type": "text/plain" }),
+      { kind: "video", type: "text/plain", length: 7 },
       { type: "video/mp4" },
-      { kind: "video", type: "text/plain", length: 9 },
     ],
     [
       "a wrong type, where another is stated",
-      onlyHead({ "Content-Type": "video/mp4", "Content-Length": "9" }),
+      onlyHead({ ...SEVEN_BYTES, "Content-Type": "video/mp4" }),
+      { kind: "audio", type: "video/mp4", length: 7 },
       { type: "audio/mp4", kind: "audio" },
-      { kind: "audio", type: "video/mp4", length: 9 },
     ],
-    ...[403, 404, 405, 501].map((
-      status,
-    ): [string, Answer, PublishUrlOptions, Partial<LinkedItem>, string] => [
+  ];
+  const byGet: Row[] = [
+    ["no type at all", withContent(mp3, NO_TYPE), { kind: "audio", length: mp3.length }],
+    [
+      "a generic type",
+      withContent(mp4, OCTETS),
+      { kind: "video", type: "application/octet-stream", length: mp4.length },
+    ],
+    ...[403, 404, 405, 501].map((status): Row => [
       `HEAD refused with ${status}`,
       withContent(mp3, { "Content-Type": "audio/mpeg" }, status),
-      {},
-      { kind: "audio", type: "audio/mpeg", length: mp3.length },
-      "HEAD GET",
+      read,
     ]),
     [
       "a HEAD whose length is 0, and a part of the content",
-      part({ "Content-Range": `bytes 0-${mp3.length - 1}/1000000`, ETag: '"b"' }),
-      {},
-      { kind: "audio", type: "audio/mpeg", length: 1_000_000, validator: '"b"' },
-      "HEAD GET",
+      part({ "Content-Range": `${range}/1000000`, ETag: '"b"' }),
+      { ...read, length: 1_000_000, validator: '"b"' },
     ],
     [
       "a part of content of unknown length",
-      part({ "Content-Range": `bytes 0-${mp3.length - 1}/*` }),
-      {},
+      part({ "Content-Range": `${range}/*` }),
       { kind: "audio", type: "audio/mpeg" },
-      "HEAD GET",
     ],
     [
       "values that cannot be recorded",
-      ({ method }) =>
-        new Response(method === "HEAD" ? null : mp3, {
-          headers: { "Content-Type": long, ETag: '"\xe9"' },
-        }),
-      {},
+      ({ method }) => new Response(method === "HEAD" ? null : mp3, { headers: unfit }),
       { kind: "audio", length: mp3.length },
-      "HEAD GET",
     ],
   ];
-  for (const [what, answer, options, expected, requests = "HEAD"] of rows) {
-    await using subject = openMemory();
-    await using origin = new Origin(answer);
-    const token = newToken();
-    const location = origin.url("/a%20b?c");
-    const warnings: string[] = [];
-    const item = await publishUrl(subject.storage, origin.url("/a b?c"), {
-      ...options,
-      token,
-      warn: (text) => warnings.push(text),
-    });
-    const { publishedAt, ...rest } = item;
-    assertEquals(rest, { token, location, ...expected } as typeof rest, what);
-    assert(Math.abs(Date.now() - publishedAt) < 60_000);
-    assertEquals(origin.requests, requests.split(" ").map((method) => `${method} /a%20b?c`), what);
-    assertEquals((await subject.storage.find(token)).state, "linked");
-    const status = /refused with (\d+)/.exec(what)?.[1];
-    const warning =
-      `"${location}" answers HEAD with ${status}; redirected clients will get the same`;
-    assertEquals(warnings, status === undefined ? [] : [warning], what);
+  for (const [methods, rows] of [[["HEAD"], byHead], [["HEAD", "GET"], byGet]] as const) {
+    for (const [what, answer, expected, options] of rows) {
+      await using subject = await openMemory();
+      await using origin = new Origin(answer);
+      const [token, location] = [newToken(), origin.url("/a%20b?c")];
+      const warnings: string[] = [];
+      const warn = (text: string) => warnings.push(text);
+      const all = { ...options, token, warn };
+      const { publishedAt, ...item } = await publishUrl(subject.storage, origin.url("/a b?c"), all);
+      assertEquals(item, { token, location, ...expected } as typeof item, what);
+      assert(Math.abs(Date.now() - publishedAt) < 60_000);
+      assertEquals(origin.requests, methods.map((method) => `${method} /a%20b?c`), what);
+      assertEquals((await subject.storage.find(token)).state, "linked");
+      const status = /refused with (\d+)/.exec(what)?.[1];
+      const warning = `"${location}" answers HEAD with ${status}`;
+      const told = status === undefined ? [] : [`${warning}; redirected clients will get the same`];
+      assertEquals(warnings, told, what);
+    }
   }
 });
 
 test("publishUrl() refuses a URL without audio or video, and reports its response", async () => {
-  const mp3 = await Deno.readFile(SAMPLE_MP3);
   const png = Uint8Array.fromHex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489",
   );
@@ -209,27 +169,21 @@ test("publishUrl() refuses a URL without audio or video, and reports its respons
       /^"URL" answers GET with 404; expected 200 or 206$/,
     ],
     [() => new Response(null, { status: 302 }), {}, /^"URL" answers GET with 302; expected/],
-    [
-      withContent(mp3, NO_TYPE, 405),
-      { signal: AbortSignal.abort(new InterruptedError("SIGINT")) },
-      /^stopped by SIGINT$/,
-      0,
-    ],
     [onlyHead(OCTETS), {}, /^"URL" answers GET with 500; expected/],
     [
       withContent(html, { "Content-Type": "text/html" }),
       {},
-      /^The beginning of "URL" has an unknown format; state its media type with --type$/,
+      /^"URL" has an unknown format; state its media type with --type$/,
     ],
     [
       withContent(png, { "Content-Type": "image/png" }),
       {},
-      /^The beginning of "URL" is image\/png, which is neither audio nor video$/,
+      /^"URL" is image\/png, which is neither audio nor video$/,
     ],
     [
       withContent(describedAtItsEnd(), OCTETS),
       {},
-      /^The beginning of "URL" is video\/mp4 without an audio or video track; .*--type$/,
+      /^"URL" is video\/mp4 without an audio or video track; .*--type$/,
     ],
     [withContent(new Uint8Array(), { "Content-Type": "audio/mpeg" }), {}, /^"URL" is empty$/],
     [withContent(new Uint8Array(), OCTETS), { kind: "audio" }, /^"URL" is empty$/],
@@ -239,22 +193,16 @@ test("publishUrl() refuses a URL without audio or video, and reports its respons
       /^"URL" is video\/mp4, so its kind cannot be audio; if that type is wrong, state the right one with --type$/,
       1,
     ],
-    [
-      onlyHead({ "Content-Type": "audio/mpeg" }),
-      { kind: "audio", type: "video/mp4" },
-      /^"URL" is video\/mp4, so its kind cannot be audio/,
-      1,
-    ],
     [redirect("/a"), {}, /^"URL" cannot be reached: .*redirects/, 21],
     [redirect("ftp://cdn.example/a"), {}, /^"URL" cannot be reached: .*redirect/, 1],
   ];
   for (const [answer, options, refusal, requests = 2] of rows) {
-    await using subject = openMemory();
+    await using subject = await openMemory();
     await using origin = new Origin(answer);
     const said = await saidBy(publishUrl(subject.storage, origin.url("/a"), options));
     assertMatch(said.replaceAll(origin.url("/a"), "URL"), refusal);
     assertEquals([String(refusal), origin.requests.length], [String(refusal), requests]);
-    assert(await subject.storage.isEmpty());
+    assert(await subject.storage.catalogue.isEmpty());
   }
 });
 
@@ -265,9 +213,8 @@ async function saidBy(failing: Promise<unknown>): Promise<string> {
 }
 
 test("publishUrl() records the URL given, wherever it redirects", async () => {
-  await using subject = openMemory();
-  const type = { "Content-Type": "audio/mpeg", "Content-Length": "7" };
-  await using elsewhere = new Origin(onlyHead(type));
+  await using subject = await openMemory();
+  await using elsewhere = new Origin(onlyHead(SEVEN_BYTES));
   await using origin = new Origin(() => Response.redirect(elsewhere.url("/signed?for=a-minute")));
   const item = await publishUrl(subject.storage, origin.url("/latest.mp3"));
   assertEquals([item.location, item.length], [origin.url("/latest.mp3"), 7]);
@@ -275,10 +222,8 @@ test("publishUrl() records the URL given, wherever it redirects", async () => {
 });
 
 test("publishUrl() sends no request for a token that is taken, and reuses none", async () => {
-  await using subject = openMemory();
-  await using origin = new Origin(
-    onlyHead({ "Content-Type": "audio/mpeg", "Content-Length": "7" }),
-  );
+  await using subject = await openMemory();
+  await using origin = new Origin(onlyHead(SEVEN_BYTES));
   const publish = (token = newToken()) => publishUrl(subject.storage, origin.url("/"), { token });
   const { token } = await publish();
   assertEquals(
@@ -332,7 +277,7 @@ async function readHead(connection: Deno.TcpConn, requests = 1): Promise<string>
 const head = (fields: string) => new TextEncoder().encode(`HTTP/1.1 200 OK\r\n${fields}\r\n\r\n`);
 
 test("publishUrl() reads only the beginning of endless content, and closes the connection", async () => {
-  await using subject = openMemory();
+  await using subject = await openMemory();
   const mp3 = await Deno.readFile(SAMPLE_MP3);
   const LIMIT = 100_000_000;
   let sent = 0;
@@ -353,7 +298,7 @@ test("publishUrl() reads only the beginning of endless content, and closes the c
 });
 
 test("publishUrl() says why a URL cannot be reached, and times out", async () => {
-  await using subject = openMemory();
+  await using subject = await openMemory();
   const closed = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   closed.close();
   await using silent = listen(async (connection) => void await readHead(connection, Infinity));
@@ -379,15 +324,15 @@ test("publishUrl() says why a URL cannot be reached, and times out", async () =>
     [cut.url, /^"URL" cannot be reached: .*reading a body/],
   ];
   for (const [url, said] of rows) {
-    const message = await saidBy(publishUrl(subject.storage, url, { timeout: 300 }));
+    const message = await saidBy(publishUrl(subject.storage, url, { timeoutMs: 300 }));
     assertMatch(message.replaceAll(url, "URL"), said);
   }
 
-  assert(await subject.storage.isEmpty());
+  assert(await subject.storage.catalogue.isEmpty());
 });
 
 test("publishUrl() publishes nothing once it is interrupted, during or after its requests", async () => {
-  await using subject = openMemory();
+  await using subject = await openMemory();
   await using origin = new Origin(async ({ method }) => {
     if (method === "HEAD") return new Response(null, { status: 405 });
     return new Response(await Deno.readFile(SAMPLE_MP3));
@@ -407,71 +352,35 @@ test("publishUrl() publishes nothing once it is interrupted, during or after its
     await saidBy(publishUrl(subject.storage, origin.url("/"), options)),
     "stopped by SIGINT",
   );
-  assert(await subject.storage.isEmpty());
+  assert(await subject.storage.catalogue.isEmpty());
 });
-
-/** Runs OpenSSL in a folder. */
-async function openssl(cwd: string, ...args: string[]): Promise<void> {
-  const { success, stderr } = await new Deno.Command("openssl", { args, cwd, stdout: "null" })
-    .output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
-}
 
 needing("processes", program("openssl"))(
   "media publish accepts a URL of a server it trusts, and no other",
   () =>
-    inFolder(async (folder) => {
-      const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+    inFolder(async (cwd) => {
+      const openssl = async (args: string) => {
+        const options = { args: args.split(" "), cwd, stdout: "null" } as const;
+        const { success, stderr } = await new Deno.Command("openssl", options).output();
+        assert(success, new TextDecoder().decode(stderr));
+      };
+      const make = "req -x509 -days 2 -nodes -newkey ec -pkeyopt ec_paramgen_curve:prime256v1";
+      await openssl(`${make} -subj /CN=authority -keyout ca.key -out ca.pem`);
       await openssl(
-        folder,
-        "req",
-        "-x509",
-        ...key,
-        "-keyout",
-        "ca.key",
-        "-out",
-        "ca.pem",
-        "-subj",
-        "/CN=test authority",
-        "-days",
-        "2",
+        `${make} -subj /CN=test -keyout own.key -out own.pem -CA ca.pem -CAkey ca.key` +
+          " -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE",
       );
-      await openssl(
-        folder,
-        "req",
-        "-x509",
-        ...key,
-        "-keyout",
-        "own.key",
-        "-out",
-        "own.pem",
-        "-subj",
-        "/CN=test",
-        "-days",
-        "2",
-        "-CA",
-        "ca.pem",
-        "-CAkey",
-        "ca.key",
-        "-addext",
-        "subjectAltName=IP:127.0.0.1",
-        "-addext",
-        "basicConstraints=critical,CA:FALSE",
-      );
-      const read = (name: string) => Deno.readTextFile(`${folder}/${name}`);
+      const read = (name: string) => Deno.readTextFile(`${cwd}/${name}`);
       const certificate = { key: await read("own.key"), cert: await read("own.pem") };
-      await using origin = new Origin(
-        onlyHead({ "Content-Type": "audio/mpeg", "Content-Length": "7" }),
-        certificate,
-      );
+      await using origin = new Origin(onlyHead(SEVEN_BYTES), certificate);
       const url = origin.url("/a.mp3");
-      const refused = await media(folder, ["publish", url]);
+      const refused = await media(cwd, ["publish", url]);
       assertEquals(refused.code, 1);
       assertMatch(
         refused.stderr.replaceAll(url, "URL"),
         /^media: "URL" cannot be reached \(invalid peer certificate: UnknownIssuer\)\n$/,
       );
-      const trusted = await media(folder, ["publish", url], { DENO_CERT: `${folder}/ca.pem` });
+      const trusted = await media(cwd, ["publish", url], { DENO_CERT: `${cwd}/ca.pem` });
       assertEquals([trusted.code, trusted.stderr], [0, ""]);
       assertEquals(origin.requests, ["HEAD /a.mp3"]);
     }),
@@ -479,9 +388,7 @@ needing("processes", program("openssl"))(
 
 test("a URL may be the first item ever published", () =>
   inFolder(async (folder) => {
-    await using origin = new Origin(
-      onlyHead({ "Content-Type": "audio/mpeg", "Content-Length": "7" }),
-    );
+    await using origin = new Origin(onlyHead(SEVEN_BYTES));
     const first = await openIn(folder);
     const { token } = await publishUrl(first, origin.url("/a.mp3"));
     await first.close();

@@ -1,9 +1,9 @@
 import { assertEquals } from "@std/assert";
+import { publishSamples } from "../../lib/publishing/samples.ts";
 import { ROUTES } from "../../main.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { needing } from "../support/permissions.ts";
-import { publishSamples } from "../support/publishing.ts";
 
 const test = needing("environment", "files"); // the samples are files
 
@@ -13,19 +13,21 @@ const PATHS = [
 ];
 
 test("publishSamples() publishes once, if nothing was ever published, and returns the paths", async () => {
-  await using subject = openMemory();
+  await using subject = await openMemory();
   const [first, second] = await Promise.all([
     publishSamples(subject.storage, ROUTES),
     publishSamples(subject.storage, ROUTES),
   ]);
   assertEquals([first?.length, second?.length].includes(2), true);
   assertEquals(await publishSamples(subject.storage, ROUTES), PATHS);
-  for await (const [token] of subject.storage.list()) await subject.unpublish(token, 5000);
+  for await (const [token] of subject.storage.catalogue.list()) {
+    await subject.unpublish(token, 5000);
+  }
   assertEquals(await publishSamples(subject.storage, ROUTES), []);
 });
 
 test("publishSamples() does not touch storage that was ever used", async () => {
-  await using subject = openMemory();
+  await using subject = await openMemory();
   const { token } = await subject.publish(newMetadata(), new Uint8Array([1]));
   assertEquals(await publishSamples(subject.storage, ROUTES), []);
   await subject.unpublish(token, 5000);

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { dirname, relative } from "node:path";
-import type { FoundSource } from "../../lib/publishing/sources.ts";
+import { findSources, type FoundSource } from "../../lib/publishing/sources.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 
@@ -8,7 +8,6 @@ const test = needing("environment", "files");
 
 /** Returns what is found, with paths relative to a folder. */
 async function find(folder: string, sources: string[], content?: string): Promise<string[]> {
-  const { findSources } = await import("../../lib/publishing/sources.ts");
   const found: FoundSource[] = await Array.fromAsync(findSources(sources, content));
   return found.map(({ is, source }) => {
     const path = source.startsWith("/") ? relative(folder, source) : source;
@@ -84,7 +83,6 @@ test("findSources() reports a folder that cannot be read, and continues", () =>
       await Deno.mkdir(`${folder}/${name}`);
       await Deno.writeTextFile(`${folder}/${name}/x`, "");
     }
-    const { findSources } = await import("../../lib/publishing/sources.ts");
     const found: string[] = [];
     for await (const { is, source } of findSources([folder])) {
       found.push(`${is} ${relative(folder, source)}`);

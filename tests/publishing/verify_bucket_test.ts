@@ -1,9 +1,9 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { StorageError } from "../../lib/storage/storage.ts";
+import { verify } from "../../lib/publishing/verify.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openBucket } from "../support/bucket_storage.ts";
 import { needing, shared } from "../support/permissions.ts";
-import { verify } from "../support/publishing.ts";
 import { S3_STORE, S3Store } from "../support/s3_store.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
@@ -18,7 +18,7 @@ test("verify() rejects when the bucket refuses the credentials or is gone, and b
     ],
     [() => store().stop(), () => store().launch(), "the store cannot be reached"],
   ];
-  await using subject = openBucket(store());
+  await using subject = await openBucket(store());
   for (let count = 0; count < 40; count++) await subject.publish(newMetadata(), new Uint8Array(9));
   for (const [begin, end, message] of faults) {
     const states: string[] = [];

@@ -1,8 +1,9 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import type { Verification, VerifyOptions } from "../../lib/publishing/verify.ts";
-import type { MediaStorage } from "../../lib/storage/media_storage.ts";
-import { type LinkedItem, StorageError } from "../../lib/storage/storage.ts";
+import { type Verification, verify, type VerifyOptions } from "../../lib/publishing/verify.ts";
+import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
+import type { LinkedItem } from "../../lib/storage/item.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
@@ -10,7 +11,6 @@ import { openMemory } from "../support/memory_storage.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
-import { verify } from "../support/publishing.ts";
 
 const test = needing("environment", "files", "network");
 
@@ -53,7 +53,7 @@ test("verify() reports each item's state, and content that no item uses", async 
   const [corrupted, left] = [await put("content!"), await put("e")];
   const links = [linkTo(origin.url("/same")), linkTo(origin.url("/gone"))];
   links.push(linkTo(`http://127.0.0.1:${freePort()}/`));
-  for (const link of links) await storage.publishLink(link);
+  for (const link of links) await storage.catalogue.add(link);
   await subject.unpublish(left.token, 5000);
   assertEquals(
     (await linesOf(storage)).filter((line) => !/^same/.test(line)).length,
@@ -88,9 +88,11 @@ test("verify() skips items that are unpublished meanwhile", async () => {
   const { storage } = subject;
   for (const method of ["compare", "open"] as const) {
     const { token } = await subject.publish(newMetadata(), CONTENT);
-    const original = storage[method].bind(storage) as (item: never) => Promise<never>;
+    const original = storage.content[method].bind(storage.content) as (
+      item: never,
+    ) => Promise<never>;
     using called = stub(
-      storage as never,
+      storage.content as never,
       method,
       (async (item: never) => {
         await subject.unpublish(token, 5000);
@@ -105,7 +107,7 @@ test("verify() skips items that are unpublished meanwhile", async () => {
     await storage.unpublish(token, 5000);
     return new Response(null, { status: 404 });
   });
-  await storage.publishLink({ ...linkTo(origin.url("/")), token });
+  await storage.catalogue.add({ ...linkTo(origin.url("/")), token });
   assertEquals(await linesOf(storage), []);
 });
 
@@ -128,7 +130,7 @@ test("verify() rejects when storage as a whole fails, in any way", async () => {
       return isFaulty ??= (async () => {
         await fault(subject.folder);
         await subject.damage(item, undefined).catch(() => {});
-        await new Promise((resolve) => setTimeout(resolve, 100)); // SQLite's file is checked later
+        await new Promise((resolve) => setTimeout(resolve, 1_000)); // SQLite's file is looked at later
       })();
     };
     const error = await assertRejects(() => verify(storage, { signal, report }), StorageError);
@@ -138,9 +140,9 @@ test("verify() rejects when storage as a whole fails, in any way", async () => {
 });
 
 test("verify() gives up after a hundred consecutive items that cannot be checked", async () => {
-  await using subject = openMemory();
+  await using subject = await openMemory();
   const location = `http://127.0.0.1:${freePort()}/`;
-  for (let count = 0; count < 300; count++) await subject.storage.publishLink(linkTo(location));
+  for (let count = 0; count < 300; count++) await subject.storage.catalogue.add(linkTo(location));
   let count = 0;
   const report = () => Promise.resolve(void count++);
   await assertRejects(() => verify(subject.storage, { signal, report }), Error, "consecutive");
@@ -155,9 +157,9 @@ test("verify() limits its concurrency, and ends when aborted", async () => {
     running--;
     return new Response(null, { headers: { ETag: '"a"' } });
   });
-  await using subject = openMemory();
+  await using subject = await openMemory();
   for (let count = 0; count < 100; count++) {
-    await subject.storage.publishLink(linkTo(origin.url("/")));
+    await subject.storage.catalogue.add(linkTo(origin.url("/")));
   }
   assertEquals((await linesOf(subject.storage)).length, 100);
   assertEquals(most, 16);
@@ -168,4 +170,5 @@ test("verify() limits its concurrency, and ends when aborted", async () => {
   const options = { signal: controller.signal, report };
   await assertRejects(() => verify(subject.storage, options), TypeError, "enough");
   assert(origin.requests.length <= 132);
+  while (running > 0) await new Promise((resolve) => setTimeout(resolve, 5));
 });

@@ -1,7 +1,9 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { type Config, ConfigError, readConfig } from "../../lib/server/config.ts";
+import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
 
-const read = (environment: Record<string, string>) => readConfig((name) => environment[name]);
+const read = (environment: Record<string, string>, user: "server" | "command" = "command") =>
+  readConfig((name) => environment[name], user);
 
 Deno.test("readConfig() has a default for everything", () => {
   const { policy, ...config } = read({});
@@ -19,11 +21,13 @@ Deno.test("readConfig() has a default for everything", () => {
     cacheTtl: 5000,
     usageDays: 400,
     isTelemetryOn: false,
+    isDeprecationUnset: true,
   });
   assertEquals(policy, {
     deprecatedAt: Date.parse("2026-11-21"),
     sunsetAt: undefined,
     brownouts: [],
+    brownoutStatus: 503,
     afterSunset: "gone",
     documentation: "/deprecation",
   });
@@ -45,6 +49,7 @@ Deno.test("readConfig() reads every variable", () => {
     DEPRECATED_AT: "2027-01-01T12:00:00+02:00",
     SUNSET_AT: "2027-06-30",
     BROWNOUTS: "2027-03-01T09:00Z/PT1H, 2027-04-01T09:00Z/2027-04-01T17:00Z",
+    BROWNOUT_STATUS: "410",
     AFTER_SUNSET: "redirect",
     DEPRECATION_DOC: "https://docs.test/retired",
   });
@@ -62,10 +67,12 @@ Deno.test("readConfig() reads every variable", () => {
     cacheTtl: 60_000,
     usageDays: 30,
     isTelemetryOn: true,
+    isDeprecationUnset: false,
   });
   assertEquals(policy.deprecatedAt, Date.parse("2027-01-01T10:00:00Z"));
   assertEquals(policy.sunsetAt, Date.parse("2027-06-30"));
   assertEquals(policy.brownouts.length, 2);
+  assertEquals(policy.brownoutStatus, 410);
   assertEquals(policy.afterSunset, "redirect");
   assertEquals(policy.documentation, "https://docs.test/retired");
 });
@@ -75,19 +82,23 @@ const AWS = {
   AWS_SECRET_ACCESS_KEY: "wJalr/K7+EXAMPLE",
   AWS_REGION: "eu-central-1",
 };
-const BUCKET = {
+const BUCKET: BucketSettings = {
   kind: "bucket",
   bucket: "abc",
   prefix: "",
   region: "eu-central-1",
   endpoint: undefined,
   accessKeyId: "AKID",
+  timeoutMs: 30_000,
   secretAccessKey: "wJalr/K7+EXAMPLE",
   sessionToken: undefined,
-} as const;
+};
 
 Deno.test("readConfig() accepts boundary values", () => {
-  const rows: (readonly [environment: Record<string, string>, expected: Partial<Config>])[] = [
+  const toPostgres = { engine: "postgres", isDefaultStorage: false } as const;
+  const onDeploy = { DENO_DEPLOY: "true", DATABASE_URL: "postgresql://db/x" };
+  const deployed = { ...toPostgres, databaseUrl: "postgresql://db/x", isOnDeploy: true };
+  const rows: [environment: Record<string, string>, expected: Partial<Config>][] = [
     [{ HOST: "localhost" }, { host: "localhost" }],
     [{ HOST: "127.0.0.1" }, { host: "127.0.0.1" }],
     [{ PORT: "65535" }, { port: 65535 }],
@@ -96,47 +107,13 @@ Deno.test("readConfig() accepts boundary values", () => {
     [{ CACHE_TTL: "86400" }, { cacheTtl: 86_400_000 }],
     [{ USAGE_DAYS: "1" }, { usageDays: 1 }],
     [{ USAGE_DAYS: "3650" }, { usageDays: 3650 }],
-    ...["sqlite:./x.sqlite", "sqlite:/srv/x", "sqlite:C:\\x.sqlite"].map((databaseUrl) =>
-      [{ DATABASE_URL: databaseUrl }, { databaseUrl, isDefaultStorage: false }] as const
-    ),
-    ...["postgres://db/x", "postgresql://u:p@db:5432/x"].map((databaseUrl) =>
-      [
-        { DATABASE_URL: databaseUrl },
-        { engine: "postgres", databaseUrl, isDefaultStorage: false },
-      ] as const
-    ),
-    [{ DATABASE_URL: "postgresql://db/x", DENO_DEPLOY: "true" }, {
-      ...{ engine: "postgres", databaseUrl: "postgresql://db/x", isOnDeploy: true },
-      ...{ content: { kind: "none" }, isDefaultStorage: false },
-    }],
-    [{ ...AWS, CONTENT: "s3://abc", DATABASE_URL: "postgresql://db/x", DENO_DEPLOY: "true" }, {
-      ...{ engine: "postgres", databaseUrl: "postgresql://db/x", isOnDeploy: true },
-      ...{ content: BUCKET, isDefaultStorage: false },
-    }],
+    [{ DATABASE_URL: "sqlite:x" }, { databaseUrl: "sqlite:x", isDefaultStorage: false }],
+    [{ DATABASE_URL: "postgres://db/x" }, { ...toPostgres, databaseUrl: "postgres://db/x" }],
+    [onDeploy, { ...deployed, content: { kind: "none" } }],
+    [{ ...onDeploy, ...AWS, CONTENT: "s3://abc" }, { ...deployed, content: BUCKET }],
     [{ CONTENT: "none" }, { content: { kind: "none" }, isDefaultStorage: false }],
     [{ CONTENT: "./none" }, { content: { kind: "folder", path: "./none" } }],
-    [{ CONTENT: "x" }, { content: { kind: "folder", path: "x" }, isDefaultStorage: true }],
-    ...["s3://abc", "s3://abc/", "s3://abc//"].map((CONTENT) =>
-      [{ ...AWS, CONTENT }, { content: BUCKET, isDefaultStorage: false }] as const
-    ),
-    [{ ...AWS, CONTENT: "s3://a.b-c/d/e f/" }, {
-      content: { ...BUCKET, bucket: "a.b-c", prefix: "d/e f" },
-      isDefaultStorage: false,
-    }],
-    [{
-      ...{ ...AWS, AWS_REGION: "", AWS_DEFAULT_REGION: "auto", CONTENT: "s3://abc" },
-      ...{ AWS_SESSION_TOKEN: "IQoJ//8=", AWS_ENDPOINT_URL: "http://127.0.0.1:9000/base/" },
-    }, {
-      content: {
-        ...{ ...BUCKET, region: "auto", sessionToken: "IQoJ//8=" },
-        endpoint: "http://127.0.0.1:9000/base",
-      },
-      isDefaultStorage: false,
-    }],
-    [{
-      ...{ ...AWS, CONTENT: "s3://abc", AWS_DEFAULT_REGION: "auto" },
-      ...{ AWS_ENDPOINT_URL_S3: "https://s3.test", AWS_ENDPOINT_URL: "https://aws.test" },
-    }, { content: { ...BUCKET, endpoint: "https://s3.test" }, isDefaultStorage: false }],
+    [{ CONTENT: "x", AWS_REGION: "?" }, { content: { kind: "folder", path: "x" } }],
     [{ OTEL_DENO: "1" }, { isTelemetryOn: true }],
     [{ OTEL_DENO: "0" }, { isTelemetryOn: false }],
     [{ OTEL_DENO: "false" }, { isTelemetryOn: false }],
@@ -146,121 +123,120 @@ Deno.test("readConfig() accepts boundary values", () => {
   }
 });
 
-Deno.test("readConfig() rejects invalid values, with the name, the value and what is expected", () => {
-  const instant =
-    'an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or "2027-06-30T12:00:00Z"';
-  const database = '"sqlite:PATH", or the "postgres://…" URL of a database';
-  const rows: (readonly [environment: Record<string, string>, message: string])[] = [
-    [{ REUSE_PORT: "yes" }, 'REUSE_PORT: expected "true" or "false", got "yes"'],
-    ...[
-      "media.example.com",
-      "ftp://a.test",
-      "https://a.test/b",
-      "http://a.test/?b",
-      "https://b@a.test",
-    ]
-      .map((url) =>
-        [
-          { PUBLIC_URL: url },
-          `PUBLIC_URL: expected the "https:" or "http:" URL of this server, without a path, got "${url}"`,
-        ] as const
-      ),
-    ...[
-      ["user:secret@a.test", "user:…@a.test"],
-      ["https:user:secret@a.test", "https:…@a.test"],
-      ["https://user:sec:r@t@a.test/", "https://user:…@a.test/"],
-    ].map(([url, shown]) =>
-      [
-        { PUBLIC_URL: url as string },
-        `PUBLIC_URL: expected the "https:" or "http:" URL of this server, without a path, got "${shown}"`,
-      ] as const
-    ),
-    [{ PORT: "http" }, 'PORT: expected a port number from 0 to 65535, got "http"'],
-    [{ PORT: "65536" }, 'PORT: expected a port number from 0 to 65535, got "65536"'],
-    [{ PORT: "-1" }, 'PORT: expected a port number from 0 to 65535, got "-1"'],
-    [{ PORT: "8000.5" }, 'PORT: expected a port number from 0 to 65535, got "8000.5"'],
-    [{ PORT: " 8000" }, 'PORT: expected a port number from 0 to 65535, got " 8000"'],
-    [{ HOST: "a b" }, 'HOST: expected a host name or an IP address, got "a b"'],
-    [{ CACHE_TTL: "1e3" }, 'CACHE_TTL: expected seconds from 0 to 86400, got "1e3"'],
-    [{ CACHE_MAX_AGE: "x" }, 'CACHE_MAX_AGE: expected seconds from 0 to 31536000, got "x"'],
-    [{ USAGE_DAYS: "0" }, 'USAGE_DAYS: expected days from 1 to 3650, got "0"'],
-    ...["redis://x", "sqlite:", "./x.sqlite", "postgres://", "mysql://user@db/x"].map((url) =>
-      [{ DATABASE_URL: url }, `DATABASE_URL: expected ${database}, got "${url}"`] as const
-    ),
+Deno.test("readConfig() reads a bucket as other S3 tools do", () => {
+  const rows: [environment: Record<string, string>, expected: Partial<BucketSettings>][] = [
+    [{}, {}],
+    [{ CONTENT: "s3://abc/" }, {}],
+    [{ CONTENT: "s3://abc//" }, {}],
+    [{ CONTENT: "s3://a.b-c/d/e f/" }, { bucket: "a.b-c", prefix: "d/e f" }],
+    [{ AWS_SESSION_TOKEN: "IQoJ//8=" }, { sessionToken: "IQoJ//8=" }],
+    [{ AWS_DEFAULT_REGION: "auto" }, {}],
+    [{ AWS_DEFAULT_REGION: "auto", AWS_REGION: "" }, { region: "auto" }],
+    [{ AWS_ENDPOINT_URL: "http://[::1]:9000/base/" }, { endpoint: "http://[::1]:9000/base" }],
     [
-      { DATABASE_URL: "mysql://user:se:cr/et@db/x" },
-      `DATABASE_URL: expected ${database}, got "mysql://user:…@db/x"`,
-    ],
-    ...[["", "nothing"], ["sqlite:./x", '"sqlite:./x"'], [
-      "postgres://u:p@db:x",
-      '"postgres://u:…@db:x"',
-    ]]
-      .map(([DATABASE_URL = "", got]) =>
-        [
-          { DENO_DEPLOY: "true", DATABASE_URL },
-          'DATABASE_URL: expected the "postgres://…" URL of a database attached to the app, ' +
-          `got ${got}`,
-        ] as const
-      ),
-    [
-      { DENO_DEPLOY: "true", DATABASE_URL: "postgres://db/x", CONTENT: "./files" },
-      'CONTENT: expected "s3://BUCKET/PREFIX", or "none", on Deno Deploy, got "./files"',
-    ],
-    [
-      { CACHE_MAX_AGE: "31536001" },
-      'CACHE_MAX_AGE: expected seconds from 0 to 31536000, got "31536001"',
-    ],
-    [{ CACHE_TTL: "86401" }, 'CACHE_TTL: expected seconds from 0 to 86400, got "86401"'],
-    [{ USAGE_DAYS: "3651" }, 'USAGE_DAYS: expected days from 1 to 3650, got "3651"'],
-    [{ DEPRECATED_AT: "soon" }, `DEPRECATED_AT: expected ${instant}, got "soon"`],
-    [{ SUNSET_AT: "2027-02-30" }, `SUNSET_AT: expected ${instant}, got "2027-02-30"`],
-    [
-      { SUNSET_AT: "+010000-01-01T00:00Z" },
-      `SUNSET_AT: expected ${instant}, got "+010000-01-01T00:00Z"`,
-    ],
-    [{ AFTER_SUNSET: "teapot" }, 'AFTER_SUNSET: expected "gone" or "redirect", got "teapot"'],
-    [
-      { DEPRECATION_DOC: "http://x.test/" },
-      'DEPRECATION_DOC: expected a path that starts with "/", or an "https:" URL, got "http://x.test/"',
-    ],
-    ...["gs://abc/d", "S3://abc", "file:///srv"].map((CONTENT) =>
-      [
-        { CONTENT },
-        `CONTENT: expected a folder, "s3://BUCKET/PREFIX", or "none", got "${CONTENT}"`,
-      ] as const
-    ),
-    ...["s3://", "s3:abc", "s3://A_b/c", "s3://abc/d//e", "s3://abc/./e", "s3://abc/.."].map((
-      CONTENT,
-    ) =>
-      [
-        { ...AWS, CONTENT },
-        `CONTENT: expected "s3://BUCKET/PREFIX", with no empty, "." or ".." part in PREFIX, got "${CONTENT}"`,
-      ] as const
-    ),
-    ...["s3.test", "ftp://s3.test", "https://s3.test/?a", "https://s3.test/#a"].map((url) =>
-      [
-        { ...AWS, CONTENT: "s3://abc", AWS_ENDPOINT_URL_S3: url },
-        'AWS_ENDPOINT_URL_S3: expected the "https:" or "http:" URL of an S3-compatible store,' +
-        ` got "${url}"`,
-      ] as const
-    ),
-    [
-      { ...AWS, CONTENT: "s3://abc", AWS_ENDPOINT_URL: "https://AKID:secret@s3.test" },
-      'AWS_ENDPOINT_URL: expected the "https:" or "http:" URL of an S3-compatible store,' +
-      ' got "https://AKID:…@s3.test"',
-    ],
-    [
-      { ...AWS, CONTENT: "s3://abc", AWS_REGION: "eu central" },
-      'AWS_REGION: expected the region of the bucket in CONTENT, like "eu-central-1",' +
-      ' got "eu central"',
-    ],
-    [
-      { BROWNOUTS: "2027-03-01T09:00Z/PT1H" },
-      'BROWNOUTS: expected a sunset date, since brownouts precede the sunset, got "2027-03-01T09:00Z/PT1H"',
+      { AWS_ENDPOINT_URL_S3: "https://s3.test", AWS_ENDPOINT_URL: "https://aws.test" },
+      { endpoint: "https://s3.test" },
     ],
   ];
-  for (const [environment, message] of rows) {
-    assertEquals(assertThrows(() => read(environment), ConfigError).message, message);
+  for (const [environment, expected] of rows) {
+    const { content, isDefaultStorage } = read({ ...AWS, CONTENT: "s3://abc", ...environment });
+    const bucket = { ...BUCKET, ...expected };
+    assertEquals([content, isDefaultStorage], [bucket, false], JSON.stringify(environment));
+  }
+});
+
+Deno.test("readConfig() rejects invalid values, with the name, the value and what is expected", () => {
+  const [bucket, onDeploy] = [{ ...AWS, CONTENT: "s3://abc" }, { DENO_DEPLOY: "true" }];
+  const instant =
+    'an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or "2027-06-30T12:00:00Z"';
+  const rows: [
+    name: string,
+    expected: string,
+    values: string[],
+    others?: Record<string, string>,
+  ][] = [
+    ["HOST", "a host name or an IP address", ["a b"]],
+    ["PORT", "a port number from 0 to 65535", ["http", "65536", "-1", "8000.5", " 8000"]],
+    ["REUSE_PORT", '"true" or "false"', ["yes"]],
+    [
+      "PUBLIC_URL",
+      'the "https:" or "http:" URL of this server, without a path',
+      ["a.test", "ftp://a.test", "https://a.test/b", "http://a.test/?b", "https://b@a.test"],
+    ],
+    ["CACHE_MAX_AGE", "seconds from 0 to 31536000", ["x", "31536001"]],
+    ["CACHE_TTL", "seconds from 0 to 86400", ["1e3", "86401"]],
+    ["USAGE_DAYS", "days from 1 to 3650", ["0", "3651"]],
+    [
+      "DATABASE_URL",
+      '"sqlite:PATH", or the "postgres://…" URL of a database',
+      ["redis://x", "sqlite:", "./x.sqlite", "postgres://", "mysql://user@db/x"],
+    ],
+    [
+      "DATABASE_URL",
+      'the "postgres://…" URL of a database attached to the app',
+      ["", "sqlite:./x", "postgres://db:x"],
+      onDeploy,
+    ],
+    [
+      "CONTENT",
+      'a folder, "s3://BUCKET/PREFIX", or "none"',
+      ["gs://abc/d", "S3://abc", "file:///srv"],
+    ],
+    [
+      "CONTENT",
+      '"s3://BUCKET/PREFIX", or "none", on Deno Deploy',
+      ["./files"],
+      { ...onDeploy, DATABASE_URL: "postgres://db/x" },
+    ],
+    [
+      "CONTENT",
+      '"s3://BUCKET/PREFIX", with no empty, "." or ".." part in PREFIX',
+      ["s3://", "s3:abc", "s3://A_b/c", "s3://abc/d//e", "s3://abc/./e", "s3://abc/.."],
+      AWS,
+    ],
+    [
+      "AWS_ENDPOINT_URL_S3",
+      'the "https:" or "http:" URL of an S3-compatible store',
+      ["s3.test", "ftp://s3.test", "https://s3.test/?a", "https://s3.test/#a"],
+      bucket,
+    ],
+    [
+      "AWS_REGION",
+      'the region of the bucket in CONTENT, like "eu-central-1"',
+      ["eu central"],
+      bucket,
+    ],
+    ["DEPRECATED_AT", instant, ["soon"]],
+    ["SUNSET_AT", instant, ["2027-02-30"]],
+    [
+      "BROWNOUTS",
+      "a sunset date, since brownouts precede the sunset",
+      ["2027-03-01T09:00Z/PT1H"],
+    ],
+    ["AFTER_SUNSET", '"gone" or "redirect"', ["teapot"]],
+    ["DEPRECATION_DOC", 'a path that starts with "/", or an "https:" URL', ["http://x.test/"]],
+  ];
+  for (const [name, expected, values, others] of rows) {
+    for (const value of values) {
+      const { message } = assertThrows(() => read({ ...others, [name]: value }), ConfigError);
+      const got = value === "" ? "nothing" : JSON.stringify(value);
+      assertEquals(message, `${name}: expected ${expected}, got ${got}`);
+    }
+  }
+});
+
+Deno.test("readConfig() shows no password of an invalid URL", () => {
+  const rows: [name: string, value: string, shown: string][] = [
+    ["PUBLIC_URL", "user:secret@a.test", "user:…@a.test"],
+    ["PUBLIC_URL", "https:user:secret@a.test", "https:…@a.test"],
+    ["PUBLIC_URL", "https://user:sec:r@t@a.test/", "https://user:…@a.test/"],
+    ["DATABASE_URL", "mysql://user:se:cr/et@db/x", "mysql://user:…@db/x"],
+    ["AWS_ENDPOINT_URL", "https://AKID:secret@s3.test", "https://AKID:…@s3.test"],
+  ];
+  for (const [name, value, shown] of rows) {
+    const environment = { ...AWS, CONTENT: "s3://abc", [name]: value };
+    const { message } = assertThrows(() => read(environment), ConfigError);
+    assertEquals(message.split(", got ")[1], JSON.stringify(shown));
   }
 });
 
@@ -278,7 +254,6 @@ Deno.test("readConfig() lists all missing bucket settings, and shows no secret",
     }), ConfigError);
   assertEquals(garbled.message.split("\n").length, 3);
   assertEquals(garbled.message.includes("keep"), false);
-  assertEquals(read({ CONTENT: "x", AWS_REGION: "?" }).content, { kind: "folder", path: "x" });
 });
 
 Deno.test("readConfig() reports all problems at once", () => {
@@ -288,4 +263,30 @@ Deno.test("readConfig() reports all problems at once", () => {
   );
   const names = message.split("\n").map((line) => line.split(":")[0]);
   assertEquals(names, ["PORT", "CACHE_TTL", "SUNSET_AT", "DEPRECATION_DOC"]);
+});
+
+Deno.test("readConfig() requires DEPRECATED_AT of a server in earnest, and not of commands", () => {
+  const expected = "DEPRECATED_AT: expected the ISO 8601 date from which the old paths are " +
+    'deprecated, like "2026-11-21", since ';
+  const rows: [reason: string, environment: Record<string, string>][] = [
+    ["DATABASE_URL", { DATABASE_URL: "sqlite:a" }],
+    ["SUNSET_AT", { SUNSET_AT: "2100-01-01" }],
+    ["SUNSET_AT", {
+      SUNSET_AT: "2100-01-01",
+      BROWNOUTS: "2099-01-01/P1D",
+      DEPRECATED_AT: "",
+    }],
+  ];
+  for (const [reason, environment] of rows) {
+    const { message } = assertThrows(() => read(environment, "server"), ConfigError);
+    assertEquals(message, `${expected}${reason} is set, got nothing`);
+    assertEquals(read(environment).isDeprecationUnset, true);
+    const past = { ...environment, SUNSET_AT: "2020-01-01", BROWNOUTS: "2019-01-01/P1D" };
+    assertEquals(read(past).policy.sunsetAt, Date.parse("2020-01-01")); // whenever it began
+    const stated = { ...environment, DEPRECATED_AT: "2026-12-24" };
+    const { policy, isDeprecationUnset } = read(stated, "server");
+    assertEquals([policy.deprecatedAt, isDeprecationUnset], [Date.parse("2026-12-24"), false]);
+  }
+  const { policy, isDeprecationUnset } = read({ CONTENT: "/srv/files" }, "server");
+  assertEquals([policy.deprecatedAt, isDeprecationUnset], [Date.parse("2026-11-21"), true]);
 });

@@ -1,30 +1,26 @@
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { assertSpyCalls } from "@std/testing/mock";
-import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE } from "../../lib/server/problem_types.ts";
+import type { HandlerConfig } from "../../lib/server/handler.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import type { LogEvent } from "../../lib/server/log.ts";
-import { type Storage, StorageError, UnpublishedError } from "../../lib/storage/storage.ts";
-import { createHandler, ROUTES } from "../../main.ts";
-import { checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
-import { linkedItem } from "../storage/linked_item_suite.ts";
+import { ReplacedError, StorageError, UnpublishedError } from "../../lib/storage/errors.ts";
+import type { ItemStorage } from "../../lib/storage/storage.ts";
+import type { ProblemName } from "../../lib/server/problem_types.ts";
+import { plainHandler } from "../support/handlers.ts";
+import { checkParity, checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
 import { failing, fails, OneItem } from "../support/one_item.ts";
 
 const now = () => Date.parse("2026-11-21T12:00:00Z");
 
 /** A handler, its log events, and a function to send requests to it without a socket. */
-function handlerOn(storage: Storage) {
+function handlerOn(storage: ItemStorage, config: HandlerConfig = CONFIG) {
   const events: LogEvent[] = [];
-  const handle = createHandler({
-    storage,
-    config: CONFIG,
-    now,
-    log: (event) => events.push(event),
-  });
+  const handle = plainHandler({ storage, config, clock: now, log: (event) => events.push(event) });
   const send: Send = async (method, target, fields) => {
     const url = URL.canParse(target) ? target : `http://test${target}`;
     return await seen(await handle(new Request(url, { method, headers: fields })));
   };
-  return { handle, send, events };
+  return { send, events };
 }
 
 Deno.test("createHandler() opens content only for a GET that sends it", async () => {
@@ -49,59 +45,38 @@ Deno.test("createHandler() opens content only for a GET that sends it", async ()
   assertEquals(events, []);
 });
 
-Deno.test("createHandler() opens no content for an item at a URL", async () => {
-  const storage = new OneItem();
-  const item = linkedItem();
-  storage.result = { state: "linked", kind: "audio", item };
-  const { send, events } = handlerOn(storage);
-  for (const method of ["GET", "HEAD"]) {
-    for (const path of ["media", "audio"]) {
-      for (const fields of [{}, { Range: "bytes=0-1" }, { "If-Match": '"x"' }]) {
-        const answer = await send(method, `/${path}/${item.token}`, fields);
-        assertEquals([answer.status, valueOf(answer, "location")], [307, item.location]);
-      }
-    }
-  }
-  assertSpyCalls(storage.open, 0);
-  assertEquals(events, []);
-});
-
-Deno.test("createHandler() distinguishes a storage fault (503) from a bug (500)", async () => {
+Deno.test("createHandler() distinguishes storage faults from bugs, and logs each without its token", async () => {
   const token = newToken();
   const secret = new Error(`disk on fire at /media/${token}`);
-  const faults: ["find" | "check" | "open", Error, number, target: string][] = [
-    ["find", new StorageError("sqlite", "cannot read", { cause: secret }), 503, `/audio/${token}`],
-    ["find", new TypeError(secret.message), 500, `/media/${token}`],
-    ["check", new StorageError("sqlite", "cannot read"), 503, "/healthz"],
-    ["open", new StorageError("files", "content is missing"), 503, `/media/${token}`],
+  const down = new StorageError("sqlite", "cannot read", { cause: secret });
+  const faults: ["find" | "check" | "open", Error, ProblemName, status: number, route: string][] = [
+    ["find", down, "storage-unavailable", 503, "/audio/:token"],
+    ["find", new TypeError(secret.message), "server-fault", 500, "/media/:token"],
+    ["find", new ReplacedError("s3", secret.message), "content-replaced", 502, "/media/:token"],
+    ["check", down, "storage-unavailable", 503, "/healthz"],
+    ["open", down, "storage-unavailable", 503, "/media/:token"],
   ];
-  for (const [operation, error, status, target] of faults) {
+  for (const [operation, error, problem, status, route] of faults) {
     const { send, events } = handlerOn(new OneItem({ [operation]: fails(error) }));
+    const target = route.replace(":token", token);
     const get = await send("GET", target, {});
     assertEquals(get.status, status);
-    const fields = Object.fromEntries(get.fields);
-    assertEquals(fields["retry-after"], status === 503 ? "5" : undefined);
-    assertEquals(fields["cache-control"], "no-store");
-    assertEquals(fields["deprecation"], target.startsWith("/audio") ? "@1772600767" : undefined);
-
-    checkProblem(target, get, status === 503 ? "storage-unavailable" : "server-fault");
+    assertEquals(valueOf(get, "retry-after"), status === 503 ? "5" : undefined);
+    assertEquals(valueOf(get, "cache-control"), "no-store");
+    checkProblem(target, get, problem);
     const body = new TextDecoder().decode(get.content);
     assert(!body.includes("fire") && !body.includes("sqlite"), "the cause is revealed");
-    const { instance } = JSON.parse(body);
-    assertMatch(instance, /^urn:uuid:[0-9a-f-]{36}$/);
-    const { event, id, route, cause } = events[0] as LogEvent;
-    assertEquals([event, `urn:uuid:${id}`, events.length], ["error", instance, 1]);
-    assertEquals(
-      route,
-      ROUTES.map(({ path }) => path).find((path) => path.slice(0, 3) === target.slice(0, 3)),
-    );
+
+    const { event, id, cause, ...facts } = events[0] as LogEvent;
+    assertEquals(facts, { status, method: "GET", route });
+    assertEquals([event, events.length], ["error", 1]);
+    assertEquals(JSON.parse(body).instance, `urn:uuid:${id}`);
     assertStringIncludes(String(cause), error.name);
     assert(!JSON.stringify(events).includes(token), "a token is logged");
 
     if (operation === "open") continue; // a HEAD opens no content
     const head = await send("HEAD", target, {});
-    assertEquals([head.status, head.fields], [get.status, get.fields]);
-    assertEquals(head.content.length, 0);
+    checkParity(target, head, get);
   }
 });
 
@@ -114,6 +89,18 @@ Deno.test("createHandler() answers 410 if an item is unpublished during a GET", 
     assert(!String(valueOf(answer, "link")).includes("successor-version"));
   }
   assertEquals(events, []);
+});
+
+Deno.test("createHandler() answers 500 if even the response cannot be made", async () => {
+  const storage = new OneItem({ open: () => Promise.resolve(new Uint8Array(1_000)) });
+  const item = { ...storage.item, type: "audio/mpeg; x=ā" }; // no field can hold it
+  storage.result = { state: "published", kind: "audio", item };
+  const { send, events } = handlerOn(storage);
+  const target = `/audio/${item.token}`;
+  const [get, head] = [await send("GET", target, {}), await send("HEAD", target, {})];
+  assertEquals([get.status, events.length], [500, 2]);
+  checkProblem(target, get, "server-fault");
+  checkParity(target, head, get);
 });
 
 Deno.test("createHandler() answers 405 with Allow to other methods", async () => {
@@ -142,42 +129,52 @@ Deno.test("createHandler() answers a preflight", async () => {
       "Access-Control-Request-Method": "HEAD",
       "Access-Control-Request-Headers": "if-none-match, range",
     });
-    const values = Object.fromEntries(fields);
+    const { deprecation, link: _, ...values } = Object.fromEntries(fields);
     assertEquals([status, content.length], [204, 0]);
-    assertEquals(values["access-control-allow-origin"], "*");
-    assertEquals(values["access-control-allow-methods"], "GET, HEAD");
-    assertEquals(
-      values["access-control-allow-headers"],
-      "If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range",
-    );
-    assertEquals(values["access-control-max-age"], "86400");
-    assertEquals(values["allow"], "GET, HEAD, OPTIONS");
-    assertEquals(values["content-length"], undefined);
-    assertEquals("deprecation" in values, target.startsWith("/audio"));
+    assertEquals(deprecation !== undefined, target.startsWith("/audio"));
+    assertEquals(values, {
+      "access-control-allow-origin": "*",
+      "access-control-allow-methods": "GET, HEAD",
+      "access-control-allow-headers":
+        "If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range",
+      "access-control-expose-headers": "*",
+      "access-control-max-age": "86400",
+      allow: "GET, HEAD, OPTIONS",
+      "cache-control": "no-store",
+    });
   }
 });
 
 Deno.test("createHandler() quotes a malformed token in the problem, truncated", async () => {
   const { send } = handlerOn(failing(new Error("Not needed")));
   const { content } = await send("GET", `/media/${"x".repeat(100)}`, {});
-  assertEquals(JSON.parse(new TextDecoder().decode(content)), {
-    type: "/deprecation#malformed-token",
-    title: "Malformed token",
-    status: 400,
-    detail: `"${"x".repeat(64)}" is not a version 4 UUID`,
-  });
+  const { detail } = JSON.parse(new TextDecoder().decode(content));
+  assertEquals(detail, `"${"x".repeat(64)}" is not a version 4 UUID`);
 });
 
-Deno.test("createHandler() explains every problem type at its URI", async () => {
-  const { send } = handlerOn(failing(new Error("Not needed")));
-  for (const [name, { title, meaning }] of Object.entries(PROBLEM_TYPES)) {
-    const { pathname, hash } = new URL(`${PROBLEM_TYPES_PAGE}#${name}`, "http://test");
-    const { status, content } = await send("GET", pathname, { Accept: "text/html" });
-    assertEquals(status, 200);
-    const html = new TextDecoder().decode(content);
-    const [, explanation = ""] = html.split(`id="${hash.slice(1)}"`);
-    for (const text of [title, meaning]) {
-      assertStringIncludes(explanation.slice(0, 500), text);
+Deno.test("createHandler() keeps only deprecated routes out of the CDN of Deno Deploy", async () => {
+  const storage = new OneItem();
+  const { token } = storage.item;
+  const rows: [method: string, path: string, status: number, isKeptOut: boolean][] = [
+    ["HEAD", `/audio/${token}`, 200, true],
+    ["HEAD", `/video/${token}`, 404, true],
+    ["GET", "/video/x", 400, true],
+    ["POST", `/video/${token}`, 405, true],
+    ["OPTIONS", `/video/${token}`, 204, true],
+    ["HEAD", `/media/${token}`, 200, false],
+    ["GET", "/openapi.json", 200, false],
+    ["GET", "/nowhere", 404, false],
+  ];
+  for (const isOnDeploy of [false, true]) {
+    const { send } = handlerOn(storage, { ...CONFIG, isOnDeploy });
+    for (const [method, path, status, isKeptOut] of rows) {
+      const seen = await send(method, path, {});
+      const expected = isOnDeploy && isKeptOut ? "no-store" : undefined;
+      assertEquals(
+        [seen.status, valueOf(seen, "deno-cdn-cache-control")],
+        [status, expected],
+        path,
+      );
     }
   }
 });

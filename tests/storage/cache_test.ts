@@ -2,14 +2,15 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
 import { newToken } from "../../lib/storage/token.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
-import { type LookupResult, StorageError } from "../../lib/storage/storage.ts";
+import type { LookupResult } from "../../lib/storage/item.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
 import { type Subject, testStorage } from "./storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
 
 // The suite's clock advances with every lookup, so changes behind the cache are seen.
-testStorage("CachedStorage", (): Subject => {
-  const subject = openMemory();
+testStorage("CachedStorage", async (): Promise<Subject> => {
+  const subject = await openMemory();
   return { ...subject, storage: new CachedStorage(subject.storage, 1) };
 });
 
@@ -23,10 +24,8 @@ const { item, result: published } = new OneItem();
 Deno.test("CachedStorage.find() reuses a lookup until it expires", async () => {
   let now = 1_000;
   const results: LookupResult[] = [published, { state: "unknown" }];
-  const answers = results.flatMap((result) => [result, Promise.resolve(result)]);
-  for (const answer of answers) {
-    const result = await answer;
-    const storage = new OneItem({ find: () => answer }); // synchronously, or later
+  for (const result of results) {
+    const storage = new OneItem({ find: () => Promise.resolve(result) });
     const cached = new CachedStorage(storage, 5_000);
     // The last step sets the clock back, which must not extend the expiry.
     const steps = [[0, 1], [0, 1], [4_999, 1], [1, 2], [0, 2], [-5_000, 3], [0, 3]] as const;
@@ -69,12 +68,14 @@ Deno.test("CachedStorage.find() does not cache a lookup that began before a chan
     });
     const cached = new CachedStorage(storage, 3_600_000);
     const before = cached.find(item.token, 0);
+    await new Promise((resolve) => setTimeout(resolve)); // it has begun
     storage.currentVersion++;
-    cached.generations.refresh(storage.versionTtl);
+    await cached.generations.refresh(storage.versionTtl);
     const meanwhile = isAskedMeanwhile ? cached.find(item.token, storage.versionTtl) : undefined;
     lookups[0]?.resolve(published);
     assertEquals(stateOf(await before), published);
     const after = cached.find(item.token, storage.versionTtl + 1);
+    await new Promise((resolve) => setTimeout(resolve));
     lookups[1]?.resolve(unpublished);
     for (const found of [after, ...(meanwhile ? [meanwhile] : [])]) {
       assertEquals(stateOf(await found), unpublished, "requested after the change");
@@ -83,13 +84,19 @@ Deno.test("CachedStorage.find() does not cache a lookup that began before a chan
   }
 });
 
-Deno.test("CachedStorage.open() invalidates a lookup that proves wrong", async () => {
-  const storage = new OneItem();
-  const cached = new CachedStorage(storage, 5_000);
-  await cached.find(item.token, 0);
-  await assertRejects(async () => await cached.open(item), StorageError);
-  await cached.find(item.token, 0);
-  assertSpyCalls(storage.find, 2);
+Deno.test("CachedStorage.find() reports what open() found, for five seconds at most", async () => {
+  for (const [ttl, end] of [[1_000, 1_000], [3_600_000, 5_000]] as const) {
+    const storage = new OneItem();
+    const cached = new CachedStorage(storage, ttl);
+    await cached.find(item.token, 0);
+    const fault = await assertRejects(async () => await cached.open(item), StorageError);
+    for (const now of [0, end - 1]) {
+      assertEquals(await assertRejects(() => cached.find(item.token, now), StorageError), fault);
+    }
+    assertSpyCalls(storage.find, 1);
+    assertEquals((await cached.find(item.token, end)).state, "published");
+    assertSpyCalls(storage.find, 2);
+  }
 });
 
 Deno.test("CachedStorage.open() invalidates other items, too, which may share the content", async () => {

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { Generations, type Versioned } from "../../lib/storage/generations.ts";
-import { StorageError } from "../../lib/storage/storage.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
 
 const TTL = 100;
 const DOWN = new StorageError("test", "down");
@@ -11,13 +11,9 @@ class Source implements Versioned {
   now: number | Error = 1;
   looks = 0;
 
-  constructor(readonly isAsync: boolean) {}
-
-  version(): number | Promise<number> {
+  version(): Promise<number> {
     this.looks++;
-    if (this.isAsync) return this.now instanceof Error ? Promise.reject(this.now) : later(this.now);
-    if (this.now instanceof Error) throw this.now;
-    return this.now;
+    return this.now instanceof Error ? Promise.reject(this.now) : later(this.now);
   }
 }
 
@@ -35,7 +31,7 @@ interface Step {
   readonly looks: number;
   /** Whether a generation ended. */
   readonly ends: boolean;
-  /** Whether to wait before reusing a lookup, if reading the version is asynchronous. */
+  /** Whether to wait before reusing a lookup. */
   readonly waits: boolean;
 }
 
@@ -84,41 +80,39 @@ const TABLE: [rule: string, steps: Step[]][] = [
   ]],
 ];
 
-for (const isAsync of [false, true]) {
-  for (const [rule, steps] of TABLE) {
-    Deno.test(`Generations ${rule}, ${isAsync ? "asynchronously" : "synchronously"}`, async () => {
-      const source = new Source(isAsync);
-      const generations = new Generations(source);
-      let { generation } = generations;
-      for (const { at, version, looks, ends, waits } of steps) {
-        const what = `at ${at}`;
-        if (version !== undefined) source.now = version;
-        const look = generations.refresh(at);
-        assertEquals(look !== undefined, isAsync && waits, what);
-        if (isAsync) assertEquals(generations.holds(generation, at), !waits, what);
-        await later(look);
-        assertEquals(source.looks, looks, what);
-        assertEquals(generations.generation !== generation, ends, what);
-        assertEquals(generations.holds(generation, at), !ends, what);
-        assertEquals(generations.generationAt(at), generations.generation, what);
-        generation = generations.generation;
-        assertEquals(source.looks, looks, `${what}, asked again`);
-      }
-    });
-  }
+for (const [rule, steps] of TABLE) {
+  Deno.test(`Generations ${rule}`, async () => {
+    const source = new Source();
+    const generations = new Generations(source);
+    let { generation } = generations;
+    for (const { at, version, looks, ends, waits } of steps) {
+      const what = `at ${at}`;
+      if (version !== undefined) source.now = version;
+      const look = generations.refresh(at);
+      assertEquals(look !== undefined, waits, what);
+      assertEquals(generations.holds(generation, at), !waits, what);
+      await later(look);
+      assertEquals(source.looks, looks, what);
+      assertEquals(generations.generation !== generation, ends, what);
+      assertEquals(generations.holds(generation, at), !ends, what);
+      generation = generations.generation;
+      assertEquals(source.looks, looks, `${what}, asked again`);
+    }
+  });
 }
 
 Deno.test("Generations reads the version once for simultaneous callers", async () => {
-  const source = new Source(true);
+  const source = new Source();
   const generations = new Generations(source);
   const looks = Array.from({ length: 9 }, () => generations.refresh(0));
   await Promise.all(looks);
   assertEquals([source.looks, new Set(looks).size], [1, 1]);
 });
 
-Deno.test("Generations.end() ends the generation, whatever the version", () => {
-  const generations = new Generations(new Source(false));
-  const generation = generations.generationAt(0);
+Deno.test("Generations.end() ends the generation, whatever the version", async () => {
+  const generations = new Generations(new Source());
+  await generations.refresh(0);
+  const { generation } = generations;
   assertEquals(generations.holds(generation, 1), true);
   generations.end();
   assertEquals(generations.holds(generation, 1), false);

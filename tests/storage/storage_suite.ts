@@ -6,19 +6,16 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
 import { newToken, type Token } from "../../lib/storage/token.ts";
-import type { ItemMetadata } from "../../lib/storage/media_storage.ts";
-import {
-  type PublishedItem,
-  type Storage,
-  StorageError,
-  UnpublishedError,
-} from "../../lib/storage/storage.ts";
+import type { ItemMetadata } from "../../lib/storage/media/media_storage.ts";
+import type { PublishedItem } from "../../lib/storage/item.ts";
+import type { ItemStorage } from "../../lib/storage/storage.ts";
+import { StorageError, UnpublishedError } from "../../lib/storage/errors.ts";
 import { bytesOf, streamOf } from "../support/body.ts";
 import type { Test } from "../support/permissions.ts";
 
 /** A driver under test, with functions that change its data from outside. */
 export interface Subject extends AsyncDisposable {
-  readonly storage: Storage;
+  readonly storage: ItemStorage;
   publish(metadata: ItemMetadata, content: Uint8Array): Promise<PublishedItem>;
   unpublish(token: Token, at: number): Promise<void>;
   /** Replaces stored content with other bytes, or removes it. */

@@ -2,8 +2,8 @@
  * Storage on a database of either engine, with content in a folder.
  */
 
-import type { Engine } from "../../lib/storage/engine.ts";
-import type { MediaStorage } from "../../lib/storage/media_storage.ts";
+import type { Engine } from "../../lib/storage/database/engine.ts";
+import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { openIn } from "./local_storage.ts";
 
 /** Whether a URL is that of a PostgreSQL database. */
@@ -16,11 +16,10 @@ export function openStorage(url: string, folder: string): Promise<MediaStorage> 
   return openIn(folder, openDatabase(url));
 }
 
-/** Opens a database with the engine that its URL names. */
-export async function openDatabase(url: string): Promise<Engine> {
+async function openDatabase(url: string): Promise<Engine> {
   const { openEngine } =
     await (isPostgres(url)
-      ? import("../../lib/storage/postgres/engine.ts")
-      : import("../../lib/storage/sqlite/engine.ts"));
+      ? import("../../lib/storage/database/postgres/engine.ts")
+      : import("../../lib/storage/database/sqlite/engine.ts"));
   return await openEngine(url);
 }

@@ -2,17 +2,16 @@
  * Reading the bodies that storage returns.
  */
 
-import type { Body } from "../../lib/http/answer.ts";
-import type { Awaitable } from "../../lib/http/awaitable.ts";
+import type { Body } from "../../lib/http/outcome.ts";
 
 /** Returns the stream of a body, even if that is a `Uint8Array`. Rejects if opening throws. */
 export async function streamOf(
-  open: () => Awaitable<Body>,
+  open: () => Body | Promise<Body>,
 ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   return new Response(await open()).body as ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
 /** Reads all bytes of a body. */
-export async function bytesOf(open: () => Awaitable<Body>): Promise<Uint8Array<ArrayBuffer>> {
+export async function bytesOf(open: () => Body | Promise<Body>): Promise<Uint8Array<ArrayBuffer>> {
   return await new Response(await open()).bytes();
 }

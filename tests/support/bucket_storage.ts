@@ -2,12 +2,13 @@
  * Storage with content in a bucket, for one test.
  */
 
-import { openContent } from "../../lib/storage/bucket/content.ts";
-import type { BucketSettings } from "../../lib/storage/content.ts";
-import { openEngine } from "../../lib/storage/memory/engine.ts";
-import { MediaStorage } from "../../lib/storage/media_storage.ts";
+import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
+import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
+import type { Engine } from "../../lib/storage/database/engine.ts";
+import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { readConfig } from "../../lib/server/config.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
+import { openMemoryEngine } from "./memory_storage.ts";
 import type { S3Store } from "./s3_store.ts";
 
 let prefixes = 0;
@@ -18,13 +19,14 @@ export function newPrefix(): string {
 }
 
 /** Opens empty storage under a prefix of a store. */
-export function openBucket(
+export async function openBucket(
   store: S3Store,
-  engine = openEngine(),
+  engine?: Engine,
   prefix = newPrefix(),
-): MediaSubject {
-  const content = openContent(settingsOf(store, prefix), engine);
-  return subjectOn(new MediaStorage(engine, content), {
+): Promise<MediaSubject> {
+  const database = engine ?? await openMemoryEngine();
+  const content = new BucketContent(settingsOf(store, prefix), database);
+  return subjectOn(new MediaStorage(database, content), {
     replaced: 502,
     async damage({ digest }, bytes) {
       const key = encodeURI(`${prefix}/${digest.slice(0, 2)}/${digest}`);
@@ -41,7 +43,7 @@ export function openBucket(
 /** Returns the environment of a server. */
 export function settingsOf(store: S3Store, prefix: string): BucketSettings {
   const environment = store.environment(prefix);
-  const { content } = readConfig((name) => environment[name]);
+  const { content } = readConfig((name) => environment[name], "command");
   if (content.kind !== "bucket") throw new TypeError("CONTENT is not a bucket");
   return content;
 }

@@ -3,30 +3,17 @@
  * configured; everything else is the default.
  */
 
-import { pathOf } from "./permissions.ts";
-import { accepts, freePort } from "./ports.ts";
-
-/** A cache that can be put in front of a server. */
-interface CacheProgram {
-  /** Its executable. */
-  readonly program: string;
-  /** Its arguments, and its files by name. */
-  readonly setup: (place: Place) => {
-    readonly args: readonly string[];
-    readonly files?: Readonly<Record<string, string>>;
-  };
-}
+import { Daemon, nginx, type Setup } from "./daemon.ts";
 
 /** Where a cache listens, forwards to and keeps its files. */
 interface Place {
-  /** Where it listens. */
   readonly port: number;
-  /** Where the server listens. */
+  /** The port of the server behind it. */
   readonly origin: number;
-  /** A world-writable folder of its own: most caches drop root privileges. */
   readonly folder: string;
 }
 
+/** Every cache: its executable, and how to run that. */
 const PROGRAMS = {
   varnish: {
     program: "varnishd",
@@ -36,26 +23,16 @@ const PROGRAMS = {
   },
   nginx: {
     program: "nginx",
-    setup: ({ port, origin, folder }) => ({
-      args: ["-e", "stderr", "-p", folder, "-c", `${folder}/nginx.conf`],
-      files: {
-        "nginx.conf": `
-          daemon off; pid nginx.pid; error_log stderr;
-          events {}
-          http {
-            access_log off;
-            ${
-          ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-            .map((kind) => `${kind}_temp_path ${kind};`).join(" ")
-        }
-            proxy_cache_path cache keys_zone=all:1m;
-            server {
-              listen 127.0.0.1:${port};
-              location / { proxy_pass http://127.0.0.1:${origin}; proxy_cache all; }
-            }
-          }`,
-      },
-    }),
+    setup: ({ port, origin, folder }) =>
+      nginx(
+        folder,
+        `access_log off;
+        proxy_cache_path cache keys_zone=all:1m;
+        server {
+          listen 127.0.0.1:${port};
+          location / { proxy_pass http://127.0.0.1:${origin}; proxy_cache all; }
+        }`,
+      ),
   },
   squid: {
     program: "squid",
@@ -98,7 +75,7 @@ const PROGRAMS = {
       },
     }),
   },
-} satisfies Record<string, CacheProgram>;
+} satisfies Record<string, { program: string; setup: (place: Place) => Setup }>;
 
 /** The name of a cache. */
 export type CacheName = keyof typeof PROGRAMS;
@@ -111,61 +88,8 @@ export function programOf(name: CacheName): string {
   return PROGRAMS[name].program;
 }
 
-/** A running cache. Disposing of it ends it and removes its files. */
-export class CacheProcess implements AsyncDisposable {
-  private constructor(
-    readonly name: CacheName,
-    readonly port: number,
-    private readonly folder: string,
-    private readonly child: Deno.ChildProcess,
-    private readonly stderr: Promise<string>,
-  ) {}
-
-  /**
-   * Starts a cache and waits until it accepts connections.
-   *
-   * @param origin The port of the server behind it.
-   * @throws When it exits instead, with its output.
-   */
-  static async start(name: CacheName, origin: number): Promise<CacheProcess> {
-    const { program, setup }: CacheProgram = PROGRAMS[name];
-    const folder = await Deno.makeTempDir({ prefix: `media-head-${name}-` });
-    await Deno.chmod(folder, 0o777);
-    const port = freePort();
-    const { args, files = {} } = setup({ port, origin, folder });
-    for (const [file, text] of Object.entries(files)) {
-      await Deno.writeTextFile(`${folder}/${file}`, text);
-    }
-    const child = new Deno.Command(pathOf(program) ?? program, {
-      args: [...args],
-      stdin: "null",
-      stdout: "null",
-      stderr: "piped",
-    }).spawn();
-    const stderr = new Response(child.stderr).text();
-    const cache = new CacheProcess(name, port, folder, child, stderr);
-    let hasEnded = false;
-    child.status.then(() => hasEnded = true);
-    while (!await accepts(port)) {
-      if (hasEnded) {
-        await cache.#remove();
-        throw new Error(`${name} ended:\n${await stderr}`);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    return cache;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.child.kill("SIGTERM");
-    const impatience = setTimeout(() => this.child.kill("SIGKILL"), 5000);
-    await this.#remove();
-    clearTimeout(impatience);
-  }
-
-  async #remove(): Promise<void> {
-    await this.child.status;
-    await this.stderr;
-    await Deno.remove(this.folder, { recursive: true });
-  }
+/** Starts a cache in front of the server at a port. */
+export async function startCache(name: CacheName, origin: number): Promise<Daemon> {
+  const { program, setup } = PROGRAMS[name];
+  return await Daemon.start(program, (place) => setup({ ...place, origin }));
 }

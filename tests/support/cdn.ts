@@ -2,16 +2,11 @@
  * nginx as packaged by Debian, as the web server or CDN that already has the content.
  */
 
-import { pathOf } from "./permissions.ts";
-import { accepts, freePort } from "./ports.ts";
+import { Daemon, nginx } from "./daemon.ts";
 
 /** A running server of files. Disposing of it ends it and removes its folder. */
 export class Cdn implements AsyncDisposable {
-  private constructor(
-    private readonly folder: string,
-    private readonly port: number,
-    private readonly child: Deno.ChildProcess,
-  ) {}
+  private constructor(private readonly daemon: Daemon) {}
 
   /**
    * Starts it, and waits until it accepts connections.
@@ -20,29 +15,17 @@ export class Cdn implements AsyncDisposable {
    *   `/open/NAME`, but not at `/NAME`.
    */
   static async start(files: Readonly<Record<string, Uint8Array>>): Promise<Cdn> {
-    const folder = await Deno.makeTempDir({ prefix: "media-head-cdn-" });
-    await Deno.chmod(folder, 0o755); // it drops root privileges
-    await Deno.mkdir(`${folder}/www`);
-    for (const [name, bytes] of Object.entries(files)) {
-      await Deno.writeFile(`${folder}/www/${name}`, bytes);
-    }
-    const port = freePort();
-    const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-      .map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(" ");
-    await Deno.writeTextFile(
-      `${folder}/nginx.conf`,
-      `daemon off; pid ${folder}/nginx.pid; error_log ${folder}/error.log;
-      events {}
-      http {
-        types { audio/mpeg mp3; audio/wav wav; video/mp4 mp4; }
+    const daemon = await Daemon.start("nginx", ({ port, folder }) => {
+      const { args, files: configuration } = nginx(
+        folder,
+        `types { audio/mpeg mp3; audio/wav wav; video/mp4 mp4; }
         log_format asked '$request_method $uri $status range=$http_range origin=$http_origin';
-        access_log ${folder}/access.log asked;
-        ${temporary}
+        access_log access.log asked;
         server {
           listen 127.0.0.1:${port};
-          root ${folder}/www;
+          root ${folder};
           location /open/ {
-            alias ${folder}/www/;
+            alias ${folder}/;
             add_header Access-Control-Allow-Origin * always;
             add_header Access-Control-Expose-Headers * always;
             if ($request_method = OPTIONS) {
@@ -51,46 +34,25 @@ export class Cdn implements AsyncDisposable {
               return 204;
             }
           }
-        }
-      }`,
-    );
-    const child = new Deno.Command(pathOf("nginx") ?? "nginx", {
-      args: ["-e", `${folder}/error.log`, "-p", folder, "-c", `${folder}/nginx.conf`],
-      stdin: "null",
-      stdout: "null",
-      stderr: "null",
-    }).spawn();
-    const cdn = new Cdn(folder, port, child);
-    let hasEnded = false;
-    child.status.then(() => hasEnded = true);
-    while (!await accepts(port)) {
-      if (hasEnded) {
-        const said = await Deno.readTextFile(`${folder}/error.log`);
-        await cdn.#remove();
-        throw new Error(`nginx ended:\n${said}`);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    return cdn;
+        }`,
+      );
+      return { args, files: { ...files, ...configuration } };
+    });
+    return new Cdn(daemon);
   }
 
   /** Returns the URL of a path. */
   url(path: string): string {
-    return `http://127.0.0.1:${this.port}${path}`;
+    return `http://127.0.0.1:${this.daemon.port}${path}`;
   }
 
   /** Returns the requests so far: method, path, status, and two request fields. */
   async requests(): Promise<string[]> {
-    return (await Deno.readTextFile(`${this.folder}/access.log`)).split("\n").slice(0, -1);
+    const log = await Deno.readTextFile(`${this.daemon.folder}/access.log`);
+    return log.split("\n").slice(0, -1);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.child.kill("SIGTERM");
-    await this.#remove();
-  }
-
-  async #remove(): Promise<void> {
-    await this.child.status;
-    await Deno.remove(this.folder, { recursive: true });
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.daemon[Symbol.asyncDispose]();
   }
 }

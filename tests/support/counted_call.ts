@@ -34,5 +34,6 @@ export function countOne(
   { userAgent, ...answer }: Partial<AnswerClass> & { userAgent: string | null },
   now: number,
 ): void {
-  meter.count(meter.counterOf({ ...ANSWER, ...answer }), userAgent, now);
+  const fields = new Headers(userAgent === null ? {} : { "User-Agent": userAgent });
+  meter.counterOf({ ...ANSWER, ...answer }).count(fields, now);
 }

@@ -2,10 +2,10 @@
  * Local storage in a temporary folder, for one test.
  */
 
-import type { Engine } from "../../lib/storage/engine.ts";
-import { Files } from "../../lib/storage/files.ts";
-import { openEngine } from "../../lib/storage/sqlite/engine.ts";
-import { MediaStorage } from "../../lib/storage/media_storage.ts";
+import type { Engine } from "../../lib/storage/database/engine.ts";
+import { Files } from "../../lib/storage/content/folder/files.ts";
+import { openEngine } from "../../lib/storage/database/sqlite/engine.ts";
+import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
 
 /** Opens the storage that a server keeps in a folder. */
@@ -13,20 +13,16 @@ export async function openIn(
   folder: string,
   database: Promise<Engine> = openEngine(`sqlite:${folder}/catalogue.sqlite`),
 ): Promise<MediaStorage> {
-  return new MediaStorage(await database, new Files(`${folder}/files`));
+  const engine = await database;
+  return new MediaStorage(engine, new Files(`${folder}/files`, engine.catalogue));
 }
 
-/** Counts the calls in a folder's ledger: all, or those of one client. */
-export async function callsIn(
-  folder: string,
-  client?: string,
-  database: Promise<Engine> = openEngine(`sqlite:${folder}/catalogue.sqlite`),
-): Promise<number> {
-  const { ledger, close } = await database;
+/** Counts the calls in a folder's ledger. */
+export async function callsIn(folder: string): Promise<number> {
+  const { ledger, close } = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
   const rows = await Array.fromAsync(ledger.usage(""));
   await close();
-  return rows.filter((row) => client === undefined || row.client === client)
-    .reduce((sum, { calls }) => sum + calls, 0);
+  return rows.reduce((sum, { calls }) => sum + calls, 0);
 }
 
 /**

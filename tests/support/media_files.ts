@@ -13,8 +13,8 @@ const AWKWARD = [
 
 /** Makes files of one kind each, whose content depends only on their number. */
 const FORMATS: readonly (readonly [string, (number: number) => Uint8Array])[] = [
-  [".mp3", (number) => joined(Deno.readFileSync(SAMPLE_MP3), padding(number))],
-  [".mp4", (number) => joined(Deno.readFileSync(SAMPLE_MP4), free(number))],
+  [".mp3", (number) => padded(SAMPLE_MP3, number)],
+  [".mp4", (number) => padded(SAMPLE_MP4, number)],
   [".wav", wav],
 ];
 
@@ -48,24 +48,10 @@ export function wav(number: number): Uint8Array {
   return content;
 }
 
-function padding(number: number): Uint8Array {
-  return new Uint8Array(1 + number); // which no decoder accepts as sound
-}
-
-/** Makes a free-space box (ISO/IEC 14496-12 §8.1.2). */
-function free(number: number): Uint8Array {
-  const box = new Uint8Array(8 + number);
-  new DataView(box.buffer).setUint32(0, box.length);
-  box.set(new TextEncoder().encode("free"), 4);
-  return box;
-}
-
-function joined(...parts: Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+/** Appends bytes that no player shows. */
+function padded(path: string, number: number): Uint8Array {
+  const sample = Deno.readFileSync(path);
+  const content = new Uint8Array(sample.length + 1 + number);
+  content.set(sample);
+  return content;
 }

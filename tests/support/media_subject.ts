@@ -2,7 +2,7 @@
  * Storage into which a test publishes.
  */
 
-import type { MediaStorage } from "../../lib/storage/media_storage.ts";
+import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import type { Subject } from "../storage/storage_suite.ts";
 
 /** Storage, with functions that change and show what it holds. */

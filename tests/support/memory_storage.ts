@@ -2,15 +2,23 @@
  * Storage in memory, for one test; needs no permissions.
  */
 
-import { MediaStorage } from "../../lib/storage/media_storage.ts";
-import { MemoryContent } from "../../lib/storage/memory/content.ts";
-import { openEngine } from "../../lib/storage/memory/engine.ts";
+import type { Engine } from "../../lib/storage/database/engine.ts";
+import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
+import { openEngine } from "../../lib/storage/database/sqlite/engine.ts";
+import { MemoryContent } from "./memory_content.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
 
+/** Opens an empty database in memory. */
+export async function openMemoryEngine(): Promise<Engine & AsyncDisposable> {
+  const engine = await openEngine("sqlite::memory:");
+  return { ...engine, [Symbol.asyncDispose]: engine.close };
+}
+
 /** Opens empty storage, with its database in memory, too. */
-export function openMemory(engine = openEngine()): MediaSubject {
-  const content = new MemoryContent();
-  return subjectOn(new MediaStorage(engine, content), {
+export async function openMemory(engine?: Engine): Promise<MediaSubject> {
+  const database = engine ?? await openMemoryEngine();
+  const content = new MemoryContent(database.catalogue);
+  return subjectOn(new MediaStorage(database, content), {
     damage({ digest }, bytes) {
       if (bytes === undefined) content.bytes.delete(digest);
       else content.bytes.set(digest, new Uint8Array(bytes));

@@ -3,11 +3,13 @@
  */
 
 import { spy } from "@std/testing/mock";
-import { type LookupResult, type Storage, StorageError } from "../../lib/storage/storage.ts";
+import type { LookupResult } from "../../lib/storage/item.ts";
+import type { ItemStorage } from "../../lib/storage/storage.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 
 /** Storage that finds one item under every token, and lacks its content. */
-export class OneItem implements Storage {
+export class OneItem implements ItemStorage {
   readonly item = { ...newMetadata(), digest: "ab".repeat(32), length: 1000 };
   /** What lookups return. */
   result: LookupResult = { state: "published", kind: "audio", item: this.item };
@@ -21,14 +23,14 @@ export class OneItem implements Storage {
   readonly check;
 
   /** @param methods Overrides. */
-  constructor(methods: Partial<Pick<Storage, "find" | "open" | "check">> = {}) {
-    this.find = spy<Storage["find"]>(methods.find ?? (() => Promise.resolve(this.result)));
-    this.open = spy<Storage["open"]>(methods.open ?? fails(missing));
-    this.check = spy<Storage["check"]>(methods.check ?? (() => Promise.resolve()));
+  constructor(methods: Partial<Pick<ItemStorage, "find" | "open" | "check">> = {}) {
+    this.find = spy<ItemStorage["find"]>(methods.find ?? (() => Promise.resolve(this.result)));
+    this.open = spy<ItemStorage["open"]>(methods.open ?? fails(missing));
+    this.check = spy<ItemStorage["check"]>(methods.check ?? (() => Promise.resolve()));
   }
 
-  version(): number | Promise<number> {
-    return this.currentVersion;
+  version(): Promise<number> {
+    return Promise.resolve(this.currentVersion);
   }
 
   close() {

@@ -2,7 +2,7 @@
  * A web server whose content is published by URL, in the test's process. It records its requests.
  */
 
-import { fulfilledWithin } from "../../lib/storage/deadline.ts";
+import { fulfilledWithin } from "../../lib/async/deadline.ts";
 
 /** Milliseconds that the end may take. */
 const TIMEOUT = 10_000;

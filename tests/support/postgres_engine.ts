@@ -3,8 +3,8 @@
  * which bare `deno test` does not permit.
  */
 
-import type * as engine from "../../lib/storage/postgres/engine.ts";
+import type * as engine from "../../lib/storage/database/postgres/engine.ts";
 
-/** `openEngine()` of lib/storage/postgres/engine.ts. */
+/** `openEngine()` of lib/storage/database/postgres/engine.ts. */
 export const openEngine: typeof engine.openEngine = async (...args) =>
-  await (await import("../../lib/storage/postgres/engine.ts")).openEngine(...args);
+  await (await import("../../lib/storage/database/postgres/engine.ts")).openEngine(...args);

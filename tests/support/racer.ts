@@ -3,8 +3,8 @@
  * the same. It fails if an item lacks its content. Argument: the number of rounds.
  */
 
-import { openContent } from "../../lib/storage/bucket/content.ts";
-import { MediaStorage } from "../../lib/storage/media_storage.ts";
+import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
+import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { readConfig } from "../../lib/server/config.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 
@@ -12,13 +12,16 @@ import { newMetadata } from "../storage/storage_suite.ts";
 export const RACED = new TextEncoder().encode("content that two publish at once");
 
 if (import.meta.main) {
-  const { content: place, engine: name, databaseUrl } = readConfig((name) => Deno.env.get(name));
+  const { content: place, engine: name, databaseUrl } = readConfig(
+    (name) => Deno.env.get(name),
+    "command",
+  );
   const { openEngine } = name === "postgres"
-    ? await import("../../lib/storage/postgres/engine.ts")
-    : await import("../../lib/storage/sqlite/engine.ts");
+    ? await import("../../lib/storage/database/postgres/engine.ts")
+    : await import("../../lib/storage/database/sqlite/engine.ts");
   if (place.kind !== "bucket") throw new TypeError("CONTENT is not a bucket");
   const engine = await openEngine(databaseUrl);
-  const storage = new MediaStorage(engine, openContent(place, engine));
+  const storage = new MediaStorage(engine, new BucketContent(place, engine));
   const read = async function* () {
     yield await Promise.resolve(RACED);
   };

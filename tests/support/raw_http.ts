@@ -23,11 +23,21 @@ export async function requestRaw(
   fields: Readonly<Record<string, string>> = {},
 ): Promise<RawResponse> {
   using connection = await Deno.connect({ hostname: "127.0.0.1", port });
-  const lines = Object.entries({ Host: "test", Connection: "close", ...fields })
-    .map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = latin1(`${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n`);
+  const head = requestHead(method, target, { Connection: "close", ...fields });
   for (let done = 0; done < head.length;) done += await connection.write(head.subarray(done));
   return parseResponse(await new Response(connection.readable).bytes());
+}
+
+/** Returns a request to send on a connection. */
+export function requestHead(
+  method: string,
+  target: string,
+  fields: Readonly<Record<string, string>> = {},
+): Uint8Array<ArrayBuffer> {
+  const lines = Object.entries({ Host: "test", ...fields })
+    .map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n`;
+  return Uint8Array.from(head, (char) => char.charCodeAt(0)); // Latin-1
 }
 
 /** Parses a whole response. Rejects chunked ones: this server states every length. */
@@ -48,8 +58,4 @@ export function parseResponse(bytes: Uint8Array): RawResponse {
 /** Returns the value of a field, or `undefined`. */
 export function field(response: RawResponse, name: string): string | undefined {
   return response.fields.find(([other]) => other === name)?.[1];
-}
-
-function latin1(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(text, (char) => char.charCodeAt(0));
 }

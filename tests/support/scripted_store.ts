@@ -3,7 +3,7 @@
  * store does on demand.
  */
 
-import type { BucketSettings } from "../../lib/storage/content.ts";
+import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
 
 /** Returns what to send for a request head, after which the connection is closed. */
 export type Script = (head: string) => string | Promise<string>;
@@ -43,6 +43,7 @@ export class ScriptedStore implements AsyncDisposable {
       ...{ kind: "bucket", bucket: "media", prefix: "p", region: "us-east-1" },
       endpoint: `http://127.0.0.1:${this.#listener.addr.port}`,
       ...{ accessKeyId: "key", secretAccessKey: "secret" },
+      timeoutMs: 4_500,
     };
   }
 

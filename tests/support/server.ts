@@ -115,9 +115,13 @@ export function taskFlags(main: string): string[] {
   return ["--quiet", "--no-prompt", "-P", `--config=${join(dirname(main), "deno.json")}`];
 }
 
-/** Returns the variables that put storage into a folder. */
-export function storageIn(folder: string): Record<"DATABASE_URL" | "CONTENT", string> {
-  return { DATABASE_URL: `sqlite:${folder}/catalogue.sqlite`, CONTENT: `${folder}/files` };
+/** Returns the variables that put storage into a folder, and the one that a server then needs. */
+export function storageIn(folder: string): Record<string, string> {
+  return {
+    DATABASE_URL: `sqlite:${folder}/catalogue.sqlite`,
+    CONTENT: `${folder}/files`,
+    DEPRECATED_AT: "2026-11-21",
+  };
 }
 
 async function collect(

@@ -3,8 +3,8 @@
  * counter, and sends back errors.
  */
 
-import { SqliteDatabase } from "../../lib/storage/sqlite/database.ts";
-import { CATALOGUE } from "../../lib/storage/sqlite/schema.ts";
+import { SqliteDatabase } from "../../lib/storage/database/sqlite/database.ts";
+import { CATALOGUE } from "../../lib/storage/database/sqlite/schema.ts";
 
 /** The message to a worker. */
 export interface OpenerTask {

@@ -7,7 +7,7 @@
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
 import { openIn } from "./local_storage.ts";
-import { createHandler } from "../../main.ts";
+import { servedHandler } from "./handlers.ts";
 import { OneItem } from "./one_item.ts";
 
 const [folder = "", name = "", firstDay = "", days = ""] = Deno.args;
@@ -20,11 +20,11 @@ const { meter, flush, stop } = await recordUsage({
   ledger: storage.ledger,
   config,
   routes: [],
-  now,
+  clock: now,
   log: (event) => console.error(event),
 });
 const items = new OneItem(); // only the ledger is shared
-const handle = createHandler({ storage: items, config, now, log() {}, meter });
+const handle = servedHandler({ storage: items, config, clock: now, log() {}, meter });
 const path = `/audio/${items.item.token}`;
 
 for (let day = 0; day < Number(days); day++) {

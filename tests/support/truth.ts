@@ -26,6 +26,9 @@ interface Change {
   doneAt: number;
 }
 
+/** The states of an item, in the order in which it goes through them. */
+const STATES: readonly number[] = [404, 200, 410] satisfies Status[];
+
 /** Milliseconds by which two readings of the clock may be out of order. */
 const TICK = 2;
 
@@ -33,8 +36,8 @@ const TICK = 2;
 export class Truth {
   readonly #bound: number;
   readonly #changes = new Map<Token, Change[]>();
-  /** When a GET first returned 410, by server and token. */
-  readonly #goneAt = new Map<string, number>();
+  /** The latest state that a response showed, and when, by server and token. */
+  readonly #shown = new Map<string, { readonly state: number; readonly at: number }>();
 
   /** @param bound Milliseconds within which a change must show. */
   constructor(bound: number) {
@@ -67,15 +70,6 @@ export class Truth {
   }
 
   /**
-   * Returns the milliseconds for which a response had been stale when requested; 0 if it was not.
-   */
-  lateness({ token, status, sentAt }: Observation): number {
-    const changes = this.#changes.get(token) ?? [];
-    const next = changes[changes.findIndex((change) => change.status === status) + 1];
-    return Math.max(0, sentAt - (next?.doneAt ?? Infinity));
-  }
-
-  /**
    * Returns what is wrong with a response, if anything. Responses of one server must be passed in
    * the order received.
    */
@@ -88,9 +82,13 @@ export class Truth {
       return `${said} instead of ${expected.join(" or ")}: ${changes}`;
     }
     const key = `${server} ${token}`;
-    const goneAt = this.#goneAt.get(key) ?? Infinity;
-    if (method === "GET" && status === 410) this.#goneAt.set(key, Math.min(goneAt, receivedAt));
-    const isBack = method === "HEAD" && status === 200 && sentAt > goneAt + TICK;
-    return isBack ? `${said} after a GET returned 410 at ${goneAt}` : undefined;
+    const state = STATES.indexOf(status);
+    const shown = this.#shown.get(key);
+    if (shown === undefined || state > shown.state) {
+      this.#shown.set(key, { state, at: receivedAt });
+      return undefined;
+    }
+    const isBack = state < shown.state && sentAt > shown.at + TICK;
+    return isBack ? `${said} after ${STATES[shown.state]} at ${shown.at}` : undefined;
   }
 }

@@ -3,9 +3,9 @@
  */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { reportUsage, type UsageReport } from "../../lib/usage/report.ts";
-import type { Heartbeat, UsageRow } from "../../lib/storage/ledger.ts";
-import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
+import { reportUsage, type UsageReport } from "../../lib/report/report.ts";
+import type { Heartbeat, UsageRow } from "../../lib/storage/ledger/ledger.ts";
+import { openMemoryEngine } from "./memory_storage.ts";
 
 /** The time of all reports: noon of a Tuesday. */
 export const NOW = Date.parse("2027-06-15T12:00:00Z");
@@ -37,13 +37,15 @@ export function row(
   return { ...fixed, day, client, calls, first: at, last: at + HOUR, ...more };
 }
 
-/** Makes the watch of a server that counted between two times, in hours before now. */
+/** Makes the heartbeat of a server that counted between two times, in hours before now. */
 export function heartbeat(
   fromHoursAgo: number,
   untilHoursAgo: number,
   more: Partial<Heartbeat> = {},
 ): Heartbeat {
-  const [from, until] = [fromHoursAgo, untilHoursAgo].map((hours) => NOW - hours * HOUR);
+  const [from, until] = [fromHoursAgo, untilHoursAgo].map((hours) =>
+    NOW - Math.round(hours * HOUR)
+  );
   return { server: "a", from: from as number, until: until as number, ...more };
 }
 
@@ -53,7 +55,8 @@ export async function report(
   heartbeats: readonly Heartbeat[],
   { days = 7, now = NOW, keptFrom }: { days?: number; now?: number; keptFrom?: string } = {},
 ): Promise<UsageReport> {
-  const ledger = new MemoryLedger();
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
   if (keptFrom !== undefined) await ledger.forget(keptFrom);
   await ledger.add(rows, () => {});
   for (const each of heartbeats) await ledger.recordHeartbeat(each);

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import fc from "../support/fast_check.ts";
-import { ClientNames, clientOf, MAX_NEW_CLIENTS, OTHER } from "../../lib/usage/client_names.ts";
-import { HOUR, NOON } from "../support/counted_call.ts";
+import { ClientNames, clientOf, MAX_NEW_NAMES_A_DAY, OTHER } from "../../lib/usage/client_names.ts";
+import { DAY, NOON } from "../support/counted_call.ts";
 
 const once = () => 1;
 
@@ -25,6 +25,9 @@ Deno.test("clientOf() returns only the product name of a User-Agent", () => {
     ["Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36", "Mozilla"],
     ["Pocket-Casts", "Pocket-Casts"],
     ["jane@example.com", "jane"],
+    ["7f9c24e8-3b12-4fef-91e0-56a2d5a7bb2e", "(other)"],
+    ["7F9C24E8-3B12-1FEF-91E0-56A2D5A7BB2E.app/1.0", "(other)"],
+    ["7f9c24e8-3b12-4fef-91e0", "7f9c24e8-3b12-4fef-91e0"],
     ["(Macintosh)", "(other)"],
     [" curl/8", "(other)"],
     ["<script>alert(1)</script>", "(other)"],
@@ -39,31 +42,14 @@ Deno.test("clientOf() returns only the product name of a User-Agent", () => {
   }));
 });
 
-Deno.test("ClientNames admits a burst of names, then one per minute", () => {
+Deno.test("ClientNames admits so many new names a day, and known ones on every day", () => {
   const names = new ClientNames();
-  assertEquals(admitted(names, invented(100, "a"), NOON).length, MAX_NEW_CLIENTS);
-  assertEquals(admitted(names, ["b"], NOON + 59_999), []);
-  assertEquals(admitted(names, ["b", "c"], NOON + 60_000), ["b"]);
-  assertEquals(admitted(names, invented(100, "d"), NOON + 9 * HOUR).length, MAX_NEW_CLIENTS);
-  // Known names and placeholders do not use up the allowance.
-  assertEquals(admitted(names, [OTHER, "(none)", "a-0"], NOON + 9 * HOUR).length, 3);
-});
-
-Deno.test("ClientNames keeps admitting names when the clock is set back", () => {
-  const names = new ClientNames();
-  admitted(names, invented(30, "a"), NOON);
-  assertEquals(admitted(names, invented(100, "b"), NOON - HOUR).length, MAX_NEW_CLIENTS - 30);
-  assertEquals(admitted(names, ["c"], NOON - HOUR + 60_000), ["c"]);
-});
-
-Deno.test("ClientNames remembers a week's new names, but not any number", () => {
-  const names = new ClientNames();
-  const week = invented(7 * 24 * 60, "known");
-  for (const name of week.slice(0, 9_900)) names.know(name);
-  admitted(names, invented(1_000, "invented"), NOON); // no more allowance
-  assertEquals(admitted(names, week.slice(0, 9_900), NOON).length, 9_900);
-  for (const name of invented(20_000, "later")) names.know(name);
-  assertEquals(admitted(names, week.slice(0, 100), NOON), []);
+  assertEquals(admitted(names, invented(400, "a"), NOON).length, 400);
+  assertEquals(admitted(names, invented(400, "b"), NOON).length, MAX_NEW_NAMES_A_DAY - 400);
+  names.know("known");
+  assertEquals(admitted(names, ["c", "known", "a-0", OTHER, "(none)"], NOON).length, 4);
+  assertEquals(admitted(names, ["c", "a-0"], NOON + DAY), ["c", "a-0"]);
+  assertEquals(admitted(names, invented(600, "d"), NOON + DAY).length, MAX_NEW_NAMES_A_DAY - 1);
 });
 
 Deno.test("ClientNames tracks a bounded number of new names before admission", () => {

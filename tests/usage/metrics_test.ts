@@ -161,7 +161,7 @@ needing("processes", program("promtool"))(
         ],
       }],
     };
-    const page = await Deno.readTextFile(fromRoot("docs/usage.md"));
+    const page = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
     const rule = /```yaml\n(- alert: [^`]*)```/.exec(page)?.[1] ?? "";
     const rules = `groups:\n- name: documented\n  rules:\n${rule.replaceAll(/^/gm, "  ")}`;
     await Deno.writeTextFile(`${subject.folder}/rules.yaml`, rules);

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { reportUsage } from "../../lib/usage/report.ts";
+import { reportUsage } from "../../lib/report/report.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media } from "../support/media_cli.ts";
 import { fromRoot } from "../support/paths.ts";

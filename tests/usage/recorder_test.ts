@@ -1,12 +1,11 @@
 import { metrics } from "@opentelemetry/api";
-import { assertEquals } from "@std/assert";
-import { MAX_NEW_CLIENTS } from "../../lib/usage/client_names.ts";
+import { assertEquals, assertRejects } from "@std/assert";
+import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
-import type { Heartbeat, Ledger } from "../../lib/storage/ledger.ts";
-import { StorageError } from "../../lib/storage/storage.ts";
-import { openEngine } from "../../lib/storage/sqlite/engine.ts";
-import { MemoryLedger } from "../../lib/storage/memory/ledger.ts";
+import type { Heartbeat, Ledger } from "../../lib/storage/ledger/ledger.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
+import { openMemoryEngine } from "../support/memory_storage.ts";
 import { countOne, DAY, NOON, ROW } from "../support/counted_call.ts";
 
 const RECORD = {
@@ -28,14 +27,14 @@ async function startRecorder(
   const recorder = await recordUsage({
     ...{ ...RECORD, config: { ...RECORD.config, ...config } },
     ledger,
-    now: () => clock.now,
+    clock: () => clock.now,
     log: (event) => events.push(event),
   });
   return { ...recorder, events };
 }
 
 /** A ledger with some of its methods replaced. */
-function altered(ledger: MemoryLedger, changes: Partial<Ledger>) {
+function altered(ledger: Ledger, changes: Partial<Ledger>) {
   return {
     add: ledger.add.bind(ledger),
     recordHeartbeat: ledger.recordHeartbeat.bind(ledger),
@@ -52,7 +51,8 @@ function stretches(heartbeats: Heartbeat[]) {
 }
 
 Deno.test("recordUsage() sums the counts of several servers in one ledger", async () => {
-  const { ledger, close } = await openEngine("sqlite::memory:");
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
   const clock = { now: NOON };
   const servers = await Promise.all([1, 2, 3].map(() => startRecorder(ledger, clock)));
   assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 0, undefined])); // registered
@@ -67,11 +67,11 @@ Deno.test("recordUsage() sums the counts of several servers in one ledger", asyn
     { ...ROW, client: "curl", calls: 15, first: NOON + 1000, last: NOON + 5000 },
   ]);
   assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 5000, "stopped"]));
-  close();
 });
 
 Deno.test("recordUsage() neither loses nor repeats counts in an outage, and logs it once", async () => {
-  const ledger = new MemoryLedger();
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
   const clock = { now: NOON };
   let isFailing = true;
   const flaky = altered(ledger, {
@@ -104,7 +104,8 @@ Deno.test("recordUsage() neither loses nor repeats counts in an outage, and logs
 });
 
 Deno.test("recordUsage() does not mark itself stopped while calls are not in the ledger", async () => {
-  const ledger = new MemoryLedger();
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
   const { meter, stop, events } = await startRecorder(altered(ledger, { add: down }), {
     now: NOON,
   });
@@ -114,21 +115,23 @@ Deno.test("recordUsage() does not mark itself stopped while calls are not in the
   assertEquals(events.length, 1);
 });
 
-Deno.test("recordUsage() retries a failed registration, and logs the fault", async () => {
-  const ledger = new MemoryLedger();
+Deno.test("recordUsage() retries a failed registration, and rejects if it cannot register", async () => {
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
   let faults = 1;
   const flaky = altered(ledger, {
     recordHeartbeat: (heartbeat) => faults-- > 0 ? down() : ledger.recordHeartbeat(heartbeat),
   });
-  const { flush, stop, events } = await startRecorder(flaky, { now: NOON });
-  assertEquals([events.length, await ledger.heartbeats()], [1, []]);
-  await flush();
+  const { stop } = await startRecorder(flaky, { now: NOON });
   assertEquals(stretches(await ledger.heartbeats()), [[0, 0, undefined]]);
   await stop();
+  const failing = altered(ledger, { recordHeartbeat: down });
+  await assertRejects(() => startRecorder(failing, { now: NOON }), StorageError, "down");
 });
 
 Deno.test("recordUsage() runs one flush at a time, and a slow flush does not end its watch", async () => {
-  const ledger = new MemoryLedger();
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
   const clock = { now: NOON };
   let inFlight = 0;
   let most = 0;
@@ -159,7 +162,8 @@ Deno.test("recordUsage() runs one flush at a time, and a slow flush does not end
 });
 
 Deno.test("recordUsage() adds every call to the metrics once, even if the ledger fails", async () => {
-  const ledger = new MemoryLedger();
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
   let sum = 0;
   let collect = () => {};
   metrics.setGlobalMeterProvider(
@@ -200,7 +204,8 @@ Deno.test("recordUsage() adds every call to the metrics once, even if the ledger
 
 Deno.test("recordUsage() starts a new watch after the process was suspended", async () => {
   const clock = { now: NOON };
-  const ledger = new MemoryLedger();
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
   const { flush, stop } = await startRecorder(ledger, clock);
   for (const advance of [5_000, 5_000, 60_000, 3_600_000, 5_000]) {
     clock.now += advance;
@@ -214,7 +219,8 @@ Deno.test("recordUsage() starts a new watch after the process was suspended", as
 });
 
 Deno.test("recordUsage() keeps the names of recent clients across a restart", async () => {
-  const ledger = new MemoryLedger();
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
   const row = { ...ROW, calls: 1, first: NOON, last: NOON };
   const days = ["2027-01-25", "2027-01-24"];
   await ledger.add(days.map((day) => ({ ...row, day, client: `Of-${day}` })), () => {});
@@ -226,14 +232,15 @@ Deno.test("recordUsage() keeps the names of recent clients across a restart", as
   await flush();
   await stop();
   const rows = await Array.fromAsync(ledger.usage("2027-02-01"));
-  assertEquals(rows.length, MAX_NEW_CLIENTS + 2);
+  assertEquals(rows.length, MAX_NEW_NAMES_A_DAY + 2);
   assertEquals(rows.filter(({ client }) => client.startsWith("Of-")).map(({ client }) => client), [
     "Of-2027-01-25",
   ]);
 });
 
 Deno.test("recordUsage() deletes expired days, once a day", async () => {
-  const ledger = new MemoryLedger();
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
   const clock = { now: NOON };
   const row = { ...ROW, client: "curl", calls: 1, first: NOON, last: NOON };
   const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-01-03", "2027-02-01"];

@@ -1,11 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
-import { openEngine } from "../../lib/storage/sqlite/engine.ts";
+import { openEngine } from "../../lib/storage/database/sqlite/engine.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix, openBucket } from "../support/bucket_storage.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { LINUX, needing, shared } from "../support/permissions.ts";
-import { requestRaw } from "../support/raw_http.ts";
+import { requestHead, requestRaw } from "../support/raw_http.ts";
 import { S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
 
@@ -31,7 +31,7 @@ needing(...S3_STORE)(
     inFolder(async (folder) => {
       const prefix = newPrefix();
       const engine = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
-      await using subject = openBucket(store(), engine, prefix);
+      await using subject = await openBucket(store(), engine, prefix);
       const { token } = await subject.publish(newMetadata(), new Uint8Array(LENGTH));
       await using server = await ServerProcess.start(store().environment(prefix), folder);
       await checkAborts(server, `/media/${token}`, store().port);
@@ -40,10 +40,9 @@ needing(...S3_STORE)(
 
 /** Aborts downloads, at once or halfway, and compares what the server holds before and after. */
 async function checkAborts(server: ServerProcess, path: string, storePort?: number): Promise<void> {
-  const abort = async (fields: string, length: number) => {
+  const abort = async (fields: Record<string, string>, length: number) => {
     using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
-    const request = `GET ${path} HTTP/1.1\r\nHost: test\r\n${fields}\r\n`;
-    await connection.write(new TextEncoder().encode(request));
+    await connection.write(requestHead("GET", path, fields));
     const buffer = new Uint8Array(1_000_000);
     for (let read = 0; read < length;) {
       const count = await connection.read(buffer);
@@ -52,10 +51,10 @@ async function checkAborts(server: ServerProcess, path: string, storePort?: numb
     }
   };
   const round = async (count: number) => {
-    const ranged = "Range: bytes=1-\r\n"; // read in a different way than the whole
+    const ranged = { Range: "bytes=1-" }; // read in a different way than the whole
     for (let done = 0; done < count; done += 4) {
       const half = LENGTH / 2;
-      await Promise.all([abort("", half), abort(ranged, half), abort("", 0), abort(ranged, 1)]);
+      await Promise.all([abort({}, half), abort(ranged, half), abort({}, 0), abort(ranged, 1)]);
     }
     return await settled(server.pid, storePort);
   };

@@ -1,12 +1,12 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { Page } from "../support/browser.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { BROWSER, launchBrowser, testInBrowser } from "../support/browser.ts";
+import { BROWSER, launchBrowser, type Page, testInBrowser } from "../support/browser.ts";
 import { Cdn } from "../support/cdn.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
-import { publishFile, publishUrl } from "../support/publishing.ts";
+import { publishFile } from "../../lib/publishing/publish.ts";
+import { publishUrl } from "../../lib/publishing/publish_url.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
@@ -27,17 +27,14 @@ testInBrowser("a page of another origin plays media and seeks in it", async (t) 
   await using site = serveSite();
   await using browser = await launchBrowser();
   const page = await browser.newPage();
-  const open = (element: string, { token }: { token: string }) =>
-    page.goto(pageOf(site, `<${element} autoplay src="${server.origin}/media/${token}">`));
-
-  await t.step("the spoken sample", async () => {
-    await open("audio", mp3);
-    await playAndSeek(page, 4);
-  });
-
+  const plays = async (element: string, { token }: { token: string }, target: number) => {
+    const src = `${server.origin}/media/${token}`;
+    await page.goto(pageOf(site, `<${element} autoplay src="${src}">`));
+    await playAndSeek(page, target);
+  };
+  await t.step("the spoken sample", () => plays("audio", mp3, 4));
   await t.step("the sample with pictures, fetched with CORS", async () => {
-    await open('video crossorigin="anonymous"', mp4);
-    await playAndSeek(page, 2);
+    await plays('video crossorigin="anonymous"', mp4, 2);
     const seen = await page.locator("video").evaluate((video: Media) => ({
       size: [video.videoWidth, video.videoHeight],
       pictures: video.getVideoPlaybackQuality().totalVideoFrames,
@@ -52,8 +49,7 @@ testInBrowser("a page of another origin plays media and seeks in it", async (t) 
       const range = response.headers()["content-range"];
       if (range !== undefined) ranges.push(range);
     });
-    await open("audio", wav);
-    await playAndSeek(page, 1100);
+    await plays("audio", wav, 1100);
     assertMatch(ranges.join("\n"), /^bytes 17\d{6}-19200043\/19200044$/m);
   });
 });
@@ -112,6 +108,7 @@ testWithCdn("a page of another origin reads content at a public URL that allows 
   await using browser = await launchBrowser();
   const page = await browser.newPage();
   await page.goto(pageOf(site, ""));
+  const hidden = `${server.origin}/media/${closed.token}`;
   const etag = open.validator ?? "";
   const length = String(mp3.length);
   const rows: [
@@ -127,25 +124,15 @@ testWithCdn("a page of another origin reads content at a public URL that allows 
     ["HEAD", { "If-None-Match": etag }, 304, { etag }],
     ["GET", { "If-Match": '"other"' }, 412, {}],
   ];
-  const send = (method: string, url: string, headers: Record<string, string>) =>
-    page.evaluate(async ({ method, url, headers }) => {
-      try {
-        const response = await fetch(url, { method, headers });
-        const { status, headers: fields } = response;
-        return { url: response.url, status, fields: Object.fromEntries(fields) };
-      } catch (error) {
-        return { url, status: String(error), fields: {} };
-      }
-    }, { method, url, headers });
   for (const [method, headers, status, fields] of rows) {
     await t.step([status, method, ...Object.keys(headers)].join(" "), async () => {
       for (const path of [`/media/${open.token}`, `/audio/${open.token}`]) {
-        const seen = await send(method, server.origin + path, headers);
+        const seen = await fetchFrom(page, method, server.origin + path, headers);
         assertEquals([seen.url, seen.status], [open.location, status]);
         assertEquals({ ...seen.fields, ...fields }, seen.fields);
-        const blocked = await send(method, server.origin + `/media/${closed.token}`, headers);
-        assertEquals(blocked.status, "TypeError: Failed to fetch");
       }
+      const blocked = await fetchFrom(page, method, hidden, headers);
+      assertEquals(blocked.status, "TypeError: Failed to fetch");
     });
   }
   // After a redirect between origins, a page's origin is opaque (Fetch standard, §4.4).
@@ -155,81 +142,64 @@ testWithCdn("a page of another origin reads content at a public URL that allows 
 });
 
 // Only a browser hides fields from a page, or sends a preflight before it sets them.
-testInBrowser(
-  "a page of another origin reads the fields, and sets conditions and ranges",
-  async (t) => {
-    await using subject = await openLocal();
-    const { token, digest } = await publishFile(subject.storage, SAMPLE_MP3);
-    await using server = await ServerProcess.start(POLICY, subject.folder);
-    const url = `${server.origin}/audio/${token}`;
-    const etag = `"${digest}"`;
-    const validators = { ...announced(token), etag };
-    const reprDigest = `sha-256=:${Uint8Array.fromHex(digest).toBase64()}:`;
-    const whole = { ...validators, "accept-ranges": "bytes", "repr-digest": reprDigest };
-    const first = { ...whole, "content-range": "bytes 0-9/26186", "content-length": "10" };
-    const last = { ...whole, "content-range": "bytes 26176-26185/26186", "content-length": "10" };
-    await readFromPage(t, [
-      ["HEAD", url, {}, 200, whole],
-      ["HEAD", url, { "If-None-Match": etag }, 304, validators],
-      ["GET", url, { "If-None-Match": etag }, 304, validators],
-      ["GET", url, { "Range": "bytes=0-9" }, 206, first],
-      ["GET", url, { "Range": "bytes=0-9", "If-None-Match": '"other"' }, 206, first],
-      ["GET", url, { "Range": "bytes=-10", "If-Range": etag }, 206, last],
-    ]);
-  },
-);
-
-// Only a browser hides fields from a page.
-testInBrowser("a page of another origin reads the fields of errors", async (t) => {
+testInBrowser("a page of another origin reads all fields, and sets conditions", async (t) => {
   await using subject = await openLocal();
-  const { token } = await publishFile(subject.storage, SAMPLE_MP3);
+  const { token, digest } = await publishFile(subject.storage, SAMPLE_MP3);
   await using server = await ServerProcess.start(POLICY, subject.folder);
-  await using dark = await ServerProcess.start(
-    { ...POLICY, BROWNOUTS: "2020-01-02/2998-01-01" },
-    subject.folder,
-  );
-  const url = `${server.origin}/audio/${token}`;
-  const unknown = newToken();
-  const known = announced(token);
-  const off = { ...known, "retry-after": "Mon, 01 Jan 2998 00:00:00 GMT" };
-  await readFromPage(t, [
-    ...["HEAD", "GET"].flatMap((method): Row[] => [
-      [method, `${server.origin}/audio/${unknown}`, {}, 404, announced(unknown)],
-      [method, `${server.origin}/audio/x`, {}, 400, announced()],
-      [method, url, { "If-Match": '"other"' }, 412, known],
-      [method, `${dark.origin}/audio/${token}`, { "If-Match": "*" }, 410, off],
-    ]),
-    ["GET", url, { "Range": "bytes=26186-" }, 416, {
-      ...known,
-      "content-range": "bytes */26186",
-    }],
-    ["POST", url, {}, 405, { ...known, allow: "GET, HEAD, OPTIONS" }],
-  ]);
-});
+  const inBrownout = { ...POLICY, BROWNOUTS: "2020-01-02/2998-01-01" };
+  await using dark = await ServerProcess.start(inBrownout, subject.folder);
+  const etagOf = async (path: string) =>
+    field(await requestRaw(server.port, "HEAD", path), "etag") ?? "";
+  const [notice, description] = [await etagOf("/deprecation"), await etagOf("/openapi.json")];
 
-// Only a browser sends a preflight before it sets a condition.
-testInBrowser(
-  "a page of another origin may send conditions after a preflight",
-  async (t) => {
-    await using server = await ServerProcess.start(POLICY);
-    const etagOf = async (path: string) =>
-      field(await requestRaw(server.port, "HEAD", path), "etag") ?? "";
-    const [notice, description] = [await etagOf("/deprecation"), await etagOf("/openapi.json")];
-    await readFromPage(
-      t,
-      ["HEAD", "GET"].flatMap((method): Row[] => [
-        [method, `${server.origin}/deprecation`, {}, 200, { etag: notice, vary: "Accept" }],
-        [method, `${server.origin}/deprecation`, { "If-None-Match": notice }, 304, {
-          vary: "Accept",
-        }],
-        [method, `${server.origin}/deprecation`, { "If-Match": '"other"' }, 412, {}],
-        [method, `${server.origin}/openapi.json`, { "If-None-Match": description }, 304, {}],
-        [method, `${server.origin}/healthz`, { "If-None-Match": "*" }, 200, {}],
-        [method, `${server.origin}/nowhere`, {}, 404, {}],
-      ]),
-    );
-  },
-);
+  const { origin } = server;
+  const url = `${origin}/audio/${token}`;
+  const etag = `"${digest}"`;
+  const known = announced(token);
+  const validators = { ...known, etag };
+  const reprDigest = `sha-256=:${Uint8Array.fromHex(digest).toBase64()}:`;
+  const whole = { ...validators, "accept-ranges": "bytes", "repr-digest": reprDigest };
+  const first = { ...whole, "content-range": "bytes 0-9/26186", "content-length": "10" };
+  const last = { ...whole, "content-range": "bytes 26176-26185/26186", "content-length": "10" };
+  const unknown = newToken();
+  const off = { ...known, "retry-after": "Mon, 01 Jan 2998 00:00:00 GMT" };
+  const rows: Row[] = [
+    // First, since a browser that has the whole sends no request for a range.
+    ["GET", url, { Range: "bytes=26186-" }, 416, { ...known, "content-range": "bytes */26186" }],
+    ["GET", url, { Range: "bytes=0-9", "If-None-Match": '"other"' }, 206, first],
+    ["GET", url, { Range: "bytes=-10", "If-Range": etag }, 206, last],
+    ["POST", url, {}, 405, { ...known, allow: "GET, HEAD, OPTIONS" }],
+    ...["HEAD", "GET"].flatMap((method): Row[] => [
+      [method, url, {}, 200, whole],
+      [method, url, { "If-None-Match": etag }, 304, validators],
+      [method, `${origin}/audio/x`, {}, 400, announced()],
+      [method, `${origin}/audio/${unknown}`, {}, 404, announced(unknown)],
+      [method, url, { "If-Match": '"other"' }, 412, known],
+      [method, `${dark.origin}/audio/${token}`, { "If-Match": "*" }, 503, off],
+      [method, `${origin}/deprecation`, {}, 200, { etag: notice, vary: "Accept" }],
+      [method, `${origin}/deprecation`, { "If-None-Match": notice }, 304, { vary: "Accept" }],
+      [method, `${origin}/openapi.json`, { "If-None-Match": description }, 304, {}],
+      [method, `${origin}/healthz`, { "If-None-Match": "*" }, 200, {}],
+      [method, `${origin}/nowhere`, {}, 404, {}],
+    ]),
+  ];
+  await using site = serveSite();
+  await using browser = await launchBrowser();
+  const page = await browser.newPage();
+  await page.goto(pageOf(site, ""));
+  for (const [method, url, send, status, fields] of rows) {
+    await t.step([status, method, ...Object.keys(send)].join(" "), async () => {
+      const seen = await fetchFrom(page, method, url, send);
+      const compared = Object.keys(fields).map((name) => [name, seen.fields[name]]);
+      assertEquals([seen.status, Object.fromEntries(compared)], [status, fields]);
+      const { port, pathname } = new URL(url);
+      const { fields: sent } = await requestRaw(Number(port), method, pathname, send);
+      const names = sent.map(([name]) => name).filter((name) => name !== "connection");
+      assertEquals(names.filter((name) => seen.fields[name] === undefined), []);
+      if (method === "GET" && status >= 400) assertEquals(JSON.parse(seen.text).status, status);
+    });
+  }
+});
 
 /** The part of media elements used here; Deno's types have no DOM. */
 interface Media {
@@ -275,32 +245,33 @@ type Row = [
   fields: Record<string, string>,
 ];
 
-/**
- * Sends every request from a page of another origin, and compares what its script can read: the
- * fields that a row names, and all field names on the wire.
- */
-async function readFromPage(t: Deno.TestContext, rows: readonly Row[]): Promise<void> {
-  await using site = serveSite();
-  await using browser = await launchBrowser();
-  const page = await browser.newPage();
-  await page.goto(pageOf(site, ""));
-  for (const [method, url, send, status, fields] of rows) {
-    await t.step([status, method, ...Object.keys(send)].join(" "), async () => {
-      const seen = await page.evaluate(async ({ method, url, send }) => {
-        const signal = AbortSignal.timeout(30_000);
-        const response = await fetch(url, { method, headers: send, signal });
-        const { status, headers } = response;
-        return { status, fields: Object.fromEntries(headers), text: await response.text() };
-      }, { method, url, send });
-      const compared = Object.keys(fields).map((name) => [name, seen.fields[name]]);
-      assertEquals([seen.status, Object.fromEntries(compared)], [status, fields]);
-      const { port, pathname } = new URL(url);
-      const { fields: sent } = await requestRaw(Number(port), method, pathname, send);
-      const names = sent.map(([name]) => name).filter((name) => name !== "connection");
-      assertEquals(names.filter((name) => seen.fields[name] === undefined), []);
-      if (method === "GET" && status >= 400) assertEquals(JSON.parse(seen.text).status, status);
-    });
-  }
+/** What a page's script can read of a response. */
+interface Read {
+  readonly url: string;
+  /** An error as text, if it may not read it. */
+  readonly status: number | string;
+  readonly fields: Record<string, string>;
+  readonly text: string;
+}
+
+/** Sends a request from a page. */
+async function fetchFrom(
+  page: Page,
+  method: string,
+  url: string,
+  send: Record<string, string>,
+): Promise<Read> {
+  return await page.evaluate(async ({ method, url, send }) => {
+    try {
+      const signal = AbortSignal.timeout(30_000);
+      const response = await fetch(url, { method, headers: send, signal });
+      const fields = Object.fromEntries(response.headers);
+      const text = await response.text();
+      return { url: response.url, status: response.status, fields, text };
+    } catch (error) {
+      return { url, status: String(error), fields: {}, text: "" };
+    }
+  }, { method, url, send });
 }
 
 /** The fields that announce the retirement of a path, with a valid token or without. */

@@ -1,8 +1,9 @@
 import { assertEquals } from "@std/assert";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { type CacheName, CacheProcess, CACHES, programOf } from "../support/caches.ts";
+import { type CacheName, CACHES, programOf, startCache } from "../support/caches.ts";
 import { needing, pathOf, program } from "../support/permissions.ts";
+import { freePort } from "../support/ports.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
@@ -28,39 +29,39 @@ type Observations = ReadonlyMap<CacheName, Observation>;
  * clock, so this has to, too.
  */
 async function observe(): Promise<Observations> {
-  await using subject = await openLocal();
-  const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
-  const seconds = (instant: number) => new Date(instant).toISOString().slice(0, 19) + "Z";
-  const brownout = Math.ceil(Date.now() / 1000) * 1000 + 9000; // all must have started by then
-  const [end, sunset] = [brownout + 5000, brownout + 9000];
   await using stack = new AsyncDisposableStack();
+  const { storage, publish, folder } = stack.use(await openLocal());
+  const { token } = await publish(newMetadata(), new Uint8Array(1000));
+  await storage.close();
+  const PORT = String(freePort());
+  const first = stack.use(await ServerProcess.start({ PORT }, folder)); // caches look for it
+  const observations = new Map<CacheName, Observation>();
+  const caches: { port: number; observation: Observation }[] = [];
+  for (const name of CACHES.filter((name) => pathOf(programOf(name)) !== undefined)) {
+    const { port } = stack.use(await startCache(name, first.port));
+    const observation: Observation = { held: 0, stale: [] };
+    observations.set(name, observation);
+    caches.push({ port, observation });
+  }
+  await first.stop();
+
+  const brownout = Math.ceil(Date.now() / 1000) * 1000 + 7000; // by then, all caches are filled
+  const [end, sunset] = [brownout + 5000, brownout + 9000];
+  const seconds = (instant: number) => new Date(instant).toISOString().slice(0, 19) + "Z";
   const variables = {
     SUNSET_AT: seconds(sunset),
     BROWNOUTS: `${seconds(brownout)}/${seconds(end)}`,
   };
-  const server = stack.use(await ServerProcess.start(variables, subject.folder));
-  const starts = await Promise.allSettled(
-    CACHES.filter((name) => pathOf(programOf(name)) !== undefined).map((name) =>
-      CacheProcess.start(name, server.port)
-    ),
-  );
-  for (const start of starts) if (start.status === "fulfilled") stack.use(start.value);
-  const caches = starts.map((start) => {
-    if (start.status === "rejected") throw start.reason;
-    return start.value;
-  });
+  const server = stack.use(await ServerProcess.start({ PORT, ...variables }, folder));
 
-  const observations = new Map(
-    caches.map(({ name }) => [name, { held: 0, stale: [] as string[] }] as const),
-  );
   /**
    * Fills the caches, checks that they are filled, and requests again at the boundary and after it.
    */
-  const cross = async (boundary: number) => {
-    const asked = caches.flatMap(({ name, port }) =>
+  const cross = async (boundary: number, expected: number) => {
+    const asked = caches.flatMap(({ port, observation }) =>
       METHODS.flatMap((method) =>
         OFFSETS.map((offset) => ({
-          observation: observations.get(name) as Observation,
+          observation,
           offset,
           ask: async (by = method) =>
             (await requestRaw(port, by, `/audio/${token}?${method}=${offset}`)).status,
@@ -84,12 +85,12 @@ async function observe(): Promise<Observations> {
     await Promise.all(asked.map(async ({ ask, observation, offset }) => {
       await until(boundary + offset);
       const status = await ask();
-      if (status !== 410) observation.stale.push(`${status} after ${offset} ms`);
+      if (status !== expected) observation.stale.push(`${status} after ${offset} ms`);
     }));
   };
-  await cross(brownout);
+  await cross(brownout, 503);
   await until(end);
-  await cross(sunset);
+  await cross(sunset, 410);
   return observations;
 }
 

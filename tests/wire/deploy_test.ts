@@ -4,8 +4,8 @@
  */
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { openContent } from "../../lib/storage/bucket/content.ts";
-import { MediaStorage } from "../../lib/storage/media_storage.ts";
+import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
+import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { newPrefix, settingsOf } from "../support/bucket_storage.ts";
 import { inFolder, media } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
@@ -14,7 +14,7 @@ import { needing, shared } from "../support/permissions.ts";
 import { PGBOUNCER, PgBouncer } from "../support/pgbouncer.ts";
 import { openEngine } from "../support/postgres_engine.ts";
 import { PostgresServer } from "../support/postgres.ts";
-import { field, requestRaw } from "../support/raw_http.ts";
+import { field, requestHead, requestRaw } from "../support/raw_http.ts";
 import { S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
@@ -87,44 +87,15 @@ test("on Deno Deploy, a server serves public URLs, and content, too, once it has
     assertEquals(await Array.fromAsync(Deno.readDir(folder)), []);
   }));
 
-test("on Deno Deploy, the CDN does not cache deprecated routes, and follows Cache-Control otherwise", () =>
-  inFolder(async (folder) => {
-    const DATABASE_URL = await newDatabase();
-    await using origin = new Origin(() =>
-      new Response(null, { headers: { "Content-Length": "1" } })
-    );
-    const args = ["publish", "--json", "--type", "video/mp4", origin.url("/a")];
-    const { stdout } = await media(folder, args, { DATABASE_URL, CONTENT: "none" });
-    const { token } = JSON.parse(stdout);
-    await using deployed = await start({ DATABASE_URL }, folder);
-    await using elsewhere = await ServerProcess.start({ DATABASE_URL, CONTENT: "none" }, folder);
-    const rows: [method: string, path: string, status: number, isKeptOut: boolean][] = [
-      ["HEAD", `/video/${token}`, 307, true],
-      ["GET", `/video/${token}`, 307, true],
-      ["HEAD", `/audio/${token}`, 404, true],
-      ["GET", "/video/x", 400, true],
-      ["POST", `/video/${token}`, 405, true],
-      ["OPTIONS", `/video/${token}`, 204, true],
-      ["HEAD", `/media/${token}`, 307, false],
-      ["GET", "/openapi.json", 200, false],
-      ["GET", "/nowhere", 404, false],
-    ];
-    for (const [method, path, status, isKeptOut] of rows) {
-      const seen = await requestRaw(deployed.port, method, path);
-      const expected = [status, isKeptOut ? "no-store" : undefined];
-      assertEquals([seen.status, field(seen, "deno-cdn-cache-control")], expected, path);
-      const other = await requestRaw(elsewhere.port, method, path);
-      assertEquals([other.status, field(other, "deno-cdn-cache-control")], [status, undefined]);
-      assertEquals(field(seen, "cache-control"), field(other, "cache-control"), path);
-    }
-  }));
-
 test("on Deno Deploy, a server stops in time during a download, and flushes its counts", () =>
   inFolder(async (folder) => {
     const prefix = newPrefix();
     const DATABASE_URL = await newDatabase();
     const engine = await openEngine(DATABASE_URL);
-    const storage = new MediaStorage(engine, openContent(settingsOf(store(), prefix), engine));
+    const storage = new MediaStorage(
+      engine,
+      new BucketContent(settingsOf(store(), prefix), engine),
+    );
     await storage.prepare();
     const chunk = new Uint8Array(1 << 20).fill(1);
     async function* read() {
@@ -135,14 +106,12 @@ test("on Deno Deploy, a server stops in time during a download, and flushes its 
 
     await using server = await start({ DATABASE_URL, ...store().environment(prefix) }, folder);
     using client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
-    await client.write(
-      new TextEncoder().encode(`GET /audio/${item.token} HTTP/1.1\r\nHost: test\r\n\r\n`),
-    );
+    await client.write(requestHead("GET", `/audio/${item.token}`));
     await client.read(new Uint8Array(1000)); // then stop reading
     const began = performance.now();
     const { code, log } = await server.stop("SIGINT");
     const seconds = (performance.now() - began) / 1_000;
-    assertEquals([code, log.at(-1)?.event, log.at(-1)?.["unfinished"]], [0, "stop", 1]);
+    assertEquals([code, log.at(-1)?.event], [0, "stop"]);
     assert(seconds < 8, `${seconds} s`); // five at most on an idle machine
     const usage = await media(folder, ["usage", "--days", "1", "--json"], {
       ...{ DATABASE_URL, CONTENT: "none" },

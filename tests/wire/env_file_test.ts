@@ -18,7 +18,7 @@ needing("processes")(
     const folder = await Deno.makeTempDir({ prefix: "media-head-" });
     await Deno.writeTextFile(
       `${folder}/.env`,
-      `# the policy\nSUNSET_AT="${SUNSET}"\nCACHE_MAX_AGE=7\nHOST=127.0.0.1\nPORT=1\n` +
+      `# the policy\nDEPRECATED_AT=2026-11-21\nSUNSET_AT="${SUNSET}"\nCACHE_MAX_AGE=7\nHOST=127.0.0.1\nPORT=1\n` +
         `DATABASE_URL=sqlite:${folder}/here.sqlite\nCONTENT=${folder}/files\n`,
     );
     const { tasks } = JSON.parse(await Deno.readTextFile(fromRoot("deno.json")));

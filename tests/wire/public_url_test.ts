@@ -1,11 +1,12 @@
 import { assertEquals } from "@std/assert";
+import { publishUrl } from "../../lib/publishing/publish_url.ts";
 import { Cdn } from "../support/cdn.ts";
 import { openLocal } from "../support/local_storage.ts";
+import { openEngine } from "../../lib/storage/database/sqlite/engine.ts";
 import { inFolder, media } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
-import { publishUrl } from "../support/publishing.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
@@ -45,8 +46,13 @@ test("an item at a URL is redirected to, counted and unpublished, and the server
     await server.stop();
     assertEquals(origin.requests, ["HEAD /a.mp3", "HEAD /a.mp3"]); // both from publishing
 
-    const { stdout } = await media(folder, ["usage", "--csv"]);
-    const rows = stdout.trimEnd().split("\n").map((line) => line.split(",").slice(1, 8).join(" "));
+    const { ledger, close } = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
+    const rows = await Array.fromAsync(
+      ledger.usage(""),
+      ({ route, method, phase, status, impact, client, calls }) =>
+        [route, method, phase, status, impact, client, calls].join(" "),
+    );
+    await close();
     assertEquals(rows.filter((row) => row.includes("3xx")).toSorted(), [
       "/audio/:token GET deprecated 3xx breaking (none) 6",
       "/audio/:token HEAD deprecated 3xx breaking (none) 12",

@@ -31,8 +31,8 @@ export async function isoTracks(file: Bytes): Promise<Track[]> {
 async function boxes(
   file: Bytes,
   type: string,
-  within: Pick<Part, "start" | "end">,
-): Promise<Pick<Part, "start" | "end">[]> {
+  within: Part,
+): Promise<Part[]> {
   const found = [];
   let at = within.start;
   for (let count = 0; count < MAX_PARTS && at + 8 <= within.end; count++) {
@@ -56,7 +56,7 @@ async function boxes(
   return found;
 }
 
-async function trackId(file: Bytes, trak: Pick<Part, "start" | "end">): Promise<number> {
+async function trackId(file: Bytes, trak: Part): Promise<number> {
   const [tkhd] = await boxes(file, "tkhd", trak);
   if (tkhd === undefined) return 0;
   const header = await file.read(tkhd.start, 24);
@@ -66,7 +66,7 @@ async function trackId(file: Bytes, trak: Pick<Part, "start" | "end">): Promise<
 
 async function handler(
   file: Bytes,
-  trak: Pick<Part, "start" | "end">,
+  trak: Part,
 ): Promise<Track["holds"]> {
   const [mdia] = await boxes(file, "mdia", trak);
   const [hdlr] = mdia === undefined ? [] : await boxes(file, "hdlr", mdia);

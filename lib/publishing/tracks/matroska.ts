@@ -42,8 +42,8 @@ async function trackType(file: Bytes, entry: Part): Promise<Track["holds"]> {
 /** Yields the elements of one level. One of unknown size (live streams) reaches to the end. */
 async function* elements(
   file: Bytes,
-  within: Pick<Part, "start" | "end">,
-): AsyncGenerator<Part> {
+  within: Part,
+): AsyncGenerator<Part & { readonly id: number }> {
   let at = within.start;
   for (let count = 0; count < MAX_PARTS && at < within.end; count++) {
     const header = await file.read(at, 12); // an identifier takes up to 4 bytes, a size up to 8

@@ -10,7 +10,6 @@ export interface Track {
 
 /** A part of a container, as byte offsets from the beginning of the file. */
 export interface Part {
-  readonly id: number;
   readonly start: number;
   /** Exclusive. */
   readonly end: number;

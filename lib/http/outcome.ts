@@ -1,0 +1,51 @@
+/**
+ * Outcomes: what a request comes to, before it becomes a response. GET and HEAD get the same one,
+ * except that only a GET has its Range evaluated and its content opened.
+ */
+
+/** A response field. */
+export type Field = [name: string, value: string];
+
+/** Keeps a response out of every cache. */
+export const NO_STORE: Field = ["Cache-Control", "no-store"];
+
+/** Bytes to send: short content at once, longer content as a stream. */
+export type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>;
+
+/** An outcome: status, fields and content. */
+export interface Outcome {
+  /** The status code. */
+  readonly status: number;
+  /** Includes an explicit Content-Length if a GET has content, since Deno sends 0 on a HEAD. */
+  readonly fields: readonly Field[];
+  /** The content; a HEAD never sends it. */
+  readonly body?: Body | undefined;
+  /**
+   * How long the same request has the same outcome, in milliseconds since the epoch; not beyond this
+   * request if left out.
+   */
+  readonly freshUntil?: number | undefined;
+}
+
+/**
+ * Creates an outcome whose content is a text.
+ *
+ * @param type The media type; the text is sent in UTF-8.
+ * @param fields Additional fields.
+ */
+export function textOutcome(
+  status: number,
+  { type, text, fields }: { type: string; text: string; fields: readonly Field[] },
+): Outcome & { readonly body: Uint8Array<ArrayBuffer> } {
+  const body = new TextEncoder().encode(text);
+  return {
+    status,
+    fields: [
+      ["Content-Type", type],
+      ["Content-Length", String(body.length)],
+      ["X-Content-Type-Options", "nosniff"],
+      ...fields,
+    ],
+    body,
+  };
+}

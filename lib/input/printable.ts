@@ -1,0 +1,46 @@
+/**
+ * Making untrusted text safe to print: no character controls a terminal, breaks a line, or changes
+ * the direction of the text after it.
+ */
+
+/**
+ * Controls (C0, C1), line separators, bidirectional and deprecated format controls, lone
+ * surrogates.
+ */
+const UNPRINTABLE =
+  /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}\u206a-\u206f\ufeff\ufff9-\ufffb\u{e0001}]/gu;
+
+/** Whether a text can be printed as it is. */
+export function isPrintable(text: string): boolean {
+  return text.search(UNPRINTABLE) < 0;
+}
+
+/** Returns the text on one line, with unprintable characters escaped as in JSON: `\u202e`. */
+export function printable(text: string): string {
+  return text.replaceAll(UNPRINTABLE, escaped);
+}
+
+/** Does the same but keeps line breaks: for whole outputs, whose parts were made printable. */
+export function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
+}
+
+/** Returns the text in quotation marks, for messages. */
+export function quoted(text: string): string {
+  return `"${printable(text)}"`;
+}
+
+/** Returns an error's message, followed by that of its cause if it has one. */
+export function messageOf({ message, cause }: Pick<Error, "message" | "cause">): string {
+  return cause instanceof Error ? `${message} (${printable(cause.message)})` : message;
+}
+
+/** Replaces each unprintable character with an underscore. */
+export function withoutUnprintable(text: string): string {
+  return text.replaceAll(UNPRINTABLE, "_");
+}
+
+function escaped(char: string): string {
+  const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+}

@@ -1,0 +1,108 @@
+/**
+ * Comparing records to import with the catalogue.
+ */
+
+import { createHash } from "node:crypto";
+import { type CatalogueEntry, entryOf } from "../../storage/item.ts";
+import type { Token } from "../../storage/token.ts";
+import { type ImportRecord, RecordError } from "./record.ts";
+import { fileName } from "../publish.ts";
+import { toRecord } from "../record.ts";
+
+/** Facts by their names in records: `null` means none, `undefined` means not stated. */
+export type Facts = Readonly<Record<string, string | number | null | undefined>>;
+
+/** Facts that mean "none" when they are absent. */
+const OPTIONAL = ["type", "length", "sha256", "name", "language", "location", "validator"];
+const NONE = Object.fromEntries(OPTIONAL.map((name) => [name, null]));
+
+/** Returns the facts of an entry. */
+export function factsOf(token: Token, entry: CatalogueEntry): Facts {
+  return { ...NONE, ...toRecord(token, entry) };
+}
+
+/**
+ * Requires a record not to contradict what is on record.
+ *
+ * @throws {RecordError} For the first difference.
+ */
+export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): void {
+  if (found.state === "unpublished" && facts["state"] !== "unpublished") {
+    const at = new Date(found.unpublishedAt).toISOString();
+    const reason = `it was unpublished at ${at}, and tokens are never reused`;
+    throw new RecordError(reason, "token", token);
+  }
+  const known = factsOf(token, found);
+  for (const [name, value] of Object.entries(facts)) {
+    const other = known[name];
+    if (value === undefined || value === other) continue;
+    const reason = `token ${token} has ${other === null ? "none" : JSON.stringify(other)}` +
+      " on record, and items never change";
+    throw new RecordError(reason, name, value);
+  }
+}
+
+/** Returns the times that a record states; `undefined` where it states none. */
+export function instantsOf(record: ImportRecord): Facts {
+  if (record.source === "tombstone") return { unpublishedAt: isoOf(record.unpublishedAt) };
+  return { publishedAt: isoOf(record.publishedAt) };
+}
+
+function isoOf(instant: number | undefined): string | undefined {
+  return instant === undefined ? undefined : new Date(instant).toISOString();
+}
+
+/**
+ * Derives the token of a record without one: the same for the same source, so that importing a file
+ * again changes nothing. Like all tokens, it has the form of a random UUID (version 4).
+ *
+ * @param source The location, or the digest and name of the content.
+ */
+export function derivedToken(...source: (string | undefined)[]): Token {
+  const identity = JSON.stringify(source.map((part) => part ?? null));
+  const bytes = createHash("sha256").update(identity).digest().subarray(0, 16);
+  bytes[6] = (bytes[6] as number) & 0x0f | 0x40; // the version (RFC 9562 §4.2)
+  bytes[8] = (bytes[8] as number) & 0x3f | 0x80; // the variant (§4.1)
+  const digits = bytes.toString("hex");
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-") as Token;
+}
+
+/** Derives the token of a record without one, if the record alone determines it. */
+export function derivedTokenOf(record: ImportRecord): Token | undefined {
+  switch (record.source) {
+    case "tombstone":
+      return record.token;
+    case "file": {
+      const { sha256, path, name = fileName(path) } = record;
+      return sha256 === undefined ? undefined : derivedToken(sha256, name);
+    }
+    case "content":
+      return derivedToken(record.sha256, record.name);
+    default:
+      return derivedToken(record.location);
+  }
+}
+
+/** Returns the entry for a record, if the record alone determines it. */
+export function entryFor(
+  record: ImportRecord,
+  token: Token,
+  now: number,
+): CatalogueEntry | undefined {
+  if (record.source === "tombstone") {
+    const { kind, unpublishedAt = now } = record;
+    return { state: "unpublished", kind, unpublishedAt };
+  }
+  if (record.source === "file") return undefined;
+  if (record.source === "url") {
+    const { source: _, state: __, publishedAt = now, ...stated } = record;
+    return entryOf({ ...stated, token, publishedAt });
+  }
+  const { source, state: _, sha256: digest, publishedAt = now, ...stated } = record;
+  const { kind, type, length } = stated;
+  if (kind === undefined || type === undefined || length === undefined || digest === undefined) {
+    return undefined;
+  }
+  if (source === "object" && !("validator" in stated)) return undefined;
+  return entryOf({ ...stated, token, kind, type, length, digest, publishedAt });
+}

@@ -1,0 +1,224 @@
+/**
+ * Parsing records to import: one JSON object per line, with the members that `media export`
+ * prints.
+ */
+
+import { z } from "zod";
+import { parseInstant } from "../../lifecycle/instant.ts";
+import { type Kind, MAX_LOCATION, MAX_STATED } from "../../storage/item.ts";
+import { parseToken } from "../../storage/token.ts";
+import { parseLanguageTag } from "../language_tag.ts";
+import { isPublicUrl, parseLocation } from "../location.ts";
+import { parseMediaType } from "../media_type.ts";
+import { quoted } from "../../input/printable.ts";
+import { FILE_NAME, parseFileName } from "../publish.ts";
+import { recordable } from "../publish_url.ts";
+import { RefusedError } from "../../input/refused_error.ts";
+
+/** Thrown for a record that is refused, with a message of one line. */
+export class RecordError extends Error {
+  override readonly name = "RecordError";
+
+  /**
+   * @param reason For the operator.
+   * @param field The member at fault, if any.
+   * @param value The value of that member, or else the line; left out if the reason contains it.
+   */
+  constructor(readonly reason: string, readonly field?: string, readonly value?: unknown) {
+    const subject = field === undefined ? [] : [`"${field}"`];
+    const told = value === undefined ? [] : [shown(value)];
+    const be = field !== undefined && value !== undefined ? " is " : "";
+    const and = be === "" ? " " : "; ";
+    super([[...subject, ...told].join(be), reason].join(and).trimStart());
+  }
+}
+
+/** Formats a value for messages. */
+function shown(value: unknown): string {
+  if (typeof value === "string") return quoted(beginning(value));
+  return typeof value === "object" && value !== null
+    ? Array.isArray(value) ? "an array" : "an object"
+    : String(value);
+}
+
+/** A schema for a string that `parse` accepts. */
+function read<T>(expected: string, parse: (text: string) => T | undefined) {
+  const error = `expected ${expected}`;
+  return z.string({ error }).transform((text, context) => {
+    const value = parse(text);
+    if (value !== undefined) return value;
+    context.addIssue({ code: "custom", message: error });
+    return z.NEVER;
+  });
+}
+
+const TOKEN = read("a version 4 UUID", parseToken);
+const KIND = z.enum(["audio", "video"], { error: 'expected "audio" or "video"' });
+const MEDIA_TYPE = read("an audio or video type, e.g. audio/mpeg", parseMediaType);
+const STATED = read(`1 to ${MAX_STATED} printable ASCII characters`, recordable);
+const LENGTH = z.int({ error: "expected a number of bytes" })
+  .nonnegative({ error: "expected a number of bytes" });
+const SHA_256 = read(
+  "64 hexadecimal digits",
+  (text) => /^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined,
+);
+const NAME = read(FILE_NAME, parseFileName);
+const LANGUAGE = read("a BCP 47 language tag, e.g. en-GB", parseLanguageTag);
+const INSTANT = read("an ISO 8601 date, or a date and time with an offset", parseInstant);
+const OBJECT = read(
+  `s3://BUCKET/KEY, of ${MAX_LOCATION} characters at most`,
+  (text) => /^s3:\/\/[^/]+\/.+$/s.test(text) && text.length <= MAX_LOCATION ? text : undefined,
+);
+const URL_LOCATION = read(
+  "an http(s) URL, or s3://BUCKET/KEY",
+  (text) => isPublicUrl(text) ? text : undefined,
+).transform((text, context) => {
+  try {
+    return parseLocation(text);
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    // The message contains the value, without its secrets.
+    context.addIssue({ code: "custom", message: error.message, params: { isTold: true } });
+    return z.NEVER;
+  }
+});
+
+const ITEM = {
+  state: z.literal("published", { error: 'expected "published" or "unpublished"' }).exactOptional(),
+  token: TOKEN.exactOptional(),
+  kind: KIND.exactOptional(),
+  publishedAt: INSTANT.exactOptional(),
+};
+const DESCRIBED = { ...ITEM, name: NAME.exactOptional(), language: LANGUAGE.exactOptional() };
+const CONTENT = {
+  ...DESCRIBED,
+  type: MEDIA_TYPE.exactOptional(),
+  length: LENGTH.exactOptional(),
+  sha256: SHA_256.exactOptional(),
+};
+
+const SCHEMAS = {
+  file: z.strictObject({ ...CONTENT, path: z.string().min(1, { error: "expected a path" }) }),
+  object: z.strictObject({ ...CONTENT, location: OBJECT, validator: STATED.exactOptional() }),
+  url: z.strictObject({
+    ...ITEM,
+    location: URL_LOCATION,
+    type: STATED.exactOptional(),
+    length: LENGTH.exactOptional(),
+    validator: STATED.exactOptional(),
+  }),
+  content: z.strictObject({ sha256: SHA_256, length: LENGTH, type: MEDIA_TYPE, ...DESCRIBED }),
+  tombstone: z.strictObject({
+    state: z.literal("unpublished"),
+    token: TOKEN,
+    kind: KIND,
+    unpublishedAt: INSTANT.exactOptional(),
+  }),
+};
+
+type RecordOf<S extends keyof typeof SCHEMAS> =
+  & { readonly source: S }
+  & Readonly<z.infer<typeof SCHEMAS[S]>>;
+
+/** A validated record. The kind of a file or object may have to be detected. */
+export type ImportRecord =
+  | RecordOf<"file">
+  | RecordOf<"object">
+  | RecordOf<"url"> & { readonly kind: Kind }
+  | RecordOf<"content"> & { readonly kind: Kind }
+  | RecordOf<"tombstone">;
+
+const NAMES = {
+  file: "a file",
+  object: "an object of the bucket",
+  url: "a public URL",
+  content: "content that is in storage",
+  tombstone: "an unpublished item",
+};
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** The members of a record, before validation. */
+export type RawRecord = Readonly<Record<string, unknown>>;
+
+/**
+ * Validates a record.
+ *
+ * @throws {RecordError} When it is invalid.
+ */
+export function readRecord(raw: RawRecord): ImportRecord {
+  const source = sourceOf(raw);
+  const { success, data, error } = SCHEMAS[source].safeParse(raw);
+  if (!success) throw faultIn(raw, source, error.issues[0] as z.core.$ZodIssue);
+  const record = { source, ...data } as ImportRecord;
+  if (source === "tombstone") return record;
+  const { kind, type } = record as RecordOf<"file">;
+  const told = /^(audio|video)\//i.exec(type ?? "")?.[1]?.toLowerCase() as Kind | undefined;
+  if (kind === undefined) {
+    if (told !== undefined) return { ...record, kind: told } as ImportRecord;
+    if (source !== "url") return record;
+    throw new RecordError('is missing; expected "audio" or "video"', "kind");
+  }
+  // QuickTime has no type for audio only. For a URL, the type comes from the other server, and may
+  // be wrong.
+  const isFit = source === "url" || type === undefined || kind === told ||
+    kind === "audio" && type === "video/quicktime";
+  if (!isFit) throw new RecordError(`its type is ${type}`, "kind", kind);
+  return record;
+}
+
+/**
+ * Parses a line.
+ *
+ * @throws {RecordError} When it is not a JSON object.
+ */
+export function parseLine(bytes: Uint8Array): RawRecord {
+  let text;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    throw new RecordError("is not UTF-8", undefined, beginning(new TextDecoder().decode(bytes)));
+  }
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new RecordError("is not a JSON object", undefined, beginning(text));
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new RecordError("is not a JSON object", undefined, beginning(text));
+}
+
+/** Returns enough of a text to recognize it. */
+function beginning(text: string): string {
+  const line = text.trim();
+  return line.length > 64 ? `${line.slice(0, 64)}…` : line;
+}
+
+function sourceOf(raw: RawRecord): ImportRecord["source"] {
+  if (raw["state"] === "unpublished") return "tombstone";
+  if ("path" in raw) return "file";
+  if (!("location" in raw)) return "content";
+  return String(raw["location"]).startsWith("s3:") ? "object" : "url";
+}
+
+function faultIn(
+  raw: RawRecord,
+  source: ImportRecord["source"],
+  issue: z.core.$ZodIssue,
+): RecordError {
+  if (issue.code === "unrecognized_keys") {
+    const [field = ""] = issue.keys;
+    const known = Object.keys(SCHEMAS[source].shape).join(", ");
+    return new RecordError(`is not a member of ${NAMES[source]}; expected ${known}`, field);
+  }
+  const field = String(issue.path[0]);
+  if (!(field in raw)) {
+    const what = source === "content" ? `${NAMES.content}, or a path or location` : NAMES[source];
+    return new RecordError(`is missing; required for ${what}; ${issue.message}`, field);
+  }
+  const isTold = issue.code === "custom" && issue.params?.["isTold"] === true;
+  return isTold
+    ? new RecordError(`cannot be used: ${issue.message}`, field)
+    : new RecordError(issue.message, field, raw[field]);
+}

@@ -1,0 +1,48 @@
+/**
+ * The retirement report as JSON: instants as ISO 8601, and `null` for unknown values.
+ */
+
+import type { ClientUsage, UsageReport } from "./report.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** Returns the whole report. */
+export function usageJson(report: UsageReport) {
+  const { now, routes, clients, recordedSince, policy, verdict, ...rest } = report;
+  return {
+    ...rest,
+    now: iso(now),
+    recordedSince: recordedSince === undefined ? null : iso(recordedSince),
+    routes: routes.map((route) => ({ ...route, trend: route.trend ?? null })),
+    clients: clients.map(clientJson),
+    policy: {
+      ...policy,
+      deprecatedAt: iso(policy.deprecatedAt),
+      sunsetAt: policy.sunsetAt === undefined ? null : iso(policy.sunsetAt),
+      brownouts: policy.brownouts.map(intervalJson),
+    },
+    verdict: verdictJson(verdict),
+  };
+}
+
+/** Returns the verdict and the remaining clients. */
+export function gateJson({ days, from, now, clients, verdict }: UsageReport) {
+  return { days, from, now: iso(now), ...verdictJson(verdict), clients: clients.map(clientJson) };
+}
+
+function verdictJson(verdict: Verdict) {
+  return verdict.verdict === "unknown"
+    ? { ...verdict, gaps: verdict.gaps.map(intervalJson) }
+    : verdict;
+}
+
+function clientJson({ first, last, trend, ...rest }: ClientUsage) {
+  return { ...rest, trend: trend ?? null, first: iso(first), last: iso(last) };
+}
+
+function intervalJson<T extends { readonly start: number; readonly end: number }>(interval: T) {
+  return { ...interval, start: iso(interval.start), end: iso(interval.end) };
+}
+
+function iso(instant: number): string {
+  return new Date(instant).toISOString();
+}

@@ -1,0 +1,207 @@
+/**
+ * The retirement report: the calls to deprecated routes in one period, and whether the routes can
+ * be removed on that evidence.
+ *
+ * "Calls" are requests that removal breaks; all others are "other requests".
+ */
+
+import type { Ledger, UsageRow } from "../storage/ledger/ledger.ts";
+import type { Phase, Policy } from "../lifecycle/policy.ts";
+import { DAY_MS, dayOf } from "../usage/day.ts";
+import { gapsIn, recordedSince, type Verdict } from "./verdict.ts";
+
+/** Calls in the whole days of a period, and in the same number of days before it. */
+export interface Trend {
+  readonly calls: number;
+  readonly previousCalls: number;
+}
+
+/** Calls to one route on one UTC day. */
+export interface DayUsage {
+  /** e.g. `2027-01-31` */
+  readonly day: string;
+  /** Whether the record of the day is complete; for today, so far. */
+  readonly isWhole: boolean;
+  readonly calls: number;
+  readonly byPhase: Readonly<Partial<Record<Phase, number>>>;
+}
+
+/** Calls to one route in the period. */
+export interface RouteUsage {
+  readonly route: string;
+  readonly calls: number;
+  readonly otherRequests: number;
+  /** `undefined` if the record of the compared days is incomplete. */
+  readonly trend: Trend | undefined;
+  /** Every day of the period, even without calls; today last. */
+  readonly days: readonly DayUsage[];
+}
+
+/** Calls by one client in the period. */
+export interface ClientUsage {
+  readonly client: string;
+  readonly calls: number;
+  /** `undefined` if the record of the compared days is incomplete. */
+  readonly trend: Trend | undefined;
+  /** Over the whole record, not just the period. Milliseconds since the epoch, like `last`. */
+  readonly first: number;
+  readonly last: number;
+  readonly routes: readonly string[];
+}
+
+/** The report of a period: a number of whole UTC days, and today so far. */
+export interface UsageReport {
+  /** The number of whole days. */
+  readonly days: number;
+  /** The first day. */
+  readonly from: string;
+  readonly today: string;
+  /** The time of the report, in milliseconds since the epoch. */
+  readonly now: number;
+  readonly calls: number;
+  readonly otherRequests: number;
+  readonly routes: readonly RouteUsage[];
+  /** Most calls first. */
+  readonly clients: readonly ClientUsage[];
+  /** The start of the record, in milliseconds since the epoch; `undefined` if there is none. */
+  readonly recordedSince: number | undefined;
+  readonly policy: Policy;
+  readonly verdict: Verdict;
+}
+
+/** What to report on. */
+export interface UsageReportOptions {
+  /** The deprecated routes, so that the report includes those without calls. */
+  readonly routes: readonly string[];
+  readonly policy: Policy;
+  /** Whole days of the period. */
+  readonly days: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Creates the report from a ledger. */
+export async function reportUsage(
+  ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom">,
+  { routes, policy, days, now }: UsageReportOptions,
+): Promise<UsageReport> {
+  const period = Array.from(
+    { length: days + 1 },
+    (_, index) => dayOf(now - (days - index) * DAY_MS),
+  );
+  const [from, today] = [dayOf(now - days * DAY_MS), dayOf(now)];
+  const previousFrom = dayOf(now - 2 * days * DAY_MS);
+  const byRoute = new Map(routes.map((route) => [route, new Totals()]));
+  const byClient = new Map<string, Totals>();
+
+  // In this order: heartbeats vouch for rows, so they are read before them; deletions are announced
+  // before they happen, so they are read last.
+  const heartbeats = await ledger.heartbeats();
+  for await (const row of ledger.usage("")) {
+    const client = getOrAdd(byClient, row.client, () => new Totals());
+    if (row.impact === "breaking") client.first = Math.min(client.first, row.first);
+    if (row.day < previousFrom) continue;
+    const route = getOrAdd(byRoute, row.route, () => new Totals());
+    const day = row.day < today ? row.day : today; // a server's clock may be ahead
+    for (const totals of [route, client]) {
+      if (row.day < from) totals.addPrevious(row);
+      else totals.add(row, day);
+    }
+  }
+  const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
+
+  const compared = { start: Date.parse(previousFrom), end: Date.parse(today) };
+  const hasTrend = gapsIn(coverage, compared, now).length === 0;
+  const trendOf = (totals: Totals): Trend | undefined =>
+    hasTrend
+      ? { calls: totals.calls - totals.callsOf(today), previousCalls: totals.previousCalls }
+      : undefined;
+  const daysOnRecord = period.map((day) => {
+    const start = Date.parse(day);
+    const isWhole =
+      gapsIn(coverage, { start, end: Math.min(start + DAY_MS, now) }, now).length === 0;
+    return { day, isWhole };
+  });
+  const routeUsages = [...byRoute].map(([route, totals]): RouteUsage => ({
+    route,
+    calls: totals.calls,
+    otherRequests: totals.otherRequests,
+    trend: trendOf(totals),
+    days: daysOnRecord.map(({ day, isWhole }) => ({
+      ...{ day, isWhole },
+      calls: totals.callsOf(day),
+      byPhase: totals.byPhase(day),
+    })),
+  }));
+  const clients = [...byClient].filter(([, { calls }]) => calls > 0)
+    .map(([client, totals]): ClientUsage => ({
+      client,
+      calls: totals.calls,
+      trend: trendOf(totals),
+      first: totals.first,
+      last: totals.last,
+      routes: [...totals.routes].sort(),
+    }))
+    .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
+  const gaps = gapsIn(coverage, { start: Date.parse(from), end: now }, now);
+  return {
+    ...{ days, from, today, now },
+    calls: sum(routeUsages, ({ calls }) => calls),
+    otherRequests: sum(routeUsages, ({ otherRequests }) => otherRequests),
+    routes: routeUsages,
+    clients,
+    recordedSince: recordedSince(coverage),
+    policy,
+    // A call decides, even if there are gaps.
+    verdict: clients.length > 0
+      ? { verdict: "called" }
+      : gaps.length > 0
+      ? { verdict: "unknown", gaps }
+      : { verdict: "clear" },
+  };
+}
+
+/** Counts the calls to a route, or by a client. */
+class Totals {
+  calls = 0;
+  otherRequests = 0;
+  previousCalls = 0;
+  first = Infinity;
+  last = -Infinity;
+  readonly routes = new Set<string>();
+  readonly #days = new Map<string, Partial<Record<Phase, number>>>();
+
+  add({ route, phase, impact, calls, last }: UsageRow, day: string): void {
+    if (impact === "none") {
+      this.otherRequests += calls;
+      return;
+    }
+    this.calls += calls;
+    this.last = Math.max(this.last, last);
+    this.routes.add(route);
+    const byPhase = getOrAdd(this.#days, day, (): Partial<Record<Phase, number>> => ({}));
+    byPhase[phase] = (byPhase[phase] ?? 0) + calls;
+  }
+
+  addPrevious({ impact, calls }: UsageRow): void {
+    if (impact === "breaking") this.previousCalls += calls;
+  }
+
+  byPhase(day: string): Partial<Record<Phase, number>> {
+    return this.#days.get(day) ?? {};
+  }
+
+  callsOf(day: string): number {
+    return sum(Object.values(this.byPhase(day)), (calls) => calls);
+  }
+}
+
+function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) map.set(key, value = make());
+  return value;
+}
+
+function sum<T>(values: readonly T[], of: (value: T) => number): number {
+  return values.reduce((total, value) => total + of(value), 0);
+}

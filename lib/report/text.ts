@@ -1,0 +1,95 @@
+/**
+ * The retirement report as text for a terminal.
+ */
+
+import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
+import { formatInstant } from "../lifecycle/policy.ts";
+import {
+  comparedText,
+  count,
+  gapLines,
+  MAX_LISTED,
+  NOT_WHOLE,
+  OTHER_REQUESTS,
+  periodText,
+  plural,
+  sinceText,
+  sunsetText,
+  trendText,
+  verdictText,
+} from "./words.ts";
+
+/** The length of the longest bar in characters. */
+const BAR = 40;
+
+/** Formats the report. */
+export function usageText(report: UsageReport): string {
+  return [
+    `Calls to deprecated routes from ${periodText(report)}`,
+    ...report.routes.map((route) => routeText(route, report)),
+    ...(report.otherRequests > 0 ? [OTHER_REQUESTS] : []),
+    `${clientsText(report.clients)}\n${sinceText(report)}`,
+    [sunsetText(report.policy, report.now), judgement(report)].join("\n"),
+  ].join("\n\n");
+}
+
+/** Formats the verdict and the evidence for it. */
+export function gateText(report: UsageReport): string {
+  const clients = report.clients.toSorted((a, b) => b.last - a.last).slice(0, MAX_LISTED);
+  const lines = clients.map(({ client, calls, last }) =>
+    `  ${client}, ${plural(calls, "call")}, last at ${formatInstant(last)}`
+  );
+  const more = report.clients.length - lines.length;
+  if (more > 0) lines.push(`  and ${plural(more, "more client")}`);
+  return [judgement(report), ...lines].join("\n");
+}
+
+function judgement(report: UsageReport): string {
+  return [verdictText(report), ...gapLines(report).map((line) => `  ${line}`)].join("\n");
+}
+
+function routeText(usage: RouteUsage, { days: length, today }: UsageReport): string {
+  const { route, calls, otherRequests, trend, days } = usage;
+  const others = otherRequests === 0 ? "" : `, and ${plural(otherRequests, "other request")}`;
+  const most = Math.max(...days.map(({ calls }) => calls), 1);
+  const width = count(most).length;
+  const lines = days.map(({ day, isWhole, calls, byPhase }) => {
+    const bar = "█".repeat(Math.ceil(calls / most * BAR));
+    const marks = [
+      ...((byPhase.brownout ?? 0) > 0 ? ["brownout"] : []),
+      ...(day === today ? ["so far"] : []),
+      ...(isWhole ? [] : [NOT_WHOLE]),
+    ];
+    return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...marks].join("  ");
+  });
+  return [
+    `${route}: ${plural(calls, "call")}${others}`,
+    `  ${comparedText(trend, length)}`,
+    ...lines,
+  ].join("\n");
+}
+
+function clientsText(clients: readonly ClientUsage[]): string {
+  if (clients.length === 0) return "No clients called.";
+  const shown = clients.slice(0, MAX_LISTED);
+  const rows = shown.map(({ client, calls, trend, first, last }) => [
+    client,
+    count(calls),
+    trendText(trend),
+    formatInstant(first),
+    formatInstant(last),
+  ]);
+  const table = [["Client", "Calls", "Trend", "First seen ever", "Last seen"], ...rows];
+  const widths = [0, 1, 2, 3, 4].map((column) =>
+    Math.max(...table.map((row) => (row[column] ?? "").length))
+  );
+  const lines = table.map((row) =>
+    row.map((cell, column) => {
+      const width = widths[column] ?? 0;
+      return column === 1 ? cell.padStart(width) : cell.padEnd(width);
+    }).join("  ").trimEnd()
+  );
+  const more = clients.length - shown.length;
+  if (more > 0) lines.push(`and ${plural(more, "more client")}`);
+  return lines.join("\n");
+}

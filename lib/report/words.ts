@@ -1,0 +1,127 @@
+/**
+ * The sentences of the retirement report, shared by text and page.
+ */
+
+import type { Trend, UsageReport } from "./report.ts";
+import { formatInstant, type Policy } from "../lifecycle/policy.ts";
+import type { Gap } from "./verdict.ts";
+
+/** The maximum number of clients or gaps listed; the JSON has all of them. */
+export const MAX_LISTED = 25;
+
+/** Formats the period, e.g. "2027-06-08 to now (7 whole days and today so far, UTC)". */
+export function periodText({ from, days }: UsageReport): string {
+  return `${from} to now (${plural(days, "whole day")} and today so far, UTC)`;
+}
+
+/** Formats the verdict in one sentence. */
+export function verdictText(report: UsageReport): string {
+  const span = `since ${report.from} (${plural(report.days, "whole day")} and today, UTC)`;
+  switch (report.verdict.verdict) {
+    case "clear":
+      return `Clear: no calls ${span}, and servers were counting throughout.`;
+    case "called": {
+      const latest = report.clients.reduce((a, b) => b.last > a.last ? b : a);
+      return `Still called: ${plural(report.calls, "call")} by ` +
+        `${plural(report.clients.length, "client")} ${span}, the last by ${latest.client} at ` +
+        `${formatInstant(latest.last)}.`;
+    }
+    case "unknown":
+      return `Unknown: no calls counted ${span}, but the record is incomplete.`;
+  }
+}
+
+/** Explains the verdict "unknown": a line for each gap in the record, and what to do about it. */
+export function gapLines({ verdict }: UsageReport): string[] {
+  if (verdict.verdict !== "unknown") return [];
+  const lines = verdict.gaps.slice(0, MAX_LISTED).map(gapText);
+  const more = verdict.gaps.length - lines.length;
+  if (more > 0) lines.push(`and ${count(more)} more`);
+  const silent = verdict.gaps.flatMap((gap) => gap.reason === "silent" ? [gap.server] : []);
+  if (silent.length > 0) {
+    lines.push(
+      "A silent server may still be answering calls. If it is running, check its log, and compare" +
+        " its clock with this machine's. If it has answered nothing since then, run:" +
+        ` deno task media usage --gone ${silent.join(" ")}`,
+    );
+  }
+  return lines;
+}
+
+function gapText(gap: Gap): string {
+  const [start, end] = [formatInstant(gap.start), formatInstant(gap.end)];
+  switch (gap.reason) {
+    case "deleted":
+      return `${start} to ${end}: deleted, because of USAGE_DAYS`;
+    case "no server":
+      return `${start} to ${end}: no server was registered`;
+    case "silent":
+      return `since ${start}: no heartbeat from server ${gap.server}`;
+  }
+}
+
+/** Formats the time until or since the sunset. */
+export function sunsetText({ sunsetAt }: Policy, now: number): string {
+  if (sunsetAt === undefined) return "Sunset: no date set.";
+  const distance = distanceText(Math.abs(sunsetAt - now));
+  return `Sunset: ${formatInstant(sunsetAt)}, ${
+    sunsetAt <= now ? `${distance} ago` : `in ${distance}`
+  }.`;
+}
+
+function distanceText(milliseconds: number): string {
+  const minutes = Math.floor(milliseconds / 60_000);
+  const hours = Math.floor(minutes / 60);
+  if (minutes < 1) return "less than a minute";
+  if (hours < 1) return plural(minutes, "minute");
+  return hours < 48 ? plural(hours, "hour") : plural(Math.floor(hours / 24), "day");
+}
+
+/** Formats the change from the previous days, e.g. "down 12 %". */
+export function trendText(trend: Trend | undefined): string {
+  if (trend === undefined) return "unknown";
+  const { calls, previousCalls } = trend;
+  if (calls === previousCalls) return "unchanged";
+  if (previousCalls === 0) return "none before";
+  // Cut off, so that a remainder is never down 100 %.
+  const percent = Math.floor(Math.abs(calls - previousCalls) * 1_000 / previousCalls) / 10;
+  return `${calls > previousCalls ? "up" : "down"} ${
+    percent > 0 ? count(percent) : "less than 0.1"
+  } %`;
+}
+
+/** Compares the calls of the whole days with the days before, or says why not. */
+export function comparedText(trend: Trend | undefined, days: number): string {
+  if (trend === undefined) {
+    return `No trend: the record of the ${plural(2 * days, "day")} to compare is incomplete`;
+  }
+  const { calls, previousCalls } = trend;
+  const change = calls === previousCalls || previousCalls === 0 ? "" : `${trendText(trend)} from `;
+  return `${plural(calls, "call")} in ${plural(days, "whole day")}, ` +
+    `${change}${count(previousCalls)} in the ${plural(days, "day")} before`;
+}
+
+/** Says when the record starts, and so how far back "first seen" and trends can go. */
+export function sinceText({ recordedSince }: UsageReport): string {
+  return recordedSince === undefined
+    ? "There is no record: no server ever counted."
+    : `Calls are on record since ${formatInstant(recordedSince)}; earlier callers are unknown.`;
+}
+
+/** The mark of a day whose count may be too low. */
+export const NOT_WHOLE = "incomplete record";
+
+/** Explains "other requests". */
+export const OTHER_REQUESTS =
+  "Other requests: OPTIONS, other methods, malformed tokens, and items that are not published." +
+  " Removal does not affect these.";
+
+/** Formats a number with separators, regardless of the locale. */
+export function count(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+/** Formats a count with its noun, e.g. "1 call", "1,000 calls". */
+export function plural(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}

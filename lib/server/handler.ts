@@ -1,0 +1,46 @@
+/**
+ * The types of a handler: what it depends on, and what it returns.
+ */
+
+import type { Policy } from "../lifecycle/policy.ts";
+import type { ItemStorage } from "../storage/storage.ts";
+import type { Log } from "./log.ts";
+import type { Counter, Meter } from "./meter.ts";
+
+/** Answers a request. Never rejects. */
+export type Handler = (request: Request) => Promise<Answer>;
+
+/** A response, and what sending it again depends on. */
+export interface Answer {
+  readonly response: Response;
+  /**
+   * How long the same request gets the same response, in milliseconds since the epoch; never again
+   * if that is past.
+   */
+  readonly freshUntil: number;
+  /** Counts each further time it is sent, where such responses are counted. */
+  readonly counter: Counter | undefined;
+}
+
+/** Where a handler gets its items, settings and time, and what it reports to. */
+export interface HandlerOptions {
+  readonly storage: ItemStorage;
+  readonly config: HandlerConfig;
+  /** Returns the time in milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly log: Log;
+  /** Counts calls to deprecated routes. */
+  readonly meter?: Meter | undefined;
+}
+
+/** The settings that a handler depends on. */
+export interface HandlerConfig {
+  /** When and how the deprecated routes are retired. */
+  readonly policy: Policy;
+  /** Seconds of freshness in Cache-Control. */
+  readonly cacheMaxAge: number;
+  /** Whether this is Deno Deploy, which caches responses itself. */
+  readonly isOnDeploy?: boolean;
+  /** The origin at which clients reach the server, for the documents. */
+  readonly publicUrl?: string | undefined;
+}

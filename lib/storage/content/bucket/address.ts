@@ -1,0 +1,43 @@
+/**
+ * Addressing objects: as `s3://bucket/key` for people and records, by URL for requests.
+ */
+
+import type { BucketSettings } from "../content_place.ts";
+
+/**
+ * Returns the URL of an object, or of the bucket if the key is empty.
+ *
+ * @param key Must not have `.` or `..` between slashes, which URLs cannot represent.
+ * @param query Names and values, not encoded.
+ */
+export function urlOf(
+  { bucket, endpoint, region }: BucketSettings,
+  key: string,
+  query: Readonly<Record<string, string>> = {},
+): URL {
+  const base = endpoint === undefined
+    ? `https://${bucket}.s3.${region}.amazonaws.com`
+    : `${endpoint}/${bucket}`;
+  const search = Object.entries(query).map((pair) => pair.map(encode).join("=")).join("&");
+  return new URL(`${base}/${key.split("/").map(encode).join("/")}${search && `?${search}`}`);
+}
+
+/** Returns the key of an object; `undefined` if the location is invalid, or in another bucket. */
+export function objectKeyIn(
+  location: string,
+  { bucket }: Pick<BucketSettings, "bucket">,
+): string | undefined {
+  const key = location.startsWith(`s3://${bucket}/`) ? location.slice(bucket.length + 6) : "";
+  return key === "" || key.split("/").some((part) => /^\.\.?$/.test(part)) ? undefined : key;
+}
+
+/** Returns the location of an object, for records and messages. */
+export function locationOf(key: string, { bucket }: Pick<BucketSettings, "bucket">): string {
+  return `s3://${bucket}/${key}`;
+}
+
+/** Percent-encodes all but unreserved characters, as signing requires. */
+function encode(part: string): string {
+  return encodeURIComponent(part)
+    .replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+}

@@ -1,0 +1,204 @@
+/**
+ * A client of an S3-compatible store: requests are signed, limited in number, and time out.
+ */
+
+import { AwsV4Signer } from "aws4fetch";
+import type { BucketSettings } from "../content_place.ts";
+import { StorageError } from "../../errors.ts";
+import { urlOf } from "./address.ts";
+import { Semaphore } from "../../../async/semaphore.ts";
+
+/** Milliseconds before a failed request is retried once. */
+const RETRY_MS = 200;
+
+/** Temporary statuses, worth a retry. */
+const TEMPORARY = [500, 502, 503, 504];
+
+/** Concurrent downloads, each of which holds a connection as long as its client reads. */
+const MAX_DOWNLOADS = 256;
+
+/** Concurrent other requests, which downloads must not delay. */
+const MAX_REQUESTS = 128;
+
+/** Milliseconds after which an idle connection is closed. */
+const MAX_IDLE_MS = 20_000;
+
+/** Characters to read of an answer that is not a download. */
+const MAX_TEXT = 4_096;
+
+/** What to send besides the method and the key. */
+export interface RequestOptions {
+  readonly fields?: Readonly<Record<string, string>>;
+  /** The body. */
+  readonly text?: string;
+  /** Names and values, not encoded. */
+  readonly query?: Readonly<Record<string, string>>;
+  /** Characters to read of the answer, unless it is a download. */
+  readonly maxText?: number;
+}
+
+/** An answer of the store. */
+export interface StoreResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The beginning of the body. */
+  readonly text: string;
+}
+
+/** A download. Must be ended. */
+export interface Download extends Omit<StoreResponse, "text"> {
+  /** Reads all of the body before the timeout of the request. */
+  readonly bytes: () => Promise<Uint8Array<ArrayBuffer>>;
+  /** Returns the body as a stream instead, which has no timeout. */
+  readonly stream: () => ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** Releases the connection, and closes it if there is more to come. */
+  readonly end: () => void;
+}
+
+/** Sends requests for the objects of a bucket. */
+export class StoreClient {
+  readonly #settings: BucketSettings;
+  // HTTP/2 would put all downloads on one connection, where a slow one blocks the others.
+  readonly #http = Deno.createHttpClient({
+    http2: false,
+    poolMaxIdlePerHost: MAX_REQUESTS,
+    poolIdleTimeout: MAX_IDLE_MS,
+  });
+  readonly #downloads = new Semaphore(MAX_DOWNLOADS);
+  readonly #requests = new Semaphore(MAX_REQUESTS);
+  /** Keys derived from the secret, one per day. */
+  readonly #signingKeys = new Map<string, ArrayBuffer>();
+  #isClosed = false;
+
+  constructor(settings: BucketSettings) {
+    this.#settings = settings;
+  }
+
+  /** Sends a request whose answer is short. */
+  async request(method: string, key: string, options: RequestOptions = {}): Promise<StoreResponse> {
+    const { response, signal, end } = await this.#send(this.#requests, method, key, options);
+    try {
+      const text = await beginningOf(response, signal, options.maxText);
+      return { status: response.status, headers: response.headers, text };
+    } finally {
+      end();
+    }
+  }
+
+  /** Requests content. Errors of the store are returned as a short answer. */
+  async download(
+    key: string,
+    fields: Readonly<Record<string, string>>,
+  ): Promise<Download | StoreResponse> {
+    const sent = await this.#send(this.#downloads, "GET", key, { fields });
+    const { response, signal, timer, end } = sent;
+    const { status, headers } = response;
+    if (status === 200 || status === 206) {
+      const stream = () => {
+        clearTimeout(timer);
+        return response.body ?? new Blob().stream();
+      };
+      return { status, headers, bytes: () => response.bytes(), stream, end };
+    }
+    try {
+      return { status, headers, text: await beginningOf(response, signal) };
+    } finally {
+      end();
+    }
+  }
+
+  /** Returns the URL of an object, and the signed headers of a request for it. */
+  async sign(
+    method: string,
+    key: string,
+    fields: Readonly<Record<string, string>> = {},
+    query: Readonly<Record<string, string>> = {},
+  ): Promise<{ url: URL; headers: Headers }> {
+    const { accessKeyId, secretAccessKey, sessionToken, region } = this.#settings;
+    const url = urlOf(this.#settings, key, query);
+    const signer = new AwsV4Signer({
+      ...{ method, url: url.href, headers: fields, service: "s3", region, accessKeyId },
+      ...{ secretAccessKey, cache: this.#signingKeys },
+      ...(sessionToken === undefined ? {} : { sessionToken }),
+    });
+    const { headers } = await signer.sign();
+    return { url, headers };
+  }
+
+  /** Closes the connections. */
+  close(): void {
+    if (!this.#isClosed) this.#http.close();
+    this.#isClosed = true;
+  }
+
+  async #send(semaphore: Semaphore, method: string, key: string, options: RequestOptions) {
+    if (this.#isClosed) throw new StorageError("bucket", "closed");
+    const { timeoutMs } = this.#settings;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const fault = `no answer from the store within ${timeoutMs / 1_000} s`;
+    const timer = setTimeout(() => controller.abort(new StorageError("bucket", fault)), timeoutMs);
+    let release: (() => void) | undefined;
+    const end = () => {
+      clearTimeout(timer);
+      controller.abort();
+      release?.();
+      release = undefined;
+    };
+    try {
+      release = await semaphore.acquire(signal).catch(() => {
+        throw new StorageError("bucket", "all connections to the store are in use");
+      });
+      const response = await this.#fetch(method, key, options, signal);
+      return { response, signal, timer, end };
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  async #fetch(
+    method: string,
+    key: string,
+    { fields = {}, text, query }: RequestOptions,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    for (let isLast = false;; isLast = true) {
+      const { url, headers } = await this.sign(method, key, {}, query);
+      // Headers that proxies may change are not signed. `identity`: content is wanted as published.
+      const all = { ...Object.fromEntries(headers), "Accept-Encoding": "identity", ...fields };
+      const request = { method, headers: all, body: text ?? null, redirect: "manual" } as const;
+      try {
+        const response = await fetch(url, { ...request, signal, client: this.#http });
+        if (isLast || !TEMPORARY.includes(response.status)) return response;
+        await response.body?.cancel();
+      } catch (cause) {
+        if (signal.aborted || isLast) {
+          signal.throwIfAborted();
+          const { cause: reason = cause } = cause as Error; // fetch's own message says nothing
+          throw new StorageError("bucket", "the store cannot be reached", { cause: reason });
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
+/** Reads the beginning of a short answer. */
+async function beginningOf(
+  response: Response,
+  signal: AbortSignal,
+  maxText = MAX_TEXT,
+): Promise<string> {
+  let text = "";
+  try {
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk;
+      if (text.length > maxText) break; // which cancels the rest
+    }
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new StorageError("bucket", "the store's answer was cut off", { cause });
+  }
+  return text;
+}

@@ -1,0 +1,294 @@
+/**
+ * Content in a bucket of an S3-compatible store: the bytes of published items, each stored once
+ * under its digest, or wherever it was published in place.
+ *
+ *     PREFIX/ab/abcd…      content, named by its SHA-256
+ *     PREFIX/media-head    holds the name of this place
+ *
+ * An object exists completely or not at all, so nothing is staged. A killed process may leave an
+ * object that no item uses.
+ */
+
+import type { Body } from "../../../http/outcome.ts";
+import type { ByteRange } from "../../../http/byte_range.ts";
+import {
+  AT_ONCE,
+  type Comparison,
+  type ExistingContent,
+  type ObjectStore,
+  type Source,
+  type Staged,
+} from "../content_store.ts";
+import type { BucketSettings } from "../content_place.ts";
+import { type ContentReference, MAX_LOCATION, MAX_STATED } from "../../item.ts";
+import type { Engine } from "../../database/engine.ts";
+import { ObjectError, ReplacedError, StorageError } from "../../errors.ts";
+import { locationOf, objectKeyIn } from "./address.ts";
+import {
+  codeIn,
+  conditionOf,
+  type ExpectedContent,
+  nameOf,
+  reasonIn,
+  requireUnchanged,
+  unreadable,
+} from "./responses.ts";
+import { type Download, StoreClient, type StoreResponse } from "./client.ts";
+import { listNames } from "./listing.ts";
+import { contentOf, readAtOnce } from "./stream.ts";
+
+/** The last part of the key of the object that holds the name of this place. */
+const PLACE = "media-head";
+
+/** The maximum size of a PUT, in bytes. */
+const MAX_PUT = 5 * 2 ** 30;
+
+/** The maximum time between uploading content and locking it, in milliseconds. */
+const SETTLING_MS = 2_000;
+
+/** Content being published; none of it is in the bucket yet. */
+interface StagedSource extends Staged {
+  readonly source: Source;
+}
+
+/** Content in a bucket. */
+export class BucketContent implements ObjectStore {
+  readonly maxLength = MAX_PUT;
+  readonly settlingMs = SETTLING_MS;
+  readonly #settings: BucketSettings;
+  readonly #client: StoreClient;
+  readonly #engine: Pick<Engine, "catalogue" | "exclusively">;
+
+  /**
+   * Sends no request yet.
+   *
+   * @param engine Knows which content is used, and locks content that is about to be removed.
+   */
+  constructor(settings: BucketSettings, engine: Pick<Engine, "catalogue" | "exclusively">) {
+    this.#settings = settings;
+    this.#client = new StoreClient(settings);
+    this.#engine = engine;
+  }
+
+  async id(): Promise<string | undefined> {
+    const response = await this.#client.request("GET", this.#ownKey(PLACE));
+    if (response.status === 200) return response.text;
+    if (response.status === 404 && codeIn(response) !== "NoSuchBucket") return undefined;
+    throw this.#fault("cannot be read", response);
+  }
+
+  async create(id: string): Promise<void> {
+    if (await this.id()) return;
+    const response = await this.#client.request("PUT", this.#ownKey(PLACE), { text: id });
+    if (response.status !== 200) throw this.#fault("cannot be written to", response);
+  }
+
+  async check(id: string): Promise<void> {
+    if (await this.id() === id) return;
+    throw this.#fault("is not the place with the content of this catalogue");
+  }
+
+  async open(content: ContentReference, range?: ByteRange): Promise<Body> {
+    const length = lengthOf(content, range);
+    const download = await this.#download(content, range);
+    return length <= AT_ONCE ? await readAtOnce(download, length) : contentOf(download, { length });
+  }
+
+  async inspect(location: string): Promise<ExistingContent> {
+    const refusal = (why: string) => new ObjectError("bucket", `${location} ${why}`);
+    const key = objectKeyIn(location, this.#settings);
+    if (key === undefined || location.length > MAX_LOCATION) {
+      throw refusal("is not an object in the bucket in CONTENT");
+    }
+    if (this.#isOwn(key)) throw refusal("is content that was copied here, and may be removed");
+    const response = await this.#client.request("HEAD", key);
+    if (response.status === 404) throw refusal("does not exist");
+    if (response.status === 403) throw refusal(`cannot be read${reasonIn(response)}`);
+    if (response.status !== 200) throw unreadable(location, response);
+    const { headers } = response;
+    const [length, validator] = [Number(headers.get("content-length")), headers.get("etag") ?? ""];
+    const encoding = headers.get("content-encoding") ?? "";
+    if (length === 0) throw refusal("is empty");
+    if (!/^(aws-chunked|identity)?$/.test(encoding)) {
+      throw refusal(`is stored with Content-Encoding: ${encoding}`);
+    }
+    if (!/^"[ -~]+"$/.test(validator) || validator.length > MAX_STATED) {
+      throw refusal("has no strong ETag, to tell it from another in its place");
+    }
+    const object = { location, length, validator };
+    const open = async (range?: ByteRange) => {
+      return contentOf(await this.#download(object, range), { length: lengthOf(object, range) });
+    };
+    return { ...object, open };
+  }
+
+  async stage(source: Source): Promise<StagedSource> {
+    const { createHash } = await import("node:crypto"); // not needed to serve
+    const hash = createHash("sha256");
+    let length = 0;
+    for await (const chunk of source.read("hashing")) {
+      hash.update(chunk);
+      length += chunk.length;
+    }
+    return { digest: hash.digest("hex"), length, source, async [Symbol.asyncDispose]() {} };
+  }
+
+  /**
+   * Changes which items use some content. New content is in place before and during the commit, and
+   * nobody can remove it in between; content that is no longer used is removed afterwards.
+   */
+  async change<T>(digest: string, commit: () => Promise<T>, staged?: StagedSource): Promise<T> {
+    const discard = async () => {
+      if (!await this.#engine.catalogue.uses(digest)) await this.#remove(digest);
+    };
+    for (;;) {
+      if (staged !== undefined) await this.#put(staged); // may take long, so without the lock
+      const changed = await this.#engine.exclusively([lockOf(digest)], async () => {
+        if (staged !== undefined) {
+          const length = await this.#lengthOf(staged);
+          if (length === undefined) return undefined;
+          const fault = `${nameOf(staged)} has ${length} bytes instead of ${staged.length}`;
+          if (length !== staged.length) throw new StorageError("bucket", fault);
+        }
+        try {
+          const result = await commit();
+          if (staged === undefined) await discard();
+          return { result };
+        } catch (error) {
+          if (staged !== undefined) await discard().catch(() => {}); // the first fault matters
+          throw error;
+        }
+      });
+      if (changed !== undefined) return changed.result;
+      // Otherwise whoever unpublished its last item has removed it.
+    }
+  }
+
+  async compare(content: ContentReference): Promise<Comparison> {
+    const response = await this.#request(content);
+    if (response.status === 404) {
+      return { state: "missing", reason: `${nameOf(content)} is missing` };
+    }
+    try {
+      requireUnchanged(content, response);
+      return { state: "same" };
+    } catch (error) {
+      if (!(error instanceof ReplacedError)) throw error;
+      return { state: "different", reason: error.fault };
+    }
+  }
+
+  async *list(): AsyncGenerator<string> {
+    const { bucket, prefix } = this.#settings;
+    const location = `${JSON.stringify(locationOf(prefix, { bucket }))} (CONTENT)`;
+    const names = (key: string) => listNames(this.#client, this.#ownKey(key), location);
+    for await (const folder of names("")) {
+      if (!/^[0-9a-f]{2}\/$/.test(folder)) continue; // not ours
+      for await (const name of names(folder + folder.slice(0, 2))) {
+        if (/^[0-9a-f]{64}$/.test(name)) yield name;
+      }
+    }
+  }
+
+  hold<T>(digests: readonly string[], action: () => Promise<T>): Promise<T> {
+    return this.#engine.exclusively([...new Set(digests.map(lockOf))], action);
+  }
+
+  close(): Promise<void> {
+    this.#client.close();
+    return Promise.resolve();
+  }
+
+  async #download(content: ExpectedContent, range?: ByteRange): Promise<Download> {
+    const response = await this.#client.download(this.#objectKeyOf(content), {
+      ...conditionOf(content),
+      ...(range === undefined ? {} : { Range: `bytes=${range.first}-${range.last}` }),
+    });
+    try {
+      requireUnchanged(content, response, range);
+      if ("stream" in response) return response;
+      throw unreadable(nameOf(content), response);
+    } catch (error) {
+      if ("stream" in response) response.end();
+      throw error;
+    }
+  }
+
+  /** Requests the headers of content. */
+  #request(
+    content: Pick<ExpectedContent, "digest" | "location" | "validator">,
+  ): Promise<StoreResponse> {
+    const fields = conditionOf(content);
+    return this.#client.request("HEAD", this.#objectKeyOf(content), { fields });
+  }
+
+  /** Uploads content, unless it is present. */
+  async #put(staged: StagedSource): Promise<void> {
+    if (await this.#lengthOf(staged) === staged.length) return;
+    const { digest, source } = staged;
+    const fields = { "X-Amz-Content-Sha256": digest };
+    const { url, headers } = await this.#client.sign("PUT", this.#objectKeyOf(staged), fields);
+    const { upload } = await import("./upload.ts"); // not needed to serve
+    const response = await upload({ url, headers, content: staged, source });
+    if (response.status !== 200) throw this.#fault(`does not take content ${digest}`, response);
+  }
+
+  /** Returns the length of the object in the place of content; `undefined` if there is none. */
+  async #lengthOf(content: Staged): Promise<number | undefined> {
+    const response = await this.#request(content);
+    if (response.status === 404) return undefined;
+    if (response.status !== 200) throw unreadable(nameOf(content), response);
+    const length = response.headers.get("content-length");
+    if (length !== null) return Number(length);
+    throw new StorageError("bucket", `the store does not tell the length of ${nameOf(content)}`);
+  }
+
+  async #remove(digest: string): Promise<void> {
+    const key = this.#objectKeyOf({ digest });
+    const response = await this.#client.request("DELETE", key);
+    if (response.status === 204 || response.status === 200 || response.status === 404) return;
+    const location = locationOf(key, this.#settings);
+    throw new StorageError(
+      "bucket",
+      `${location} is used by no item any more, and cannot be removed${reasonIn(response)}`,
+    );
+  }
+
+  #objectKeyOf({ digest = "", location }: Pick<ExpectedContent, "digest" | "location">): string {
+    if (location === undefined) return this.#ownKey(`${digest.slice(0, 2)}/${digest}`);
+    const key = objectKeyIn(location, this.#settings);
+    if (key !== undefined) return key;
+    throw new StorageError("bucket", `content ${digest} is in another bucket: ${location}`);
+  }
+
+  #ownKey(name: string): string {
+    const { prefix } = this.#settings;
+    return prefix === "" ? name : `${prefix}/${name}`;
+  }
+
+  /** Returns whether a key belongs to an object of ours, which may be removed. */
+  #isOwn(key: string): boolean {
+    const name = key.startsWith(this.#ownKey("")) ? key.slice(this.#ownKey("").length) : "";
+    return name === PLACE || /^[0-9a-f]{2}\/[0-9a-f]{64}$/.test(name);
+  }
+
+  /** Returns an error about the place as a whole. */
+  #fault(what: string, response?: Pick<StoreResponse, "status" | "text">): StorageError {
+    const { bucket, prefix } = this.#settings;
+    const place = JSON.stringify(locationOf(prefix, { bucket }));
+    const reason = response === undefined ? "" : reasonIn(response);
+    return new StorageError("bucket", `${place} (CONTENT) ${what}${reason}`);
+  }
+}
+
+/**
+ * Returns the name of the lock on whether some content is used. Contents share 256 locks, so that an
+ * import takes no more at once.
+ */
+function lockOf(digest: string): string {
+  return `content ${digest.slice(0, 2)}`;
+}
+
+function lengthOf({ length }: ExpectedContent, range: ByteRange | undefined): number {
+  return range === undefined ? length : range.last - range.first + 1;
+}

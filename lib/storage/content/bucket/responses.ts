@@ -1,0 +1,79 @@
+/**
+ * Interpreting the store's answers about content.
+ */
+
+import type { ByteRange } from "../../../http/byte_range.ts";
+import type { ContentReference } from "../../item.ts";
+import { ReplacedError, StorageError } from "../../errors.ts";
+import type { Download, StoreResponse } from "./client.ts";
+
+/** Content to request. The digest of an object to publish in place is not known yet. */
+export type ExpectedContent =
+  & Omit<ContentReference, "digest">
+  & Partial<Pick<ContentReference, "digest">>;
+
+/** Names content in messages. */
+export function nameOf({ digest, location }: Pick<ExpectedContent, "digest" | "location">): string {
+  const place = location === undefined ? "" : `${location} `;
+  return digest === undefined ? place.trimEnd() : `${place}content ${digest}`;
+}
+
+/** Returns the precondition that an object is still the one that was published. */
+export function conditionOf(
+  { validator }: Pick<ExpectedContent, "validator">,
+): Record<string, string> {
+  return validator === undefined ? {} : { "If-Match": validator };
+}
+
+/**
+ * Requires an answer to give content as it was published, entirely or in part.
+ *
+ * @throws {ReplacedError} When the content was replaced.
+ * @throws {StorageError} When the content is missing or cannot be read.
+ */
+export function requireUnchanged(
+  content: ExpectedContent,
+  response: Download | StoreResponse,
+  range?: ByteRange,
+): void {
+  const { status, headers } = response;
+  const { length, validator } = content;
+  const name = nameOf(content);
+  if (status === 404) throw new StorageError("bucket", `${name} is missing`);
+  if (status === 412 || status === 416) throw new ReplacedError("bucket", `${name} was replaced`);
+  if (status !== (range === undefined ? 200 : 206)) throw unreadable(name, response);
+  const [, first, last, total] =
+    /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
+  const size = headers.get("content-length");
+  const found = range === undefined ? size : total;
+  if (found === undefined || found === null) {
+    throw new StorageError("bucket", `the store does not tell the length of ${name}`);
+  }
+  if (found !== String(length)) {
+    throw new ReplacedError("bucket", `${name} has ${found} bytes instead of ${length}`);
+  }
+  if (validator !== undefined && headers.get("etag") !== validator) {
+    throw new ReplacedError("bucket", `${name} was replaced`);
+  }
+  if (range === undefined) return;
+  const isRange = first === String(range.first) && last === String(range.last);
+  if (isRange && size === String(range.last - range.first + 1)) return;
+  throw new StorageError("bucket", `the store does not give the range asked for of ${name}`);
+}
+
+export function unreadable(name: string, response: Download | StoreResponse): StorageError {
+  return new StorageError("bucket", `${name} cannot be read${reasonIn(response)}`);
+}
+
+/** Describes an unexpected answer of the store, for a message. */
+export function reasonIn(
+  response: Pick<StoreResponse, "status"> & { readonly text?: string },
+): string {
+  const code = codeIn(response);
+  return `: the store answers ${response.status}${code === undefined ? "" : ` (${code})`}`;
+}
+
+/** Returns S3's error code, if there is one. */
+export function codeIn({ text = "" }: { readonly text?: string }): string | undefined {
+  return /<Code>(\w+)<\/Code>/.exec(text)?.[1];
+}

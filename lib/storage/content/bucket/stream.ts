@@ -1,0 +1,96 @@
+/**
+ * Reading content from the store.
+ */
+
+import { StorageError } from "../../errors.ts";
+import type { Download } from "./client.ts";
+
+/** Options for streaming content. */
+export interface StreamOptions {
+  /** The expected length in bytes. */
+  readonly length: number;
+  /** Milliseconds to wait for the next bytes. */
+  readonly timeoutMs?: number;
+}
+
+/** How long to wait for the next bytes of content. */
+const STALL_TIMEOUT_MS = 30_000;
+
+/**
+ * Reads the content of a download at once, which costs less than a stream.
+ *
+ * @param length The expected length in bytes.
+ * @throws {StorageError} When it ends early, or does not arrive in time.
+ */
+export async function readAtOnce(
+  { bytes, end }: Pick<Download, "bytes" | "end">,
+  length: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    const content = await bytes();
+    if (content.length === length) return content;
+    throw new StorageError("bucket", `content ended ${length - content.length} bytes early`);
+  } catch (cause) {
+    if (cause instanceof StorageError) throw cause;
+    throw new StorageError("bucket", "content cannot be read", { cause });
+  } finally {
+    end();
+  }
+}
+
+/**
+ * Returns the content of a download as a stream. It reads no faster than its consumer, and
+ * cancelling it ends the download.
+ */
+export function contentOf(
+  { stream, end }: Pick<Download, "stream" | "end">,
+  { length, timeoutMs = STALL_TIMEOUT_MS }: StreamOptions,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const reader = stream().getReader();
+  let left = length;
+  let isCancelled = false;
+  let isStalled = false;
+  let readingSince = Infinity;
+  // One timer for all reads: a timer for each is expensive.
+  const timer = setInterval(() => {
+    isStalled = performance.now() - readingSince >= timeoutMs;
+    if (isStalled) reader.cancel().catch(() => {}); // which ends the read
+  }, timeoutMs / 10);
+
+  function finish(): void {
+    clearInterval(timer);
+    end();
+  }
+
+  async function pull(controller: ReadableStreamDefaultController): Promise<void> {
+    try {
+      readingSince = performance.now();
+      const { value } = await reader.read();
+      readingSince = Infinity;
+      if (isStalled) {
+        throw new StorageError("bucket", `no byte of content within ${timeoutMs / 1_000} s`);
+      }
+      if (value === undefined) {
+        throw new StorageError("bucket", `content ended ${left} bytes early`);
+      }
+      left -= value.length;
+      controller.enqueue(value);
+      if (left > 0) return;
+      controller.close();
+      readingSince = performance.now();
+      await reader.read().catch(() => {}); // the end, after which the connection can be reused
+      finish();
+    } catch (error) {
+      finish();
+      if (isCancelled) return;
+      throw error;
+    }
+  }
+  return new ReadableStream({
+    pull,
+    cancel() {
+      isCancelled = true;
+      finish();
+    },
+  }, { highWaterMark: 0 });
+}

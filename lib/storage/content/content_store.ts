@@ -1,0 +1,108 @@
+/**
+ * Content: the bytes of published items, each stored once under its digest.
+ */
+
+import type { Body } from "../../http/outcome.ts";
+import type { ByteRange } from "../../http/byte_range.ts";
+import type { ContentReference } from "../item.ts";
+
+/**
+ * The maximum length of content, or of a part, that is read at once, without a stream, in bytes. A
+ * slow client keeps that much in memory.
+ */
+export const AT_ONCE = 128 * 1024;
+
+/** Why a source is being read. */
+export type Step = "copying" | "hashing" | "sending";
+
+/** Content to store. */
+export interface Source {
+  /** Reads it from the beginning; some stores read it twice. */
+  read(step: Step): AsyncIterable<Uint8Array>;
+  /** Cancels the work before anything is published. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Thrown when a source has changed between two readings. */
+export class SourceChangedError extends Error {
+  override readonly name = "SourceChangedError";
+}
+
+/** An existing object of the bucket under its own key, which can be published in place. */
+export interface ExistingContent extends Required<Omit<ContentReference, "digest">> {
+  /** Opens it, or a range of it; fails if the object was replaced meanwhile. */
+  open(range?: ByteRange): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
+}
+
+/** Staged content: complete, but not yet in its place. Must be disposed of. */
+export interface Staged extends AsyncDisposable {
+  /** SHA-256, 64 lower-case hexadecimal digits. */
+  readonly digest: string;
+  /** Bytes. */
+  readonly length: number;
+}
+
+/** How stored content compares with what was published. */
+export type Comparison =
+  | { readonly state: "same" }
+  | { readonly state: "missing" | "different"; readonly reason: string };
+
+/**
+ * A content store. Every method throws {@linkcode StorageError} when the store fails. Content can
+ * only be published in the store that staged it.
+ */
+export interface ContentStore {
+  /** Returns the store's identifier: empty before it has one, `undefined` if it does not exist. */
+  id(): Promise<string | undefined>;
+
+  /** Creates the store if it does not exist, and sets its identifier if it has none. */
+  create(id: string): Promise<void>;
+
+  /** Checks that the store exists and has this identifier. */
+  check(id: string): Promise<void>;
+
+  /** Compares content with what is stored and can be read now, without reading it. */
+  compare(content: ContentReference): Promise<Comparison>;
+
+  /** Opens content, or a range of it. A stream reads only as fast as it is consumed. */
+  open(content: ContentReference, range?: ByteRange): Promise<Body>;
+
+  /** Copies content while hashing it, without moving it to its place yet. */
+  stage(source: Source): Promise<Staged>;
+
+  /**
+   * Runs a change that affects which items use some content, exclusively for that content. If the
+   * process is killed meanwhile, no item loses its content.
+   *
+   * @param digest The content's digest.
+   * @param commit Commits the change to the catalogue.
+   * @param staged Content to move to its place first.
+   */
+  change<T>(digest: string, commit: () => Promise<T>, staged?: Staged): Promise<T>;
+
+  /** Runs an action, during which no content with these digests is added or removed. */
+  hold<T>(digests: readonly string[], action: () => Promise<T>): Promise<T>;
+
+  /** Lists the digests of all content copied here, reading incrementally. */
+  list(): AsyncIterable<string>;
+
+  /** Releases all resources. */
+  close(): Promise<void>;
+}
+
+/** A content store that is a bucket, in which objects can be published in place. */
+export interface ObjectStore extends ContentStore {
+  /** Bytes of the longest content that it accepts. */
+  readonly maxLength: number;
+
+  /** Milliseconds for which content may be stored before its publication shows. */
+  readonly settlingMs: number;
+
+  /**
+   * Inspects an existing object.
+   *
+   * @param location `s3://bucket/key`
+   * @throws {ObjectError} When it cannot be published in place.
+   */
+  inspect(location: string): Promise<ExistingContent>;
+}

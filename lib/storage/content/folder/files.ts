@@ -1,0 +1,312 @@
+/**
+ * Content-addressed files: the bytes of published items, each stored once under its digest.
+ *
+ *     <folder>/ab/abcd…     content, named by its SHA-256
+ *     <folder>/staged/      content being published; each file is locked by its writer
+ *     <folder>/unsettled/   digests whose content is being added or removed
+ *     <folder>/lock         held while any of the above changes; holds the name of this folder
+ *
+ * Locks are the operating system's (flock), so a killed process holds none, and the next writer
+ * recognises and removes what it left behind.
+ */
+
+import type { Body } from "../../../http/outcome.ts";
+import type { ByteRange } from "../../../http/byte_range.ts";
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import { readAtOnce, streamPart } from "./file_part.ts";
+import {
+  AT_ONCE,
+  type Comparison,
+  type ContentStore,
+  type Source,
+  type Staged,
+} from "../content_store.ts";
+import type { ContentReference } from "../../item.ts";
+import { StorageError } from "../../errors.ts";
+
+/** Content on its way in, on disk. */
+interface StagedFile extends Staged {
+  readonly path: string;
+}
+
+/** Content files in a local folder. */
+export class Files implements ContentStore {
+  readonly #folder: string;
+  readonly #catalogue: Pick<Catalogue, "uses">;
+  #isSwept = false;
+
+  /** @param catalogue Knows which content is used. */
+  constructor(folder: string, catalogue: Pick<Catalogue, "uses">) {
+    this.#folder = folder;
+    this.#catalogue = catalogue;
+  }
+
+  async id(): Promise<string | undefined> {
+    try {
+      return await Deno.readTextFile(this.#lock);
+    } catch (cause) {
+      if (cause instanceof Deno.errors.NotFound) return undefined;
+      throw new StorageError("files", `cannot read ${this.#location}`, { cause });
+    }
+  }
+
+  create(id: string): Promise<void> {
+    return this.#writing(async () => {
+      await Deno.mkdir(this.#folder, { recursive: true });
+      using lock = await Deno.open(this.#lock, { write: true, create: true });
+      await lock.lock(true);
+      if (await this.id() === "") await lock.write(new TextEncoder().encode(id));
+    });
+  }
+
+  async check(id: string): Promise<void> {
+    if (await this.id() === id) return;
+    const fault = "is not the folder with the content of this catalogue";
+    throw new StorageError("files", `${this.#location} ${fault}`);
+  }
+
+  /** Synchronous, because another thread would cost five times as much. */
+  compare({ digest, length }: ContentReference): Promise<Comparison> {
+    return Promise.try(() => {
+      try {
+        using file = this.#openFile(digest); // it may exist and still be unreadable
+        const size = file.seekSync(0, Deno.SeekMode.End);
+        if (size === length) return { state: "same" };
+        return { state: "different", reason: otherLength(digest, size, length) };
+      } catch (cause) {
+        if (!(cause instanceof Deno.errors.NotFound)) throw faultOf(digest, cause);
+        return { state: "missing", reason: `content ${digest} is missing` };
+      }
+    });
+  }
+
+  /**
+   * Opens content, or a range of it.
+   *
+   * @throws {StorageError} When it is missing, has another length, or cannot be read.
+   */
+  open(content: ContentReference, range?: ByteRange): Promise<Body> {
+    return Promise.try(() => this.#open(content, range));
+  }
+
+  #open({ digest, length }: ContentReference, range?: ByteRange): Body {
+    const { first, last } = range ?? { first: 0, last: length - 1 };
+    let file: Deno.FsFile | undefined;
+    try {
+      file = this.#openFile(digest);
+      requireLength(digest, file.seekSync(0, Deno.SeekMode.End), length);
+      file.seekSync(first, Deno.SeekMode.Start);
+      if (last - first + 1 <= AT_ONCE) return readAtOnce(file, last - first + 1);
+    } catch (cause) {
+      file?.close();
+      throw faultOf(digest, cause);
+    }
+    // The runtime's own stream is the fastest, and closes the file, also when cancelled.
+    return last === length - 1 ? file.readable : streamPart(file, last - first + 1);
+  }
+
+  /**
+   * Writes content to disk while hashing it, without moving it to its final place. The first call
+   * also removes what killed processes left behind. The result must be disposed of.
+   *
+   * @param source Read once. If it fails, nothing is left behind.
+   * @throws {StorageError} When it cannot be written.
+   */
+  async stage(source: Source): Promise<StagedFile> {
+    const folder = `${this.#folder}/staged`;
+    const path = `${folder}/${crypto.randomUUID()}`;
+    const file = await this.#exclusively(async () => {
+      await Deno.mkdir(folder, { recursive: true });
+      if (!this.#isSwept) await sweep(folder);
+      this.#isSwept = true;
+      const file = await Deno.open(path, { write: true, createNew: true });
+      await file.lock(true);
+      return file;
+    });
+
+    const discard = async () => {
+      await ignoreNotFound(Deno.remove(path));
+      file.close();
+    };
+    const write = (chunk: Uint8Array) =>
+      this.#writing(async () => {
+        for (let done = 0; done < chunk.length;) done += await file.write(chunk.subarray(done));
+      });
+    try {
+      const { createHash } = await import("node:crypto"); // not needed to serve
+      const hash = createHash("sha256");
+      let length = 0;
+      for await (const chunk of source.read("copying")) {
+        hash.update(chunk);
+        await write(chunk);
+        length += chunk.length;
+      }
+      await this.#writing(() => file.sync());
+      return { digest: hash.digest("hex"), length, path, [Symbol.asyncDispose]: discard };
+    } catch (error) {
+      await discard();
+      throw error;
+    }
+  }
+
+  /**
+   * Changes which items use some content, exclusively in this folder. If the process is killed
+   * meanwhile, the next change repairs what it left.
+   *
+   * @throws {StorageError} When the folder cannot be written to.
+   */
+  async change<T>(digest: string, commit: () => Promise<T>, staged?: StagedFile): Promise<T> {
+    const unsettled = `${this.#folder}/unsettled`;
+    const settle = async (digest: string) => {
+      if (!await this.#catalogue.uses(digest)) {
+        await ignoreNotFound(Deno.remove(this.#path(digest)));
+      }
+      await Deno.remove(`${unsettled}/${digest}`);
+    };
+    return await this.#exclusively(async () => {
+      await Deno.mkdir(unsettled, { recursive: true });
+      for await (const left of Deno.readDir(unsettled)) await settle(left.name);
+      await Deno.writeFile(`${unsettled}/${digest}`, new Uint8Array());
+      try {
+        if (staged !== undefined) await this.#place(staged);
+        return await commit();
+      } finally {
+        await settle(digest);
+      }
+    });
+  }
+
+  async *list(): AsyncGenerator<string> {
+    const isContent = /^[0-9a-f]{64}$/;
+    for (let number = 0; number < 256; number++) {
+      const shard = number.toString(16).padStart(2, "0");
+      try {
+        for await (const { name } of Deno.readDir(`${this.#folder}/${shard}`)) {
+          if (isContent.test(name) && name.startsWith(shard)) yield name;
+        }
+      } catch (cause) {
+        if (cause instanceof Deno.errors.NotFound) continue; // nothing was ever stored in it
+        if (!isSystemError(cause)) throw cause;
+        throw new StorageError("files", `cannot read ${this.#location}`, { cause });
+      }
+    }
+  }
+
+  /** Needs no permission to write. */
+  async hold<T>(_digests: readonly string[], action: () => Promise<T>): Promise<T> {
+    using lock = await this.#openLock();
+    await lock.lock(true); // a shared lock would let a few imports keep publishers waiting
+    return await action();
+  }
+
+  async close(): Promise<void> {}
+
+  async #openLock(): Promise<Deno.FsFile> {
+    try {
+      return await Deno.open(this.#lock);
+    } catch (cause) {
+      throw new StorageError("files", `cannot read ${this.#location}`, { cause });
+    }
+  }
+
+  #openFile(digest: string): Deno.FsFile {
+    const path = this.#path(digest);
+    // Opening a pipe or a device would block the thread.
+    if (Deno.statSync(path).isFile) return Deno.openSync(path);
+    throw new StorageError("files", `content ${digest} is not a regular file`);
+  }
+
+  async #place({ digest, path }: StagedFile): Promise<void> {
+    const folder = this.#folderOf(digest);
+    await Deno.mkdir(folder, { recursive: true });
+    await Deno.rename(path, this.#path(digest)); // over the same bytes, if they were there already
+    await syncFolder(folder);
+    await syncFolder(this.#folder);
+  }
+
+  #exclusively<T>(action: () => Promise<T>): Promise<T> {
+    return this.#writing(async () => {
+      using lock = await Deno.open(this.#lock, { write: true });
+      await lock.lock(true);
+      return await action();
+    });
+  }
+
+  /** Runs an operation that writes here, and names the place when the system does not let it. */
+  async #writing<T>(operation: () => Promise<T>): Promise<T> {
+    try {
+      return await operation();
+    } catch (cause) {
+      if (!isSystemError(cause)) throw cause;
+      throw new StorageError("files", `cannot write to ${this.#location}`, { cause });
+    }
+  }
+
+  /** For messages. */
+  get #location(): string {
+    return `${JSON.stringify(this.#folder)} (CONTENT)`;
+  }
+
+  get #lock(): string {
+    return `${this.#folder}/lock`;
+  }
+
+  #folderOf(digest: string): string {
+    return `${this.#folder}/${digest.slice(0, 2)}`;
+  }
+
+  #path(digest: string): string {
+    return `${this.#folderOf(digest)}/${digest}`;
+  }
+}
+
+/** Removes what no living process is writing. */
+async function sweep(folder: string): Promise<void> {
+  for await (const { name } of Deno.readDir(folder)) {
+    const path = `${folder}/${name}`;
+    try {
+      using file = await Deno.open(path, { write: true });
+      if (await file.tryLock(true)) await Deno.remove(path);
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error; // its writer has just finished
+    }
+  }
+}
+
+/** Flushes the entries of a folder to disk; Windows has no such operation. */
+async function syncFolder(path: string): Promise<void> {
+  if (Deno.build.os === "windows") return;
+  using folder = await Deno.open(path);
+  await folder.sync();
+}
+
+/** Whether the operating system or Deno's permissions refused an operation. */
+function isSystemError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = "code" in error ? error.code : undefined; // e.g. "ENOSPC"; Deno does not name all
+  return typeof code === "string" || /\(os error \d+\)$/.test(error.message) ||
+    error instanceof Deno.errors.NotCapable;
+}
+
+async function ignoreNotFound(operation: Promise<void>): Promise<void> {
+  try {
+    await operation;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
+function requireLength(digest: string, actual: number, expected: number): void {
+  if (actual === expected) return;
+  throw new StorageError("files", otherLength(digest, actual, expected));
+}
+
+function otherLength(digest: string, actual: number, expected: number): string {
+  return `content ${digest} has ${actual} bytes instead of ${expected}`;
+}
+
+function faultOf(digest: string, cause: unknown): StorageError {
+  if (cause instanceof StorageError) return cause;
+  const fault = cause instanceof Deno.errors.NotFound ? "is missing" : "cannot be read";
+  return new StorageError("files", `content ${digest} ${fault}`, { cause });
+}

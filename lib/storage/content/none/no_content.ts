@@ -1,0 +1,26 @@
+/**
+ * The content store for `CONTENT=none`: every item is at a public URL, and no content can be
+ * stored.
+ */
+
+import type { ContentStore } from "../content_store.ts";
+import { StorageError } from "../../errors.ts";
+
+function refuse(): Promise<never> {
+  const fault = 'CONTENT is "none": only public URLs are published and served';
+  return Promise.reject(new StorageError("content", fault));
+}
+
+/** A content store that stores nothing. */
+export const NO_CONTENT: ContentStore = {
+  id: refuse,
+  create: refuse,
+  check: refuse,
+  compare: refuse,
+  open: refuse,
+  stage: refuse,
+  change: refuse,
+  hold: (_digests, action) => action(),
+  async *list() {},
+  async close() {},
+};

@@ -1,0 +1,23 @@
+/**
+ * The interface of databases, which hold the catalogue and the ledger.
+ */
+
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+
+/**
+ * Runs an action while holding a lock on each key, among all processes that use the same database.
+ * The action may use the database.
+ */
+export type Exclusively = <T>(keys: readonly string[], action: () => Promise<T>) => Promise<T>;
+
+/** An open database. */
+export interface Engine {
+  readonly catalogue: Catalogue;
+  /** The ledger of calls to the deprecated routes. */
+  readonly ledger: Ledger;
+  /** Runs an action exclusively; throws {@linkcode StorageError} when locking fails. */
+  readonly exclusively: Exclusively;
+  /** Releases all resources. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,275 @@
+/**
+ * A PostgreSQL database over few connections. It works with transaction poolers: no statements are
+ * prepared, and no session settings are changed.
+ */
+
+// @ts-types="npm:@types/pg@8.20.0"
+import { Client, Pool, type PoolClient } from "pg";
+import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
+import { EXPORT, StorageError } from "../../errors.ts";
+import { fulfilledWithin } from "../../../async/deadline.ts";
+import { SerialQueue } from "../../../async/serial_queue.ts";
+import { TABLES, VERSION } from "./schema.ts";
+
+/** The maximum number of connections: one for requests, one for transactions. */
+const CONNECTIONS = 2;
+
+/** The timeout for connecting, and for statements that requests wait for, in milliseconds. */
+const READ_TIMEOUT_MS = 1_500;
+
+/** The timeout for both together. */
+const LOOKUP_TIMEOUT_MS = 1_800;
+
+/** The timeout for any other statement, which may have to wait or return many rows. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+
+/** How long and how often to ask whether a transaction was committed, in milliseconds. */
+const [OUTCOME_TIMEOUT_MS, OUTCOME_RETRY_MS] = [60_000, 250];
+
+/**
+ * Begins a transaction that PostgreSQL aborts, releasing its locks, after five idle seconds:
+ * connections may break silently.
+ */
+const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
+
+/** The timeout for a lock, in milliseconds. */
+const LOCK_TIMEOUT_MS = 60_000;
+
+/** Milliseconds after which an idle connection is closed. */
+const MAX_IDLE_MS = 60_000;
+
+/**
+ * The advisory lock for creating the tables, and the first key of all others: an arbitrary number that other
+ * programs are unlikely to use.
+ */
+const LOCKS = 0x6d68_6361;
+
+/** Selects a row if the tables exist. Functions like `to_regclass` may return stale results. */
+const TABLE =
+  "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'catalogue'";
+
+/**
+ * Locks the row that every change of the catalogue updates, and so waits for changes in flight. A
+ * later statement in the same transaction sees what they committed.
+ */
+const CHANGES: Statement = { text: "SELECT id FROM catalogue FOR UPDATE" };
+
+/** PostgreSQL's type ids of integers, which arrive as text. */
+const INTEGERS = new Set([20, 23]);
+
+/** A database with connections opened on demand. */
+export class PostgresDatabase implements Database {
+  readonly driver = "postgres";
+  readonly batch = 500; // each statement takes a round trip
+  readonly #pool: Pool;
+  readonly #connection;
+  readonly #queue = new SerialQueue();
+
+  /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
+  constructor(url: string) {
+    this.#connection = {
+      application_name: "media-head",
+      connectionString: url,
+      connectionTimeoutMillis: READ_TIMEOUT_MS,
+      keepAlive: true,
+    };
+    this.#pool = new Pool({
+      ...this.#connection,
+      max: CONNECTIONS,
+      idleTimeoutMillis: MAX_IDLE_MS,
+      allowExitOnIdle: true,
+      types: { getTypeParser: (oid: number) => INTEGERS.has(oid) ? Number : String },
+    });
+    this.#pool.on("error", () => {}); // an idle connection broke: the next statement gets another
+  }
+
+  /**
+   * Creates the tables, unless they are there.
+   *
+   * @throws {StorageError} When the database fails, or belongs to another release.
+   */
+  async createTables(): Promise<void> {
+    (await this.#connect()).release();
+    if ((await this.query({ text: TABLE })).length === 0) {
+      await this.#transaction(async (run) => {
+        await run("SELECT pg_advisory_xact_lock($1)", [LOCKS]);
+        if ((await run(TABLE)).length === 0) await run(TABLES);
+      });
+    }
+    const [made] = await this.query({ text: "SELECT schema FROM catalogue" });
+    requireKnown(made?.["schema"] as number);
+  }
+
+  rowsOf(
+    types: readonly ColumnType[],
+    rows: readonly (readonly Value[])[],
+  ): Required<Statement> {
+    return {
+      text: `SELECT * FROM unnest(${types.map((type, at) => `$${at + 1}::${type}[]`).join(", ")})`,
+      values: types.map((_, at) => rows.map((row) => row[at] ?? null)),
+    };
+  }
+
+  async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
+    return await this.#query(text, values, STATEMENT_TIMEOUT_MS);
+  }
+
+  async queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
+    const [, rows = []] = await this.transact([CHANGES, statement]);
+    return rows;
+  }
+
+  /** Runs a statement that requests wait for, with a timeout of {@linkcode LOOKUP_TIMEOUT_MS}. */
+  async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    const reading = this.#query(text, values, READ_TIMEOUT_MS);
+    if (await fulfilledWithin(LOOKUP_TIMEOUT_MS, reading)) return await reading;
+    throw new StorageError(this.driver, `no answer within ${LOOKUP_TIMEOUT_MS / 1_000} s`);
+  }
+
+  async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+    return await this.#transaction(async (run) => {
+      const results = [];
+      for (const { text, values } of statements) results.push(await run(text, values));
+      return results;
+    });
+  }
+
+  /**
+   * Runs an action while a separate connection holds locks, which end with that connection.
+   *
+   * @throws {StorageError} When the locks cannot be acquired.
+   */
+  exclusively<T>(keys: readonly string[], action: () => Promise<T>): Promise<T> {
+    return this.#queue.run(async () => {
+      const client = new Client({
+        ...this.#connection,
+        connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
+      });
+      client.on("error", () => {}); // its next query fails
+      try {
+        await this.#lock(client, keys);
+        return await action();
+      } finally {
+        await release(client).catch(() => {}); // the locks end with the connection at the latest
+      }
+    });
+  }
+
+  /** Waits for statements in flight, and disconnects. */
+  async close(): Promise<void> {
+    if (!this.#pool.ending) await this.#pool.end();
+  }
+
+  async #query(text: string, values: readonly unknown[], limit: number): Promise<readonly Row[]> {
+    try {
+      const query = { text, values: [...values], query_timeout: limit };
+      return (await this.#pool.query(query)).rows;
+    } catch (cause) {
+      throw this.#faultOf("read", cause);
+    }
+  }
+
+  /** Returns a connection for work that can wait. Each attempt is short: requests may share it. */
+  async #connect(): Promise<PoolClient> {
+    const end = performance.now() + STATEMENT_TIMEOUT_MS;
+    while (true) {
+      try {
+        return await this.#pool.connect();
+      } catch (cause) {
+        const isLate = cause instanceof Error && /timeout/.test(cause.message);
+        if (!isLate || performance.now() >= end) throw this.#faultOf("reached", cause);
+      }
+    }
+  }
+
+  /** Runs a transaction. If it rejects, nothing was committed, as far as that can be known. */
+  async #transaction<T>(
+    action: (run: (text: string, values?: Statement["values"]) => Promise<Row[]>) => Promise<T>,
+  ): Promise<T> {
+    const client = await this.#connect();
+    const ignore = () => {}; // the statement in flight rejects, too
+    client.on("error", ignore);
+    const run = async (text: string, values: Statement["values"] = []) => {
+      const query = { text, values: [...values], query_timeout: STATEMENT_TIMEOUT_MS };
+      return (await client.query(query)).rows;
+    };
+    let result: T | undefined;
+    let id: string | null = null;
+    let fault: StorageError | undefined;
+    try {
+      await run(BEGIN);
+      result = await action(run);
+      const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
+      id = row?.["id"] as string | null;
+      await run("COMMIT");
+    } catch (cause) {
+      fault = this.#faultOf("written", cause);
+    }
+    client.off("error", ignore);
+    client.release(fault); // after a fault, the connection is discarded
+    if (fault !== undefined && (id === null || !await this.#isCommitted(id))) throw fault;
+    return result as T;
+  }
+
+  /** Whether a transaction was committed whose outcome got lost. */
+  async #isCommitted(id: string): Promise<boolean> {
+    let fault: unknown;
+    for (const end = performance.now() + OUTCOME_TIMEOUT_MS; performance.now() < end;) {
+      try {
+        const [row] = await this.read("SELECT pg_xact_status($1::text::xid8) AS status", [id]);
+        if (row?.["status"] !== "in progress") return row?.["status"] === "committed";
+      } catch (error) {
+        fault = error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, OUTCOME_RETRY_MS));
+    }
+    const unknown = "the database (DATABASE_URL) does not tell whether a transaction was committed";
+    throw new StorageError(this.driver, unknown, { cause: fault });
+  }
+
+  async #lock(client: Client, keys: readonly string[]): Promise<void> {
+    // In key order, so that two processes that want the same locks cannot deadlock.
+    const text = `SELECT pg_advisory_xact_lock($1, key) FROM
+      (SELECT DISTINCT hashtext(name) AS key FROM unnest($2::text[]) AS name ORDER BY key) AS keys`;
+    const query = { text, values: [LOCKS, keys], query_timeout: LOCK_TIMEOUT_MS };
+    try {
+      await client.connect();
+      await client.query("BEGIN");
+      await client.query(query);
+    } catch (cause) {
+      throw this.#faultOf("locked", cause);
+    }
+  }
+
+  #faultOf(what: string, cause: unknown): StorageError {
+    if (cause instanceof StorageError) return cause;
+    // A name with several addresses gives one error for each.
+    const first = cause instanceof AggregateError ? cause.errors[0] : cause;
+    const fault = `the database (DATABASE_URL) cannot be ${what}`;
+    return new StorageError(this.driver, fault, { cause: first });
+  }
+}
+
+/** Commits a transaction and closes its connection. */
+async function release(client: Client): Promise<void> {
+  const query = { text: "COMMIT", query_timeout: READ_TIMEOUT_MS };
+  try {
+    await client.query(query);
+  } finally {
+    await fulfilledWithin(READ_TIMEOUT_MS, client.end());
+  }
+}
+
+/**
+ * Requires the schema version of this release.
+ *
+ * @throws {StorageError} When it is another one.
+ */
+export function requireKnown(schema: number): void {
+  if (schema === VERSION) return;
+  throw new StorageError(
+    "postgres",
+    `the database (DATABASE_URL) has version ${schema} of the schema, but this release supports ` +
+      `only ${VERSION}: ${schema > VERSION ? "run a later one" : EXPORT}`,
+  );
+}

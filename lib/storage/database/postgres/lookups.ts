@@ -1,0 +1,101 @@
+/**
+ * Batched lookups: a round trip to PostgreSQL takes many times longer than a lookup, so all lookups
+ * requested while one batch is in flight go into the next.
+ */
+
+import type { Row } from "../sql/database.ts";
+import { ITEM_COLUMNS } from "../sql/catalogue.ts";
+import { StorageError } from "../../errors.ts";
+import type { Token } from "../../token.ts";
+import { type PostgresDatabase, requireKnown } from "./database.ts";
+
+/** Selects the state of the catalogue with each requested item; one row if there is none. */
+const FIND =
+  `SELECT catalogue.schema, catalogue.version, current_setting('transaction_read_only') AS read_only,
+     token, ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
+
+/**
+ * Milliseconds for which a fault is reused: a request that waited for the version, and then looks
+ * up an item, should not wait for the same timeout twice.
+ */
+const FAULT_TTL_MS = 100;
+
+/** The result of one batch, a consistent snapshot. */
+interface Snapshot {
+  readonly version: number;
+  readonly rows: ReadonlyMap<string, Row>;
+}
+
+/** A batch that has not been sent yet. */
+interface Batch {
+  readonly tokens: Set<Token>;
+  readonly snapshot: PromiseWithResolvers<Snapshot>;
+}
+
+/** Looks up items, one batch at a time. */
+export class BatchedLookups {
+  readonly #database: PostgresDatabase;
+  #next: Batch | undefined;
+  #isInFlight = false;
+  #fault: { readonly error: unknown; readonly until: number } | undefined;
+
+  /** @param database Closed by the caller. */
+  constructor(database: PostgresDatabase) {
+    this.#database = database;
+  }
+
+  /** Returns the row of an item, if there is one. */
+  async find(token: Token): Promise<Row | undefined> {
+    const { rows } = await this.#query(token);
+    return rows.get(token);
+  }
+
+  /** Returns the version of the catalogue. */
+  async version(): Promise<number> {
+    const { version } = await this.#query();
+    return version;
+  }
+
+  #query(token?: Token): Promise<Snapshot> {
+    if (this.#fault !== undefined && performance.now() < this.#fault.until) {
+      return Promise.reject(this.#fault.error);
+    }
+    const batch = this.#next ??= { tokens: new Set(), snapshot: Promise.withResolvers() };
+    if (token !== undefined) batch.tokens.add(token);
+    if (!this.#isInFlight) this.#sendNext();
+    return batch.snapshot.promise;
+  }
+
+  async #sendNext(): Promise<void> {
+    const batch = this.#takeNext();
+    if (batch === undefined) return;
+    this.#isInFlight = true;
+    try {
+      batch.snapshot.resolve(await this.#look([...batch.tokens]));
+    } catch (error) {
+      this.#fault = { error, until: performance.now() + FAULT_TTL_MS };
+      batch.snapshot.reject(error);
+      this.#takeNext()?.snapshot.reject(error); // these have waited long enough
+    }
+    this.#isInFlight = false;
+    this.#sendNext();
+  }
+
+  #takeNext(): Batch | undefined {
+    const next = this.#next;
+    this.#next = undefined;
+    return next;
+  }
+
+  async #look(tokens: Token[]): Promise<Snapshot> {
+    const found = await this.#database.read(FIND, [tokens]);
+    const [state] = found;
+    requireKnown(state?.["schema"] as number);
+    // A standby may lag by any amount.
+    if (state?.["read_only"] !== "off") {
+      throw new StorageError("postgres", "the database (DATABASE_URL) is read-only: a standby?");
+    }
+    const rows = new Map(found.map((row) => [String(row["token"]), row]));
+    return { version: state["version"] as number, rows };
+  }
+}

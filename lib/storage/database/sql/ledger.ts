@@ -1,0 +1,159 @@
+/**
+ * A ledger in an SQL database.
+ */
+
+import type { Phase } from "../../../lifecycle/policy.ts";
+import {
+  addUp,
+  type Heartbeat,
+  type Impact,
+  type Ledger,
+  retained,
+  type UsageRow,
+} from "../../ledger/ledger.ts";
+import {
+  chunksOf,
+  type Database,
+  pages,
+  type Row,
+  type Statement,
+  yieldToRequests,
+} from "./database.ts";
+
+/** Rows per transaction, during which SQLite blocks the thread. */
+const PART = 100;
+
+/** The columns of the primary key. */
+const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
+
+/** The types of the columns: the key, then the numbers. */
+const TYPES = [...KEY.map(() => "text" as const), ...Array(3).fill("bigint" as const)];
+
+/** A ledger in the tables `ledger`, `usage` and `heartbeat`. */
+export class SqlLedger implements Ledger {
+  readonly #database: Database;
+
+  /** @param database Closed by the caller. */
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async add(
+    rows: readonly UsageRow[],
+    onAdded: (rows: readonly UsageRow[]) => void,
+  ): Promise<void> {
+    for (const part of chunksOf(rows, PART)) {
+      // Sorted, so that two servers that add the same rows cannot deadlock.
+      const sorted = addUp(part).map((row) => ({ row, key: primaryKeyOf(row).join("\0") }))
+        .sort((a, b) => a.key < b.key ? -1 : 1).map(({ row }) => row);
+      await this.#database.transact(
+        chunksOf(sorted, this.#database.batch).map((rows) => this.#additionOf(rows)),
+      );
+      onAdded(part);
+      await yieldToRequests();
+    }
+  }
+
+  async *usage(fromDay: string): AsyncGenerator<UsageRow> {
+    const key = KEY.join(", ");
+    const rows = pages(this.#database, (after, limit) => {
+      const start = after === undefined ? [fromDay] : KEY.map((column) => after[column] as string);
+      const condition = after === undefined ? "day >= $1" : `(${key}) > (${placeholders(1, 7)})`;
+      return {
+        text: `SELECT ${key}, calls, first, last FROM usage
+               WHERE ${condition} ORDER BY ${key} LIMIT $${start.length + 1}`,
+        values: [...start, limit],
+      };
+    });
+    for await (const row of rows) yield usageRowOf(row);
+  }
+
+  async recordHeartbeat({ server, from, until, end }: Heartbeat): Promise<void> {
+    await this.#database.transact([{
+      text: `INSERT INTO heartbeat (server, since, until, ending) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (since, server)
+             DO UPDATE SET until = excluded.until, ending = excluded.ending`,
+      values: [server, from, until, end ?? null],
+    }]);
+  }
+
+  async heartbeats(): Promise<Heartbeat[]> {
+    const text = "SELECT server, since, until, ending FROM heartbeat ORDER BY since, server";
+    return (await this.#database.query({ text })).map(heartbeatOf);
+  }
+
+  async forget(beforeDay: string): Promise<void> {
+    const text = "UPDATE ledger SET kept_from = $1 WHERE kept_from IS NULL OR kept_from < $1";
+    await this.#database.transact([{ text, values: [beforeDay] }]);
+    const heartbeats = await this.heartbeats();
+    const kept = new Set(retained(heartbeats, beforeDay));
+    const key = KEY.join(", ");
+    const removal = {
+      text: `DELETE FROM usage WHERE (${key}) IN
+               (SELECT ${key} FROM usage WHERE day < $1 ORDER BY ${key} LIMIT $2) RETURNING day`,
+      values: [beforeDay, PART],
+    };
+    while ((await this.#database.transact([removal]))[0]?.length === PART) await yieldToRequests();
+    await this.#database.transact(
+      heartbeats.filter((heartbeat) => !kept.has(heartbeat)).map(({ server, from }) => ({
+        text: "DELETE FROM heartbeat WHERE since = $1 AND server = $2",
+        values: [from, server],
+      })),
+    );
+  }
+
+  /** Returns the statement that adds rows with distinct keys. */
+  #additionOf(rows: readonly UsageRow[]): Statement {
+    const all = rows.map((row) => [...primaryKeyOf(row), row.calls, row.first, row.last]);
+    const { text, values } = this.#database.rowsOf(TYPES, all);
+    const key = KEY.join(", ");
+    return {
+      text: `INSERT INTO usage (${key}, calls, first, last) ${text}
+             ON CONFLICT (${key}) DO UPDATE SET
+               calls = usage.calls + excluded.calls,
+               first = CASE WHEN excluded.first < usage.first THEN excluded.first
+                            ELSE usage.first END,
+               last = CASE WHEN excluded.last > usage.last THEN excluded.last ELSE usage.last END`,
+      values,
+    };
+  }
+
+  async keptFrom(): Promise<string | undefined> {
+    const [row] = await this.#database.query({ text: "SELECT kept_from FROM ledger" });
+    return row?.["kept_from"] as string | null ?? undefined;
+  }
+}
+
+function primaryKeyOf(row: UsageRow): string[] {
+  return KEY.map((column) => row[column]);
+}
+
+/** E.g. `$1, $2, $3`. */
+function placeholders(first: number, count: number): string {
+  return Array.from({ length: count }, (_, index) => `$${first + index}`).join(", ");
+}
+
+function usageRowOf(row: Row): UsageRow {
+  return {
+    day: row["day"] as string,
+    route: row["route"] as string,
+    method: row["method"] as string,
+    phase: row["phase"] as Phase,
+    status: row["status"] as string,
+    impact: row["impact"] as Impact,
+    client: row["client"] as string,
+    calls: row["calls"] as number,
+    first: row["first"] as number,
+    last: row["last"] as number,
+  };
+}
+
+function heartbeatOf(row: Row): Heartbeat {
+  const ending = row["ending"] as "stopped" | "gone" | null;
+  return {
+    server: row["server"] as string,
+    from: row["since"] as number,
+    until: row["until"] as number,
+    ...(ending === null ? {} : { end: ending }),
+  };
+}

@@ -1,0 +1,77 @@
+/**
+ * The SQLite engine: the catalogue in one file, the ledger in another beside it.
+ */
+
+import type { Engine, Exclusively } from "../engine.ts";
+import { ITEM_COLUMNS, SqlCatalogue } from "../sql/catalogue.ts";
+import { SqlLedger } from "../sql/ledger.ts";
+import { StorageError } from "../../errors.ts";
+import { SerialQueue } from "../../../async/serial_queue.ts";
+import { MEMORY } from "./connection.ts";
+import { SqliteDatabase } from "./database.ts";
+import { CATALOGUE, LEDGER } from "./schema.ts";
+
+/** Milliseconds that publishing waits for another publisher. */
+const CATALOGUE_TIMEOUT_MS = 30_000;
+
+/** The same for flushing counts, which the next flush retries. */
+const LEDGER_TIMEOUT_MS = 1_000;
+
+/** Milliseconds; reading the version takes microseconds. */
+const VERSION_TTL_MS = 100;
+
+const FIND = `SELECT ${ITEM_COLUMNS} FROM item WHERE token = $1`;
+const VERSION = "SELECT version FROM catalogue";
+
+/**
+ * Opens the database at a `sqlite:PATH` URL.
+ *
+ * @param url The ledger is at the same path with `-ledger` appended; `-lock` is a file that is
+ *   locked while content in a bucket changes.
+ * @throws {StorageError} When it cannot be opened.
+ */
+export async function openEngine(url: string): Promise<Engine> {
+  const path = url.replace(/^sqlite:/, "");
+  const database = await SqliteDatabase.open(path, {
+    schema: CATALOGUE,
+    synchronous: "FULL",
+    timeout: CATALOGUE_TIMEOUT_MS,
+  });
+  const catalogue = new SqlCatalogue(database, {
+    find: (token) => database.get(FIND, token),
+    version: async () => (await database.get(VERSION))?.[0] as number,
+    versionTtl: VERSION_TTL_MS,
+  });
+  try {
+    const ledgerDatabase = await SqliteDatabase.open(
+      path === MEMORY ? path : `${path}-ledger`,
+      { schema: LEDGER, synchronous: "NORMAL", timeout: LEDGER_TIMEOUT_MS },
+    );
+    const close = async () => {
+      await Promise.all([database.close(), ledgerDatabase.close()]);
+    };
+    const queue = new SerialQueue();
+    const exclusively: Exclusively = (_keys, action) =>
+      queue.run(() => path === MEMORY ? action() : locked(`${path}-lock`, action));
+    return { catalogue, ledger: new SqlLedger(ledgerDatabase), exclusively, close };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/** Runs an action while holding a file lock, which the system releases if the process dies. */
+async function locked<T>(path: string, action: () => Promise<T>): Promise<T> {
+  using file = await open(path);
+  await file.lock(true);
+  return await action();
+}
+
+async function open(path: string): Promise<Deno.FsFile> {
+  try {
+    return await Deno.open(path, { write: true, create: true });
+  } catch (cause) {
+    const fault = `the lock ${JSON.stringify(path)} (DATABASE_URL) cannot be opened`;
+    throw new StorageError("sqlite", fault, { cause });
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * Waiting for locks that other processes hold. SQLite's calls block the thread, so they never wait
+ * for a lock themselves; they fail, and are retried.
+ */
+
+/** Milliseconds between retries. */
+const RETRY_MS = 20;
+
+/** SQLite's primary result code and message for a lock that another process holds. */
+export const [SQLITE_BUSY, BUSY_MESSAGE] = [5, "database is locked"];
+
+/**
+ * Retries an action while it fails because another process holds a lock.
+ *
+ * @param limit Milliseconds.
+ * @throws What the action throws for any other reason, or when the time is up.
+ */
+export async function retryWhileBusy<T>(limit: number, action: () => T): Promise<T> {
+  const end = performance.now() + limit;
+  while (true) {
+    try {
+      return action();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= end) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+/** Whether an error was caused by a lock that another process holds. */
+export function isBusy(error: unknown): boolean {
+  const { cause, errcode, message } = Object(error);
+  if (cause !== undefined) return isBusy(cause);
+  // Errors from exec() and the constructor have no code in Deno 2.9.6.
+  return (errcode & 0xff) === SQLITE_BUSY || message === BUSY_MESSAGE;
+}

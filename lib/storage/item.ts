@@ -1,0 +1,100 @@
+/**
+ * Items: what is published, and what the catalogue has on record for a token.
+ */
+
+import type { Token } from "./token.ts";
+
+/** The two kinds of published media. */
+export type Kind = "audio" | "video";
+
+/** Identifies content, and where it is. */
+export interface ContentReference {
+  /** SHA-256 of the content, 64 lower-case hexadecimal digits. */
+  readonly digest: string;
+  /** Bytes. */
+  readonly length: number;
+  /**
+   * `s3://bucket/key` of an object published in place; left out for content stored under its
+   * digest.
+   */
+  readonly location?: string;
+  /** The ETag of that object when it was published. */
+  readonly validator?: string;
+}
+
+/** An item as it was published. It never changes; it can only be unpublished. */
+export interface PublishedItem extends ContentReference {
+  /** Names the item in URLs. */
+  readonly token: Token;
+  /** Whether it is audio or video. */
+  readonly kind: Kind;
+  /** Media type, e.g. `audio/mpeg`. */
+  readonly type: string;
+  /** Milliseconds since the epoch. */
+  readonly publishedAt: number;
+  /** A file name to offer for saving. */
+  readonly name?: string;
+  /** BCP 47 language tag of the content, e.g. `en-GB`. */
+  readonly language?: string;
+}
+
+/**
+ * An item whose content is at a public URL, to which clients are redirected. It never changes; it
+ * can only be unpublished. The content belongs to the other server and may change; this server
+ * never fetches it.
+ */
+export interface LinkedItem {
+  /** Names the item in URLs. */
+  readonly token: Token;
+  /** Whether it is audio or video. */
+  readonly kind: Kind;
+  /**
+   * The URL of the content: absolute, `https:` or `http:`, in the ASCII characters of RFC 3986, of
+   * at most {@linkcode MAX_LOCATION} characters, without user information or fragment.
+   */
+  readonly location: string;
+  /** Milliseconds since the epoch. */
+  readonly publishedAt: number;
+  /** The media type that the other server stated when this was published. */
+  readonly type?: string;
+  /** Bytes, as stated then. */
+  readonly length?: number;
+  /** The ETag stated then, or else the Last-Modified. */
+  readonly validator?: string;
+}
+
+/**
+ * Characters of the longest URL that an item can have. It is sent in one of a dozen response
+ * fields, and nginx, for one, accepts 4 kB of header from an upstream server by default.
+ */
+export const MAX_LOCATION = 2_048;
+
+/** Characters of the longest media type and validator recorded from another server. */
+export const MAX_STATED = 255;
+
+/** The result of looking up a token. */
+export type LookupResult =
+  & (
+    | { readonly state: "published"; readonly kind: Kind; readonly item: PublishedItem }
+    | { readonly state: "linked"; readonly kind: Kind; readonly item: LinkedItem }
+    | {
+      readonly state: "unpublished";
+      readonly kind: Kind;
+      /** Milliseconds since the epoch. */
+      readonly unpublishedAt: number;
+    }
+    | { readonly state: "unknown" }
+  )
+  & {
+    /** Milliseconds since the epoch until which this may be reused; not at all if left out. */
+    readonly freshUntil?: number;
+  };
+
+/** What the catalogue has on record for a token. */
+export type CatalogueEntry = Exclude<LookupResult, { state: "unknown" }>;
+
+/** Returns the entry of a published item. */
+export function entryOf(item: PublishedItem | LinkedItem): CatalogueEntry {
+  const { kind } = item;
+  return "digest" in item ? { state: "published", kind, item } : { state: "linked", kind, item };
+}

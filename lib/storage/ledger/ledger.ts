@@ -1,0 +1,118 @@
+/**
+ * The ledger: who called the deprecated routes, and which periods were counted. Any number of
+ * servers share one. Every driver passes `tests/storage/ledger/ledger_suite.ts`.
+ */
+
+import type { Phase } from "../../lifecycle/policy.ts";
+
+/**
+ * How the removal of a route affects a call: "breaking" if the call is served now, or would be
+ * outside a brownout; "none" otherwise, e.g. for a malformed token.
+ */
+export type Impact = typeof IMPACTS[number];
+
+/** Every {@linkcode Impact}. */
+export const IMPACTS = ["breaking", "none"] as const;
+
+/** What tells rows apart: what was called, and by whom. */
+export interface UsageKey {
+  /** UTC, e.g. `2027-01-31`. */
+  readonly day: string;
+  /** The route's path, e.g. `/audio/:token`. */
+  readonly route: string;
+  readonly method: string;
+  readonly phase: Phase;
+  /** The class of the status, e.g. `2xx`. */
+  readonly status: string;
+  readonly impact: Impact;
+  /** The product that called, without its version. */
+  readonly client: string;
+}
+
+/** A row of the ledger: who called what, how often, and when. */
+export interface UsageRow extends UsageKey {
+  calls: number;
+  /** Milliseconds since the epoch, as is `last`. */
+  first: number;
+  last: number;
+}
+
+/** A period in which a server was counting, in milliseconds since the epoch. */
+export interface Heartbeat {
+  readonly server: string;
+  readonly from: number;
+  /** When the server last reported: every call answered before is in the ledger. */
+  readonly until: number;
+  /** Why no more heartbeats are expected: the server stopped, or the operator declared it gone. */
+  readonly end?: "stopped" | "gone";
+}
+
+/** A ledger. Every method throws {@linkcode StorageError} when the engine fails. */
+export interface Ledger {
+  /**
+   * Adds rows, merging those with the same key: sums `calls`, and widens `first` and `last`.
+   *
+   * @param onAdded Called with each part once it is committed, so that only the rest is retried
+   *   after a fault.
+   */
+  add(rows: readonly UsageRow[], onAdded: (rows: readonly UsageRow[]) => void): Promise<void>;
+
+  /** Lists the rows from a day on, ordered by day, reading incrementally. */
+  usage(fromDay: string): AsyncIterable<UsageRow>;
+
+  /** Records a heartbeat, replacing the one with the same `server` and `from`. */
+  recordHeartbeat(heartbeat: Heartbeat): Promise<void>;
+
+  /** Returns all heartbeats, ordered by `from`. */
+  heartbeats(): Promise<Heartbeat[]>;
+
+  /**
+   * Removes the rows before a day, and the heartbeats that ended before it. Servers that fell
+   * silent are retained. {@linkcode Ledger.keptFrom} is updated before anything is removed.
+   */
+  forget(beforeDay: string): Promise<void>;
+
+  /** Returns the first day retained, as last given to {@linkcode Ledger.forget}, if ever. */
+  keptFrom(): Promise<string | undefined>;
+}
+
+/**
+ * Returns the heartbeats that {@linkcode Ledger.forget} retains: those that reach the day, and the
+ * latest of every server that may still be running.
+ *
+ * @param heartbeats Ordered by `from`.
+ */
+export function retained(heartbeats: readonly Heartbeat[], beforeDay: string): Heartbeat[] {
+  const latest = latestHeartbeats(heartbeats);
+  return heartbeats.filter((heartbeat) =>
+    heartbeat.until >= Date.parse(beforeDay) ||
+    (heartbeat.end === undefined && latest.get(heartbeat.server) === heartbeat)
+  );
+}
+
+/**
+ * Returns the latest heartbeat of every server.
+ *
+ * @param heartbeats Ordered by `from`.
+ */
+export function latestHeartbeats(heartbeats: readonly Heartbeat[]): Map<string, Heartbeat> {
+  return new Map(heartbeats.map((heartbeat) => [heartbeat.server, heartbeat]));
+}
+
+/**
+ * Merges rows with the same key. Also repairs rows whose last call is before their first, because
+ * the clock was set back while counting.
+ */
+export function addUp(rows: readonly UsageRow[]): UsageRow[] {
+  const sums = new Map<string, UsageRow>();
+  for (const row of rows) {
+    const { day, route, method, phase, status, impact, client } = row;
+    const key = [day, route, method, phase, status, impact, client].join(" ");
+    const sum = sums.get(key) ?? { ...row, calls: 0 };
+    sum.calls += row.calls;
+    sum.first = Math.min(sum.first, row.first, row.last);
+    sum.last = Math.max(sum.last, row.first, row.last);
+    sums.set(key, sum);
+  }
+  return [...sums.values()];
+}

@@ -1,0 +1,250 @@
+/**
+ * Storage made of a catalogue and a content store: reading for the server, writing for the command
+ * line.
+ */
+
+import type { Body } from "../../http/outcome.ts";
+import type { ByteRange } from "../../http/byte_range.ts";
+import type { Catalogue, CatalogueRecord } from "../catalogue/catalogue.ts";
+import type {
+  ContentStore,
+  ExistingContent,
+  ObjectStore,
+  Source,
+  Staged,
+} from "../content/content_store.ts";
+import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
+import { fulfilledWithin } from "../../async/deadline.ts";
+import type { Engine } from "../database/engine.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { ObjectError, ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
+import type { ItemStorage } from "../storage.ts";
+import type { Token } from "../token.ts";
+
+/** The timeout of a storage check, in milliseconds. */
+const CHECK_TIMEOUT_MS = 5_000;
+
+/** Contents checked at once for an import. */
+const CHECKS = 16;
+
+/** The metadata of an item to publish. */
+export type ItemMetadata = Omit<PublishedItem, keyof ContentReference>;
+
+/** The result of adding entries. Those in neither set had a token that was taken. */
+export interface Added {
+  readonly added: ReadonlySet<Token>;
+  readonly faults: ReadonlyMap<Token, StorageError>;
+}
+
+/** Combines a catalogue and a content store. */
+export class MediaStorage implements ItemStorage {
+  readonly catalogue: Catalogue;
+  /** The ledger of calls to the deprecated routes. */
+  readonly ledger: Ledger;
+  readonly content: ContentStore | ObjectStore;
+  readonly #close: () => Promise<void>;
+  #contentId: string | undefined;
+
+  /** Both are closed together with this. */
+  constructor({ catalogue, ledger, close }: Engine, content: ContentStore | ObjectStore) {
+    this.catalogue = catalogue;
+    this.ledger = ledger;
+    this.content = content;
+    this.#close = close;
+  }
+
+  get versionTtl(): number {
+    return this.catalogue.versionTtl;
+  }
+
+  version(): Promise<number> {
+    return this.catalogue.version();
+  }
+
+  async find(token: Token): Promise<LookupResult> {
+    const result = await this.catalogue.find(token);
+    if (result.state !== "published") return result;
+    try {
+      const fault = await this.#contentFault(result.item);
+      if (fault === undefined) return result;
+      throw fault;
+    } catch (error) {
+      const current = await this.catalogue.find(token);
+      if (current.state !== "published") return current; // unpublished meanwhile
+      throw error;
+    }
+  }
+
+  async open(item: PublishedItem, range?: ByteRange): Promise<Body> {
+    try {
+      return await this.content.open(item, range);
+    } catch (error) {
+      const { state } = await this.catalogue.find(item.token);
+      if (state !== "published") throw new UnpublishedError("The item was unpublished");
+      throw error;
+    }
+  }
+
+  async check(): Promise<void> {
+    const halves = Promise.all([
+      this.catalogue.check(),
+      this.#contentId === undefined ? undefined : this.content.check(this.#contentId),
+    ]);
+    if (await fulfilledWithin(CHECK_TIMEOUT_MS, halves)) return;
+    throw new StorageError("storage", `no answer within ${CHECK_TIMEOUT_MS / 1000} s`);
+  }
+
+  /**
+   * Checks that the content store is the one that the catalogue's items use, and creates it if no
+   * item uses any.
+   *
+   * @throws {StorageError} When it is another one.
+   */
+  async prepare(): Promise<void> {
+    const found = await this.content.id();
+    const id = await this.catalogue.claimContent(found || crypto.randomUUID());
+    if (found !== id) {
+      if (found !== undefined || !await this.catalogue.uses()) await this.content.create(id);
+      await this.content.check(id);
+    }
+    this.#contentId = id;
+  }
+
+  async close(): Promise<void> {
+    await this.#close();
+    await this.content.close();
+  }
+
+  /** Stages content without publishing it; see {@linkcode ContentStore.stage}. */
+  async stage(source: Source): Promise<Staged> {
+    await this.prepare();
+    return await this.content.stage(source);
+  }
+
+  /**
+   * Publishes staged content, entirely or not at all.
+   *
+   * @throws {TokenTakenError} When the token was ever used.
+   * @throws {StorageError} When the catalogue fails.
+   */
+  async publish(metadata: ItemMetadata, staged: Staged): Promise<PublishedItem> {
+    const { digest, length } = staged;
+    const item: PublishedItem = { ...metadata, digest, length };
+    await this.content.change(digest, () => this.catalogue.add(item), staged);
+    return item;
+  }
+
+  /**
+   * Finds a published item with this name and this content, in the same place. One whose content is
+   * not there any more does not count: publishing again restores the content.
+   */
+  async findByContent(content: ContentReference, name: string): Promise<PublishedItem | undefined> {
+    const item = await this.catalogue.findByContent(content, name);
+    return item && await this.#contentFault(item) === undefined ? item : undefined;
+  }
+
+  /**
+   * Inspects an object to be published in place.
+   *
+   * @param location `s3://bucket/key`
+   * @throws {ObjectError} When it does not exist, or content is not stored in that bucket.
+   */
+  async inspect(location: string): Promise<ExistingContent> {
+    if ("inspect" in this.content) return await this.content.inspect(location);
+    throw new ObjectError(
+      "storage",
+      "CONTENT is not a bucket, so objects cannot be published in place",
+    );
+  }
+
+  /**
+   * Adds entries, whose content must already be stored or elsewhere, in one transaction. Entries
+   * whose content is missing, or whose token was ever used, are skipped.
+   *
+   * @param records At most one for each token.
+   * @param isDryRun Whether to tell only what would be added.
+   * @returns The tokens that were added, and the content faults of others.
+   * @throws {StorageError} When the catalogue or the content store fails.
+   */
+  async addAll(records: readonly CatalogueRecord[], isDryRun = false): Promise<Added> {
+    const items = itemsOf(records);
+    const add = async () => {
+      const faults = await this.#importFaults(items);
+      const sound = records.filter(([token]) => !faults.has(token));
+      const added = isDryRun
+        ? new Set(sound.map(([token]) => token))
+        : await this.catalogue.addAll(sound);
+      return { added, faults };
+    };
+    // If the content is elsewhere, creating a store here would bind the catalogue to the wrong one.
+    if (items.length === 0 || await this.content.id() === undefined) return await add();
+    if (isDryRun) {
+      const id = await this.catalogue.contentId();
+      if (id !== null) await this.content.check(id);
+      return await add();
+    }
+    await this.prepare();
+    const copied = items.filter(({ location }) => location === undefined);
+    if (copied.length === 0) return await add();
+    return await this.content.hold(copied.map(({ digest }) => digest), add);
+  }
+
+  async #importFaults(items: readonly PublishedItem[]): Promise<Map<Token, StorageError>> {
+    const faults = new Map<Token, StorageError>();
+    const rest = items.values();
+    const work = async () => {
+      for (const item of rest) {
+        const fault = await this.#importFault(item);
+        if (fault !== undefined) faults.set(item.token, fault);
+      }
+    };
+    await Promise.all(Array.from({ length: CHECKS }, work));
+    return faults;
+  }
+
+  async #importFault(item: PublishedItem): Promise<StorageError | undefined> {
+    const { location, length, validator } = item;
+    try {
+      if (location === undefined) return await this.#contentFault(item);
+      const found = await this.inspect(location);
+      if (found.length === length && found.validator === validator) return undefined;
+      return new StorageError("content", `${location} is another object than was published`);
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+      await this.content.id(); // throws if more than this item is at fault
+      return error;
+    }
+  }
+
+  /** Returns the fault of content that is not as it was published. */
+  async #contentFault(item: PublishedItem): Promise<StorageError | undefined> {
+    const comparison = await this.content.compare(item);
+    if (comparison.state === "same") return undefined;
+    // Only in a bucket can others have put it there.
+    const isReplaced = comparison.state === "different" && "inspect" in this.content;
+    return new (isReplaced ? ReplacedError : StorageError)("content", comparison.reason);
+  }
+
+  /**
+   * Unpublishes an item: leaves a tombstone, and removes the content if no other item uses it.
+   *
+   * @param at Milliseconds since the epoch.
+   * @returns Whether it was published until now.
+   * @throws {StorageError} When the catalogue fails, or the content belongs to another one.
+   */
+  async unpublish(token: Token, at: number): Promise<boolean> {
+    const result = await this.catalogue.find(token);
+    const unpublish = () => this.catalogue.unpublish(token, at);
+    if (result.state === "linked") return await unpublish();
+    if (result.state !== "published") return false;
+    const { digest, location } = result.item;
+    if (location !== undefined) return await unpublish();
+    await this.prepare(); // or content of another catalogue would be removed
+    return await this.content.change(digest, unpublish);
+  }
+}
+
+/** Returns the items whose content is in a bucket or folder. */
+function itemsOf(records: readonly CatalogueRecord[]): PublishedItem[] {
+  return records.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
+}

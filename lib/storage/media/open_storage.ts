@@ -1,0 +1,37 @@
+/**
+ * Opening the storage that the settings name. Each driver is loaded only where it is used.
+ */
+
+import type { ContentPlace } from "../content/content_place.ts";
+import { MediaStorage } from "./media_storage.ts";
+
+/** Where to find both halves. */
+export interface StoragePlaces {
+  readonly engine: "sqlite" | "postgres";
+  readonly databaseUrl: string;
+  readonly content: ContentPlace;
+}
+
+/**
+ * Opens the catalogue and the content.
+ *
+ * @throws {StorageError} When the database cannot be opened. The content is first used later.
+ */
+export async function openStorage(
+  { engine, databaseUrl, content }: StoragePlaces,
+): Promise<MediaStorage> {
+  const { openEngine } = engine === "postgres"
+    ? await import("../database/postgres/engine.ts")
+    : await import("../database/sqlite/engine.ts");
+  const opened = await openEngine(databaseUrl);
+  if (content.kind === "none") {
+    const { NO_CONTENT } = await import("../content/none/no_content.ts");
+    return new MediaStorage(opened, NO_CONTENT);
+  }
+  if (content.kind === "folder") {
+    const { Files } = await import("../content/folder/files.ts");
+    return new MediaStorage(opened, new Files(content.path, opened.catalogue));
+  }
+  const { BucketContent } = await import("../content/bucket/content.ts");
+  return new MediaStorage(opened, new BucketContent(content, opened));
+}

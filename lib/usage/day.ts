@@ -1,0 +1,11 @@
+/**
+ * The days by which calls are counted.
+ */
+
+/** Milliseconds of a day. */
+export const DAY_MS = 86_400_000;
+
+/** Returns the UTC day of an instant, e.g. `2027-01-31`. */
+export function dayOf(instant: number): string {
+  return new Date(instant).toISOString().slice(0, 10);
+}

@@ -1,0 +1,353 @@
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { createHash } from "node:crypto";
+import { Importer } from "../../../lib/publishing/import/import.ts";
+import { entryOf } from "../../../lib/storage/item.ts";
+import { StorageError } from "../../../lib/storage/errors.ts";
+import { newToken, parseToken } from "../../../lib/storage/token.ts";
+import type { MediaStorage } from "../../../lib/storage/media/media_storage.ts";
+import { linkedItem } from "../../storage/media/linked_item_suite.ts";
+import { newMetadata } from "../../storage/storage_suite.ts";
+import { inFolder } from "../../support/media_cli.ts";
+import { openMemory } from "../../support/memory_storage.ts";
+import { SAMPLE_MP3, SAMPLE_MP4 } from "../../support/paths.ts";
+import { needing } from "../../support/permissions.ts";
+
+const test = needing("environment", "files");
+
+const CONTENT = new TextEncoder().encode("content");
+const SHA_256 = createHash("sha256").update(CONTENT).digest("hex");
+const STORED = { sha256: SHA_256, length: CONTENT.length, type: "audio/mp4" };
+const LINKED = { kind: "audio", location: "https://h/a.mp3" };
+
+/** The result of an import. */
+interface Imported {
+  /** The numbers added, unchanged, refused and unpublished. */
+  readonly outcomes: readonly number[];
+  /** Messages by line. */
+  readonly refusals: readonly string[];
+  readonly rejects: string;
+  readonly bytes: number;
+}
+
+/** Imports records, or lines as given. */
+async function importAll(
+  storage: MediaStorage,
+  given: readonly (object | string)[],
+  { isDryRun = false, signal = new AbortController().signal } = {},
+): Promise<Imported> {
+  const refusals: [number, string][] = [];
+  const rejects: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
+  const importer = new Importer(storage, {
+    isDryRun,
+    signal,
+    resolve: (path) => path,
+    async refuse({ number, bytes }, reason) {
+      await Promise.resolve();
+      rejects.push(new Uint8Array(bytes));
+      if (reason !== undefined) refusals.push([number, `${number}: ${reason.message}`]);
+    },
+    advance: (count) => bytes += count,
+  });
+  const lines = given.map((line) => typeof line === "string" ? line : `${JSON.stringify(line)}\n`);
+  await importer.run(new Blob(lines).stream());
+  const { added, unchanged, refused, unpublished } = importer.outcomes;
+  return {
+    outcomes: [added, unchanged, refused, unpublished],
+    refusals: refusals.map(([, text]) => text),
+    rejects: await new Blob(rejects).text(),
+    bytes,
+  };
+}
+
+/** A record, and why it is refused, if it is. */
+type Row = [record: object, refusal?: RegExp | undefined];
+
+/** Imports records that are refused as expected, and returns the outcomes. */
+async function importRows(storage: MediaStorage, rows: Row[]): Promise<readonly number[]> {
+  const { outcomes, refusals } = await importAll(storage, rows.map(([record]) => record));
+  for (const [index, [record, refusal]] of rows.entries()) {
+    const message = refusals.find((text) => text.startsWith(`${index + 1}: `));
+    if (refusal === undefined) assertEquals(message, undefined);
+    else assertMatch(message ?? "", refusal, JSON.stringify(record));
+  }
+  return outcomes;
+}
+
+test("an import adds every source, and repeating it changes nothing", async () => {
+  await using subject = await openMemory();
+  const { storage } = subject;
+  await subject.publish(newMetadata(), CONTENT);
+  const [content, url, tombstone] = [newToken(), newToken(), newToken()];
+  const records = [
+    { ...STORED, token: content, name: "a.mp3", language: "en-gb", publishedAt: "2026-11-21" },
+    { ...LINKED, token: url.toUpperCase(), validator: '"x"' },
+    { token: tombstone, state: "unpublished", kind: "video", unpublishedAt: "2026-11-22" },
+    { path: SAMPLE_MP3, language: "en-GB" },
+    { path: SAMPLE_MP4, token: newToken(), kind: "video", publishedAt: "2026-11-23" },
+    STORED,
+    LINKED,
+  ];
+  const before = await storage.version();
+  assertEquals((await importAll(storage, records)).outcomes, [7, 0, 0, 0]);
+  assert(await storage.version() !== before, "the version changes");
+  const item = {
+    ...{ token: content, kind: "audio" as const, type: "audio/mp4", length: CONTENT.length },
+    ...{ digest: SHA_256, name: "a.mp3", language: "en-GB" },
+    publishedAt: Date.UTC(2026, 10, 21),
+  } as const;
+  assertEquals(await storage.catalogue.find(content), entryOf(item));
+  const linked = await storage.catalogue.find(url);
+  assert(linked.state === "linked" && linked.item.validator === '"x"');
+  assertEquals(await storage.catalogue.find(tombstone), {
+    ...{ state: "unpublished", kind: "video", unpublishedAt: Date.UTC(2026, 10, 22) },
+  });
+
+  const listed = await Array.fromAsync(storage.catalogue.list());
+  assert(listed.every(([token]) => parseToken(token) === token), "all tokens are of version 4");
+  const version = await storage.version();
+  const again = await importAll(storage, records);
+  assertEquals([again.outcomes, again.refusals], [[0, 7, 0, 0], []]);
+  assertEquals(await Array.fromAsync(storage.catalogue.list()), listed);
+  assertEquals(await storage.version(), version);
+});
+
+test("an import refuses different facts for the same token, and names them", async () => {
+  await using subject = await openMemory();
+  const { storage } = subject;
+  const { token } = await subject.publish(
+    { ...newMetadata(), name: "a.mp3", publishedAt: 5000 },
+    CONTENT,
+  );
+  const url = linkedItem();
+  await storage.catalogue.add(url);
+  const gone = linkedItem();
+  await storage.catalogue.add(gone);
+  await storage.unpublish(gone.token, 5000);
+  const same = { ...STORED, token, name: "a.mp3" };
+  const tombstone = { state: "unpublished", token: gone.token, kind: "audio" };
+  const rows: Row[] = [
+    [same],
+    [{ ...same, publishedAt: "1970-01-01T00:00:05Z" }],
+    [
+      { ...same, publishedAt: "1970-01-01T00:00:06Z" },
+      /"publishedAt" is "1970-01-01T00:00:06.000Z"; token .* has "1970-01-01T00:00:05.000Z" on /,
+    ],
+    [
+      { ...same, name: "b.mp3" },
+      /"name" is "b.mp3"; token .* has "a.mp3" on record, and items never change$/,
+    ],
+    [{ ...same, length: 8 }, /"length" is 8; token .* has 7 on record/],
+    [{ ...same, language: "de" }, /"language" is "de"; token .* has none on record/],
+    [{ path: SAMPLE_MP3, token }, /"type" is "audio\/mpeg"; token .* has "audio\/mp4" on record/],
+    [{ path: "/no/such/file", token, sha256: SHA_256, name: "a.mp3" }],
+    [{ ...LINKED, token }, /"type" is null; token .* has "audio\/mp4" on record/],
+    [
+      { ...LINKED, token: url.token },
+      /"location" is "https:\/\/h\/a.mp3"; token .* has "https:\/\/cdn.example\/a/,
+    ],
+    [
+      { ...LINKED, token: url.token, location: url.location, type: "audio/mpeg" },
+      /"type" is "audio\/mpeg"; token .* has none on record/,
+    ],
+    [
+      { ...LINKED, token: gone.token, location: gone.location },
+      /"token" is ".*"; it was unpublished at 1970-01-01T00:00:05.000Z, and tokens are never/,
+    ],
+    [{ ...tombstone, kind: "video" }, /"kind" is "video"; token .* has "audio" on record/],
+    [tombstone],
+    [
+      { ...tombstone, unpublishedAt: "2026-11-21" },
+      /"unpublishedAt" is "2026-11-21T00:00:00.000Z"; token .* has "1970-01-01T00:00:05.000Z" o/,
+    ],
+    [{ state: "unpublished", token, kind: "video" }, /"kind" is "video"; token .* has "audio" on /],
+  ];
+  assertEquals(await importRows(storage, rows), [0, 4, 12, 0]);
+});
+
+test("an import refuses missing content, and files that differ from their record", async () => {
+  await using subject = await openMemory();
+  const { storage } = subject;
+  await subject.publish(newMetadata(), CONTENT);
+  const object = { location: "s3://bucket/key", validator: '"x"', sha256: SHA_256, length: 7 };
+  const rows: Row[] = [
+    [{ ...STORED, sha256: "ab".repeat(32) }, /content (ab){32} is missing/],
+    [{ ...STORED, length: 8 }, / has 7 bytes instead of 8/],
+    [{ ...STORED, name: "sound.mp3" }],
+    [{ path: "/no/such/file" }, /: There is no file "\/no\/such\/file"$/],
+    [{ path: SAMPLE_MP3, sha256: SHA_256 }, /sample.mp3" has the SHA-256 bcd2.*; expected /],
+    [{ path: SAMPLE_MP3, length: 5 }, /sample.mp3" has 26186 bytes; expected 5$/],
+    [{ path: SAMPLE_MP3, kind: "video" }, /" is audio\/mpeg, so its kind cannot be video$/],
+    [{ location: "s3://bucket/key" }, /CONTENT is not a bucket/],
+    [{ ...object, type: "audio/mpeg" }, /CONTENT is not a bucket/],
+  ];
+  const outcomes = await importRows(
+    storage,
+    rows.map(([record, refusal]): Row => [{ token: newToken(), ...record }, refusal]),
+  );
+  assertEquals(outcomes, [1, 0, 8, 0]);
+  assertEquals(await subject.digests(), [SHA_256], "no refused content is kept");
+});
+
+test("a tombstone in an import unpublishes, and is never undone", async () => {
+  await using subject = await openMemory();
+  const { storage } = subject;
+  const { token } = await subject.publish(newMetadata(), CONTENT);
+  const url = linkedItem();
+  const unpublishedAt = "2026-11-21T00:00:00.000Z";
+  const tombstones = [token, url.token].map((token) => (
+    { token, state: "unpublished", kind: "audio", unpublishedAt }
+  ));
+  const published = { ...STORED, token };
+  // In one file: each record is compared with the result of those before it.
+  const records = [{ ...LINKED, token: url.token }, ...tombstones, published];
+  const { outcomes, refusals } = await importAll(storage, records);
+  assertEquals(outcomes, [3, 0, 1, 2]);
+  assertMatch(refusals[0] ?? "", /^4: "token" is ".*"; it was unpublished/);
+  assertEquals(await subject.digests(), []);
+  for (const one of [token, url.token]) {
+    const { state } = await storage.find(one);
+    assertEquals(state, "unpublished");
+  }
+  assertEquals((await importAll(storage, records)).outcomes, [0, 2, 2, 0]);
+});
+
+test("an import goes by the order of its lines", async () => {
+  await using subject = await openMemory();
+  const { storage } = subject;
+  const { token } = await subject.publish(newMetadata(), CONTENT);
+  const [renewed, late] = [newToken(), newToken()];
+  const { outcomes, refusals } = await importAll(storage, [
+    "nonsense\n",
+    { ...STORED, token: renewed }, // its content is kept, since it is used again
+    { token, state: "unpublished", kind: "audio" },
+    { ...STORED, token: late, length: 8 },
+    { path: "/no/such/file", token: newToken() },
+    { token: renewed, state: "unpublished", kind: "audio" },
+    { ...STORED, token: late }, // its content is gone
+    "more nonsense\n",
+  ]);
+  assertEquals(outcomes, [3, 0, 5, 2]);
+  assertEquals(refusals.map((text) => Number.parseInt(text)), [1, 4, 5, 7, 8]);
+  assertEquals(await subject.digests(), []);
+});
+
+test("a dry run reports the same, and writes nothing", async () => {
+  await using subject = await openMemory();
+  const { storage } = subject;
+  const { token } = await subject.publish({ ...newMetadata(), publishedAt: 5000 }, CONTENT);
+  const records = [
+    { ...STORED, token },
+    { ...STORED, token: newToken() },
+    { ...STORED, token: newToken(), length: 8 },
+    { ...LINKED, token: newToken() },
+    { path: SAMPLE_MP3 },
+    { path: SAMPLE_MP4, token: newToken() },
+    { path: SAMPLE_MP4, token: newToken(), sha256: SHA_256 },
+    { path: "/no/such/file", token: newToken() },
+    { state: "unpublished", token: newToken(), kind: "audio" },
+    "nonsense\n",
+  ];
+  const unpublishing = [{ state: "unpublished", token, kind: "audio" }];
+  const before = [await Array.fromAsync(storage.catalogue.list()), await storage.version()];
+  const dry = await importAll(storage, records, { isDryRun: true });
+  assertEquals(dry.outcomes, [5, 1, 4, 0]);
+  assertEquals((await importAll(storage, unpublishing, { isDryRun: true })).outcomes, [1, 0, 0, 1]);
+  assertEquals([await Array.fromAsync(storage.catalogue.list()), await storage.version()], before);
+  assertEquals(await subject.digests(), [SHA_256]);
+  assertEquals((await importAll(storage, records)).outcomes, dry.outcomes);
+});
+
+test("an import continues after invalid lines, and returns them unchanged", async () => {
+  await using subject = await openMemory();
+  const sound = [newToken(), newToken(), newToken()]
+    .map((token) => JSON.stringify({ ...LINKED, token }));
+  const long = `{"path":"${"x".repeat(300_000)}"}`;
+  const lines = [
+    `\ufeff${sound[0]}\r\n`,
+    "\r\n",
+    ' {"kind": "radio"}\r\n',
+    " \t\n",
+    `${long}\n`,
+    "\u0000\n",
+    `${sound[1]}\n`,
+    `${long}\r\n`,
+    `${sound[2]}\n`,
+    '{"path": "cut of', // the end of a truncated file
+  ];
+  const { outcomes, refusals, rejects, bytes } = await importAll(subject.storage, lines);
+  assertEquals(outcomes, [3, 0, 5, 0]);
+  assertEquals(rejects, [2, 4, 5, 7, 9].map((at) => lines[at]).join(""));
+  assertEquals(bytes, new Blob(lines).size, "all bytes are counted");
+  assertMatch(refusals[1] ?? "", /^5: the line is longer than 65536 bytes$/);
+  assertEquals(refusals.length, 5);
+});
+
+test("an import accepts a last line without a newline, and empty input", async () => {
+  await using subject = await openMemory();
+  const last = JSON.stringify({ ...LINKED, token: newToken() });
+  assertEquals((await importAll(subject.storage, [last])).outcomes, [1, 0, 0, 0]);
+  assertEquals((await importAll(subject.storage, [])).outcomes, [0, 0, 0, 0]);
+  assertEquals((await importAll(subject.storage, ["\n\n"])).outcomes, [0, 0, 0, 0]);
+});
+
+test("an import reports the outcome of each record while another process publishes", async () => {
+  await using subject = await openMemory();
+  const { storage } = subject;
+  const items = Array.from({ length: 20 }, () => linkedItem());
+  const records = items.map(({ token, kind, location }) => ({ token, kind, location }));
+  const { addAll } = storage;
+  storage.addAll = async (...args) => { // just before it, another process publishes some of them, and others
+    storage.addAll = addAll;
+    for (const item of items.slice(0, 5)) await storage.catalogue.add(item);
+    for (const item of items.slice(5, 10)) {
+      await storage.catalogue.add({ ...item, location: "https://h/other" });
+    }
+    return await storage.addAll(...args);
+  };
+  const { outcomes, refusals } = await importAll(storage, records);
+  assertEquals(outcomes, [10, 5, 5, 0]);
+  assertMatch(refusals[0] ?? "", /"location" is ".*"; token .* has "https:\/\/h\/other" on record/);
+});
+
+test("an import stops between two records, and continues when run again", async () => {
+  await using subject = await openMemory();
+  const { storage } = subject;
+  const records = Array.from({ length: 30_000 }, () => ({ ...LINKED, token: newToken() }));
+  const controller = new AbortController();
+  const stop = new Error("stop");
+  const { addAll } = storage;
+  let batches = 0;
+  storage.addAll = async (batch) => {
+    assert(batch.length <= 500);
+    if (++batches === 7) controller.abort(stop);
+    return await addAll.call(storage, batch);
+  };
+  await assertRejects(() => importAll(storage, records, controller), Error, "stop");
+  const { length } = await Array.fromAsync(storage.catalogue.list());
+  assertEquals(length, 3500, "the batch in flight is completed");
+  storage.addAll = addAll;
+  assertEquals((await importAll(storage, records)).outcomes, [30_000 - length, length, 0, 0]);
+});
+
+test("an import ends with a storage fault, and blames no record", async () => {
+  await using subject = await openMemory();
+  const { storage } = subject;
+  storage.addAll = () => Promise.reject(new StorageError("memory", "down"));
+  await assertRejects(() => importAll(storage, [{ ...LINKED }]), StorageError, "down");
+});
+
+test("an import reads no published file whose SHA-256 is stated", () =>
+  inFolder(async (folder) => {
+    await using subject = await openMemory();
+    const [plain, stated] = [`${folder}/a.mp3`, `${folder}/b.mp3`];
+    for (const path of [plain, stated]) await Deno.copyFile(SAMPLE_MP3, path);
+    const sha256 = createHash("sha256").update(await Deno.readFile(SAMPLE_MP3)).digest("hex");
+    const records = [{ path: plain }, { path: stated, sha256 }, {
+      ...{ path: stated, sha256, token: newToken() },
+    }];
+    assertEquals((await importAll(subject.storage, records)).outcomes, [3, 0, 0, 0]);
+    await Deno.remove(stated);
+    subject.storage.stage = () => Promise.reject(new Error("expected no copy"));
+    assertEquals((await importAll(subject.storage, records)).outcomes, [0, 3, 0, 0]);
+  }));

@@ -1,0 +1,131 @@
+import { assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { parseLine, readRecord, RecordError } from "../../../lib/publishing/import/record.ts";
+
+const TOKEN = "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f";
+const SHA_256 = "ab".repeat(32);
+const URL_RECORD = { location: "https://h/a", kind: "audio" };
+const CONTENT = { sha256: SHA_256, length: 7, type: "audio/mpeg" };
+const TOMBSTONE = { state: "unpublished", token: TOKEN, kind: "video" };
+
+Deno.test("readRecord() reads every source, and normalizes spellings", () => {
+  const rows: [raw: Record<string, unknown>, record: Record<string, unknown>][] = [
+    [{ path: "a b.mp3" }, { source: "file", path: "a b.mp3" }],
+    [URL_RECORD, { source: "url", ...URL_RECORD }],
+    [{ location: "HTTPS://H/ü", type: "Audio/X" }, {
+      ...{ source: "url", location: "https://h/%C3%BC", type: "Audio/X", kind: "audio" },
+    }],
+    [{ ...URL_RECORD, type: "video/mp4" }, { source: "url", ...URL_RECORD, type: "video/mp4" }],
+    [{ location: "s3://b/k" }, { source: "object", location: "s3://b/k" }],
+    [CONTENT, { source: "content", ...CONTENT, kind: "audio" }],
+    [{ ...CONTENT, kind: "audio", type: "video/quicktime" }, {
+      ...{ source: "content", ...CONTENT, kind: "audio", type: "video/quicktime" },
+    }],
+    [
+      {
+        ...{ ...CONTENT, state: "published", token: TOKEN.toUpperCase(), type: "AUDIO/mpeg" },
+        ...{ sha256: SHA_256.toUpperCase(), language: "EN-gb", name: "ü.mp3" },
+        publishedAt: "2026-11-21T08:15:26.123+02:00",
+      },
+      {
+        ...{ source: "content", ...CONTENT, state: "published", token: TOKEN, kind: "audio" },
+        ...{
+          language: "en-GB",
+          name: "ü.mp3",
+          publishedAt: Date.UTC(2026, 10, 21, 6, 15, 26, 123),
+        },
+      },
+    ],
+    [TOMBSTONE, { source: "tombstone", ...TOMBSTONE }],
+    [{ ...TOMBSTONE, unpublishedAt: "2026-11-21" }, {
+      ...{ source: "tombstone", ...TOMBSTONE, unpublishedAt: Date.UTC(2026, 10, 21) },
+    }],
+  ];
+  for (const [raw, record] of rows) {
+    assertEquals<unknown>(readRecord(raw), record, JSON.stringify(raw));
+  }
+});
+
+Deno.test("readRecord() refuses invalid records, naming the field, the value and what is expected", () => {
+  const rows: (readonly [raw: Record<string, unknown>, field: string, message: RegExp])[] = [
+    [{ ...URL_RECORD, kind: "radio" }, "kind", /^"kind" is "radio"; expected "audio" or "video"$/],
+    [{ location: "https://h/a" }, "kind", /^"kind" is missing; expected "audio" or "video"$/],
+    [{ ...URL_RECORD, token: 5 }, "token", /^"token" is 5; expected a version 4 UUID$/],
+    [{ ...URL_RECORD, token: TOKEN.replace("-4", "-1") }, "token", /expected a version 4 UUID$/],
+    [{ ...URL_RECORD, state: "gone" }, "state", /^"state" is "gone"; expected "published" or "unp/],
+    [{ ...URL_RECORD, length: -1 }, "length", /^"length" is -1; expected a number of bytes$/],
+    [{ ...URL_RECORD, length: 1.5 }, "length", /^"length" is 1.5; expected a number of bytes$/],
+    [{ ...URL_RECORD, length: "7" }, "length", /^"length" is "7"; expected a number of bytes$/],
+    [{ ...URL_RECORD, length: 2 ** 53 }, "length", /expected a number of bytes$/],
+    [
+      { ...URL_RECORD, type: "a\nb" },
+      "type",
+      /^"type" is "a\\u000ab"; expected 1 to 255 printable/,
+    ],
+    [{ ...URL_RECORD, validator: "x".repeat(256) }, "validator", /"x{64}…"; expected 1 to 255/],
+    [
+      { ...URL_RECORD, name: "a.mp3" },
+      "name",
+      /^"name" is not a member of a public URL; expected /,
+    ],
+    [{ ...URL_RECORD, sha256: SHA_256 }, "sha256", /^"sha256" is not a member of a public URL/],
+    [{ ...URL_RECORD, publishedAt: "yesterday" }, "publishedAt", /"yesterday"; expected an ISO 86/],
+    [{ ...URL_RECORD, publishedAt: "2026-02-30" }, "publishedAt", /expected an ISO 8601 date/],
+    [{ ...URL_RECORD, publishedAt: null }, "publishedAt", /^"publishedAt" is null; expected an IS/],
+    [{ ...URL_RECORD, location: ["x"] }, "location", /^"location" is an array; /],
+    [{ ...URL_RECORD, location: "ftp://h/" }, "location", /"ftp:\/\/h\/"; expected an http/],
+    [{ ...URL_RECORD, location: "https:" }, "location", /^"location" is "https:"; expected an htt/],
+    [{ ...URL_RECORD, location: "https://h/#x" }, "location", /"https:\/\/h\/#x" has a fragment/],
+    [{ location: "s3://b" }, "location", /^"location" is "s3:\/\/b"; expected s3:\/\/BUCKET\/KEY/],
+    [{ path: "" }, "path", /^"path" is ""; expected a path$/],
+    [{ path: "a", type: "text/html" }, "type", /"text\/html"; expected an audio or video type/],
+    [{ path: "a", type: "audio/x\ny" }, "type", /expected an audio or video type/],
+    [{ path: "a", name: "a/b" }, "name", /^"name" is "a\/b"; expected a file name of 1 to 255/],
+    ...["", ".", "..", "a\\b", "a\u202egpj.mp3", "a\x1b[31m", "a\u2028b", "a".repeat(256)]
+      .map((name) => [{ path: "a", name }, "name", /; expected a file name of 1 to 255/] as const),
+    [
+      { path: "a", language: "e" },
+      "language",
+      /^"language" is "e"; expected a BCP 47 language tag/,
+    ],
+    [{ path: "a", location: "https://h/" }, "location", /^"location" is not a member of a file/],
+    [{ ...CONTENT, sha256: "ab" }, "sha256", /^"sha256" is "ab"; expected 64 hexadecimal digits$/],
+    [{ ...CONTENT, kind: "video" }, "kind", /^"kind" is "video"; its type is audio\/mpeg$/],
+    [
+      { sha256: SHA_256 },
+      "length",
+      /^"length" is missing; required for content that is in s/,
+    ],
+    [{}, "sha256", /^"sha256" is missing; required for .*, or a path or location; expected /],
+    [
+      { state: "unpublished", kind: "audio" },
+      "token",
+      /^"token" is missing; required for an/,
+    ],
+    [{ ...TOMBSTONE, type: "audio/mpeg" }, "type", /^"type" is not a member of an unpublished/],
+    [{ ...TOMBSTONE, path: "a" }, "path", /^"path" is not a member of an unpublished item/],
+  ];
+  for (const [raw, field, message] of rows) {
+    const error = assertThrows(() => readRecord(raw), RecordError);
+    assertMatch(error.message, message);
+    assertEquals(error.field, field);
+  }
+  const secret = { ...URL_RECORD, location: "https://user:secret@h/" };
+  const error = assertThrows(() => readRecord(secret), RecordError);
+  assertEquals([error.message.includes("secret"), error.value], [false, undefined]);
+});
+
+Deno.test("parseLine() refuses what is not a JSON object, and quotes its beginning", () => {
+  const encode = (text: string) => new TextEncoder().encode(text);
+  assertEquals(parseLine(encode('\ufeff {"a": 1} \r\n')), { a: 1 });
+  const rows: [line: Uint8Array, message: RegExp][] = [
+    [encode("[1]\n"), /^"\[1\]" is not a JSON object$/],
+    [encode("null\r\n"), /^"null" is not a JSON object$/],
+    [encode('{"a": 1\n'), /^"\{"a": 1" is not a JSON object$/],
+    [encode("[".repeat(60_000)), /^"\[{64}…" is not a JSON object$/],
+    [encode("\u001b[2J"), /^"\\u001b\[2J" is not a JSON object$/],
+    [Uint8Array.of(0x7b, 0xff, 0x7d), /^"\{\ufffd\}" is not UTF-8$/],
+  ];
+  for (const [line, message] of rows) {
+    assertMatch(assertThrows(() => parseLine(line), RecordError).message, message);
+  }
+});

@@ -1,0 +1,96 @@
+/**
+ * The last day of the product's life: the two deprecated lines of the routes are deleted, and what
+ * is left works, and still reports who called.
+ */
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { join } from "node:path";
+import { openLocal } from "./support/local_storage.ts";
+import { inFolder } from "./support/media_cli.ts";
+import { fromRoot } from "./support/paths.ts";
+import { needing } from "./support/permissions.ts";
+import { field, requestRaw } from "./support/raw_http.ts";
+import { ServerProcess, storageIn, taskFlags } from "./support/server.ts";
+import { newMetadata } from "./storage/storage_suite.ts";
+
+/** Copies what a server runs from, without the deprecated routes. */
+async function copyWithoutDeprecatedRoutes(folder: string): Promise<string> {
+  const copy = async (path: string) => {
+    const from = fromRoot(path);
+    if (Deno.statSync(from).isFile) return await Deno.copyFile(from, join(folder, path));
+    await Deno.mkdir(join(folder, path));
+    for await (const { name } of Deno.readDir(from)) await copy(join(path, name));
+  };
+  for (const path of ["lib", "deno.json", "deno.lock"]) await copy(path);
+  const lines = (await Deno.readTextFile(fromRoot("main.ts"))).split("\n");
+  const left = lines.filter((line) => !/^ {2}\{ pattern: .*successor: /.test(line));
+  assertEquals(lines.length - left.length, 2);
+  const main = join(folder, "main.ts");
+  await Deno.writeTextFile(main, left.join("\n"));
+  return main;
+}
+
+/** Runs Deno, and returns its exit status and output. */
+async function deno(args: string[], options: Deno.CommandOptions) {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, ...options })
+    .output();
+  const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  return { code, out: out ?? "", err: err ?? "" };
+}
+
+needing("processes")(
+  "without the deprecated routes, the rest type-checks, is served, and still reports who called",
+  () =>
+    inFolder(async (folder) => {
+      await using subject = await openLocal();
+      const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1000));
+      const before = await ServerProcess.start({}, subject.folder);
+      assertEquals((await requestRaw(before.port, "HEAD", `/audio/${token}`)).status, 200);
+      await before.stop();
+
+      const main = await copyWithoutDeprecatedRoutes(folder);
+      const checked = await deno(["check", "main.ts", "lib"], { cwd: folder });
+      assertEquals(checked.code, 0, checked.err);
+      const linted = await deno(["lint", "main.ts"], { cwd: folder });
+      assertEquals(linted.code, 0, linted.err);
+
+      await using server = await ServerProcess.start(
+        { SUNSET_AT: "2999-01-01", BROWNOUTS: "2026-11-22/2998-01-01" },
+        subject.folder,
+        { main },
+      );
+      const get = (path: string, fields = {}) => requestRaw(server.port, "GET", path, fields);
+      const text = async (path: string, fields = {}) =>
+        new TextDecoder().decode((await get(path, fields)).content);
+      assertEquals((await get(`/media/${token}`)).status, 200);
+      const gone = await get(`/audio/${token}`);
+      assertEquals([gone.status, field(gone, "deprecation")], [404, undefined]);
+      assertMatch(await text(`/audio/${token}`), /"type":"\/deprecation#no-such-route"/);
+      assertEquals((await get("/healthz")).status, 200);
+      const page = await text("/deprecation", { Accept: "text/html" });
+      assertMatch(page, /<h1>The deprecated paths were removed<\/h1>/);
+      assert(!page.includes("audio/") && page.includes('id="removed"'), page);
+      const notice = JSON.parse(await text("/deprecation", { Accept: "application/json" }));
+      assertEquals([notice.phase, notice.endpoints], ["removed", []]);
+      const { info, paths } = JSON.parse(await text("/openapi.json"));
+      assert(!info.description.startsWith("Serves published media, with"), info.description);
+      assertEquals(Object.keys(paths), [
+        "/media/{token}",
+        "/deprecation",
+        "/openapi.json",
+        "/healthz",
+      ]);
+
+      const media = (...args: string[]) =>
+        deno(["run", ...taskFlags(main), main, "media", ...args], {
+          env: { ...storageIn(subject.folder), NO_COLOR: "1" },
+        });
+      const gate = await media("usage", "--gate", "1");
+      assertEquals(gate.code, 1, gate.err);
+      assertMatch(gate.out, /Still called: 1 call by 1 client/);
+      assertMatch((await media("usage")).out, /\/audio\/:token: 1 call\n/);
+      const shown = await media("show", token);
+      assertMatch(shown.out, new RegExp(`\nHEAD /media/${token}\n200\n`));
+      assert(!shown.out.includes("/audio/"), shown.out);
+    }),
+);

@@ -1,0 +1,97 @@
+import { assert, assertEquals } from "@std/assert";
+import { usagePage } from "../../lib/report/page.ts";
+import { launchBrowser, readAxe, testInBrowser } from "../support/browser.ts";
+import { ALWAYS, report, row, ROWS } from "../support/usage_report.ts";
+
+// Only a browser renders the page.
+testInBrowser(
+  "the report page loads nothing, sorts its clients, and is accessible and legible",
+  async () => {
+    const hostile = `<img/src=x>&'"`;
+    const long = "A-Client-With-A-Name-Of-Sixty-Four-Characters-Which-Is-The-Most-";
+    const rows = [
+      ...ROWS,
+      row(1, hostile, 2),
+      row(2, "zebra", 10_000),
+      row(3, long, 3),
+      row(5, "AppleCoreMedia", 3),
+    ];
+    const html = usagePage(await report(rows, ALWAYS, { days: 30 }));
+    assert(!html.includes(hostile), "a client's name is not escaped");
+    const file = await Deno.makeTempFile({ suffix: ".html" });
+    await Deno.writeTextFile(file, html);
+    const axe = await readAxe();
+    await using browser = await launchBrowser();
+    for (const colorScheme of ["light", "dark"] as const) {
+      for (const width of [1280, 360]) {
+        const viewport = { width, height: 800 };
+        const context = await browser.newContext({ colorScheme, viewport, bypassCSP: true });
+        const page = await context.newPage();
+        const requests: string[] = [];
+        page.on("request", (request) => requests.push(request.url()));
+        await page.goto(`file://${file}`);
+        const names = () => page.locator("table.clients tbody th").allInnerTexts();
+        const byCalls = ["zebra", "Overcast", "curl", "Forgotten", "AppleCoreMedia", long, hostile];
+        const sorted = async (...buttons: string[]) => {
+          for (const name of buttons) await page.getByRole("button", { name }).click();
+          return await names();
+        };
+        assertEquals((await names()).toSorted(), byCalls.toSorted());
+        assertEquals((await names()).slice(0, 4), byCalls.slice(0, 4));
+        assertEquals(await sorted("Client"), byCalls.toSorted().reverse());
+        assertEquals((await sorted("Calls", "Calls")).at(-1), "zebra");
+        assertEquals(await page.locator("svg rect.shade").count(), 2); // a brownout, on two routes
+
+        const layout = await page.evaluate(MEASURE) as Layout;
+        assertEquals(layout.overflow, 0, "the page is wider than the screen");
+        assert(layout.smallest >= 11, `text of ${layout.smallest} px`);
+        assertEquals(layout.broken, [], "names that break inside a word");
+        assertEquals(layout.left, [], "numbers that are not right-aligned");
+        assertEquals(layout.overlapping, [], "overlapping axis labels");
+        await page.evaluate(axe);
+        const violations = await page.evaluate(
+          "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
+        );
+        assertEquals(violations, []);
+        assertEquals(requests, [`file://${file}`]);
+        await context.close();
+      }
+    }
+    await Deno.remove(file);
+  },
+);
+
+interface Layout {
+  readonly overflow: number;
+  readonly smallest: number;
+  readonly broken: readonly string[];
+  readonly left: readonly string[];
+  readonly overlapping: readonly string[];
+}
+
+/** Measures the layout in the page, with text at its rendered size. */
+const MEASURE = `(() => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const sizes = all("main *").filter((element) => element.innerText || element.tagName === "text")
+    .map((element) => {
+      const scale = element.getScreenCTM ? element.getScreenCTM().a : 1;
+      return parseFloat(getComputedStyle(element).fontSize) * scale;
+    });
+  const lines = (element) => {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+  };
+  const overlap = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  const labels = all(".chart").map((chart) => [...chart.querySelectorAll("span")]);
+  return {
+    overflow: document.documentElement.scrollWidth - innerWidth,
+    smallest: Math.min(...sizes),
+    broken: all("table.clients tbody th").filter((name) => lines(name) > name.innerText.split("-").length).map((name) => name.innerText),
+    left: all("td").filter((cell) => /^[\\d,]+$/.test(cell.innerText) && getComputedStyle(cell).textAlign !== "right")
+      .map((cell) => cell.innerText),
+    overlapping: labels.flatMap((spans) => spans.flatMap((one, index) =>
+      spans.slice(index + 1).filter((other) => overlap(one.getBoundingClientRect(), other.getBoundingClientRect()))
+        .map((other) => one.innerText + " " + other.innerText))),
+  };
+})()`;

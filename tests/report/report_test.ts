@@ -1,0 +1,108 @@
+import { assertEquals } from "@std/assert";
+import { recordUsage } from "../../lib/usage/recorder.ts";
+import { reportUsage } from "../../lib/report/report.ts";
+import { openMemoryEngine } from "../support/memory_storage.ts";
+import {
+  ALWAYS,
+  DAY,
+  heartbeat,
+  HOUR,
+  MINUTE,
+  NOW,
+  POLICY,
+  report,
+  row,
+  ROWS,
+} from "../support/usage_report.ts";
+
+Deno.test("reportUsage() sums a period by day, route and client", async () => {
+  const { from, today, calls, otherRequests, routes, clients, ...rest } = await report(
+    ROWS,
+    ALWAYS,
+  );
+  assertEquals([from, today, calls, otherRequests], ["2027-06-08", "2027-06-15", 96, 12]);
+  assertEquals(
+    routes.map(({ route, calls, otherRequests, trend }) => [route, calls, otherRequests, trend]),
+    [
+      ["/audio/:token", 36, 12, { calls: 35, previousCalls: 50 }], // today is not compared
+      ["/video/:token", 60, 0, { calls: 60, previousCalls: 0 }],
+    ],
+  );
+  assertEquals(routes[0]?.days.map(({ calls }) => calls), [30, 5, 0, 0, 0, 0, 0, 1]);
+  assertEquals(routes[0]?.days[1]?.byPhase, { brownout: 5 });
+  assertEquals(clients, [
+    {
+      client: "curl",
+      calls: 60,
+      trend: { calls: 60, previousCalls: 0 },
+      first: NOW - 30 * DAY, // before the period
+      last: NOW - 5 * DAY + HOUR,
+      routes: ["/video/:token"],
+    },
+    {
+      client: "Overcast",
+      calls: 36,
+      trend: { calls: 35, previousCalls: 50 },
+      first: NOW - 15 * DAY,
+      last: NOW + HOUR,
+      routes: ["/audio/:token"],
+    },
+  ]);
+  assertEquals(rest.recordedSince, NOW - 1000 * HOUR);
+});
+
+Deno.test("a report and its gate agree on period boundaries", async () => {
+  // Two whole days and today: the period starts at midnight, 60 hours ago.
+  const rows: [what: string, hoursAgo: number, verdict: string][] = [
+    ["the first moment", 60, "called"],
+    ["the moment before", 60 + 1 / HOUR, "clear"],
+    ["exactly two days ago", 48, "called"],
+    ["just now", 0, "called"],
+    ["tomorrow, on a server whose clock is ahead", -13, "called"],
+  ];
+  for (const [what, hoursAgo, expected] of rows) {
+    const at = NOW - hoursAgo * HOUR;
+    const called = row(hoursAgo / 24, "curl", 1, { first: at, last: at });
+    const { verdict, calls, clients, routes } = await report([called], ALWAYS, { days: 2 });
+    assertEquals(verdict.verdict, expected, what);
+    const shown = expected === "called" ? 1 : 0;
+    const inTable = routes.flatMap(({ days }) => days).reduce((sum, { calls }) => sum + calls, 0);
+    assertEquals([calls, clients.length, inTable], [shown, shown, shown], what);
+  }
+});
+
+Deno.test("a trend needs a complete record of the days compared", async () => {
+  const steady = Array.from({ length: 60 }, (_, daysAgo) => row(daysAgo, "curl", 100));
+  const trendOf = async (options: { days: number; keptFrom?: string }, heartbeats = ALWAYS) =>
+    (await report(steady, heartbeats, options)).routes[0]?.trend;
+  assertEquals(await trendOf({ days: 20 }), { calls: 2000, previousCalls: 2000 });
+  const since = [heartbeat(40.5 * 24, 0)]; // the midnight before 40 days ago
+  assertEquals(await trendOf({ days: 20 }, since), { calls: 2000, previousCalls: 2000 });
+  assertEquals(await trendOf({ days: 20 }, [heartbeat(40.4 * 24, 0)]), undefined);
+  assertEquals(await trendOf({ days: 20, keptFrom: "2027-05-06" }), {
+    calls: 2000,
+    previousCalls: 2000,
+  });
+  assertEquals(await trendOf({ days: 20, keptFrom: "2027-05-07" }), undefined);
+});
+
+Deno.test("a retained week is no evidence of 19 days without calls, and shows no trend", async () => {
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  await ledger.add([row(10, "curl", 100)], () => {});
+  const clock = { now: NOW - 30 * DAY };
+  const config = { usageDays: 7, isTelemetryOn: false, policy: POLICY };
+  const options = { ledger, routes: [], clock: () => clock.now, log() {}, config };
+  const { flush, stop } = await recordUsage(options);
+  for (; clock.now < NOW; clock.now += MINUTE) await flush();
+  await stop();
+  const routes = ["/audio/:token"];
+  const read = (days: number) => reportUsage(ledger, { routes, policy: POLICY, days, now: NOW });
+  const [short, week, long] = [await read(3), await read(7), await read(19)];
+  assertEquals([short.verdict, week.verdict], [{ verdict: "clear" }, { verdict: "clear" }]);
+  const [start, end] = [Date.parse("2027-05-27"), Date.parse("2027-06-08")];
+  assertEquals(long.verdict, { verdict: "unknown", gaps: [{ reason: "deleted", start, end }] });
+  assertEquals([week.calls, week.recordedSince], [0, end]);
+  assertEquals(week.routes[0]?.trend, undefined);
+  assertEquals(short.routes[0]?.trend, { calls: 0, previousCalls: 0 });
+});

@@ -1,0 +1,104 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { gateText, usageText } from "../../lib/report/text.ts";
+import { sunsetText, trendText } from "../../lib/report/words.ts";
+import { ALWAYS, heartbeat, HOUR, POLICY, report, row, ROWS } from "../support/usage_report.ts";
+
+Deno.test("trendText() is accurate for small numbers and small changes", () => {
+  const rows: [calls: number, previousCalls: number, text: string][] = [
+    [0, 0, "unchanged"],
+    [5, 5, "unchanged"],
+    [5, 0, "none before"],
+    [0, 5, "down 100 %"],
+    [36, 50, "down 28 %"],
+    [1, 1_000, "down 99.9 %"],
+    [1, 1_000_000, "down 99.9 %"],
+    [4, 1_000, "down 99.6 %"],
+    [1_001, 1_000, "up 0.1 %"],
+    [1_000_001, 1_000_000, "up less than 0.1 %"],
+    [199, 100, "up 99 %"],
+    [200, 100, "up 100 %"],
+    [3_000, 100, "up 2,900 %"],
+    [104, 100, "up 4 %"],
+  ];
+  for (const [calls, previousCalls, text] of rows) {
+    assertEquals(trendText({ calls, previousCalls }), text, `${calls} after ${previousCalls}`);
+  }
+  assertEquals(trendText(undefined), "unknown");
+});
+
+Deno.test("sunsetText() formats the time until and since the sunset", () => {
+  const sunset = Date.parse("2027-06-17");
+  const rows: [hoursBefore: number, text: string][] = [
+    [49 * 24, "in 49 days"],
+    [49, "in 2 days"],
+    [48, "in 2 days"],
+    [47.9, "in 47 hours"],
+    [1, "in 1 hour"],
+    [0.5, "in 30 minutes"],
+    [0.001, "in less than a minute"],
+    [0, "less than a minute ago"],
+    [-6, "6 hours ago"],
+    [-48, "2 days ago"],
+  ];
+  for (const [hours, text] of rows) {
+    const expected = `Sunset: 2027-06-17T00:00:00Z, ${text}.`;
+    assertEquals(sunsetText(POLICY, sunset - hours * HOUR), expected);
+  }
+});
+
+Deno.test("usageText() shows the calls per day, the clients, the sunset and the verdict", async () => {
+  const text = usageText(await report(ROWS, ALWAYS));
+  const parts = [
+    "Calls to deprecated routes from 2027-06-08 to now (7 whole days and today so far, UTC)\n",
+    "\n/audio/:token: 36 calls, and 12 other requests\n" +
+    "  35 calls in 7 whole days, down 30 % from 50 in the 7 days before\n" +
+    `  2027-06-08  30  ${"█".repeat(40)}\n` +
+    `  2027-06-09   5  ${"█".repeat(7)}  brownout\n` +
+    "  2027-06-10   0\n",
+    "\n  2027-06-15   1  ██  so far\n",
+    "\n/video/:token: 60 calls\n  60 calls in 7 whole days, 0 in the 7 days before\n",
+    "\nClient    Calls  Trend        First seen ever       Last seen\n" +
+    "curl         60  none before  2027-05-16T12:00:00Z  2027-06-10T13:00:00Z\n" +
+    "Overcast     36  down 30 %    ",
+    "\nCalls are on record since 2027-05-04T20:00:00Z; ",
+    "\nSunset: 2027-06-17T00:00:00Z, in 36 hours.\n" +
+    "Still called: 96 calls by 2 clients since 2027-06-08 (7 whole days and today, UTC), the last" +
+    " by Overcast at 2027-06-15T13:00:00Z.",
+  ];
+  for (const part of parts) assertStringIncludes(text, part);
+  assert(!text.includes("incomplete"));
+  const restarting = usageText(await report([], [heartbeat(1000, 1 / 120, { end: "stopped" })]));
+  assert(!restarting.includes("incomplete"));
+  const without = usageText(await report(ROWS, [heartbeat(100, 0)]));
+  assertStringIncludes(without, "No trend: the record of the 14 days to compare is incomplete\n");
+  assertMatch(without, /\n {2}2027-06-11 {3}0 {2}incomplete record\n {2}2027-06-12 {3}0\n/);
+  assertStringIncludes(without, "\ncurl         60  unknown  2027");
+});
+
+Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async () => {
+  const clients = Array.from({ length: 27 }, (_, index) => row(index / 24, `client-${index}`, 1));
+  const called = gateText(await report(clients, ALWAYS)).split("\n");
+  assertEquals(called.length, 1 + 25 + 1);
+  assertEquals(called[1], "  client-0, 1 call, last at 2027-06-15T13:00:00Z");
+  assertEquals(called.at(-1), "  and 2 more clients");
+  assertEquals(gateText(await report(clients.slice(0, 25), ALWAYS)).split("\n").length, 26);
+
+  const restarts = Array.from({ length: 28 }, (_, index) => {
+    const from = 300 - index * 2; // an hour on, an hour off
+    return heartbeat(from, from - 1, { server: String(index), end: "stopped" });
+  });
+  const unknown = gateText(await report([], [...restarts, heartbeat(245, 0)], { days: 14 }));
+  assertEquals(unknown.split("\n").length, 1 + 25 + 1);
+  assertMatch(unknown, /\n {2}and 3 more$/);
+
+  assertEquals(
+    gateText(await report([], [heartbeat(1000, 0), heartbeat(2, 1, { server: "b" })], { days: 2 })),
+    [
+      "Unknown: no calls counted since 2027-06-13 (2 whole days and today, UTC), but the record is incomplete.",
+      "  since 2027-06-15T11:00:00Z: no heartbeat from server b",
+      "  A silent server may still be answering calls. If it is running, check its log, and compare" +
+      " its clock with this machine's. If it has answered nothing since then, run: deno task media" +
+      " usage --gone b",
+    ].join("\n"),
+  );
+});

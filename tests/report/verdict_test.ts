@@ -1,0 +1,102 @@
+import { assertEquals } from "@std/assert";
+import { type Gap, gapsIn } from "../../lib/report/verdict.ts";
+import type { Heartbeat, UsageRow } from "../../lib/storage/ledger/ledger.ts";
+import { ALWAYS, DAY, heartbeat, HOUR, MINUTE, NOW, report, row } from "../support/usage_report.ts";
+
+const hoursAgo = (instant: number) => Math.round((NOW - instant) / HOUR * 100) / 100;
+
+/** Describes gaps by their hours before now. */
+const described = (gaps: readonly Gap[]) =>
+  gaps.map(({ start, end, ...gap }) => {
+    const what = gap.reason === "silent" ? `silent ${gap.server}` : gap.reason;
+    return `${what} ${hoursAgo(start)} to ${hoursAgo(end)}`;
+  });
+
+const stopped = { server: "b", end: "stopped" } as const;
+
+Deno.test("the gate is never clear when the record is incomplete, and lists the gaps", async () => {
+  const silent = { server: "b" };
+  const other = row(1, "x", 5, { impact: "none" });
+  const rows: [
+    what: string,
+    heartbeats: Heartbeat[],
+    verdict: string[] | "clear" | "called",
+    options?: { usage?: UsageRow[]; keptFrom?: string; now?: number },
+  ][] = [
+    ["no calls, always counting", ALWAYS, "clear"],
+    ["no call that removal breaks", ALWAYS, "clear", { usage: [other] }],
+    ["called, and never counting", [], "called", { usage: [row(0, "curl", 1)] }],
+    ["never counting", [], ["no server 60 to 0"]],
+    ["counting since within the period", [heartbeat(47, 0)], ["no server 60 to 47"]],
+    ["stopped", [heartbeat(100, 1, stopped)], ["no server 1 to 0"]],
+    ["fell silent", [heartbeat(100, 1)], ["silent a 1 to 0"]],
+    ["marked gone", [heartbeat(100, 1, { end: "gone" })], ["no server 1 to 0"]],
+    ["a gap", [heartbeat(100, 30, stopped), heartbeat(29, 0)], ["no server 30 to 29"]],
+    [
+      "two gaps",
+      [heartbeat(47, 30, stopped), heartbeat(29, 0)],
+      ["no server 60 to 47", "no server 30 to 29"],
+    ],
+    ["the machine slept", [heartbeat(100, 30), heartbeat(29, 0)], ["no server 30 to 29"]],
+    ["a restart", [heartbeat(100, 30, stopped), heartbeat(30 - 1 / 70, 0)], "clear"],
+    [
+      "a restart of over a minute",
+      [heartbeat(100, 30, stopped), heartbeat(30 - 1 / 59, 0)],
+      ["no server 30 to 29.98"],
+    ],
+    ["a handover", [heartbeat(100, 20, stopped), heartbeat(30, 0)], "clear"],
+    ["a long watch over a short one", [heartbeat(100, 0), heartbeat(40, 39, stopped)], "clear"],
+    ["the last seconds are not flushed yet", [heartbeat(100, 1 / 70)], "clear"],
+    ["one cannot write", [heartbeat(100, 0), heartbeat(100, 50, silent)], ["silent b 50 to 0"]],
+    [
+      "one could not, long before the period",
+      [heartbeat(100, 0), heartbeat(100, 90, silent)],
+      ["silent b 60 to 0"],
+    ],
+    ["one only registered", [heartbeat(100, 0), heartbeat(9, 9, silent)], ["silent b 9 to 0"]],
+    [
+      "one was killed, and marked gone",
+      [heartbeat(100, 0), heartbeat(100, 50, { ...silent, end: "gone" })],
+      "clear",
+    ],
+    [
+      "one slept, and came back",
+      [heartbeat(100, 0), heartbeat(100, 50, silent), heartbeat(40, 0, silent)],
+      "clear",
+    ],
+    ["days were deleted", ALWAYS, ["deleted 60 to 36"], { keptFrom: "2027-06-14" }],
+    ["days before were deleted", ALWAYS, "clear", { keptFrom: "2027-06-13" }],
+    ["all days were deleted", ALWAYS, ["deleted 60 to 0"], { keptFrom: "2027-07-01" }],
+    ["the gate is fast", ALWAYS, ["silent a 0 to -0.02"], { now: NOW + MINUTE + 1_000 }],
+    ["the gate is slow", ALWAYS, "clear", { now: NOW - HOUR }],
+  ];
+  for (const [what, heartbeats, expected, { usage = [], ...options } = {}] of rows) {
+    const { verdict } = await report(usage, heartbeats, { days: 2, ...options });
+    const seen = verdict.verdict === "unknown" ? described(verdict.gaps) : verdict.verdict;
+    assertEquals(seen, expected, what);
+  }
+});
+
+Deno.test("gapsIn() gives the gaps within an interval, in the order of time", () => {
+  const later = heartbeat(3, 0, { server: "c" });
+  const [early, silent] = [heartbeat(20, 7, { end: "stopped" }), heartbeat(20, 8, { server: "b" })];
+  const rows: [heartbeats: Heartbeat[], gaps: string[], keptFrom?: string][] = [
+    [[early, later], ["no server 7 to 5"]],
+    [[early, silent, later], ["silent b 8 to 5"]],
+    [
+      [heartbeat(9, 8, { end: "stopped" }), heartbeat(7, 6, { server: "b" }), later],
+      ["no server 10 to 9", "no server 8 to 7", "silent b 6 to 5"],
+    ],
+    [[heartbeat(20, 6), silent], ["silent b 8 to 5", "silent a 6 to 5"]],
+    [[heartbeat(20, 6), silent], ["deleted 10 to 5"], "2027-06-16"],
+  ];
+  const interval = { start: NOW - 10 * HOUR, end: NOW - 5 * HOUR };
+  for (const [heartbeats, gaps, keptFrom] of rows) {
+    assertEquals(described(gapsIn({ heartbeats, keptFrom }, interval, NOW)), gaps);
+  }
+  const deleted = { heartbeats: [heartbeat(9, 0)], keptFrom: "2027-06-15" };
+  assertEquals(described(gapsIn(deleted, { start: NOW - DAY, end: NOW }, NOW)), [
+    "deleted 24 to 12",
+    "no server 12 to 9",
+  ]);
+});

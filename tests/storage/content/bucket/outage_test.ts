@@ -1,0 +1,215 @@
+/**
+ * A server while its content store fails, and after.
+ */
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { openEngine } from "../../../../lib/storage/database/sqlite/engine.ts";
+import type { PublishedItem } from "../../../../lib/storage/item.ts";
+import { checkParity, checkProblem } from "../../../server/request_table.ts";
+import { newPrefix, openBucket } from "../../../support/bucket_storage.ts";
+import { inFolder } from "../../../support/media_cli.ts";
+import { needing, shared } from "../../../support/permissions.ts";
+import { field, type RawResponse, requestRaw } from "../../../support/raw_http.ts";
+import { Relay } from "../../../support/relay.ts";
+import { BUCKET, S3_STORE, S3Store, SECRET_KEY } from "../../../support/s3_store.ts";
+import { ServerProcess } from "../../../support/server.ts";
+import { newMetadata } from "../../storage_suite.ts";
+
+/** Milliseconds until a response. The aim is 5,000 on an idle machine. */
+const ANSWERED = 6_500;
+
+/** Milliseconds from the end of a failure until everything is served again: CACHE_TTL and a look. */
+const BACK = 10_000;
+
+const CONTENT = Uint8Array.from({ length: 100_000 }, (_, index) => index % 251);
+
+const store = shared(S3_STORE, () => S3Store.start());
+const test = needing(...S3_STORE);
+
+/** What a failure affects. */
+interface World {
+  readonly relay: Relay;
+  readonly server: ServerProcess;
+  /** Where the objects are. */
+  readonly prefix: string;
+  /** Items: one that was copied, one in place, and one that no GET asks for. */
+  readonly copied: PublishedItem;
+  readonly inPlace: PublishedItem;
+  readonly other: PublishedItem;
+}
+
+/** The key of the object in place, with characters that URLs must encode. */
+const OWN_KEY = "own/a+b (ü)!'*~.mp4";
+
+/** Serves three items, for which no HEAD was sent yet. */
+async function withServer(body: (world: World) => Promise<void>): Promise<void> {
+  await inFolder(async (folder) => {
+    const prefix = newPrefix();
+    const engine = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
+    await using subject = await openBucket(store(), engine, prefix);
+    const copied = await subject.publish(newMetadata("audio"), CONTENT);
+    const other = await subject.publish(newMetadata("audio"), CONTENT.subarray(1));
+    await putOwn(CONTENT.subarray(2));
+    const object = await subject.storage.inspect(`s3://${BUCKET}/${OWN_KEY}`);
+    const { location, length, validator } = object;
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", CONTENT.subarray(2)));
+    const inPlace = {
+      ...newMetadata("video"),
+      ...{ location, length, validator, digest: digest.toHex() },
+    };
+    await subject.storage.catalogue.add(inPlace);
+    await using relay = new Relay(store().port);
+    const environment = {
+      ...store().environment(prefix),
+      AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${relay.port}`,
+    };
+    await using server = await ServerProcess.start(environment, folder);
+    await body({ relay, server, prefix, copied, inPlace, other });
+  });
+}
+
+async function putOwn(content: Uint8Array): Promise<void> {
+  const key = OWN_KEY.split("/").map((part) =>
+    encodeURIComponent(part).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
+  ).join("/");
+  await store().request("PUT", key, new Uint8Array(content));
+}
+
+/** Sends a request, which must be answered in time. */
+async function send({ port }: ServerProcess, method: string, target: string): Promise<RawResponse> {
+  const started = performance.now();
+  const seen = await requestRaw(port, method, target);
+  const took = performance.now() - started;
+  assert(took < ANSWERED, `${method} ${target} took ${took} ms`);
+  return seen;
+}
+
+/** Sends GETs, and then HEADs, which must agree; returns the statuses. */
+async function statusesOf(server: ServerProcess, targets: string[]): Promise<number[]> {
+  const gets = await Promise.all(targets.map((target) => send(server, "GET", target)));
+  const heads = await Promise.all(targets.map((target) => send(server, "HEAD", target)));
+  return gets.map((get, index) => {
+    const target = targets[index] as string;
+    checkParity(target, heads[index] as RawResponse, get);
+    if (get.status === 502) checkProblem(target, get, "content-replaced");
+    if (get.status === 503) {
+      checkProblem(target, get, "storage-unavailable");
+      assertEquals(field(get, "retry-after"), "5");
+    }
+    return get.status;
+  });
+}
+
+/** Waits until everything is served again. */
+async function isBack(server: ServerProcess, targets: string[]): Promise<void> {
+  const since = performance.now();
+  for (const target of targets) {
+    while ((await send(server, "HEAD", target)).status !== 200) {
+      const waited = performance.now() - since;
+      assert(waited < BACK, `${target} is not back after ${waited} ms`);
+    }
+  }
+  assertEquals(await statusesOf(server, targets), targets.map(() => 200));
+}
+
+/** Something that happens to the whole store. */
+interface Failure {
+  readonly what: string;
+  /** What the log says of it. */
+  readonly logged: RegExp;
+  readonly begin: (world: World) => void | Promise<void>;
+  readonly end: (world: World) => void | Promise<void>;
+}
+
+const FAILURES: Failure[] = [
+  {
+    what: "is stopped",
+    logged: /cannot be reached.*Connection refused|cannot be reached/,
+    begin: () => store().stop(),
+    end: () => store().launch(),
+  },
+  {
+    what: "is frozen",
+    logged: /no answer from the store within 4\.5 s/,
+    begin: () => store().freeze(),
+    end: () => store().thaw(),
+  },
+  {
+    what: "is behind a network that is half open",
+    logged: /no answer from the store within 4\.5 s/,
+    begin: ({ relay }) => relay.lose("everything"),
+    end: ({ relay }) => relay.restore(),
+  },
+  {
+    what: "has another secret",
+    logged: /answers 403 \(SignatureDoesNotMatch\)/,
+    begin: () => store().changeSecret("another"),
+    end: () => store().changeSecret(),
+  },
+  {
+    what: "has lost its objects",
+    logged: /answers 503/,
+    begin: () => store().stop("object"),
+    end: () => store().launch("object"),
+  },
+];
+
+for (const { what, logged, begin, end } of FAILURES) {
+  test(`a server answers 503 while the store ${what}, and recovers`, () =>
+    withServer(async (world) => {
+      const { server, copied, inPlace, other } = world;
+      const asked = [`/media/${copied.token}`, `/media/${inPlace.token}`, "/healthz"];
+      const unasked = `/media/${other.token}`;
+      assertEquals(await statusesOf(server, asked), [200, 200, 200]);
+      assertEquals((await send(server, "HEAD", unasked)).status, 200);
+
+      await begin(world);
+      assertEquals(await statusesOf(server, asked), [503, 503, 503]);
+      assertEquals((await send(server, "HEAD", unasked)).status, 503);
+
+      await end(world);
+      await isBack(server, [...asked, unasked]);
+      const { log } = await server.stop();
+      const text = JSON.stringify(log);
+      assertMatch(text, logged);
+      for (const secret of [SECRET_KEY, copied.token, inPlace.token]) {
+        assert(!text.includes(secret));
+      }
+    }));
+}
+
+test("a server distinguishes missing from replaced content, until it is restored", () =>
+  withServer(async ({ server, prefix, copied, inPlace, other }) => {
+    const key = encodeURI(`${prefix}/${copied.digest.slice(0, 2)}/${copied.digest}`);
+    const [first, second, third] = [copied, inPlace, other].map(({ token }) =>
+      `/media/${token}`
+    ) as [
+      string,
+      string,
+      string,
+    ];
+    const putCopy = (content: Uint8Array) => store().request("PUT", key, new Uint8Array(content));
+    const changes: [what: string, () => Promise<unknown>, target: string, status: number][] = [
+      ["gone", () => store().request("DELETE", key), first, 503],
+      ["shorter", () => putCopy(CONTENT.subarray(1)), first, 502],
+      ["longer", () => putCopy(new Uint8Array(CONTENT.length + 1)), first, 502],
+      ["another of the same length", () => putOwn(CONTENT.slice(2).reverse()), second, 502],
+      ["another of another length", () => putOwn(CONTENT), second, 502],
+    ];
+    for (const [what, change, target, status] of changes) {
+      assertEquals(await statusesOf(server, [target]), [200], what);
+      await change();
+      assertEquals(await statusesOf(server, [target]), [status], what);
+      const range = { Range: `bytes=${CONTENT.length - 10}-` };
+      const ranged = await requestRaw(server.port, "GET", target, range);
+      assertEquals(ranged.status, status, what);
+      assertEquals(
+        await statusesOf(server, [third, "/healthz"]),
+        [200, 200],
+        "everything else is served",
+      );
+      await putCopy(CONTENT);
+      await putOwn(CONTENT.subarray(2));
+      await isBack(server, [target]);
+    }
+  }));

@@ -1,0 +1,234 @@
+/**
+ * How storage handles answers that no sound store gives.
+ */
+
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import type { ByteRange } from "../../../../lib/http/byte_range.ts";
+import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts";
+import type { ContentReference } from "../../../../lib/storage/item.ts";
+import type { ContentStore } from "../../../../lib/storage/content/content_store.ts";
+import { ReplacedError, StorageError } from "../../../../lib/storage/errors.ts";
+import { streamOf } from "../../../support/body.ts";
+import { openMemoryEngine } from "../../../support/memory_storage.ts";
+import { needing } from "../../../support/permissions.ts";
+import { refusal, response, type Script, ScriptedStore } from "../../../support/scripted_store.ts";
+
+const test = needing("network");
+
+const COPY: ContentReference = { digest: "ab".repeat(32), length: 7 };
+const IN_PLACE = { ...COPY, location: "s3://media/a/b+c ü.mp3", validator: '"v1"' };
+const RANGE: ByteRange = { first: 2, last: 4 };
+
+const whole = (fields: Record<string, string> = {}) =>
+  response(200, { ETag: '"v1"', ...fields }, "content");
+const part = (range: string, fields: Record<string, string> = {}, text = "nte") =>
+  response(206, { ETag: '"v1"', "Content-Range": range, ...fields }, text);
+
+/** Opens content on a store with scripted answers. */
+async function withStore(
+  script: Script,
+  body: (content: BucketContent, store: ScriptedStore) => Promise<void>,
+): Promise<void> {
+  await using store = new ScriptedStore();
+  store.script = script;
+  await using engine = await openMemoryEngine();
+  const content = new BucketContent(store.settings, engine);
+  try {
+    await body(content, store);
+  } finally {
+    await content.close?.();
+  }
+}
+
+const open = (content: ContentStore, ...args: Parameters<ContentStore["open"]>) =>
+  streamOf(() => content.open(...args));
+const textOf = async (stream: Promise<ReadableStream<Uint8Array<ArrayBuffer>>>) =>
+  await new Response(await stream).text();
+
+test("open() requests the range wanted, as published and unencoded", async () => {
+  await withStore(
+    (head) => /^range:/im.test(head) ? part("bytes 2-4/7") : whole(),
+    async (content, store) => {
+      assertEquals(await textOf(open(content, COPY)), "content");
+      assertEquals(await textOf(open(content, IN_PLACE, RANGE)), "nte");
+      const [plain = "", ranged = ""] = store.heads;
+      assertStringIncludes(plain, `GET /media/p/ab/${COPY.digest} HTTP/1.1\r\n`);
+      assertStringIncludes(ranged, "GET /media/a/b%2Bc%20%C3%BC.mp3 HTTP/1.1\r\n");
+      const fieldOf = (head: string, name: string) =>
+        new RegExp(`^${name}: (.*)\r$`, "im").exec(head)?.[1];
+      assertEquals(
+        ["accept-encoding", "range", "if-match"].map((name) => fieldOf(plain, name)),
+        ["identity", undefined, undefined],
+      );
+      assertEquals(
+        ["accept-encoding", "range", "if-match"].map((name) => fieldOf(ranged, name)),
+        ["identity", "bytes=2-4", '"v1"'],
+      );
+      // Headers that a proxy may change are not signed.
+      const signed = /SignedHeaders=([^,]*),/.exec(fieldOf(ranged, "authorization") ?? "")?.[1];
+      assertEquals(signed, "host;x-amz-content-sha256;x-amz-date");
+    },
+  );
+});
+
+const FAULTS: [
+  what: string,
+  answer: string,
+  error: typeof StorageError,
+  message: string,
+  options?: { wanted?: ContentReference; range?: ByteRange; requests?: number },
+][] = [
+  ["a 500", refusal(500, "InternalError"), StorageError, "answers 500 (InternalError)", {
+    requests: 2,
+  }],
+  ["a 503", refusal(503, "SlowDown"), StorageError, "answers 503 (SlowDown)", { requests: 2 }],
+  ["a 403", refusal(403, "AccessDenied"), StorageError, "answers 403 (AccessDenied)"],
+  ["a 404", refusal(404, "NoSuchKey"), StorageError, "is missing"],
+  ["a redirect", response(307, { Location: "/x" }), StorageError, "answers 307"],
+  ["no content", response(204, {}), StorageError, "answers 204"],
+  ["no HTTP", "SSH-2.0-OpenSSH_9.2\r\n", StorageError, "cannot be reached", { requests: 2 }],
+  ["nothing", "", StorageError, "cannot be reached", { requests: 2 }],
+  ["other content", response(200, {}, "contents"), ReplacedError, "8 bytes instead of 7"],
+  [
+    "content of no length",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\ncontent\r\n0\r\n\r\n",
+    StorageError,
+    "does not tell the length",
+  ],
+  ["a failed condition", refusal(412, "PreconditionFailed"), ReplacedError, "was replaced"],
+  ["another ETag", whole({ ETag: '"v2"' }), ReplacedError, "replaced", { wanted: IN_PLACE }],
+  ["no ETag", response(200, {}, "content"), ReplacedError, "replaced", { wanted: IN_PLACE }],
+  ["a range beyond", refusal(416, "InvalidRange"), ReplacedError, "replaced", { range: RANGE }],
+  ["the whole for a range", whole(), StorageError, "answers 200", { range: RANGE }],
+  ["a range for the whole", part("bytes 0-6/7"), StorageError, "answers 206"],
+  ["another range", part("bytes 1-3/7"), StorageError, "the range asked for", { range: RANGE }],
+  ["a shorter range", part("bytes 2-4/7", {}, "nt"), StorageError, "the range asked for", {
+    range: RANGE,
+  }],
+  ["a range of more", part("bytes 2-4/8"), ReplacedError, "8 bytes instead", { range: RANGE }],
+  ["a range of nothing", part("bytes 2-4/*"), StorageError, "the length", { range: RANGE }],
+];
+
+for (const [what, answer, type, message, { wanted = COPY, range, requests = 1 } = {}] of FAULTS) {
+  test(`open() fails on ${what} before a byte is sent`, () =>
+    withStore(() => answer, async (content, store) => {
+      const fault = await assertRejects(() => open(content, wanted, range), StorageError);
+      assertEquals(fault.name, type === ReplacedError ? "ReplacedError" : "StorageError");
+      assertStringIncludes(fault.message, message);
+      assertEquals(store.heads.length, requests);
+    }));
+}
+
+const LOOKS: [what: string, answer: string, state: string, wanted?: ContentReference][] = [
+  ["a 404", response(404, {}), "missing"],
+  ["the same length", response(200, { "Content-Length": "7" }), "same"],
+  ["another length", response(200, { "Content-Length": "8" }), "different"],
+  ["the same ETag", response(200, { ETag: '"v1"', "Content-Length": "7" }), "same", IN_PLACE],
+  ["another ETag", response(200, { ETag: '"v2"', "Content-Length": "7" }), "different", IN_PLACE],
+  ["a failed condition", response(412, {}), "different", IN_PLACE],
+];
+
+test("compare() tells content that is missing or another from content that cannot be read", async () => {
+  for (const [what, answer, state, wanted = COPY] of LOOKS) {
+    await withStore(() => answer, async (content, store) => {
+      assertEquals((await content.compare(wanted)).state, state, what);
+      assertEquals(store.heads.map((head) => head.slice(0, 4)), ["HEAD"]);
+    });
+  }
+  for (const answer of [response(403, {}), response(500, {}), ""]) {
+    await withStore(() => answer, async (content) => {
+      await assertRejects(() => content.compare(COPY), StorageError);
+    });
+  }
+});
+
+test("open() retries when a connection breaks, or the store asks for it", async () => {
+  for (const first of ["", refusal(503, "SlowDown"), refusal(500, "InternalError")]) {
+    let isFirst = true;
+    await withStore(() => {
+      const answer = isFirst ? first : whole();
+      isFirst = false;
+      return answer;
+    }, async (content, store) => {
+      assertEquals(await textOf(open(content, COPY)), "content");
+      assertEquals(store.heads.length, 2);
+    });
+  }
+});
+
+test("change() ends if the store tells no length, or another, of what it was sent", async () => {
+  const cases: [head: string, message: string][] = [
+    ["HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", "does not tell the length"],
+    [response(200, { "Content-Length": "8" }), "has 8 bytes instead of 7"],
+  ];
+  for (const [head, message] of cases) {
+    let isSent = false;
+    await withStore((request) => {
+      if (request.startsWith("PUT")) isSent = true;
+      return isSent ? request.startsWith("PUT") ? response(200, {}) : head : response(404, {});
+    }, async (content) => {
+      const bytes = new TextEncoder().encode("content");
+      const read = async function* () {
+        yield await Promise.resolve(bytes);
+      };
+      await using staged = await content.stage({ read });
+      const changing = () => content.change(staged.digest, () => Promise.resolve(), staged);
+      await assertRejects(changing, StorageError, message);
+    });
+  }
+});
+
+test("open() fails in time when short content stalls", async () => {
+  await withStore(() => response(200, { "Content-Length": "7" }, "con"), async (content, store) => {
+    store.isPatient = true;
+    await assertRejects(() => open(content, COPY), StorageError, "no answer from the store within");
+  });
+});
+
+test("content that ends early is an error", async () => {
+  await withStore(() => response(200, { "Content-Length": "7" }, "con"), async (content) => {
+    await assertRejects(() => textOf(open(content, COPY)), StorageError, "content cannot be read");
+  });
+});
+
+test("open() reports in time that all connections are in use, and takes the next free one", async () => {
+  const long = { ...COPY, length: 200_000 };
+  const beginning = response(200, { "Content-Length": "200000" }, "con");
+  await withStore(() => beginning, async (content, store) => {
+    store.isPatient = true;
+    const streams = await Promise.all(Array.from({ length: 256 }, () => open(content, long)));
+    assertEquals(store.connections, 256);
+    const started = performance.now();
+    await assertRejects(() => open(content, long), StorageError, "all connections");
+    const waited = performance.now() - started;
+    assert(waited > 4_000 && waited < 6_000, `${waited} ms`);
+    store.script = () => response(200, { "Content-Length": "200000" }); // a HEAD has its own limit
+    assertEquals(await content.compare(long), { state: "same" });
+    store.script = () => beginning;
+    const next = open(content, long);
+    await streams[0]?.cancel();
+    await (await next).cancel();
+    for (const stream of streams) await stream.cancel();
+    while (store.connections > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  });
+});
+
+test("open() reuses the connection of a download that was read to its end", async () => {
+  const clients = new Set<number>();
+  const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+  const server = Deno.serve(options, (_request, { remoteAddr }) => {
+    clients.add((remoteAddr as Deno.NetAddr).port);
+    return new Response(new Uint8Array(1_000_000));
+  });
+  await using store = new ScriptedStore();
+  const endpoint = `http://127.0.0.1:${server.addr.port}`;
+  await using engine = await openMemoryEngine();
+  const content = new BucketContent({ ...store.settings, endpoint }, engine);
+  const large = { ...COPY, length: 1_000_000 };
+  for (let count = 0; count < 20; count++) {
+    assertEquals((await textOf(open(content, large))).length, large.length);
+  }
+  assert(clients.size <= 4, `${clients.size} connections`);
+  await content.close?.();
+  await server.shutdown();
+});

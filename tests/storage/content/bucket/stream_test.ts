@@ -1,0 +1,82 @@
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { contentOf, readAtOnce } from "../../../../lib/storage/content/bucket/stream.ts";
+import { StorageError } from "../../../../lib/storage/errors.ts";
+
+/** Long enough for anything immediate. */
+const soon = () => new Promise((resolve) => setTimeout(resolve));
+
+Deno.test("contentOf() times out when no byte arrives while one is wanted", async () => {
+  let ends = 0;
+  const chunks = [new Uint8Array([1, 2])];
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull(controller) {
+      const chunk = chunks.shift();
+      if (chunk !== undefined) controller.enqueue(chunk);
+      else return new Promise(() => {});
+    },
+  }, { highWaterMark: 0 });
+  const options = { length: 5, timeoutMs: 20 };
+  const reader = contentOf({ stream: () => body, end: () => ends++ }, options).getReader();
+  // Nobody reads, so this is not a fault.
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assertEquals((await reader.read()).value, new Uint8Array([1, 2]));
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assertEquals(ends, 0);
+  await assertRejects(() => reader.read(), StorageError, "no byte of content within");
+  assertEquals(ends, 1);
+});
+
+Deno.test("contentOf() reads nothing before it is requested, and ends with its reader", async () => {
+  let [pulls, ends] = [0, 0];
+  const stream = () =>
+    new ReadableStream<Uint8Array<ArrayBuffer>>({
+      pull(controller) {
+        pulls++;
+        controller.enqueue(new Uint8Array(2));
+      },
+    }, { highWaterMark: 0 });
+  const open = (length: number) => contentOf({ stream, end: () => ends++ }, { length });
+  const unread = open(100);
+  await soon();
+  assertEquals(pulls, 0);
+  await unread.cancel();
+  const reader = open(100).getReader();
+  await reader.read();
+  await reader.cancel();
+  assertEquals([pulls, ends], [1, 2]);
+});
+
+Deno.test("contentOf() fails when content ends early, but not when it is cancelled", async () => {
+  const options = { length: 5 };
+  const short = new Blob([new Uint8Array(3)]).stream();
+  const reader = contentOf({ stream: () => short, end() {} }, options).getReader();
+  await reader.read();
+  await assertRejects(() => reader.read(), StorageError, "2 bytes early");
+
+  let break_ = () => {};
+  const silent = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start: (controller) => void (break_ = () => controller.error(new TypeError("broken off"))),
+  });
+  const waiting = contentOf({ stream: () => silent, end: () => break_() }, options).getReader();
+  const reading = waiting.read();
+  await soon();
+  await waiting.cancel();
+  assertEquals((await reading).done, true);
+});
+
+Deno.test("readAtOnce() gives all content or an error, and ends the download in any case", async () => {
+  const content = new Uint8Array([1, 2, 3]);
+  const rows: [bytes: () => Promise<Uint8Array<ArrayBuffer>>, length: number, message?: RegExp][] =
+    [
+      [() => Promise.resolve(content), 3],
+      [() => Promise.resolve(content), 5, /^bucket: content ended 2 bytes early$/],
+      [() => Promise.reject(new TypeError("cut off")), 3, /^bucket: content cannot be read$/],
+    ];
+  for (const [bytes, length, message] of rows) {
+    let ends = 0;
+    const reading = readAtOnce({ bytes, end: () => ends++ }, length);
+    if (message === undefined) assertEquals(await reading, content);
+    else assertMatch((await assertRejects(() => reading, StorageError)).message, message);
+    assertEquals(ends, 1);
+  }
+});

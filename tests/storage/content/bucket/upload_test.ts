@@ -1,0 +1,144 @@
+/**
+ * Uploading to a store that rejects content, and content that changes meanwhile.
+ */
+
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { createHash } from "node:crypto";
+import { upload } from "../../../../lib/storage/content/bucket/upload.ts";
+import { type Source, SourceChangedError } from "../../../../lib/storage/content/content_store.ts";
+import { StorageError } from "../../../../lib/storage/errors.ts";
+import { needing } from "../../../support/permissions.ts";
+import { freePort } from "../../../support/ports.ts";
+import { refusal, response, ScriptedStore } from "../../../support/scripted_store.ts";
+
+const test = needing("network", "environment");
+
+const CHUNK = new Uint8Array(64 * 1024).fill(7);
+
+/** Yields chunks that all use one buffer, as when a file is read. */
+function source(count: number, change?: (chunk: Uint8Array, index: number) => void): Source {
+  return {
+    async *read() {
+      const chunk = new Uint8Array(CHUNK.length);
+      for (let index = 0; index < count; index++) {
+        chunk.set(CHUNK);
+        change?.(chunk, index);
+        yield await Promise.resolve(chunk);
+      }
+    },
+  };
+}
+
+/** The content that a source should have. */
+function contentOf(count: number) {
+  const hash = createHash("sha256");
+  for (let index = 0; index < count; index++) hash.update(CHUNK);
+  return { digest: hash.digest("hex"), length: count * CHUNK.length };
+}
+
+const options = (store: ScriptedStore, count: number) => ({
+  url: new URL(`${store.settings.endpoint}/media/key`),
+  headers: new Headers({ "X-Signed": "yes" }),
+  content: contentOf(count),
+});
+
+test("upload() sends content with its length, and returns the answer", async () => {
+  const received: number[] = [];
+  const hash = createHash("sha256");
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    assertEquals(request.method, "PUT");
+    assertEquals(request.headers.get("content-length"), String(40 * CHUNK.length));
+    assertEquals(request.headers.get("x-signed"), "yes");
+    assertEquals(request.headers.get("transfer-encoding"), null);
+    for await (const chunk of request.body ?? []) {
+      hash.update(chunk);
+      received.push(chunk.length);
+    }
+    return new Response("<Code>Fine</Code>", { status: 203 });
+  });
+  await using store = new ScriptedStore();
+  const url = new URL(`http://127.0.0.1:${server.addr.port}/media/key`);
+  const answer = await upload({ ...options(store, 40), url, source: source(40) });
+  assertEquals(answer, { status: 203, text: "<Code>Fine</Code>" });
+  assertEquals(hash.digest("hex"), contentOf(40).digest);
+  await server.shutdown();
+});
+
+test("upload() does not complete content that changed since it was hashed", async () => {
+  const changes: [what: string, source: Source][] = [
+    ["a byte", source(20, (chunk, index) => index === 3 && (chunk[9] = 1))],
+    ["the last byte", source(20, (chunk, index) => index === 19 && (chunk[CHUNK.length - 1] = 1))],
+    ["shorter", source(19)],
+    ["longer", source(21)],
+    ["nothing", source(0)],
+  ];
+  for (const [what, changed] of changes) {
+    let received = 0;
+    const ended = Promise.withResolvers<void>();
+    const server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen() {} },
+      async (request) => {
+        try {
+          for await (const chunk of request.body ?? []) received += chunk.length;
+        } catch { // it was cut off
+        }
+        ended.resolve();
+        return new Response();
+      },
+    );
+    await using store = new ScriptedStore();
+    const url = new URL(`http://127.0.0.1:${server.addr.port}/media/key`);
+    const sending = upload({ ...options(store, 20), url, source: changed });
+    await assertRejects(() => sending, SourceChangedError);
+    if (what !== "nothing") await ended.promise;
+    assert(received < 20 * CHUNK.length, `${what}: ${received} bytes were sent`);
+    await server.shutdown();
+  }
+});
+
+test("upload() returns an early answer, and sends nothing more", async () => {
+  await using store = new ScriptedStore();
+  store.isPatient = true;
+  store.script = () => refusal(403, "AccessDenied");
+  const endless = source(Infinity);
+  const content = { digest: "ab".repeat(32), length: Number.MAX_SAFE_INTEGER };
+  const answer = await upload({ ...options(store, 1), content, source: endless });
+  assertEquals(answer.status, 403);
+  assertStringIncludes(answer.text, "AccessDenied");
+});
+
+test("upload() fails when the store stops reading, or does not answer", async () => {
+  await using store = new ScriptedStore();
+  store.script = () => new Promise(() => {}); // reads only the head
+  const content = { digest: "ab".repeat(32), length: Number.MAX_SAFE_INTEGER };
+  const stalled = { ...options(store, 1), content, source: source(Infinity), stall: 100 };
+  await assertRejects(() => upload(stalled), StorageError, "accepted no data for 0.1 s");
+
+  const url = new URL(`http://127.0.0.1:${freePort()}/media/key`); // nothing listens there
+  const refused = () => upload({ ...options(store, 1), url, source: source(1) });
+  await assertRejects(refused, StorageError, "cannot be reached");
+});
+
+test("upload() ends at once when aborted, and rejects with what its source throws", async () => {
+  await using store = new ScriptedStore();
+  store.script = () => new Promise(() => {});
+  const content = { digest: "ab".repeat(32), length: Number.MAX_SAFE_INTEGER };
+  const controller = new AbortController();
+  const endless = { ...source(Infinity), signal: controller.signal };
+  const sending = upload({ ...options(store, 1), content, source: endless });
+  setTimeout(() => controller.abort(new RangeError("enough")), 200); // while it waits
+  await assertRejects(() => sending, RangeError, "enough");
+
+  const broken = source(5, (_, index) => {
+    if (index === 3) throw new RangeError("broken");
+  });
+  await assertRejects(() => upload({ ...options(store, 5), source: broken }), RangeError, "broken");
+
+  store.script = () => response(200, {});
+  const aborted = { ...source(1), signal: AbortSignal.abort(new RangeError("before")) };
+  await assertRejects(
+    () => upload({ ...options(store, 1), source: aborted }),
+    RangeError,
+    "before",
+  );
+});

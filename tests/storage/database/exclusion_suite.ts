@@ -1,0 +1,53 @@
+/**
+ * The suite of exclusive actions, for every engine.
+ */
+
+import { assertEquals, assertRejects } from "@std/assert";
+import type { Engine } from "../../../lib/storage/database/engine.ts";
+import type { Test } from "../../support/permissions.ts";
+
+/** Engines on one database, as in several processes. */
+export interface Engines extends AsyncDisposable {
+  readonly engines: readonly Engine[];
+}
+
+/** Runs the suite on an engine. */
+export function testExclusion(
+  name: string,
+  open: () => Promise<Engines>,
+  register: Test = Deno.test,
+): void {
+  const test = (what: string, body: (engines: readonly Engine[]) => Promise<void>) =>
+    register(`${name} ${what}`, async () => {
+      await using opened = await open();
+      await body(opened.engines);
+    });
+
+  test("exclusively() runs one action at a time, which may use the database", async (engines) => {
+    let [running, most, count] = [0, 0, 0];
+    const keys = [["x", "y"], ["y", "x"], ["y"]]; // locks taken in this order could deadlock
+    const run = (engine: Engine, index: number) =>
+      engine.exclusively(keys[index % keys.length] ?? [], async () => {
+        most = Math.max(most, ++running);
+        await engine.catalogue.isEmpty();
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        running--;
+        return ++count;
+      });
+    const counts = await Promise.all(
+      engines.flatMap((engine) => Array.from({ length: 8 }, (_, index) => run(engine, index))),
+    );
+    assertEquals(most, 1);
+    assertEquals(counts.toSorted((a, b) => a - b), counts.map((_, index) => index + 1));
+  });
+
+  test("exclusively() runs the next action after one that failed", async (engines) => {
+    const fail = () => Promise.reject(new RangeError("no"));
+    for (const { exclusively } of engines) {
+      await assertRejects(() => exclusively(["content x"], fail), RangeError);
+    }
+    for (const { exclusively } of engines) {
+      assertEquals(await exclusively(["content x"], () => Promise.resolve(5)), 5);
+    }
+  });
+}

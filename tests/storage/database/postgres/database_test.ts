@@ -1,0 +1,165 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import type { Engine } from "../../../../lib/storage/database/engine.ts";
+import type { UsageRow } from "../../../../lib/storage/ledger/ledger.ts";
+import type { Kind } from "../../../../lib/storage/item.ts";
+import { StorageError } from "../../../../lib/storage/errors.ts";
+import { newToken } from "../../../../lib/storage/token.ts";
+import { needing, shared } from "../../../support/permissions.ts";
+import { openEngine } from "../../../support/postgres_engine.ts";
+import { POSTGRES, PostgresServer } from "../../../support/postgres.ts";
+import { Relay } from "../../../support/relay.ts";
+import { newMetadata } from "../../storage_suite.ts";
+
+const server = shared(POSTGRES, () => PostgresServer.start());
+const test = needing(...POSTGRES);
+
+const ITEM = { digest: "ab".repeat(32), length: 1000 };
+const ROW: UsageRow = {
+  day: "2027-02-01",
+  route: "/audio/:token",
+  method: "HEAD",
+  phase: "deprecated",
+  status: "2xx",
+  impact: "breaking",
+  client: "curl",
+  calls: 3,
+  first: 1_800_000_000_000,
+  last: 1_800_000_000_000,
+};
+
+/** An engine connected to an empty database through a relay. */
+interface Subject extends AsyncDisposable {
+  readonly database: string;
+  readonly relay: Relay;
+  readonly engine: Engine;
+  /** Waits until that many connections of the database match. */
+  readonly until: (count: 0 | 1, condition: string) => Promise<void>;
+  /** Closes the engine's connections. */
+  readonly disconnect: () => void;
+}
+
+async function open(): Promise<Subject> {
+  const database = await server().createDatabase();
+  const relay = new Relay(server().port);
+  const engine = await openEngine(server().urlOf(database, relay.port));
+  return {
+    database,
+    relay,
+    engine,
+    async until(count, condition) {
+      const text = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND ${condition}`;
+      for (let tries = 0; (await server().query(text)).length !== count; tries++) {
+        assert(tries < 500, `never ${condition}`);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    },
+    disconnect: () => relay.lead(server().port),
+    async [Symbol.asyncDispose]() {
+      await engine.close();
+      await relay[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("a transaction that PostgreSQL rejects leaves no data, and no connection inside it", async () => {
+  await using subject = await open();
+  const { catalogue } = subject.engine;
+  const malformed = { ...newMetadata(), ...ITEM, kind: "image" as Kind };
+  for (let round = 0; round < 3; round++) {
+    const version = await catalogue.version();
+    await assertRejects(() => catalogue.add(malformed), StorageError);
+    assertEquals(await catalogue.version(), version);
+    const item = { ...newMetadata(), ...ITEM };
+    await catalogue.add(item);
+    assertEquals((await catalogue.find(item.token)).state, "published");
+  }
+  assertEquals((await catalogue.find(malformed.token)).state, "unknown");
+});
+
+test("lookups of requests fail within 2 s; starts and commands wait longer", async () => {
+  await using subject = await open();
+  const { catalogue } = subject.engine;
+  const lock = "LOCK TABLE item, catalogue IN ACCESS EXCLUSIVE MODE";
+  const release = await server().keep(subject.database, lock);
+  const opening = openEngine(server().urlOf(subject.database));
+  await subject.until(1, "wait_event_type = 'Lock'");
+  const begun = performance.now();
+  const reading = catalogue.isEmpty();
+  await assertRejects(async () => await catalogue.find(newToken()), StorageError);
+  const took = performance.now() - begun;
+  assert(took < 5_000, `${took} ms`); // with slack for a busy machine
+  await release();
+  assertEquals(await reading, true);
+  await (await opening).close();
+});
+
+test("a start waits for a PostgreSQL that is slow to accept connections", async () => {
+  const url = server().urlOf(await server().createDatabase());
+  server().freeze();
+  const opening = openEngine(url);
+  try {
+    await new Promise((resolve) => setTimeout(resolve, 3_000)); // longer than a request would wait
+  } finally {
+    server().thaw();
+  }
+  await (await opening).close();
+});
+
+const DEFERRED = "CONSTRAINT TRIGGER hold AFTER INSERT ON usage DEFERRABLE INITIALLY DEFERRED";
+const BREAKS: readonly {
+  what: string;
+  trigger: string;
+  query: string;
+  isAborted?: boolean;
+}[] = [
+  {
+    what: "its last statement",
+    trigger: "TRIGGER hold BEFORE INSERT ON usage",
+    query: "INSERT",
+  },
+  { what: "its COMMIT", trigger: DEFERRED, query: "COMMIT" },
+  { what: "a COMMIT that fails", trigger: DEFERRED, query: "COMMIT", isAborted: true },
+];
+
+for (const { what, trigger, query, isAborted } of BREAKS) {
+  test(`add() knows what it added when the connection breaks in ${what}`, async () => {
+    await using subject = await open();
+    const { ledger } = subject.engine;
+    const release = await server().hold(subject.database, trigger);
+    let told = 0;
+    const adding = ledger.add([ROW], (rows) => told += rows.length).catch((error) => {
+      assert(error instanceof StorageError, error);
+    });
+    const isAtIt = `query ~ '^${query}' AND state = 'active'`;
+    await subject.until(1, isAtIt);
+    subject.disconnect();
+    if (isAborted) {
+      await server().query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isAtIt}
+        AND pid <> pg_backend_pid()`);
+    }
+    await release();
+    await adding;
+    await subject.until(0, isAtIt);
+    const calls = await Array.fromAsync(ledger.usage(""), ({ calls }) => calls);
+    assertEquals(calls, told === 1 ? [ROW.calls] : []);
+    assertEquals(told, query === "COMMIT" && !isAborted ? 1 : 0);
+  });
+}
+
+test("a transaction whose connection breaks silently does not block others", async () => {
+  await using subject = await open();
+  const { database, relay, engine: { ledger } } = subject;
+  const release = await server().hold(database, "TRIGGER hold BEFORE INSERT ON usage");
+  const adding = ledger.add([ROW], () => {}).catch(() => {});
+  await subject.until(1, "query ~ '^INSERT' AND state = 'active'");
+  relay.lose("everything");
+  await release();
+  await subject.until(1, "state = 'idle in transaction'"); // and holds a row lock
+  const other = await openEngine(server().urlOf(database));
+  await other.ledger.add([ROW], () => {});
+  await other.close();
+  relay.restore();
+  subject.disconnect();
+  await adding;
+  assertEquals(await Array.fromAsync(ledger.usage(""), ({ calls }) => calls), [ROW.calls]);
+});

@@ -1,0 +1,55 @@
+/**
+ * The suites of every engine, on PostgreSQL: directly, and behind a pooler.
+ */
+
+import type { Engine } from "../../../../lib/storage/database/engine.ts";
+import { openMemory } from "../../../support/memory_storage.ts";
+import { needing, shared } from "../../../support/permissions.ts";
+import { PGBOUNCER, PgBouncer } from "../../../support/pgbouncer.ts";
+import { openEngine } from "../../../support/postgres_engine.ts";
+import { POSTGRES, PostgresServer, USER } from "../../../support/postgres.ts";
+import { testExclusion } from "../exclusion_suite.ts";
+import { testLedger } from "../../ledger/ledger_suite.ts";
+import { testMediaStorage } from "../../media/media_storage_suite.ts";
+
+const server = shared(POSTGRES, () => PostgresServer.start());
+const bouncer = shared(PGBOUNCER, () => PgBouncer.start(server()));
+
+let database: string | undefined;
+
+/** Opens an empty database: always the same one, since a pooler takes time to prepare another. */
+async function openEmpty(port: number): Promise<Engine> {
+  database ??= await server().createDatabase();
+  const empty = `DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION ${USER}`;
+  await server().query(empty, database);
+  return await openEngine(server().urlOf(database, port));
+}
+
+for (
+  const [name, needs, port] of [
+    ["PostgreSQL", POSTGRES, () => server().port],
+    ["PgBouncer", PGBOUNCER, () => bouncer().port],
+  ] as const
+) {
+  const register = needing(...needs);
+  testMediaStorage(
+    `MediaStorage on ${name}`,
+    async () => await openMemory(await openEmpty(port())),
+    register,
+  );
+  testLedger(`SqlLedger on ${name}`, async () => {
+    const { ledger, close } = await openEmpty(port());
+    return { ledger, [Symbol.asyncDispose]: close };
+  }, register);
+  testExclusion(name, async () => {
+    const { openEngine } = await import("../../../../lib/storage/database/postgres/engine.ts");
+    const url = server().urlOf(await server().createDatabase(), port());
+    const engines = [await openEngine(url), await openEngine(url)];
+    return {
+      engines,
+      async [Symbol.asyncDispose]() {
+        for (const engine of engines) await engine.close();
+      },
+    };
+  }, register);
+}

@@ -1,0 +1,55 @@
+import { assert, assertEquals } from "@std/assert";
+import type { UsageRow } from "../../../../lib/storage/ledger/ledger.ts";
+import { openEngine } from "../../../../lib/storage/database/sqlite/engine.ts";
+import { ROW } from "../../../support/counted_call.ts";
+import { inFolder } from "../../../support/media_cli.ts";
+import { needing } from "../../../support/permissions.ts";
+
+/** Runs something, and counts how often other tasks run meanwhile. */
+async function turnsDuring(action: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isOver = false;
+  const counting = (async () => {
+    for (; !isOver; turns++) await new Promise((resolve) => setTimeout(resolve));
+  })();
+  await action();
+  isOver = true;
+  await counting;
+  return turns - 1; // the last one came after it
+}
+
+Deno.test("SqlLedger on SQLite yields to requests during long work", async () => {
+  const { ledger, close } = await openEngine("sqlite::memory:");
+  const rows: UsageRow[] = Array.from({ length: 3_000 }, (_, index) => {
+    return { ...ROW, client: `client-${index}`, calls: 1, first: 0, last: 0 };
+  });
+  const parts: number[] = [];
+  const works: [what: string, work: () => Promise<unknown>][] = [
+    ["add()", () => ledger.add(rows, ({ length }) => parts.push(length))],
+    ["usage()", () => Array.fromAsync(ledger.usage(""))],
+    ["forget()", () => ledger.forget("2028-01-01")],
+  ];
+  for (const [what, work] of works) {
+    const turns = await turnsDuring(work);
+    assert(turns >= 3, `${what} leaves ${turns} turns to others`);
+  }
+  assert(Math.max(...parts) <= 200, "every part is small");
+  assertEquals(await Array.fromAsync(ledger.usage("")), []);
+  await close();
+});
+
+needing("files")(
+  "a flush of counts does not change the catalogue's version",
+  () =>
+    inFolder(async (folder) => {
+      const url = `sqlite:${folder}/catalogue.sqlite`;
+      const [server, other] = [await openEngine(url), await openEngine(url)];
+      const version = await server.catalogue.version();
+      await other.ledger.add([{ ...ROW, client: "curl", calls: 1, first: 0, last: 0 }], () => {});
+      await other.ledger.recordHeartbeat({ server: "a", from: 0, until: 1 });
+      await other.ledger.forget("2020-01-01");
+      await other.close();
+      assertEquals(await server.catalogue.version(), version);
+      await server.close();
+    }),
+);

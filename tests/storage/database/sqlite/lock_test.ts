@@ -1,0 +1,118 @@
+import { assert, assertEquals } from "@std/assert";
+import { callsIn, openLocal } from "../../../support/local_storage.ts";
+import { media } from "../../../support/media_cli.ts";
+import { SAMPLE_MP3 } from "../../../support/paths.ts";
+import { needing, program } from "../../../support/permissions.ts";
+import { field, requestRaw } from "../../../support/raw_http.ts";
+import { ServerProcess } from "../../../support/server.ts";
+import { LockHolder, type LockOptions } from "../../../support/sqlite_lock.ts";
+import { newMetadata } from "../../storage_suite.ts";
+
+const test = needing("processes", program("python3"));
+
+/**
+ * Milliseconds for which the lock is held, and within which requests must be answered meanwhile.
+ */
+const [HELD, BOUND] = [3_000, 2_000];
+
+interface Case extends LockOptions {
+  readonly file: "catalogue" | "ledger";
+  /** Whether SQLite admits readers. */
+  readonly lets: boolean;
+}
+
+const CASES: Case[] = [
+  { file: "catalogue", journalMode: "WAL", begin: "BEGIN IMMEDIATE", lets: true },
+  { file: "catalogue", journalMode: "WAL", begin: "BEGIN EXCLUSIVE", lets: true },
+  { file: "catalogue", journalMode: "DELETE", begin: "BEGIN IMMEDIATE", lets: true },
+  { file: "catalogue", journalMode: "DELETE", begin: "BEGIN EXCLUSIVE", lets: false },
+  { file: "ledger", journalMode: "WAL", begin: "BEGIN EXCLUSIVE", lets: true },
+];
+
+for (const { file, lets, ...options } of CASES) {
+  const { begin, journalMode } = options;
+  test(`a server never waits for the ${file}'s lock: ${begin}, ${journalMode}`, async () => {
+    await using subject = await openLocal();
+    const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
+    await subject.storage.close(); // no process has it open
+    const path = `${subject.folder}/catalogue.sqlite${file === "ledger" ? "-ledger" : ""}`;
+    await using holder = await LockHolder.open(path, options);
+    await using server = await ServerProcess.start({ CACHE_TTL: "0" }, subject.folder);
+
+    await holder.take();
+    const publishing = file === "catalogue"
+      ? media(subject.folder, ["publish", SAMPLE_MP3, "--json"])
+      : undefined;
+    const started = performance.now();
+    let calls = 0;
+    let longest = 0;
+    while (performance.now() - started < HELD) {
+      for (
+        const [method, target] of [
+          ["HEAD", `/audio/${token}`],
+          ["GET", `/audio/${token}`],
+          ["GET", "/healthz"],
+        ] as const
+      ) {
+        const sent = performance.now();
+        const response = await requestRaw(server.port, method, target);
+        longest = Math.max(longest, performance.now() - sent);
+        assertEquals(response.status, lets ? 200 : 503, `${method} ${target}`);
+        assertEquals(field(response, "retry-after"), lets ? undefined : "5");
+        if (target !== "/healthz") calls++;
+      }
+    }
+    assert(longest < BOUND, `a request was answered after ${longest} ms`);
+
+    await holder.release();
+    if (publishing !== undefined) {
+      const { code, stdout, stderr } = await publishing;
+      assertEquals([code, stderr], [0, ""]);
+      const target = `/audio/${JSON.parse(stdout).token}`;
+      assertEquals((await requestRaw(server.port, "HEAD", target)).status, 200);
+      calls++;
+    }
+    assertEquals((await requestRaw(server.port, "GET", "/healthz")).status, 200);
+    const { code, log } = await server.stop();
+    assertEquals(code, 0);
+    const isLogged = log.some(({ event, cause }) =>
+      event === "error" && String(cause).includes(`the ${file}`)
+    );
+    assertEquals(isLogged, !lets || file === "ledger", "whether the fault was logged");
+    assertEquals(await callsIn(subject.folder), calls, "every call is in the ledger");
+  });
+}
+
+/** Adds records under other tokens for some seconds at full speed. */
+const WRITER = `
+import sqlite3, sys, time, uuid
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+columns = [row[1] for row in database.execute("PRAGMA table_info(item)") if row[1] != "token"]
+record = database.execute("SELECT " + ",".join(columns) + " FROM item").fetchone()
+insert = "INSERT INTO item (token, %s) VALUES (?%s)" % (",".join(columns), ",?" * len(columns))
+end = time.time() + ${HELD / 1_000}
+while time.time() < end:
+    database.execute("BEGIN IMMEDIATE")
+    for _ in range(500): database.execute(insert, (str(uuid.uuid4()), *record))
+    database.execute("COMMIT")
+`;
+
+test("a server answers every request while another program adds many records", async () => {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
+  await using server = await ServerProcess.start({ CACHE_TTL: "0" }, subject.folder);
+  const path = `${subject.folder}/catalogue.sqlite`;
+  const writer = new Deno.Command("python3", { args: ["-c", WRITER, path] }).spawn();
+  let isOver = false;
+  const written = writer.status.then(({ success }) => {
+    isOver = true;
+    return success;
+  });
+  while (!isOver) {
+    assertEquals((await requestRaw(server.port, "HEAD", `/audio/${token}`)).status, 200);
+  }
+  assert(await written);
+  const { size } = await Deno.stat(path);
+  assert(size > 1_000_000, "the log was flushed to the file meanwhile");
+  assertEquals((await server.stop()).log.filter(({ event }) => event === "error"), []);
+});

@@ -1,0 +1,167 @@
+/**
+ * The suite of items at public URLs, for every engine.
+ */
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { TokenTakenError } from "../../../lib/storage/catalogue/catalogue.ts";
+import { type LinkedItem, MAX_LOCATION, MAX_STATED } from "../../../lib/storage/item.ts";
+import { newToken } from "../../../lib/storage/token.ts";
+import type { MediaSubject } from "../../support/media_subject.ts";
+import type { Test } from "../../support/permissions.ts";
+import { newMetadata } from "../storage_suite.ts";
+
+const CONTENT = new TextEncoder().encode("content");
+
+/** Makes an item at a URL with a new token and no optional properties. */
+export function linkedItem(kind: "audio" | "video" = "audio"): LinkedItem {
+  const location = "https://cdn.example/a/b.mp3?c=d%20e";
+  return { token: newToken(), kind, location, publishedAt: 1_000_000_000_000 };
+}
+
+/** Runs the suite; every test opens its own storage. */
+export function testLinkedItems(
+  name: string,
+  open: () => MediaSubject | Promise<MediaSubject>,
+  register: Test = Deno.test,
+): void {
+  const test = (what: string, body: (subject: MediaSubject) => Promise<void>) =>
+    register(`${name} ${what}`, async () => {
+      await using subject = await open();
+      await body(subject);
+    });
+
+  test("returns an item at a URL as it was published", async ({ storage, digests }) => {
+    const stem = "http://[::1]:8000/";
+    const items: LinkedItem[] = [
+      linkedItem(),
+      { ...linkedItem("video"), type: "video/mp4", length: 2 ** 52, validator: 'W/"1"' },
+      { ...linkedItem(), type: "application/octet-stream", length: 0 },
+      {
+        ...linkedItem(),
+        location: stem + "~".repeat(MAX_LOCATION - stem.length),
+        type: "x".repeat(MAX_STATED),
+        validator: " ".repeat(MAX_STATED),
+      },
+    ];
+    for (const item of items) {
+      const before = await storage.version();
+      await storage.catalogue.add(item);
+      assert(await storage.version() !== before, "the version changes");
+      const expected = { state: "linked", kind: item.kind, item } as const;
+      assertEquals(await storage.find(item.token), expected);
+      assertEquals(await storage.catalogue.find(item.token), expected);
+    }
+    const listed = await Array.fromAsync(storage.catalogue.list());
+    assertEquals(
+      listed.map(([token, entry]) => [token, entry.state === "linked" && entry.item]),
+      items.map((item) => [item.token, item]).toSorted(([a], [b]) =>
+        String(a) < String(b) ? -1 : 1
+      ),
+    );
+    assertEquals(await storage.catalogue.isEmpty(), false);
+    assertEquals(await digests(), []);
+  });
+
+  test("keeps only the kind of an unpublished item at a URL", async (subject) => {
+    const { storage } = subject;
+    const item = { ...linkedItem("video"), type: "video/mp4", length: 1, validator: '"x"' };
+    await storage.catalogue.add(item);
+    const before = await storage.version();
+    assert(await storage.unpublish(item.token, 5000));
+    assert(await storage.version() !== before, "the version changes");
+    assertEquals(await storage.unpublish(item.token, 6000), false);
+    const tombstone = { state: "unpublished", kind: "video", unpublishedAt: 5000 } as const;
+    assertEquals(await storage.find(item.token), tombstone);
+    assertEquals(await Array.fromAsync(storage.catalogue.list()), [[item.token, tombstone]]);
+  });
+
+  test("never reuses a token, for a URL or for content", async ({ storage, publish }) => {
+    const linked = linkedItem();
+    await storage.catalogue.add(linked);
+    const { token } = await publish(newMetadata(), CONTENT);
+    const again = { ...newMetadata(), token: linked.token };
+    await assertRejects(() => publish(again, CONTENT), TokenTakenError);
+    await assertRejects(() => storage.catalogue.add(linked), TokenTakenError);
+    await assertRejects(() => storage.catalogue.add({ ...linked, token }), TokenTakenError);
+    assertEquals((await storage.find(linked.token)).state, "linked");
+    assertEquals((await storage.find(token)).state, "published");
+    await storage.unpublish(linked.token, 5000);
+    await assertRejects(() => storage.catalogue.add(linked), TokenTakenError);
+  });
+}
+
+/** A record of the table `item`. */
+type Record = Readonly<{ [column: string]: string | number | null }>;
+
+const LINKED = {
+  token: "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f",
+  kind: "video",
+  location: "https://cdn.example/a.mp4",
+  published_at: 1_000_000_000_000,
+};
+const TOMBSTONE = { token: LINKED.token, kind: "video", unpublished_at: 5 };
+const DIGEST = "ab".repeat(32);
+const IN_PLACE = {
+  ...{ ...LINKED, location: "s3://media/ü a/b.mp4", validator: '"x-1"' },
+  ...{ type: "video/mp4", length: 1, digest: DIGEST, name: "x", language: "de" },
+};
+
+/** Rows of items at URLs, and whether a database must accept them. */
+export const LINKED_RECORDS: readonly [what: string, record: Record, isSound: boolean][] = [
+  ["an item at a URL", LINKED, true],
+  [
+    "an item at a URL with all properties",
+    { ...LINKED, type: "application/octet-stream", length: 0, validator: 'W/"x"' },
+    true,
+  ],
+  ["the longest URL", { ...LINKED, location: "http://".padEnd(MAX_LOCATION, "~") }, true],
+  ["the longest type", { ...LINKED, type: "x".repeat(MAX_STATED) }, true],
+
+  ["a URL without an instant", { ...LINKED, published_at: null }, false],
+  ["a URL with a digest", { ...LINKED, digest: DIGEST }, false],
+  ["a URL with content", { ...LINKED, type: "video/mp4", length: 1, digest: DIGEST }, false],
+  ["a URL with a name", { ...LINKED, name: "x" }, false],
+  ["a URL with a language", { ...LINKED, language: "de" }, false],
+  ["a token of version 1", { ...LINKED, token: LINKED.token.replace("-4", "-1") }, false],
+  ["a token of another variant", { ...LINKED, token: LINKED.token.replace("-9", "-c") }, false],
+  ["a path", { ...LINKED, location: "/a.mp4" }, false],
+  ["another scheme", { ...LINKED, location: "ftp://cdn.example/" }, false],
+  ["a scheme in upper case", { ...LINKED, location: "HTTPS://cdn.example/" }, false],
+  ["a scheme alone", { ...LINKED, location: "https://" }, false],
+  ["an empty URL", { ...LINKED, location: "" }, false],
+  ["a URL with a space", { ...LINKED, location: "https://cdn.example/a b" }, false],
+  ["a URL with a field", { ...LINKED, location: "https://cdn.example/\r\nX:y" }, false],
+  ["a URL beyond ASCII", { ...LINKED, location: "https://cdn.example/é" }, false],
+  ["a URL too long", { ...LINKED, location: "https://".padEnd(MAX_LOCATION + 1, "~") }, false],
+  ["an empty type", { ...LINKED, type: "" }, false],
+  ["a type too long", { ...LINKED, type: "x".repeat(MAX_STATED + 1) }, false],
+  ["a type of two lines", { ...LINKED, type: "video/mp4\nx" }, false],
+  ["a negative length", { ...LINKED, length: -1 }, false],
+  ["an empty validator", { ...LINKED, validator: "" }, false],
+  ["a validator too long", { ...LINKED, validator: "x".repeat(MAX_STATED + 1) }, false],
+  ["a validator beyond ASCII", { ...LINKED, validator: '"é"' }, false],
+  [
+    "content with a validator",
+    { ...LINKED, location: null, type: "video/mp4", length: 1, digest: DIGEST, validator: "x" },
+    false,
+  ],
+  ["an object in place", IN_PLACE, true],
+  ["an object in place without a validator", { ...IN_PLACE, validator: null }, false],
+  ["an object in place without a digest", { ...IN_PLACE, digest: null }, false],
+  ["an object in place without a length", { ...IN_PLACE, length: null }, false],
+  ["an object in place of another type", { ...IN_PLACE, type: "text/html" }, false],
+  ["an object of a type on two lines", { ...IN_PLACE, type: "video/mp4\nx" }, false],
+  ["an object of half a type", { ...IN_PLACE, type: "video/" }, false],
+  ["an object of a blank type", { ...IN_PLACE, type: "video/ x" }, false],
+  ["an object with a digest too short", { ...IN_PLACE, digest: DIGEST.slice(1) }, false],
+  ["an object with a digest in upper case", { ...IN_PLACE, digest: "AB".repeat(32) }, false],
+  ["an object with a line in its digest", { ...IN_PLACE, digest: `${DIGEST.slice(1)}\n` }, false],
+  ["an object without a bucket", { ...IN_PLACE, location: "s3:///a" }, false],
+  ["a key that begins with a slash", { ...IN_PLACE, location: "s3://media//" }, true],
+  ["a key with a line in it", { ...IN_PLACE, location: "s3://media/a\nb" }, true],
+  ["an object without a key", { ...IN_PLACE, location: "s3://media/" }, false],
+  ["a key too long", { ...IN_PLACE, location: "s3://a/".padEnd(MAX_LOCATION + 1, "~") }, false],
+  ["a URL with content and a validator", { ...IN_PLACE, location: LINKED.location }, false],
+  ["a tombstone with a URL", { ...TOMBSTONE, location: LINKED.location }, false],
+  ["a tombstone with a validator", { ...TOMBSTONE, validator: "x" }, false],
+];

@@ -1,0 +1,42 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { resolvesNext, stub } from "@std/testing/mock";
+import { Files } from "../../../lib/storage/content/folder/files.ts";
+import { StorageError } from "../../../lib/storage/errors.ts";
+import { MediaStorage } from "../../../lib/storage/media/media_storage.ts";
+import { openLocal } from "../../support/local_storage.ts";
+import { openMemory, openMemoryEngine } from "../../support/memory_storage.ts";
+import { needing } from "../../support/permissions.ts";
+import { testMediaStorage } from "./media_storage_suite.ts";
+import { newMetadata } from "../storage_suite.ts";
+
+testMediaStorage("MediaStorage in memory", () => openMemory());
+testMediaStorage("MediaStorage on files", () => openLocal(), needing("files"));
+
+needing("files")("unpublish() leaves content of another catalogue alone", async () => {
+  await using subject = await openLocal();
+  await using another = await openLocal();
+  const content = new Uint8Array(10);
+  const { token, digest } = await subject.publish(newMetadata(), content);
+  await another.publish(newMetadata(), content);
+  const { catalogue, ledger } = subject.storage;
+  const engine = { catalogue, ledger, exclusively: never, close: () => Promise.resolve() };
+  const wrong = new MediaStorage(engine, new Files(`${another.folder}/files`, catalogue));
+  await assertRejects(() => wrong.unpublish(token, 5000), StorageError, "is not the folder with");
+  assertEquals((await subject.storage.find(token)).state, "published");
+  assertEquals(await another.digests(), [digest]);
+});
+
+function never(): never {
+  throw new Error("not used");
+}
+
+Deno.test("find() distinguishes missing content from an item unpublished meanwhile", async () => {
+  const engine = await openMemoryEngine();
+  await using subject = await openMemory(engine);
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(10));
+  const results = [await engine.catalogue.find(token)];
+  await subject.unpublish(token, 5000);
+  results.push(await engine.catalogue.find(token));
+  using _find = stub(engine.catalogue, "find", resolvesNext(results));
+  assertEquals(await subject.storage.find(token), results[1]);
+});

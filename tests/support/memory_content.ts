@@ -1,0 +1,89 @@
+/**
+ * A content store in memory, which needs no permissions.
+ */
+
+import type { Catalogue } from "../../lib/storage/catalogue/catalogue.ts";
+import type { ByteRange } from "../../lib/http/byte_range.ts";
+import type {
+  Comparison,
+  ContentStore,
+  Source,
+  Staged,
+} from "../../lib/storage/content/content_store.ts";
+import type { ContentReference } from "../../lib/storage/item.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
+import { SerialQueue } from "../../lib/async/serial_queue.ts";
+
+/** Staged content. */
+interface StagedBytes extends Staged {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Content that lasts as long as its object. */
+export class MemoryContent implements ContentStore {
+  /** By digest. */
+  readonly bytes = new Map<string, Uint8Array<ArrayBuffer>>();
+  readonly #catalogue: Pick<Catalogue, "uses">;
+  readonly #queue = new SerialQueue();
+
+  /** @param catalogue Knows which content is used. */
+  constructor(catalogue: Pick<Catalogue, "uses">) {
+    this.#catalogue = catalogue;
+  }
+
+  id(): Promise<string> {
+    return Promise.resolve("memory");
+  }
+
+  async create(): Promise<void> {}
+
+  async check(): Promise<void> {}
+
+  compare(content: ContentReference): Promise<Comparison> {
+    return Promise.resolve(this.#compare(content));
+  }
+
+  async *list(): AsyncGenerator<string> {
+    yield* await Promise.resolve([...this.bytes.keys()].sort());
+  }
+
+  async open(content: ContentReference, range?: ByteRange): Promise<Uint8Array<ArrayBuffer>> {
+    const comparison = await this.compare(content);
+    if (comparison.state !== "same") throw new StorageError("memory", comparison.reason);
+    const { digest, length } = content;
+    const { first, last } = range ?? { first: 0, last: length - 1 };
+    return (this.bytes.get(digest) as Uint8Array<ArrayBuffer>).slice(first, last + 1);
+  }
+
+  async stage(source: Source): Promise<StagedBytes> {
+    const chunks = await Array.fromAsync(source.read("copying"), (chunk) => new Uint8Array(chunk));
+    const bytes = await new Blob(chunks).bytes();
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+    return { digest, length: bytes.length, bytes, async [Symbol.asyncDispose]() {} };
+  }
+
+  hold<T>(_digests: readonly string[], action: () => Promise<T>): Promise<T> {
+    return this.#queue.run(action);
+  }
+
+  change<T>(digest: string, commit: () => Promise<T>, staged?: StagedBytes): Promise<T> {
+    return this.#queue.run(async () => {
+      if (staged !== undefined) this.bytes.set(digest, staged.bytes);
+      try {
+        return await commit();
+      } finally {
+        if (!await this.#catalogue.uses(digest)) this.bytes.delete(digest);
+      }
+    });
+  }
+
+  async close(): Promise<void> {}
+
+  #compare({ digest, length }: ContentReference): Comparison {
+    const actual = this.bytes.get(digest)?.length;
+    if (actual === length) return { state: "same" };
+    if (actual === undefined) return { state: "missing", reason: `content ${digest} is missing` };
+    const reason = `content ${digest} has ${actual} bytes instead of ${length}`;
+    return { state: "different", reason };
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * What one process publishes or unpublishes shows in the HEAD and GET of every server.
+ */
+
+import { assert, assertEquals } from "@std/assert";
+import type { Token } from "../../lib/storage/token.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { media } from "../support/media_cli.ts";
+import { needing, shared } from "../support/permissions.ts";
+import { PGBOUNCER, PgBouncer } from "../support/pgbouncer.ts";
+import { openEngine } from "../support/postgres_engine.ts";
+import { PostgresServer } from "../support/postgres.ts";
+import { ServerProcess } from "../support/server.ts";
+import { type Observation, type Status, Truth } from "../support/truth.ts";
+
+const postgres = shared(PGBOUNCER, () => PostgresServer.start());
+const bouncer = shared(PGBOUNCER, () => PgBouncer.start(postgres()));
+
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Milliseconds between requests of one loop. */
+const PACE = 2;
+
+/** Requests an item from servers repeatedly. */
+class Callers {
+  readonly observations: Observation[] = [];
+  #isStopped = false;
+  readonly #loops: Promise<void>[];
+
+  /** @param heads Concurrent loops of HEADs to each server; one more sends GETs. */
+  constructor(servers: readonly ServerProcess[], token: () => Token, heads: number) {
+    this.#loops = servers.flatMap((server) => [
+      this.#ask(server, "GET", token),
+      ...Array.from({ length: heads }, () => this.#ask(server, "HEAD", token)),
+    ]);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all(this.#loops);
+  }
+
+  async #ask({ origin }: ServerProcess, method: "HEAD" | "GET", token: () => Token): Promise<void> {
+    while (!this.#isStopped) {
+      const [asked, sentAt] = [token(), Date.now()];
+      const response = await fetch(`${origin}/media/${asked}`, { method });
+      const receivedAt = Date.now();
+      await response.body?.cancel();
+      const { status } = response;
+      this.observations.push({ server: origin, method, token: asked, status, sentAt, receivedAt });
+      await pause(PACE);
+    }
+  }
+}
+
+interface Case {
+  readonly what: string;
+  /** Milliseconds within which every server must show a change. */
+  readonly bound: number;
+  /** Concurrent loops of HEADs to each server. */
+  readonly heads: number;
+  /** Items that are published and unpublished in turn. */
+  readonly rounds: number;
+  /** Whether commands unpublish, rather than a process that stays. */
+  readonly isCommand: boolean;
+  /** Returns the databases' URLs of the first server, which is the publishers', and the second. */
+  readonly databases?: () => Promise<[string, string]>;
+}
+
+const CASES: Case[] = [
+  { what: "on SQLite, by a process", bound: 100, heads: 1, rounds: 20, isCommand: false },
+  { what: "on SQLite, by commands", bound: 100, heads: 16, rounds: 3, isCommand: true },
+  {
+    what: "on PostgreSQL, by commands, with a server behind a pooler",
+    bound: 2_500, // the aim is 1,000; the rest is for a busy machine
+    heads: 1,
+    rounds: 2,
+    isCommand: true,
+    async databases() {
+      const database = await postgres().createDatabase();
+      return [postgres().urlOf(database), postgres().urlOf(database, bouncer().port)];
+    },
+  },
+];
+
+for (const { what, bound, heads, rounds, isCommand, databases } of CASES) {
+  needing("processes", ...(databases ? PGBOUNCER : []))(
+    `a change shows in all servers at once, ${what}`,
+    async () => {
+      const urls = await databases?.();
+      await using subject = await openLocal(urls && openEngine(urls[0]));
+      const { folder, storage } = subject;
+      const start = (environment = {}) =>
+        ServerProcess.start({ CACHE_TTL: "3600", ...environment }, folder);
+      const [first, second] = urls?.map((url) => ({ DATABASE_URL: url })) ?? [];
+      await using one = await start(first);
+      await using other = await start(second);
+      const truth = new Truth(bound);
+      const during = async (token: Token, status: Status, change: () => Promise<unknown>) => {
+        truth.begin(token, status, Date.now());
+        await change();
+        truth.end(token, Date.now());
+        await pause(1.5 * bound);
+      };
+
+      let { token } = newMetadata();
+      const callers = new Callers([one, other], () => token, heads);
+      for (let round = 0; round < rounds; round++) {
+        const content = crypto.getRandomValues(new Uint8Array(100));
+        await pause(bound * (1 + Math.random()));
+        await during(token, 200, () => subject.publish({ ...newMetadata(), token }, content));
+        await during(token, 410, async () => {
+          if (!isCommand) await storage.unpublish(token, Date.now());
+          else assertEquals((await media(folder, ["unpublish", token], first)).code, 0);
+        });
+        token = newMetadata().token;
+      }
+      await callers.stop();
+
+      const inOrder = callers.observations.toSorted((a, b) => a.receivedAt - b.receivedAt);
+      const faults = inOrder.map((answer) => truth.faultOf(answer));
+      assertEquals(faults.filter((fault) => fault !== undefined), []);
+      const kinds = inOrder.map(({ server, method, status }) => server + method + status);
+      assertEquals(new Set(kinds).size, 12, "each server gave each status to both methods");
+      const isCertain = (answer: Observation) => truth.statusesOf(answer).length === 1;
+      assert(inOrder.filter(isCertain).length > 10 * rounds);
+    },
+  );
+}
