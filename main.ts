@@ -27,7 +27,7 @@ import { refusal } from "./lib/lifecycle/refusal.ts";
 import { readConfig } from "./lib/server/config.ts";
 import type { Answer, Handler, HandlerOptions } from "./lib/server/handler.ts";
 import { closing } from "./lib/server/listener.ts";
-import { describeError, lineLog } from "./lib/server/log.ts";
+import { FaultLog, lineLog } from "./lib/server/log.ts";
 import { openStorage } from "./lib/storage/media/open_storage.ts";
 import { prepared } from "./lib/server/prepared.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problem_types.ts";
@@ -107,6 +107,7 @@ const FOREVER = { freshUntil: Infinity }; // as long as the process runs
 export function createHandler({ storage, config, clock, log, meter }: HandlerOptions): Handler {
   const { policy, cacheMaxAge: maxAge, isOnDeploy } = config;
   const freshness: Field = ["Cache-Control", `max-age=${maxAge}`];
+  const faults = new FaultLog(log);
 
   return async ({ method, url, headers }) => {
     const instant = clock(); // decides on the phase, however long the response takes
@@ -139,6 +140,7 @@ export function createHandler({ storage, config, clock, log, meter }: HandlerOpt
       let freshUntil: number | undefined;
       if (serves === "health") {
         await storage.check();
+        meter?.check();
         return HEALTHY;
       } else if (serves === "notice" || serves === "description") {
         const { representDocument } = await import("./lib/documents/documents.ts");
@@ -190,18 +192,16 @@ export function createHandler({ storage, config, clock, log, meter }: HandlerOpt
       return { status: range === undefined ? 200 : 206, fields, body, freshUntil };
     };
 
-    /** Returns the outcome of an error. The log has its cause, with the id that the client gets. */
+    /** Returns the outcome of an error. The log has its cause under the id that the client gets. */
     const fail = (error: unknown): Problem => {
       if (error instanceof UnpublishedError) { // between lookup and opening: no error
         successor = undefined;
         return problem(410, "unpublished", UNPUBLISHED);
       }
-      const id = crypto.randomUUID();
-      const instance = `urn:uuid:${id}`;
       const isReplaced = error instanceof ReplacedError;
       const status = isReplaced ? 502 : error instanceof StorageError ? 503 : 500;
-      const cause = describeError(error);
-      log({ event: "error", id, status, method, route: route && pathOf(route), cause });
+      const id = faults.report(error, { status, method, route: route && pathOf(route) });
+      const instance = `urn:uuid:${id}`;
       if (status === 502) {
         return problem(502, "content-replaced", "The content was replaced", { instance });
       }
@@ -258,7 +258,7 @@ async function assemble(stopping: AbortSignal): Promise<App> {
   const log = lineLog(clock);
   const routes = deprecatedPaths(ROUTES);
   const recording = { ledger: media.ledger, config, routes, clock, log };
-  const { meter, server, flush, stop } = await recordUsage(recording);
+  const { meter, server, flush, stop, unrecorded } = await recordUsage(recording);
   const storage = cached(media, config.cacheTtl);
   const { generations } = storage;
   const handle = createHandler({ storage, config, clock, log, meter });
@@ -270,6 +270,7 @@ async function assemble(stopping: AbortSignal): Promise<App> {
     server,
     samples,
     flush,
+    unrecorded,
     // Compressed, a GET would differ from its HEAD.
     listen: (options) => Deno.serve({ ...options, automaticCompression: false }, serving),
     async close() {

@@ -7,7 +7,10 @@ import { RefusedError } from "../input/refused_error.ts";
 import { Command, Option } from "commander";
 import { formatInstant } from "../lifecycle/policy.ts";
 import { deprecatedPaths } from "../server/route.ts";
-import { reportUsage } from "../report/report.ts";
+import { reported, reportUsage } from "../report/report.ts";
+import type { Config } from "../server/config.ts";
+import { StorageError } from "../storage/errors.ts";
+import type { Ledger } from "../storage/ledger/ledger.ts";
 import type { Verdict } from "../report/verdict.ts";
 import {
   type Context,
@@ -55,37 +58,52 @@ export function usageCommand(context: Context): Command {
         ["html"],
       ),
     )
-    .action(async ({ days, gate, gone, html, json }: UsageOptions) => {
+    .action(async (options: UsageOptions) => {
       const config = context.settings();
-      const now = Date.now();
-      await withStorage(config, async ({ ledger }) => {
-        if (gone !== undefined) {
-          for (const { server, until, end } of await markGone(ledger, gone, now)) {
-            const last = new Date(until).toISOString();
-            await print(
-              json
-                ? JSON.stringify({ server, end, last })
-                : `Server ${server} is ${end}; its last heartbeat was at ${formatInstant(until)}`,
-            );
-          }
-          return;
-        }
-        const routes = deprecatedPaths(context.routes);
-        const options = { routes, policy: config.policy, days: gate ?? days, now };
-        const report = await reportUsage(ledger, options);
-        if (gate !== undefined) {
-          const text = json ? JSON.stringify(gateJson(report)) : gateText(report);
-          await print(text).catch((error) => printError(`media: ${messageOf(error)}`));
-          throw new ExitError(STATUS[report.verdict.verdict]);
-        }
-        if (html !== undefined) {
-          await writePage(fromUser(html), usagePage(report));
-          await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
-          return;
-        }
-        await print(json ? JSON.stringify(usageJson(report)) : usageText(report));
-      });
+      try {
+        await withStorage(config, ({ ledger }) => runUsage(ledger, options, config, context));
+      } catch (error) {
+        if (options.gate === undefined || !(error instanceof StorageError)) throw error;
+        printError(`media: ${messageOf(error)}`);
+        throw new ExitError(STATUS.unknown);
+      }
     });
+}
+
+async function runUsage(
+  ledger: Ledger,
+  { days, gate, gone, html, json }: UsageOptions,
+  { policy }: Config,
+  context: Context,
+): Promise<void> {
+  const { now } = await ledger.time();
+  if (gone !== undefined) {
+    for (const { server, until, end } of await markGone(ledger, gone, now)) {
+      const last = new Date(until).toISOString();
+      await print(
+        json
+          ? JSON.stringify({ server, end, last })
+          : `Server ${server} is ${end}; its last heartbeat was at ${formatInstant(until)}`,
+      );
+    }
+    return;
+  }
+  await reported(ledger, now, (servers) => {
+    if (!json) printError(`Waiting for the next report of ${servers.join(", ")} …`);
+  });
+  const routes = deprecatedPaths(context.routes);
+  const report = await reportUsage(ledger, { routes, policy, days: gate ?? days, now });
+  if (gate !== undefined) {
+    const text = json ? JSON.stringify(gateJson(report)) : gateText(report);
+    await print(text).catch((error) => printError(`media: ${messageOf(error)}`));
+    throw new ExitError(STATUS[report.verdict.verdict]);
+  }
+  if (html !== undefined) {
+    await writePage(fromUser(html), usagePage(report));
+    await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
+    return;
+  }
+  await print(json ? JSON.stringify(usageJson(report)) : usageText(report));
 }
 
 const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };

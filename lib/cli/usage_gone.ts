@@ -3,8 +3,9 @@
  */
 
 import { formatInstant } from "../lifecycle/policy.ts";
-import { silentServers } from "../report/verdict.ts";
+import { isAhead } from "../report/verdict.ts";
 import { type Heartbeat, latestHeartbeats, type Ledger } from "../storage/ledger/ledger.ts";
+import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 import { RefusedError } from "../input/refused_error.ts";
 
 /**
@@ -20,7 +21,6 @@ export async function markGone(
 ): Promise<Heartbeat[]> {
   const heartbeats = await ledger.heartbeats();
   const latest = latestHeartbeats(heartbeats);
-  const silent = new Set(silentServers(heartbeats, now).map(({ server }) => server));
   const gone = servers.map((server): Heartbeat => {
     const heartbeat = latest.get(server);
     if (heartbeat === undefined) {
@@ -28,7 +28,8 @@ export async function markGone(
         `server "${server}" is not in the ledger, expected one that \`media usage\` lists`,
       );
     }
-    if (heartbeat.end === undefined && !silent.has(server)) {
+    if (isAhead(heartbeat, now)) return { ...heartbeat, end: "gone" };
+    if (heartbeat.end === undefined && now - heartbeat.until <= HEARTBEAT_TIMEOUT_MS) {
       const since = formatInstant(heartbeat.until);
       throw new RefusedError(
         `server "${server}" sent a heartbeat at ${since}, expected a silent server: stop it first`,

@@ -3,7 +3,8 @@
  */
 
 import type { ClientUsage, UsageReport } from "./report.ts";
-import type { Verdict } from "./verdict.ts";
+import type { Interval } from "../lifecycle/policy.ts";
+import type { Gap, Verdict } from "./verdict.ts";
 
 /** Returns the whole report. */
 export function usageJson(report: UsageReport) {
@@ -30,17 +31,20 @@ export function gateJson({ days, from, now, clients, verdict }: UsageReport) {
 }
 
 function verdictJson(verdict: Verdict) {
-  return verdict.verdict === "unknown"
-    ? { ...verdict, gaps: verdict.gaps.map(intervalJson) }
-    : verdict;
+  return verdict.verdict === "unknown" ? { ...verdict, gaps: verdict.gaps.map(gapJson) } : verdict;
 }
 
 function clientJson({ first, last, trend, ...rest }: ClientUsage) {
   return { ...rest, trend: trend ?? null, first: iso(first), last: iso(last) };
 }
 
-function intervalJson<T extends { readonly start: number; readonly end: number }>(interval: T) {
+function intervalJson<T extends Interval>(interval: T) {
   return { ...interval, start: iso(interval.start), end: iso(interval.end) };
+}
+
+function gapJson(gap: Gap) {
+  const reported = "reported" in gap ? { reported: iso(gap.reported) } : {};
+  return { ...intervalJson(gap), ...reported };
 }
 
 function iso(instant: number): string {

@@ -8,7 +8,8 @@
 import type { Ledger, UsageRow } from "../storage/ledger/ledger.ts";
 import type { Phase, Policy } from "../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../usage/day.ts";
-import { gapsIn, recordedSince, type Verdict } from "./verdict.ts";
+import { FLUSH_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
+import { gapsIn, recordedSince, running, type Verdict } from "./verdict.ts";
 
 /** Calls in the whole days of a period, and in the same number of days before it. */
 export interface Trend {
@@ -69,6 +70,9 @@ export interface UsageReport {
   readonly verdict: Verdict;
 }
 
+/** Milliseconds between two looks for a server's report. */
+const POLL_INTERVAL_MS = 200;
+
 /** What to report on. */
 export interface UsageReportOptions {
   /** The deprecated routes, so that the report includes those without calls. */
@@ -78,6 +82,27 @@ export interface UsageReportOptions {
   readonly days: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
+}
+
+/**
+ * Waits until every server has reported what it counted before a time: two flushes at most, and not
+ * for those that have long been silent.
+ *
+ * @param onWait Called once with the names of the servers to wait for, if any.
+ */
+export async function reported(
+  ledger: Pick<Ledger, "heartbeats">,
+  asked: number,
+  onWait: (servers: readonly string[]) => void,
+): Promise<void> {
+  const deadline = performance.now() + 2 * FLUSH_INTERVAL_MS;
+  for (let isFirst = true; performance.now() < deadline; isFirst = false) {
+    const awaited = running(await ledger.heartbeats())
+      .filter(({ until }) => until < asked && asked - until <= HEARTBEAT_TIMEOUT_MS);
+    if (awaited.length === 0) return;
+    if (isFirst) onWait(awaited.map(({ server }) => server));
+    await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
+  }
 }
 
 /** Creates the report from a ledger. */
@@ -118,8 +143,8 @@ export async function reportUsage(
       : undefined;
   const daysOnRecord = period.map((day) => {
     const start = Date.parse(day);
-    const isWhole =
-      gapsIn(coverage, { start, end: Math.min(start + DAY_MS, now) }, now).length === 0;
+    const end = Math.min(start + DAY_MS, now - 2 * FLUSH_INTERVAL_MS);
+    const isWhole = gapsIn(coverage, { start, end }, now).length === 0;
     return { day, isWhole };
   });
   const routeUsages = [...byRoute].map(([route, totals]): RouteUsage => ({

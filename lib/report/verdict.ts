@@ -2,7 +2,7 @@
  * The verdict on removing the deprecated routes, and the gaps in the ledger's record.
  */
 
-import { type Heartbeat, latestHeartbeats } from "../storage/ledger/ledger.ts";
+import { type Heartbeat, latestHeartbeats, MAX_CLOCK_OFFSET_MS } from "../storage/ledger/ledger.ts";
 import type { Interval } from "../lifecycle/policy.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 
@@ -15,12 +15,16 @@ export type Verdict =
 
 /** An interval for which the ledger may lack calls, and why. */
 export type Gap =
+  /** Nothing was on record yet. */
+  | Interval & { readonly reason: "not begun" }
   /** The rows of these days were deleted. */
   | Interval & { readonly reason: "deleted" }
   /** No server was registered. */
   | Interval & { readonly reason: "no server" }
-  /** A registered server has sent no heartbeat since. */
-  | Interval & { readonly reason: "silent"; readonly server: string };
+  /** A registered server sent no heartbeat; whether it has begun a new record since. */
+  | Interval & { readonly reason: "silent"; readonly server: string; readonly isBack: boolean }
+  /** A server reported from the future, so some clock was wrong, and its heartbeat proves nothing. */
+  | Interval & { readonly reason: "ahead"; readonly server: string; readonly reported: number };
 
 /** The data that shows how complete a ledger is. */
 export interface Coverage {
@@ -52,34 +56,53 @@ export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number
   const kept = Math.max(start, Math.min(end, Date.parse(keptFrom ?? "") || start));
   if (kept > start) gaps.push({ reason: "deleted", start, end: kept });
 
-  const latest = latestHeartbeats(heartbeats);
+  const later = laterRecords(heartbeats);
   let covered = kept;
   for (const heartbeat of heartbeats) {
+    const { server, until } = heartbeat;
+    if (isAhead(heartbeat, now)) {
+      if (heartbeat.end === "gone") continue;
+      const since = heartbeat.from > now ? kept : Math.max(heartbeat.from, kept);
+      if (since < end) gaps.push({ reason: "ahead", server, reported: until, start: since, end });
+      continue;
+    }
     const from = Math.min(heartbeat.from, end);
     if (from - covered > HEARTBEAT_TIMEOUT_MS) {
-      gaps.push({ reason: "no server", start: covered, end: from });
+      const isFirst = keptFrom === undefined && heartbeat === heartbeats[0];
+      gaps.push({ reason: isFirst ? "not begun" : "no server", start: covered, end: from });
     }
-    const hasEnded = heartbeat.end !== undefined || latest.get(heartbeat.server) !== heartbeat;
-    covered = Math.max(covered, hasEnded ? heartbeat.until : Infinity);
+    if (heartbeat.end !== undefined) covered = Math.max(covered, until);
+    else { // it may have served until its next record
+      const next = later.get(heartbeat) ?? Infinity;
+      const silent = { start: Math.max(until, kept), end: Math.min(next, end) };
+      if (silent.start < silent.end) {
+        gaps.push({ reason: "silent", server, isBack: next < Infinity, ...silent });
+      }
+      covered = Math.max(covered, next);
+    }
   }
   if (end - covered > HEARTBEAT_TIMEOUT_MS) gaps.push({ reason: "no server", start: covered, end });
-
-  for (const { server, start: since } of silentServers(heartbeats, now)) {
-    const start = Math.max(since, kept);
-    if (start < end) gaps.push({ reason: "silent", server, start, end });
-  }
   return gaps.sort((a, b) => a.start - b.start);
 }
 
-/**
- * Returns the servers that did not stop, but have sent no heartbeat for
- * {@linkcode HEARTBEAT_TIMEOUT_MS}, each with the time of its last one.
- *
- * @param heartbeats In the order of `from`.
- * @param now Milliseconds since the epoch.
- */
-export function silentServers(heartbeats: readonly Heartbeat[], now: number) {
-  return [...latestHeartbeats(heartbeats).values()]
-    .filter(({ until, end }) => end === undefined && now - until > HEARTBEAT_TIMEOUT_MS)
-    .map(({ server, until }) => ({ server, start: until }));
+/** Returns when the next record of the same server begins, for each heartbeat that has one. */
+function laterRecords(heartbeats: readonly Heartbeat[]): Map<Heartbeat, number> {
+  const begun = new Map<string, number>();
+  const later = new Map<Heartbeat, number>();
+  for (const heartbeat of heartbeats.toReversed()) {
+    const next = begun.get(heartbeat.server);
+    if (next !== undefined) later.set(heartbeat, next);
+    begun.set(heartbeat.server, heartbeat.from);
+  }
+  return later;
+}
+
+/** Whether a server reported from the future. */
+export function isAhead({ until }: Heartbeat, now: number): boolean {
+  return until - now > MAX_CLOCK_OFFSET_MS;
+}
+
+/** Returns the latest heartbeats of the servers that have not ended. */
+export function running(heartbeats: readonly Heartbeat[]): Heartbeat[] {
+  return [...latestHeartbeats(heartbeats).values()].filter(({ end }) => end === undefined);
 }

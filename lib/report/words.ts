@@ -37,12 +37,15 @@ export function gapLines({ verdict }: UsageReport): string[] {
   const lines = verdict.gaps.slice(0, MAX_LISTED).map(gapText);
   const more = verdict.gaps.length - lines.length;
   if (more > 0) lines.push(`and ${count(more)} more`);
-  const silent = verdict.gaps.flatMap((gap) => gap.reason === "silent" ? [gap.server] : []);
-  if (silent.length > 0) {
+  const open = verdict.gaps.flatMap((gap) => {
+    const isOver = !("server" in gap) || gap.reason === "silent" && gap.isBack;
+    return isOver ? [] : [gap.server];
+  });
+  if (open.length > 0) {
     lines.push(
-      "A silent server may still be answering calls. If it is running, check its log, and compare" +
-        " its clock with this machine's. If it has answered nothing since then, run:" +
-        ` deno task media usage --gone ${silent.join(" ")}`,
+      "A silent server may still be answering calls. If it is running, check its log and its clock." +
+        " If it has answered nothing since then, run:" +
+        ` deno task media usage --gone ${[...new Set(open)].join(" ")}`,
     );
   }
   return lines;
@@ -55,8 +58,15 @@ function gapText(gap: Gap): string {
       return `${start} to ${end}: deleted, because of USAGE_DAYS`;
     case "no server":
       return `${start} to ${end}: no server was registered`;
+    case "not begun":
+      return `${start} to ${end}: recording had not begun`;
     case "silent":
-      return `since ${start}: no heartbeat from server ${gap.server}`;
+      return gap.isBack
+        ? `${start} to ${end}: no heartbeat from server ${gap.server}, which is back`
+        : `since ${start}: no heartbeat from server ${gap.server}`;
+    case "ahead":
+      return `since ${start}: server ${gap.server} reported at ${formatInstant(gap.reported)},` +
+        " which is in the future";
   }
 }
 

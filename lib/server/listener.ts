@@ -2,7 +2,7 @@
  * Listening for requests, even after the process runs out of file descriptors.
  */
 
-import { describeError, type Log } from "./log.ts";
+import { FaultLog, type Log } from "./log.ts";
 
 /**
  * Milliseconds before listening again: immediately, no descriptor would be free. The delay grows by
@@ -60,13 +60,14 @@ export class Listener {
   /** The last one listens; the others still serve their connections. */
   readonly #servers = new Set<Deno.HttpServer<Deno.NetAddr>>();
   #failedAt = -Infinity;
-  readonly #reported = new Set<string>();
+  readonly #faults: FaultLog;
   #attempts = 0;
   #isStopping = false;
 
   /** @throws {Error} If it cannot listen; from `Deno.errors` if the reason is known. */
   constructor(options: ListenOptions) {
     this.#options = options;
+    this.#faults = new FaultLog(options.log);
     // Parsing its first stack, Deno 2.9.6 opens a file to measure the thread's stack, and panics if
     // no descriptor is free (stacker 0.1.15). So parse one while there are some.
     void new Error().stack;
@@ -105,16 +106,10 @@ export class Listener {
     }
   }
 
-  /** Logs a cause once per outage. */
   #report(cause: unknown): void {
-    const [now, { message }] = [performance.now(), cause as Error];
-    if (now - this.#failedAt > MAX_OUTAGE_MS) {
-      this.#reported.clear();
-      this.#attempts = 0;
-    }
+    const now = performance.now();
+    if (now - this.#failedAt > MAX_OUTAGE_MS) this.#attempts = 0;
     this.#failedAt = now;
-    if (this.#reported.has(message)) return;
-    this.#reported.add(message);
-    this.#options.log({ event: "error", cause: describeError(cause) });
+    this.#faults.report(cause);
   }
 }

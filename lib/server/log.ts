@@ -2,6 +2,8 @@
  * The log: one JSON object per line, never with a token.
  */
 
+import { StorageError } from "../storage/errors.ts";
+
 /** An event, with its facts. */
 export interface LogEvent {
   /** What happened. */
@@ -22,8 +24,12 @@ export function lineLog(clock: () => number): Log {
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
 
 /**
- * Describes an error and its causes, with the innermost stack. Tokens are redacted, since the
- * runtime's messages may quote a URL.
+ * Describes an error and its causes; those of a bug with the innermost stack. Tokens are redacted,
+ * since the runtime's messages may quote a URL.
+ *
+ * Faults of storage have no stack, and not only because nobody needs one: to map a stack to a module,
+ * Deno 2.9.6 reads the compiled module. If no descriptor is free, it compiles it again instead, and
+ * the compiler panics, because it cannot open a file to measure the thread's stack (stacker 0.1.15).
  */
 export function describeError(error: unknown): string {
   const chain = new Set<unknown>();
@@ -35,6 +41,67 @@ export function describeError(error: unknown): string {
     cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
   );
   const innermost = [...chain].findLast((cause) => cause instanceof Error);
-  return [messages.join(", caused by ") || String(error), ...(innermost ? [innermost.stack] : [])]
-    .join("\n").replaceAll(UUID, "(token)");
+  const stack = error instanceof StorageError || innermost?.stack === undefined
+    ? ""
+    : `\n${innermost.stack}`;
+  return `${messages.join(", caused by ") || String(error)}${stack}`.replaceAll(UUID, "(token)");
+}
+
+/** Milliseconds between two log lines on one fault. */
+const LOG_INTERVAL_MS = 60_000;
+
+/** Faults kept apart within that time; all others count as one. */
+const MAX_FAULTS = 100;
+
+/** A fault that was logged. */
+interface Fault {
+  readonly id: string;
+  /** When it was last logged, and when it last occurred; milliseconds, from any origin. */
+  loggedAt: number;
+  lastAt: number;
+  /** How often it occurred since it was logged. */
+  repeated: number;
+}
+
+/** Logs a fault with its stack once, and while it lasts, how often it occurred, once a minute. */
+export class FaultLog {
+  readonly #log: Log;
+  readonly #faults = new Map<string, Fault>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /**
+   * Logs an error, or counts it.
+   *
+   * @param facts More members of the line.
+   * @returns The id in the log of the fault.
+   */
+  report(error: unknown, facts: Readonly<Record<string, unknown>> = {}): string {
+    const cause = describeError(error);
+    const [summary = ""] = cause.split("\n");
+    const now = performance.now();
+    for (const [key, { lastAt }] of this.#faults) {
+      if (now - lastAt >= LOG_INTERVAL_MS) this.#faults.delete(key);
+    }
+    const own = summary.replaceAll(/[0-9a-f]{16,}|\d+/g, "…"); // the same for every content and time
+    const key = this.#faults.has(own) || this.#faults.size < MAX_FAULTS ? own : "others";
+    const known = this.#faults.get(key);
+    if (known === undefined) {
+      const id = crypto.randomUUID();
+      this.#faults.set(key, { id, loggedAt: now, lastAt: now, repeated: 0 });
+      this.#log({ event: "error", id, ...facts, cause });
+      return id;
+    }
+    const { id } = known;
+    known.repeated++;
+    known.lastAt = now;
+    if (now - known.loggedAt >= LOG_INTERVAL_MS) {
+      this.#log({ event: "error", id, ...facts, cause: summary, repeated: known.repeated });
+      known.loggedAt = now;
+      known.repeated = 0;
+    }
+    return id;
+  }
 }

@@ -33,4 +33,7 @@ export interface Counter {
 export interface Meter {
   /** Returns the counter for a class of responses. Callers may keep it. */
   counterOf(answer: AnswerClass): Counter;
+
+  /** @throws {StorageError} While the counts cannot be recorded. */
+  check(): void;
 }

@@ -59,6 +59,8 @@ export interface App extends
   readonly samples: readonly string[];
   /** Flushes the counts so far. Never rejects. */
   readonly flush: () => Promise<void>;
+  /** Returns the number of calls that could not be recorded, at the end. */
+  readonly unrecorded: () => number;
   /** Releases the app's resources, after the last request. */
   readonly close: () => Promise<void>;
 }
@@ -98,6 +100,7 @@ export async function runServer(
       isDeprecationUnset,
       publicUrl,
       flush,
+      unrecorded,
       close,
     } = app;
     const [grace, closing] = isOnDeploy
@@ -114,7 +117,8 @@ export async function runServer(
     await stopped;
     await fulfilledWithin(grace, Promise.all([listener.shutdown(), flush()]));
     await fulfilledWithin(closing, close());
-    log({ event: "stop" });
+    const lost = unrecorded();
+    log({ event: "stop", server, ...lost > 0 ? { lost } : {} });
   } catch (error) {
     refuse(error);
   }

@@ -1,9 +1,12 @@
 /**
- * Signals to stop: SIGINT (Ctrl-C) and SIGTERM.
+ * Signals to stop: SIGINT (Ctrl-C), SIGTERM, and SIGHUP (a closed terminal).
  */
 
+/** The numbers of the signals to stop. */
+const NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
+
 /** A signal to stop. */
-export type StopSignal = "SIGINT" | "SIGTERM";
+export type StopSignal = keyof typeof NUMBERS;
 
 /**
  * Milliseconds within which repeated signals count as one: in a terminal, `deno task` forwards
@@ -13,14 +16,22 @@ const SAME_SIGNAL_MS = 1_000;
 
 /** Returns the exit status that shells use for a signal: 128 plus its number. */
 export function exitStatusOf(signal: StopSignal): number {
-  return signal === "SIGINT" ? 130 : 143;
+  return 128 + NUMBERS[signal];
+}
+
+/**
+ * Whether a terminal is there to be closed. Without one, `nohup` may have had SIGHUP ignored, which
+ * a listener would undo.
+ */
+function hasTerminal(): boolean {
+  return [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal());
 }
 
 /** Calls `stop` at the first signal. A deliberate second one ends the process. */
 export function onStopSignal(stop: (signal: StopSignal) => void): void {
-  const signals = Deno.build.os === "windows"
-    ? ["SIGINT"] as const
-    : ["SIGINT", "SIGTERM"] as const;
+  const signals: StopSignal[] = ["SIGINT"];
+  if (Deno.build.os !== "windows") signals.push("SIGTERM");
+  if (Deno.build.os !== "windows" && hasTerminal()) signals.push("SIGHUP");
   let first: number | undefined;
   for (const signal of signals) {
     Deno.addSignalListener(signal, () => {

@@ -3,6 +3,7 @@
  */
 
 import { addUp, type Impact, type UsageRow } from "../storage/ledger/ledger.ts";
+import type { StorageError } from "../storage/errors.ts";
 import type { AnswerClass, Counter, Meter } from "../server/meter.ts";
 import { ClientNames, clientOf, OTHER } from "./client_names.ts";
 import { DAY_MS, dayOf } from "./day.ts";
@@ -37,6 +38,8 @@ export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impa
 
 /** Counts answers in memory until they are flushed. */
 export class UsageMeter implements Meter {
+  /** Why the counts cannot be recorded. */
+  fault: StorageError | undefined;
   /** The counters of the current day, few because methods and statuses are grouped into classes. */
   readonly #counters = new Map<string, ClientCounter>();
   /** Rows of previous days. */
@@ -63,6 +66,10 @@ export class UsageMeter implements Meter {
       this.#counters.set(key, counter = made);
     }
     return counter;
+  }
+
+  check(): void {
+    if (this.fault !== undefined) throw this.fault;
   }
 
   #count(counter: ClientCounter, userAgent: string | null, now: number): void {

@@ -4,9 +4,16 @@
  */
 
 import type { Config } from "../server/config.ts";
-import { describeError, type Log } from "../server/log.ts";
+import { FaultLog, type Log } from "../server/log.ts";
 import { repeat } from "../async/repeat.ts";
-import { addUp, type Heartbeat, type Ledger, type UsageRow } from "../storage/ledger/ledger.ts";
+import { StorageError } from "../storage/errors.ts";
+import {
+  addUp,
+  type Ledger,
+  type LedgerTime,
+  MAX_CLOCK_OFFSET_MS,
+  type UsageRow,
+} from "../storage/ledger/ledger.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import { exportUsage } from "./metrics.ts";
 import { UsageMeter } from "./meter.ts";
@@ -14,9 +21,12 @@ import { UsageMeter } from "./meter.ts";
 /** Milliseconds between two flushes: the most that a crash can lose. */
 export const FLUSH_INTERVAL_MS = 5_000;
 
+/** Flushes in a row that fail before the server is unhealthy. */
+const MAX_FAILURES = 3;
+
 /**
- * Milliseconds without a heartbeat after which a server counts as silent; without any server, after
- * which there is a gap. A server that was suspended for longer starts a new heartbeat record.
+ * Milliseconds without a heartbeat after which an operator can declare a server gone; without any
+ * server, after which there is a gap. A server that was suspended for longer starts a new record.
  */
 export const HEARTBEAT_TIMEOUT_MS = 60_000;
 
@@ -28,7 +38,7 @@ const KNOWN_DAYS = 7;
 
 /** What recording depends on. */
 export interface RecorderOptions {
-  readonly ledger: Pick<Ledger, "add" | "recordHeartbeat" | "forget" | "usage">;
+  readonly ledger: Omit<Ledger, "heartbeats" | "keptFrom">;
   readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy">;
   /** The paths of the deprecated routes. */
   readonly routes: readonly string[];
@@ -46,6 +56,8 @@ export interface Recorder {
   readonly flush: () => Promise<void>;
   /** Flushes the rest, and marks the server as stopped. */
   readonly stop: () => Promise<void>;
+  /** Returns the number of calls that are not in the ledger, once nothing is served any more. */
+  readonly unrecorded: () => number;
 }
 
 /**
@@ -60,20 +72,26 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
   const meter = new UsageMeter();
   const server = crypto.randomUUID();
   let backlog: UsageRow[] = []; // rows not flushed yet
-  let from = clock();
-  let lastTick = from;
+  let from = 0; // of the record in the ledger, as is `until`
+  let until = 0;
+  let lastTick = clock();
+  let wasSuspended = false;
+  let wasOff = false; // the clock
   let knowsClients = false;
   let keptFrom = "";
-  let isFailing = false;
+  let failures = 0;
+  const faults = new FaultLog(log);
 
-  /** Logs only the first fault of an outage; the next flush retries. */
+  /** Keeps a fault for the log and the health check; the next flush retries. */
   async function attempt(action: () => Promise<void>): Promise<void> {
     try {
       await action();
-      isFailing = false;
-    } catch (error) {
-      if (!isFailing) log({ event: "error", server, cause: describeError(error) });
-      isFailing = true;
+      failures = 0;
+      meter.fault = undefined;
+    } catch (cause) {
+      faults.report(cause, { server, unrecorded: sumOf(backlog) });
+      if (++failures < MAX_FAILURES) return;
+      meter.fault = new StorageError("ledger", "calls cannot be recorded", { cause });
     }
   }
 
@@ -84,25 +102,65 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
     knowsClients = true;
   }
 
+  function takeCounts(): void {
+    const counted = meter.take(clock());
+    metrics?.add(counted);
+    backlog = addUp([...backlog, ...counted]);
+  }
+
+  async function begin(now: number, end?: "stopped"): Promise<void> {
+    await ledger.recordHeartbeat({ server, from: now, until: now, ...end && { end } });
+    from = until = now;
+  }
+
   async function writeCounts(isLast: boolean): Promise<void> {
     let fault: unknown;
     if (!knowsClients) await knowClients().catch((error) => fault = error);
-    const until = clock();
-    const heartbeat: Heartbeat = { server, from, until, ...(isLast ? { end: "stopped" } : {}) };
-    const counted = meter.take(until);
-    metrics?.add(counted);
-    backlog = addUp([...backlog, ...counted]);
+    // The time vouches for the counts, so it is asked before they are taken.
+    const time = await ledger.time().finally(takeCounts);
+    const off = clockFault(time);
     await ledger.add(backlog, (added) => backlog = backlog.slice(added.length));
-    await ledger.recordHeartbeat(heartbeat);
-    const firstDay = dayOf(until - days * DAY_MS);
-    if (firstDay !== keptFrom) await ledger.forget(firstDay); // once a day
-    keptFrom = firstDay;
+    if (off !== undefined) {
+      wasOff = true;
+      throw off;
+    }
+    await writeHeartbeat(time.now, isLast ? "stopped" : undefined);
+    const firstDay = dayOf(time.now - days * DAY_MS);
+    if (firstDay !== keptFrom && await ledger.forget(firstDay, time.now)) keptFrom = firstDay;
     if (fault !== undefined) throw fault;
+  }
+
+  /** Extends the record, if it is whole; otherwise begins another one. */
+  async function writeHeartbeat(now: number, end?: "stopped"): Promise<void> {
+    // Nothing was served during a suspension, so the record ends before it. A record without an end
+    // says that calls may be missing.
+    if (wasSuspended && !wasOff) {
+      await ledger.extendHeartbeat({ server, from, until, end: "stopped" }, until);
+    }
+    const isWhole = !wasSuspended && !wasOff &&
+      await ledger.extendHeartbeat({ server, from, until: now, ...end && { end } }, until);
+    if (isWhole) until = now;
+    else {
+      if (!wasSuspended && !wasOff) log({ event: "warning", server, message: LOST });
+      await begin(now, end);
+    }
+    wasSuspended = wasOff = false;
+  }
+
+  /** Returns a fault if this machine's clock is not the ledger's. */
+  function clockFault({ now, latest }: LedgerTime): StorageError | undefined {
+    const instant = clock();
+    const isAhead = latest - now > MAX_CLOCK_OFFSET_MS; // a server that reported from the future
+    if (!isAhead && Math.abs(instant - now) <= MAX_CLOCK_OFFSET_MS) return undefined;
+    const [here, there] = [instant, isAhead ? latest : now].map((time) => new Date(time).toJSON());
+    const fault = isAhead ? `a server reported at ${there}` : `it is ${there} in the database`;
+    const remedy = isAhead ? ", or declare that server gone (`deno task media usage`)" : "";
+    return new StorageError("ledger", `${fault}, but ${here} here: correct the clock${remedy}`);
   }
 
   for (let retry = 0;; retry++) {
     try {
-      await ledger.recordHeartbeat({ server, from, until: from });
+      await begin((await ledger.time()).now);
       break;
     } catch (error) {
       if (retry === RETRIES) throw error;
@@ -112,7 +170,7 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
   let last = Promise.resolve();
   const flush = (isLast = false) => {
     const tick = clock(); // when it was due, even if the previous flush is slow
-    if (tick - lastTick > HEARTBEAT_TIMEOUT_MS) from = tick;
+    if (tick - lastTick > HEARTBEAT_TIMEOUT_MS) wasSuspended = true;
     lastTick = tick;
     return last = last.then(() => attempt(() => writeCounts(isLast))); // one at a time
   };
@@ -121,12 +179,24 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
     rest();
     await flush(true);
     metrics?.end();
-    for (let retry = 0; isFailing && retry < RETRIES; retry++) {
+    for (let retry = 0; failures > 0 && retry < RETRIES; retry++) {
       await pause(RETRY_DELAY_MS);
       await flush(true);
     }
   };
-  return { meter, server, flush: () => flush(), stop };
+  const unrecorded = () => {
+    takeCounts();
+    return sumOf(backlog);
+  };
+  return { meter, server, flush: () => flush(), stop, unrecorded };
+}
+
+const LOST =
+  "The ledger lacks this server's last report, as if it had been restored or replaced: " +
+  "the gate is unknown for the time since that copy";
+
+function sumOf(rows: readonly UsageRow[]): number {
+  return rows.reduce((sum, { calls }) => sum + calls, 0);
 }
 
 function pause(milliseconds: number): Promise<void> {

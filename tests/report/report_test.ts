@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { recordUsage } from "../../lib/usage/recorder.ts";
 import { reportUsage } from "../../lib/report/report.ts";
+import { ledgerAt } from "../support/ledger_at.ts";
 import { openMemoryEngine } from "../support/memory_storage.ts";
 import {
   ALWAYS,
@@ -92,8 +93,9 @@ Deno.test("a retained week is no evidence of 19 days without calls, and shows no
   await ledger.add([row(10, "curl", 100)], () => {});
   const clock = { now: NOW - 30 * DAY };
   const config = { usageDays: 7, isTelemetryOn: false, policy: POLICY };
-  const options = { ledger, routes: [], clock: () => clock.now, log() {}, config };
-  const { flush, stop } = await recordUsage(options);
+  const now = () => clock.now;
+  const recording = { ledger: ledgerAt(ledger, now), routes: [], clock: now, log() {}, config };
+  const { flush, stop } = await recordUsage(recording);
   for (; clock.now < NOW; clock.now += MINUTE) await flush();
   await stop();
   const routes = ["/audio/:token"];

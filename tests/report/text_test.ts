@@ -96,9 +96,8 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
     [
       "Unknown: no calls counted since 2027-06-13 (2 whole days and today, UTC), but the record is incomplete.",
       "  since 2027-06-15T11:00:00Z: no heartbeat from server b",
-      "  A silent server may still be answering calls. If it is running, check its log, and compare" +
-      " its clock with this machine's. If it has answered nothing since then, run: deno task media" +
-      " usage --gone b",
+      "  A silent server may still be answering calls. If it is running, check its log and its clock." +
+      " If it has answered nothing since then, run: deno task media usage --gone b",
     ].join("\n"),
   );
 });

@@ -6,6 +6,7 @@
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
+import { altered } from "./ledger_at.ts";
 import { openIn } from "./local_storage.ts";
 import { servedHandler } from "./handlers.ts";
 import { OneItem } from "./one_item.ts";
@@ -17,7 +18,7 @@ const clock = { now: Date.parse(firstDay) };
 const now = () => clock.now;
 const config = { cacheMaxAge: 300, usageDays: 400, isTelemetryOn: false, policy };
 const { meter, flush, stop } = await recordUsage({
-  ledger: storage.ledger,
+  ledger: altered(storage.ledger, { time: () => Promise.resolve({ now: now(), latest: 0 }) }),
   config,
   routes: [],
   clock: now,

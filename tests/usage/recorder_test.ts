@@ -1,10 +1,11 @@
 import { metrics } from "@opentelemetry/api";
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { recordUsage } from "../../lib/usage/recorder.ts";
-import type { Heartbeat, Ledger } from "../../lib/storage/ledger/ledger.ts";
+import { type RecorderOptions, recordUsage } from "../../lib/usage/recorder.ts";
+import type { Heartbeat } from "../../lib/storage/ledger/ledger.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
+import { altered, ledgerAt, type RecordingLedger } from "../support/ledger_at.ts";
 import { openMemoryEngine } from "../support/memory_storage.ts";
 import { countOne, DAY, NOON, ROW } from "../support/counted_call.ts";
 
@@ -19,29 +20,18 @@ const RECORD = {
 
 /** Starts a recorder on a ledger and a clock, and collects its log events. */
 async function startRecorder(
-  ledger: Pick<Ledger, "add" | "recordHeartbeat" | "forget" | "usage">,
-  clock: { now: number },
+  ledger: RecordingLedger,
+  clock: { now: number; database?: number },
   config: Partial<typeof RECORD.config> = {},
 ) {
   const events: unknown[] = [];
   const recorder = await recordUsage({
     ...{ ...RECORD, config: { ...RECORD.config, ...config } },
-    ledger,
+    ledger: ledgerAt(ledger, () => clock.database ?? clock.now),
     clock: () => clock.now,
     log: (event) => events.push(event),
   });
   return { ...recorder, events };
-}
-
-/** A ledger with some of its methods replaced. */
-function altered(ledger: Ledger, changes: Partial<Ledger>) {
-  return {
-    add: ledger.add.bind(ledger),
-    recordHeartbeat: ledger.recordHeartbeat.bind(ledger),
-    forget: ledger.forget.bind(ledger),
-    usage: ledger.usage.bind(ledger),
-    ...changes,
-  };
 }
 
 const down = () => Promise.reject(new StorageError("sqlite", "down"));
@@ -83,7 +73,7 @@ Deno.test("recordUsage() neither loses nor repeats counts in an outage, and logs
   });
   const { meter, flush, stop, events } = await startRecorder(flaky, clock);
   const heartbeatsDuring: unknown[] = [];
-  for (const outage of [1, 2]) {
+  for (const _outage of [1, 2]) {
     isFailing = true;
     for (let round = 0; round < 4; round++) {
       clock.now += 5_000;
@@ -91,10 +81,12 @@ Deno.test("recordUsage() neither loses nor repeats counts in an outage, and logs
       await flush();
     }
     heartbeatsDuring.push(...stretches(await ledger.heartbeats()));
+    assertThrows(() => meter.check(), StorageError, "calls cannot be recorded");
     isFailing = false;
     await flush();
-    assertEquals(events.length, outage);
+    meter.check();
   }
+  assertEquals(events.length, 1);
   await stop();
   const rows = await Array.fromAsync(ledger.usage("2027-01-01"));
   assertEquals(rows.map(({ client, calls }) => `${client}: ${calls}`), ["a: 8", "b: 8", "c: 8"]);
@@ -213,9 +205,89 @@ Deno.test("recordUsage() starts a new watch after the process was suspended", as
   }
   await stop();
   assertEquals(stretches(await ledger.heartbeats()), [
-    [0, 70_000, undefined],
+    [0, 70_000, "stopped"],
     [3_670_000, 3_675_000, "stopped"],
   ]);
+});
+
+Deno.test("recordUsage() begins a new record if it does not find its last heartbeat", async () => {
+  const clock = { now: NOON };
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const { server, flush, stop, events } = await startRecorder(ledger, clock);
+  const tick = async () => {
+    clock.now += 5_000;
+    await flush();
+  };
+  for (let times = 0; times < 4; times++) await tick();
+  const backup = { server, from: NOON, until: NOON + 10_000 };
+  await ledger.recordHeartbeat(backup); // restored
+  await tick();
+  await tick();
+  await ledger.recordHeartbeat({ server, from: NOON + 25_000, until: NOON + 30_000, end: "gone" });
+  await tick();
+  await stop();
+  assertEquals(stretches(await ledger.heartbeats()), [
+    [0, 10_000, undefined],
+    [25_000, 30_000, "gone"],
+    [35_000, 35_000, "stopped"],
+  ]);
+  assertEquals(events.length, 2);
+});
+
+Deno.test("recordUsage() writes no heartbeat while its clock is not the ledger's", async () => {
+  const clock = { now: NOON, database: NOON };
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const { meter, flush, stop, events } = await startRecorder(ledger, clock);
+  const offsets = [5_000, 5_000, -7_200_000, -7_200_000, 59_000, 2 * 365 * DAY, 0];
+  for (const offset of offsets) {
+    clock.database += 5_000;
+    clock.now = clock.database + offset;
+    countOne(meter, { userAgent: "curl" }, clock.now);
+    await flush();
+  }
+  await stop();
+  const seen = stretches(await ledger.heartbeats());
+  assertEquals(seen, [
+    [0, 10_000, undefined],
+    [25_000, 25_000, undefined],
+    [35_000, 35_000, "stopped"],
+  ]);
+  assertEquals(events.length, 1); // the rest is counted
+  const rows = await Array.fromAsync(ledger.usage(""));
+  assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), offsets.length);
+});
+
+Deno.test("recordUsage() writes no heartbeat behind one from the future, until it is declared gone", async () => {
+  const clock = { now: NOON };
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const ahead = { server: "ahead", from: NOON, until: NOON + DAY };
+  await ledger.recordHeartbeat(ahead);
+  const { server, flush, stop } = await startRecorder(ledger, clock);
+  const own = async () =>
+    stretches((await ledger.heartbeats()).filter((heartbeat) => heartbeat.server === server));
+  clock.now += 5_000;
+  await flush();
+  assertEquals(await own(), [[0, 0, undefined]]);
+  await ledger.recordHeartbeat({ ...ahead, end: "gone" });
+  clock.now += 5_000;
+  await flush();
+  await stop();
+  assertEquals(await own(), [
+    [0, 0, undefined],
+    [10_000, 10_000, "stopped"],
+  ]);
+});
+
+Deno.test("recordUsage() returns how many calls are not in the ledger at the end", async () => {
+  await using engine = await openMemoryEngine();
+  const failing = altered(engine.ledger, { add: down });
+  const { meter, stop, unrecorded } = await startRecorder(failing, { now: NOON });
+  for (const client of ["a", "b", "b"]) countOne(meter, { userAgent: client }, NOON);
+  await stop();
+  assertEquals(unrecorded(), 3);
 });
 
 Deno.test("recordUsage() keeps the names of recent clients across a restart", async () => {
@@ -245,9 +317,10 @@ Deno.test("recordUsage() deletes expired days, once a day", async () => {
   const row = { ...ROW, client: "curl", calls: 1, first: NOON, last: NOON };
   const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-01-03", "2027-02-01"];
   await ledger.add(days.map((day) => ({ ...row, day })), () => {});
+  await ledger.recordHeartbeat({ server: "before", from: 0, until: NOON - DAY, end: "stopped" });
   const forgotten: string[] = [];
   const watched = altered(ledger, {
-    forget: (day) => (forgotten.push(day), ledger.forget(day)),
+    forget: (day, now) => (forgotten.push(day), ledger.forget(day, now)),
   });
   const { flush, stop } = await startRecorder(watched, clock);
   await flush();

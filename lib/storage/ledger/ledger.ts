@@ -37,18 +37,35 @@ export interface UsageRow extends UsageKey {
   last: number;
 }
 
-/** A period in which a server was counting, in milliseconds since the epoch. */
+/** A period in which a server was counting, by the ledger's clock. */
 export interface Heartbeat {
   readonly server: string;
   readonly from: number;
   /** When the server last reported: every call answered before is in the ledger. */
   readonly until: number;
-  /** Why no more heartbeats are expected: the server stopped, or the operator declared it gone. */
+  /**
+   * Why no more is expected: the server stopped, or the operator declared it gone. If there is no
+   * reason, yet a later period of the same server, what it counted in between may be lost.
+   */
   readonly end?: "stopped" | "gone";
 }
 
+/** What time it is in a ledger, in milliseconds since the epoch. */
+export interface LedgerTime {
+  /** The time of the database. */
+  readonly now: number;
+  /** The latest heartbeat, apart from servers declared gone; 0 if there is none. */
+  readonly latest: number;
+}
+
+/** Milliseconds by which two clocks may differ. */
+export const MAX_CLOCK_OFFSET_MS = 60_000;
+
 /** A ledger. Every method throws {@linkcode StorageError} when the engine fails. */
 export interface Ledger {
+  /** Returns the time. */
+  time(): Promise<LedgerTime>;
+
   /**
    * Adds rows, merging those with the same key: sums `calls`, and widens `first` and `last`.
    *
@@ -63,16 +80,28 @@ export interface Ledger {
   /** Records a heartbeat, replacing the one with the same `server` and `from`. */
   recordHeartbeat(heartbeat: Heartbeat): Promise<void>;
 
+  /**
+   * Replaces a heartbeat that has no end.
+   *
+   * @param known The least `until` that it must have.
+   * @returns Whether it was there; not if the ledger was restored from a backup, for example.
+   */
+  extendHeartbeat(heartbeat: Heartbeat, known: number): Promise<boolean>;
+
   /** Returns all heartbeats, ordered by `from`. */
   heartbeats(): Promise<Heartbeat[]>;
 
   /**
    * Removes the rows before a day, and the heartbeats that ended before it. Servers that fell
    * silent are retained. {@linkcode Ledger.keptFrom} is updated before anything is removed.
+   *
+   * @param now In milliseconds since the epoch. Only a ledger in which somebody counted a day ago
+   *   is evidence that this clock is right.
+   * @returns Whether it was; otherwise nothing is removed.
    */
-  forget(beforeDay: string): Promise<void>;
+  forget(beforeDay: string, now: number): Promise<boolean>;
 
-  /** Returns the first day retained, as last given to {@linkcode Ledger.forget}, if ever. */
+  /** Returns the first day retained, if any record of earlier ones was removed. */
   keptFrom(): Promise<string | undefined>;
 }
 

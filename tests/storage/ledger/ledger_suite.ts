@@ -100,16 +100,55 @@ export function testLedger(
     assertEquals(await ledger.heartbeats(), [before, { ...first, until: NOON + 7 }, other, second]);
   });
 
+  test("extendHeartbeat() replaces a heartbeat only as it was written, and without an end", async (ledger) => {
+    const first: Heartbeat = { server: "a", from: NOON, until: NOON + 5 };
+    const other: Heartbeat = { server: "a", from: NOON + 9, until: NOON + 9 };
+    for (const heartbeat of [first, other]) await ledger.recordHeartbeat(heartbeat);
+    const extend = (until: number, known: number, end?: "stopped") =>
+      ledger.extendHeartbeat({ ...first, until, ...end && { end } }, known);
+    assertEquals(await extend(NOON + 8, NOON + 6), false, "restored");
+    assertEquals(await extend(NOON + 8, NOON + 5), true);
+    assertEquals(await extend(NOON + 9, NOON + 5), true, "the outcome of the last got lost");
+    assertEquals(await extend(NOON + 9, NOON + 9, "stopped"), true);
+    assertEquals(await extend(NOON + 10, NOON + 9), false, "ended");
+    assertEquals(await ledger.extendHeartbeat({ ...first, server: "b" }, 0), false);
+    assertEquals(await ledger.heartbeats(), [{ ...first, until: NOON + 9, end: "stopped" }, other]);
+  });
+
+  test("time() returns that of the database, and of the latest heartbeat", async (ledger) => {
+    const before = Date.now();
+    const { now, latest } = await ledger.time();
+    assert(before - 1 <= now && now <= Date.now() + 1, `${now} is not the time`);
+    assertEquals(latest, 0);
+    await ledger.recordHeartbeat({ server: "a", from: 5, until: 7, end: "stopped" });
+    await ledger.recordHeartbeat({ server: "b", from: 4, until: 9, end: "gone" });
+    assertEquals((await ledger.time()).latest, 7);
+  });
+
+  test("forget() removes nothing unless somebody counted a day ago", async (ledger) => {
+    await ledger.add([ROW], () => {});
+    const later = NOON + 2 * 365 * DAY;
+    const day = "2029-01-01";
+    await ledger.recordHeartbeat({ server: "a", from: NOON, until: NOON });
+    await ledger.recordHeartbeat({ server: "b", from: later - 7_000, until: later });
+    assertEquals(await ledger.forget(day, later), false);
+    assertEquals((await rowsOf(ledger)).length, 1);
+    assertEquals(await ledger.keptFrom(), undefined);
+    assertEquals(await ledger.forget("2027-01-01", NOON + DAY), true);
+    assertEquals(await ledger.keptFrom(), undefined, "there was nothing to remove");
+  });
+
   test("forget() removes days, and records the first day retained", async (ledger) => {
     assertEquals(await ledger.keptFrom(), undefined);
     const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-02-01"];
     await ledger.add(days.map((day) => ({ ...ROW, day })), () => {});
     const clients = Array.from({ length: 500 }, (_, index) => `client-${index}`);
     await ledger.add(clients.map((client) => ({ ...ROW, day: "2027-01-01", client })), () => {});
-    await ledger.forget("2027-01-02");
+    await ledger.recordHeartbeat({ server: "a", from: 0, until: NOON });
+    await ledger.forget("2027-01-02", NOON);
     assertEquals((await rowsOf(ledger)).map(({ day }) => day), ["2027-01-02", "2027-02-01"]);
     assertEquals(await ledger.keptFrom(), "2027-01-02");
-    await ledger.forget("2026-12-01"); // by a server that retains more
+    await ledger.forget("2026-12-01", NOON); // by a server that retains more
     assertEquals(await ledger.keptFrom(), "2027-01-02");
   });
 
@@ -125,7 +164,7 @@ export function testLedger(
       { server: "whole", from: at(-14), until: at(1), end: "stopped" },
     ];
     for (const heartbeat of heartbeats) await ledger.recordHeartbeat(heartbeat);
-    await ledger.forget("2027-02-01");
+    await ledger.forget("2027-02-01", NOON);
     assertEquals(await ledger.heartbeats(), heartbeats.slice(3));
   });
 }

@@ -60,6 +60,7 @@ const INTEGERS = new Set([20, 23]);
 /** A database with connections opened on demand. */
 export class PostgresDatabase implements Database {
   readonly driver = "postgres";
+  readonly clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
   readonly #connection;

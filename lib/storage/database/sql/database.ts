@@ -23,6 +23,9 @@ export interface Database {
   /** The engine's name, for messages. */
   readonly driver: string;
 
+  /** The time in milliseconds since the epoch, as an SQL expression. */
+  readonly clock: string;
+
   /** The number of rows per statement that is fastest to add or look up. */
   readonly batch: number;
 

@@ -8,6 +8,7 @@ import {
   type Heartbeat,
   type Impact,
   type Ledger,
+  type LedgerTime,
   retained,
   type UsageRow,
 } from "../../ledger/ledger.ts";
@@ -23,6 +24,9 @@ import {
 /** Rows per transaction, during which SQLite blocks the thread. */
 const PART = 100;
 
+/** Milliseconds. */
+const DAY = 86_400_000;
+
 /** The columns of the primary key. */
 const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
 
@@ -36,6 +40,14 @@ export class SqlLedger implements Ledger {
   /** @param database Closed by the caller. */
   constructor(database: Database) {
     this.#database = database;
+  }
+
+  async time(): Promise<LedgerTime> {
+    const [row] = await this.#database.query({
+      text: `SELECT ${this.#database.clock} AS now, max(until) AS latest FROM heartbeat
+             WHERE ending IS NULL OR ending <> 'gone'`,
+    });
+    return { now: row?.["now"] as number, latest: row?.["latest"] as number | null ?? 0 };
   }
 
   async add(
@@ -77,15 +89,31 @@ export class SqlLedger implements Ledger {
     }]);
   }
 
+  async extendHeartbeat(heartbeat: Heartbeat, known: number): Promise<boolean> {
+    const { server, from, until, end } = heartbeat;
+    const [rows] = await this.#database.transact([{
+      text: `UPDATE heartbeat SET until = $1, ending = $2
+             WHERE server = $3 AND since = $4 AND until >= $5 AND ending IS NULL RETURNING server`,
+      values: [until, end ?? null, server, from, known],
+    }]);
+    return rows?.length === 1;
+  }
+
   async heartbeats(): Promise<Heartbeat[]> {
     const text = "SELECT server, since, until, ending FROM heartbeat ORDER BY since, server";
     return (await this.#database.query({ text })).map(heartbeatOf);
   }
 
-  async forget(beforeDay: string): Promise<void> {
-    const text = "UPDATE ledger SET kept_from = $1 WHERE kept_from IS NULL OR kept_from < $1";
-    await this.#database.transact([{ text, values: [beforeDay] }]);
+  async forget(beforeDay: string, now: number): Promise<boolean> {
     const heartbeats = await this.heartbeats();
+    const countedADayAgo = heartbeats.some(({ from, until }) =>
+      from <= now - DAY && until >= now - 2 * DAY
+    );
+    if (!countedADayAgo) return false;
+    if (heartbeats.some(({ from }) => from < Date.parse(beforeDay))) {
+      const text = "UPDATE ledger SET kept_from = $1 WHERE kept_from IS NULL OR kept_from < $1";
+      await this.#database.transact([{ text, values: [beforeDay] }]);
+    }
     const kept = new Set(retained(heartbeats, beforeDay));
     const key = KEY.join(", ");
     const removal = {
@@ -100,6 +128,7 @@ export class SqlLedger implements Ledger {
         values: [from, server],
       })),
     );
+    return true;
   }
 
   /** Returns the statement that adds rows with distinct keys. */

@@ -43,6 +43,7 @@ export interface SqliteOptions extends ConnectionOptions {
 /** A database file. */
 export class SqliteDatabase implements Database {
   readonly driver = "sqlite";
+  readonly clock = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
   readonly batch = 20; // longer statements take longer to prepare, and are not cached
   readonly #path: string;
   readonly #options: SqliteOptions;

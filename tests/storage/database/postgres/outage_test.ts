@@ -335,8 +335,9 @@ function checkLog({ end: { code, log, stderr } }: Outage, logged: RegExp | undef
     assert(!/-4[0-9a-f]{3}-/.test(String(cause)), "a token is logged");
   }
   if (logged === undefined) return;
-  const checks = log.filter(({ route }) => route === "/healthz");
-  assert(checks.some(({ cause }) => logged.test(String(cause))), stderr);
+  const faults = log.filter(({ event }) => event === "error");
+  assert(faults.some(({ cause }) => logged.test(String(cause))), stderr);
+  assert(faults.length < 10, "each cause is logged once");
 }
 
 /** Waits for something to happen in another process. */
