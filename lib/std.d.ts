@@ -13,11 +13,6 @@ declare module "@std/html/entities" {
   export function unescape(text: string): string;
 }
 
-declare module "@std/http/status" {
-  /** The reason phrase of each status code, e.g. `STATUS_TEXT[404]` is "Not Found". */
-  export const STATUS_TEXT: Readonly<Record<number, string>>;
-}
-
 declare module "@std/http/negotiation" {
   /** The best of the media types on offer, by the Accept field (RFC 9110 §12.5.1), if any. */
   export function accepts(

@@ -2,7 +2,6 @@
  * Errors as problem details (RFC 9457).
  */
 
-import { STATUS_TEXT } from "@std/http/status";
 import { type Outcome, textOutcome } from "./outcome.ts";
 
 /** A problem type. */
@@ -17,11 +16,10 @@ export interface ProblemType {
 
 /** An error, before the members that depend on its route are added. */
 export interface Problem extends Omit<Outcome, "body"> {
-  /**
-   * The problem type's URI reference and title. Without it, the type is "about:blank": the status
-   * says everything (§4.2.1).
-   */
-  readonly type?: { readonly uri: string; readonly title: string } | undefined;
+  /** The problem type's URI reference; "about:blank" if left out. */
+  readonly type?: string | undefined;
+  /** The type's title; of "about:blank", the reason phrase of the status (§4.2.1). */
+  readonly title: string;
   /** What is wrong with this request, for humans. */
   readonly detail: string;
   /** A URI that identifies this occurrence. */
@@ -38,10 +36,9 @@ export interface ProblemLinks {
 
 /** Returns the outcome that presents a problem as JSON. */
 export function problemDetails(problem: Problem, links: ProblemLinks): Outcome {
-  const { status, fields, freshUntil, type, detail, instance } = problem;
+  const { status, fields, freshUntil, type, title, detail, instance } = problem;
   const { successor, documentation } = links;
-  const title = type === undefined ? STATUS_TEXT[status] : type.title;
-  const members = { type: type?.uri, title, status, detail, instance, successor, documentation };
+  const members = { type, title, status, detail, instance, successor, documentation };
   const text = JSON.stringify(members);
   return { ...textOutcome(status, { type: "application/problem+json", text, fields }), freshUntil };
 }

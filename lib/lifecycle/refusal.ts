@@ -101,12 +101,12 @@ function details(
     & Refusal
     & { readonly detail: string },
 ): Refusal {
-  const type = problemTypesPage === undefined
-    ? undefined
-    : { uri: `${problemTypesPage}#${name}`, title: REFUSAL_TYPES[name].title };
   const { status, freshUntil } = problem;
+  const kind = problemTypesPage === undefined
+    ? { title: status === 410 ? "Gone" : "Service Unavailable" }
+    : { type: `${problemTypesPage}#${name}`, title: REFUSAL_TYPES[name].title };
   return {
-    ...problemDetails({ ...problem, type }, { successor, documentation }),
+    ...problemDetails({ ...problem, ...kind }, { successor, documentation }),
     status,
     freshUntil,
   };

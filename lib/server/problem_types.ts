@@ -81,7 +81,7 @@ type NamesOf<Status extends number> = {
 }[ProblemName];
 
 /** The parts of a problem besides its status, type and detail; all are optional. */
-export type ProblemOptions = Partial<Omit<Problem, "status" | "type" | "detail">>;
+export type ProblemOptions = Partial<Omit<Problem, "status" | "type" | "title" | "detail">>;
 
 /**
  * Creates a problem. It is `no-store`, because some of these statuses are cacheable by default (RFC
@@ -95,6 +95,7 @@ export function problem<Status extends number>(
   detail: string,
   { fields = [], ...options }: ProblemOptions = {},
 ): Problem {
-  const type = { uri: `${PROBLEM_TYPES_PAGE}#${name}`, title: PROBLEM_TYPES[name].title };
-  return { ...options, status, type, detail, fields: [NO_STORE, ...fields] };
+  const type = `${PROBLEM_TYPES_PAGE}#${name}`;
+  const { title } = PROBLEM_TYPES[name];
+  return { ...options, status, type, title, detail, fields: [NO_STORE, ...fields] };
 }

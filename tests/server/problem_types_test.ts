@@ -8,7 +8,7 @@ Deno.test("problemDetails() sets the length of its content for any detail", () =
   const texts = fc.string({ unit: fc.constantFrom("a", '"', "\\", "\n", "é", "€", "🎧", "\0") });
   fc.assert(fc.property(texts, (detail) => {
     const fields: Field[] = [["A", "b"], ["C", "d"]];
-    const outcome = problemDetails({ status: 404, detail, fields }, {});
+    const outcome = problemDetails({ status: 404, title: "Not Found", detail, fields }, {});
     assertInstanceOf(outcome.body, Uint8Array);
     const text = new TextDecoder().decode(outcome.body);
     assertEquals(JSON.parse(text), { title: "Not Found", status: 404, detail });
