@@ -88,7 +88,7 @@ const FOREVER = { freshUntil: Infinity }; // as long as the process runs
  * ```ts
  * import { assertEquals } from "@std/assert";
  * import { createHandler } from "@media-head/media-head";
- * import { definePolicy } from "@media-head/media-head/lifecycle";
+ * import { definePolicy } from "@media-head/lifecycle";
  * import { MediaStorage } from "./lib/storage/media/media_storage.ts";
  * import { NO_CONTENT } from "./lib/storage/content/none/no_content.ts";
  * import { openEngine } from "./lib/storage/database/sqlite/engine.ts";

@@ -15,7 +15,7 @@ import type { Policy } from "./policy.ts";
  * @example What a deprecated path announces
  * ```ts
  * import { assertEquals } from "@std/assert";
- * import { announcementFields, definePolicy } from "@media-head/media-head/lifecycle";
+ * import { announcementFields, definePolicy } from "@media-head/lifecycle";
  *
  * const policy = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2027-06-30" });
  * assertEquals(announcementFields(policy, "/v2/songs"), [

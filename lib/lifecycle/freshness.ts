@@ -34,14 +34,15 @@ export interface LimitedFreshness {
  * Limits a response's freshness (RFC 9111 §4.2) to the time left in the phase, for shared and
  * private caches alike. While a phase change is pending, it also rules out serving stale (§4.2.4)
  * and heuristic freshness (§4.2.2): a response without explicit freshness gets none.
- * CDN-Cache-Control (RFC 9213) and Expires are limited where present.
+ * Expires and every field for some caches only are limited where present: targeted Cache-Control
+ * like CDN-Cache-Control (RFC 9213), Surrogate-Control, and nginx's X-Accel-Expires.
  *
  * @param fields Those named above at most once each, as `Headers` lists them.
  *
  * @example An hour of freshness, a minute before the sunset
  * ```ts
  * import { assertEquals } from "@std/assert";
- * import { limitFreshness } from "@media-head/media-head/lifecycle";
+ * import { limitFreshness } from "@media-head/lifecycle";
  *
  * const until = Date.parse("2027-06-30T00:00:00Z");
  * const { fields } = limitFreshness([["Cache-Control", "max-age=3600"]], {
@@ -77,17 +78,26 @@ export function limitFreshness(
     switch (names[index]) {
       case "cache-control":
         return [name, limit(value, lifetime)];
-      case "cdn-cache-control":
-        return [name, limit(value, 0)];
       case "expires":
         return [name, formatHttpDate(Math.min(expiry, until - TRAVEL))];
+      case "x-accel-expires": {
+        const [, at, seconds] = /^(?:@(\d+)|(\d+))$/.exec(value) ?? []; // nginx ignores any other
+        if (at) return [name, `@${Math.min(Number(at), Math.floor((until - TRAVEL) / 1000))}`];
+        if (seconds) longest = Math.max(longest, Math.min(Number(seconds), left));
+        return [name, seconds ? String(Math.min(Number(seconds), left)) : value];
+      }
     }
-    return field;
+    return isCacheControl(names[index]) ? [name, limit(value, 0)] : field;
   });
   if (!names.includes("cache-control")) result.push(["Cache-Control", limit("", lifetime)]);
   // The values stay the same for as long as at least the longest age is left.
   const unchangedUntil = longest === 0 ? until : until - TRAVEL - longest * 1000 + 1;
   return { fields: result, unchangedUntil };
+}
+
+/** Whether a field is Cache-Control, for all caches or only some; its name is in lower case. */
+export function isCacheControl(name = ""): boolean {
+  return name.endsWith("cache-control") || name === "surrogate-control";
 }
 
 /**
@@ -96,7 +106,7 @@ export function limitFreshness(
  * @param lifetime The freshness given by Expires, in seconds, for a value without max-age.
  * @returns The value to send, and the longest age in it, in seconds.
  */
-function limitAges(
+export function limitAges(
   value: string,
   left: number,
   lifetime: number,
@@ -129,8 +139,11 @@ function limitAges(
   return { value: limited.join(", "), longest };
 }
 
-/** Parses a number of seconds, quoted or not; an invalid one makes a response stale (§4.2.1). */
+/**
+ * Parses a number of seconds, quoted or not, without the time for serving stale that
+ * Surrogate-Control may add (`60+30`); an invalid one makes a response stale (§4.2.1).
+ */
 function secondsOf(value = ""): number {
-  const seconds = /^"?(\d+)"?$/.exec(value)?.[1];
+  const seconds = /^"?(\d+)(?:\+\d+)?"?$/.exec(value)?.[1];
   return seconds === undefined ? 0 : Number(seconds);
 }

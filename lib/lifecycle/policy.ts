@@ -55,7 +55,7 @@ export interface Moment {
  * @example The phase of an instant
  * ```ts
  * import { assertEquals } from "@std/assert";
- * import { definePolicy, momentAt } from "@media-head/media-head/lifecycle";
+ * import { definePolicy, momentAt } from "@media-head/lifecycle";
  *
  * const policy = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2027-06-30" });
  * const moment = momentAt(policy, Date.parse("2027-01-01T00:00:00Z"));

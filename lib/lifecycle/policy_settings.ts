@@ -85,7 +85,7 @@ const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" 
  * @example A policy, and settings that make none
  * ```ts
  * import { assertEquals, assertThrows } from "@std/assert";
- * import { definePolicy, PolicyError } from "@media-head/media-head/lifecycle";
+ * import { definePolicy, PolicyError } from "@media-head/lifecycle";
  *
  * const policy = definePolicy({
  *   deprecatedAt: "2026-11-21",

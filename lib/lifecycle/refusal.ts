@@ -54,7 +54,7 @@ export interface Refusal extends Outcome {
  * @example Before and after the sunset
  * ```ts
  * import { assertEquals } from "@std/assert";
- * import { definePolicy, refusal } from "@media-head/media-head/lifecycle";
+ * import { definePolicy, refusal } from "@media-head/lifecycle";
  *
  * const policy = definePolicy({
  *   deprecatedAt: "2026-11-21",

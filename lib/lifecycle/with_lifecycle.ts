@@ -2,11 +2,26 @@
  * Retirement for any Fetch API handler.
  */
 
+import { clientOf } from "../http/client_name.ts";
+import { CORS_FIELDS } from "../http/cors.ts";
+import type { Field } from "../http/outcome.ts";
 import { announcementFields } from "./announcement.ts";
 import { limitFreshness } from "./freshness.ts";
-import { momentAt, type Policy } from "./policy.ts";
+import { momentAt, type Phase, type Policy } from "./policy.ts";
 import { type Refusal, refusal } from "./refusal.ts";
 import { successorOf } from "./successor.ts";
+
+/** A request to a retired endpoint, as passed to `onCount`. */
+export interface LifecycleCall {
+  /** What `route` returns for the request. */
+  readonly route: string | undefined;
+  /** The phase that decided on the response. */
+  readonly phase: Phase;
+  /** The status of the response. */
+  readonly status: number;
+  /** The product name in User-Agent, like "curl"; "(none)" without one, "(other)" if invalid. */
+  readonly client: string;
+}
 
 /** Options besides the policy. */
 export interface LifecycleOptions {
@@ -25,8 +40,17 @@ export interface LifecycleOptions {
    * read the refusal.
    */
   readonly applies?: (request: Request) => boolean;
-  /** Seconds for which caches may store the response after the sunset. Default: 300. */
+  /**
+   * Returns fields to add to refusals, which the handler does not see. Default: those that let pages
+   * of any origin read them. Return none if something outside adds Access-Control-Allow-Origin.
+   */
+  readonly refusalFields?: (request: Request) => Iterable<Field>;
+  /** Seconds for which caches may store the response after the sunset, up to 2³¹. Default: 300. */
   readonly maxAge?: number;
+  /** Names the route of a request, for `onCount`. */
+  readonly route?: (request: Request) => string;
+  /** Called with each response, to count who still calls. An exception is logged to the console. */
+  readonly onCount?: (call: LifecycleCall) => void;
   /** Returns the time in milliseconds since the epoch. Default: the system clock. */
   readonly clock?: () => number;
 }
@@ -35,17 +59,18 @@ export interface LifecycleOptions {
  * Wraps a handler to retire what it serves: announces the retirement on every response
  * (Deprecation, RFC 9745; Sunset, RFC 8594; Link, RFC 8288), answers 503 in brownouts and 410 after
  * the sunset (or 308 to the successor), and keeps caches from reusing a response beyond its phase.
- * HEAD and GET get the same fields.
+ * HEAD and GET get the same fields, which pages of other origins may read if they may read the rest.
  *
  * @param handler Handles requests that are not refused. Any Link it sets is kept.
  * @param policy See `definePolicy()`.
  * @returns A handler with the same signature. It rejects when `handler` does.
- * @throws {TypeError} If `successorOrigin` is not an origin.
+ * @throws {TypeError} If `successorOrigin` is not an origin, or `maxAge` not a whole number from 0 to
+ *   2³¹ (RFC 9111 §1.2.2).
  *
  * @example Retire a whole server
  * ```ts
  * import { assertEquals } from "@std/assert";
- * import { definePolicy, withLifecycle } from "@media-head/media-head/lifecycle";
+ * import { definePolicy, withLifecycle } from "@media-head/lifecycle";
  *
  * const policy = definePolicy({
  *   deprecatedAt: "2026-11-21",
@@ -73,27 +98,47 @@ export function withLifecycle<Rest extends unknown[]>(
 ): (request: Request, ...rest: Rest) => Promise<Response> {
   const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, clock = Date.now } =
     options;
+  const { refusalFields = () => CORS_FIELDS, route, onCount } = options;
+  if (!Number.isInteger(maxAge) || maxAge < 0 || maxAge > 2 ** 31) {
+    const expected = "a whole number of seconds from 0 to 2147483648";
+    throw new TypeError(`maxAge: expected ${expected}, got ${String(maxAge)}`);
+  }
   const nameSuccessor = successorOf(options);
   return async (request, ...rest) => {
     const start = clock();
+    const { phase, until } = momentAt(policy, start);
     const successor = nameSuccessor(request);
     const refused = applies(request)
       ? refusal(policy, { now: start, successor, maxAge })
       : undefined;
     const { body, status, headers, statusText } = refused === undefined
       ? await handler(request, ...rest)
-      : responseOf(refused, request.method);
+      : responseOf(refused, request, refusalFields);
     const announced = new Headers(headers); // those of some responses are immutable
     for (const [name, value] of announcementFields(policy, successor)) {
       if (name === "Link") announced.append(name, value);
       else announced.set(name, value);
     }
-    const limit = { until: momentAt(policy, start).until, now: clock() };
-    const { fields } = limitFreshness([...announced], limit);
+    announced.append("Access-Control-Expose-Headers", EXPOSED);
+    const { fields } = limitFreshness([...announced], { until, now: clock() });
+    try {
+      const client = clientOf(request.headers.get("user-agent"));
+      onCount?.({ route: route?.(request), phase, status, client });
+    } catch (error) {
+      console.error("Failed to count a call:", error);
+    }
     return new Response(body, { status, statusText, headers: fields });
   };
 }
 
-function responseOf({ status, fields, body }: Refusal, method: string): Response {
-  return new Response(method === "HEAD" ? null : body, { status, headers: [...fields] });
+/** What pages of other origins may read besides what the handler exposes (Fetch standard §3.3.3). */
+const EXPOSED = "Deprecation, Link, Retry-After, Sunset";
+
+function responseOf(
+  { status, fields, body }: Refusal,
+  request: Request,
+  refusalFields: (request: Request) => Iterable<Field>,
+): Response {
+  const headers = [...fields, ...refusalFields(request)];
+  return new Response(request.method === "HEAD" ? null : body, { status, headers });
 }

@@ -5,7 +5,8 @@
 import { addUp, type Impact, type UsageRow } from "../storage/ledger/ledger.ts";
 import type { StorageError } from "../storage/errors.ts";
 import type { AnswerClass, Counter, Meter } from "../server/meter.ts";
-import { ClientNames, clientOf, OTHER } from "./client_names.ts";
+import { clientOf, OTHER } from "../http/client_name.ts";
+import { ClientNames } from "./client_names.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 
 /** User-Agents cached for each class of answers between two flushes, and their maximum length. */

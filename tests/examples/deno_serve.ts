@@ -2,7 +2,7 @@
  * Retires all that a plain server answers. Run it with `deno run --allow-net`.
  */
 
-import { definePolicy, withLifecycle } from "@media-head/media-head/lifecycle";
+import { definePolicy, withLifecycle } from "@media-head/lifecycle";
 
 const policy = definePolicy({
   deprecatedAt: "2026-11-21",

@@ -5,7 +5,7 @@
 
 // deno-lint-ignore no-import-prefix -- the server's lock is to have none of the tests' packages
 import { Hono, type MiddlewareHandler } from "npm:hono@4.13.19";
-import { definePolicy, type Policy, withLifecycle } from "@media-head/media-head/lifecycle";
+import { definePolicy, type Policy, withLifecycle } from "@media-head/lifecycle";
 
 const policy = definePolicy({
   deprecatedAt: "2026-11-21",

@@ -84,6 +84,28 @@ const ROWS: [stated: Fields, limited: Fields][] = [
     { "cache-control": "max-age=5", "cdn-cache-control": "max-age=900" },
     { "cache-control": `max-age=5, ${TAIL}`, "cdn-cache-control": `max-age=100, ${TAIL}` },
   ],
+  [
+    { "cache-control": "no-store", "cloudflare-cdn-cache-control": "max-age=86400" },
+    { "cache-control": "no-store", "cloudflare-cdn-cache-control": `max-age=100, ${TAIL}` },
+  ],
+  [
+    { "cache-control": "no-store", "surrogate-control": 'max-age=60+900, content="ESI/1.0"' },
+    {
+      "cache-control": "no-store",
+      "surrogate-control": `max-age=60, content="ESI/1.0", ${TAIL}`,
+    },
+  ],
+  ...[
+    ["900", "100"],
+    ["60", "60"],
+    ["0", "0"],
+    [`@${NOW / 1000 + 900}`, `@${NOW / 1000 + 100}`],
+    [`@${NOW / 1000 + 60}`, `@${NOW / 1000 + 60}`],
+    ["off", "off"],
+  ].map(([stated = "", limited = ""]): [Fields, Fields] => [
+    { "cache-control": "no-store", "x-accel-expires": stated },
+    { "cache-control": "no-store", "x-accel-expires": limited },
+  ]),
 ];
 
 Deno.test("limitFreshness() limits freshness to the time left in the phase", () => {
@@ -133,8 +155,8 @@ interface Cache {
   /** Uses Cache-Control; otherwise Expires alone, as in HTTP/1.0. */
   readonly isModern: boolean;
   readonly knowsMustUnderstand: boolean;
-  /** Prefers CDN-Cache-Control (RFC 9213). */
-  readonly isTargeted: boolean;
+  /** The field that it prefers to Cache-Control (RFC 9213), if any. */
+  readonly target: string | undefined;
   /** Milliseconds for which it serves stale, unless the response gives a limit. */
   readonly grace: number;
   /** Counts in whole seconds, including the last one, as nginx does. */
@@ -147,7 +169,7 @@ const caches: fc.Arbitrary<Cache> = fc.record({
   isShared: fc.boolean(),
   isModern: fc.boolean(),
   knowsMustUnderstand: fc.boolean(),
-  isTargeted: fc.boolean(),
+  target: fc.constantFrom(undefined, "cdn-cache-control", "a-cache-control", "surrogate-control"),
   grace: fc.constantFrom(0, 10_000),
   isCoarse: fc.boolean(),
   travel: fc.nat(999),
@@ -160,7 +182,7 @@ function lifetimeIn(cache: Cache, headers: Headers, received: number): number | 
   const byExpires = lifetimeByExpires(headers, received);
   // Without Expires, an HTTP/1.0 cache uses heuristics, and nothing can prevent that.
   if (!cache.isModern) return byExpires ?? 0;
-  const targeted = cache.isTargeted ? headers.get("cdn-cache-control") : null;
+  const targeted = cache.target ? headers.get(cache.target) : null;
   const directives = parseDictionary(targeted ?? headers.get("cache-control") ?? "");
   const seconds = (name: string) => {
     const value = directives.get(name)?.[0];
@@ -192,9 +214,9 @@ function usedUntil(cache: Cache, headers: Headers): number {
 }
 
 /** Milliseconds for which a cache serves stale. */
-function staleIn({ isModern, isTargeted, grace }: Cache, headers: Headers): number {
+function staleIn({ isModern, target, grace }: Cache, headers: Headers): number {
   if (!isModern) return 0;
-  const targeted = isTargeted ? headers.get("cdn-cache-control") : null;
+  const targeted = target ? headers.get(target) : null;
   const said = parseDictionary(targeted ?? headers.get("cache-control") ?? "")
     .get("stale-while-revalidate")?.[0];
   return said === undefined ? grace : Number(said) * 1000;
@@ -210,9 +232,12 @@ const flags = fc.constantFrom(
 );
 const cacheControl = fc.array(fc.oneof(...ages, ...ages, flags), { maxLength: 5 })
   .map((directives) => directives.join(", "));
+const targeted = cacheControl.filter((value) => value !== "");
 const fields = fc.record({
   "cache-control": cacheControl,
-  "cdn-cache-control": cacheControl.filter((value) => value !== ""),
+  "cdn-cache-control": targeted,
+  "a-cache-control": targeted,
+  "surrogate-control": targeted,
   expires: fc.oneof(date, fc.constant("0")),
   date: fc.constant(inSeconds(0)),
 }, { requiredKeys: [] });

@@ -1,8 +1,12 @@
-import { assertEquals, assertRejects } from "@std/assert";
-import { definePolicy, type LifecycleOptions, withLifecycle } from "../../lib/lifecycle/mod.ts";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import {
+  definePolicy,
+  type LifecycleCall,
+  type LifecycleOptions,
+  withLifecycle,
+} from "../../lib/lifecycle/mod.ts";
+import { assertSpyCalls, stub } from "@std/testing/mock";
 import { checkParity, seen, valueOf } from "../server/request_table.ts";
-import denoServe from "../examples/deno_serve.ts";
-import hono from "../examples/hono.ts";
 
 const POLICY = definePolicy({
   deprecatedAt: "2027-01-01",
@@ -150,17 +154,38 @@ Deno.test("withLifecycle() passes on all arguments, and rejects when the handler
   await assertRejects(() => failing(new Request("http://test/")), TypeError, "bug");
 });
 
-Deno.test("the examples retire exactly the routes they name", async () => {
-  const plain = await seen(await denoServe(new Request("http://test/v1/x")));
-  assertEquals([plain.status, valueOf(plain, "deprecation")], [200, "@1795219200"]);
-  assertEquals(valueOf(plain, "link")?.split(",")[0], '</v2/x>; rel="successor-version"');
+Deno.test("withLifecycle() reports each response to be counted, and survives a fault in that", async () => {
+  const calls: LifecycleCall[] = [];
+  const handler = () => new Response("no", { status: 404 });
+  const options = { route: () => "/v1/:id", onCount: (call: LifecycleCall) => calls.push(call) };
+  for (const instant of [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED]) {
+    await answerAt(instant, handler, options);
+  }
+  assertEquals(calls.map(({ phase, status }) => [phase, status]), [
+    ["announced", 404],
+    ["deprecated", 404],
+    ["brownout", 503],
+    ["removed", 410],
+  ]);
+  assertEquals(calls[0], { route: "/v1/:id", phase: "announced", status: 404, client: "(none)" });
 
-  const old = await seen(await hono.fetch(new Request("http://test/v1/greeting")));
-  assertEquals([old.status, new TextDecoder().decode(old.content)], [200, "Hello"]);
-  assertEquals(valueOf(old, "deprecation"), "@1795219200");
-  assertEquals(valueOf(old, "link")?.split(",")[0], '</v2/greeting>; rel="successor-version"');
-  const missing = await seen(await hono.fetch(new Request("http://test/v1/nothing")));
-  assertEquals([missing.status, valueOf(missing, "deprecation")], [404, "@1795219200"]);
-  const next = await seen(await hono.fetch(new Request("http://test/v2/greeting")));
-  assertEquals([next.status, valueOf(next, "deprecation")], [200, undefined]);
+  using error = stub(console, "error");
+  const route = () => {
+    throw new Error("bug");
+  };
+  for (const faulty of [{ onCount: route }, { ...options, route }]) {
+    assertEquals((await answerAt(REMOVED, handler, faulty)).status, 410);
+  }
+  assertSpyCalls(error, 2);
+});
+
+Deno.test("withLifecycle() refuses an age that no cache understands", () => {
+  for (const maxAge of [-1, 0.5, NaN, Infinity, 2 ** 31 + 1, "300", null]) {
+    const options = { maxAge } as LifecycleOptions;
+    const make = () => withLifecycle(() => new Response(), POLICY, options);
+    assertThrows(make, TypeError, "maxAge: expected a whole number of seconds from 0 to");
+  }
+  for (const maxAge of [0, 2 ** 31, undefined]) {
+    withLifecycle(() => new Response(), POLICY, { maxAge } as LifecycleOptions);
+  }
 });

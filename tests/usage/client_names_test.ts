@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import fc from "../support/fast_check.ts";
-import { ClientNames, clientOf, MAX_NEW_NAMES_A_DAY, OTHER } from "../../lib/usage/client_names.ts";
+import { clientOf, OTHER } from "../../lib/http/client_name.ts";
+import { ClientNames, MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { DAY, NOON } from "../support/counted_call.ts";
 
 const once = () => 1;
