@@ -99,6 +99,9 @@ needing("files")("what a start imports needs no driver, document or command", ()
   for (const path of loaded) { // which grows on the way
     if (path.endsWith(".ts")) { for (const other of loadedBy(path)) loaded.add(other); }
   }
+  for (const name of ["inspect", "check", "command", "mod"]) {
+    assert(!loaded.has(`lib/lifecycle/${name}.ts`), `${name}.ts is for clients`);
+  }
   const [modules, packages] = [true, false].map((isOurs) =>
     [...loaded].filter((path) => path.endsWith(".ts") === isOurs)
   );

@@ -25,7 +25,7 @@ export interface Interval {
  * The last instant that an HTTP-date can express. The first allowed is the epoch, because few
  * clients parse a Deprecation before it (`@-1`).
  */
-const LAST = Date.parse("9999-12-31T23:59:59Z");
+export const LAST: number = Date.parse("9999-12-31T23:59:59Z");
 
 /**
  * Parses an instant. A time without an offset is rejected, since it would depend on the machine.

@@ -2,6 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { parseItem } from "../support/structured_headers.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import type { AfterSunset } from "../../lib/lifecycle/policy.ts";
+import { inspect } from "../../lib/lifecycle/inspect.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { servedHandler } from "../support/handlers.ts";
@@ -100,6 +101,13 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
           const [get, head] = [await send("GET"), await send("HEAD")];
           const note = `${target} ${JSON.stringify(fields)}`;
           checkParity(note, head, get);
+          const { status: got, fields: said } = get;
+          const response = {
+            status: got,
+            headers: new Headers(Object.fromEntries(said)),
+            url: "http://test/",
+          };
+          assertEquals(inspect(response, { now: now() }).faults, [], note);
           const token = target.slice("audio/".length).toLowerCase();
           const link = [linkedAudio, linkedVideo].find((item) => item.token === token);
           const location = status === 307 ? link?.location : undefined;

@@ -1,0 +1,235 @@
+import { assertEquals } from "@std/assert";
+import fc from "../support/fast_check.ts";
+import { parseItem } from "../support/structured_headers.ts";
+import { parseLinks } from "../../lib/http/link.ts";
+import { inspect } from "../../lib/lifecycle/inspect.ts";
+
+const NOW = Date.parse("2027-02-01T00:00:00Z");
+const URL = "https://example.com/v1/songs?page=2";
+const DEPRECATED_AT = Date.parse("2027-01-01T00:00:00Z");
+const SUNSET_AT = Date.parse("2027-06-30T00:00:00Z");
+
+const PAST = "Sun, 31 Jan 2027 00:00:00 GMT";
+/** Fields without a fault. */
+const SOUND = {
+  deprecation: "@1798761600",
+  sunset: "Wed, 30 Jun 2027 00:00:00 GMT",
+  link:
+    '</v2/songs>; rel="successor-version", <https://docs.example/a,b>; rel="deprecation sunset"',
+  "cache-control": "max-age=300",
+};
+
+function inspected(fields: Record<string, string>, status = 200) {
+  return inspect({ status, headers: new Headers(fields), url: URL }, { now: NOW });
+}
+
+/** Faults, their sections, and fields each of which, added to the sound ones, has only that fault. */
+const FAULTS: [name: string, section: string, fields: Record<string, string>[], status?: number][] =
+  [
+    [
+      "invalid-deprecation",
+      "RFC 9745 §2.1",
+      [
+        "true",
+        "?1",
+        "@1798761600.5",
+        "@soon",
+        "1798761600",
+        "@1798761600000",
+        "@1, @2",
+        "2027-01-01",
+      ]
+        .concat("Fri, 01 Jan 2027 00:00:00 GMT", "").map((deprecation) => ({ deprecation })),
+    ],
+    [
+      "invalid-sunset",
+      "RFC 8594 §3",
+      [
+        ...["soon", "", "2027-06-30", "2027-06-30T00:00:00Z", "@1814313600"],
+        ...["Wed, 30 Jun 2027 02:00:00 +0200", "Wed, 30 Jun 2027 00:00:00 UTC"],
+        "Tue, 30 Jun 2027 00:00:00 GMT", // another weekday
+        "Wednesday, 30-Jun-27 00:00:00 GMT", // obsolete
+      ].map((sunset) => ({ sunset })),
+    ],
+    [
+      "sunset-before-deprecation",
+      "RFC 9745 §4",
+      [{ sunset: "Thu, 31 Dec 2026 00:00:00 GMT" }],
+      410,
+    ],
+    ["served-after-sunset", "RFC 8594 §3", [{ sunset: PAST }]],
+    ["served-after-sunset", "RFC 8594 §3", [{ sunset: PAST }], 304],
+    ["no-successor", "RFC 5829 §3.6", [
+      { link: '</next>; rel="next"' },
+      { link: '</v2>; rel="successor-version"; anchor="/v0"' },
+    ]],
+    ["no-link-target", "RFC 8288 §3.1", [
+      { link: '<>; rel="successor-version"' },
+      { link: 'rel="successor-version"' },
+      { link: '<https://[>; rel="successor-version"' },
+      { link: `${SOUND.link}, ; rel=deprecation` },
+    ]],
+    ["fresh-beyond-phase", "RFC 9111 §4.2", [
+      { "cache-control": "max-age=86400000" },
+      { "cache-control": "max-age=1, s-maxage=86400000" },
+      { "cloudflare-cdn-cache-control": "max-age=86400000" },
+      { "surrogate-control": "max-age=86400000" },
+      { "cache-control": "public", expires: "Thu, 01 Jul 2027 00:00:00 GMT" },
+    ]],
+    [
+      "unreadable-by-pages",
+      "Fetch §3.3.3",
+      [
+        {},
+        { "access-control-expose-headers": "Deprecation, Sunset" },
+        { "access-control-allow-credentials": "true", "access-control-expose-headers": "*" },
+      ].map((fields) => ({ "access-control-allow-origin": "https://a.example", ...fields })),
+    ],
+  ];
+
+Deno.test("inspect() names exactly the fault there is, with its section", () => {
+  assertEquals(inspected(SOUND).faults, []);
+  for (const [name, section, rows, status] of FAULTS) {
+    for (const fields of rows) {
+      const { faults } = inspected({ ...SOUND, ...fields }, status);
+      const found = faults.map((fault) => [fault.name, fault.section]);
+      assertEquals(found, [[name, section]], JSON.stringify(fields));
+    }
+  }
+});
+
+Deno.test("inspect() finds no fault where there is none", () => {
+  const rows: [fields: Record<string, string>, status: number][] = [
+    [{}, 200],
+    [{ "cache-control": "max-age=86400000", link: "<" }, 200], // announces nothing
+    [{ sunset: SOUND.sunset }, 200], // a resource that was meant to be temporary
+    [{ deprecation: "@1798761600" }, 404],
+    [{ deprecation: "@1798761600", sunset: PAST }, 410],
+    [{ ...SOUND, deprecation: '@1798761600; a="b;c"; d' }, 200],
+    [{ ...SOUND, "cache-control": "no-store, max-age=86400000" }, 200],
+    [{ ...SOUND, expires: "Thu, 01 Jul 2027 00:00:00 GMT" }, 200], // max-age wins
+    [{ ...SOUND, "access-control-allow-origin": "*", "access-control-expose-headers": "*" }, 200],
+  ];
+  for (const [fields, status] of rows) {
+    assertEquals(inspected(fields, status).faults, [], JSON.stringify(fields));
+  }
+});
+
+Deno.test("inspect() returns what was announced, and reads it tolerantly", () => {
+  const { faults: _, links, ...instants } = inspected(SOUND);
+  const expected = { deprecatedAt: DEPRECATED_AT, sunsetAt: SUNSET_AT, retryAt: undefined };
+  assertEquals(instants, expected);
+  assertEquals(Object.fromEntries(links), {
+    "successor-version": ["https://example.com/v2/songs"],
+    "deprecation": ["https://docs.example/a,b"],
+    "sunset": ["https://docs.example/a,b"],
+  });
+  const forms = ["1798761600", "@1798761600000", "Fri, 01 Jan 2027 00:00:00 GMT", "2027-01-01"];
+  for (const text of [...forms, "Fri, 1 Jan 2027 02:00:00 +0200"]) {
+    const { deprecatedAt, sunsetAt } = inspected({ deprecation: text, sunset: text });
+    assertEquals([deprecatedAt, sunsetAt], [DEPRECATED_AT, DEPRECATED_AT], text);
+  }
+  for (const text of ["true", "soon", "2027-02-30", "Fri, 01 Jan 2027 00:00:00"]) {
+    assertEquals(inspected({ deprecation: text }).deprecatedAt, undefined, text);
+  }
+  assertEquals(inspected({ ...SOUND, "retry-after": "60" }, 503).retryAt, NOW + 60_000);
+  assertEquals(inspected({ ...SOUND, "retry-after": "60" }).retryAt, undefined);
+  const headers = { Link: '<../b>; rel=Sunset; rel=next, <c>; title="a, b"; REL = "x\\y sunset"' };
+  const { links: unresolved } = inspect(new Response(null, { headers }));
+  assertEquals([...unresolved], [["sunset", ["../b", "c"]], ["xy", ["c"]]]);
+});
+
+const parts = [
+  "@",
+  "-",
+  "1798761600",
+  ".5",
+  "true",
+  "?1",
+  ";",
+  " ",
+  "a",
+  "=",
+  '"b"',
+  '"',
+  ":YQ==:",
+  "%",
+  ",",
+  "*",
+  "\\",
+];
+const values = fc.array(fc.oneof(fc.constantFrom(...parts), fc.string({ maxLength: 3 })), {
+  maxLength: 8,
+})
+  .map((parts) => parts.join(""));
+const dates = fc.tuple(fc.constantFrom("@1", "@-1", "@253402300799", "@253402300800"), values)
+  .map(([date, rest]) => `${date};a${rest}`);
+
+Deno.test("inspect() accepts the same dates as an independent parser", () => {
+  const valid = new Set<boolean>();
+  fc.assert(
+    fc.property(fc.oneof(values, dates), (value) => {
+      const headers = sendable({ deprecation: value });
+      const sent = headers?.get("deprecation") ?? undefined;
+      if (sent === undefined) return;
+      let isDate = false;
+      try {
+        // It rejects parameters of a Date, but not those of its Integer (RFC 9651 §4.2.9).
+        const [seconds] = parseItem(sent.replace(/^@/, ""));
+        isDate = /^@-?\d+(?![\d.])/.test(sent) && Math.abs(Number(seconds)) <= 253_402_300_799;
+      } catch { /* malformed */ }
+      const { faults } = inspect({ status: 400, headers: new Headers(headers), url: "" });
+      const isAccepted = faults.every(({ name }) => name !== "invalid-deprecation");
+      // Parameters mean nothing here, so malformed ones may pass.
+      if (isDate || !sent.includes(";")) assertEquals(isAccepted, isDate, sent);
+      valid.add(isDate);
+    }),
+    { numRuns: 5000 },
+  );
+  assertEquals(valid.size, 2);
+});
+
+Deno.test("inspect() throws on nothing that a server can send", () => {
+  const names = [...Object.keys(SOUND), "expires", "date", "retry-after", "surrogate-control"];
+  const text = fc.oneof(
+    values,
+    fc.string(),
+    fc.constantFrom("<__proto__>; rel=__proto__", "<//>;rel=sunset"),
+  );
+  const fields = fc.dictionary(fc.constantFrom(...names), text);
+  const status = fc.constantFrom(200, 304, 308, 410, 503, 0);
+  fc.assert(fc.property(fields, status, fc.constantFrom("", URL, "x"), (fields, status, url) => {
+    const headers = sendable(fields);
+    if (headers !== undefined) inspect({ status, headers, url });
+  }));
+});
+
+Deno.test("parseLinks() reads what was written", () => {
+  const rel = fc.array(fc.constantFrom("sunset", "next", "https://a/b,c;d"), { minLength: 1 });
+  const target = fc.constantFrom("/a", "/a,b;c=d", "https://a/?q=\"'", "");
+  const extra = fc.constantFrom(
+    "",
+    '; title="<x>, \\"y\\"; rel=z"',
+    "; a",
+    " ;; b=c",
+    "; rel=late",
+  );
+  fc.assert(fc.property(fc.array(fc.record({ target, rel, extra })), (links) => {
+    const value = links.map(({ target, rel, extra }) =>
+      `<${target}>; rel="${rel.join(" ")}"${extra}`
+    );
+    assertEquals(
+      parseLinks(value.join(" , ")),
+      links.map(({ target, rel }) => ({ target, rel })),
+    );
+  }));
+});
+
+/** Returns fields as they can be sent, if they can. */
+function sendable(fields: Record<string, string>): Headers | undefined {
+  try {
+    return new Headers(fields);
+  } catch {
+    return undefined;
+  }
+}
