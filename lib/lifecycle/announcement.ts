@@ -25,25 +25,17 @@ import type { Policy } from "./policy.ts";
  * ]);
  * ```
  */
-export function announcementFields(policy: Policy, successor?: string): Field[] {
-  let fixed = announcements.get(policy);
-  if (fixed === undefined) announcements.set(policy, fixed = announce(policy));
-  const { fields, links } = fixed;
-  if (successor === undefined) return links === "" ? fields : [...fields, ["Link", links]];
-  const link = `<${successor}>; rel="successor-version"`;
-  return [...fields, ["Link", links === "" ? link : `${link}, ${links}`]];
-}
-
-/** The part of the announcement that is the same for every resource. */
-const announcements = new WeakMap<Policy, ReturnType<typeof announce>>();
-
-function announce({ deprecatedAt, sunsetAt, documentation }: Policy) {
+export function announcementFields(
+  { deprecatedAt, sunsetAt, documentation }: Policy,
+  successor?: string,
+): Field[] {
   const fields: Field[] = [["Deprecation", `@${deprecatedAt / 1000}`]];
   if (sunsetAt !== undefined) fields.push(["Sunset", formatHttpDate(sunsetAt)]);
   const links: string[] = [];
+  if (successor !== undefined) links.push(`<${successor}>; rel="successor-version"`);
   if (documentation !== undefined) {
     links.push(`<${documentation}>; rel="deprecation"`);
     if (sunsetAt !== undefined) links.push(`<${documentation}>; rel="sunset"`);
   }
-  return { fields, links: links.join(", ") };
+  return links.length === 0 ? fields : [...fields, ["Link", links.join(", ")]];
 }

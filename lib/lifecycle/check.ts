@@ -33,7 +33,7 @@ export async function runCheck(
   const urls = args.filter((arg) => arg !== "--json");
   const isUrl = (text: string) => /^https?:/i.test(text) && URL.canParse(text);
   if (urls.length === 0 || !urls.every(isUrl)) return { text: USAGE, exitStatus: 2 };
-  const results: Result[] = [];
+  const results: Awaited<ReturnType<typeof check>>[] = [];
   for (const url of urls) results.push(await check(url));
   const text = args.includes("--json")
     ? JSON.stringify(results.map(({ data }) => data), undefined, 2)
@@ -41,13 +41,9 @@ export async function runCheck(
   return { text, exitStatus: Math.max(...results.map(({ exitStatus }) => exitStatus)) };
 }
 
-interface Result {
-  readonly exitStatus: number;
-  readonly lines: readonly string[];
-  readonly data: unknown;
-}
-
-async function check(url: string): Promise<Result> {
+async function check(
+  url: string,
+): Promise<{ exitStatus: number; lines: readonly string[]; data: unknown }> {
   const now = Date.now();
   try {
     const head = await send("HEAD", url);
