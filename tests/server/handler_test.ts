@@ -7,6 +7,7 @@ import { ReplacedError, StorageError, UnpublishedError } from "../../lib/storage
 import type { ItemStorage } from "../../lib/storage/storage.ts";
 import type { ProblemName } from "../../lib/server/problem_types.ts";
 import { plainHandler } from "../support/handlers.ts";
+import { UsageMeter } from "../../lib/usage/meter.ts";
 import { checkParity, checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
 import { failing, fails, OneItem } from "../support/one_item.ts";
 
@@ -101,6 +102,16 @@ Deno.test("createHandler() answers 500 if even the response cannot be made", asy
   assertEquals([get.status, events.length], [500, 1]);
   checkProblem(target, get, "server-fault");
   checkParity(target, head, get);
+});
+
+Deno.test("createHandler() answers 503 to a health check while calls cannot be recorded", async () => {
+  const meter = new UsageMeter();
+  const options = { config: CONFIG, clock: now, log() {}, meter };
+  const handle = plainHandler({ storage: new OneItem(), ...options });
+  const health = async () => (await handle(new Request("http://test/healthz"))).status;
+  assertEquals(await health(), 200);
+  meter.fault = new StorageError("ledger", "locked");
+  assertEquals(await health(), 503);
 });
 
 Deno.test("createHandler() answers 405 with Allow to other methods", async () => {

@@ -5,7 +5,7 @@ import { callsIn, openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 import { parseResponse, type RawResponse, requestHead, requestRaw } from "../support/raw_http.ts";
-import { ServerProcess, storageIn } from "../support/server.ts";
+import { ServerProcess, storageIn, taskFlags } from "../support/server.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 
 const test = needing("processes");
@@ -74,6 +74,23 @@ test("a server process drops unfinished requests after ten seconds, and flushes 
   assertEquals([code, log.map(({ event }) => event)], [0, ["start", "stop"]]);
 });
 
+test("deno's watcher, which restarts a server in its own process, leaves no server without an end", async () => {
+  await using subject = await openLocal();
+  const watched = `${subject.folder}/watched`;
+  await Deno.writeTextFile(watched, "");
+  const flags = [...taskFlags(fromRoot("main.ts")), `--watch=${watched}`];
+  const server = await ServerProcess.start({}, subject.folder, { flags });
+  const { ledger } = subject.storage;
+  await Deno.writeTextFile(watched, "changed");
+  const ends = async () => (await ledger.heartbeats()).map(({ end }) => end);
+  for (let waits = 0; (await ends()).length < 2; waits++) {
+    assert(waits < 200, "the server was not restarted");
+    await pause(50);
+  }
+  assertEquals(await ends(), ["stopped", undefined]);
+  await server.stop("SIGKILL");
+});
+
 test("a second signal after a second ends a server process at once", async () => {
   for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
     await using subject = await openLocal();
@@ -91,43 +108,82 @@ test("a second signal after a second ends a server process at once", async () =>
 });
 
 // Elsewhere, script(1) has different options.
-needing("processes", LINUX, program("script"))(
-  "Ctrl-C on the README's first command stops the server in order, with every call counted",
+for (const how of ["Ctrl-C", "closing the terminal"]) {
+  needing("processes", LINUX, program("script"))(
+    `${how} stops the README's first command in order, with every call counted`,
+    async () => {
+      await using subject = await openLocal();
+      const child = new Deno.Command("script", {
+        args: [
+          ...["--quiet", "--return"],
+          // Replaces the shell, which would otherwise be interrupted too, and exit with its own 130.
+          ...["--command", `exec "${Deno.execPath()}" task start`, "/dev/null"],
+        ],
+        cwd: fromRoot("."),
+        env: { ...storageIn(subject.folder), HOST: "127.0.0.1", PORT: "0" },
+        stdin: "piped",
+        stdout: "piped",
+      }).spawn();
+      let output = "";
+      const started = Promise.withResolvers<number>();
+      const read = (async () => {
+        for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+          output += text;
+          const port = /"event":"start".*?"port":(\d+)/.exec(output)?.[1];
+          if (port !== undefined) started.resolve(Number(port));
+        }
+        started.reject(new Error(output));
+      })();
+      const port = await started.promise;
+      for (let sent = 0; sent < 7; sent++) {
+        await requestRaw(port, "HEAD", `/audio/${newToken()}`);
+      }
+      const keyboard = child.stdin.getWriter();
+      const isKey = how === "Ctrl-C";
+      if (isKey) await keyboard.write(Uint8Array.of(3));
+      else child.kill("SIGKILL"); // the terminal's other end
+      const { code } = await child.status;
+      await read;
+      await keyboard.close().catch(() => {}); // the terminal is closed
+      if (isKey) {
+        assertEquals(code, 0, output);
+        assertMatch(output, /"event":"stop"/);
+      }
+      const { ledger } = subject.storage;
+      const ends = async () => (await ledger.heartbeats()).map(({ end }) => end);
+      for (let waits = 0; (await ends())[0] !== "stopped"; waits++) {
+        assert(waits < 200, "the server did not stop");
+        await pause(50);
+      }
+      assertEquals(await callsIn(subject.folder), 7);
+    },
+  );
+}
+
+needing("processes", program("bash"))(
+  "a server process out of file descriptors answers 503 to a GET that must open its content",
   async () => {
     await using subject = await openLocal();
-    const child = new Deno.Command("script", {
-      args: [
-        ...["--quiet", "--return"],
-        // Replaces the shell, which would otherwise be interrupted too, and exit with its own 130.
-        ...["--command", `exec "${Deno.execPath()}" task start`, "/dev/null"],
-      ],
-      cwd: fromRoot("."),
-      env: { ...storageIn(subject.folder), HOST: "127.0.0.1", PORT: "0" },
-      stdin: "piped",
-      stdout: "piped",
-    }).spawn();
-    let output = "";
-    const started = Promise.withResolvers<number>();
-    const read = (async () => {
-      for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
-        output += text;
-        const port = /"event":"start".*?"port":(\d+)/.exec(output)?.[1];
-        if (port !== undefined) started.resolve(Number(port));
-      }
-      started.reject(new Error(output));
-    })();
-    const port = await started.promise;
-    for (let sent = 0; sent < 7; sent++) {
-      await requestRaw(port, "HEAD", `/audio/${newToken()}`);
+    const { token } = await subject.publish(newMetadata(), new Uint8Array(20_000_000));
+    const server = await ServerProcess.start({}, subject.folder, { limits: "-n 64" });
+    const open = () => Deno.connect({ hostname: "127.0.0.1", port: server.port });
+    const connections: Deno.TcpConn[] = [];
+    for (let opened = 0; opened < 8; opened++) connections.push(await open());
+    const idle: Deno.TcpConn[] = [];
+    for (let opened = 0; opened < 64; opened++) {
+      await open().then((connection) => idle.push(connection)).catch(() => {});
     }
-    const keyboard = child.stdin.getWriter();
-    await keyboard.write(Uint8Array.of(3)); // Ctrl-C
-    const { code } = await child.status;
-    await read;
-    await keyboard.close().catch(() => {}); // the terminal is closed
-    assertEquals(code, 0, output);
-    assertMatch(output, /"event":"stop"/);
-    assertEquals(await callsIn(subject.folder), 7);
+    const statuses: string[] = [];
+    for (const connection of connections) { // each 200 takes a descriptor, and keeps it
+      await connection.write(requestHead("GET", `/media/${token}`));
+      const head = new Uint8Array(15);
+      statuses.push(new TextDecoder().decode(head.subarray(0, await connection.read(head) ?? 0)));
+    }
+    assertEquals(statuses.at(-1), "HTTP/1.1 503 Se");
+    for (const connection of [...connections, ...idle]) connection.close();
+    const { code, log } = await server.stop();
+    assertEquals(code, 0);
+    assert(log.some(({ status, cause }) => status === 503 && /Too many/.test(String(cause))));
   },
 );
 
