@@ -4,8 +4,10 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { dirname, join } from "node:path";
+import { inFolder } from "./support/media_cli.ts";
 import { fromRoot } from "./support/paths.ts";
 import { needing } from "./support/permissions.ts";
+import { ServerProcess, taskFlags } from "./support/server.ts";
 
 /** Every folder, each of which uses only those in lines before its own. */
 const ROOMS = [
@@ -118,3 +120,44 @@ needing("files")("what a start imports needs no driver, document or command", ()
   ]);
   assertEquals(packages?.toSorted(), ["@std/uuid/v4", "quick-lru"]);
 });
+
+needing("processes")(
+  "a start downloads nothing that only tests need",
+  () =>
+    inFolder(async (folder) => {
+      const info = async (...args: string[]) => {
+        const command = new Deno.Command(Deno.execPath(), { args: ["info", "--json", ...args] });
+        return JSON.parse(new TextDecoder().decode((await command.output()).stdout));
+      };
+      const main = fromRoot("main.ts");
+      const { modules, npmPackages } = await info(`--config=${fromRoot("deno.json")}`, main);
+      const needed = new Set<string>(
+        modules.flatMap(({ npmPackage }: { npmPackage?: string }) => npmPackage ?? []),
+      );
+      // A cache of the packages that the server's own modules name, and of no others.
+      const { npmCache } = await info();
+      const [registry] = [...Deno.readDirSync(npmCache)].filter(({ isDirectory }) => isDirectory);
+      for (const id of needed) { // which grows on the way
+        const { name, version, dependencies } = npmPackages[id];
+        for (const dependency of dependencies) needed.add(dependency);
+        const [from = "", to = ""] = [npmCache, `${folder}/npm`]
+          .map((cache) => join(cache, registry?.name ?? "", name));
+        copy(join(from, version), join(to, version));
+        Deno.copyFileSync(join(from, "registry.json"), join(to, "registry.json"));
+      }
+      assert(needed.size > 20 && needed.size < 40, `it needs ${[...needed]}`);
+      const flags = [...taskFlags(main), "--frozen"];
+      const environment = { DENO_DIR: folder, HTTPS_PROXY: "http://127.0.0.1:1" }; // no way out
+      await using _server = await ServerProcess.start(environment, undefined, { flags });
+    }),
+);
+
+/** Copies a folder. */
+function copy(from: string, to: string): void {
+  Deno.mkdirSync(to, { recursive: true });
+  for (const { name, isDirectory } of Deno.readDirSync(from)) {
+    const [source, target] = [join(from, name), join(to, name)];
+    if (isDirectory) copy(source, target);
+    else Deno.copyFileSync(source, target);
+  }
+}

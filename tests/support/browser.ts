@@ -2,8 +2,7 @@
  * A real browser, for what only a browser shows.
  */
 
-// deno-lint-ignore no-import-prefix -- the server's lock must not contain the tests' packages
-import type { Browser, BrowserContextOptions, Page } from "npm:playwright-core@1.65.1";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { isFile, needing } from "./permissions.ts";
 
 /** The path of Chromium: CHROMIUM, or else Debian's. */
@@ -24,8 +23,7 @@ export const testInBrowser = needing(...BROWSER);
  */
 export async function launchBrowser(): Promise<Browser> {
   // Loaded here, because it reads the environment.
-  // deno-lint-ignore no-import-prefix -- the server's lock must not contain the tests' packages
-  const { chromium } = await import("npm:playwright-core@1.65.1");
+  const { chromium } = await import("playwright-core");
   return await chromium.launch({
     executablePath: executable(),
     args: [
@@ -40,7 +38,6 @@ export type { Browser, BrowserContextOptions, Page };
 
 /** Returns the script of axe, which checks the accessibility of pages. */
 export async function readAxe(): Promise<string> {
-  // deno-lint-ignore no-import-prefix -- the server's lock must not contain the tests' packages
-  const { default: axe } = await import("npm:axe-core@4.14.1");
+  const { default: axe } = await import("axe-core");
   return axe.source;
 }

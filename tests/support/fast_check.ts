@@ -2,4 +2,4 @@
  * fast-check, for tests only: if it were in the import map, every server would download it.
  */
 
-export { default } from "npm:fast-check@4.10.2";
+export { default } from "fast-check";

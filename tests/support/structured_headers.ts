@@ -2,4 +2,4 @@
  * An independent parser of structured fields (RFC 9651).
  */
 
-export { parseDictionary, parseItem } from "npm:structured-headers@2.1.0";
+export { parseDictionary, parseItem } from "structured-headers";

@@ -3,8 +3,7 @@
  * items are looked up in a "map" or in "sqlite".
  */
 
-// deno-lint-ignore no-import-prefix -- the server's lock is to have none of the tests' packages
-import { Hono } from "npm:hono@4.13.19";
+import { Hono } from "hono";
 import { answer, findInMap, findInSqlite } from "./items.ts";
 import { serve } from "./serve.ts";
 

@@ -9,14 +9,7 @@ import { S3_STORE, S3Store } from "../../../support/s3_store.ts";
 const store = shared(S3_STORE, () => S3Store.start());
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 
-const RUN = [
-  "run",
-  "--lock",
-  fromRoot("tests/deno.lock"),
-  "--frozen",
-  "--no-prompt",
-  "--allow-all",
-];
+const RUN = ["run", "--frozen", "--no-prompt", "--allow-all"];
 
 /** ROUNDS=1000 makes it a long run. */
 const rounds = () => Deno.env.get("ROUNDS") ?? "40";
