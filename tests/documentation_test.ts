@@ -3,6 +3,7 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
+import project from "../deno.json" with { type: "json" };
 import { dirname, join } from "node:path";
 import { fromRoot } from "./support/paths.ts";
 import { needing } from "./support/permissions.ts";
@@ -55,6 +56,14 @@ test("every file of the project that a page names is there", () => {
   }
   assertEquals(missing, []);
   assert(count > 30, `only ${count} names are seen`);
+});
+
+test("README's recipe replaces every import of the unofficial package by the original", () => {
+  const recipe = /```json\n(.*?),\n```/s.exec(pages().get("README.md") ?? "")?.[1];
+  const originals = Object.entries(project.imports)
+    .filter(([, target]) => target.startsWith("npm:deno-std@"))
+    .map(([name]) => [name, `jsr:${name.replace(/^@std\/[^/]+/, "$&@1")}`]);
+  assertEquals(JSON.parse(`{${recipe}}`), Object.fromEntries(originals));
 });
 
 test("README has at most 2,000 words, the package's 750, and all others together 6,500", () => {

@@ -132,7 +132,7 @@ Deno.test("a response whose date depends on the clock is not prepared", async ()
 Deno.test("after a GET fails on its content, so does the next HEAD", async () => {
   const fault = new StorageError("test", "content is missing");
   const { item, result } = new OneItem();
-  const { status } = handlerOn(new OneItem({ find: resolvesNext([result, fault]) }));
+  const { status } = handlerOn(new OneItem({ find: resolvesNext<LookupResult>([result, fault]) }));
   const path = `/media/${item.token}`;
   for (const _ of ["first", "second", "prepared"]) assertEquals(await status("HEAD", path), 200);
   assertEquals(await status("GET", path), 503);

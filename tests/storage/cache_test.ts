@@ -49,7 +49,7 @@ Deno.test("CachedStorage.find() shares a lookup in flight", async () => {
 
 Deno.test("CachedStorage.find() does not cache faults", async () => {
   const answers = [new StorageError("test", "down"), published];
-  const storage = new OneItem({ find: resolvesNext(answers) });
+  const storage = new OneItem({ find: resolvesNext<LookupResult>(answers) });
   const cached = new CachedStorage(storage, 5_000);
   await assertRejects(async () => await cached.find(item.token, 0), StorageError, "down");
   assertEquals(stateOf(await cached.find(item.token, 0)), published);

@@ -23,10 +23,14 @@ export class OneItem implements ItemStorage {
   readonly check;
 
   /** @param methods Overrides. */
-  constructor(methods: Partial<Pick<ItemStorage, "find" | "open" | "check">> = {}) {
-    this.find = spy<ItemStorage["find"]>(methods.find ?? (() => Promise.resolve(this.result)));
-    this.open = spy<ItemStorage["open"]>(methods.open ?? fails(missing));
-    this.check = spy<ItemStorage["check"]>(methods.check ?? (() => Promise.resolve()));
+  constructor({
+    find = () => Promise.resolve(this.result),
+    open = fails(missing),
+    check = () => Promise.resolve(),
+  }: Partial<Pick<ItemStorage, "find" | "open" | "check">> = {}) {
+    this.find = spy(find);
+    this.open = spy(open);
+    this.check = spy(check);
   }
 
   version(): Promise<number> {
