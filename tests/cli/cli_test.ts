@@ -7,7 +7,7 @@ import { openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
-import { needing } from "../support/permissions.ts";
+import { LINUX, needing, program } from "../support/permissions.ts";
 import { storageIn } from "../support/server.ts";
 
 const test = needing("processes");
@@ -260,21 +260,27 @@ test("media exits with 1 on refusal and 2 on wrong usage, naming the value", () 
     assertEquals(listed.stdout.trimEnd().split("\n").length, 1); // none of these left a trace
   }));
 
-test("media reports in one line that its output cannot be written", () =>
-  inFolder(async (folder) => {
-    assertEquals((await media(folder, ["publish", SAMPLE_MP3, "--type", "AUDIO/X-Mpeg"])).code, 0);
-    const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", "list"];
-    const { code, stderr } = await new Deno.Command("sh", {
-      args: ["-c", '"$0" "$@" >/dev/full', Deno.execPath(), ...run],
-      env: { ...storageIn(folder), NO_COLOR: "1" },
-    }).output();
-    assertEquals(code, 1);
-    assertMatch(
-      new TextDecoder().decode(stderr),
-      /^media: The output cannot be written \(No space left on device[^\n]*\)\n$/,
-    );
-    assertMatch((await media(folder, ["list"])).stdout, / audio\/x-mpeg /);
-  }));
+needing("processes", LINUX, program("sh"))(
+  "media reports in one line that its output cannot be written",
+  () =>
+    inFolder(async (folder) => {
+      assertEquals(
+        (await media(folder, ["publish", SAMPLE_MP3, "--type", "AUDIO/X-Mpeg"])).code,
+        0,
+      );
+      const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", "list"];
+      const { code, stderr } = await new Deno.Command("sh", {
+        args: ["-c", '"$0" "$@" >/dev/full', Deno.execPath(), ...run],
+        env: { ...storageIn(folder), NO_COLOR: "1" },
+      }).output();
+      assertEquals(code, 1);
+      assertMatch(
+        new TextDecoder().decode(stderr),
+        /^media: The output cannot be written \(No space left on device[^\n]*\)\n$/,
+      );
+      assertMatch((await media(folder, ["list"])).stdout, / audio\/x-mpeg /);
+    }),
+);
 
 test("media list exits quietly when its reader closes the pipe", async () => {
   await using subject = await openLocal();

@@ -297,7 +297,7 @@ test("media publish stops on a signal, and reports what it has published", () =>
     assertEquals(await Array.fromAsync(Deno.readDir(`${folder}/files/staged`)), []);
   }));
 
-needing("processes", LINUX)(
+needing("processes", LINUX, program("sh"))(
   "media publish ends at once when storage fails or the pipe is closed, and reports what was done",
   () =>
     inFolder(async (folder) => {

@@ -140,34 +140,40 @@ test("a second signal, one second after the first, ends a command that hangs", a
   assertEquals([(await child.status).code, (await lines.read()).done], [143, true]);
 });
 
-test("media publish refuses everything but files at once, without opening it", () =>
-  inFolder(async (folder) => {
-    const [fifo, socket] = [`${folder}/fifo`, `${folder}/socket`];
-    assert((await new Deno.Command("mkfifo", { args: [fifo] }).output()).success);
-    using _listener = Deno.listen({ transport: "unix", path: socket });
-    for (const path of [fifo, socket, "/dev/zero"]) {
-      const { code, stderr } = await media(folder, ["publish", path]);
-      assertEquals([code, stderr], [1, `media: "${path}" is not a file\n`]);
-    }
-  }));
+needing("processes", program("mkfifo"))(
+  "media publish refuses everything but files at once, without opening it",
+  () =>
+    inFolder(async (folder) => {
+      const [fifo, socket] = [`${folder}/fifo`, `${folder}/socket`];
+      assert((await new Deno.Command("mkfifo", { args: [fifo] }).output()).success);
+      using _listener = Deno.listen({ transport: "unix", path: socket });
+      for (const path of [fifo, socket, "/dev/zero"]) {
+        const { code, stderr } = await media(folder, ["publish", path]);
+        assertEquals([code, stderr], [1, `media: "${path}" is not a file\n`]);
+      }
+    }),
+);
 
-test("media explains what to do about a name that is not UTF-8", () =>
-  inFolder(async (folder) => {
-    const script = 'cd "$0" && name=$(printf "a\\\\377.mp3") && cp "$1" "$name" && shift &&' +
-      ' exec "$@" "$name"';
-    const { stderr } = await new Deno.Command("sh", {
-      args: [
-        ...["-c", script, folder, SAMPLE_MP3, Deno.execPath()],
-        ...taskArguments(["publish"], ["--quiet"]),
-      ],
-      ...operatorEnvironment(folder),
-    }).output();
-    assertEquals(
-      new TextDecoder().decode(stderr),
-      `media: There is no file "${folder}/a\ufffd.mp3"; names must be UTF-8:` +
-        " rename the file, or pass a link to it\n",
-    );
-  }));
+needing("processes", LINUX, program("sh"))(
+  "media explains what to do about a name that is not UTF-8",
+  () =>
+    inFolder(async (folder) => {
+      const script = 'cd "$0" && name=$(printf "a\\\\377.mp3") && cp "$1" "$name" && shift &&' +
+        ' exec "$@" "$name"';
+      const { stderr } = await new Deno.Command("sh", {
+        args: [
+          ...["-c", script, folder, SAMPLE_MP3, Deno.execPath()],
+          ...taskArguments(["publish"], ["--quiet"]),
+        ],
+        ...operatorEnvironment(folder),
+      }).output();
+      assertEquals(
+        new TextDecoder().decode(stderr),
+        `media: There is no file "${folder}/a\ufffd.mp3"; names must be UTF-8:` +
+          " rename the file, or pass a link to it\n",
+      );
+    }),
+);
 
 test("media publish removes terminal controls from names, and prints none", () =>
   inFolder(async (folder) => {

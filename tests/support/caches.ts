@@ -4,6 +4,7 @@
  */
 
 import { Daemon, nginx, type Setup } from "./daemon.ts";
+import { type Need, program } from "./permissions.ts";
 
 /** Where a cache listens, forwards to and keeps its files. */
 interface Place {
@@ -13,10 +14,11 @@ interface Place {
   readonly folder: string;
 }
 
-/** Every cache: its executable, and how to run that. */
+/** Every cache: its executable, the compiler that this runs, and how to run it. */
 const PROGRAMS = {
   varnish: {
     program: "varnishd",
+    compiler: "gcc",
     setup: ({ port, origin, folder }) => ({
       args: ["-F", "-n", `${folder}/n`, "-a", `127.0.0.1:${port}`, "-b", `127.0.0.1:${origin}`],
     }),
@@ -75,7 +77,7 @@ const PROGRAMS = {
       },
     }),
   },
-} satisfies Record<string, { program: string; setup: (place: Place) => Setup }>;
+} satisfies Record<string, { program: string; compiler?: string; setup: (place: Place) => Setup }>;
 
 /** The name of a cache. */
 export type CacheName = keyof typeof PROGRAMS;
@@ -83,9 +85,10 @@ export type CacheName = keyof typeof PROGRAMS;
 /** Every cache with a setup here. */
 export const CACHES = Object.keys(PROGRAMS) as CacheName[];
 
-/** The executable of a cache. */
-export function programOf(name: CacheName): string {
-  return PROGRAMS[name].program;
+/** What tests with a cache need. */
+export function needsOf(name: CacheName): Need[] {
+  const { program: cache, ...others } = PROGRAMS[name];
+  return ["processes", program(cache), ...("compiler" in others ? [program(others.compiler)] : [])];
 }
 
 /** Starts a cache in front of the server at a port. */

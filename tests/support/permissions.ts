@@ -72,7 +72,10 @@ function isGranted(name: Deno.PermissionName): boolean {
 }
 
 /** Linux, for /proc and for programs whose options differ elsewhere. */
-export const LINUX: Condition = { what: "Linux", isMet: () => Deno.build.os === "linux" };
+export const LINUX: Condition = {
+  what: "Linux with /proc",
+  isMet: () => Deno.build.os === "linux" && isFile("/proc/self/status"),
+};
 
 /** A program that is installed. */
 export function program(name: string): Condition {

@@ -10,6 +10,7 @@ export const POSTGRES: readonly Need[] = [
   "processes",
   LINUX,
   program("initdb"),
+  program("psql"),
   program("setpriv"),
 ];
 

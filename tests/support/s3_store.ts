@@ -4,13 +4,16 @@
  */
 
 import { AwsV4Signer } from "aws4fetch";
-import { type Condition, LINUX, type Need, program } from "./permissions.ts";
+import { type Condition, isFile, LINUX, type Need, program } from "./permissions.ts";
 import { accepts, freePort } from "./ports.ts";
+
+/** Debian's Python, even if another is first in the path. */
+const PYTHON: Condition = { what: "/usr/bin/python3", isMet: () => isFile("/usr/bin/python3") };
 
 /** Swift stores an object's metadata in extended attributes of its file. */
 const ATTRIBUTES: Condition = {
   what: "extended attributes in the folder for temporary files",
-  isMet: () => hasAttributes ??= probe(),
+  isMet: () => hasAttributes ??= PYTHON.isMet() && probe(),
 };
 let hasAttributes: boolean | undefined;
 
@@ -21,6 +24,8 @@ export const S3_STORE: readonly Need[] = [
   ...["proxy", "account", "container", "object"].map((name) => program(`swift-${name}-server`)),
   program("memcached"),
   program("bash"),
+  program("id"),
+  PYTHON,
   ATTRIBUTES,
 ];
 
@@ -287,9 +292,8 @@ for path, port in (argument.split("=") for argument in sys.argv[1:]):
     builder.get_ring().save(path)
 `;
 
-/** Debian's Python, even if another is first in the path. */
 function python(script: string, args: string[] = []): Deno.Command {
-  return new Deno.Command("/usr/bin/python3", { args: ["-c", script, ...args], clearEnv: true });
+  return new Deno.Command(PYTHON.what, { args: ["-c", script, ...args], clearEnv: true });
 }
 
 /** Whether files there can have extended attributes. */

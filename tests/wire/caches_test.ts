@@ -1,8 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { type CacheName, CACHES, programOf, startCache } from "../support/caches.ts";
-import { needing, pathOf, program } from "../support/permissions.ts";
+import { type CacheName, CACHES, needsOf, startCache } from "../support/caches.ts";
+import { missingOf, needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
@@ -37,7 +37,7 @@ async function observe(): Promise<Observations> {
   const first = stack.use(await ServerProcess.start({ PORT }, folder)); // caches look for it
   const observations = new Map<CacheName, Observation>();
   const caches: { port: number; observation: Observation }[] = [];
-  for (const name of CACHES.filter((name) => pathOf(programOf(name)) !== undefined)) {
+  for (const name of CACHES.filter((name) => missingOf(needsOf(name)) === "")) {
     const { port } = stack.use(await startCache(name, first.port));
     const observation: Observation = { held: 0, stale: [] };
     observations.set(name, observation);
@@ -104,7 +104,7 @@ async function until(instant: number): Promise<void> {
 let observations: Promise<Observations> | undefined;
 
 for (const name of CACHES) {
-  const test = needing("processes", program(programOf(name)));
+  const test = needing(...needsOf(name));
   test(`${name} with default settings never serves a response of a past phase`, async () => {
     observations ??= observe(); // all in parallel
     const held = 2 * METHODS.length * OFFSETS.length;

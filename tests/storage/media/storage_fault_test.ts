@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { inFolder, media } from "../../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3 } from "../../support/paths.ts";
-import { LINUX, needing } from "../../support/permissions.ts";
+import { LINUX, needing, pathOf, program } from "../../support/permissions.ts";
 import { ServerProcess, storageIn } from "../../support/server.ts";
 
 const test = needing("processes");
@@ -17,6 +17,7 @@ function unmount(folder: string): void {
 }
 
 function canMount(): boolean {
+  if (pathOf("mount") === undefined) return false;
   const folder = Deno.makeTempDirSync({ prefix: "media-head-" });
   const is = mount(folder);
   if (is) unmount(folder);
@@ -24,7 +25,9 @@ function canMount(): boolean {
   return is;
 }
 
-needing("processes", LINUX, { what: "rights to mount", isMet: canMount })(
+const MOUNT = [program("mount"), program("umount"), { what: "rights to mount", isMet: canMount }];
+
+needing("processes", LINUX, ...MOUNT)(
   "media publish reports a full disk in one line, and leaves nothing staged",
   () =>
     inFolder(async (folder) => {

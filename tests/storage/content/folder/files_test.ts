@@ -2,7 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import { streamOf } from "../../../support/body.ts";
 import { openLocal } from "../../../support/local_storage.ts";
-import { LINUX, needing } from "../../../support/permissions.ts";
+import { needing, program } from "../../../support/permissions.ts";
 import { newMetadata } from "../../storage_suite.ts";
 
 const test = needing("files");
@@ -19,7 +19,7 @@ test("content that is opened twice at once is whole both times", async () => {
   assertEquals([first, second], [content.subarray(0, 50_000), content.subarray(50_000)]);
 });
 
-needing("processes", LINUX)(
+needing("processes", program("mkfifo"), program("ln"), program("mkdir"))(
   "content that is no regular file is a fault, and blocks nothing",
   async () => {
     await using subject = await openLocal();
