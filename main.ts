@@ -4,14 +4,15 @@
  * it is decided. GET and HEAD go through the same function: they differ at (1) and (2), and a HEAD
  * is sent without content (3).
  *
- * Startup order: check the Deno version, read the environment (lib/server/config.ts), open storage
- * (lib/storage/), check that its content belongs to its catalogue, publish the samples if storage is
- * the default and empty, register in the ledger of calls (lib/usage/), listen. With `media` as the
- * first argument, run a command instead (lib/cli/).
+ * Startup order: check the Deno version, read the environment (lib/server/config.ts), check that
+ * Deno lets storage be used (lib/server/storage_access.ts), open it (lib/storage/), check that its
+ * content belongs to its catalogue, publish the samples if storage is the default and empty,
+ * register in the ledger of calls (lib/usage/), listen. With `media` as the first argument, run a
+ * command instead (lib/cli/).
  *
  * Permissions (deno.json): net to listen, and to reach PostgreSQL, the bucket, and each public URL
- * being published; env for the variables in lib/server/config.ts; read and write for the catalogue
- * and content.
+ * being published; env for the variables in lib/server/config.ts; read and write for ./data, with the
+ * catalogue and content, and read for the samples. The media task may read and write any file.
  */
 
 import { validate } from "@std/uuid/v4";
@@ -41,6 +42,7 @@ import {
   type Route,
   withToken,
 } from "./lib/server/route.ts";
+import { requireStorageAccess } from "./lib/server/storage_access.ts";
 import { cached } from "./lib/storage/cache.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/errors.ts";
 import type { Token } from "./lib/storage/token.ts";
@@ -249,6 +251,7 @@ export function createHandler({ storage, config, clock, log, meter }: HandlerOpt
 async function assemble(stopping: AbortSignal): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const config = readConfig((name) => Deno.env.get(name), "server");
+  requireStorageAccess(config);
   const media = await openStorage(config);
   if (config.content.kind !== "none") await media.prepare();
   const samples = config.isDefaultStorage

@@ -5,6 +5,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "node:path";
+import { copyProject } from "./support/copy.ts";
 import { openLocal } from "./support/local_storage.ts";
 import { inFolder } from "./support/media_cli.ts";
 import { fromRoot } from "./support/paths.ts";
@@ -15,13 +16,7 @@ import { newMetadata } from "./storage/storage_suite.ts";
 
 /** Copies what a server runs from, without the deprecated routes. */
 async function copyWithoutDeprecatedRoutes(folder: string): Promise<string> {
-  const copy = async (path: string) => {
-    const from = fromRoot(path);
-    if (Deno.statSync(from).isFile) return await Deno.copyFile(from, join(folder, path));
-    await Deno.mkdir(join(folder, path));
-    for await (const { name } of Deno.readDir(from)) await copy(join(path, name));
-  };
-  for (const path of ["lib", "deno.json", "deno.lock"]) await copy(path);
+  copyProject(folder);
   const lines = (await Deno.readTextFile(fromRoot("main.ts"))).split("\n");
   const left = lines.filter((line) => !/^ {2}\{ pattern: .*successor: /.test(line));
   assertEquals(lines.length - left.length, 2);

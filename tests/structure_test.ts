@@ -4,6 +4,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { dirname, join } from "node:path";
+import { copy } from "./support/copy.ts";
 import { inFolder } from "./support/media_cli.ts";
 import { fromRoot } from "./support/paths.ts";
 import { needing } from "./support/permissions.ts";
@@ -146,18 +147,8 @@ needing("processes")(
         Deno.copyFileSync(join(from, "registry.json"), join(to, "registry.json"));
       }
       assert(needed.size > 20 && needed.size < 40, `it needs ${[...needed]}`);
-      const flags = [...taskFlags(main), "--frozen"];
+      const flags = [...taskFlags(main, folder), "--frozen"];
       const environment = { DENO_DIR: folder, HTTPS_PROXY: "http://127.0.0.1:1" }; // no way out
-      await using _server = await ServerProcess.start(environment, undefined, { flags });
+      await using _server = await ServerProcess.start(environment, folder, { flags });
     }),
 );
-
-/** Copies a folder. */
-function copy(from: string, to: string): void {
-  Deno.mkdirSync(to, { recursive: true });
-  for (const { name, isDirectory } of Deno.readDirSync(from)) {
-    const [source, target] = [join(from, name), join(to, name)];
-    if (isDirectory) copy(source, target);
-    else Deno.copyFileSync(source, target);
-  }
-}

@@ -1,11 +1,12 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
 import { checkParity } from "./request_table.ts";
-import { callsIn, openLocal } from "../support/local_storage.ts";
+import { copyProject } from "../support/copy.ts";
+import { callsIn, openIn, openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 import { parseResponse, type RawResponse, requestHead, requestRaw } from "../support/raw_http.ts";
-import { ServerProcess, storageIn, taskFlags } from "../support/server.ts";
+import { ServerProcess, taskFlags } from "../support/server.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 
 const test = needing("processes");
@@ -112,15 +113,16 @@ for (const how of ["Ctrl-C", "closing the terminal"]) {
   needing("processes", LINUX, program("script"))(
     `${how} stops the README's first command in order, with every call counted`,
     async () => {
-      await using subject = await openLocal();
+      const folder = await Deno.makeTempDir({ prefix: "media-head-" });
+      copyProject(folder);
       const child = new Deno.Command("script", {
         args: [
           ...["--quiet", "--return"],
           // Replaces the shell, which would otherwise be interrupted too, and exit with its own 130.
           ...["--command", `exec "${Deno.execPath()}" task start`, "/dev/null"],
         ],
-        cwd: fromRoot("."),
-        env: { ...storageIn(subject.folder), HOST: "127.0.0.1", PORT: "0" },
+        cwd: folder,
+        env: { HOST: "127.0.0.1", PORT: "0" },
         stdin: "piped",
         stdout: "piped",
       }).spawn();
@@ -149,13 +151,17 @@ for (const how of ["Ctrl-C", "closing the terminal"]) {
         assertEquals(code, 0, output);
         assertMatch(output, /"event":"stop"/);
       }
-      const { ledger } = subject.storage;
-      const ends = async () => (await ledger.heartbeats()).map(({ end }) => end);
+      assertMatch(output, /"event":"warning","message":"DEPRECATED_AT is not set/);
+      assertMatch(output, /curl -I .*\/audio\//); // the samples
+      const storage = await openIn(`${folder}/data`);
+      const ends = async () => (await storage.ledger.heartbeats()).map(({ end }) => end);
       for (let waits = 0; (await ends())[0] !== "stopped"; waits++) {
         assert(waits < 200, "the server did not stop");
         await pause(50);
       }
-      assertEquals(await callsIn(subject.folder), 7);
+      await storage.close();
+      assertEquals(await callsIn(`${folder}/data`), 7);
+      await Deno.remove(folder, { recursive: true });
     },
   );
 }

@@ -33,13 +33,13 @@ export class ServerProcess implements AsyncDisposable {
    * @param environment Variables besides those that set its port and folder.
    * @param givenFolder Where to keep data, not removed at the end; a temporary folder if left out.
    * @param options `limits` for `ulimit`, e.g. `-n 64`; the `main` module to run instead; `flags`
-   *   of `deno run` instead of the task's; and the `runner`, a program with arguments that runs it,
+   *   of `deno run` instead of the task's for that folder; and the `runner`, a program with arguments that runs it,
    *   e.g. with fewer privileges.
    */
   static async start(
     environment: Record<string, string> = {},
     givenFolder?: string,
-    { limits, main = fromRoot("main.ts"), flags = taskFlags(main), runner = [] }: {
+    { limits, main = fromRoot("main.ts"), flags, runner = [] }: {
       limits?: string;
       main?: string;
       flags?: readonly string[];
@@ -51,7 +51,7 @@ export class ServerProcess implements AsyncDisposable {
     const [program = "", ...args] = [
       ...runner,
       ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
-      ...[Deno.execPath(), "run", ...flags, ...shared, main],
+      ...[Deno.execPath(), "run", ...(flags ?? taskFlags(main, folder)), ...shared, main],
     ];
     const child = new Deno.Command(program, {
       args,
@@ -108,11 +108,13 @@ export class ServerProcess implements AsyncDisposable {
 }
 
 /**
- * The tasks' flags, with only the permissions in `deno.json`: Deno behaves differently with all
- * permissions.
+ * The tasks' flags, with only the permissions in `deno.json`, and those for files, in a folder if one
+ * is given: Deno behaves differently with all permissions.
  */
-export function taskFlags(main: string): string[] {
-  return ["--quiet", "--no-prompt", "-P", `--config=${join(dirname(main), "deno.json")}`];
+export function taskFlags(main: string, folder?: string): string[] {
+  const place = folder === undefined ? "" : `=${folder}`;
+  const files = [`--allow-read${place}`, `--allow-write${place}`];
+  return ["--quiet", "--no-prompt", "-P", ...files, `--config=${join(dirname(main), "deno.json")}`];
 }
 
 /** Returns the variables that put storage into a folder, and the one that a server then needs. */

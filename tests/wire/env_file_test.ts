@@ -8,7 +8,7 @@ const SUNSET = "2999-06-30T12:00:00.000Z";
 
 /** The flags of a task before `main.ts`, without those that only work in the project's folder. */
 function flagsOf(task: { command: string }): string[] {
-  const [, flags = ""] = /^deno run (.*) -P main\.ts/.exec(task.command) ?? [];
+  const [, flags = ""] = /^deno run (.*) -P .*main\.ts/.exec(task.command) ?? [];
   return flags.split(" ").filter((flag) => flag !== "--frozen" && flag !== "--watch");
 }
 

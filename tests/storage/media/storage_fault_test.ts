@@ -61,7 +61,7 @@ test("media names the variable and path of unusable storage", () =>
       " (file is not a database)\n";
     const listed = await media(folder, ["list"], { DATABASE_URL });
     assertEquals([listed.code, listed.stderr], [1, `media: ${message}`]);
-    const started = await assertRejects(() => ServerProcess.start({ DATABASE_URL }), Error);
+    const started = await assertRejects(() => ServerProcess.start({ DATABASE_URL }, folder), Error);
     assert(started.message.endsWith(`media-head cannot start: ${message}`), started.message);
 
     const CONTENT = `${path}/files`; // below a file

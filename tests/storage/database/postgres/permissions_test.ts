@@ -11,7 +11,7 @@ import { freePort } from "../../../support/ports.ts";
 import { openEngine } from "../../../support/postgres_engine.ts";
 import { PASSWORD, POSTGRES, PostgresServer } from "../../../support/postgres.ts";
 import { requestRaw } from "../../../support/raw_http.ts";
-import { ServerProcess } from "../../../support/server.ts";
+import { ServerProcess, taskFlags } from "../../../support/server.ts";
 import { newMetadata } from "../../storage_suite.ts";
 
 const NEEDS = [...POSTGRES, program("openssl")];
@@ -50,6 +50,10 @@ async function productionFlags(port: number, folder: string, database: number): 
       .replace("/srv/media", folder)
   );
 }
+
+/** Starts a server that may read any certificate. */
+const start = (environment: Record<string, string>) =>
+  ServerProcess.start(environment, undefined, { flags: taskFlags(fromRoot("main.ts")) });
 
 /** The URL of a database, trusting only one certificate. */
 const encrypted = (url: string, certificate: string) =>
@@ -91,7 +95,7 @@ test("a server does not start on a PostgreSQL that it cannot trust according to 
     [`postgres://media:none@127.0.0.1:${elsewhere().port}/postgres`, /no encryption/],
   ];
   for (const [DATABASE_URL, reason] of rows) {
-    const { message } = await assertRejects(() => ServerProcess.start({ DATABASE_URL }), Error);
+    const { message } = await assertRejects(() => start({ DATABASE_URL }), Error);
     assertMatch(
       message,
       /cannot start: postgres: the database \(DATABASE_URL\) cannot be reached /,
@@ -112,7 +116,7 @@ test("a server does not start with a role that cannot write, and does with the d
   const limited = new URL(url);
   limited.username = role;
   const environment = { DATABASE_URL: encrypted(limited.href, here().certificate) };
-  const { message } = await assertRejects(() => ServerProcess.start(environment), Error);
+  const { message } = await assertRejects(() => start(environment), Error);
   assertMatch(
     message,
     /cannot start: postgres: the database \(DATABASE_URL\) cannot be written \(permission denied for table heartbeat\)/,
@@ -120,6 +124,6 @@ test("a server does not start with a role that cannot write, and does with the d
   const page = await Deno.readTextFile(fromRoot("lib/server/README.md"));
   const [grant = ""] = /GRANT [^;`]*/.exec(page) ?? [];
   await here().query(grant.replace("ROLE", role), database);
-  await using server = await ServerProcess.start(environment);
+  await using server = await start(environment);
   assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
 });
