@@ -270,6 +270,7 @@ async function assemble(stopping: AbortSignal): Promise<App> {
   return {
     ...config,
     log,
+    routes,
     server,
     samples,
     flush,

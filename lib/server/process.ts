@@ -2,6 +2,7 @@
  * The life of a server process, from startup to exit.
  */
 
+import { type Announced, announced } from "./announced.ts";
 import { type Config, ConfigError, SAMPLES_DEPRECATED_AT } from "./config.ts";
 import { fulfilledWithin } from "../async/deadline.ts";
 import { type Listen, Listener } from "./listener.ts";
@@ -40,15 +41,10 @@ function compare(a: number[], b: number[]): number {
 
 /** An assembled server, ready to listen. */
 export interface App extends
+  Announced,
   Pick<
     Config,
-    | "host"
-    | "port"
-    | "reusePort"
-    | "publicUrl"
-    | "content"
-    | "isOnDeploy"
-    | "isDeprecationUnset"
+    "host" | "port" | "reusePort" | "publicUrl" | "isOnDeploy" | "isDeprecationUnset"
   > {
   /** Listens, and serves the requests. */
   readonly listen: Listen;
@@ -65,6 +61,7 @@ export interface App extends
   readonly close: () => Promise<void>;
 }
 
+const PAST = "The sunset has passed: the old paths are answered as removed";
 const UNSET = "DEPRECATED_AT is not set, so the old paths announce " +
   `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
 
@@ -95,10 +92,10 @@ export async function runServer(
       log,
       server,
       samples,
-      content,
       isOnDeploy,
       isDeprecationUnset,
       publicUrl,
+      policy: { sunsetAt = Infinity },
       flush,
       unrecorded,
       close,
@@ -108,8 +105,10 @@ export async function runServer(
       : [GRACE_MS, CLOSE_TIMEOUT_MS];
     onStopSignal(() => stopping.abort()); // before anyone can see that it listens
     const listener = await listen(app, ({ hostname, port }) => {
-      const limit = content.kind === "none" ? { content: "none: public URLs only" } : {};
-      log({ event: "start", server, hostname, port, deno: Deno.version.deno, ...limit });
+      const now = Date.now();
+      const { deno } = Deno.version;
+      log({ event: "start", server, hostname, port, deno, ...announced(app, now) });
+      if (sunsetAt <= now) log({ event: "warning", message: PAST });
       if (isDeprecationUnset) log({ event: "warning", message: UNSET });
       const origin = publicUrl ?? `http://localhost:${port}`;
       for (const path of samples) console.log(`curl -I ${origin}${path}`);
