@@ -4,6 +4,7 @@
 
 import { pathOf } from "./permissions.ts";
 import { accepts, freePort } from "./ports.ts";
+import { until, within } from "./within.ts";
 
 /** How to run a program. */
 export interface Setup {
@@ -48,14 +49,15 @@ export class Daemon implements AsyncDisposable {
     const daemon = new Daemon(port, folder, child, new Response(child.stderr).text());
     let hasEnded = false;
     child.status.then(() => hasEnded = true);
-    while (!await accepts(port)) {
-      if (hasEnded) {
-        await daemon.#remove();
-        throw new Error(`${program} ended:\n${await daemon.stderr}`);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    try {
+      await until(`${program} to listen`, async () => hasEnded || await accepts(port));
+      if (!hasEnded) return daemon;
+    } catch (error) {
+      await daemon[Symbol.asyncDispose]();
+      throw error;
     }
-    return daemon;
+    await daemon.#remove();
+    throw new Error(`${program} ended:\n${await daemon.stderr}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -66,8 +68,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   async #remove(): Promise<void> {
-    await this.child.status;
-    await this.stderr;
+    await within("the end of a program", Promise.all([this.child.status, this.stderr]));
     await Deno.remove(this.folder, { recursive: true });
   }
 }

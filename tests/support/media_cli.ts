@@ -4,6 +4,7 @@
 
 import { fromRoot } from "./paths.ts";
 import { storageIn, taskFlags } from "./server.ts";
+import { within } from "./within.ts";
 
 const MAIN = fromRoot("main.ts");
 
@@ -60,6 +61,8 @@ export function mediaTask(
       cwd: standing,
       ...operatorEnvironment(folder),
       stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
     }),
   );
 }
@@ -81,7 +84,9 @@ export async function inFolder(body: (folder: string) => Promise<void>): Promise
 }
 
 async function result(command: Deno.Command): Promise<CommandResult> {
-  const { code, stdout, stderr } = await command.output();
+  const process = command.spawn();
+  const output = within("the end of a command", process.output(), { timeout: 300_000, process });
+  const { code, stdout, stderr } = await output;
   const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
   return { code, stdout: decode(stdout), stderr: decode(stderr) };
 }

@@ -6,6 +6,7 @@
 import { type Need, program } from "./permissions.ts";
 import { accepts, freePort } from "./ports.ts";
 import { command, PASSWORD, POSTGRES, type PostgresServer, USER } from "./postgres.ts";
+import { until, within } from "./within.ts";
 
 /** What tests on PostgreSQL behind PgBouncer need. */
 export const PGBOUNCER: readonly Need[] = [...POSTGRES, program("pgbouncer")];
@@ -45,16 +46,14 @@ export class PgBouncer implements AsyncDisposable {
     const bouncer = new PgBouncer(process, port);
     let hasEnded = false;
     process.status.then(() => hasEnded = true);
-    while (!await accepts(port)) {
-      if (hasEnded) throw new Error(`PgBouncer ended:\n${await bouncer.#log}`);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    await until("PgBouncer to listen", async () => hasEnded || await accepts(port));
+    if (hasEnded) throw new Error(`PgBouncer ended:\n${await bouncer.#log}`);
     return bouncer;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#process.kill("SIGTERM");
-    await this.#process.status;
+    await within("the end of PgBouncer", this.#process.status, { process: this.#process });
     await this.#log;
   }
 }

@@ -4,6 +4,7 @@
 
 import { LINUX, type Need, pathOf, program } from "./permissions.ts";
 import { freePort } from "./ports.ts";
+import { until, within } from "./within.ts";
 
 /** What tests on PostgreSQL need. */
 export const POSTGRES: readonly Need[] = [
@@ -128,9 +129,8 @@ export class PostgresServer implements AsyncDisposable {
     const keeping = this.query(`BEGIN; ${sql}; SELECT pg_sleep(600)`, database).catch(() => {});
     const keepers = `FROM pg_stat_activity WHERE datname = '${database}' AND usename = 'postgres'
       AND wait_event = 'PgSleep'`;
-    while ((await this.query(`SELECT 1 ${keepers}`)).length === 0) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    const isKept = async () => (await this.query(`SELECT 1 ${keepers}`)).length > 0;
+    await until("PostgreSQL's locks", isKept);
     return async () => {
       await this.query(`SELECT pg_terminate_backend(pid) ${keepers}`);
       await keeping;
@@ -147,18 +147,17 @@ export class PostgresServer implements AsyncDisposable {
     this.#log = new Response(process.stderr).text();
     let hasEnded = false;
     process.status.then(() => hasEnded = true);
-    while (!await this.#isReady(process.pid)) {
-      if (hasEnded) throw new Error(`PostgreSQL ended:\n${await this.#log}`);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    await until("PostgreSQL's start", async () => hasEnded || await this.#isReady(process.pid));
+    if (hasEnded) throw new Error(`PostgreSQL ended:\n${await this.#log}`);
   }
 
   /** Stops it, and closes every connection. */
   async stop(signal: "SIGINT" | "SIGQUIT" = "SIGINT"): Promise<void> {
-    this.#process?.kill(signal);
-    await this.#process?.status;
-    await this.#log;
+    const [process, log] = [this.#process, this.#log];
     this.#process = undefined;
+    if (process === undefined) return;
+    process.kill(signal);
+    await within("the end of PostgreSQL", Promise.all([process.status, log]), { process });
   }
 
   /** Suspends every process of the server. The kernel still accepts connections. */
@@ -228,7 +227,11 @@ async function certify(folder: string, names: readonly string[]): Promise<Record
 /** Runs a program to completion, and returns its output. */
 async function run(name: string, args: readonly string[]): Promise<string> {
   const piped = { stdout: "piped", stderr: "piped" } as const;
-  const { success, stdout, stderr } = await command(name, args, piped).output();
+  const process = command(name, args, piped).spawn();
+  const { success, stdout, stderr } = await within(`the end of ${name}`, process.output(), {
+    timeout: 600_000, // locks are kept by a query that lasts
+    process,
+  });
   if (!success) throw new Error(`${name}: ${new TextDecoder().decode(stderr)}`);
   return new TextDecoder().decode(stdout);
 }

@@ -2,6 +2,8 @@
  * HTTP/1.1 on a raw socket, which, unlike `fetch`, shows exactly what was sent.
  */
 
+import { within } from "./within.ts";
+
 /** A response as sent on the wire. */
 export interface RawResponse {
   readonly status: number;
@@ -24,8 +26,11 @@ export async function requestRaw(
 ): Promise<RawResponse> {
   using connection = await Deno.connect({ hostname: "127.0.0.1", port });
   const head = requestHead(method, target, { Connection: "close", ...fields });
-  for (let done = 0; done < head.length;) done += await connection.write(head.subarray(done));
-  return parseResponse(await new Response(connection.readable).bytes());
+  const exchange = async () => {
+    for (let done = 0; done < head.length;) done += await connection.write(head.subarray(done));
+    return await new Response(connection.readable).bytes();
+  };
+  return parseResponse(await within(`the response to ${method} ${target}`, exchange()));
 }
 
 /** Returns a request to send on a connection. */

@@ -2,6 +2,8 @@
  * A TCP relay in front of a server, which fails on demand.
  */
 
+import { within } from "./within.ts";
+
 /**
  * What is forwarded of a connection: everything, what the client sends, or nothing. Neither side
  * learns of it.
@@ -52,7 +54,7 @@ export class Relay implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#listener.close();
     this.#links.forEach(close);
-    await Promise.all(this.#running);
+    await within("the relay's connections to close", Promise.all(this.#running));
   }
 
   #run(task: Promise<void>): void {

@@ -6,6 +6,7 @@
 import { AwsV4Signer } from "aws4fetch";
 import { type Condition, isFile, LINUX, type Need, program } from "./permissions.ts";
 import { accepts, freePort } from "./ports.ts";
+import { until, within } from "./within.ts";
 
 /** Debian's Python, even if another is first in the path. */
 const PYTHON: Condition = { what: "/usr/bin/python3", isMet: () => isFile("/usr/bin/python3") };
@@ -29,8 +30,8 @@ export const S3_STORE: readonly Need[] = [
   ATTRIBUTES,
 ];
 
-/** The timeout for starting a process, in milliseconds. */
-const TIMEOUT = 120_000;
+/** Python is slow to start. */
+const PATIENCE = { timeout: 120_000 };
 
 /** The number of attempts to start. */
 const ATTEMPTS = 3;
@@ -110,7 +111,7 @@ export class S3Store implements AsyncDisposable {
     try {
       await store.#configure();
       for (const part of PARTS) await store.#start(part);
-      for (const part of PARTS) await until(() => accepts(store.ports[part]));
+      for (const part of PARTS) await store.#listens(part);
       await store.request("PUT", "");
       return store;
     } catch (error) {
@@ -137,7 +138,7 @@ export class S3Store implements AsyncDisposable {
   /** Starts a stopped process. */
   async launch(part: Part = "proxy"): Promise<void> {
     await this.#start(part);
-    await until(() => accepts(this.ports[part]));
+    await this.#listens(part);
   }
 
   /** Stops the front end, or a process behind it. Stored data remains. */
@@ -178,7 +179,8 @@ export class S3Store implements AsyncDisposable {
     });
     const { headers } = await signer.sign();
     using client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
-    const response = await fetch(url, { method, headers, body: body ?? null, client });
+    const signal = AbortSignal.timeout(PATIENCE.timeout);
+    const response = await fetch(url, { method, headers, body: body ?? null, client, signal });
     const content = await response.bytes();
     if (!response.ok && response.status !== 404) {
       throw new Error(`${method} ${key}: ${response.status} ${new TextDecoder().decode(content)}`);
@@ -194,7 +196,8 @@ export class S3Store implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#orders.close();
-    await this.#supervisor.status;
+    const process = this.#supervisor;
+    await within("the end of the store", process.status, { process });
     await this.#answers.cancel();
     await Deno.remove(this.folder, { recursive: true });
   }
@@ -209,7 +212,11 @@ export class S3Store implements AsyncDisposable {
   /** Sends the supervisor a command, and waits until it is done. */
   async #order(verb: string, part: Part, command = ""): Promise<void> {
     await this.#orders.write(new TextEncoder().encode(`${verb} ${part} ${command}\n`));
-    await this.#answers.read();
+    await within(`the store's ${part} to ${verb}`, this.#answers.read(), PATIENCE);
+  }
+
+  async #listens(part: Part): Promise<void> {
+    await until(`the store's ${part} to listen`, () => accepts(this.ports[part]), PATIENCE.timeout);
   }
 
   /** Writes the configuration of the processes. */
@@ -310,12 +317,4 @@ function probe(): boolean {
 function userName(): string {
   const { stdout } = new Deno.Command("id", { args: ["-un"] }).outputSync();
   return new TextDecoder().decode(stdout).trim();
-}
-
-async function until(isDone: () => Promise<boolean>): Promise<void> {
-  const started = performance.now();
-  while (!await isDone()) {
-    if (performance.now() - started > TIMEOUT) throw new Error("The store does not start");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }

@@ -4,6 +4,7 @@
 
 import { dirname, join } from "node:path";
 import { fromRoot } from "./paths.ts";
+import { within } from "./within.ts";
 
 /** A line of the server's log. */
 export interface LogLine {
@@ -67,9 +68,10 @@ export class ServerProcess implements AsyncDisposable {
     stderr.then((text) => started.reject(new Error(`The server did not start:\n${text}`)));
     const ownFolder = givenFolder === undefined ? folder : undefined;
     try {
-      return new ServerProcess(child, stderr, ownFolder, await started.promise);
+      const port = await within("a server's start", started.promise, { process: child });
+      return new ServerProcess(child, stderr, ownFolder, port);
     } catch (error) {
-      await child.status;
+      await within("the end of a server", child.status);
       if (ownFolder !== undefined) await Deno.remove(ownFolder, { recursive: true });
       throw error;
     }
@@ -86,6 +88,8 @@ export class ServerProcess implements AsyncDisposable {
   /**
    * Sends a signal, waits for the process to end, and returns its exit code, every line of the log,
    * and all of standard error.
+   *
+   * @throws When it does not end within a minute, with its standard error; then it is killed.
    */
   async stop(
     signal: Deno.Signal = "SIGTERM",
@@ -95,8 +99,11 @@ export class ServerProcess implements AsyncDisposable {
     } catch (error) {
       if (!(error instanceof TypeError)) throw error; // it has already ended
     }
-    const { code } = await this.#child.status;
-    const stderr = await this.#stderr;
+    const ended = within("the end of a server", this.#child.status, { process: this.#child });
+    const { code } = await ended.catch(async (error: Error) => {
+      throw new Error(`${error.message}:\n${await this.#stderr}`);
+    });
+    const stderr = await within("the end of a server's log", this.#stderr);
     const lines = stderr.split("\n").filter((line) => line.startsWith("{"));
     return { code, log: lines.map((line) => JSON.parse(line)), stderr };
   }

@@ -2,6 +2,8 @@
  * Another program that locks a SQLite database, using Python's SQLite module.
  */
 
+import { within } from "./within.ts";
+
 /** How to lock. */
 export interface LockOptions {
   /** How the transaction begins. */
@@ -63,7 +65,7 @@ export class LockHolder implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#input.close();
     await this.#output.cancel();
-    await this.#child.status;
+    await within("the end of the holder of the lock", this.#child.status);
   }
 
   async #send(line: string): Promise<void> {
@@ -72,7 +74,7 @@ export class LockHolder implements AsyncDisposable {
   }
 
   async #answer(): Promise<void> {
-    const { value } = await this.#output.read();
+    const { value } = await within("the holder of the lock", this.#output.read());
     if (value?.trim() === undefined) throw new Error("The program that holds the lock has ended");
   }
 }
