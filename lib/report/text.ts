@@ -3,6 +3,7 @@
  */
 
 import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
+import { dayOf } from "../usage/day.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import {
   comparedText,
@@ -25,10 +26,10 @@ const BAR = 40;
 /** Formats the report. */
 export function usageText(report: UsageReport): string {
   return [
-    `Calls to deprecated routes from ${periodText(report)}`,
+    `Calls to deprecated routes from ${periodText(report)}\n${sinceText(report)}`,
     ...report.routes.map((route) => routeText(route, report)),
     ...(report.otherRequests > 0 ? [OTHER_REQUESTS] : []),
-    `${clientsText(report.clients)}\n${sinceText(report)}`,
+    clientsText(report.clients),
     [sunsetText(report.policy, report.now), judgement(report)].join("\n"),
   ].join("\n\n");
 }
@@ -48,20 +49,28 @@ function judgement(report: UsageReport): string {
   return [verdictText(report), ...gapLines(report).map((line) => `  ${line}`)].join("\n");
 }
 
-function routeText(usage: RouteUsage, { days: length, today }: UsageReport): string {
+function routeText(usage: RouteUsage, report: UsageReport): string {
+  const { days: length, today, recordedSince } = report;
   const { route, calls, otherRequests, trend, days } = usage;
   const others = otherRequests === 0 ? "" : `, and ${plural(otherRequests, "other request")}`;
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
-  const lines = days.map(({ day, isWhole, calls, byPhase }) => {
-    const bar = "█".repeat(Math.ceil(calls / most * BAR));
-    const marks = [
-      ...((byPhase.brownout ?? 0) > 0 ? ["brownout"] : []),
-      ...(day === today ? ["so far"] : []),
-      ...(isWhole ? [] : [NOT_WHOLE]),
-    ];
-    return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...marks].join("  ");
-  });
+  // Days before the record have no line: the second line says when it starts.
+  const begun = recordedSince === undefined ? undefined : dayOf(recordedSince);
+  const first = days.findIndex(({ day, calls }) =>
+    calls > 0 || begun !== undefined && day >= begun
+  );
+  const lines = days.slice(first < 0 ? days.length : first).map(
+    ({ day, isWhole, calls, byPhase }) => {
+      const bar = "█".repeat(Math.ceil(calls / most * BAR));
+      const marks = [
+        ...((byPhase.brownout ?? 0) > 0 ? ["brownout"] : []),
+        ...(day === today ? ["so far"] : []),
+        ...(isWhole ? [] : [NOT_WHOLE]),
+      ];
+      return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...marks].join("  ");
+    },
+  );
   return [
     `${route}: ${plural(calls, "call")}${others}`,
     `  ${comparedText(trend, length)}`,

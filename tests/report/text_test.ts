@@ -49,7 +49,8 @@ Deno.test("sunsetText() formats the time until and since the sunset", () => {
 Deno.test("usageText() shows the calls per day, the clients, the sunset and the verdict", async () => {
   const text = usageText(await report(ROWS, ALWAYS));
   const parts = [
-    "Calls to deprecated routes from 2027-06-08 to now (7 whole days and today so far, UTC)\n",
+    "Calls to deprecated routes from 2027-06-08 to now (7 whole days and today so far, UTC)\n" +
+    "Calls are on record since 2027-05-04T20:00:00Z; earlier callers are unknown.\n",
     "\n/audio/:token: 36 calls, and 12 other requests\n" +
     "  35 calls in 7 whole days, down 30 % from 50 in the 7 days before\n" +
     `  2027-06-08  30  ${"█".repeat(40)}\n` +
@@ -60,7 +61,6 @@ Deno.test("usageText() shows the calls per day, the clients, the sunset and the 
     "\nClient    Calls  Trend        First seen ever       Last seen\n" +
     "curl         60  none before  2027-05-16T12:00:00Z  2027-06-10T13:00:00Z\n" +
     "Overcast     36  down 30 %    ",
-    "\nCalls are on record since 2027-05-04T20:00:00Z; ",
     "\nSunset: 2027-06-17T00:00:00Z, in 36 hours.\n" +
     "Still called: 96 calls by 2 clients since 2027-06-08 (7 whole days and today, UTC), the last" +
     " by Overcast at 2027-06-15T13:00:00Z.",
@@ -72,6 +72,9 @@ Deno.test("usageText() shows the calls per day, the clients, the sunset and the 
   const without = usageText(await report(ROWS, [heartbeat(100, 0)]));
   assertStringIncludes(without, "No trend: the record of the 14 days to compare is incomplete\n");
   assertMatch(without, /\n {2}2027-06-11 {3}0 {2}incomplete record\n {2}2027-06-12 {3}0\n/);
+  const first = usageText(await report([], [heartbeat(1, 0)], { days: 30 }));
+  assertEquals(first.match(/ {2}incomplete record\n/g)?.length, 2, first); // today, for two routes
+  assert(usageText(await report([], [])).split("\n").length < 15);
   assertStringIncludes(without, "\ncurl         60  unknown  2027");
 });
 
