@@ -91,10 +91,13 @@ function clientSection(report: UsageReport): string {
     const { calls: now, previousCalls: before } = trend ?? { calls: -Infinity, previousCalls: 1 };
     const change = now === before ? 0 : (now - before) / before;
     return `<tr><th scope="row">${escape(client)}</th>` +
-      `<td class="number" data-sort="${calls}">${count(calls)}</td>` +
-      `<td class="number" data-sort="${change}">${trendText(trend)}</td>` +
-      `<td>${formatInstant(first)}</td><td>${formatInstant(last)}</td>` +
-      `<td>${escape(routes.map((route) => route.replace("/:token", "")).join(", "))}</td></tr>`;
+      `<td class="number" data-label="Calls" data-sort="${calls}">${count(calls)}</td>` +
+      `<td class="number" data-label="Trend" data-sort="${change}">${trendText(trend)}</td>` +
+      `<td data-label="First seen">${formatInstant(first)}</td>` +
+      `<td data-label="Last seen">${formatInstant(last)}</td>` +
+      `<td data-label="Routes">${
+        escape(routes.map((route) => route.replace("/:token", "")).join(", "))
+      }</td></tr>`;
   });
   return `<section>
 <h2>Clients</h2>

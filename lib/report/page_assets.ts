@@ -54,7 +54,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .clients { width: 100%; font-size: .9rem; }
 th, td { padding: .4rem .75rem .4rem 0; text-align: left; white-space: nowrap;
   border-bottom: 1px solid var(--line); }
-th[scope=row] { font-weight: 600; white-space: normal; min-width: 8rem; }
+th[scope=row] { font-weight: 600; white-space: normal; min-width: 10rem; overflow-wrap: anywhere; }
 .number { text-align: right; }
 .note { color: var(--soft); font-size: .875rem; }
 thead button { all: unset; cursor: pointer; }
@@ -62,6 +62,14 @@ thead button:focus-visible, .scroll:focus-visible, summary:focus-visible {
   outline: 2px solid var(--deprecated); outline-offset: 2px; }
 th[aria-sort=ascending] button::after { content: " \\25B4"; }
 th[aria-sort=descending] button::after { content: " \\25BE"; }
+@media (max-width: 52rem) { /* too narrow for columns: a list for each client */
+  .clients, .clients :is(thead, tbody, tr, th, td) { display: block; }
+  .clients :is(th, td) { padding: .1rem 0; border: 0; white-space: normal; }
+  .clients tr { padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  .clients thead tr { display: flex; flex-wrap: wrap; gap: 0 1rem; }
+  .clients td { display: flex; justify-content: space-between; gap: 1rem; }
+  .clients td::before { content: attr(data-label); color: var(--soft); }
+}
 @media print { details { display: none; } }
 `;
 

@@ -9,12 +9,14 @@ testInBrowser(
   async () => {
     const hostile = `<img/src=x>&'"`;
     const long = "A-Client-With-A-Name-Of-Sixty-Four-Characters-Which-Is-The-Most-";
+    const unbroken = "A".repeat(64);
     const rows = [
       ...ROWS,
       row(1, hostile, 2),
       row(2, "zebra", 10_000),
       row(3, long, 3),
       row(5, "AppleCoreMedia", 3),
+      row(4, unbroken, 2),
     ];
     const html = usagePage(await report(rows, ALWAYS, { days: 30 }));
     assert(!html.includes(hostile), "a client's name is not escaped");
@@ -22,40 +24,49 @@ testInBrowser(
     await Deno.writeTextFile(file, html);
     const axe = await readAxe();
     await using browser = await launchBrowser();
-    for (const colorScheme of ["light", "dark"] as const) {
-      for (const width of [1280, 360]) {
-        const viewport = { width, height: 800 };
-        const context = await browser.newContext({ colorScheme, viewport, bypassCSP: true });
-        const page = await context.newPage();
-        const requests: string[] = [];
-        page.on("request", (request) => requests.push(request.url()));
-        await page.goto(`file://${file}`);
-        const names = () => page.locator("table.clients tbody th").allInnerTexts();
-        const byCalls = ["zebra", "Overcast", "curl", "Forgotten", "AppleCoreMedia", long, hostile];
-        const sorted = async (...buttons: string[]) => {
-          for (const name of buttons) await page.getByRole("button", { name }).click();
-          return await names();
-        };
-        assertEquals((await names()).toSorted(), byCalls.toSorted());
-        assertEquals((await names()).slice(0, 4), byCalls.slice(0, 4));
-        assertEquals(await sorted("Client"), byCalls.toSorted().reverse());
-        assertEquals((await sorted("Calls", "Calls")).at(-1), "zebra");
-        assertEquals(await page.locator("svg rect.shade").count(), 2); // a brownout, on two routes
+    const looks = [["light", 1280], ["dark", 360], ["light", 320], ["dark", 320]] as const;
+    for (const [colorScheme, width] of looks) {
+      const viewport = { width, height: 800 };
+      const context = await browser.newContext({ colorScheme, viewport, bypassCSP: true });
+      const page = await context.newPage();
+      const requests: string[] = [];
+      page.on("request", (request) => requests.push(request.url()));
+      await page.goto(`file://${file}`);
+      const names = () => page.locator("table.clients tbody th").allInnerTexts();
+      const byCalls = [
+        "zebra",
+        "Overcast",
+        "curl",
+        "Forgotten",
+        "AppleCoreMedia",
+        long,
+        hostile,
+        unbroken,
+      ];
+      const sorted = async (...buttons: string[]) => {
+        for (const name of buttons) await page.getByRole("button", { name }).click();
+        return await names();
+      };
+      assertEquals((await names()).toSorted(), byCalls.toSorted());
+      assertEquals((await names()).slice(0, 4), byCalls.slice(0, 4));
+      assertEquals(await sorted("Client"), byCalls.toSorted().reverse());
+      assertEquals((await sorted("Calls", "Calls")).at(-1), "zebra");
+      assertEquals(await page.locator("svg rect.shade").count(), 2); // a brownout, on two routes
 
-        const layout = await page.evaluate(MEASURE) as Layout;
-        assertEquals(layout.overflow, 0, "the page is wider than the screen");
-        assert(layout.smallest >= 11, `text of ${layout.smallest} px`);
-        assertEquals(layout.broken, [], "names that break inside a word");
-        assertEquals(layout.left, [], "numbers that are not right-aligned");
-        assertEquals(layout.overlapping, [], "overlapping axis labels");
-        await page.evaluate(axe);
-        const violations = await page.evaluate(
-          "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
-        );
-        assertEquals(violations, []);
-        assertEquals(requests, [`file://${file}`]);
-        await context.close();
-      }
+      const layout = await page.evaluate(MEASURE) as Layout;
+      assertEquals(layout.overflow, 0, "the page is wider than the screen");
+      assert(layout.smallest >= 11, `text of ${layout.smallest} px`);
+      assertEquals(layout.hidden, [], "cells that are not on the screen");
+      assertEquals(layout.broken, [], "names that break inside a word");
+      assertEquals(layout.left, [], "numbers that are not right-aligned");
+      assertEquals(layout.overlapping, [], "overlapping axis labels");
+      await page.evaluate(axe);
+      const violations = await page.evaluate(
+        "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
+      );
+      assertEquals(violations, []);
+      assertEquals(requests, [`file://${file}`]);
+      await context.close();
     }
     await Deno.remove(file);
   },
@@ -64,6 +75,7 @@ testInBrowser(
 interface Layout {
   readonly overflow: number;
   readonly smallest: number;
+  readonly hidden: readonly string[];
   readonly broken: readonly string[];
   readonly left: readonly string[];
   readonly overlapping: readonly string[];
@@ -87,7 +99,11 @@ const MEASURE = `(() => {
   return {
     overflow: document.documentElement.scrollWidth - innerWidth,
     smallest: Math.min(...sizes),
-    broken: all("table.clients tbody th").filter((name) => lines(name) > name.innerText.split("-").length).map((name) => name.innerText),
+    hidden: all("table.clients :is(th, td)").filter((cell) => {
+      const { left, right } = cell.getBoundingClientRect();
+      return left < 0 || right > innerWidth || cell.scrollWidth > cell.clientWidth;
+    }).map((cell) => cell.innerText),
+    broken: all("table.clients tbody th").filter((name) => name.innerText.includes("-") && lines(name) > name.innerText.split("-").length).map((name) => name.innerText),
     left: all("td").filter((cell) => /^[\\d,]+$/.test(cell.innerText) && getComputedStyle(cell).textAlign !== "right")
       .map((cell) => cell.innerText),
     overlapping: labels.flatMap((spans) => spans.flatMap((one, index) =>
