@@ -12,36 +12,27 @@ import { StartError } from "./process.ts";
  */
 export function requireStorageAccess({ databaseUrl, content, reusePort }: Config): void {
   const file = /^sqlite:(?!:memory:)(.+)/.exec(databaseUrl)?.[1];
+  const write = new Set([
+    ...file === undefined ? [] : [file.slice(0, file.lastIndexOf("/") + 1) || "."],
+    ...content.kind === "folder" ? [content.path] : [],
+  ]);
   const parameters = URL.parse(databaseUrl)?.searchParams;
   const certificates = ["sslrootcert", "sslcert", "sslkey"]
     .flatMap((name) => parameters?.get(name) ?? []);
-  const folders = [
-    ...file === undefined ? [] : [/^(.*)\//.exec(file)?.[1] ?? "."],
-    ...content.kind === "folder" ? [content.path] : [],
-  ];
-  const wanted = { read: [...folders, ...certificates], write: folders };
+  const wanted = { read: new Set([...write, ...certificates]), write };
   const refused = (["read", "write"] as const).flatMap((name) =>
-    wanted[name].filter((path) => Deno.permissions.querySync({ name, path }).state !== "granted")
+    [...wanted[name]].filter((path) =>
+      Deno.permissions.querySync({ name, path }).state !== "granted"
+    )
   );
   if (refused.length === 0) return;
-  const flags = Object.entries(wanted).filter(([, paths]) => paths.length > 0)
-    .map(([name, paths]) => quoted(`--allow-${name}=${unique(paths).join()}`));
-  const sharing = reusePort ? ["--unstable-net"] : [];
-  const command = [
-    "deno run --quiet --no-prompt --env-file",
-    ...sharing,
-    "-P",
-    ...flags,
-    "main.ts",
-  ];
+  const flags = Object.entries(wanted).filter(([, paths]) => paths.size > 0)
+    .map(([name, paths]) => ` ${quoted(`--allow-${name}=${[...paths].join()}`)}`).join("");
   throw new StartError(
-    `Deno's permissions do not allow ${unique(refused).join(" and ")} (DATABASE_URL, CONTENT);` +
-      ` run:\n  ${command.join(" ")}`,
+    `Deno's permissions do not allow ${[...new Set(refused)].join(" and ")} (DATABASE_URL,` +
+      ` CONTENT); run:\n  deno run --quiet --no-prompt --env-file` +
+      `${reusePort ? " --unstable-net" : ""} -P${flags} main.ts`,
   );
-}
-
-function unique(paths: string[]): string[] {
-  return [...new Set(paths)];
 }
 
 /** Quotes an argument for a shell, where that is needed. */

@@ -23,7 +23,7 @@ test("a server may use ./data only, and prints the command for any other place, 
     };
     const start = (flags: readonly string[]) => ServerProcess.start(environment, folder, { flags });
     const { message } = await assertRejects(() => start(START), Error);
-    assertMatch(message, /cannot start: Deno's permissions do not allow .*a b and .*it's /);
+    assertMatch(message, /cannot start: Deno's permissions do not allow .*a b\/ and .*it's /);
     assertEquals([...Deno.readDirSync(folder)].length, 1); // nothing was created
 
     const command = /^ {2}(deno run .* -P) (.*) main\.ts$/m.exec(message);
@@ -34,8 +34,8 @@ test("a server may use ./data only, and prints the command for any other place, 
     }).output();
     const flags = new TextDecoder().decode(split.stdout).trimEnd().split("\n");
     assertEquals(flags, [
-      `--allow-read=${folder}/a b,${folder}/it's`,
-      `--allow-write=${folder}/a b,${folder}/it's`,
+      `--allow-read=${folder}/a b/,${folder}/it's`,
+      `--allow-write=${folder}/a b/,${folder}/it's`,
     ]);
     await using server = await start([...START, ...flags]);
     assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
