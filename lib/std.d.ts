@@ -10,12 +10,13 @@ declare module "@std/uuid/v4" {
 }
 
 declare module "@std/html/entities" {
-  export type EntityList = Record<string, string>;
-  export type UnescapeOptions = { entityList: EntityList };
   /** A text made safe in the content and in the attributes of an element. */
   export function escape(str: string): string;
   /** A text as it was before that. */
-  export function unescape(str: string, options?: Partial<UnescapeOptions>): string;
+  export function unescape(
+    str: string,
+    options?: Partial<{ entityList: Record<string, string> }>,
+  ): string;
 }
 
 declare module "@std/http/negotiation" {

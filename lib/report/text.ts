@@ -55,22 +55,18 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
   const others = otherRequests === 0 ? "" : `, and ${plural(otherRequests, "other request")}`;
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
-  // Days before the record have no line: the second line says when it starts.
-  const begun = recordedSince === undefined ? undefined : dayOf(recordedSince);
-  const first = days.findIndex(({ day, calls }) =>
-    calls > 0 || begun !== undefined && day >= begun
-  );
-  const lines = days.slice(first < 0 ? days.length : first).map(
-    ({ day, isWhole, calls, byPhase }) => {
-      const bar = "█".repeat(Math.ceil(calls / most * BAR));
-      const marks = [
-        ...((byPhase.brownout ?? 0) > 0 ? ["brownout"] : []),
-        ...(day === today ? ["so far"] : []),
-        ...(isWhole ? [] : [NOT_WHOLE]),
-      ];
-      return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...marks].join("  ");
-    },
-  );
+  // Days before the record have no line, unless there are calls: the second line says when it starts.
+  const isOnRecord = (day: string) => recordedSince !== undefined && day >= dayOf(recordedSince);
+  const shown = days.filter(({ day, calls }) => calls > 0 || isOnRecord(day));
+  const lines = shown.map(({ day, isWhole, calls, byPhase }) => {
+    const bar = "█".repeat(Math.ceil(calls / most * BAR));
+    const marks = [
+      ...((byPhase.brownout ?? 0) > 0 ? ["brownout"] : []),
+      ...(day === today ? ["so far"] : []),
+      ...(isWhole ? [] : [NOT_WHOLE]),
+    ];
+    return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...marks].join("  ");
+  });
   return [
     `${route}: ${plural(calls, "call")}${others}`,
     `  ${comparedText(trend, length)}`,

@@ -28,10 +28,11 @@ export function announced({ policy, routes, databaseUrl, content }: Announced, n
       ? "no brownout"
       : `${formatInstant(brownout.start)}/${formatInstant(brownout.end)}`,
   };
-  const database = URL.parse(databaseUrl);
+  const { host, pathname } = new URL(databaseUrl);
   return {
     routes: Object.fromEntries(routes.map((route) => [route, retirement])),
-    catalogue: database?.host ? `postgres://${database.host}${database.pathname}` : databaseUrl,
+    // A URL of PostgreSQL may have a password, even among its parameters.
+    catalogue: databaseUrl.startsWith("sqlite:") ? databaseUrl : `postgres://${host}${pathname}`,
     content: content.kind === "folder"
       ? content.path
       : content.kind === "none"

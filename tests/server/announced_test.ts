@@ -37,6 +37,9 @@ Deno.test("announced() lists phase, dates and next brownout, and storage without
       content: "s3://bucket/audio",
     });
   }
+  const databaseUrl = `postgres:///media?host=/run/postgresql&password=${secret}`;
+  const local = announced({ ...config, databaseUrl, routes }, 0);
+  assertEquals(local.catalogue, "postgres:///media");
 });
 
 needing("processes")(
