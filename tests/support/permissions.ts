@@ -2,6 +2,10 @@
  * Registering tests that need more than bare `deno test` grants, or than every machine has.
  */
 
+import { within } from "./within.ts";
+
+const TIMEOUT = 600_000;
+
 /** What a test may need, with the permissions for it. */
 const PERMISSIONS = {
   environment: ["env"], // some packages read variables when they are loaded
@@ -28,11 +32,14 @@ export type Need = keyof typeof PERMISSIONS | Condition;
 
 /**
  * Returns a function that registers tests with requirements. Tests whose requirements are not met
- * are ignored, and their names say what is missing, and which task grants it.
+ * are ignored, and their names say what is missing, and which task grants it. A test that hangs
+ * fails after ten minutes, so that the others are still run.
  */
 export function needing(...needs: Need[]): Test {
   const missing = missingOf(needs);
-  if (missing === "") return (name, fn) => Deno.test(name, fn);
+  const bounded = (name: string, fn: Parameters<Test>[1]) => async (context: Deno.TestContext) =>
+    await within(`the end of "${name}"`, Promise.resolve(fn(context)), { timeout: TIMEOUT });
+  if (missing === "") return (name, fn) => Deno.test(name, bounded(name, fn));
   return (name, fn) => Deno.test({ name: `${name} (needs ${missing})`, ignore: true, fn });
 }
 
