@@ -44,7 +44,7 @@ test("deno task media resolves paths against the user's directory, and prints li
     assertEquals(code, 0, stderr);
     assertMatch(stdout, /^Published audio /);
     // One line of the task itself; none with --quiet.
-    assertMatch(stderr, /^Task media deno run [^\n]{1,100} 'publish' '\.\.\/a\.mp3'\n$/);
+    assertMatch(stderr, /^Task media deno run [^\n]{1,125} 'publish' '\.\.\/a\.mp3'\n$/);
     const quiet = await mediaTask(folder, standing, ["publish", "../a.mp3"], ["--quiet"]);
     assertEquals([quiet.code, quiet.stderr], [0, ""]);
     const missing = await mediaTask(folder, standing, ["publish", "a.mp3"], ["--quiet"]);
