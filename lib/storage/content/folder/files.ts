@@ -7,7 +7,8 @@
  *     <folder>/lock         held while any of the above changes; holds the name of this folder
  *
  * Locks are the operating system's (flock), so a killed process holds none, and the next writer
- * recognises and removes what it left behind.
+ * recognises and removes what it left behind. All of it belongs to the owner of the folder, with
+ * the folder's access: servers must read it, whoever publishes, with whatever umask.
  */
 
 import type { Body } from "../../../http/outcome.ts";
@@ -23,6 +24,9 @@ import {
 } from "../content_store.ts";
 import type { ContentReference } from "../../item.ts";
 import { StorageError } from "../../errors.ts";
+
+/** Bytes to read at a time. */
+const CHUNK = 256 * 1024;
 
 /** Content on its way in, on disk. */
 interface StagedFile extends Staged {
@@ -55,7 +59,9 @@ export class Files implements ContentStore {
       await Deno.mkdir(this.#folder, { recursive: true });
       using lock = await Deno.open(this.#lock, { write: true, create: true });
       await lock.lock(true);
-      if (await this.id() === "") await lock.write(new TextEncoder().encode(id));
+      if (await this.id() !== "") return;
+      await this.#share(this.#lock);
+      await lock.write(new TextEncoder().encode(id));
     });
   }
 
@@ -116,11 +122,12 @@ export class Files implements ContentStore {
     const folder = `${this.#folder}/staged`;
     const path = `${folder}/${crypto.randomUUID()}`;
     const file = await this.#exclusively(async () => {
-      await Deno.mkdir(folder, { recursive: true });
+      await this.#makeFolder(folder);
       if (!this.#isSwept) await sweep(folder);
       this.#isSwept = true;
       const file = await Deno.open(path, { write: true, createNew: true });
       await file.lock(true);
+      await this.#share(path);
       return file;
     });
 
@@ -163,12 +170,14 @@ export class Files implements ContentStore {
       }
       await Deno.remove(`${unsettled}/${digest}`);
     };
+    // Hashing may take long, so without the lock.
+    const sound = staged && await soundFile(this.#path(digest), staged);
     return await this.#exclusively(async () => {
-      await Deno.mkdir(unsettled, { recursive: true });
+      await this.#makeFolder(unsettled);
       for await (const left of Deno.readDir(unsettled)) await settle(left.name);
       await Deno.writeFile(`${unsettled}/${digest}`, new Uint8Array());
       try {
-        if (staged !== undefined) await this.#place(staged);
+        if (staged !== undefined) await this.#place(staged, sound);
         return await commit();
       } finally {
         await settle(digest);
@@ -216,12 +225,35 @@ export class Files implements ContentStore {
     throw new StorageError("files", `content ${digest} is not a regular file`);
   }
 
-  async #place({ digest, path }: StagedFile): Promise<void> {
+  /** Moves content to its place, unless a sound file is still there. */
+  async #place({ digest, path }: StagedFile, sound: Deno.FileInfo | undefined): Promise<void> {
+    const now = sound && await ignoreNotFound(Deno.lstat(this.#path(digest)));
+    if (now && now.ino === sound?.ino && now.ctime?.getTime() === sound.ctime?.getTime()) return;
     const folder = this.#folderOf(digest);
-    await Deno.mkdir(folder, { recursive: true });
-    await Deno.rename(path, this.#path(digest)); // over the same bytes, if they were there already
+    await this.#makeFolder(folder);
+    await Deno.rename(path, this.#path(digest));
     await syncFolder(folder);
     await syncFolder(this.#folder);
+  }
+
+  async #makeFolder(path: string): Promise<void> {
+    try {
+      await Deno.mkdir(path);
+    } catch (error) {
+      if (error instanceof Deno.errors.AlreadyExists) return;
+      throw error;
+    }
+    await this.#share(path);
+  }
+
+  /** Gives what was just created here the access and, as far as allowed, the owner of the folder. */
+  async #share(path: string): Promise<void> {
+    if (Deno.build.os === "windows") return;
+    const { mode, uid, gid } = await Deno.stat(this.#folder);
+    const { isFile } = await Deno.stat(path);
+    await Deno.chmod(path, (mode ?? 0o755) & (isFile ? 0o666 : 0o7777));
+    await Deno.chown(path, null, gid).catch(() => {}); // to a group that the publisher is in
+    await Deno.chown(path, uid, null).catch(() => {}); // only root may
   }
 
   #exclusively<T>(action: () => Promise<T>): Promise<T> {
@@ -260,6 +292,24 @@ export class Files implements ContentStore {
   }
 }
 
+/** Returns the file at a path if it has this content, and can be read. */
+async function soundFile(
+  path: string,
+  { digest, length }: Staged,
+): Promise<Deno.FileInfo | undefined> {
+  try {
+    const info = await Deno.lstat(path);
+    if (!info.isFile || info.size !== length) return undefined;
+    const hash = (await import("node:crypto")).createHash("sha256");
+    using file = await Deno.open(path);
+    const chunk = new Uint8Array(CHUNK);
+    for (let read; (read = await file.read(chunk)) !== null;) hash.update(chunk.subarray(0, read));
+    return hash.digest("hex") === digest ? info : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Removes what no living process is writing. */
 async function sweep(folder: string): Promise<void> {
   for await (const { name } of Deno.readDir(folder)) {
@@ -288,9 +338,9 @@ function isSystemError(error: unknown): boolean {
     error instanceof Deno.errors.NotCapable;
 }
 
-async function ignoreNotFound(operation: Promise<void>): Promise<void> {
+async function ignoreNotFound<T>(operation: Promise<T>): Promise<T | undefined> {
   try {
-    await operation;
+    return await operation;
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   }

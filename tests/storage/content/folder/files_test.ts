@@ -1,8 +1,9 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { StorageError } from "../../../../lib/storage/errors.ts";
+import type { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
 import { streamOf } from "../../../support/body.ts";
-import { openLocal } from "../../../support/local_storage.ts";
-import { needing, program } from "../../../support/permissions.ts";
+import { openIn, openLocal } from "../../../support/local_storage.ts";
+import { LINUX, needing, program } from "../../../support/permissions.ts";
 import { newMetadata } from "../../storage_suite.ts";
 
 const test = needing("files");
@@ -45,4 +46,67 @@ test("Files.open() reads nothing of a range before it is requested", async () =>
   await new Promise((resolve) => setTimeout(resolve)); // enough time to read ahead
   await damage(item, new Uint8Array()); // the same file, now empty
   await assertRejects(() => reader.read(), StorageError, "content ended early");
+});
+
+/** Publishes a text. */
+async function publishText(storage: MediaStorage, text: string): Promise<string> {
+  const read = async function* () {
+    yield await Promise.resolve(new TextEncoder().encode(text));
+  };
+  await using staged = await storage.stage({ read });
+  const { digest } = await storage.publish(newMetadata(), staged);
+  return digest;
+}
+
+needing("processes", LINUX)(
+  "what is published has the access of the folder, not of the publisher",
+  async () => {
+    const folder = await Deno.makeTempDir({ prefix: "media-head-" });
+    const files = `${folder}/files`;
+    await Deno.mkdir(files);
+    await Deno.chmod(files, 0o2750);
+    const owner = Deno.uid() === 0 ? 1234 : null; // only root may give files away
+    await Deno.chown(files, owner, owner);
+    const before = Deno.umask(0o077);
+    const storage = await openIn(folder);
+    try {
+      const digest = await publishText(storage, "content");
+      const shard = `${files}/${digest.slice(0, 2)}`;
+      const rows: [path: string, mode: number][] = [
+        [`${files}/lock`, 0o640],
+        [`${files}/staged`, 0o2750],
+        [`${files}/unsettled`, 0o2750],
+        [shard, 0o2750],
+        [`${shard}/${digest}`, 0o640],
+      ];
+      for (const [path, expected] of rows) {
+        const { mode, uid, gid } = await Deno.stat(path);
+        assertEquals(
+          [(mode ?? 0) & 0o7777, uid, gid],
+          [expected, owner ?? uid, owner ?? gid],
+          path,
+        );
+      }
+    } finally {
+      Deno.umask(before);
+      await storage.close();
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+);
+
+test("publishing leaves a sound file of the same content as it is, and repairs any other", async () => {
+  await using subject = await openLocal();
+  const { storage, folder } = subject;
+  const digest = await publishText(storage, "content");
+  const path = `${folder}/files/${digest.slice(0, 2)}/${digest}`;
+  const first = await Deno.stat(path);
+  await publishText(storage, "content");
+  const again = await Deno.stat(path);
+  assertEquals([again.ino, again.mtime], [first.ino, first.mtime]);
+  for (const damaged of ["CONTENT", "conten", ""]) {
+    await Deno.writeTextFile(path, damaged);
+    await publishText(storage, "content");
+    assertEquals(await Deno.readTextFile(path), "content");
+  }
 });
