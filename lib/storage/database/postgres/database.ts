@@ -65,6 +65,8 @@ export class PostgresDatabase implements Database {
   readonly #pool: Pool;
   readonly #connection;
   readonly #queue = new SerialQueue();
+  /** Holds the locks while an action runs exclusively. */
+  #locker: Client | undefined;
 
   /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
   constructor(url: string) {
@@ -136,7 +138,8 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * Runs an action while a separate connection holds locks, which end with that connection.
+   * Runs an action while a separate connection holds locks, which end with that connection. If that
+   * breaks, nothing is committed any more.
    *
    * @throws {StorageError} When the locks cannot be acquired.
    */
@@ -149,8 +152,10 @@ export class PostgresDatabase implements Database {
       client.on("error", () => {}); // its next query fails
       try {
         await this.#lock(client, keys);
+        this.#locker = client;
         return await action();
       } finally {
+        this.#locker = undefined;
         await release(client).catch(() => {}); // the locks end with the connection at the latest
       }
     });
@@ -200,6 +205,8 @@ export class PostgresDatabase implements Database {
     try {
       await run(BEGIN);
       result = await action(run);
+      const look = { text: "SELECT", query_timeout: STATEMENT_TIMEOUT_MS };
+      await this.#locker?.query(look); // fails once the locks are lost
       const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
       id = row?.["id"] as string | null;
       await run("COMMIT");
@@ -235,7 +242,7 @@ export class PostgresDatabase implements Database {
     const query = { text, values: [LOCKS, keys], query_timeout: LOCK_TIMEOUT_MS };
     try {
       await client.connect();
-      await client.query("BEGIN");
+      await client.query("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0");
       await client.query(query);
     } catch (cause) {
       throw this.#faultOf("locked", cause);
