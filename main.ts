@@ -252,13 +252,14 @@ async function assemble(stopping: AbortSignal): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const config = readConfig((name) => Deno.env.get(name), "server");
   requireStorageAccess(config);
-  const media = await openStorage(config);
+  const clock = Date.now;
+  const log = lineLog(clock);
+  const onCreate = (what: string) => log({ event: "create", message: `created ${what}` });
+  const media = await openStorage(config, { onCreate });
   if (config.content.kind !== "none") await media.prepare();
   const samples = config.isDefaultStorage
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, ROUTES)
     : [];
-  const clock = Date.now;
-  const log = lineLog(clock);
   const routes = deprecatedPaths(ROUTES);
   const recording = { ledger: media.ledger, config, routes, clock, log };
   const { meter, server, flush, stop, unrecorded } = await recordUsage(recording);

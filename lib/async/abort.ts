@@ -1,6 +1,31 @@
 /**
- * Abandoning an operation that cannot be cancelled.
+ * Abandoning an operation that cannot be cancelled, and telling that one takes long.
  */
+
+/** Milliseconds after which a wait is told. */
+const PATIENCE_MS = 2_000;
+
+/** How to wait for what others may hold up. */
+export interface Waiting {
+  /** Ends the wait. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called with what is waited for, once that takes more than two seconds. */
+  readonly onWait?: ((what: string) => void) | undefined;
+}
+
+/** Waits for an operation that others may hold up; rejects as soon as the signal is aborted. */
+export async function waitFor<T>(
+  what: string,
+  operation: Promise<T>,
+  { signal, onWait }: Waiting,
+): Promise<T> {
+  const timer = onWait && setTimeout(onWait, PATIENCE_MS, what);
+  try {
+    return await unlessAborted(operation, signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** Waits for an operation, or rejects as soon as the signal is aborted. */
 export function unlessAborted<T>(operation: Promise<T>, signal?: AbortSignal): Promise<T> {

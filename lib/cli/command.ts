@@ -10,6 +10,7 @@ import { printableLines } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import type { Handler, HandlerOptions } from "../server/handler.ts";
 import type { Route } from "../server/route.ts";
+import type { OpenOptions } from "../storage/database/engine.ts";
 import { openStorage } from "../storage/media/open_storage.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 
@@ -35,12 +36,20 @@ export class ExitError extends Error {
   }
 }
 
+/** What commands use that change nothing but what is there. */
+export const EXISTING = { mustExist: true };
+
 /** Runs an action on the configured storage, which is closed afterwards even on errors. */
 export async function withStorage<T>(
   config: Config,
+  options: Pick<OpenOptions, "mustExist" | "signal">,
   action: (storage: MediaStorage) => Promise<T>,
 ): Promise<T> {
-  const storage = await openStorage(config);
+  const storage = await openStorage(config, {
+    ...options,
+    onCreate: (what) => printError(`media: created ${what}`),
+    onWait: (what) => printError(`media: waiting for ${what}`),
+  });
   try {
     return await action(storage);
   } finally {

@@ -4,7 +4,7 @@
 
 import { Command } from "commander";
 import { toRecord } from "../publishing/record.ts";
-import { type Context, print, withStorage } from "./command.ts";
+import { type Context, EXISTING, print, withStorage } from "./command.ts";
 
 /** Characters to print at a time. */
 const CHUNK = 64 * 1024;
@@ -15,7 +15,7 @@ export function exportCommand(context: Context): Command {
     .description("Print everything ever published, in the format that `media import` reads.")
     .option("--json", "print one JSON object per line (the default)")
     .action(async () => {
-      await withStorage(context.settings(), async (storage) => {
+      await withStorage(context.settings(), EXISTING, async (storage) => {
         let lines: string[] = [];
         let length = 0;
         for await (const [token, entry] of storage.catalogue.list()) {

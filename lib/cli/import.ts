@@ -33,8 +33,8 @@ export function importCommand(context: Context): Command {
       const signal = interruptionSignal();
       const { stream, info } = await openInput(path);
       using rejected = rejects === undefined ? undefined : await openRejects(rejects, info);
-      await withStorage(config, async (storage) => {
-        const isDryRun = dryRun === true;
+      const isDryRun = dryRun === true;
+      await withStorage(config, { signal, mustExist: isDryRun }, async (storage) => {
         using progress = new Progress("lines");
         const refuse = async (line: ImportLine, reason?: RecordError) => {
           await rejected?.write(line.bytes);

@@ -2,6 +2,7 @@
  * Ctrl-C and SIGTERM, for commands that must clean up before they end.
  */
 
+import { printError } from "./command.ts";
 import { exitStatusOf, onStopSignal, type StopSignal } from "../server/stop_signal.ts";
 
 /** Thrown when a command was told to stop. */
@@ -18,12 +19,25 @@ export class InterruptedError extends Error {
 }
 
 /**
+ * Milliseconds to clean up and report in. After that the command ends wherever it still waits, as if
+ * it were killed: the next command cleans up.
+ */
+const CLEANUP_MS = 2_000;
+
+/**
  * Listens for stop signals until the process ends.
  *
  * @returns A signal that is aborted with an {@linkcode InterruptedError}.
  */
 export function interruptionSignal(): AbortSignal {
   const controller = new AbortController();
-  onStopSignal((signal) => controller.abort(new InterruptedError(signal)));
+  onStopSignal((signal) => {
+    const reason = new InterruptedError(signal);
+    controller.abort(reason);
+    setTimeout(() => {
+      printError(`media: ${reason.message}`);
+      Deno.exit(reason.status);
+    }, CLEANUP_MS);
+  });
   return controller.signal;
 }

@@ -5,14 +5,14 @@
 import { Command } from "commander";
 import { toRecord } from "../publishing/record.ts";
 import { printable } from "../input/printable.ts";
-import { type Context, print, withStorage } from "./command.ts";
+import { type Context, EXISTING, print, withStorage } from "./command.ts";
 
 /** Builds the command. */
 export function listCommand(context: Context): Command {
   return new Command("list")
     .description("List everything ever published, ordered by token; for programs, see export.")
     .action(async () => {
-      await withStorage(context.settings(), async (storage) => {
+      await withStorage(context.settings(), EXISTING, async (storage) => {
         for await (const [token, entry] of storage.catalogue.list()) {
           await print(toLine(toRecord(token, entry)));
         }

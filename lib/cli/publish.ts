@@ -95,7 +95,7 @@ export function publishCommand(context: Context): Command {
       using progress = await PublishProgress.of(sources, content);
       const signal = interruptionSignal();
       const isReused = !again && options.token === undefined;
-      await withStorage(config, async (storage) => {
+      await withStorage(config, { signal }, async (storage) => {
         const outcomes = publishAll(storage, sources, {
           ...options,
           reuse: isReused ? isOne ? "unlikely" : "likely" : undefined,

@@ -8,7 +8,14 @@ import { pathsOf } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
 import { toRecord } from "../publishing/record.ts";
 import { printable } from "../input/printable.ts";
-import { type Context, print, printError, tokenArgument, withStorage } from "./command.ts";
+import {
+  type Context,
+  EXISTING,
+  print,
+  printError,
+  tokenArgument,
+  withStorage,
+} from "./command.ts";
 
 /** Builds the command. */
 export function showCommand(context: Context): Command {
@@ -18,7 +25,7 @@ export function showCommand(context: Context): Command {
     .option("--json", "print it as one JSON object")
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
-      await withStorage(config, async (storage) => {
+      await withStorage(config, EXISTING, async (storage) => {
         const result = await storage.catalogue.find(token);
         if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);

@@ -6,7 +6,7 @@ import { toRecord } from "../publishing/record.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { Command } from "commander";
 import type { Token } from "../storage/token.ts";
-import { type Context, print, tokenArgument, withStorage } from "./command.ts";
+import { type Context, EXISTING, print, tokenArgument, withStorage } from "./command.ts";
 
 /** Builds the command. */
 export function unpublishCommand(context: Context): Command {
@@ -16,7 +16,7 @@ export function unpublishCommand(context: Context): Command {
     .option("--json", "print the record as JSON")
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
-      await withStorage(config, async (storage) => {
+      await withStorage(config, EXISTING, async (storage) => {
         const isNew = await storage.unpublish(token, Date.now());
         const result = await storage.catalogue.find(token);
         if (result.state === "unknown") {

@@ -14,6 +14,7 @@ import type { Ledger } from "../storage/ledger/ledger.ts";
 import type { Verdict } from "../report/verdict.ts";
 import {
   type Context,
+  EXISTING,
   ExitError,
   fromUser,
   numberArgument,
@@ -61,7 +62,7 @@ export function usageCommand(context: Context): Command {
     .action(async (options: UsageOptions) => {
       const config = context.settings();
       try {
-        await withStorage(config, ({ ledger }) => runUsage(ledger, options, config, context));
+        await withStorage(config, EXISTING, ({ ledger }) => runUsage(ledger, options, config, context));
       } catch (error) {
         if (options.gate === undefined || !(error instanceof StorageError)) throw error;
         printError(`media: ${messageOf(error)}`);

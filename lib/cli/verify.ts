@@ -6,7 +6,14 @@ import { Command } from "commander";
 import { type CheckOutcome, type Verification, verify } from "../publishing/verify.ts";
 import { toRecord } from "../publishing/record.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
-import { type Context, ExitError, numberArgument, print, withStorage } from "./command.ts";
+import {
+  type Context,
+  EXISTING,
+  ExitError,
+  numberArgument,
+  print,
+  withStorage,
+} from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { Progress } from "./progress.ts";
 
@@ -45,8 +52,8 @@ export function verifyCommand(context: Context): Command {
     .action(async (options: Options) => {
       const config = context.settings();
       const signal = interruptionSignal();
-      await withStorage(config, async (storage) => {
-        if (config.content.kind !== "none") await storage.prepare();
+      await withStorage(config, { ...EXISTING, signal }, async (storage) => {
+        if (config.content.kind !== "none") await storage.checkContent();
         const { sample, content: withContent, json, verbose } = options;
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
         const isClean = () => counts.same === Object.values(counts).reduce((a, b) => a + b);

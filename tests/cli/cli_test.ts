@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
 import { newToken } from "../../lib/storage/token.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { plainHandler } from "../support/handlers.ts";
@@ -7,10 +8,13 @@ import { openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
-import { LINUX, needing, program } from "../support/permissions.ts";
+import { LINUX, needing, program, shared, type Test } from "../support/permissions.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { storageIn } from "../support/server.ts";
 
 const test = needing("processes");
+const onPostgres = needing(...POSTGRES);
+const postgres = shared(POSTGRES, () => PostgresServer.start());
 
 const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
 
@@ -293,3 +297,91 @@ test("media list exits quietly when its reader closes the pipe", async () => {
   const { code } = await child.status;
   assertEquals([code, await new Response(child.stderr).text()], [0, ""]);
 });
+
+const READING = ["list", "export", "verify", "usage", "show", "unpublish", "import"];
+
+/** Each engine, with a function that returns the URL of a database without a catalogue. */
+const EMPTY: [name: string, register: Test, urlIn: (folder: string) => Promise<string>][] = [
+  ["SQLite", test, (folder) => Promise.resolve(`sqlite:${folder}/no/such.sqlite`)],
+  ["PostgreSQL", onPostgres, async () => postgres().urlOf(await postgres().createDatabase())],
+];
+
+for (const [name, register, urlIn] of EMPTY) {
+  register(
+    `media creates no catalogue on ${name} but to publish, and says that it did`,
+    () =>
+      inFolder(async (folder) => {
+        const url = await urlIn(folder);
+        const shown = url.replace(/^sqlite:|\w+:[\w-]+@/, "");
+        const rest: Record<string, string[]> = {
+          show: [newToken()],
+          unpublish: [newToken()],
+          import: ["--dry-run", "/dev/null"],
+        };
+        for (const command of READING) {
+          const args = [command, ...rest[command] ?? []];
+          const { code, stdout, stderr } = await media(folder, args, { DATABASE_URL: url });
+          assertEquals([code, stdout], [1, ""], command);
+          assert(
+            stderr.includes(`"${shown}" (DATABASE_URL) cannot be opened (There is none`),
+            stderr,
+          );
+        }
+        assertEquals(await Array.fromAsync(Deno.readDir(folder)), []);
+        for (const isFirst of [true, false]) {
+          const args = ["publish", SAMPLE_MP3, "--again"];
+          const { stderr } = await mediaCommand(folder, args, { DATABASE_URL: url }).output();
+          assertEquals(
+            new TextDecoder().decode(stderr).includes(`media: created the catalogue`) &&
+              new TextDecoder().decode(stderr).includes(`"${shown}" (DATABASE_URL)\n`),
+            isFirst,
+          );
+        }
+      }),
+  );
+}
+
+test("media refuses an empty file as a catalogue to read, and leaves it empty", () =>
+  inFolder(async (folder) => {
+    await Deno.writeTextFile(`${folder}/catalogue.sqlite`, "");
+    const { code, stderr } = await media(folder, ["list"]);
+    assertEquals(code, 1);
+    assertMatch(stderr, /catalogue\.sqlite" \(DATABASE_URL\) cannot be opened \(There is none yet/);
+    assertEquals((await Deno.stat(`${folder}/catalogue.sqlite`)).size, 0);
+  }));
+
+test("media tells what it waits for, and ends at once on Ctrl-C", () =>
+  inFolder(async (folder) => {
+    assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0);
+    assert((await new Deno.Command("mkfifo", { args: [`${folder}/fifo`] }).output()).success);
+    /** Interrupts a command once it tells that it waits, or else after a second. */
+    const interrupt = async (args: string[], told: RegExp | undefined) => {
+      const child = mediaCommand(folder, args).spawn();
+      const stdout = child.stdout.cancel();
+      const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+      if (told === undefined) await new Promise((resolve) => setTimeout(resolve, 1_000));
+      else assertMatch((await reader.read()).value ?? "", told);
+      child.kill("SIGINT");
+      let rest = "";
+      for (let read; !(read = await reader.read()).done;) rest += read.value;
+      assertEquals([(await child.status).code, await stdout], [130, undefined]);
+      return rest;
+    };
+    using lock = await Deno.open(`${folder}/files/lock`);
+    await lock.lock(true);
+    assertMatch(
+      await interrupt(
+        ["publish", SAMPLE_MP4, `${folder}/fifo`],
+        /^media: waiting for the lock of ".*\/files" \(CONTENT\), which another process holds\n$/,
+      ),
+      /^Published 0, skipped 0 .*\nmedia: stopped by SIGINT\n$/,
+    );
+    await lock.unlock();
+    const stopped = "media: stopped by SIGINT\n";
+    assertEquals(await interrupt(["import", `${folder}/fifo`], undefined), stopped);
+    using database = new DatabaseSync(`${folder}/catalogue.sqlite`);
+    database.exec("BEGIN IMMEDIATE");
+    const waiting = /^media: waiting for the catalogue \(DATABASE_URL\), which another/;
+    assertEquals(await interrupt(["publish", SAMPLE_MP4], waiting), stopped);
+    assertEquals(await Array.fromAsync(Deno.readDir(`${folder}/files/staged`)), []);
+  }));

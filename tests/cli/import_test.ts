@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
+import { inFolder, makeCatalogue, media, mediaCommand } from "../support/media_cli.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing, shared, type Test } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
@@ -119,6 +119,7 @@ test("media import refuses unusable files, and does not change them", () =>
 
 test("media import --dry-run reports what would be done, and changes neither catalogue nor content", () =>
   inFolder(async (folder) => {
+    await makeCatalogue(folder);
     await Deno.writeTextFile(`${folder}/in`, toLines([{ path: SAMPLE_MP3 }, { path: folder }]));
     const dry = await media(folder, ["import", "--dry-run", `${folder}/in`]);
     assertEquals(dry.code, 1);
@@ -131,6 +132,7 @@ test("media import reports what it has done when it is stopped while it waits fo
   inFolder(async (folder) => {
     const records = recordsOf(1_000).filter((record) => !("sha256" in record));
     const count = records.length;
+    await makeCatalogue(folder);
     const child = mediaCommand(folder, ["import", "-"], {}, "piped").spawn();
     const writer = child.stdin.getWriter();
     await writer.write(new TextEncoder().encode(toLines(records)));

@@ -11,6 +11,7 @@ import { openLocal } from "../support/local_storage.ts";
 import { type MadeFile, makeFiles, wav } from "../support/media_files.ts";
 import {
   inFolder,
+  makeCatalogue,
   media,
   mediaCommand,
   mediaTask,
@@ -276,6 +277,7 @@ async function makeFour(folder: string, length: number): Promise<string> {
 test("media publish stops on a signal, and reports what it has published", () =>
   inFolder(async (folder) => {
     const sources = await makeFour(folder, 2 ** 37);
+    await makeCatalogue(folder);
     for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
       const child = mediaCommand(folder, ["publish", sources]).spawn();
       const output = new Response(child.stdout).text();
@@ -302,6 +304,7 @@ needing("processes", LINUX, program("sh"))(
   () =>
     inFolder(async (folder) => {
       const sources = await makeFour(folder, 3e6);
+      await makeCatalogue(folder);
       // No file may be longer than a megabyte; `ulimit` counts in blocks of 512 bytes.
       const limited = await new Deno.Command("sh", {
         args: [

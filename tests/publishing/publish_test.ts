@@ -8,6 +8,7 @@ import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import {
   inFolder,
+  makeCatalogue,
   media,
   mediaCommand,
   mediaTask,
@@ -97,6 +98,7 @@ const BUSY = "copying long.wav";
 test("SIGINT and SIGTERM while publishing, even twice, leave nothing staged", () =>
   inFolder(async (folder) => {
     const path = await longFile(folder);
+    await makeCatalogue(folder);
     const rows = [["SIGINT", 130], ["SIGTERM", 143]] as const;
     for (const [signal, status] of rows) {
       const child = mediaCommand(folder, ["publish", path]).spawn();
@@ -158,6 +160,7 @@ needing("processes", LINUX, program("sh"))(
   "media explains what to do about a name that is not UTF-8",
   () =>
     inFolder(async (folder) => {
+      await makeCatalogue(folder);
       const script = 'cd "$0" && name=$(printf "a\\\\377.mp3") && cp "$1" "$name" && shift &&' +
         ' exec "$@" "$name"';
       const { stderr } = await new Deno.Command("sh", {

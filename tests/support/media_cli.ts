@@ -83,10 +83,20 @@ export async function inFolder(body: (folder: string) => Promise<void>): Promise
   }
 }
 
+/** Creates an empty catalogue. */
+export async function makeCatalogue(folder: string): Promise<void> {
+  await media(folder, ["import", "/dev/null"]);
+}
+
+/** Removes the line that tells of a new catalogue, which every first command prints. */
+export function withoutCreation(stderr: string): string {
+  return stderr.replace(/^media: created the catalogue .*\n/m, "");
+}
+
 async function result(command: Deno.Command): Promise<CommandResult> {
   const process = command.spawn();
   const output = within("the end of a command", process.output(), { timeout: 300_000, process });
   const { code, stdout, stderr } = await output;
   const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-  return { code, stdout: decode(stdout), stderr: decode(stderr) };
+  return { code, stdout: decode(stdout), stderr: withoutCreation(decode(stderr)) };
 }

@@ -2,6 +2,7 @@
  * The interface of databases, which hold the catalogue and the ledger.
  */
 
+import type { Waiting } from "../../async/abort.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 
@@ -10,6 +11,17 @@ import type { Ledger } from "../ledger/ledger.ts";
  * The action may use the database.
  */
 export type Exclusively = <T>(keys: readonly string[], action: () => Promise<T>) => Promise<T>;
+
+/** How to open a database. */
+export interface OpenOptions extends Waiting {
+  /** Whether to refuse a database without a catalogue, rather than create one. */
+  readonly mustExist?: boolean;
+  /** Called with the name of a catalogue that was created. */
+  readonly onCreate?: (what: string) => void;
+}
+
+/** Why a database is refused that must exist. */
+export const NONE_YET = "There is none yet: expected one that start, publish or import has created";
 
 /** An open database. */
 export interface Engine {

@@ -110,6 +110,19 @@ export class MediaStorage implements ItemStorage {
     this.#contentId = id;
   }
 
+  /**
+   * Checks that the content store is the one that the catalogue's items use, if it has one on
+   * record. Changes nothing.
+   *
+   * @throws {StorageError} When it is another one.
+   */
+  async checkContent(): Promise<void> {
+    const id = await this.catalogue.contentId();
+    if (id === null) return;
+    await this.content.check(id);
+    this.#contentId = id;
+  }
+
   async close(): Promise<void> {
     await this.#close();
     await this.content.close();
@@ -179,8 +192,7 @@ export class MediaStorage implements ItemStorage {
     // If the content is elsewhere, creating a store here would bind the catalogue to the wrong one.
     if (items.length === 0 || await this.content.id() === undefined) return await add();
     if (isDryRun) {
-      const id = await this.catalogue.contentId();
-      if (id !== null) await this.content.check(id);
+      await this.checkContent();
       return await add();
     }
     await this.prepare();

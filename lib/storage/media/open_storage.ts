@@ -3,6 +3,7 @@
  */
 
 import type { ContentPlace } from "../content/content_place.ts";
+import type { OpenOptions } from "../database/engine.ts";
 import { MediaStorage } from "./media_storage.ts";
 
 /** Where to find both halves. */
@@ -19,19 +20,20 @@ export interface StoragePlaces {
  */
 export async function openStorage(
   { engine, databaseUrl, content }: StoragePlaces,
+  options: OpenOptions,
 ): Promise<MediaStorage> {
   const { openEngine } = engine === "postgres"
     ? await import("../database/postgres/engine.ts")
     : await import("../database/sqlite/engine.ts");
-  const opened = await openEngine(databaseUrl);
+  const opened = await openEngine(databaseUrl, options);
   if (content.kind === "none") {
     const { NO_CONTENT } = await import("../content/none/no_content.ts");
     return new MediaStorage(opened, NO_CONTENT);
   }
   if (content.kind === "folder") {
     const { Files } = await import("../content/folder/files.ts");
-    return new MediaStorage(opened, new Files(content.path, opened.catalogue));
+    return new MediaStorage(opened, new Files(content.path, opened.catalogue, options));
   }
   const { BucketContent } = await import("../content/bucket/content.ts");
-  return new MediaStorage(opened, new BucketContent(content, opened));
+  return new MediaStorage(opened, new BucketContent(content, opened, options));
 }

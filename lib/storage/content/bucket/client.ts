@@ -6,6 +6,7 @@ import { AwsV4Signer } from "aws4fetch";
 import type { BucketSettings } from "../content_place.ts";
 import { StorageError } from "../../errors.ts";
 import { urlOf } from "./address.ts";
+import { waitFor, type Waiting } from "../../../async/abort.ts";
 import { Semaphore } from "../../../async/semaphore.ts";
 
 /** Milliseconds before a failed request is retried once. */
@@ -68,10 +69,12 @@ export class StoreClient {
   readonly #requests = new Semaphore(MAX_REQUESTS);
   /** Keys derived from the secret, one per day. */
   readonly #signingKeys = new Map<string, ArrayBuffer>();
+  readonly #waiting: Waiting;
   #isClosed = false;
 
-  constructor(settings: BucketSettings) {
+  constructor(settings: BucketSettings, { onWait }: Waiting) {
     this.#settings = settings;
+    this.#waiting = { onWait };
   }
 
   /** Sends a request whose answer is short. */
@@ -149,7 +152,8 @@ export class StoreClient {
       release = await semaphore.acquire(signal).catch(() => {
         throw new StorageError("bucket", "all connections to the store are in use");
       });
-      const response = await this.#fetch(method, key, options, signal);
+      const fetching = this.#fetch(method, key, options, signal);
+      const response = await waitFor("the store (CONTENT)", fetching, this.#waiting);
       return { response, signal, timer, end };
     } catch (error) {
       end();

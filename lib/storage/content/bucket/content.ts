@@ -9,6 +9,7 @@
  * object that no item uses.
  */
 
+import type { Waiting } from "../../../async/abort.ts";
 import type { Body } from "../../../http/outcome.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import {
@@ -64,9 +65,13 @@ export class BucketContent implements ObjectStore {
    *
    * @param engine Knows which content is used, and locks content that is about to be removed.
    */
-  constructor(settings: BucketSettings, engine: Pick<Engine, "catalogue" | "exclusively">) {
+  constructor(
+    settings: BucketSettings,
+    engine: Pick<Engine, "catalogue" | "exclusively">,
+    waiting: Waiting = {},
+  ) {
     this.#settings = settings;
-    this.#client = new StoreClient(settings);
+    this.#client = new StoreClient(settings, waiting);
     this.#engine = engine;
   }
 

@@ -11,6 +11,7 @@
  * the folder's access: servers must read it, whoever publishes, with whatever umask.
  */
 
+import { waitFor, type Waiting } from "../../../async/abort.ts";
 import type { Body } from "../../../http/outcome.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
@@ -37,11 +38,13 @@ interface StagedFile extends Staged {
 export class Files implements ContentStore {
   readonly #folder: string;
   readonly #catalogue: Pick<Catalogue, "uses">;
+  readonly #waiting: Waiting;
   #isSwept = false;
 
   /** @param catalogue Knows which content is used. */
-  constructor(folder: string, catalogue: Pick<Catalogue, "uses">) {
+  constructor(folder: string, catalogue: Pick<Catalogue, "uses">, waiting: Waiting = {}) {
     this.#folder = folder;
+    this.#waiting = waiting;
     this.#catalogue = catalogue;
   }
 
@@ -58,7 +61,7 @@ export class Files implements ContentStore {
     return this.#writing(async () => {
       await Deno.mkdir(this.#folder, { recursive: true });
       using lock = await Deno.open(this.#lock, { write: true, create: true });
-      await lock.lock(true);
+      await this.#wait(lock);
       if (await this.id() !== "") return;
       await this.#share(this.#lock);
       await lock.write(new TextEncoder().encode(id));
@@ -204,11 +207,16 @@ export class Files implements ContentStore {
   /** Needs no permission to write. */
   async hold<T>(_digests: readonly string[], action: () => Promise<T>): Promise<T> {
     using lock = await this.#openLock();
-    await lock.lock(true); // a shared lock would let a few imports keep publishers waiting
+    await this.#wait(lock); // a shared lock would let a few imports keep publishers waiting
     return await action();
   }
 
   async close(): Promise<void> {}
+
+  #wait(lock: Deno.FsFile): Promise<void> {
+    const what = `the lock of ${this.#location}, which another process holds`;
+    return waitFor(what, lock.lock(true), this.#waiting);
+  }
 
   async #openLock(): Promise<Deno.FsFile> {
     try {
@@ -259,7 +267,7 @@ export class Files implements ContentStore {
   #exclusively<T>(action: () => Promise<T>): Promise<T> {
     return this.#writing(async () => {
       using lock = await Deno.open(this.#lock, { write: true });
-      await lock.lock(true);
+      await this.#wait(lock);
       return await action();
     });
   }

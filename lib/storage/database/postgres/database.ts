@@ -7,6 +7,8 @@
 import { Client, Pool, type PoolClient } from "pg";
 import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
 import { EXPORT, StorageError } from "../../errors.ts";
+import { NONE_YET, type OpenOptions } from "../engine.ts";
+import { waitFor, type Waiting } from "../../../async/abort.ts";
 import { fulfilledWithin } from "../../../async/deadline.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import { TABLES, VERSION } from "./schema.ts";
@@ -31,6 +33,10 @@ const [OUTCOME_TIMEOUT_MS, OUTCOME_RETRY_MS] = [60_000, 250];
  * connections may break silently.
  */
 const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
+
+/** The names of what may have to be waited for. */
+export const DATABASE = "the database (DATABASE_URL)";
+const LOCK = "the lock on content in the database (DATABASE_URL), which another process holds";
 
 /** The timeout for a lock, in milliseconds. */
 const LOCK_TIMEOUT_MS = 60_000;
@@ -64,12 +70,14 @@ export class PostgresDatabase implements Database {
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
   readonly #connection;
+  readonly #waiting: Waiting;
   readonly #queue = new SerialQueue();
   /** Holds the locks while an action runs exclusively. */
   #locker: Client | undefined;
 
   /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
-  constructor(url: string) {
+  constructor(url: string, { signal, onWait }: Waiting = {}) {
+    this.#waiting = { signal, onWait };
     this.#connection = {
       application_name: "media-head",
       connectionString: url,
@@ -89,15 +97,23 @@ export class PostgresDatabase implements Database {
   /**
    * Creates the tables, unless they are there.
    *
-   * @throws {StorageError} When the database fails, or belongs to another release.
+   * @throws {StorageError} When the database fails, or belongs to another release, or has no tables
+   *   and must have them.
    */
-  async createTables(): Promise<void> {
+  async createTables({ mustExist, onCreate }: OpenOptions): Promise<void> {
     (await this.#connect()).release();
     if ((await this.query({ text: TABLE })).length === 0) {
+      const { host, pathname } = new URL(this.#connection.connectionString);
+      const name = `the catalogue in "postgres://${host}${pathname}" (DATABASE_URL)`;
+      if (mustExist) {
+        const cause = new Error(NONE_YET);
+        throw new StorageError(this.driver, `${name} cannot be opened`, { cause });
+      }
       await this.#transaction(async (run) => {
         await run("SELECT pg_advisory_xact_lock($1)", [LOCKS]);
         if ((await run(TABLE)).length === 0) await run(TABLES);
       });
+      onCreate?.(name);
     }
     const [made] = await this.query({ text: "SELECT schema FROM catalogue" });
     requireKnown(made?.["schema"] as number);
@@ -114,7 +130,8 @@ export class PostgresDatabase implements Database {
   }
 
   async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return await this.#query(text, values, STATEMENT_TIMEOUT_MS);
+    const { onWait } = this.#waiting;
+    return await waitFor(DATABASE, this.#query(text, values, STATEMENT_TIMEOUT_MS), { onWait });
   }
 
   async queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
@@ -130,11 +147,13 @@ export class PostgresDatabase implements Database {
   }
 
   async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
-    return await this.#transaction(async (run) => {
+    const { onWait } = this.#waiting;
+    const transaction = this.#transaction(async (run) => {
       const results = [];
       for (const { text, values } of statements) results.push(await run(text, values));
       return results;
     });
+    return await waitFor(DATABASE, transaction, { onWait });
   }
 
   /**
@@ -151,7 +170,7 @@ export class PostgresDatabase implements Database {
       });
       client.on("error", () => {}); // its next query fails
       try {
-        await this.#lock(client, keys);
+        await waitFor(LOCK, this.#lock(client, keys), this.#waiting);
         this.#locker = client;
         return await action();
       } finally {

@@ -2,10 +2,11 @@
  * The PostgreSQL engine, which many servers can share.
  */
 
-import type { Engine } from "../engine.ts";
+import { waitFor } from "../../../async/abort.ts";
+import type { Engine, OpenOptions } from "../engine.ts";
 import { SqlCatalogue, valuesOf } from "../sql/catalogue.ts";
 import { SqlLedger } from "../sql/ledger.ts";
-import { PostgresDatabase } from "./database.ts";
+import { DATABASE, PostgresDatabase } from "./database.ts";
 import { BatchedLookups } from "./lookups.ts";
 
 /** Milliseconds; reading the version takes a round trip. */
@@ -17,10 +18,10 @@ const VERSION_TTL_MS = 1_000;
  * @param url `postgres://…`
  * @throws {StorageError} When it cannot be reached, or belongs to another release.
  */
-export async function openEngine(url: string): Promise<Engine> {
-  const database = new PostgresDatabase(url);
+export async function openEngine(url: string, options: OpenOptions = {}): Promise<Engine> {
+  const database = new PostgresDatabase(url, options);
   try {
-    await database.createTables();
+    await waitFor(DATABASE, database.createTables(options), options);
   } catch (error) {
     await database.close();
     throw error;

@@ -7,6 +7,7 @@
 
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Row, Statement, Value } from "../sql/database.ts";
+import type { OpenOptions } from "../engine.ts";
 import { createTables, hasTables } from "./creation.ts";
 import { BUSY_MESSAGE } from "./lock.ts";
 import type { Schema } from "./schema.ts";
@@ -18,7 +19,7 @@ const MAX_PREPARED = 5_000;
 export const MEMORY = ":memory:";
 
 /** How to open a file. */
-export interface ConnectionOptions {
+export interface ConnectionOptions extends OpenOptions {
   readonly schema: Schema;
   /** What a power failure may lose: the last transactions with `NORMAL`, nothing with `FULL`. */
   readonly synchronous: "FULL" | "NORMAL";
@@ -36,13 +37,14 @@ export class Connection {
    * @param path `:memory:` for a database that lasts as long as its object.
    * @throws {Error} When it cannot be opened, or belongs to another program or another release.
    */
-  constructor(path: string, { schema, synchronous }: ConnectionOptions) {
+  constructor(path: string, options: ConnectionOptions) {
+    const { schema, synchronous } = options;
     this.#schema = schema;
     this.#database = new DatabaseSync(path, { timeout: 0 });
     try {
       this.#database.exec(`PRAGMA synchronous = ${synchronous}`);
       this.#database.exec("PRAGMA cache_size = -16384"); // kB; imports are slower with the default
-      createTables(this.#database, schema);
+      createTables(this.#database, schema, options);
     } catch (error) {
       this.#database.close();
       throw error;

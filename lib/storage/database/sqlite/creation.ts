@@ -3,17 +3,24 @@
  */
 
 import type { DatabaseSync } from "node:sqlite";
+import { NONE_YET, type OpenOptions } from "../engine.ts";
 import { isBusy } from "./lock.ts";
 import type { Schema } from "./schema.ts";
 
 /**
  * Creates the tables, unless they are there.
  *
- * @throws {Error} When the file belongs to another program or another release.
+ * @throws {Error} When the file belongs to another program or another release, or has no tables and
+ *   must have them.
  */
-export function createTables(database: DatabaseSync, schema: Schema): void {
-  const { applicationId, version, tables } = schema;
+export function createTables(
+  database: DatabaseSync,
+  schema: Schema,
+  { mustExist, onCreate }: OpenOptions,
+): void {
+  const { name, applicationId, version, tables } = schema;
   if (!hasTables(database, schema)) {
+    if (mustExist) throw new Error(NONE_YET);
     database.exec("BEGIN IMMEDIATE");
     try {
       if (!hasTables(database, schema)) { // or another process has just created them
@@ -22,6 +29,7 @@ export function createTables(database: DatabaseSync, schema: Schema): void {
         database.exec(`PRAGMA user_version = ${version}`);
       }
       database.exec("COMMIT");
+      onCreate?.(name);
     } catch (error) {
       if (database.isTransaction) database.exec("ROLLBACK");
       throw error;

@@ -6,8 +6,10 @@
 
 import type { StatementSync } from "node:sqlite";
 import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
+import { waitFor } from "../../../async/abort.ts";
 import { repeat } from "../../../async/repeat.ts";
 import { StorageError } from "../../errors.ts";
+import { NONE_YET } from "../engine.ts";
 import { Connection, type ConnectionOptions, MEMORY } from "./connection.ts";
 import { isBusy, retryWhileBusy } from "./lock.ts";
 
@@ -76,9 +78,9 @@ export class SqliteDatabase implements Database {
   static async open(path: string, options: SqliteOptions): Promise<SqliteDatabase> {
     const database = new SqliteDatabase(path, options);
     try {
-      if (path !== MEMORY) await Deno.mkdir(folderOf(path), { recursive: true });
+      if (path !== MEMORY) await requirePlace(path, options);
       const open = () => new Connection(path, options);
-      database.#connection = await retryWhileBusy(OPEN_TIMEOUT_MS, open);
+      database.#connection = await database.#retry(OPEN_TIMEOUT_MS, open);
       if (path !== MEMORY) database.#file = await Deno.stat(path);
     } catch (cause) {
       throw database.#faultOf("opened", cause);
@@ -100,7 +102,7 @@ export class SqliteDatabase implements Database {
   }
 
   query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return retryWhileBusy(
+    return this.#retry(
       this.#options.timeout,
       () =>
         this.#run(
@@ -132,7 +134,7 @@ export class SqliteDatabase implements Database {
 
   async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
     await this.#look(); // what is written into a file that is gone is lost
-    return await retryWhileBusy(this.#options.timeout, () => {
+    return await this.#retry(this.#options.timeout, () => {
       const rows = this.#run("written", (connection) => connection.commit(statements));
       this.#hasWritten = true;
       return rows;
@@ -160,6 +162,12 @@ export class SqliteDatabase implements Database {
       }
     }
     connection.close();
+  }
+
+  #retry<T>(limit: number, action: () => T): Promise<T> {
+    const { signal, onWait, schema: { name } } = this.#options;
+    const what = `the ${name} (DATABASE_URL), which another process is changing`;
+    return waitFor(what, retryWhileBusy(limit, action, signal), { onWait });
   }
 
   #run<T>(what: string, action: (connection: Connection) => T): T {
@@ -199,6 +207,14 @@ export class SqliteDatabase implements Database {
     const fault = `the ${name} ${JSON.stringify(this.#path)} (DATABASE_URL) cannot be ${what}`;
     return new StorageError(this.driver, fault, { cause });
   }
+}
+
+/** Makes sure that a file exists, or else the folder to create it in. */
+async function requirePlace(path: string, { mustExist }: SqliteOptions): Promise<void> {
+  if (!mustExist) return await Deno.mkdir(folderOf(path), { recursive: true });
+  await Deno.stat(path).catch((error) => {
+    throw error instanceof Deno.errors.NotFound ? new Error(NONE_YET) : error;
+  });
 }
 
 /**

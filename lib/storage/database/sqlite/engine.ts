@@ -2,10 +2,11 @@
  * The SQLite engine: the catalogue in one file, the ledger in another beside it.
  */
 
-import type { Engine, Exclusively } from "../engine.ts";
+import type { Engine, Exclusively, OpenOptions } from "../engine.ts";
 import { ITEM_COLUMNS, SqlCatalogue } from "../sql/catalogue.ts";
 import { SqlLedger } from "../sql/ledger.ts";
 import { StorageError } from "../../errors.ts";
+import { waitFor, type Waiting } from "../../../async/abort.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import { MEMORY } from "./connection.ts";
 import { SqliteDatabase } from "./database.ts";
@@ -30,9 +31,14 @@ const VERSION = "SELECT version FROM catalogue";
  *   locked while content in a bucket changes.
  * @throws {StorageError} When it cannot be opened.
  */
-export async function openEngine(url: string): Promise<Engine> {
+export async function openEngine(
+  url: string,
+  { onCreate, ...options }: OpenOptions = {},
+): Promise<Engine> {
   const path = url.replace(/^sqlite:/, "");
   const database = await SqliteDatabase.open(path, {
+    ...options,
+    onCreate: (name) => onCreate?.(`the ${name} ${JSON.stringify(path)} (DATABASE_URL)`),
     schema: CATALOGUE,
     synchronous: "FULL",
     timeout: CATALOGUE_TIMEOUT_MS,
@@ -45,14 +51,14 @@ export async function openEngine(url: string): Promise<Engine> {
   try {
     const ledgerDatabase = await SqliteDatabase.open(
       path === MEMORY ? path : `${path}-ledger`,
-      { schema: LEDGER, synchronous: "NORMAL", timeout: LEDGER_TIMEOUT_MS },
+      { ...options, schema: LEDGER, synchronous: "NORMAL", timeout: LEDGER_TIMEOUT_MS },
     );
     const close = async () => {
       await Promise.all([database.close(), ledgerDatabase.close()]);
     };
     const queue = new SerialQueue();
     const exclusively: Exclusively = (_keys, action) =>
-      queue.run(() => path === MEMORY ? action() : locked(`${path}-lock`, action));
+      queue.run(() => path === MEMORY ? action() : locked(`${path}-lock`, action, options));
     return { catalogue, ledger: new SqlLedger(ledgerDatabase), exclusively, close };
   } catch (error) {
     await database.close();
@@ -61,9 +67,13 @@ export async function openEngine(url: string): Promise<Engine> {
 }
 
 /** Runs an action while holding a file lock, which the system releases if the process dies. */
-async function locked<T>(path: string, action: () => Promise<T>): Promise<T> {
+async function locked<T>(
+  path: string,
+  action: () => Promise<T>,
+  waiting: Waiting,
+): Promise<T> {
   using file = await open(path);
-  await file.lock(true);
+  await waitFor(`the lock ${JSON.stringify(path)} (DATABASE_URL)`, file.lock(true), waiting);
   return await action();
 }
 
