@@ -67,6 +67,17 @@ export function fromUser(path: string): string {
   return resolve(isTask && Deno.env.get("INIT_CWD") || folder, path);
 }
 
+/** Returns the files and folders of storage: to close one of SQLite's files ends all locks on it. */
+export function ownPlaces({ databaseUrl, content }: Config): string[] {
+  const file = /^sqlite:(.*)/s.exec(databaseUrl)?.[1];
+  const files = file === undefined
+    ? []
+    : [file, `${file}-ledger`].flatMap((path) =>
+      ["", "-lock", "-wal", "-shm", "-journal"].map((end) => path + end)
+    );
+  return content.kind === "folder" ? [content.path, ...files] : files;
+}
+
 /** Prints a message to standard error, with unprintable characters escaped. */
 export function printError(text: string): void {
   console.error(printableLines(text));

@@ -4,11 +4,12 @@
 
 import { Command } from "commander";
 import { type ImportCounts, Importer } from "../publishing/import/import.ts";
-import type { ImportLine } from "../publishing/import/lines.ts";
+import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
 import type { RecordError } from "../publishing/import/record.ts";
 import { printable, quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import { type Context, ExitError, fromUser, print, withStorage } from "./command.ts";
+import { isWithin, refusalOfOwn } from "../publishing/sources.ts";
+import { type Context, ExitError, fromUser, ownPlaces, print, withStorage } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { Progress } from "./progress.ts";
 
@@ -32,9 +33,14 @@ export function importCommand(context: Context): Command {
       const config = context.settings();
       const signal = interruptionSignal();
       const { stream, info } = await openInput(path);
-      using rejected = rejects === undefined ? undefined : await openRejects(rejects, info);
       const isDryRun = dryRun === true;
+      const own = ownPlaces(config);
+      const resolve = async (path: string) => {
+        if (await isWithin(fromUser(path), own)) throw refusalOfOwn(path);
+        return fromUser(path);
+      };
       await withStorage(config, { signal, mustExist: isDryRun }, async (storage) => {
+        using rejected = rejects === undefined ? undefined : await openRejects(rejects, info);
         using progress = new Progress("lines");
         const refuse = async (line: ImportLine, reason?: RecordError) => {
           await rejected?.write(line.bytes);
@@ -52,7 +58,7 @@ export function importCommand(context: Context): Command {
           // Assumes that the rest has the same average length.
           progress.update({ done: lines, total: size && lines * size / bytes });
         };
-        const options = { isDryRun, signal, resolve: fromUser, refuse, advance };
+        const options = { isDryRun, signal, resolve, refuse, advance };
         const importer = new Importer(storage, options);
         let isComplete = false;
         try {
@@ -108,13 +114,18 @@ async function openRejects(path: string, input: Deno.FileInfo | undefined) {
     );
   }
   await file.truncate();
+  let last: number | undefined = NEWLINE;
   return {
     async write(bytes: Uint8Array): Promise<void> {
+      last = bytes.at(-1);
       await opened(path, async () => {
         for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
       });
     },
-    [Symbol.dispose]: () => file.close(),
+    [Symbol.dispose]() {
+      if (last !== NEWLINE) file.writeSync(Uint8Array.of(NEWLINE)); // the input may end without
+      file.close();
+    },
   };
 }
 

@@ -7,7 +7,12 @@ import { readInstant } from "../lifecycle/instant.ts";
 import { parseLanguageTag } from "../publishing/language_tag.ts";
 import { isPublicUrl } from "../publishing/location.ts";
 import { parseMediaType } from "../publishing/media_type.ts";
-import { FILE_NAME, parseFileName, type PublishOptions } from "../publishing/publish.ts";
+import {
+  FILE_NAME,
+  isPublicationTime,
+  parseFileName,
+  type PublishOptions,
+} from "../publishing/publish.ts";
 import { publishAll } from "../publishing/publish_all.ts";
 import { isObject } from "../publishing/publish_object.ts";
 import { isFolder } from "../publishing/sources.ts";
@@ -19,6 +24,7 @@ import {
   type Context,
   fromUser,
   originOf,
+  ownPlaces,
   printError,
   tokenArgument,
   withStorage,
@@ -91,15 +97,15 @@ export function publishCommand(context: Context): Command {
         fail(`option '--${name}' is for one file, URL or object`);
       }
       const config = context.settings();
-      const { content } = config;
-      using progress = await PublishProgress.of(sources, content);
+      const own = ownPlaces(config);
+      using progress = await PublishProgress.of(sources, config.content, own);
       const signal = interruptionSignal();
       const isReused = !again && options.token === undefined;
       await withStorage(config, { signal }, async (storage) => {
         const outcomes = publishAll(storage, sources, {
           ...options,
           reuse: isReused ? isOne ? "unlikely" : "likely" : undefined,
-          content: content.kind === "folder" ? content.path : undefined,
+          own,
           signal,
           watch: progress.watch,
           warn: (text) => printError(`media: warning: ${text}`),
@@ -116,11 +122,10 @@ function sourceArgument(text: string, before: string[] = []): string[] {
   throw new InvalidArgumentError("Expected a file, folder, URL or object.");
 }
 
-// A Last-Modified in the future would have to be replaced in each response (RFC 9110 §8.8.2.1).
 const timeArgument = argument(
   "a date and time with an offset, from 1970 to now, e.g. 2026-11-21T09:30:00Z",
   (text) => {
     const instant = readInstant(text);
-    return instant !== undefined && instant <= Date.now() ? instant : undefined;
+    return instant !== undefined && isPublicationTime(instant) ? instant : undefined;
   },
 );

@@ -22,12 +22,15 @@ export class PublishProgress extends Progress {
   #read = 0;
 
   /** Adds up the sizes of the files first. The size of an object is unknown until it is read. */
-  static async of(sources: readonly string[], place: ContentPlace): Promise<PublishProgress> {
+  static async of(
+    sources: readonly string[],
+    place: ContentPlace,
+    own: readonly string[],
+  ): Promise<PublishProgress> {
     const progress = new PublishProgress("bytes");
     if (!progress.isShown || sources.some(isObject)) return progress;
     if (place.kind === "bucket") progress.#share = 0.5;
-    const content = place.kind === "folder" ? place.path : undefined;
-    for await (const { is, source } of findSources(sources, content)) {
+    for await (const { is, source } of findSources(sources, own)) {
       if (is === "source") progress.#total += await sizeOf(source);
     }
     return progress;

@@ -68,7 +68,7 @@ function summarise(counts: Counts): string {
 const IGNORED: readonly (readonly [IgnoredSource, string, string])[] = [
   ["hidden", "hidden file or folder", "hidden files or folders"],
   ["link", "symbolic link", "symbolic links"],
-  ["content", "folder with published content", "folders with published content"],
+  ["content", "file or folder of storage", "files or folders of storage"],
 ];
 
 type Done = Extract<PublishOutcome, { outcome: "published" | "skipped" }>;

@@ -5,7 +5,7 @@
 
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import type { Kind } from "../storage/item.ts";
+import { type Kind, MAX_STATED } from "../storage/item.ts";
 import { type Bytes, withBeginning } from "./tracks/bytes.ts";
 import { isoTracks } from "./tracks/iso_media.ts";
 import { matroskaTracks } from "./tracks/matroska.ts";
@@ -52,7 +52,9 @@ const MEDIA_TYPE =
 
 /** Parses an audio or video type. The name becomes lower case; parameters may be case-sensitive. */
 export function parseMediaType(text: string): string | undefined {
-  return MEDIA_TYPE.test(text) ? text.replace(/^[^;]*/, (type) => type.toLowerCase()) : undefined;
+  return MEDIA_TYPE.test(text) && text.length <= MAX_STATED
+    ? text.replace(/^[^;]*/, (type) => type.toLowerCase())
+    : undefined;
 }
 
 /** What the publisher states, which overrides detection. */

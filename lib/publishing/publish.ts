@@ -163,14 +163,15 @@ export function requireExpected(
   found: Expected,
   { digest, length, validator }: Expected = {},
 ): void {
-  const difference = length !== undefined && length !== found.length
-    ? `has ${found.length} bytes; expected ${length}`
-    : digest !== undefined && digest !== found.digest
-    ? `has the SHA-256 ${found.digest}; expected ${digest}`
-    : validator !== undefined && validator !== found.validator
-    ? `has the ETag ${found.validator}; expected ${validator}`
-    : undefined;
-  if (difference !== undefined) throw new RefusedError(`${quoted(source)} ${difference}`);
+  const rows = [
+    ["length", length, found.length, `has ${found.length} bytes`],
+    ["sha256", digest, found.digest, `has the SHA-256 ${found.digest}`],
+    ["validator", validator, found.validator, `has the ETag ${found.validator}`],
+  ] as const;
+  for (const [field, expected, actual, fact] of rows) {
+    if (expected === undefined || expected === actual) continue;
+    throw new RefusedError(`${quoted(source)} ${fact}; expected ${expected}`, undefined, field);
+  }
 }
 
 /**
@@ -234,9 +235,17 @@ async function readable<T>(path: string, operation: () => Promise<T>): Promise<T
   }
 }
 
-/** Derives from a path the file name to offer for saving. */
+/** Derives from a path the file name to offer for saving, cut where it is too long. */
 export function fileName(path: string): string {
-  return withoutUnprintable(basename(path)).replaceAll("\\", "_");
+  return [...withoutUnprintable(basename(path)).replaceAll("\\", "_")].slice(0, 255).join("");
+}
+
+/**
+ * Whether a time can be one of publication: from 1970 to now, or a minute later by another clock. A
+ * Last-Modified in the future would have to be replaced in each response (RFC 9110 §8.8.2.1).
+ */
+export function isPublicationTime(instant: number): boolean {
+  return instant >= 0 && instant <= Date.now() + 60_000;
 }
 
 /** What {@linkcode parseFileName} accepts. */

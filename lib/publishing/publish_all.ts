@@ -15,8 +15,8 @@ import { findSources, type IgnoredSource } from "./sources.ts";
 
 /** Options for all sources. */
 export interface PublishAllOptions extends PublishOptions {
-  /** The folder of published content, if content is in a folder. */
-  readonly content?: string | undefined;
+  /** The files and folders of storage, which are left out. */
+  readonly own?: readonly string[];
   /** Called with warnings for the publisher about what clients will have trouble with. */
   readonly warn?: (text: string) => void;
 }
@@ -46,10 +46,10 @@ export type PublishOutcome =
 export async function* publishAll(
   storage: MediaStorage,
   sources: Iterable<string>,
-  { content, reuse: expected, ...options }: PublishAllOptions,
+  { own = [], reuse: expected, ...options }: PublishAllOptions,
 ): AsyncGenerator<PublishOutcome> {
   let reuse = expected;
-  for await (const found of findSources(sources, content)) {
+  for await (const found of findSources(sources, own)) {
     options.signal?.throwIfAborted();
     const { is, source } = found;
     if (is === "unreadable") yield { outcome: "refused", source, error: found.error };

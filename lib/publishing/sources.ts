@@ -27,20 +27,24 @@ export type FoundSource =
  * programs use such names for unfinished files.
  *
  * @param sources Paths, URLs and objects.
- * @param content The folder of published content, which is left out.
+ * @param own The files and folders of storage, which are left out.
  */
 export async function* findSources(
   sources: Iterable<string>,
-  content?: string,
+  own: readonly string[] = [],
 ): AsyncGenerator<FoundSource> {
   for (const source of sources) {
-    if (isPublicUrl(source) || isObject(source) || !await isFolder(source)) {
-      yield { is: "source", source };
-    } else if (await isWithin(source, content)) {
-      const error = new RefusedError(`${quoted(source)} holds published content (CONTENT)`);
-      yield { is: "unreadable", source, error };
-    } else yield* filesIn(source, content);
+    if (isPublicUrl(source) || isObject(source)) yield { is: "source", source };
+    else if (await isWithin(source, own)) {
+      yield { is: "unreadable", source, error: refusalOfOwn(source) };
+    } else if (await isFolder(source)) yield* filesIn(source, own);
+    else yield { is: "source", source };
   }
+}
+
+/** Returns the refusal of a file or folder of storage. */
+export function refusalOfOwn(path: string): RefusedError {
+  return new RefusedError(`${quoted(path)} is part of storage (DATABASE_URL, CONTENT)`);
 }
 
 /** Whether a path is a folder, or a link to one. */
@@ -52,7 +56,7 @@ export async function isFolder(path: string): Promise<boolean> {
   }
 }
 
-async function* filesIn(folder: string, content: string | undefined): AsyncGenerator<FoundSource> {
+async function* filesIn(folder: string, own: readonly string[]): AsyncGenerator<FoundSource> {
   const names: string[] = [];
   try {
     for await (const { name, isDirectory, isSymlink } of Deno.readDir(folder)) {
@@ -66,19 +70,16 @@ async function* filesIn(folder: string, content: string | undefined): AsyncGener
   }
   for (const name of names.sort()) {
     const source = join(folder, name.replace(/\/$/, ""));
-    if (!name.endsWith("/")) yield { is: "source", source };
-    else if (await isWithin(source, content)) yield { is: "content", source };
-    else yield* filesIn(source, content);
+    if (await isWithin(source, own)) yield { is: "content", source };
+    else if (name.endsWith("/")) yield* filesIn(source, own);
+    else yield { is: "source", source };
   }
 }
 
-/** Whether a folder is the same as another, or inside it. */
-async function isWithin(folder: string, other: string | undefined): Promise<boolean> {
-  if (other === undefined) return false;
-  try {
-    const [inner, outer] = await Promise.all([folder, other].map((path) => Deno.realPath(path)));
-    return `${inner}${sep}`.startsWith(`${outer}${sep}`);
-  } catch {
-    return false; // one of them does not exist
-  }
+/** Whether a path leads to one of others, or into it. */
+export async function isWithin(path: string, others: readonly string[]): Promise<boolean> {
+  // Paths that lead nowhere are the same as no other.
+  const real = (path: string) => Deno.realPath(path).catch(() => crypto.randomUUID());
+  const [inner, ...outer] = await Promise.all([path, ...others].map(real));
+  return outer.some((other) => `${inner}${sep}`.startsWith(`${other}${sep}`));
 }

@@ -58,14 +58,14 @@ test("media import adds valid lines, refuses the rest, and running servers see i
       (await requestRaw(server.port, "HEAD", `/media/${token}`)).status;
     assertEquals([await head(file), await head(url)], [404, 404]);
 
-    const bad = ['{"kind": "radio", "location": "https://h/b"}\r\n', "nonsense"];
+    const bad = ['{"kind": "radio", "location": "https://h/b"}\r\n', "nonsense\n"];
     const lines = toLines([
       { path: SAMPLE_MP4, token: file, language: "en-GB" },
       { location: "https://h/a", kind: "audio", token: url },
       { token: gone, state: "unpublished", kind: "audio" },
     ]) + bad.join("");
     const [input, rejects] = [`${folder}/in.ndjson`, `${folder}/rejects`];
-    await Deno.writeTextFile(input, lines);
+    await Deno.writeTextFile(input, lines.trimEnd()); // rejects end with a newline all the same
     await Deno.writeTextFile(
       rejects,
       "of an earlier run, and longer than what comes now".repeat(9),
@@ -115,6 +115,27 @@ test("media import refuses unusable files, and does not change them", () =>
     }
     assertEquals(await Deno.readTextFile(input), toLines([{ path: SAMPLE_MP3 }]));
     assertEquals((await media(folder, ["import"])).code, 2);
+  }));
+
+test("media import refuses the files of storage as content, and keeps rejects if storage fails", () =>
+  inFolder(async (folder) => {
+    assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0);
+    const stored = `${folder}/files/bc/${MP3.sha256}`;
+    const paths = [`${folder}/catalogue.sqlite`, `${folder}/catalogue.sqlite-ledger`, stored];
+    const [input, rejects] = [`${folder}/in`, `${folder}/rejects`];
+    await Deno.writeTextFile(input, toLines(paths.map((path) => ({ path, type: "audio/mpeg" }))));
+    const refused = await media(folder, ["import", input, "--json", "--rejects", rejects]);
+    for (const [index, line] of refused.stdout.split("\n").slice(0, 3).entries()) {
+      assertEquals(
+        JSON.parse(line).reason,
+        `"${paths[index]}" is part of storage (DATABASE_URL, CONTENT)`,
+      );
+    }
+    const { stderr } = await media(folder, ["publish", ...paths, "--type", "audio/mpeg"]);
+    assertMatch(stderr, /^(refused .* is part of storage .*\n){3}$/);
+    const failing = { DATABASE_URL: `sqlite:${input}` };
+    assertEquals((await media(folder, ["import", input, "--rejects", rejects], failing)).code, 1);
+    assertEquals(await Deno.readTextFile(rejects), await Deno.readTextFile(input));
   }));
 
 test("media import --dry-run reports what would be done, and changes neither catalogue nor content", () =>
@@ -184,6 +205,7 @@ for (const [name, register, makeDatabase] of ENGINES) {
         assertEquals([first.stdout, first.code], ["Added: 30,000; unchanged: 0; refused: 0\n", 0]);
 
         const killed = { DATABASE_URL: await makeDatabase(folder) };
+        await media(folder, ["import", "/dev/null"], killed);
         const sorted = await exported(folder, clean);
         const [whole, kept] = [new Set(sorted.split("\n")), new Set<number>()];
         for (let run = 0; run < killsWanted(); run++) {

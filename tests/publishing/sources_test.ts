@@ -8,7 +8,9 @@ const test = needing("environment", "files");
 
 /** Returns what is found, with paths relative to a folder. */
 async function find(folder: string, sources: string[], content?: string): Promise<string[]> {
-  const found: FoundSource[] = await Array.fromAsync(findSources(sources, content));
+  const found: FoundSource[] = await Array.fromAsync(
+    findSources(sources, content === undefined ? [] : [content]),
+  );
   return found.map(({ is, source }) => {
     const path = source.startsWith("/") ? relative(folder, source) : source;
     return is === "source" ? path : `${is}: ${path}`;

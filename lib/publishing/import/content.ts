@@ -19,8 +19,8 @@ export interface ContentOptions {
   readonly isDryRun: boolean;
   /** Cancels the work. */
   readonly signal: AbortSignal;
-  /** Resolves a path given in a record. */
-  readonly resolve: (path: string) => string;
+  /** Resolves a path given in a record, or throws why it is refused. */
+  readonly resolve: (path: string) => Promise<string>;
 }
 
 /** A record whose content may have to be read. */
@@ -45,7 +45,8 @@ export async function importContent(
       : await importObject(storage, record, token as Token, options);
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
-    throw new RecordError(messageOf(error));
+    const { field } = error;
+    throw new RecordError(`${field === undefined ? "" : "is wrong: "}${messageOf(error)}`, field);
   }
 }
 
@@ -55,7 +56,7 @@ async function importFile(
   token: Token | undefined,
   { isDryRun, resolve, signal }: ContentOptions,
 ): Promise<"added" | "unchanged"> {
-  const path = resolve(record.path);
+  const path = await resolve(record.path);
   const { kind, type, length, sha256, language, publishedAt, name = fileName(path) } = record;
   let options = { kind, type, signal, expected: { digest: sha256, length } };
   let facts: Facts = { kind, type, length, sha256, name, language: language ?? null };

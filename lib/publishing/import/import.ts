@@ -7,7 +7,9 @@
 
 import type { MediaStorage } from "../../storage/media/media_storage.ts";
 import type { CatalogueEntry } from "../../storage/item.ts";
+import { StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
+import { messageOf } from "../../input/printable.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { unlessAborted } from "../../async/abort.ts";
 import { type ContentOptions, type ContentRecord, importContent } from "./content.ts";
@@ -149,7 +151,7 @@ export class Importer {
     }
     const isAlone = wanted === undefined || isUnpublishing(wanted, known);
     if (isAlone) await this.#add(); // this line must see the effect of those before it
-    const outcome = await outcomeOf(() =>
+    const outcome = await this.#outcomeOf(() =>
       wanted === undefined
         ? importContent(this.#storage, record as ContentRecord, token, this.#options)
         : this.#compare(wanted, known as CatalogueEntry)
@@ -177,7 +179,7 @@ export class Importer {
       for (const line of others) {
         const known = found.get(line.wanted.token);
         if (known === undefined) waiting.push(line);
-        else line.outcome = await outcomeOf(() => this.#compare(line.wanted, known));
+        else line.outcome = await this.#outcomeOf(() => this.#compare(line.wanted, known));
       }
     }
     for (const { line, outcome } of concluded) {
@@ -187,6 +189,18 @@ export class Importer {
         if (outcome !== undefined) this.outcomes.refused++;
       }
       this.#options.advance(line.bytes.length);
+    }
+  }
+
+  /** Returns an outcome, or why the record is refused. */
+  async #outcomeOf(
+    conclude: () => Promise<"added" | "unchanged">,
+  ): Promise<"added" | "unchanged" | RecordError> {
+    try {
+      return await conclude();
+    } catch (error) {
+      if (error instanceof StorageError || this.#options.signal.aborted) throw error;
+      return refusalOf(error);
     }
   }
 
@@ -217,6 +231,11 @@ export class Importer {
   }
 }
 
+/** Returns why a line is refused, whatever went wrong with it. */
+function refusalOf(error: unknown): RecordError {
+  return error instanceof RecordError ? error : new RecordError(messageOf(error as Error));
+}
+
 /** Whether a record is the tombstone of an item that is still published. */
 function isUnpublishing(
   wanted: Wanted,
@@ -224,18 +243,6 @@ function isUnpublishing(
 ): wanted is Wanted & { readonly entry: CatalogueEntry & { readonly state: "unpublished" } } {
   return wanted.entry.state === "unpublished" && known !== undefined &&
     known.state !== "unpublished";
-}
-
-/** Returns an outcome, or why the record is refused. */
-async function outcomeOf(
-  conclude: () => Promise<"added" | "unchanged">,
-): Promise<"added" | "unchanged" | RecordError> {
-  try {
-    return await conclude();
-  } catch (error) {
-    if (error instanceof RecordError) return error;
-    throw error;
-  }
 }
 
 /** Reads the record of a line; returns `undefined` for a blank one. */
@@ -249,8 +256,7 @@ function inspectLine(line: ImportLine, isContinued: boolean): Candidate | Unread
     const record = readRecord(parseLine(line.bytes));
     return { line, record, token: record.token ?? derivedTokenOf(record) };
   } catch (error) {
-    if (error instanceof RecordError) return { line, fault: error };
-    throw error;
+    return { line, fault: refusalOf(error) };
   }
 }
 

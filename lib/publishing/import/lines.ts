@@ -5,7 +5,8 @@
 /** Bytes of the longest line kept whole: many times the longest record. */
 export const MAX_LINE = 65_536;
 
-const NEWLINE = 0x0a;
+/** The byte that ends a line. */
+export const NEWLINE = 0x0a;
 
 /** A line, or a piece of one that is too long. */
 export interface ImportLine {

@@ -11,7 +11,7 @@ import { parseLanguageTag } from "../language_tag.ts";
 import { isPublicUrl, parseLocation } from "../location.ts";
 import { parseMediaType } from "../media_type.ts";
 import { quoted } from "../../input/printable.ts";
-import { FILE_NAME, parseFileName } from "../publish.ts";
+import { FILE_NAME, isPublicationTime, parseFileName } from "../publish.ts";
 import { recordable } from "../publish_url.ts";
 import { RefusedError } from "../../input/refused_error.ts";
 
@@ -64,10 +64,18 @@ const SHA_256 = read(
 );
 const NAME = read(FILE_NAME, parseFileName);
 const LANGUAGE = read("a BCP 47 language tag, e.g. en-GB", parseLanguageTag);
-const INSTANT = read("an ISO 8601 date, or a date and time with an offset", parseInstant);
+const TIME = "an ISO 8601 date, or a date and time with an offset";
+const INSTANT = read(TIME, parseInstant);
+const PUBLISHED_AT = read(`${TIME}, from 1970 to now`, (text) => {
+  const instant = parseInstant(text);
+  return instant !== undefined && isPublicationTime(instant) ? instant : undefined;
+});
 const OBJECT = read(
-  `s3://BUCKET/KEY, of ${MAX_LOCATION} characters at most`,
-  (text) => /^s3:\/\/[^/]+\/.+$/s.test(text) && text.length <= MAX_LOCATION ? text : undefined,
+  `s3://BUCKET/KEY in Unicode, of ${MAX_LOCATION} characters at most`,
+  (text) => {
+    const isFit = text.length <= MAX_LOCATION && text.isWellFormed();
+    return isFit && /^s3:\/\/[^/\0]+\/[^\0]+$/.test(text) ? text : undefined;
+  },
 );
 const URL_LOCATION = read(
   "an http(s) URL, or s3://BUCKET/KEY",
@@ -87,7 +95,7 @@ const ITEM = {
   state: z.literal("published", { error: 'expected "published" or "unpublished"' }).exactOptional(),
   token: TOKEN.exactOptional(),
   kind: KIND.exactOptional(),
-  publishedAt: INSTANT.exactOptional(),
+  publishedAt: PUBLISHED_AT.exactOptional(),
 };
 const DESCRIBED = { ...ITEM, name: NAME.exactOptional(), language: LANGUAGE.exactOptional() };
 const CONTENT = {
@@ -149,7 +157,13 @@ export type RawRecord = Readonly<Record<string, unknown>>;
 export function readRecord(raw: RawRecord): ImportRecord {
   const source = sourceOf(raw);
   const { success, data, error } = SCHEMAS[source].safeParse(raw);
-  if (!success) throw faultIn(raw, source, error.issues[0] as z.core.$ZodIssue);
+  if (!success) {
+    // What is wrong tells more than what is missing, which may belong to another source.
+    const isWrong = ({ code, path: [name = ""] }: z.core.$ZodIssue) =>
+      code === "unrecognized_keys" || Object.hasOwn(raw, name);
+    const issue = error.issues.find(isWrong) ?? error.issues[0];
+    throw faultIn(raw, source, issue as z.core.$ZodIssue);
+  }
   const record = { source, ...data } as ImportRecord;
   if (source === "tombstone") return record;
   const { kind, type } = record as RecordOf<"file">;
@@ -185,8 +199,27 @@ export function parseLine(bytes: Uint8Array): RawRecord {
   } catch {
     throw new RecordError("is not a JSON object", undefined, beginning(text));
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    const repeated = repeatedMember(text);
+    if (repeated === undefined) return value;
+    throw new RecordError("is there twice; expected each member once", repeated);
+  }
   throw new RecordError("is not a JSON object", undefined, beginning(text));
+}
+
+/** Returns a member that a JSON object has more than once, of which parsers see the last. */
+function repeatedMember(text: string): string | undefined {
+  const names = new Set<string>();
+  let depth = 0;
+  for (const [part, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+    if (part === "{" || part === "[") depth++;
+    else if (part === "}" || part === "]") depth--;
+    else if (depth === 1 && name !== undefined) {
+      const member = JSON.parse(name);
+      if (names.has(member)) return member;
+      names.add(member);
+    }
+  }
 }
 
 /** Returns enough of a text to recognize it. */
@@ -199,7 +232,8 @@ function sourceOf(raw: RawRecord): ImportRecord["source"] {
   if (raw["state"] === "unpublished") return "tombstone";
   if ("path" in raw) return "file";
   if (!("location" in raw)) return "content";
-  return String(raw["location"]).startsWith("s3:") ? "object" : "url";
+  const { location } = raw;
+  return typeof location === "string" && location.startsWith("s3:") ? "object" : "url";
 }
 
 function faultIn(
@@ -207,14 +241,15 @@ function faultIn(
   source: ImportRecord["source"],
   issue: z.core.$ZodIssue,
 ): RecordError {
+  const more = source === "content" ? ", or a path or location" : "";
   if (issue.code === "unrecognized_keys") {
     const [field = ""] = issue.keys;
-    const known = Object.keys(SCHEMAS[source].shape).join(", ");
+    const known = Object.keys(SCHEMAS[source].shape).join(", ") + more;
     return new RecordError(`is not a member of ${NAMES[source]}; expected ${known}`, field);
   }
   const field = String(issue.path[0]);
-  if (!(field in raw)) {
-    const what = source === "content" ? `${NAMES.content}, or a path or location` : NAMES[source];
+  if (!Object.hasOwn(raw, field)) {
+    const what = NAMES[source] + more;
     return new RecordError(`is missing; required for ${what}; ${issue.message}`, field);
   }
   const isTold = issue.code === "custom" && issue.params?.["isTold"] === true;

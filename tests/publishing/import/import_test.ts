@@ -41,7 +41,7 @@ async function importAll(
   const importer = new Importer(storage, {
     isDryRun,
     signal,
-    resolve: (path) => path,
+    resolve: (path) => Promise.resolve(path),
     async refuse({ number, bytes }, reason) {
       await Promise.resolve();
       rejects.push(new Uint8Array(bytes));
@@ -84,7 +84,7 @@ test("an import adds every source, and repeating it changes nothing", async () =
     { ...LINKED, token: url.toUpperCase(), validator: '"x"' },
     { token: tombstone, state: "unpublished", kind: "video", unpublishedAt: "2026-11-22" },
     { path: SAMPLE_MP3, language: "en-GB" },
-    { path: SAMPLE_MP4, token: newToken(), kind: "video", publishedAt: "2026-11-23" },
+    { path: SAMPLE_MP4, token: newToken(), kind: "video", publishedAt: "2026-11-20" },
     STORED,
     LINKED,
   ];
@@ -187,6 +187,53 @@ test("an import refuses missing content, and files that differ from their record
   );
   assertEquals(outcomes, [1, 0, 8, 0]);
   assertEquals(await subject.digests(), [SHA_256], "no refused content is kept");
+});
+
+test("an import refuses whatever goes wrong with a line, in order, and imports the rest", async () => {
+  await using subject = await openMemory();
+  const sound = { ...LINKED, publishedAt: "2026-11-21" };
+  const rows: Row[] = [
+    [{ ...LINKED, location: { toString: 0 } }, /"location" is an object; expected an http/],
+    [{ path: "/tmp" }, /"\/tmp" is not a file$/],
+    [{ path: "/dev/zero", sha256: SHA_256 }, /"\/dev\/zero" is not a file$/],
+    [{ path: "a\0b" }, /cannot be read/],
+    [{ path: "\ud800" }, /There is no file/],
+    [{ location: "s3://b/\ud800" }, /"location" is "s3:\/\/b\/\\ud800"; expected s3:.* in Unicode/],
+    [{ location: "s3://b/\0" }, /"location" is "s3:\/\/b\/\\u0000"; expected s3/],
+    [{ path: SAMPLE_MP3, length: 5 }, /"length" is wrong: ".*" has 26186 bytes; expected 5$/],
+    [{ path: SAMPLE_MP3, kind: "video", type: "audio/mpeg" }, /"kind" is "video"; its type is au/],
+    [{ ...STORED, type: `audio/${"x".repeat(250)}` }, /"type" is "audio\/x+…"; expected an audio/],
+    [sound],
+  ];
+  const outcomes = await importRows(
+    subject.storage,
+    rows.map(([record, refusal]): Row => [{ token: newToken(), ...record }, refusal]),
+  );
+  assertEquals(outcomes, [1, 0, 10, 0]);
+  const lines = Array.from({ length: 60 }, (_, index) =>
+    [
+      JSON.stringify(rows[index % rows.length]?.[0]),
+      "x".repeat(70_000),
+      JSON.stringify(STORED),
+      '{"path":"a","kind":"audio", "path":"b"}',
+    ][index % 4] + "\n");
+  const { refusals } = await importAll(subject.storage, lines);
+  const numbers = refusals.map((text) => parseInt(text));
+  assertEquals(numbers, numbers.toSorted((a, b) => a - b));
+  assert(refusals.includes('4: "path" is there twice; expected each member once'));
+});
+
+test("importing a new token for content, then a tombstone for the old one, keeps it", async () => {
+  await using subject = await openMemory();
+  const { token } = await subject.publish(newMetadata(), CONTENT);
+  const renewed = newToken();
+  const { outcomes } = await importAll(subject.storage, [
+    { ...STORED, token: renewed },
+    { state: "unpublished", token, kind: "audio" },
+  ]);
+  assertEquals(outcomes, [2, 0, 0, 1]);
+  assertEquals(await subject.digests(), [SHA_256]);
+  assertEquals((await subject.storage.find(renewed)).state, "published");
 });
 
 test("a tombstone in an import unpublishes, and is never undone", async () => {

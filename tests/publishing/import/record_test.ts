@@ -95,6 +95,22 @@ Deno.test("readRecord() refuses invalid records, naming the field, the value and
       "length",
       /^"length" is missing; required for content that is in s/,
     ],
+    [
+      { url: "https://h/a", kind: "audio" },
+      "url",
+      /^"url" is not a member of .*, or a path or loc/,
+    ],
+    [{ ...TOMBSTONE, state: "deleted" }, "state", /^"state" is "deleted"; expected "published" or/],
+    [
+      { ...URL_RECORD, publishedAt: "2999-01-01" },
+      "publishedAt",
+      /; expected .*, from 1970 to now$/,
+    ],
+    [
+      { ...URL_RECORD, publishedAt: "1969-12-31" },
+      "publishedAt",
+      /; expected .*, from 1970 to now$/,
+    ],
     [{}, "sha256", /^"sha256" is missing; required for .*, or a path or location; expected /],
     [
       { state: "unpublished", kind: "audio" },
@@ -117,7 +133,13 @@ Deno.test("readRecord() refuses invalid records, naming the field, the value and
 Deno.test("parseLine() refuses what is not a JSON object, and quotes its beginning", () => {
   const encode = (text: string) => new TextEncoder().encode(text);
   assertEquals(parseLine(encode('\ufeff {"a": 1} \r\n')), { a: 1 });
+  const nested = { a: [{ a: "}" }, { a: '"a":' }], "b:": { a: "" } };
+  assertEquals<unknown>(parseLine(encode(JSON.stringify(nested))), nested);
   const rows: [line: Uint8Array, message: RegExp][] = [
+    [
+      encode('{"a":{"b":1,"c":[{"b":1}]},"b":"{\\"a\\":","\\u0061":1}'),
+      /^"a" is there twice; expected /,
+    ],
     [encode("[1]\n"), /^"\[1\]" is not a JSON object$/],
     [encode("null\r\n"), /^"null" is not a JSON object$/],
     [encode('{"a": 1\n'), /^"\{"a": 1" is not a JSON object$/],
