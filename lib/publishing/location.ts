@@ -6,8 +6,19 @@ import { MAX_LOCATION } from "../storage/item.ts";
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 
-/** The signature parameter of presigned URLs: AWS and compatible stores, and Google. */
-const SIGNATURE = /^x-(amz|goog)-signature$/i;
+/**
+ * The parameters that make a URL a presigned one, by store: AWS and compatible ones (version 4 and
+ * 2), Google, CloudFront, and Azure.
+ */
+const PRESIGNED = [
+  ["x-amz-signature"],
+  ["x-goog-signature"],
+  ["signature", "awsaccesskeyid"],
+  ["signature", "googleaccessid"],
+  ["signature", "key-pair-id"],
+  ["sig", "se"],
+  ["sig", "si"],
+];
 
 /** Whether a text is an http(s) URL. */
 export function isPublicUrl(text: string): boolean {
@@ -34,7 +45,9 @@ export function parseLocation(text: string): string {
     );
   }
   const names = url.search === "" ? [] : [...url.searchParams.keys()];
-  const signature = names.find((name) => SIGNATURE.test(name));
+  const lower = names.map((name) => name.toLowerCase());
+  const presigned = PRESIGNED.find((all) => all.every((name) => lower.includes(name)));
+  const signature = presigned && names[lower.indexOf(presigned[0] as string)];
   if (signature !== undefined) {
     url.search = "";
     throw new RefusedError(

@@ -87,6 +87,15 @@ Deno.test("parseLocation() refuses URLs that are not for everybody, and shows no
       `${stem}a?x-goog-signature=secret#x`,
       /^"https:\/\/cdn\.example\/a(#x)?" was given with x-goog-signature, /,
     ],
+    ...[
+      "Policy=p&Signature=secret&Key-Pair-Id=K",
+      "Expires=1&Signature=secret&Key-Pair-Id=K",
+      "AWSAccessKeyId=A&Signature=secret&Expires=1",
+      "GoogleAccessId=A&Expires=1&Signature=secret",
+    ].map((query): [string, RegExp] => [`${stem}a?${query}`, /\/a" was given with Signature, whi/]),
+    [`${stem}a?sv=2022-11-02&se=2027-01-01&sr=b&sp=r&sig=secret`, /\/a" was given with sig, which/],
+    [`${stem}a?si=policy&sig=secret`, /\/a" was given with sig, which/],
+    [`${stem}a?signature=mine&sig=1`, undefined],
     [
       `${stem}a#t=10`,
       /^"https:\/\/cdn\.example\/a#t=10" has a fragment, .*expected a URL without one$/,

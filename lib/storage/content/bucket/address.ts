@@ -15,9 +15,10 @@ export function urlOf(
   key: string,
   query: Readonly<Record<string, string>> = {},
 ): URL {
-  const base = endpoint === undefined
+  // Amazon's certificate is for `*.s3.…`, which matches no bucket with a dot in its name.
+  const base = endpoint === undefined && !bucket.includes(".")
     ? `https://${bucket}.s3.${region}.amazonaws.com`
-    : `${endpoint}/${bucket}`;
+    : `${endpoint ?? `https://s3.${region}.amazonaws.com`}/${bucket}`;
   const search = Object.entries(query).map((pair) => pair.map(encode).join("=")).join("&");
   return new URL(`${base}/${key.split("/").map(encode).join("/")}${search && `?${search}`}`);
 }

@@ -20,6 +20,9 @@ Deno.test("urlOf() addresses Amazon's buckets by host, and those of an endpoint 
       "https://s3.test/media/a%2Bb%3Fc%23d%2520%21%27%28%29%2A~-_.%26%3D%3A%40%24%2C%3B",
     ],
   ];
+  const dotted = { ...SETTINGS, bucket: "media.example.com" };
+  const inPath = "https://s3.eu-central-1.amazonaws.com/media.example.com/a"; // by its certificate
+  assertEquals(urlOf(dotted, "a").href, inPath);
   for (const [endpoint, key, url] of rows) {
     assertEquals(urlOf({ ...SETTINGS, endpoint }, key).href, url);
   }
