@@ -13,6 +13,7 @@ import { ServerProcess, taskFlags } from "./support/server.ts";
 /** Every folder, each of which uses only those in lines before its own. */
 const ROOMS = [
   ["lib/async", "lib/http", "lib/input"],
+  "lib/input",
   ["lib/lifecycle"],
   ["lib/storage"],
   ["lib/storage/catalogue", "lib/storage/ledger"],
@@ -112,6 +113,7 @@ needing("files")("what a start imports needs no driver, document or command", ()
     ".",
     "lib/async",
     "lib/http",
+    "lib/input",
     "lib/lifecycle",
     "lib/server",
     "lib/storage",

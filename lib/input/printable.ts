@@ -30,6 +30,12 @@ export function quoted(text: string): string {
   return `"${printable(text)}"`;
 }
 
+/** Returns an invalid URL or other setting without what may be a user or password. */
+export function withoutPassword(text: string): string {
+  return text.replace(/^([\w+.-]+:\/\/)?.*@/s, "$1…@")
+    .replace(/^([\w+.-]+:\/\/[^/:]*:)(?!\d+(?:[/?#]|$)).*/s, "$1…"); // perhaps not the port
+}
+
 /** Returns an error's message, followed by that of its cause if it has one. */
 export function messageOf({ message, cause }: Pick<Error, "message" | "cause">): string {
   return cause instanceof Error ? `${message} (${printable(cause.message)})` : message;

@@ -3,7 +3,7 @@
  */
 
 import { MAX_LOCATION } from "../storage/item.ts";
-import { quoted } from "../input/printable.ts";
+import { quoted, withoutPassword } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 
 /**
@@ -34,8 +34,8 @@ export function isPublicUrl(text: string): boolean {
 export function parseLocation(text: string): string {
   const url = /\p{Cc}/u.test(text) ? null : URL.parse(text);
   if (url === null) {
-    const shown = text.replace(/^([^:]*:\/\/).*@/s, "$1"); // the invalid part may be a password
-    throw new RefusedError(`${quoted(shown)} is not a URL; expected one like https://host/path`);
+    const shown = quoted(withoutPassword(text));
+    throw new RefusedError(`${shown} is not a URL; expected one like https://host/path`);
   }
   if (url.username !== "" || url.password !== "") {
     url.username = url.password = "";

@@ -5,6 +5,7 @@
 
 import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts";
 import type { BucketSettings, ContentPlace } from "../storage/content/content_place.ts";
+import { withoutPassword } from "../input/printable.ts";
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 
 /** The settings of a server. */
@@ -89,16 +90,23 @@ const PUBLIC_URL: Setting<string> = {
       : undefined;
   },
 };
+const ENCODED = ', with "@" in a password as "%40", "/" as "%2F", and "#" as "%23"';
 const DATABASE_URL: Setting<string> = {
-  expected: '"sqlite:PATH", or the "postgres://…" URL of a database',
-  read: (text) =>
-    /^sqlite:./.test(text) || isPostgres(text) && URL.canParse(text) ? text : undefined,
+  expected: '"sqlite:PATH", or the "postgres://…" URL of a database' + ENCODED,
+  isSecret: true,
+  read: (text) => /^sqlite:./.test(text) || isPostgres(text) && isUrl(text) ? text : undefined,
 };
 const isPostgres = (text: string) => /^postgres(?:ql)?:\/\/./.test(text);
+/** Whether a text is a URL whose only "@", if there is one, follows the user and password. */
+const isUrl = (text: string) => {
+  const url = URL.parse(text);
+  return url !== null && text.split("@").length === (url.username + url.password === "" ? 1 : 2);
+};
 
 /** On Deno Deploy, files do not outlive the instance that wrote them. */
 const DEPLOY_DATABASE: Setting<string> = {
-  expected: 'the "postgres://…" URL of a database attached to the app',
+  expected: 'the "postgres://…" URL of a database attached to the app' + ENCODED,
+  isSecret: true,
   read: (text) => isPostgres(text) ? DATABASE_URL.read(text) : undefined,
 };
 const FOLDER: Setting<string> = {
@@ -240,10 +248,10 @@ export function readConfig(
   throw new ConfigError(problems.join("\n"));
 }
 
-/** Formats a value for an error, with the password in a URL redacted. */
+/** Formats a value for an error. */
 function shown(value: unknown): string {
   if (value === undefined) return "nothing";
-  return JSON.stringify(value).replace(/((?:^"(?!\w+:\/\/)|:\/\/)[^:@]*:).*@/, "$1…@");
+  return JSON.stringify(typeof value === "string" ? withoutPassword(value) : value);
 }
 
 function readPolicy(get: (name: string) => string | undefined): Policy | PolicyError {

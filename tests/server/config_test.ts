@@ -168,12 +168,22 @@ Deno.test("readConfig() rejects invalid values, with the name, the value and wha
     ["USAGE_DAYS", "days from 1 to 3650", ["0", "3651"]],
     [
       "DATABASE_URL",
-      '"sqlite:PATH", or the "postgres://…" URL of a database',
-      ["redis://x", "sqlite:", "./x.sqlite", "postgres://", "mysql://user@db/x"],
+      '"sqlite:PATH", or the "postgres://…" URL of a database' + ENCODED,
+      [
+        "redis://x",
+        "sqlite:",
+        "./x.sqlite",
+        "postgres://",
+        "mysql://user@db/x",
+        "postgres://u:p@ss@h/d",
+        "postgres://u:1/2@h/d",
+        "postgres://u:secret",
+        "host=h user=u password=secret",
+      ],
     ],
     [
       "DATABASE_URL",
-      'the "postgres://…" URL of a database attached to the app',
+      'the "postgres://…" URL of a database attached to the app' + ENCODED,
       ["", "sqlite:./x", "postgres://db:x"],
       onDeploy,
     ],
@@ -219,19 +229,30 @@ Deno.test("readConfig() rejects invalid values, with the name, the value and wha
   for (const [name, expected, values, others] of rows) {
     for (const value of values) {
       const { message } = assertThrows(() => read({ ...others, [name]: value }), ConfigError);
-      const got = value === "" ? "nothing" : JSON.stringify(value);
+      const shown = name === "DATABASE_URL" ? "…" : value.replace("b@", "…@");
+      const got = value === "" ? "nothing" : JSON.stringify(shown);
       assertEquals(message, `${name}: expected ${expected}, got ${got}`);
     }
   }
 });
 
+const ENCODED = ', with "@" in a password as "%40", "/" as "%2F", and "#" as "%23"';
+
+Deno.test("readConfig() accepts an escaped password", () => {
+  for (const DATABASE_URL of ["postgres://u:p%40ss%2F%23@h/d?a=b", "postgres:///d?host=/run"]) {
+    assertEquals(read({ DATABASE_URL }).databaseUrl, DATABASE_URL);
+  }
+});
+
 Deno.test("readConfig() shows no password of an invalid URL", () => {
   const rows: [name: string, value: string, shown: string][] = [
-    ["PUBLIC_URL", "user:secret@a.test", "user:…@a.test"],
-    ["PUBLIC_URL", "https:user:secret@a.test", "https:…@a.test"],
-    ["PUBLIC_URL", "https://user:sec:r@t@a.test/", "https://user:…@a.test/"],
-    ["DATABASE_URL", "mysql://user:se:cr/et@db/x", "mysql://user:…@db/x"],
-    ["AWS_ENDPOINT_URL", "https://AKID:secret@s3.test", "https://AKID:…@s3.test"],
+    ["PUBLIC_URL", "user:secret@a.test", "…@a.test"],
+    ["PUBLIC_URL", "https:user:secret@a.test", "…@a.test"],
+    ["PUBLIC_URL", "https://user:sec:r@t@a.test/", "https://…@a.test/"],
+    ["PUBLIC_URL", "https://user:secret", "https://user:…"],
+    ["PUBLIC_URL", "https://a.test:99999/", "https://a.test:99999/"],
+    ["AWS_ENDPOINT_URL", "https://AKID:secret@s3.test", "https://…@s3.test"],
+    ["AWS_ENDPOINT_URL", "https://secret@s3.test", "https://…@s3.test"],
   ];
   for (const [name, value, shown] of rows) {
     const environment = { ...AWS, CONTENT: "s3://abc", [name]: value };

@@ -80,7 +80,10 @@ export class PostgresDatabase implements Database {
     this.#waiting = { signal, onWait };
     this.#connection = {
       application_name: "media-head",
-      connectionString: url,
+      // pg checks the certificate for all these, and warns that this will change.
+      connectionString: url.includes("uselibpqcompat=")
+        ? url
+        : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full"),
       connectionTimeoutMillis: READ_TIMEOUT_MS,
       keepAlive: true,
     };

@@ -56,8 +56,8 @@ const start = (environment: Record<string, string>) =>
   ServerProcess.start(environment, undefined, { flags: taskFlags(fromRoot("main.ts")) });
 
 /** The URL of a database, trusting only one certificate. */
-const encrypted = (url: string, certificate: string) =>
-  `${url}?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificate)}`;
+const encrypted = (url: string, certificate: string, mode = "verify-full") =>
+  `${url}?sslmode=${mode}&sslrootcert=${encodeURIComponent(certificate)}`;
 
 test("a server with the README's permissions works on PostgreSQL with TLS, ignoring PG… variables", async () => {
   const url = here().urlOf(await here().createDatabase());
@@ -70,7 +70,7 @@ test("a server with the README's permissions works on PostgreSQL with TLS, ignor
   const port = freePort();
   const environment = {
     ...PG_VARIABLES,
-    DATABASE_URL: encrypted(url, `${folder}/certificate.pem`),
+    DATABASE_URL: encrypted(url, `${folder}/certificate.pem`, "require"),
     PORT: String(port),
   };
   const flags = await productionFlags(port, folder, here().port);
@@ -81,8 +81,9 @@ test("a server with the README's permissions works on PostgreSQL with TLS, ignor
   const connections = `SELECT DISTINCT ssl, application_name FROM pg_stat_activity
     JOIN pg_stat_ssl USING (pid) WHERE usename = 'media'`;
   assertEquals(await here().query(connections), ["t|media-head"]);
-  const { code, log } = await server.stop();
+  const { code, log, stderr } = await server.stop();
   assertEquals([code, log.map(({ event }) => event)], [0, ["start", "stop"]]);
+  assertEquals(stderr.trimEnd().split("\n").length, 2, stderr); // no warning of pg
   const calls = "SELECT sum(calls) FROM usage";
   assertEquals(await here().query(calls, new URL(url).pathname.slice(1)), ["2"]);
 });
@@ -91,6 +92,7 @@ test("a server does not start on a PostgreSQL that it cannot trust according to 
   const rows: [url: string, reason: RegExp][] = [
     [encrypted(here().urlOf("postgres"), elsewhere().certificate), /certificate/i],
     [encrypted(elsewhere().urlOf("postgres"), elsewhere().certificate), /certificate/i],
+    [`${here().urlOf("postgres")}?sslmode=require`, /certificate/i],
     [`${here().urlOf("postgres")}?sslmode=disable`, /no encryption/],
     [`postgres://media:none@127.0.0.1:${elsewhere().port}/postgres`, /no encryption/],
   ];
