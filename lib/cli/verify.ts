@@ -26,6 +26,7 @@ const MARKS = { same: "=", missing: "-", unused: "+", different: "*", failed: "!
 interface Options {
   readonly sample?: number;
   readonly content?: true;
+  readonly urls: boolean;
   readonly verbose?: true;
   readonly json?: true;
 }
@@ -47,6 +48,7 @@ export function verifyCommand(context: Context): Command {
       numberArgument("a number", MAX_SAMPLE),
     )
     .option("--content", "read all content and compare digests")
+    .option("--no-urls", "leave public URLs out")
     .option("--verbose", "also print a line for each unchanged item (=)")
     .option("--json", "print one JSON object per line, the counts last")
     .action(async (options: Options) => {
@@ -54,7 +56,7 @@ export function verifyCommand(context: Context): Command {
       const signal = interruptionSignal();
       await withStorage(config, { ...EXISTING, signal }, async (storage) => {
         if (config.content.kind !== "none") await storage.checkContent();
-        const { sample, content: withContent, json, verbose } = options;
+        const { sample, content: withContent, urls, json, verbose } = options;
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
         const isClean = () => counts.same === Object.values(counts).reduce((a, b) => a + b);
         const queue = new SerialQueue();
@@ -77,7 +79,8 @@ export function verifyCommand(context: Context): Command {
         };
         let isComplete = false;
         try {
-          await verify(storage, { sample, withContent, signal, report, onProgress });
+          const scope = { sample, withContent, withoutUrls: !urls };
+          await verify(storage, { ...scope, signal, report, onProgress });
           isComplete = true;
         } finally {
           progress[Symbol.dispose]();

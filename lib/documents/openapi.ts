@@ -11,6 +11,7 @@ import {
   type Described,
   type FieldName,
   FIELDS,
+  OPTIONS_RESPONSES,
   responsesOf,
   SCHEMAS,
 } from "./openapi_responses.ts";
@@ -103,16 +104,14 @@ function describeRoute(route: Route, policy: Policy) {
 }
 
 function describeResponses(method: string, route: Route, policy: Policy) {
-  if (method === "OPTIONS") {
-    const description = "The methods that the route accepts";
-    return { 204: { description, headers: { Allow: { $ref: refTo("Allow") } } } };
-  }
-  const responses: [string, Described][] = Object.entries(responsesOf(route, policy));
-  const isHead = method === "HEAD";
+  const [isHead, isOptions] = [method === "HEAD", method === "OPTIONS"];
+  const responses: [string, Described][] = Object.entries(
+    isOptions ? OPTIONS_RESPONSES : responsesOf(route, policy),
+  );
   return Object.fromEntries(
     responses.filter(([status]) => !isHead || !RANGE.includes(status))
       .map(([status, { description, always, sometimes = [], content }]) => {
-        const announced = Number(status) < 400 ? announcedFields(route, policy) : [];
+        const announced = Number(status) < 400 && !isOptions ? announcedFields(route, policy) : [];
         const headers = Object.fromEntries([
           ...[...always, ...announced].map((name) => [name, { $ref: refTo(name) }]),
           // Type generators treat a reference as required.

@@ -39,7 +39,7 @@ export const COMMON_FIELDS = "Every response has Access-Control-Allow-Origin, " 
   "Responses with content, and HEAD responses to the same requests, have X-Content-Type-Options. OPTIONS " +
   "responses have Access-Control-Allow-Methods, Access-Control-Allow-Headers and " +
   "Access-Control-Max-Age. On deprecated paths, errors and OPTIONS responses also have " +
-  "Deprecation, Link and, once a date is set, Sunset.";
+  "Deprecation, Link and, once a date is set, Sunset, unless Host is invalid.";
 
 /** The fields described for each response, by name. OpenAPI describes Content-Type with the content. */
 export const FIELDS = {
@@ -80,6 +80,10 @@ export type Responses = Readonly<Record<number, Described>>;
 
 /** Returns the responses of a route. */
 export function responsesOf(route: Route, policy: Policy): Responses {
+  return { 400: error(BAD_HOST), ...ownResponses(route, policy), 405: NOT_ALLOWED };
+}
+
+function ownResponses(route: Route, policy: Policy): Responses {
   switch (route.serves) {
     case "health":
       return {
@@ -131,7 +135,7 @@ function itemResponses(route: Route, policy: Policy): Responses {
       always: ["Location"],
     },
     ...isRedirected ? { 308: REPLACED } : undefined,
-    400: error("The token is not a version 4 UUID"),
+    400: error(`The token is not a version 4 UUID; or: ${BAD_HOST}`),
     404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
     410: { ...error(gone), sometimes: brownout === 410 ? ["Retry-After"] : [] },
     ...CONDITIONAL,
@@ -168,6 +172,15 @@ function error(description: string, always: readonly FieldName[] = []): Describe
     content: { "application/problem+json": reference("Problem") },
   };
 }
+
+const BAD_HOST = "Host is invalid";
+const NOT_ALLOWED = error("The method is not one that the route accepts", ["Allow"]);
+
+/** The responses to OPTIONS. */
+export const OPTIONS_RESPONSES: Responses = {
+  204: { description: "The methods that the route accepts", always: ["Allow"] },
+  400: error(BAD_HOST),
+};
 
 const CONDITIONAL = {
   412: error("A precondition of the request failed"),

@@ -20,8 +20,8 @@ import { readContent } from "./publish_object.ts";
 /** Items checked at once, each on its own connection if it needs one. */
 const CONCURRENCY = 16;
 
-/** Consecutive failures after which verifying stops. */
-const MAX_FAILURES = 100;
+/** Consecutive failures after which a host is asked no more. */
+const MAX_FAILURES = 50;
 
 /** How an item compares with what storage has; "failed" if it could not be checked. */
 export type CheckOutcome = Comparison | { readonly state: "failed"; readonly reason: string };
@@ -38,6 +38,8 @@ type PublishedEntry = Exclude<CatalogueEntry, { state: "unpublished" }>;
 export interface VerifyOptions {
   /** Verifies only this many random items, and does not look for unused content. */
   readonly sample?: number | undefined;
+  /** Whether to leave public URLs out. */
+  readonly withoutUrls?: boolean | undefined;
   /** Whether to read content and compare its digest. */
   readonly withContent?: boolean | undefined;
   /** Cancels the work. */
@@ -54,28 +56,27 @@ export interface VerifyOptions {
  *
  * @param storage Must be prepared, unless it has no content.
  * @throws {StorageError} When storage as a whole fails.
- * @throws {RefusedError} When a hundred consecutive items cannot be checked.
  * @throws What aborted the signal.
  */
 export async function verify(storage: MediaStorage, options: VerifyOptions): Promise<void> {
-  const { sample, signal, report, onProgress = () => {} } = options;
+  const { sample, withoutUrls, signal, report, onProgress = () => {} } = options;
   const work = { concurrency: CONCURRENCY, signal };
-  let failures = 0;
+  const failures = new Map<string, number>(); // by host
   const entries = sample === undefined
     ? storage.catalogue.list()
     : sampleOf(storage.catalogue, sample);
   await forEach(entries, work, async ([token, entry]) => {
-    const outcome = entry.state === "unpublished"
-      ? undefined
-      : await check(storage, token, entry, options);
-    if (outcome !== undefined) {
-      await report({ token, entry: entry as PublishedEntry, outcome });
-      failures = outcome.state === "failed" ? failures + 1 : 0;
-      if (failures >= MAX_FAILURES) {
-        throw new RefusedError(
-          `Gave up after ${failures} consecutive items that cannot be checked`,
-        );
-      }
+    const host = entry.state === "linked" ? new URL(entry.item.location).host : undefined;
+    if (entry.state !== "unpublished" && !(withoutUrls && host !== undefined)) {
+      const outcome = host !== undefined && (failures.get(host) ?? 0) >= MAX_FAILURES
+        ? {
+          state: "failed",
+          reason: `${host} failed ${MAX_FAILURES} times, and is asked no more`,
+        } as const
+        : await check(storage, token, entry, options);
+      if (outcome !== undefined) await report({ token, entry, outcome });
+      const isFailed = outcome?.state === "failed";
+      if (host !== undefined) failures.set(host, isFailed ? (failures.get(host) ?? 0) + 1 : 0);
     }
     onProgress(token);
   });

@@ -139,14 +139,22 @@ test("verify() rejects when storage as a whole fails, in any way", async () => {
   }
 });
 
-test("verify() gives up after a hundred consecutive items that cannot be checked", async () => {
+test("verify() asks a host no more that failed often, checks all else, and can leave URLs out", async () => {
+  await using origin = new Origin(() => new Response(null, { headers: { ETag: '"a"' } }));
+  await using failing = new Origin(() => new Response(null, { status: 503 }));
   await using subject = await openMemory();
-  const location = `http://127.0.0.1:${freePort()}/`;
-  for (let count = 0; count < 300; count++) await subject.storage.catalogue.add(linkTo(location));
-  let count = 0;
-  const report = () => Promise.resolve(void count++);
-  await assertRejects(() => verify(subject.storage, { signal, report }), Error, "consecutive");
-  assert(count >= 100 && count < 120, `${count} were reported`);
+  const { storage } = subject;
+  await subject.publish(newMetadata(), CONTENT);
+  for (let count = 0; count < 300; count++) {
+    await storage.catalogue.add(linkTo(failing.url("/")));
+    if (count % 3 === 0) await storage.catalogue.add(linkTo(origin.url("/")));
+  }
+  const states = (await linesOf(storage)).map((line) => line.split(" ")[0]);
+  const count = (state: string) => states.filter((other) => other === state).length;
+  assertEquals([count("same"), count("failed")], [101, 300]);
+  const asked = failing.requests.length / 2; // by HEAD and GET
+  assert(asked >= 50 && asked <= 66, `${asked} were asked`);
+  assertEquals((await linesOf(storage, { withoutUrls: true })).length, 1);
 });
 
 test("verify() limits its concurrency, and ends when aborted", async () => {
