@@ -5,21 +5,21 @@
 /** Milliseconds after which a wait is told. */
 const PATIENCE_MS = 2_000;
 
-/** How to wait for what others may hold up. */
-export interface Waiting {
-  /** Ends the wait. */
-  readonly signal?: AbortSignal | undefined;
+/** How this process waits for what others may hold up. A command sets it; a server does not. */
+export const patience: {
+  /** Ends the wait for a lock. */
+  signal?: AbortSignal;
   /** Called with what is waited for, once that takes more than two seconds. */
-  readonly onWait?: ((what: string) => void) | undefined;
-}
+  onWait?: (what: string) => void;
+} = {};
 
-/** Waits for an operation that others may hold up; rejects as soon as the signal is aborted. */
+/** Waits for an operation that others may hold up, or rejects once the signal is aborted. */
 export async function waitFor<T>(
   what: string,
   operation: Promise<T>,
-  { signal, onWait }: Waiting,
+  signal?: AbortSignal,
 ): Promise<T> {
-  const timer = onWait && setTimeout(onWait, PATIENCE_MS, what);
+  const timer = patience.onWait && setTimeout(patience.onWait, PATIENCE_MS, what);
   try {
     return await unlessAborted(operation, signal);
   } finally {

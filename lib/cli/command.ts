@@ -42,13 +42,12 @@ export const EXISTING = { mustExist: true };
 /** Runs an action on the configured storage, which is closed afterwards even on errors. */
 export async function withStorage<T>(
   config: Config,
-  options: Pick<OpenOptions, "mustExist" | "signal">,
+  options: Pick<OpenOptions, "mustExist">,
   action: (storage: MediaStorage) => Promise<T>,
 ): Promise<T> {
   const storage = await openStorage(config, {
     ...options,
     onCreate: (what) => printError(`media: created ${what}`),
-    onWait: (what) => printError(`media: waiting for ${what}`),
   });
   try {
     return await action(storage);

@@ -39,7 +39,7 @@ export function importCommand(context: Context): Command {
         if (await isWithin(fromUser(path), own)) throw refusalOfOwn(path);
         return fromUser(path);
       };
-      await withStorage(config, { signal, mustExist: isDryRun }, async (storage) => {
+      await withStorage(config, { mustExist: isDryRun }, async (storage) => {
         using rejected = rejects === undefined ? undefined : await openRejects(rejects, info);
         using progress = new Progress("lines");
         const refuse = async (line: ImportLine, reason?: RecordError) => {

@@ -6,6 +6,7 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError, readConfig } from "../server/config.ts";
 import { StorageError } from "../storage/errors.ts";
+import { patience } from "../async/abort.ts";
 import { messageOf } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { ExitError, printError, type Program } from "./command.ts";
@@ -30,6 +31,7 @@ const LISTS = ["list", "export", "show"];
  * @returns The exit status.
  */
 export async function runMedia(args: readonly string[], program: Program): Promise<number> {
+  patience.onWait = (what) => printError(`media: waiting for ${what}`);
   const context = {
     ...program,
     settings: () => readConfig((name) => Deno.env.get(name), "command"),

@@ -101,7 +101,7 @@ export function publishCommand(context: Context): Command {
       using progress = await PublishProgress.of(sources, config.content, own);
       const signal = interruptionSignal();
       const isReused = !again && options.token === undefined;
-      await withStorage(config, { signal }, async (storage) => {
+      await withStorage(config, {}, async (storage) => {
         const outcomes = publishAll(storage, sources, {
           ...options,
           reuse: isReused ? isOne ? "unlikely" : "likely" : undefined,

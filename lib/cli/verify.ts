@@ -54,7 +54,7 @@ export function verifyCommand(context: Context): Command {
     .action(async (options: Options) => {
       const config = context.settings();
       const signal = interruptionSignal();
-      await withStorage(config, { ...EXISTING, signal }, async (storage) => {
+      await withStorage(config, EXISTING, async (storage) => {
         if (config.content.kind !== "none") await storage.checkContent();
         const { sample, content: withContent, urls, json, verbose } = options;
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };

@@ -6,19 +6,11 @@ import { MAX_LOCATION } from "../storage/item.ts";
 import { quoted, withoutPassword } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 
-/**
- * The parameters that make a URL a presigned one, by store: AWS and compatible ones (version 4 and
- * 2), Google, CloudFront, and Azure.
- */
-const PRESIGNED = [
-  ["x-amz-signature"],
-  ["x-goog-signature"],
-  ["signature", "awsaccesskeyid"],
-  ["signature", "googleaccessid"],
-  ["signature", "key-pair-id"],
-  ["sig", "se"],
-  ["sig", "si"],
-];
+/** The signatures in presigned URLs: AWS (versions 4 and 2), Google, CloudFront, Azure. */
+const SIGNATURE = /^(x-(amz|goog)-)?signature$|^sig$/i;
+
+/** The parameters of which a presigned URL has one, so that others may have a `sig`. */
+const SIGNED_WITH = /^(x-(amz|goog)-signature|awsaccesskeyid|googleaccessid|key-pair-id|se|si)$/i;
 
 /** Whether a text is an http(s) URL. */
 export function isPublicUrl(text: string): boolean {
@@ -45,10 +37,9 @@ export function parseLocation(text: string): string {
     );
   }
   const names = url.search === "" ? [] : [...url.searchParams.keys()];
-  const lower = names.map((name) => name.toLowerCase());
-  const presigned = PRESIGNED.find((all) => all.every((name) => lower.includes(name)));
-  const signature = presigned && names[lower.indexOf(presigned[0] as string)];
-  if (signature !== undefined) {
+  const isPresigned = names.some((name) => SIGNED_WITH.test(name));
+  const signature = isPresigned && names.find((name) => SIGNATURE.test(name));
+  if (signature) {
     url.search = "";
     throw new RefusedError(
       `${

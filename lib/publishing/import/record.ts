@@ -207,19 +207,11 @@ export function parseLine(bytes: Uint8Array): RawRecord {
   throw new RecordError("is not a JSON object", undefined, beginning(text));
 }
 
-/** Returns a member that a JSON object has more than once, of which parsers see the last. */
+/** Finds a member that is there twice, of which parsers see the last. No record has nested ones. */
 function repeatedMember(text: string): string | undefined {
-  const names = new Set<string>();
-  let depth = 0;
-  for (const [part, name] of text.matchAll(/("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
-    if (part === "{" || part === "[") depth++;
-    else if (part === "}" || part === "]") depth--;
-    else if (depth === 1 && name !== undefined) {
-      const member = JSON.parse(name);
-      if (names.has(member)) return member;
-      names.add(member);
-    }
-  }
+  const strings = text.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?/g);
+  const names = [...strings].flatMap(([, name = "", colon]) => colon ? JSON.parse(name) : []);
+  return names.find((name, at) => names.indexOf(name) < at);
 }
 
 /** Returns enough of a text to recognize it. */

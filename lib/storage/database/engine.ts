@@ -2,7 +2,6 @@
  * The interface of databases, which hold the catalogue and the ledger.
  */
 
-import type { Waiting } from "../../async/abort.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 
@@ -13,7 +12,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 export type Exclusively = <T>(keys: readonly string[], action: () => Promise<T>) => Promise<T>;
 
 /** How to open a database. */
-export interface OpenOptions extends Waiting {
+export interface OpenOptions {
   /** Whether to refuse a database without a catalogue, rather than create one. */
   readonly mustExist?: boolean;
   /** Called with the name of a catalogue that was created. */

@@ -6,7 +6,7 @@ import { AwsV4Signer } from "aws4fetch";
 import type { BucketSettings } from "../content_place.ts";
 import { StorageError } from "../../errors.ts";
 import { urlOf } from "./address.ts";
-import { waitFor, type Waiting } from "../../../async/abort.ts";
+import { waitFor } from "../../../async/abort.ts";
 import { Semaphore } from "../../../async/semaphore.ts";
 
 /** Milliseconds before a failed request is retried once. */
@@ -69,12 +69,10 @@ export class StoreClient {
   readonly #requests = new Semaphore(MAX_REQUESTS);
   /** Keys derived from the secret, one per day. */
   readonly #signingKeys = new Map<string, ArrayBuffer>();
-  readonly #waiting: Waiting;
   #isClosed = false;
 
-  constructor(settings: BucketSettings, { onWait }: Waiting) {
+  constructor(settings: BucketSettings) {
     this.#settings = settings;
-    this.#waiting = { onWait };
   }
 
   /** Sends a request whose answer is short. */
@@ -153,7 +151,7 @@ export class StoreClient {
         throw new StorageError("bucket", "all connections to the store are in use");
       });
       const fetching = this.#fetch(method, key, options, signal);
-      const response = await waitFor("the store (CONTENT)", fetching, this.#waiting);
+      const response = await waitFor("the store (CONTENT)", fetching);
       return { response, signal, timer, end };
     } catch (error) {
       end();

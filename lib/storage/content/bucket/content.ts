@@ -9,7 +9,6 @@
  * object that no item uses.
  */
 
-import type { Waiting } from "../../../async/abort.ts";
 import type { Body } from "../../../http/outcome.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import {
@@ -65,13 +64,9 @@ export class BucketContent implements ObjectStore {
    *
    * @param engine Knows which content is used, and locks content that is about to be removed.
    */
-  constructor(
-    settings: BucketSettings,
-    engine: Pick<Engine, "catalogue" | "exclusively">,
-    waiting: Waiting = {},
-  ) {
+  constructor(settings: BucketSettings, engine: Pick<Engine, "catalogue" | "exclusively">) {
     this.#settings = settings;
-    this.#client = new StoreClient(settings, waiting);
+    this.#client = new StoreClient(settings);
     this.#engine = engine;
   }
 

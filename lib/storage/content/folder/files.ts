@@ -11,7 +11,7 @@
  * the folder's access: servers must read it, whoever publishes, with whatever umask.
  */
 
-import { waitFor, type Waiting } from "../../../async/abort.ts";
+import { patience, waitFor } from "../../../async/abort.ts";
 import type { Body } from "../../../http/outcome.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
@@ -26,9 +26,6 @@ import {
 import type { ContentReference } from "../../item.ts";
 import { StorageError } from "../../errors.ts";
 
-/** Bytes to read at a time. */
-const CHUNK = 256 * 1024;
-
 /** Content on its way in, on disk. */
 interface StagedFile extends Staged {
   readonly path: string;
@@ -38,13 +35,11 @@ interface StagedFile extends Staged {
 export class Files implements ContentStore {
   readonly #folder: string;
   readonly #catalogue: Pick<Catalogue, "uses">;
-  readonly #waiting: Waiting;
   #isSwept = false;
 
   /** @param catalogue Knows which content is used. */
-  constructor(folder: string, catalogue: Pick<Catalogue, "uses">, waiting: Waiting = {}) {
+  constructor(folder: string, catalogue: Pick<Catalogue, "uses">) {
     this.#folder = folder;
-    this.#waiting = waiting;
     this.#catalogue = catalogue;
   }
 
@@ -215,7 +210,7 @@ export class Files implements ContentStore {
 
   #wait(lock: Deno.FsFile): Promise<void> {
     const what = `the lock of ${this.#location}, which another process holds`;
-    return waitFor(what, lock.lock(true), this.#waiting);
+    return waitFor(what, lock.lock(true), patience.signal);
   }
 
   async #openLock(): Promise<Deno.FsFile> {
@@ -245,13 +240,9 @@ export class Files implements ContentStore {
   }
 
   async #makeFolder(path: string): Promise<void> {
-    try {
-      await Deno.mkdir(path);
-    } catch (error) {
-      if (error instanceof Deno.errors.AlreadyExists) return;
-      throw error;
-    }
-    await this.#share(path);
+    const isThere = await Deno.stat(path).then(() => true, () => false);
+    await Deno.mkdir(path, { recursive: true });
+    if (!isThere) await this.#share(path);
   }
 
   /** Gives what was just created here the access and, as far as allowed, the owner of the folder. */
@@ -309,9 +300,8 @@ async function soundFile(
     const info = await Deno.lstat(path);
     if (!info.isFile || info.size !== length) return undefined;
     const hash = (await import("node:crypto")).createHash("sha256");
-    using file = await Deno.open(path);
-    const chunk = new Uint8Array(CHUNK);
-    for (let read; (read = await file.read(chunk)) !== null;) hash.update(chunk.subarray(0, read));
+    const file = await Deno.open(path);
+    for await (const chunk of file.readable) hash.update(chunk);
     return hash.digest("hex") === digest ? info : undefined;
   } catch {
     return undefined;

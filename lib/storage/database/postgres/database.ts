@@ -8,7 +8,7 @@ import { Client, Pool, type PoolClient } from "pg";
 import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
 import { EXPORT, StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
-import { waitFor, type Waiting } from "../../../async/abort.ts";
+import { patience, waitFor } from "../../../async/abort.ts";
 import { fulfilledWithin } from "../../../async/deadline.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import { TABLES, VERSION } from "./schema.ts";
@@ -70,14 +70,12 @@ export class PostgresDatabase implements Database {
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
   readonly #connection;
-  readonly #waiting: Waiting;
   readonly #queue = new SerialQueue();
   /** Holds the locks while an action runs exclusively. */
   #locker: Client | undefined;
 
   /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
-  constructor(url: string, { signal, onWait }: Waiting = {}) {
-    this.#waiting = { signal, onWait };
+  constructor(url: string) {
     this.#connection = {
       application_name: "media-head",
       // pg checks the certificate for all these, and warns that this will change.
@@ -133,8 +131,7 @@ export class PostgresDatabase implements Database {
   }
 
   async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    const { onWait } = this.#waiting;
-    return await waitFor(DATABASE, this.#query(text, values, STATEMENT_TIMEOUT_MS), { onWait });
+    return await waitFor(DATABASE, this.#query(text, values, STATEMENT_TIMEOUT_MS));
   }
 
   async queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
@@ -150,13 +147,12 @@ export class PostgresDatabase implements Database {
   }
 
   async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
-    const { onWait } = this.#waiting;
     const transaction = this.#transaction(async (run) => {
       const results = [];
       for (const { text, values } of statements) results.push(await run(text, values));
       return results;
     });
-    return await waitFor(DATABASE, transaction, { onWait });
+    return await waitFor(DATABASE, transaction);
   }
 
   /**
@@ -173,7 +169,7 @@ export class PostgresDatabase implements Database {
       });
       client.on("error", () => {}); // its next query fails
       try {
-        await waitFor(LOCK, this.#lock(client, keys), this.#waiting);
+        await waitFor(LOCK, this.#lock(client, keys), patience.signal);
         this.#locker = client;
         return await action();
       } finally {

@@ -2,7 +2,7 @@
  * The PostgreSQL engine, which many servers can share.
  */
 
-import { waitFor } from "../../../async/abort.ts";
+import { patience, waitFor } from "../../../async/abort.ts";
 import type { Engine, OpenOptions } from "../engine.ts";
 import { SqlCatalogue, valuesOf } from "../sql/catalogue.ts";
 import { SqlLedger } from "../sql/ledger.ts";
@@ -19,9 +19,9 @@ const VERSION_TTL_MS = 1_000;
  * @throws {StorageError} When it cannot be reached, or belongs to another release.
  */
 export async function openEngine(url: string, options: OpenOptions = {}): Promise<Engine> {
-  const database = new PostgresDatabase(url, options);
+  const database = new PostgresDatabase(url);
   try {
-    await waitFor(DATABASE, database.createTables(options), options);
+    await waitFor(DATABASE, database.createTables(options), patience.signal);
   } catch (error) {
     await database.close();
     throw error;

@@ -165,9 +165,9 @@ export class SqliteDatabase implements Database {
   }
 
   #retry<T>(limit: number, action: () => T): Promise<T> {
-    const { signal, onWait, schema: { name } } = this.#options;
+    const { name } = this.#options.schema;
     const what = `the ${name} (DATABASE_URL), which another process is changing`;
-    return waitFor(what, retryWhileBusy(limit, action, signal), { onWait });
+    return waitFor(what, retryWhileBusy(limit, action));
   }
 
   #run<T>(what: string, action: (connection: Connection) => T): T {

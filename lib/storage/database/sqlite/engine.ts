@@ -6,7 +6,7 @@ import type { Engine, Exclusively, OpenOptions } from "../engine.ts";
 import { ITEM_COLUMNS, SqlCatalogue } from "../sql/catalogue.ts";
 import { SqlLedger } from "../sql/ledger.ts";
 import { StorageError } from "../../errors.ts";
-import { waitFor, type Waiting } from "../../../async/abort.ts";
+import { patience, waitFor } from "../../../async/abort.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import { MEMORY } from "./connection.ts";
 import { SqliteDatabase } from "./database.ts";
@@ -58,7 +58,7 @@ export async function openEngine(
     };
     const queue = new SerialQueue();
     const exclusively: Exclusively = (_keys, action) =>
-      queue.run(() => path === MEMORY ? action() : locked(`${path}-lock`, action, options));
+      queue.run(() => path === MEMORY ? action() : locked(`${path}-lock`, action));
     return { catalogue, ledger: new SqlLedger(ledgerDatabase), exclusively, close };
   } catch (error) {
     await database.close();
@@ -67,13 +67,13 @@ export async function openEngine(
 }
 
 /** Runs an action while holding a file lock, which the system releases if the process dies. */
-async function locked<T>(
-  path: string,
-  action: () => Promise<T>,
-  waiting: Waiting,
-): Promise<T> {
+async function locked<T>(path: string, action: () => Promise<T>): Promise<T> {
   using file = await open(path);
-  await waitFor(`the lock ${JSON.stringify(path)} (DATABASE_URL)`, file.lock(true), waiting);
+  await waitFor(
+    `the lock ${JSON.stringify(path)} (DATABASE_URL)`,
+    file.lock(true),
+    patience.signal,
+  );
   return await action();
 }
 

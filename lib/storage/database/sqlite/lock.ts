@@ -3,6 +3,8 @@
  * for a lock themselves; they fail, and are retried.
  */
 
+import { patience } from "../../../async/abort.ts";
+
 /** Milliseconds between retries. */
 const RETRY_MS = 20;
 
@@ -13,14 +15,9 @@ export const [SQLITE_BUSY, BUSY_MESSAGE] = [5, "database is locked"];
  * Retries an action while it fails because another process holds a lock.
  *
  * @param limit Milliseconds.
- * @param signal Ends the retries.
  * @throws What the action throws for any other reason, or when the time is up.
  */
-export async function retryWhileBusy<T>(
-  limit: number,
-  action: () => T,
-  signal?: AbortSignal,
-): Promise<T> {
+export async function retryWhileBusy<T>(limit: number, action: () => T): Promise<T> {
   const end = performance.now() + limit;
   while (true) {
     try {
@@ -29,7 +26,7 @@ export async function retryWhileBusy<T>(
       if (!isBusy(error) || performance.now() >= end) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    signal?.throwIfAborted();
+    patience.signal?.throwIfAborted();
   }
 }
 
