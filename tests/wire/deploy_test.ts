@@ -77,7 +77,9 @@ test("on Deno Deploy, a server serves public URLs, and content, too, once it has
     const one = await first.stop("SIGINT");
     const other = await second.stop("SIGINT");
     assertEquals([one.code, other.code], [0, 0]);
-    assertEquals([one.log[0]?.["content"], other.log[0]?.["content"]], [
+    const created = 'created the catalogue in "postgres://';
+    assertEquals(String(one.log[0]?.["message"]).slice(0, created.length), created);
+    assertEquals([one.log[1]?.["content"], other.log[0]?.["content"]], [
       "none: public URLs only",
       bucket["CONTENT"],
     ]);
@@ -126,7 +128,7 @@ needing("processes")(
       const refusal = await assertRejects(() => start({ DATABASE_URL: "" }, folder), Error);
       assertStringIncludes(
         refusal.message,
-        'DATABASE_URL: expected the "postgres://…" URL of a database attached to the app, got nothing',
+        'DATABASE_URL: expected the "postgres://…" URL of a database attached to the app, with',
       );
     }),
 );
