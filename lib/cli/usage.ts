@@ -62,7 +62,11 @@ export function usageCommand(context: Context): Command {
     .action(async (options: UsageOptions) => {
       const config = context.settings();
       try {
-        await withStorage(config, EXISTING, ({ ledger }) => runUsage(ledger, options, config, context));
+        await withStorage(
+          config,
+          EXISTING,
+          ({ ledger }) => runUsage(ledger, options, config, context),
+        );
       } catch (error) {
         if (options.gate === undefined || !(error instanceof StorageError)) throw error;
         printError(`media: ${messageOf(error)}`);

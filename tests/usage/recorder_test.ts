@@ -2,7 +2,7 @@ import { metrics } from "@opentelemetry/api";
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { type RecorderOptions, recordUsage } from "../../lib/usage/recorder.ts";
+import { recordUsage } from "../../lib/usage/recorder.ts";
 import type { Heartbeat } from "../../lib/storage/ledger/ledger.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { altered, ledgerAt, type RecordingLedger } from "../support/ledger_at.ts";
