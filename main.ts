@@ -75,6 +75,7 @@ function match(url: string): { route: Route | undefined; segment: string } {
 
 const NOWHERE = { route: undefined, segment: "" };
 const ALLOW: Field = ["Allow", METHODS.join(", ")];
+const VARY: Field = ["Vary", "Accept"];
 const EMPTY: Field = ["Content-Length", "0"];
 const HEALTHY = textOutcome(200, { type: "text/plain", text: "ok\n", fields: [NO_STORE] });
 /** Keeps deprecated routes out of the CDN of Deno Deploy, which would hide calls (RFC 9213). */
@@ -109,6 +110,7 @@ const FOREVER = { freshUntil: Infinity }; // as long as the process runs
 export function createHandler({ storage, config, clock, log, meter }: HandlerOptions): Handler {
   const { policy, cacheMaxAge: maxAge, isOnDeploy } = config;
   const freshness: Field = ["Cache-Control", `max-age=${maxAge}`];
+  const refusals = { maxAge, problemTypesPage: PROBLEM_TYPES_PAGE, fields: [VARY] };
   const faults = new FaultLog(log);
 
   return async ({ method, url, headers }) => {
@@ -132,9 +134,12 @@ export function createHandler({ storage, config, clock, log, meter }: HandlerOpt
       }
 
       // In a brownout 503, or 410 if the policy says so; after the sunset 410, or 308 if the policy
-      // says so and the token is valid.
-      const options = { now: instant, successor, maxAge, problemTypesPage: PROBLEM_TYPES_PAGE };
-      const refused = route.successor && refusal(policy, options);
+      // says so and the token is valid. Who prefers HTML gets a page.
+      const refused = route.successor && refusal(policy, { ...refusals, now: instant, successor });
+      if (refused && headers.get("accept")?.includes("text/html")) {
+        const { presentRefusal } = await import("./lib/documents/refusal_page.ts");
+        return presentRefusal(refused, headers, { policy, successor });
+      }
       if (refused) return refused;
 
       const { serves } = route;
@@ -261,25 +266,21 @@ async function assemble(stopping: AbortSignal): Promise<App> {
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, ROUTES)
     : [];
   const routes = deprecatedPaths(ROUTES);
-  const recording = { ledger: media.ledger, config, routes, clock, log };
-  const { meter, server, flush, stop, unrecorded } = await recordUsage(recording);
+  const recorder = await recordUsage({ ledger: media.ledger, config, routes, clock, log });
   const storage = cached(media, config.cacheTtl);
-  const { generations } = storage;
-  const handle = createHandler({ storage, config, clock, log, meter });
+  const handle = createHandler({ storage, config, clock, log, meter: recorder.meter });
   // Sends a response again while it is true, and during shutdown asks clients to close connections.
-  const serving = closing(prepared(handle, { generations, clock }), stopping);
+  const serving = closing(prepared(handle, { generations: storage.generations, clock }), stopping);
   return {
     ...config,
+    ...recorder,
     log,
     routes,
-    server,
     samples,
-    flush,
-    unrecorded,
     // Compressed, a GET would differ from its HEAD.
     listen: (options) => Deno.serve({ ...options, automaticCompression: false }, serving),
     async close() {
-      await stop();
+      await recorder.stop();
       await storage.close();
     },
   };

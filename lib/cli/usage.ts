@@ -30,6 +30,8 @@ import { gateText, usageText } from "../report/text.ts";
 interface UsageOptions {
   readonly days: number;
   readonly gate?: number;
+  readonly ignore?: string[];
+  readonly atMost?: number;
   readonly gone?: string[];
   readonly html?: string;
   readonly json?: true;
@@ -49,6 +51,16 @@ export function usageCommand(context: Context): Command {
           " 1 if there were, 3 if unknown",
         ["html", "gone", "days"],
       ).argParser(daysArgument),
+    )
+    .addOption(
+      option(
+        "--ignore <client>",
+        'a client that does not count for the verdict, as the report names it, e.g. "app curl";' +
+          " repeatable",
+      ).argParser((name: string, others: string[] = []) => [...others, name]),
+    )
+    .addOption(
+      option("--at-most <calls>", "calls that the verdict allows").argParser(callsArgument),
     )
     .addOption(option("--html <file>", "write a page to send to the owners of the clients"))
     .addOption(option("--json", "print the whole report as JSON"))
@@ -77,7 +89,7 @@ export function usageCommand(context: Context): Command {
 
 async function runUsage(
   ledger: Ledger,
-  { days, gate, gone, html, json }: UsageOptions,
+  { days, gate, ignore, atMost, gone, html, json }: UsageOptions,
   { policy }: Config,
   context: Context,
 ): Promise<void> {
@@ -97,7 +109,9 @@ async function runUsage(
     if (!json) printError(`Waiting for the next report of ${servers.join(", ")} …`);
   });
   const routes = deprecatedPaths(context.routes);
-  const report = await reportUsage(ledger, { routes, policy, days: gate ?? days, now });
+  const report = await reportUsage(ledger, {
+    ...{ routes, policy, days: gate ?? days, now, ignore, atMost },
+  });
   if (gate !== undefined) {
     const text = json ? JSON.stringify(gateJson(report)) : gateText(report);
     await print(text).catch((error) => printError(`media: ${messageOf(error)}`));
@@ -112,6 +126,8 @@ async function runUsage(
 }
 
 const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };
+
+const callsArgument = numberArgument("a number of calls", 1_000_000);
 
 const daysArgument = numberArgument("a number of days", 3_650);
 

@@ -137,11 +137,17 @@ function itemResponses(route: Route, policy: Policy): Responses {
     ...isRedirected ? { 308: REPLACED } : undefined,
     400: error(`The token is not a version 4 UUID; or: ${BAD_HOST}`),
     404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
-    410: { ...error(gone), sometimes: brownout === 410 ? ["Retry-After"] : [] },
+    410: {
+      ...error(gone),
+      sometimes: [
+        ...brownout === 410 ? ["Retry-After" as const] : [],
+        ...brownout === 410 || isRemoved ? ["Vary" as const] : [],
+      ],
+    },
     ...CONDITIONAL,
     502: error("Content replaced"),
     ...BUG,
-    503: unavailable(brownout === 503 ? disabled : ""),
+    503: brownout === 503 ? { ...unavailable(disabled), sometimes: ["Vary"] } : unavailable(),
   };
 }
 

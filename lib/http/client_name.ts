@@ -2,8 +2,8 @@
  * Client names: the product in User-Agent (RFC 9110 §10.1.5).
  */
 
-/** The client name for calls whose own is invalid, or was not admitted to the counts. */
-export const OTHER = "(other)";
+/** The client names of calls without a User-Agent, and of those whose own name is not counted. */
+export const [NONE, OTHER] = ["(no User-Agent)", "(other)"];
 
 /** The first product name in a User-Agent (RFC 9110 §10.1.5), up to 64 characters. */
 const PRODUCT = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}/;
@@ -15,9 +15,9 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
  * Returns the name under which to count a client. It contains no personal data, address or token.
  *
  * @param userAgent e.g. `Overcast/3.1 (+https://overcast.fm/)`, which gives "Overcast".
- * @returns "(none)" without a User-Agent, "(other)" if it starts with a UUID or with no product.
+ * @returns "(no User-Agent)" without a User-Agent, "(other)" if it starts with a UUID or with no product.
  */
 export function clientOf(userAgent: string | null): string {
-  if (userAgent === null || userAgent === "") return "(none)";
+  if (userAgent === null || userAgent === "") return NONE;
   return UUID.test(userAgent) ? OTHER : PRODUCT.exec(userAgent)?.[0] ?? OTHER;
 }

@@ -35,6 +35,8 @@ export interface RefusalOptions {
    * `#removed`. If left out, the type is "about:blank".
    */
   readonly problemTypesPage?: string;
+  /** More fields for refusals with content. */
+  readonly fields?: readonly Field[];
 }
 
 /** A refusal, to be sent instead of what was requested. */
@@ -68,7 +70,7 @@ export interface Refusal extends Outcome {
  * ```
  */
 export function refusal(policy: Policy, options: RefusalOptions): Refusal | undefined {
-  const { now, successor, maxAge } = options;
+  const { now, successor, maxAge, fields: more = [] } = options;
   const { phase, until: freshUntil } = momentAt(policy, now);
   if (phase === "brownout") {
     return details("brownout", policy, {
@@ -76,7 +78,7 @@ export function refusal(policy: Policy, options: RefusalOptions): Refusal | unde
       status: policy.brownoutStatus,
       detail: `Disabled by a brownout until ${formatInstant(freshUntil)}, ahead of its removal`,
       // A date, not a number of seconds, so that a HEAD matches a GET sent a second earlier.
-      fields: [NO_STORE, ["Retry-After", formatHttpDate(freshUntil)]],
+      fields: [NO_STORE, ["Retry-After", formatHttpDate(freshUntil)], ...more],
       freshUntil,
     });
   }
@@ -88,7 +90,7 @@ export function refusal(policy: Policy, options: RefusalOptions): Refusal | unde
     return { status: 308, fields, freshUntil };
   }
   const detail = `Removed at ${formatInstant(policy.sunsetAt as number)}`;
-  const fields = [cacheControl];
+  const fields = [cacheControl, ...more];
   return details("removed", policy, { ...options, status: 410, detail, fields, freshUntil });
 }
 

@@ -19,7 +19,7 @@ export interface LifecycleCall {
   readonly phase: Phase;
   /** The status of the response. */
   readonly status: number;
-  /** The product name in User-Agent, like "curl"; "(none)" without one, "(other)" if invalid. */
+  /** The product name in User-Agent, like "curl"; "(no User-Agent)" without one, "(other)" if invalid. */
   readonly client: string;
 }
 

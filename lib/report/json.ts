@@ -26,16 +26,19 @@ export function usageJson(report: UsageReport) {
 }
 
 /** Returns the verdict and the remaining clients. */
-export function gateJson({ days, from, now, clients, verdict }: UsageReport) {
-  return { days, from, now: iso(now), ...verdictJson(verdict), clients: clients.map(clientJson) };
+export function gateJson({ now, clients, verdict, ...report }: UsageReport) {
+  const { days, from, ignored, atMost } = report;
+  const options = { days, from, ignored, atMost, now: iso(now) };
+  return { ...options, ...verdictJson(verdict), clients: clients.map(clientJson) };
 }
 
 function verdictJson(verdict: Verdict) {
   return verdict.verdict === "unknown" ? { ...verdict, gaps: verdict.gaps.map(gapJson) } : verdict;
 }
 
-function clientJson({ first, last, trend, ...rest }: ClientUsage) {
-  return { ...rest, trend: trend ?? null, first: iso(first), last: iso(last) };
+function clientJson({ first, last, trend, brownouts, ...rest }: ClientUsage) {
+  const instants = { first: iso(first), last: iso(last), brownouts: brownouts.map(iso) };
+  return { ...rest, trend: trend ?? null, ...instants };
 }
 
 function intervalJson<T extends Interval>(interval: T) {

@@ -16,6 +16,7 @@ import {
   NOT_WHOLE,
   OTHER_REQUESTS,
   periodText,
+  phasesText,
   plural,
   sinceText,
   sunsetText,
@@ -87,7 +88,8 @@ function clientSection(report: UsageReport): string {
   if (clients.length === 0) {
     return `<section><h2>Clients</h2><p>No clients called.</p>${since}</section>`;
   }
-  const rows = clients.map(({ client, calls, trend, first, last, routes }) => {
+  const rows = clients.map((usage) => {
+    const { client, calls, trend, first, last, routes } = usage;
     const { calls: now, previousCalls: before } = trend ?? { calls: -Infinity, previousCalls: 1 };
     const change = now === before ? 0 : (now - before) / before;
     return `<tr><th scope="row">${escape(client)}</th>` +
@@ -97,7 +99,7 @@ function clientSection(report: UsageReport): string {
       `<td data-label="Last seen">${formatInstant(last)}</td>` +
       `<td data-label="Routes">${
         escape(routes.map((route) => route.replace("/:token", "")).join(", "))
-      }</td></tr>`;
+      }</td><td data-label="Phases">${escape(phasesText(usage))}</td></tr>`;
   });
   return `<section>
 <h2>Clients</h2>
@@ -106,7 +108,7 @@ ${since}
 <table class="clients"><thead><tr>
 <th scope="col">Client</th><th scope="col" class="number">Calls</th>
 <th scope="col" class="number">Trend</th><th scope="col">First seen ever</th>
-<th scope="col">Last seen</th><th scope="col">Routes</th>
+<th scope="col">Last seen</th><th scope="col">Routes</th><th scope="col">Phases</th>
 </tr></thead>
 <tbody>${rows.join("\n")}</tbody></table>
 </div>

@@ -48,6 +48,10 @@ export interface ClientUsage {
   readonly first: number;
   readonly last: number;
   readonly routes: readonly string[];
+  /** The calls by phase. */
+  readonly phases: Readonly<Partial<Record<Phase, number>>>;
+  /** The beginnings of the brownouts in which it called. */
+  readonly brownouts: readonly number[];
 }
 
 /** The report of a period: a number of whole UTC days, and today so far. */
@@ -62,8 +66,12 @@ export interface UsageReport {
   readonly calls: number;
   readonly otherRequests: number;
   readonly routes: readonly RouteUsage[];
-  /** Most calls first. */
+  /** Most calls first; without those that are ignored. */
   readonly clients: readonly ClientUsage[];
+  /** Clients that do not count for the verdict, even without calls. */
+  readonly ignored: readonly Pick<ClientUsage, "client" | "calls">[];
+  /** The calls that the verdict allows. */
+  readonly atMost: number;
   /** The start of the record, in milliseconds since the epoch; `undefined` if there is none. */
   readonly recordedSince: number | undefined;
   readonly policy: Policy;
@@ -80,6 +88,10 @@ export interface UsageReportOptions {
   readonly policy: Policy;
   /** Whole days of the period. */
   readonly days: number;
+  /** The names of clients that do not count for the verdict. */
+  readonly ignore?: readonly string[] | undefined;
+  /** The calls that the verdict allows; 0 by default. */
+  readonly atMost?: number | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -108,7 +120,7 @@ export async function reported(
 /** Creates the report from a ledger. */
 export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom">,
-  { routes, policy, days, now }: UsageReportOptions,
+  { routes, policy, days, now, ignore = [], atMost = 0 }: UsageReportOptions,
 ): Promise<UsageReport> {
   const period = Array.from(
     { length: days + 1 },
@@ -130,7 +142,7 @@ export async function reportUsage(
     const day = row.day < today ? row.day : today; // a server's clock may be ahead
     for (const totals of [route, client]) {
       if (row.day < from) totals.addPrevious(row);
-      else totals.add(row, day);
+      else totals.add(row, day, policy);
     }
   }
   const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
@@ -158,7 +170,7 @@ export async function reportUsage(
       byPhase: totals.byPhase(day),
     })),
   }));
-  const clients = [...byClient].filter(([, { calls }]) => calls > 0)
+  const clients = [...byClient].filter(([name, { calls }]) => calls > 0 && !ignore.includes(name))
     .map(([client, totals]): ClientUsage => ({
       client,
       calls: totals.calls,
@@ -166,6 +178,8 @@ export async function reportUsage(
       first: totals.first,
       last: totals.last,
       routes: [...totals.routes].sort(),
+      phases: totals.phases,
+      brownouts: [...totals.brownouts].sort((a, b) => a - b),
     }))
     .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
   const gaps = gapsIn(coverage, { start: Date.parse(from), end: now }, now);
@@ -175,10 +189,12 @@ export async function reportUsage(
     otherRequests: sum(routeUsages, ({ otherRequests }) => otherRequests),
     routes: routeUsages,
     clients,
+    ignored: ignore.map((client) => ({ client, calls: byClient.get(client)?.calls ?? 0 })),
+    atMost,
     recordedSince: recordedSince(coverage),
     policy,
-    // A call decides, even if there are gaps.
-    verdict: clients.length > 0
+    // Calls decide, even if there are gaps.
+    verdict: sum(clients, ({ calls }) => calls) > atMost
       ? { verdict: "called" }
       : gaps.length > 0
       ? { verdict: "unknown", gaps }
@@ -194,9 +210,11 @@ class Totals {
   first = Infinity;
   last = -Infinity;
   readonly routes = new Set<string>();
+  readonly phases: Partial<Record<Phase, number>> = {};
+  readonly brownouts = new Set<number>();
   readonly #days = new Map<string, Partial<Record<Phase, number>>>();
 
-  add({ route, phase, impact, calls, last }: UsageRow, day: string): void {
+  add({ route, phase, impact, calls, first, last }: UsageRow, day: string, policy: Policy): void {
     if (impact === "none") {
       this.otherRequests += calls;
       return;
@@ -204,6 +222,12 @@ class Totals {
     this.calls += calls;
     this.last = Math.max(this.last, last);
     this.routes.add(route);
+    this.phases[phase] = (this.phases[phase] ?? 0) + calls;
+    for (const { start, end } of phase === "brownout" ? policy.brownouts : []) {
+      if ([first, last].some((instant) => start <= instant && instant < end)) {
+        this.brownouts.add(start);
+      }
+    }
     const byPhase = getOrAdd(this.#days, day, (): Partial<Record<Phase, number>> => ({}));
     byPhase[phase] = (byPhase[phase] ?? 0) + calls;
   }

@@ -9,10 +9,12 @@ import {
   comparedText,
   count,
   gapLines,
+  ignoredLines,
   MAX_LISTED,
   NOT_WHOLE,
   OTHER_REQUESTS,
   periodText,
+  phasesText,
   plural,
   sinceText,
   sunsetText,
@@ -37,12 +39,14 @@ export function usageText(report: UsageReport): string {
 /** Formats the verdict and the evidence for it. */
 export function gateText(report: UsageReport): string {
   const clients = report.clients.toSorted((a, b) => b.last - a.last).slice(0, MAX_LISTED);
-  const lines = clients.map(({ client, calls, last }) =>
-    `  ${client}, ${plural(calls, "call")}, last at ${formatInstant(last)}`
-  );
+  const lines = clients.map((usage) => {
+    const { client, calls, last } = usage;
+    const called = `${plural(calls, "call")}, last at ${formatInstant(last)}`;
+    return `  ${client}, ${called} (${phasesText(usage)})`;
+  });
   const more = report.clients.length - lines.length;
   if (more > 0) lines.push(`  and ${plural(more, "more client")}`);
-  return [judgement(report), ...lines].join("\n");
+  return [judgement(report), ...lines, ...ignoredLines(report)].join("\n");
 }
 
 function judgement(report: UsageReport): string {
@@ -77,15 +81,16 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
 function clientsText(clients: readonly ClientUsage[]): string {
   if (clients.length === 0) return "No clients called.";
   const shown = clients.slice(0, MAX_LISTED);
-  const rows = shown.map(({ client, calls, trend, first, last }) => [
-    client,
-    count(calls),
-    trendText(trend),
-    formatInstant(first),
-    formatInstant(last),
+  const rows = shown.map((usage) => [
+    usage.client,
+    count(usage.calls),
+    trendText(usage.trend),
+    formatInstant(usage.first),
+    formatInstant(usage.last),
+    phasesText(usage),
   ]);
-  const table = [["Client", "Calls", "Trend", "First seen ever", "Last seen"], ...rows];
-  const widths = [0, 1, 2, 3, 4].map((column) =>
+  const table = [["Client", "Calls", "Trend", "First seen ever", "Last seen", "Phases"], ...rows];
+  const widths = [0, 1, 2, 3, 4, 5].map((column) =>
     Math.max(...table.map((row) => (row[column] ?? "").length))
   );
   const lines = table.map((row) =>

@@ -2,8 +2,8 @@
  * The sentences of the retirement report, shared by text and page.
  */
 
-import type { Trend, UsageReport } from "./report.ts";
-import { formatInstant, type Policy } from "../lifecycle/policy.ts";
+import type { ClientUsage, Trend, UsageReport } from "./report.ts";
+import { formatInstant, PHASES, type Policy } from "../lifecycle/policy.ts";
 import type { Gap } from "./verdict.ts";
 
 /** The maximum number of clients or gaps listed; the JSON has all of them. */
@@ -18,17 +18,41 @@ export function periodText({ from, days }: UsageReport): string {
 export function verdictText(report: UsageReport): string {
   const span = `since ${report.from} (${plural(report.days, "whole day")} and today, UTC)`;
   switch (report.verdict.verdict) {
-    case "clear":
-      return `Clear: no calls ${span}, and servers were counting throughout.`;
+    case "clear": {
+      const calls = report.clients.length === 0
+        ? "no calls"
+        : `${plural(callsIn(report), "call")}, at most ${count(report.atMost)} allowed,`;
+      return `Clear: ${calls} ${span}, and servers were counting throughout.`;
+    }
     case "called": {
       const latest = report.clients.reduce((a, b) => b.last > a.last ? b : a);
-      return `Still called: ${plural(report.calls, "call")} by ` +
+      return `Still called: ${plural(callsIn(report), "call")} by ` +
         `${plural(report.clients.length, "client")} ${span}, the last by ${latest.client} at ` +
         `${formatInstant(latest.last)}.`;
     }
     case "unknown":
-      return `Unknown: no calls counted ${span}, but the record is incomplete.`;
+      return `Unknown: ${
+        report.clients.length === 0 ? "no" : count(callsIn(report))
+      } calls counted ${span}, but the record is incomplete.`;
   }
+}
+
+function callsIn({ clients }: UsageReport): number {
+  return clients.reduce((sum, { calls }) => sum + calls, 0);
+}
+
+/** Says which clients are ignored: a line for each. */
+export function ignoredLines({ ignored }: UsageReport): string[] {
+  return ignored.map(({ client, calls }) => `Ignored: ${client}, ${plural(calls, "call")}`);
+}
+
+/** Formats the phases in which a client called, e.g. "deprecated, brownout of 2027-06-10T09:00Z". */
+export function phasesText({ phases, brownouts }: ClientUsage): string {
+  return PHASES.filter((phase) => phases[phase] !== undefined).map((phase) =>
+    phase === "brownout" && brownouts.length > 0
+      ? `brownouts of ${brownouts.map(formatInstant).join(" and ")}`
+      : phase
+  ).join(", ");
 }
 
 /** Explains the verdict "unknown": a line for each gap in the record, and what to do about it. */

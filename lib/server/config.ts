@@ -34,6 +34,8 @@ export interface Config {
   readonly cacheTtl: number;
   /** Days to retain usage data. */
   readonly usageDays: number;
+  /** The name of the request field by which the operator knows clients, if there is one. */
+  readonly clientField?: string | undefined;
   /** Whether Deno exports telemetry. */
   readonly isTelemetryOn: boolean;
   /** Whether nobody chose the date of the deprecation here. */
@@ -125,6 +127,11 @@ const BUCKET: Setting<Pick<BucketSettings, "bucket" | "prefix">> = {
     const isPath = prefix === "" || !prefix.split("/").some((name) => /^\.{0,2}$/.test(name));
     return bucket !== undefined && isPath ? { bucket, prefix } : undefined;
   },
+};
+const CLIENT_FIELD: Setting<string> = {
+  expected: "the name of a request field that names the client, and is no credential",
+  read: (text) =>
+    /^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i.test(text) ? text : undefined,
 };
 const REGION: Setting<string> = {
   expected: 'the region of the bucket in CONTENT, like "eu-central-1"',
@@ -230,6 +237,7 @@ export function readConfig(
     cacheMaxAge: read("CACHE_MAX_AGE", MAX_AGE) ?? 300,
     cacheTtl: (read("CACHE_TTL", TTL) ?? 5) * 1000,
     usageDays: read("USAGE_DAYS", DAYS) ?? 400,
+    clientField: read("CLIENT_FIELD", CLIENT_FIELD),
     isTelemetryOn: ["true", "1"].includes(get("OTEL_DENO") ?? ""),
     isDeprecationUnset: get("DEPRECATED_AT") === undefined,
   };

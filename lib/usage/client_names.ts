@@ -1,20 +1,52 @@
 /**
- * Client names for counting. Clients can send any User-Agent, so only so many new names get rows of
- * their own each day; known names keep theirs. That is 182,500 names a year at most.
+ * Client names for counting. Clients can send any name, so only so many new ones get rows of their
+ * own each day; known names keep theirs. That is 182,500 names a year at most.
  */
 
-import { OTHER } from "../http/client_name.ts";
+import { clientOf, NONE, OTHER } from "../http/client_name.ts";
 import { dayOf } from "./day.ts";
 
 /** New names admitted per UTC day, by one server. */
 export const MAX_NEW_NAMES_A_DAY = 500;
 
+/** Anything like a token. */
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
+
 /** New names tracked between two flushes. */
 const MAX_PENDING_NAMES = 2_000;
 
+/** What the operator's field may hold, e.g. a consumer's id from a gateway. */
+const STATED = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
+
+/** The DNS name in an Origin or Referer (RFC 6454, RFC 9110 §10.1.3); neither path nor query. */
+const SITE = /^https?:\/\/((?=.*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
+
+/**
+ * Returns the name of the client that sent a request: "id …" by the operator's field, "site …" for a
+ * browser, or "app …" by User-Agent. It contains no address, path or token of its own accord.
+ *
+ * @param field The name of the field by which the operator knows clients, if there is one.
+ */
+export function callerOf(fields: Headers, field: string | undefined): string {
+  const stated = field === undefined ? null : fields.get(field);
+  if (stated !== null) return STATED.test(stated) ? `id ${stated}` : OTHER;
+  const userAgent = fields.get("user-agent");
+  if (userAgent?.startsWith("Mozilla/")) { // a browser
+    const site = siteOf(fields.get("origin")) ?? siteOf(fields.get("referer"));
+    if (site !== undefined) return site;
+  }
+  const app = clientOf(userAgent);
+  return app === NONE || app === OTHER ? app : `app ${app}`;
+}
+
+function siteOf(url: string | null): string | undefined {
+  const site = SITE.exec(url ?? "")?.[1]?.toLowerCase();
+  return site === undefined ? undefined : UUID.test(site) ? OTHER : `site ${site}`;
+}
+
 /** The client names of one server. */
 export class ClientNames {
-  readonly #known = new Set(["(none)", OTHER]);
+  readonly #known = new Set([NONE, OTHER]);
   readonly #pending = new Set<string>();
   /** The day of the last admission, and how many it has left. */
   #day = "";

@@ -5,12 +5,9 @@
 import { addUp, type Impact, type UsageRow } from "../storage/ledger/ledger.ts";
 import type { StorageError } from "../storage/errors.ts";
 import type { AnswerClass, Counter, Meter } from "../server/meter.ts";
-import { clientOf, OTHER } from "../http/client_name.ts";
-import { ClientNames } from "./client_names.ts";
+import { OTHER } from "../http/client_name.ts";
+import { callerOf, ClientNames } from "./client_names.ts";
 import { DAY_MS, dayOf } from "./day.ts";
-
-/** User-Agents cached for each class of answers between two flushes, and their maximum length. */
-const [MAX_USER_AGENTS, MAX_USER_AGENT_LENGTH] = [1_000, 256];
 
 /** Methods counted by name: those that a deprecated route accepts. Clients can invent others. */
 const METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -23,8 +20,6 @@ export interface ClientCounter extends Counter {
   /** The columns that all its rows share. */
   readonly common: Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">;
   readonly rows: Map<string, UsageRow>;
-  /** A cache of the rows by full User-Agent. */
-  readonly byUserAgent: Map<string | null, UsageRow>;
 }
 
 /**
@@ -46,8 +41,15 @@ export class UsageMeter implements Meter {
   /** Rows of previous days. */
   #past: UsageRow[] = [];
   readonly #names = new ClientNames();
+  /** The field by which the operator knows clients. */
+  readonly #field: string | undefined;
   #day = "";
   #dayEnd = -Infinity;
+
+  /** @param field The name of the field by which the operator knows clients, if there is one. */
+  constructor(field?: string) {
+    this.#field = field;
+  }
 
   /** Returns the counter for a class of answers. Callers may keep it. */
   counterOf(answer: AnswerClass): ClientCounter {
@@ -61,8 +63,7 @@ export class UsageMeter implements Meter {
       const made: ClientCounter = {
         common: { route, method, phase, status, impact },
         rows: new Map(),
-        byUserAgent: new Map(),
-        count: (fields, instant) => this.#count(made, fields.get("user-agent"), instant),
+        count: (fields, instant) => this.#count(made, fields, instant),
       };
       this.#counters.set(key, counter = made);
     }
@@ -73,9 +74,9 @@ export class UsageMeter implements Meter {
     if (this.fault !== undefined) throw this.fault;
   }
 
-  #count(counter: ClientCounter, userAgent: string | null, now: number): void {
+  #count(counter: ClientCounter, fields: Headers, now: number): void {
     if (now >= this.#dayEnd || now < this.#dayEnd - DAY_MS) this.#startDay(now);
-    const row = counter.byUserAgent.get(userAgent) ?? this.#rowOf(counter, userAgent, now);
+    const row = this.#rowOf(counter, fields, now);
     row.calls++;
     row.last = now;
   }
@@ -104,26 +105,19 @@ export class UsageMeter implements Meter {
   }
 
   #close(): void {
-    for (const { rows, byUserAgent } of this.#counters.values()) {
+    for (const { rows } of this.#counters.values()) {
       this.#past.push(...rows.values());
       rows.clear();
-      byUserAgent.clear();
     }
   }
 
-  #rowOf(
-    { common, rows, byUserAgent }: ClientCounter,
-    userAgent: string | null,
-    now: number,
-  ): UsageRow {
-    const client = this.#names.nameFor(clientOf(userAgent));
+  #rowOf({ common, rows }: ClientCounter, fields: Headers, now: number): UsageRow {
+    const client = this.#names.nameFor(callerOf(fields, this.#field));
     let row = rows.get(client);
     if (row === undefined) {
       row = { day: this.#day, ...common, client, calls: 0, first: now, last: now };
       rows.set(client, row);
     }
-    const isShort = (userAgent?.length ?? 0) <= MAX_USER_AGENT_LENGTH;
-    if (isShort && byUserAgent.size < MAX_USER_AGENTS) byUserAgent.set(userAgent, row);
     return row;
   }
 

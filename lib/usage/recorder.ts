@@ -39,7 +39,7 @@ const KNOWN_DAYS = 7;
 /** What recording depends on. */
 export interface RecorderOptions {
   readonly ledger: Omit<Ledger, "heartbeats" | "keptFrom">;
-  readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy">;
+  readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy" | "clientField">;
   /** The paths of the deprecated routes. */
   readonly routes: readonly string[];
   /** Returns the time in milliseconds since the epoch. */
@@ -69,7 +69,7 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
   const { ledger, config, routes, clock, log } = options;
   const { usageDays: days, policy } = config;
   const metrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;
-  const meter = new UsageMeter();
+  const meter = new UsageMeter(config.clientField);
   const server = crypto.randomUUID();
   let backlog: UsageRow[] = []; // rows not flushed yet
   let from = 0; // of the record in the ledger, as is `until`

@@ -73,6 +73,8 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
     client: "Overcast",
     calls: 12,
     routes: ["/audio/:token"],
+    phases: { deprecated: 12 },
+    brownouts: [],
     trend: { calls: 0, previousCalls: 0 },
     first: new Date(now - 5000).toISOString(),
     last: new Date(now).toISOString(),

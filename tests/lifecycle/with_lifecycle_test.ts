@@ -167,7 +167,12 @@ Deno.test("withLifecycle() reports each response to be counted, and survives a f
     ["brownout", 503],
     ["removed", 410],
   ]);
-  assertEquals(calls[0], { route: "/v1/:id", phase: "announced", status: 404, client: "(none)" });
+  assertEquals(calls[0], {
+    route: "/v1/:id",
+    phase: "announced",
+    status: 404,
+    client: "(no User-Agent)",
+  });
 
   using error = stub(console, "error");
   const route = () => {

@@ -1,5 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { recordUsage } from "../../lib/usage/recorder.ts";
+import { gateText } from "../../lib/report/text.ts";
+import { phasesText } from "../../lib/report/words.ts";
 import { reportUsage } from "../../lib/report/report.ts";
 import { ledgerAt } from "../support/ledger_at.ts";
 import { openMemoryEngine } from "../support/memory_storage.ts";
@@ -39,6 +41,8 @@ Deno.test("reportUsage() sums a period by day, route and client", async () => {
       first: NOW - 30 * DAY, // before the period
       last: NOW - 5 * DAY + HOUR,
       routes: ["/video/:token"],
+      phases: { deprecated: 60 },
+      brownouts: [],
     },
     {
       client: "Overcast",
@@ -47,9 +51,52 @@ Deno.test("reportUsage() sums a period by day, route and client", async () => {
       first: NOW - 15 * DAY,
       last: NOW + HOUR,
       routes: ["/audio/:token"],
+      phases: { deprecated: 31, brownout: 5 },
+      brownouts: [],
     },
   ]);
   assertEquals(rest.recordedSince, NOW - 1000 * HOUR);
+});
+
+Deno.test("the gate leaves out ignored clients and allows some calls, but never what it cannot know", async () => {
+  const rows = [row(0, "app monitor", 50), row(0, "app curl", 3), row(1, "site a.test", 2)];
+  const gap = [heartbeat(1000, 30, { end: "stopped" }), heartbeat(29, 0)];
+  const options = [
+    [{}, "called"],
+    [{ ignore: ["app monitor"] }, "called"],
+    [{ ignore: ["app monitor"], atMost: 4 }, "called"],
+    [{ ignore: ["app monitor"], atMost: 5 }, "clear"],
+    [{ ignore: ["monitor"], atMost: 5 }, "called"],
+    [{ atMost: 55 }, "clear"],
+    [{ ignore: ["app monitor", "app curl", "site a.test", "nobody"] }, "clear"],
+  ] as const;
+  for (const [option, expected] of options) {
+    const what = JSON.stringify(option);
+    const whole = await report(rows, ALWAYS, { days: 2, ...option });
+    assertEquals(whole.verdict.verdict, expected, what);
+    const partial = await report(rows, gap, { days: 2, ...option });
+    assertEquals(partial.verdict.verdict, expected === "clear" ? "unknown" : expected, what);
+  }
+  const text = gateText(
+    await report(rows, ALWAYS, { days: 2, ignore: ["app monitor", "x"], atMost: 5 }),
+  );
+  assertEquals(text.split("\n"), [
+    "Clear: 5 calls, at most 5 allowed, since 2027-06-13 (2 whole days and today, UTC), and servers" +
+    " were counting throughout.",
+    "  app curl, 3 calls, last at 2027-06-15T13:00:00Z (deprecated)",
+    "  site a.test, 2 calls, last at 2027-06-14T13:00:00Z (deprecated)",
+    "Ignored: app monitor, 50 calls",
+    "Ignored: x, 0 calls",
+  ]);
+});
+
+Deno.test("the report says in which brownouts a client called", async () => {
+  const brownout = { phase: "brownout", status: "5xx" } as const;
+  const { clients } = await report([row(5, "app a", 2, brownout), row(3, "app a", 1)], ALWAYS);
+  assertEquals(clients.map(({ phases, brownouts }) => ({ phases, brownouts })), [
+    { phases: { brownout: 2, deprecated: 1 }, brownouts: [Date.parse("2027-06-10T09:00Z")] },
+  ]);
+  assertEquals(clients.map(phasesText), ["deprecated, brownouts of 2027-06-10T09:00:00Z"]);
 });
 
 Deno.test("a report and its gate agree on period boundaries", async () => {

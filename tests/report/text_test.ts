@@ -58,8 +58,8 @@ Deno.test("usageText() shows the calls per day, the clients, the sunset and the 
     "  2027-06-10   0\n",
     "\n  2027-06-15   1  ██  so far\n",
     "\n/video/:token: 60 calls\n  60 calls in 7 whole days, 0 in the 7 days before\n",
-    "\nClient    Calls  Trend        First seen ever       Last seen\n" +
-    "curl         60  none before  2027-05-16T12:00:00Z  2027-06-10T13:00:00Z\n" +
+    "\nClient    Calls  Trend        First seen ever       Last seen             Phases\n" +
+    "curl         60  none before  2027-05-16T12:00:00Z  2027-06-10T13:00:00Z  deprecated\n" +
     "Overcast     36  down 30 %    ",
     "\nSunset: 2027-06-17T00:00:00Z, in 36 hours.\n" +
     "Still called: 96 calls by 2 clients since 2027-06-08 (7 whole days and today, UTC), the last" +
@@ -82,7 +82,7 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
   const clients = Array.from({ length: 27 }, (_, index) => row(index / 24, `client-${index}`, 1));
   const called = gateText(await report(clients, ALWAYS)).split("\n");
   assertEquals(called.length, 1 + 25 + 1);
-  assertEquals(called[1], "  client-0, 1 call, last at 2027-06-15T13:00:00Z");
+  assertEquals(called[1], "  client-0, 1 call, last at 2027-06-15T13:00:00Z (deprecated)");
   assertEquals(called.at(-1), "  and 2 more clients");
   assertEquals(gateText(await report(clients.slice(0, 25), ALWAYS)).split("\n").length, 26);
 

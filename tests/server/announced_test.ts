@@ -48,8 +48,9 @@ needing("processes")(
     inFolder(async (folder) => {
       const start = async (environment: Record<string, string>) => {
         const server = await ServerProcess.start(environment, folder);
-        const { log: [first, ...others] } = await server.stop();
-        const warnings = others.filter(({ event }) => event === "warning");
+        const { log } = await server.stop();
+        const first = log.find(({ event }) => event === "start");
+        const warnings = log.filter(({ event }) => event === "warning");
         return { first, warnings: warnings.map(({ message }) => String(message).split(/[,:]/)[0]) };
       };
       const mistyped = await start({ SUNSET_DATE: "2999-01-01" });

@@ -20,6 +20,7 @@ Deno.test("readConfig() has a default for everything", () => {
     cacheMaxAge: 300,
     cacheTtl: 5000,
     usageDays: 400,
+    clientField: undefined,
     isTelemetryOn: false,
     isDeprecationUnset: true,
   });
@@ -45,6 +46,7 @@ Deno.test("readConfig() reads every variable", () => {
     CACHE_MAX_AGE: "0",
     CACHE_TTL: "60",
     USAGE_DAYS: "30",
+    CLIENT_FIELD: "X-Consumer",
     OTEL_DENO: "true",
     DEPRECATED_AT: "2027-01-01T12:00:00+02:00",
     SUNSET_AT: "2027-06-30",
@@ -66,6 +68,7 @@ Deno.test("readConfig() reads every variable", () => {
     cacheMaxAge: 0,
     cacheTtl: 60_000,
     usageDays: 30,
+    clientField: "X-Consumer",
     isTelemetryOn: true,
     isDeprecationUnset: false,
   });
@@ -166,6 +169,11 @@ Deno.test("readConfig() rejects invalid values, with the name, the value and wha
     ["CACHE_MAX_AGE", "seconds from 0 to 31536000", ["x", "31536001"]],
     ["CACHE_TTL", "seconds from 0 to 86400", ["1e3", "86401"]],
     ["USAGE_DAYS", "days from 1 to 3650", ["0", "3651"]],
+    [
+      "CLIENT_FIELD",
+      "the name of a request field that names the client, and is no credential",
+      ["X Consumer", "Authorization", "cookie", "x:y"],
+    ],
     [
       "DATABASE_URL",
       '"sqlite:PATH", or the "postgres://…" URL of a database' + ENCODED,

@@ -3,7 +3,7 @@
  */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { reportUsage, type UsageReport } from "../../lib/report/report.ts";
+import { reportUsage, type UsageReport, type UsageReportOptions } from "../../lib/report/report.ts";
 import type { Heartbeat, UsageRow } from "../../lib/storage/ledger/ledger.ts";
 import { openMemoryEngine } from "./memory_storage.ts";
 
@@ -49,11 +49,18 @@ export function heartbeat(
   return { server: "a", from: from as number, until: until as number, ...more };
 }
 
+/** How to report. */
+interface ReportOptions extends Partial<Pick<UsageReportOptions, "ignore" | "atMost">> {
+  readonly days?: number;
+  readonly now?: number;
+  readonly keptFrom?: string;
+}
+
 /** Makes the report on a ledger with these rows and watches. */
 export async function report(
   rows: readonly UsageRow[],
   heartbeats: readonly Heartbeat[],
-  { days = 7, now = NOW, keptFrom }: { days?: number; now?: number; keptFrom?: string } = {},
+  { days = 7, now = NOW, keptFrom, ...options }: ReportOptions = {},
 ): Promise<UsageReport> {
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
@@ -61,7 +68,7 @@ export async function report(
   for (const each of heartbeats) await ledger.recordHeartbeat(each);
   const routes = ["/audio/:token", "/video/:token"];
   if (keptFrom !== undefined) Object.assign(ledger, { keptFrom: () => Promise.resolve(keptFrom) });
-  return await reportUsage(ledger, { routes, policy: POLICY, days, now });
+  return await reportUsage(ledger, { routes, policy: POLICY, days, now, ...options });
 }
 
 /** A server that has been counting for weeks. */

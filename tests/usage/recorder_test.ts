@@ -54,7 +54,7 @@ Deno.test("recordUsage() sums the counts of several servers in one ledger", asyn
   assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 5000, undefined]));
   await Promise.all(servers.map(({ stop }) => stop()));
   assertEquals(await Array.fromAsync(ledger.usage("2027-01-01")), [
-    { ...ROW, client: "curl", calls: 15, first: NOON + 1000, last: NOON + 5000 },
+    { ...ROW, client: "app curl", calls: 15, first: NOON + 1000, last: NOON + 5000 },
   ]);
   assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 5000, "stopped"]));
 });
@@ -89,7 +89,11 @@ Deno.test("recordUsage() neither loses nor repeats counts in an outage, and logs
   assertEquals(events.length, 1);
   await stop();
   const rows = await Array.fromAsync(ledger.usage("2027-01-01"));
-  assertEquals(rows.map(({ client, calls }) => `${client}: ${calls}`), ["a: 8", "b: 8", "c: 8"]);
+  assertEquals(rows.map(({ client, calls }) => `${client}: ${calls}`), [
+    "app a: 8",
+    "app b: 8",
+    "app c: 8",
+  ]);
   // No heartbeat while a flush fails; the next covers the whole time, since nothing is missing.
   assertEquals(heartbeatsDuring, [[0, 0, undefined], [0, 20_000, undefined]]);
   assertEquals(stretches(await ledger.heartbeats()), [[0, 40_000, "stopped"]]);
@@ -295,7 +299,7 @@ Deno.test("recordUsage() keeps the names of recent clients across a restart", as
   const { ledger } = engine;
   const row = { ...ROW, calls: 1, first: NOON, last: NOON };
   const days = ["2027-01-25", "2027-01-24"];
-  await ledger.add(days.map((day) => ({ ...row, day, client: `Of-${day}` })), () => {});
+  await ledger.add(days.map((day) => ({ ...row, day, client: `app Of-${day}` })), () => {});
   const { meter, flush, stop } = await startRecorder(ledger, { now: NOON });
   for (let index = 0; index < 1_100; index++) {
     for (const _ of [1, 2]) countOne(meter, { userAgent: `Invented-${index}` }, NOON);
@@ -305,9 +309,12 @@ Deno.test("recordUsage() keeps the names of recent clients across a restart", as
   await stop();
   const rows = await Array.fromAsync(ledger.usage("2027-02-01"));
   assertEquals(rows.length, MAX_NEW_NAMES_A_DAY + 2);
-  assertEquals(rows.filter(({ client }) => client.startsWith("Of-")).map(({ client }) => client), [
-    "Of-2027-01-25",
-  ]);
+  assertEquals(
+    rows.filter(({ client }) => client.startsWith("app Of-")).map(({ client }) => client),
+    [
+      "app Of-2027-01-25",
+    ],
+  );
 });
 
 Deno.test("recordUsage() deletes expired days, once a day", async () => {

@@ -49,7 +49,7 @@ export function testLedger(
       { phase: "brownout" },
       { status: "4xx" },
       { impact: "none" },
-      { client: "(none)" },
+      { client: "(no User-Agent)" },
     ];
     await ledger.add(others.map((other) => ({ ...ROW, ...other })), () => {});
     const rows = await rowsOf(ledger);

@@ -10,7 +10,8 @@ import { MAX_LOCATION, MAX_STATED } from "../../item.ts";
 
 /** Milliseconds since the epoch, within the range of `Date`. */
 const instantCheck = (column: string) => `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
-const nameCheck = (column: string) => `${column} ~ '^[ -~]{1,64}$'`;
+const nameCheck = (column: string, max = 64) =>
+  `length(${column}) BETWEEN 1 AND ${max} AND ${column} !~ '[^ -~]'`;
 const dayCheck = (column: string) => `${column} ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]$'`;
 const oneOfCheck = (column: string, values: readonly string[]) =>
   `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
@@ -71,7 +72,7 @@ export const TABLES = `
     phase text COLLATE "C" CHECK (${oneOfCheck("phase", PHASES)}),
     status text COLLATE "C" CHECK (${nameCheck("status")}),
     impact text COLLATE "C" CHECK (${oneOfCheck("impact", IMPACTS)}),
-    client text COLLATE "C" CHECK (${nameCheck("client")}),
+    client text COLLATE "C" CHECK (${nameCheck("client", 80)}),
     calls bigint NOT NULL CHECK (calls BETWEEN 1 AND 9007199254740991),
     first bigint NOT NULL CHECK (${instantCheck("first")}),
     last bigint NOT NULL CHECK (${instantCheck("last")} AND last >= first),

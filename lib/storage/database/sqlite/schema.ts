@@ -34,8 +34,8 @@ const bytesCheck = (column: string, length: number | string) =>
 /** Printable ASCII. */
 const printableCheck = (column: string) =>
   `${column} NOT GLOB '*[^ -~]*' AND ${bytesCheck(column, `length(${column})`)}`;
-const nameCheck = (column: string) =>
-  `length(${column}) BETWEEN 1 AND 64 AND ${printableCheck(column)}`;
+const nameCheck = (column: string, max = 64) =>
+  `length(${column}) BETWEEN 1 AND ${max} AND ${printableCheck(column)}`;
 const oneOfCheck = (column: string, values: readonly string[]) =>
   `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
 const dayCheck = (column: string) => `${column} IS date(${column})`;
@@ -113,7 +113,7 @@ export const LEDGER: Schema = {
       phase TEXT NOT NULL CHECK (${oneOfCheck("phase", PHASES)}),
       status TEXT NOT NULL CHECK (${nameCheck("status")}),
       impact TEXT NOT NULL CHECK (${oneOfCheck("impact", IMPACTS)}),
-      client TEXT NOT NULL CHECK (${nameCheck("client")}),
+      client TEXT NOT NULL CHECK (${nameCheck("client", 80)}),
       calls INTEGER NOT NULL CHECK (calls BETWEEN 1 AND 9007199254740991),
       first INTEGER NOT NULL CHECK (${instantCheck("first")}),
       last INTEGER NOT NULL CHECK (${instantCheck("last")} AND last >= first),
