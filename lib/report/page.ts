@@ -1,6 +1,6 @@
 /**
- * The retirement report as a self-contained page to send to the owners of the clients. It works
- * without its script, which makes the table sortable.
+ * The retirement report as a self-contained page to send to the owners of the clients. It has
+ * no script.
  */
 
 import { escape } from "@std/html/entities";
@@ -8,7 +8,7 @@ import { formatInstant } from "../lifecycle/policy.ts";
 import { withToken } from "../server/route.ts";
 import type { RouteUsage, UsageReport } from "./report.ts";
 import { usageChart } from "./chart.ts";
-import { USAGE_PAGE_SCRIPT, USAGE_PAGE_STYLE } from "./page_assets.ts";
+import { USAGE_PAGE_STYLE } from "./page_assets.ts";
 import {
   comparedText,
   count,
@@ -34,7 +34,7 @@ export function usagePage(report: UsageReport): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>Calls to deprecated routes, ${from} to ${today}</title>
 <style>${USAGE_PAGE_STYLE}</style>
 </head>
@@ -53,7 +53,6 @@ ${routes.map((route) => routeSection(route, report)).join("\n")}
 ${otherRequests > 0 ? `<p class="note">${OTHER_REQUESTS}</p>` : ""}
 ${clientSection(report)}
 </main>
-<script>${USAGE_PAGE_SCRIPT}</script>
 </body>
 </html>
 `;
@@ -90,11 +89,9 @@ function clientSection(report: UsageReport): string {
   }
   const rows = clients.map((usage) => {
     const { client, calls, trend, first, last, routes } = usage;
-    const { calls: now, previousCalls: before } = trend ?? { calls: -Infinity, previousCalls: 1 };
-    const change = now === before ? 0 : (now - before) / before;
     return `<tr><th scope="row">${escape(client)}</th>` +
-      `<td class="number" data-label="Calls" data-sort="${calls}">${count(calls)}</td>` +
-      `<td class="number" data-label="Trend" data-sort="${change}">${trendText(trend)}</td>` +
+      `<td class="number" data-label="Calls">${count(calls)}</td>` +
+      `<td class="number" data-label="Trend">${trendText(trend)}</td>` +
       `<td data-label="First seen">${formatInstant(first)}</td>` +
       `<td data-label="Last seen">${formatInstant(last)}</td>` +
       `<td data-label="Routes">${

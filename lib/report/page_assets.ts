@@ -1,5 +1,5 @@
 /**
- * The style sheet and the script of the report page.
+ * The style sheet of the report page.
  */
 
 /** Contrast is at least 4.5 for text and 3 for bars, in both colour schemes. */
@@ -57,11 +57,8 @@ th, td { padding: .4rem .75rem .4rem 0; text-align: left; white-space: nowrap;
 th[scope=row] { font-weight: 600; white-space: normal; min-width: 10rem; overflow-wrap: anywhere; }
 .number { text-align: right; }
 .note { color: var(--soft); font-size: .875rem; }
-thead button { all: unset; cursor: pointer; }
-thead button:focus-visible, .scroll:focus-visible, summary:focus-visible {
+.scroll:focus-visible, summary:focus-visible {
   outline: 2px solid var(--deprecated); outline-offset: 2px; }
-th[aria-sort=ascending] button::after { content: " \\25B4"; }
-th[aria-sort=descending] button::after { content: " \\25BE"; }
 @media (max-width: 52rem) { /* too narrow for columns: a list for each client */
   .clients, .clients :is(thead, tbody, tr, th, td) { display: block; }
   .clients :is(th, td) { padding: .1rem 0; border: 0; white-space: normal; }
@@ -71,31 +68,4 @@ th[aria-sort=descending] button::after { content: " \\25BE"; }
   .clients td::before { content: attr(data-label); color: var(--soft); }
 }
 @media print { details { display: none; } }
-`;
-
-/** Turns the headers of the client table into sort buttons, descending first. */
-export const USAGE_PAGE_SCRIPT = `
-for (const table of document.querySelectorAll("table.clients")) {
-  const heads = [...table.tHead.rows[0].cells];
-  const sortKeyOf = (row, column) => {
-    const cell = row.cells[column];
-    return cell.dataset.sort === undefined ? cell.textContent : Number(cell.dataset.sort);
-  };
-  heads.forEach((head, column) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = head.textContent;
-    head.replaceChildren(button);
-    button.addEventListener("click", () => {
-      const isDown = head.getAttribute("aria-sort") !== "descending";
-      heads.forEach((other) => other.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", isDown ? "descending" : "ascending");
-      const rows = [...table.tBodies[0].rows].sort((a, b) => {
-        const [left, right] = [sortKeyOf(a, column), sortKeyOf(b, column)];
-        return (left < right ? -1 : left > right ? 1 : 0) * (isDown ? -1 : 1);
-      });
-      table.tBodies[0].append(...rows);
-    });
-  });
-}
 `;

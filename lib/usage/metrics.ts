@@ -13,64 +13,32 @@ export interface MetricsOptions {
   readonly policy: Policy;
 }
 
-/** The metrics being exported. */
-export interface UsageMetrics {
-  /** Adds the counts of a flush. */
-  readonly add: (rows: readonly UsageRow[]) => void;
-  /** Releases all pending counts for the final export. */
-  readonly end: () => void;
-}
-
 /** The labels of a time series. */
 type Labels = Readonly<Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">>;
 
 /**
  * Starts exporting:
  * - `media_head.deprecated.requests`, a counter by route, method, phase, class of status and
- *   impact;
+ *   impact. The series of breaking calls start at 0, since a first sample is no increase;
  * - `media_head.sunset`, a gauge by route: the removal date, in seconds since the epoch.
  *
- * The first sample of a counter never counts as an increase. So each series is exported at 0 before
- * it counts, and those of breaking calls from the start.
+ * @returns A function that adds the counts of a flush.
  */
-export async function exportUsage({ routes, policy }: MetricsOptions): Promise<UsageMetrics> {
+export async function exportUsage(
+  { routes, policy }: MetricsOptions,
+): Promise<(rows: readonly UsageRow[]) => void> {
   const { metrics } = await import("@opentelemetry/api");
   const meter = metrics.getMeter("media-head");
   const counter = meter.createCounter("media_head.deprecated.requests", {
     description: "Requests answered on deprecated routes",
     unit: "{request}",
   });
-  const series = new Map<string, Series>();
-
-  function seriesOf({ route, method, phase, status, impact }: Labels): Series {
-    const key = [route, method, phase, status, impact].join(" ");
-    let found = series.get(key);
-    if (found === undefined) {
-      found = { labels: { route, method, phase, status, impact }, waiting: 0, isExported: false };
-      series.set(key, found);
-      counter.add(0, found.labels);
-    }
-    return found;
-  }
-
-  function release(isLast: boolean): void {
-    for (const one of series.values()) {
-      if (one.waiting === 0 || !(one.isExported || isLast)) continue;
-      counter.add(one.waiting, one.labels);
-      one.waiting = 0;
-    }
-  }
-
-  const { sunsetAt } = policy;
-  meter.createObservableGauge("media_head.sunset", {
+  const count = (calls: number, { route, method, phase, status, impact }: Labels) =>
+    counter.add(calls, { route, method, phase, status, impact });
+  const sunset = meter.createGauge("media_head.sunset", {
     description: "When a deprecated route is removed, in seconds since the epoch",
     unit: "s",
-  }).addCallback((result) => { // at every export
-    for (const one of series.values()) one.isExported = true;
-    if (sunsetAt === undefined) return;
-    for (const route of routes) result.observe(sunsetAt / 1000, { route });
   });
-
   /** The classes of status that a breaking call can have. */
   const statuses: Readonly<Record<Phase, readonly string[]>> = {
     announced: ["2xx", "3xx", "4xx", "5xx"],
@@ -79,27 +47,14 @@ export async function exportUsage({ routes, policy }: MetricsOptions): Promise<U
     removed: ["3xx", "4xx"],
   };
   for (const route of routes) {
+    if (policy.sunsetAt !== undefined) sunset.record(policy.sunsetAt / 1000, { route });
     for (const method of ["GET", "HEAD"]) {
       for (const [phase, classes] of Object.entries(statuses) as [Phase, string[]][]) {
         for (const status of classes) {
-          seriesOf({ route, method, phase, status, impact: "breaking" });
+          count(0, { route, method, phase, status, impact: "breaking" });
         }
       }
     }
   }
-  return {
-    add(rows) {
-      for (const row of rows) seriesOf(row).waiting += row.calls;
-      release(false);
-    },
-    end: () => release(true),
-  };
-}
-
-/** One series of the counter. */
-interface Series {
-  readonly labels: Labels;
-  /** Calls held until the series has been exported at 0. */
-  waiting: number;
-  isExported: boolean;
+  return (rows) => rows.forEach((row) => count(row.calls, row));
 }

@@ -68,7 +68,7 @@ export interface Recorder {
 export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
   const { ledger, config, routes, clock, log } = options;
   const { usageDays: days, policy } = config;
-  const metrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;
+  const addToMetrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;
   const meter = new UsageMeter(config.clientField);
   const server = crypto.randomUUID();
   let backlog: UsageRow[] = []; // rows not flushed yet
@@ -104,7 +104,7 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
 
   function takeCounts(): void {
     const counted = meter.take(clock());
-    metrics?.add(counted);
+    addToMetrics?.(counted);
     backlog = addUp([...backlog, ...counted]);
   }
 
@@ -178,7 +178,6 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
   const stop = async () => {
     rest();
     await flush(true);
-    metrics?.end();
     for (let retry = 0; failures > 0 && retry < RETRIES; retry++) {
       await pause(RETRY_DELAY_MS);
       await flush(true);
