@@ -107,7 +107,8 @@ export async function runServer(
     const listener = await listen(app, ({ hostname, port }) => {
       const now = Date.now();
       const { deno } = Deno.version;
-      log({ event: "start", server, hostname, port, deno, ...announced(app, now) });
+      const machine = isOnDeploy ? {} : { machine: Deno.hostname() };
+      log({ event: "start", server, ...machine, hostname, port, deno, ...announced(app, now) });
       if (sunsetAt <= now) log({ event: "warning", message: PAST });
       if (isDeprecationUnset) log({ event: "warning", message: UNSET });
       const origin = publicUrl ?? `http://localhost:${port}`;

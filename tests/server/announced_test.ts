@@ -62,6 +62,7 @@ needing("processes")(
         "/audio/:token": retirement,
         "/video/:token": retirement,
       });
+      assertEquals(mistyped.first?.["machine"], Deno.hostname());
       assertEquals(mistyped.first?.["catalogue"], `sqlite:${folder}/catalogue.sqlite`);
       assertEquals(mistyped.first?.["content"], `${folder}/files`);
       assertEquals(mistyped.warnings, []);
