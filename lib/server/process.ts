@@ -107,8 +107,9 @@ export async function runServer(
     const listener = await listen(app, ({ hostname, port }) => {
       const now = Date.now();
       const { deno } = Deno.version;
-      const machine = isOnDeploy ? {} : { machine: Deno.hostname() };
-      log({ event: "start", server, ...machine, hostname, port, deno, ...announced(app, now) });
+      const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
+      const machine = state === "granted" ? Deno.hostname() : undefined;
+      log({ event: "start", server, machine, hostname, port, deno, ...announced(app, now) });
       if (sunsetAt <= now) log({ event: "warning", message: PAST });
       if (isDeprecationUnset) log({ event: "warning", message: UNSET });
       const origin = publicUrl ?? `http://localhost:${port}`;
