@@ -82,6 +82,20 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   const unsure = JSON.parse((await usage("--gate", "4", "--json")).stdout);
   assertEquals(unsure.clients[0].trend, null, "earlier calls are unknown");
 
+  for (
+    const [code, ...more] of [[0, "--ignore", "Overcast"], [0, "--at-most", "12"], [
+      1,
+      "--at-most",
+      "11",
+    ]]
+  ) {
+    assertEquals((await gate(...more as string[]))[0], code, more.join(" "));
+  }
+  assertMatch(
+    (await gate("--ignore", "x", "--ignore", "Overcast"))[1],
+    /\nIgnored: x, 0 calls\nIgnored: Overcast, 12 calls\n/,
+  );
+
   for (const days of ["0", "x", "1.5", "-1", "3651"]) {
     const { code, stderr } = await usage("--gate", days);
     assertEquals(code, 2, days);
