@@ -4,13 +4,10 @@
 
 import { patience, waitFor } from "../../../async/abort.ts";
 import type { Engine, OpenOptions } from "../engine.ts";
-import { SqlCatalogue, valuesOf } from "../sql/catalogue.ts";
+import { SqlCatalogue } from "../sql/catalogue.ts";
 import { SqlLedger } from "../sql/ledger.ts";
 import { DATABASE, PostgresDatabase } from "./database.ts";
 import { BatchedLookups } from "./lookups.ts";
-
-/** Milliseconds; reading the version takes a round trip. */
-const VERSION_TTL_MS = 1_000;
 
 /**
  * Opens a database, creating its tables if needed.
@@ -26,17 +23,8 @@ export async function openEngine(url: string, options: OpenOptions = {}): Promis
     await database.close();
     throw error;
   }
-  const lookups = new BatchedLookups(database);
-  const catalogue = new SqlCatalogue(database, {
-    find: async (token) => {
-      const row = await lookups.find(token);
-      return row && valuesOf(row);
-    },
-    version: () => lookups.version(),
-    versionTtl: VERSION_TTL_MS,
-  });
   return {
-    catalogue,
+    catalogue: new SqlCatalogue(database, new BatchedLookups(database)),
     ledger: new SqlLedger(database),
     exclusively: (keys, action) => database.exclusively(keys, action),
     close: () => database.close(),

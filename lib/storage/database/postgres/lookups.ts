@@ -3,8 +3,9 @@
  * requested while one batch is in flight go into the next.
  */
 
+import { SerialQueue } from "../../../async/serial_queue.ts";
 import type { Row } from "../sql/database.ts";
-import { ITEM_COLUMNS } from "../sql/catalogue.ts";
+import { ITEM_COLUMNS, type Lookups } from "../sql/catalogue.ts";
 import { StorageError } from "../../errors.ts";
 import type { Token } from "../../token.ts";
 import { type PostgresDatabase, requireKnown } from "./database.ts";
@@ -12,11 +13,11 @@ import { type PostgresDatabase, requireKnown } from "./database.ts";
 /** Selects the state of the catalogue with each requested item; one row if there is none. */
 const FIND =
   `SELECT catalogue.schema, catalogue.version, current_setting('transaction_read_only') AS read_only,
-     token, ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
+     ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
 
 /**
- * Milliseconds for which a fault is reused: a request that waited for the version, and then looks
- * up an item, should not wait for the same timeout twice.
+ * Milliseconds for which a fault is reused: a request that waited for a batch, or for the version,
+ * should not wait for the same timeout twice.
  */
 const FAULT_TTL_MS = 100;
 
@@ -26,17 +27,13 @@ interface Snapshot {
   readonly rows: ReadonlyMap<string, Row>;
 }
 
-/** A batch that has not been sent yet. */
-interface Batch {
-  readonly tokens: Set<Token>;
-  readonly snapshot: PromiseWithResolvers<Snapshot>;
-}
-
 /** Looks up items, one batch at a time. */
-export class BatchedLookups {
+export class BatchedLookups implements Lookups {
+  readonly versionTtl = 1_000; // reading the version takes a round trip
   readonly #database: PostgresDatabase;
-  #next: Batch | undefined;
-  #isInFlight = false;
+  readonly #queue = new SerialQueue();
+  /** The batch that has not been sent yet. */
+  #next: { readonly tokens: Set<Token>; readonly snapshot: Promise<Snapshot> } | undefined;
   #fault: { readonly error: unknown; readonly until: number } | undefined;
 
   /** @param database Closed by the caller. */
@@ -57,34 +54,26 @@ export class BatchedLookups {
   }
 
   #query(token?: Token): Promise<Snapshot> {
-    if (this.#fault !== undefined && performance.now() < this.#fault.until) {
-      return Promise.reject(this.#fault.error);
-    }
-    const batch = this.#next ??= { tokens: new Set(), snapshot: Promise.withResolvers() };
-    if (token !== undefined) batch.tokens.add(token);
-    if (!this.#isInFlight) this.#sendNext();
-    return batch.snapshot.promise;
+    const { tokens, snapshot } = this.#next ??= this.#newBatch();
+    if (token !== undefined) tokens.add(token);
+    return snapshot;
   }
 
-  async #sendNext(): Promise<void> {
-    const batch = this.#takeNext();
-    if (batch === undefined) return;
-    this.#isInFlight = true;
-    try {
-      batch.snapshot.resolve(await this.#look([...batch.tokens]));
-    } catch (error) {
-      this.#fault = { error, until: performance.now() + FAULT_TTL_MS };
-      batch.snapshot.reject(error);
-      this.#takeNext()?.snapshot.reject(error); // these have waited long enough
-    }
-    this.#isInFlight = false;
-    this.#sendNext();
-  }
-
-  #takeNext(): Batch | undefined {
-    const next = this.#next;
-    this.#next = undefined;
-    return next;
+  #newBatch() {
+    const tokens = new Set<Token>();
+    const snapshot = this.#queue.run(async () => {
+      this.#next = undefined;
+      if (this.#fault !== undefined && performance.now() < this.#fault.until) {
+        throw this.#fault.error;
+      }
+      try {
+        return await this.#look([...tokens]);
+      } catch (error) {
+        this.#fault = { error, until: performance.now() + FAULT_TTL_MS };
+        throw error;
+      }
+    });
+    return { tokens, snapshot };
   }
 
   async #look(tokens: Token[]): Promise<Snapshot> {

@@ -27,24 +27,23 @@ import {
   type Value,
 } from "./database.ts";
 
-const COLUMN_TYPES = {
-  kind: "text",
-  type: "text",
-  length: "bigint",
-  digest: "text",
-  published_at: "bigint",
-  name: "text",
-  language: "text",
-  location: "text",
-  validator: "text",
-  unpublished_at: "bigint",
-} as const;
+/** The columns of an item, their types, and the properties of items and tombstones in them. */
+const COLUMNS = [
+  ["token", "uuid", "token"],
+  ["kind", "text", "kind"],
+  ["type", "text", "type"],
+  ["length", "bigint", "length"],
+  ["digest", "text", "digest"],
+  ["published_at", "bigint", "publishedAt"],
+  ["name", "text", "name"],
+  ["language", "text", "language"],
+  ["location", "text", "location"],
+  ["validator", "text", "validator"],
+  ["unpublished_at", "bigint", "unpublishedAt"],
+] as const;
 
-const COLUMNS = Object.keys(COLUMN_TYPES);
-const TYPES = Object.values(COLUMN_TYPES);
-
-/** The columns of an item besides its token. */
-export const ITEM_COLUMNS = COLUMNS.join(", ");
+/** The columns of an item, as a list. */
+export const ITEM_COLUMNS = COLUMNS.map(([column]) => column).join(", ");
 
 /** Sorts before every token. */
 const NO_TOKEN = "00000000-0000-0000-0000-000000000000";
@@ -60,8 +59,8 @@ const bumpVersion = (): Statement => ({
 
 /** The reads that every request needs, which each engine optimizes. */
 export interface Lookups {
-  /** Returns an entry's values in {@linkcode ITEM_COLUMNS}. */
-  readonly find: (token: Token) => Promise<readonly Value[] | undefined>;
+  /** Returns an entry's {@linkcode ITEM_COLUMNS}. */
+  readonly find: (token: Token) => Promise<Row | undefined>;
   /** Returns the version of the catalogue. */
   readonly version: () => Promise<number>;
   /** See {@linkcode Catalogue.versionTtl}. */
@@ -88,18 +87,17 @@ export class SqlCatalogue implements Catalogue {
   }
 
   async find(token: Token): Promise<LookupResult> {
-    const values = await this.#lookups.find(token);
-    return values === undefined ? { state: "unknown" } : readEntry(token, values);
+    const row = await this.#lookups.find(token);
+    return row === undefined ? { state: "unknown" } : readEntry(row);
   }
 
   async findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, CatalogueEntry>> {
     const found = new Map<Token, CatalogueEntry>();
     for (const part of chunksOf(tokens, this.#database.batch)) {
       const rows = this.#database.rowsOf(["uuid"], part.map((token) => [token]));
-      const text = `SELECT token, ${ITEM_COLUMNS} FROM item WHERE token IN (${rows.text})`;
+      const text = `SELECT ${ITEM_COLUMNS} FROM item WHERE token IN (${rows.text})`;
       for (const row of await this.#database.query({ text, values: rows.values })) {
-        const token = row["token"] as Token;
-        found.set(token, readEntry(token, valuesOf(row)));
+        found.set(row["token"] as Token, readEntry(row));
       }
     }
     return found;
@@ -113,11 +111,11 @@ export class SqlCatalogue implements Catalogue {
 
   async addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>> {
     if (entries.length === 0) return new Set();
-    const rows = entries.map(([token, entry]) => [token, ...itemValuesOf(entry)]);
+    const rows = entries.map(itemValuesOf);
     const inserts = chunksOf(rows, this.#database.batch).map((part) => {
-      const { text, values } = this.#database.rowsOf(["uuid", ...TYPES], part);
+      const { text, values } = this.#database.rowsOf(COLUMNS.map(([, type]) => type), part);
       return {
-        text: `INSERT INTO item (token, ${ITEM_COLUMNS}) ${text}
+        text: `INSERT INTO item (${ITEM_COLUMNS}) ${text}
                ON CONFLICT (token) DO NOTHING RETURNING token`,
         values,
       };
@@ -148,14 +146,13 @@ export class SqlCatalogue implements Catalogue {
     { digest, location = "", validator = "" }: Omit<ContentReference, "length">,
     name: string,
   ): Promise<PublishedItem | undefined> {
-    const text = `SELECT token, ${ITEM_COLUMNS} FROM item
+    const text = `SELECT ${ITEM_COLUMNS} FROM item
                   WHERE digest = $1 AND name = $2
                     AND coalesce(location, '') = $3 AND coalesce(validator, '') = $4 LIMIT 1`;
     const values = [digest, name, location, validator];
     const [row] = await this.#database.query({ text, values });
-    if (row === undefined) return undefined;
-    const entry = readEntry(row["token"] as Token, valuesOf(row));
-    return entry.state === "published" ? entry.item : undefined;
+    const entry = row && readEntry(row);
+    return entry?.state === "published" ? entry.item : undefined;
   }
 
   async unused(digests: readonly string[]): Promise<string[]> {
@@ -175,16 +172,13 @@ export class SqlCatalogue implements Catalogue {
   }
 
   async *list(first: string = NO_TOKEN): AsyncGenerator<[Token, CatalogueEntry]> {
-    const text = `SELECT token, ${ITEM_COLUMNS} FROM item
+    const text = `SELECT ${ITEM_COLUMNS} FROM item
                   WHERE token > $1 ORDER BY token LIMIT $2`;
     const rows = pages(this.#database, (after, limit) => ({
       text,
       values: [after?.["token"] ?? first, limit],
     }));
-    for await (const row of rows) {
-      const token = row["token"] as Token;
-      yield [token, readEntry(token, valuesOf(row))];
-    }
+    for await (const row of rows) yield [row["token"] as Token, readEntry(row)];
   }
 
   async claimContent(id: string): Promise<string> {
@@ -205,79 +199,21 @@ export class SqlCatalogue implements Catalogue {
   }
 }
 
-/** Returns the values of a row in {@linkcode ITEM_COLUMNS}. */
-export function valuesOf(row: Row): Value[] {
-  return COLUMNS.map((column) => row[column] ?? null);
-}
-
-/**
- * The values of a published item, a linked item or a tombstone; the database requires the right
- * ones for each.
- */
-type ItemValues = [
-  kind: Kind,
-  type: string | null,
-  length: number | null,
-  digest: string | null,
-  publishedAt: number | null,
-  name: string | null,
-  language: string | null,
-  location: string | null,
-  validator: string | null,
-  unpublishedAt: number | null,
-];
-
 /** Returns an entry's values in {@linkcode ITEM_COLUMNS}. */
-function itemValuesOf(entry: CatalogueEntry): ItemValues {
-  const { kind } = entry;
-  if (entry.state === "unpublished") {
-    return [kind, null, null, null, null, null, null, null, null, entry.unpublishedAt];
-  }
-  const { publishedAt, ...facts } = entry.item;
-  const { type, length, digest, name, language, location, validator }: Partial<
-    PublishedItem & LinkedItem
-  > = facts;
-  return [
-    kind,
-    type ?? null,
-    length ?? null,
-    digest ?? null,
-    publishedAt,
-    name ?? null,
-    language ?? null,
-    location ?? null,
-    validator ?? null,
-    null,
-  ];
+function itemValuesOf([token, entry]: CatalogueRecord): Value[] {
+  const facts: Partial<PublishedItem & LinkedItem & { unpublishedAt: number }> =
+    entry.state === "unpublished" ? entry : entry.item;
+  return COLUMNS.map(([, , property]) => property === "token" ? token : facts[property] ?? null);
 }
 
-function readEntry(token: Token, values: readonly Value[]): CatalogueEntry {
-  const [kind, type, length, digest, time, name, language, location, validator, unpublishedAt] =
-    values as ItemValues;
-  if (unpublishedAt !== null) return { state: "unpublished", kind, unpublishedAt };
-  const publishedAt = time as number;
-  if (digest === null) {
-    const item: LinkedItem = {
-      token,
-      kind,
-      location: location as string,
-      publishedAt,
-      ...(type === null ? undefined : { type }),
-      ...(length === null ? undefined : { length }),
-      ...(validator === null ? undefined : { validator }),
-    };
-    return { state: "linked", kind, item };
+/** The database requires the right properties of items and tombstones. */
+function readEntry(row: Row): CatalogueEntry {
+  const facts: { [property: string]: Value } = {};
+  for (const [column, , property] of COLUMNS) {
+    const value = row[column] ?? null;
+    if (value !== null) facts[property] = value;
   }
-  const item: PublishedItem = {
-    token,
-    kind,
-    type: type as string,
-    length: length as number,
-    digest,
-    publishedAt,
-    ...(name === null ? undefined : { name }),
-    ...(language === null ? undefined : { language }),
-    ...(location === null ? undefined : { location, validator: validator as string }),
-  };
-  return { state: "published", kind, item };
+  const { kind, unpublishedAt } = facts as unknown as { kind: Kind; unpublishedAt?: number };
+  if (unpublishedAt !== undefined) return { state: "unpublished", kind, unpublishedAt };
+  return entryOf(facts as unknown as PublishedItem | LinkedItem);
 }

@@ -4,7 +4,6 @@
  * they differ, every use fails until the process is started again.
  */
 
-import type { StatementSync } from "node:sqlite";
 import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
 import { waitFor } from "../../../async/abort.ts";
 import { repeat } from "../../../async/repeat.ts";
@@ -31,11 +30,6 @@ const GONE = "The file was removed or replaced since it was opened: put the righ
  */
 const abandoned: Connection[] = [];
 
-/** Missing from the types of Deno 2.9.6. */
-interface MissingTypes {
-  setReturnArrays(enabled: boolean): void;
-}
-
 /** How to use a database. */
 export interface SqliteOptions extends ConnectionOptions {
   /** Milliseconds to retry while another process holds the lock. */
@@ -49,10 +43,6 @@ export class SqliteDatabase implements Database {
   readonly batch = 20; // longer statements take longer to prepare, and are not cached
   readonly #path: string;
   readonly #options: SqliteOptions;
-  /**
-   * Texts from {@linkcode rowsOf}, by the numbers of rows and values; few, since batches are small.
-   */
-  readonly #rowTexts = new Map<string, string>();
   #connection: Connection | undefined;
   /** The file that was opened; none in memory. */
   #file: Deno.FileInfo | undefined;
@@ -90,46 +80,22 @@ export class SqliteDatabase implements Database {
   }
 
   rowsOf(_: readonly ColumnType[], rows: readonly (readonly Value[])[]): Required<Statement> {
-    const values = rows.flat();
-    const key = `${rows.length} ${values.length}`;
-    let text = this.#rowTexts.get(key);
-    if (text === undefined) { // building it takes as long as running the statement
-      let at = 0;
-      const list = rows.map((row) => `(${row.map(() => `$${++at}`).join(", ")})`);
-      this.#rowTexts.set(key, text = `VALUES ${list.join(", ")}`);
-    }
-    return { text, values };
+    let at = 0;
+    const list = rows.map((row) => `(${row.map(() => `$${++at}`).join(", ")})`);
+    return { text: `VALUES ${list.join(", ")}`, values: rows.flat() };
   }
 
   query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return this.#retry(
-      this.#options.timeout,
-      () =>
-        this.#run(
-          "read",
-          (connection) => connection.prepare(text).all(...values as Value[]) as Row[],
-        ),
-    );
+    return this.#retry(this.#options.timeout, () => this.#read(text, values));
   }
 
   queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
     return this.query(statement); // a killed process leaves no commit in flight
   }
 
-  /**
-   * Reads one row, if there is one, as values only: a row with column names takes half as long
-   * again.
-   *
-   * @param text A statement used with this method only.
-   */
-  get(text: string, ...values: (string | number)[]): Promise<Value[] | undefined> {
-    return Promise.try(() =>
-      this.#run("read", (connection) => {
-        const statement = connection.prepare(text) as StatementSync & MissingTypes;
-        statement.setReturnArrays(true);
-        return statement.get(...values) as unknown as Value[] | undefined;
-      })
-    );
+  /** Does the same as {@linkcode query}, but fails rather than wait for a lock. */
+  read({ text, values = [] }: Statement): Promise<readonly Row[]> {
+    return Promise.try(() => this.#read(text, values));
   }
 
   async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
@@ -162,6 +128,13 @@ export class SqliteDatabase implements Database {
       }
     }
     connection.close();
+  }
+
+  #read(text: string, values: Required<Statement>["values"]): Row[] {
+    return this.#run(
+      "read",
+      (connection) => connection.prepare(text).all(...values as Value[]) as Row[],
+    );
   }
 
   #retry<T>(limit: number, action: () => T): Promise<T> {

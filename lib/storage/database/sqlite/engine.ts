@@ -44,8 +44,8 @@ export async function openEngine(
     timeout: CATALOGUE_TIMEOUT_MS,
   });
   const catalogue = new SqlCatalogue(database, {
-    find: (token) => database.get(FIND, token),
-    version: async () => (await database.get(VERSION))?.[0] as number,
+    find: async (token) => (await database.read({ text: FIND, values: [token] }))[0],
+    version: async () => (await database.read({ text: VERSION }))[0]?.["version"] as number,
     versionTtl: VERSION_TTL_MS,
   });
   try {
