@@ -2,7 +2,6 @@
  * A bounded cache of lookups.
  */
 
-import QuickLRU from "quick-lru";
 import type { Body } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import { Generations } from "./generations.ts";
@@ -11,11 +10,8 @@ import type { Token } from "./token.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
 import type { ItemStorage } from "./storage.ts";
 
-/**
- * The most recently used tokens to cache, known or not; the cache may hold twice as many. About 1
- * kB each.
- */
-const ENTRIES = 5_000;
+/** The number of tokens to cache, known or not, before the cache is emptied. About 1 kB each. */
+const ENTRIES = 10_000;
 
 /** How long a fault is remembered at most: clients are told to retry after that. */
 const MAX_FAULT_TTL_MS = 5_000;
@@ -25,13 +21,9 @@ export function cached(storage: ItemStorage, ttl: number): ItemStorage {
   return ttl > 0 ? new CachedStorage(storage, ttl) : storage;
 }
 
-/** A lookup result, and how long it may be reused. */
-type Remembered = LookupResult & { readonly freshUntil: number };
-
-/** What a GET found when it opened content. */
-interface Fault {
-  readonly state: "fault";
-  readonly error: StorageError;
+/** A lookup in flight or its result, and how long it may be reused. */
+interface Lookup {
+  readonly result: Promise<LookupResult>;
   readonly freshUntil: number;
 }
 
@@ -44,12 +36,8 @@ export class CachedStorage implements ItemStorage {
   readonly generations: Generations;
   readonly #storage: ItemStorage;
   readonly #ttl: number;
-  readonly #results = new QuickLRU<Token, Remembered | Fault>({
-    maxSize: ENTRIES,
-    onEviction: () => this.#endWithoutForgetting(),
-  });
-  readonly #inFlight = new Map<Token, Promise<Remembered>>();
-  /** The generation of everything cached and in flight. */
+  readonly #lookups = new Map<Token, Lookup>();
+  /** The generation of all of them. */
   #generation = 0;
   /** The instant of the last lookup. */
   #now = 0;
@@ -73,27 +61,19 @@ export class CachedStorage implements ItemStorage {
     await this.generations.refresh(now);
     this.#now = now;
     this.#forgetStale();
-    const remembered = this.#results.get(token);
-    const left = (remembered?.freshUntil ?? now) - now;
-    if (remembered !== undefined && left > 0 && left <= this.#ttl) { // if more, the clock was set back
-      if (remembered.state !== "fault") return remembered;
-      throw remembered.error;
+    const known = this.#lookups.get(token);
+    const left = (known?.freshUntil ?? now) - now;
+    if (known !== undefined && left > 0 && left <= this.#ttl) { // if more, the clock was set back
+      return await known.result;
     }
-    return await (this.#inFlight.get(token) ?? this.#lookUp(token, now));
-  }
-
-  async #lookUp(token: Token, now: number): Promise<Remembered> {
-    const lookup = this.#storage.find(token, now)
-      .then((result): Remembered => ({ ...result, freshUntil: now + this.#ttl }));
-    this.#inFlight.set(token, lookup);
-    try {
-      const found = await lookup;
-      // Unless it was invalidated meanwhile.
-      if (this.#inFlight.get(token) === lookup) this.#results.set(token, found);
-      return found;
-    } finally {
-      if (this.#inFlight.get(token) === lookup) this.#inFlight.delete(token);
-    }
+    const freshUntil = now + this.#ttl;
+    const result = this.#storage.find(token, now).then((found) => ({ ...found, freshUntil }));
+    const lookup = { result, freshUntil };
+    this.#keep(token, lookup);
+    result.catch(() => {
+      if (this.#lookups.get(token) === lookup) this.#lookups.delete(token);
+    });
+    return await result;
   }
 
   async open(item: PublishedItem, range?: ByteRange): Promise<Body> {
@@ -104,7 +84,9 @@ export class CachedStorage implements ItemStorage {
       this.#forgetStale();
       if (error instanceof StorageError) {
         const freshUntil = this.#now + Math.min(this.#ttl, MAX_FAULT_TTL_MS);
-        this.#results.set(item.token, { state: "fault", error, freshUntil });
+        const result = Promise.reject(error);
+        result.catch(() => {}); // reported where it is found
+        this.#keep(item.token, { result, freshUntil });
       }
       throw error;
     }
@@ -123,20 +105,16 @@ export class CachedStorage implements ItemStorage {
     return this.#storage.close();
   }
 
+  #keep(token: Token, lookup: Lookup): void {
+    // Others may have derived something from what is forgotten, so that must end, too.
+    if (this.#lookups.size >= ENTRIES) this.generations.end();
+    this.#forgetStale();
+    this.#lookups.set(token, lookup);
+  }
+
   #forgetStale(): void {
     if (this.#generation === this.generations.generation) return;
     this.#generation = this.generations.generation;
-    this.#results.clear();
-    this.#inFlight.clear();
-  }
-
-  /**
-   * Ends the generation but keeps the cache: the next lookup of an evicted token may differ from
-   * what others derived from this one.
-   */
-  #endWithoutForgetting(): void {
-    const isCurrent = this.#generation === this.generations.generation;
-    this.generations.end();
-    if (isCurrent) this.#generation = this.generations.generation;
+    this.#lookups.clear();
   }
 }
