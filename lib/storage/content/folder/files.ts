@@ -98,7 +98,8 @@ export class Files implements ContentStore {
     let file: Deno.FsFile | undefined;
     try {
       file = this.#openFile(digest);
-      requireLength(digest, file.seekSync(0, Deno.SeekMode.End), length);
+      const size = file.seekSync(0, Deno.SeekMode.End);
+      if (size !== length) throw new StorageError("files", otherLength(digest, size, length));
       file.seekSync(first, Deno.SeekMode.Start);
       if (last - first + 1 <= AT_ONCE) return readAtOnce(file, last - first + 1);
     } catch (cause) {
@@ -168,14 +169,12 @@ export class Files implements ContentStore {
       }
       await Deno.remove(`${unsettled}/${digest}`);
     };
-    // Hashing may take long, so without the lock.
-    const sound = staged && await soundFile(this.#path(digest), staged);
     return await this.#exclusively(async () => {
       await this.#makeFolder(unsettled);
       for await (const left of Deno.readDir(unsettled)) await settle(left.name);
       await Deno.writeFile(`${unsettled}/${digest}`, new Uint8Array());
       try {
-        if (staged !== undefined) await this.#place(staged, sound);
+        if (staged !== undefined) await this.#place(staged);
         return await commit();
       } finally {
         await settle(digest);
@@ -228,10 +227,8 @@ export class Files implements ContentStore {
     throw new StorageError("files", `content ${digest} is not a regular file`);
   }
 
-  /** Moves content to its place, unless a sound file is still there. */
-  async #place({ digest, path }: StagedFile, sound: Deno.FileInfo | undefined): Promise<void> {
-    const now = sound && await ignoreNotFound(Deno.lstat(this.#path(digest)));
-    if (now && now.ino === sound?.ino && now.ctime?.getTime() === sound.ctime?.getTime()) return;
+  /** Moves content to its place; a file that is there already has the same, or is damaged. */
+  async #place({ digest, path }: StagedFile): Promise<void> {
     const folder = this.#folderOf(digest);
     await this.#makeFolder(folder);
     await Deno.rename(path, this.#path(digest));
@@ -291,23 +288,6 @@ export class Files implements ContentStore {
   }
 }
 
-/** Returns the file at a path if it has this content, and can be read. */
-async function soundFile(
-  path: string,
-  { digest, length }: Staged,
-): Promise<Deno.FileInfo | undefined> {
-  try {
-    const info = await Deno.lstat(path);
-    if (!info.isFile || info.size !== length) return undefined;
-    const hash = (await import("node:crypto")).createHash("sha256");
-    const file = await Deno.open(path);
-    for await (const chunk of file.readable) hash.update(chunk);
-    return hash.digest("hex") === digest ? info : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** Removes what no living process is writing. */
 async function sweep(folder: string): Promise<void> {
   for await (const { name } of Deno.readDir(folder)) {
@@ -336,17 +316,12 @@ function isSystemError(error: unknown): boolean {
     error instanceof Deno.errors.NotCapable;
 }
 
-async function ignoreNotFound<T>(operation: Promise<T>): Promise<T | undefined> {
+async function ignoreNotFound(operation: Promise<void>): Promise<void> {
   try {
-    return await operation;
+    await operation;
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
-}
-
-function requireLength(digest: string, actual: number, expected: number): void {
-  if (actual === expected) return;
-  throw new StorageError("files", otherLength(digest, actual, expected));
 }
 
 function otherLength(digest: string, actual: number, expected: number): string {
