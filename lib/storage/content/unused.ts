@@ -6,10 +6,7 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { ContentStore, ObjectStore } from "./content_store.ts";
 
 /** Digests per lookup. */
-const BATCH = 100;
-
-/** Digests held back at most while they may be in publication. */
-const MAX_WAITING = 10_000;
+const BATCH = 1_000;
 
 /**
  * Yields the digests of content that no item used, after giving publications in progress time to
@@ -22,21 +19,11 @@ export async function* unusedIn(
   },
 ): AsyncGenerator<string> {
   const { settlingMs = 0 } = content;
-  const waiting: { readonly digest: string; readonly until: number }[] = [];
-  async function* settled(): AsyncGenerator<string> {
-    for (const { digest, until } of waiting.splice(0)) {
-      const left = until - performance.now();
-      if (left > 0) await new Promise((resolve) => setTimeout(resolve, left));
-      yield digest;
-    }
-  }
   for await (const digests of batchesOf(content.list(), BATCH)) {
     const unused = await catalogue.unused(digests);
-    const until = performance.now() + settlingMs;
-    waiting.push(...unused.map((digest) => ({ digest, until })));
-    if (settlingMs === 0 || waiting.length > MAX_WAITING) yield* settled();
+    if (unused.length > 0) await new Promise((resolve) => setTimeout(resolve, settlingMs));
+    yield* unused;
   }
-  yield* settled();
 }
 
 /** Whether content is stored that no item uses and nobody is publishing. */

@@ -93,22 +93,6 @@ export function testVerification(
     await using _staged = await storage.stage({ read });
     assertEquals(await Array.fromAsync(unusedIn(storage)), []);
   });
-
-  test("unusedIn() finds unused content among more than one batch", async (subject) => {
-    const items = [];
-    for (let count = 0; count < 130; count++) {
-      items.push(await subject.publish(newMetadata(), new Uint8Array([1, count])));
-    }
-    const left = items.filter((_, index) => index % 40 === 0);
-    for (const item of left) {
-      await subject.unpublish(item.token, 5000);
-      await subject.damage(item, new Uint8Array(2));
-    }
-    const unused = await Array.fromAsync(
-      unusedIn(subject.storage),
-    );
-    assertEquals(unused.sort(), left.map(({ digest }) => digest).sort());
-  });
 }
 
 async function tokensOf(entries: AsyncIterable<[Token, CatalogueEntry]>): Promise<Token[]> {
