@@ -2,6 +2,7 @@
  * Reading content from the store.
  */
 
+import { fulfilledWithin } from "../../../async/deadline.ts";
 import { StorageError } from "../../errors.ts";
 import type { Download } from "./client.ts";
 
@@ -48,49 +49,29 @@ export function contentOf(
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const reader = stream().getReader();
   let left = length;
-  let isCancelled = false;
-  let isStalled = false;
-  let readingSince = Infinity;
-  // One timer for all reads: a timer for each is expensive.
-  const timer = setInterval(() => {
-    isStalled = performance.now() - readingSince >= timeoutMs;
-    if (isStalled) reader.cancel().catch(() => {}); // which ends the read
-  }, timeoutMs / 10);
-
-  function finish(): void {
-    clearInterval(timer);
-    end();
-  }
-
-  async function pull(controller: ReadableStreamDefaultController): Promise<void> {
-    try {
-      readingSince = performance.now();
-      const { value } = await reader.read();
-      readingSince = Infinity;
-      if (isStalled) {
-        throw new StorageError("bucket", `no byte of content within ${timeoutMs / 1_000} s`);
-      }
-      if (value === undefined) {
-        throw new StorageError("bucket", `content ended ${left} bytes early`);
-      }
-      left -= value.length;
-      controller.enqueue(value);
-      if (left > 0) return;
-      controller.close();
-      readingSince = performance.now();
-      await reader.read().catch(() => {}); // the end, after which the connection can be reused
-      finish();
-    } catch (error) {
-      finish();
-      if (isCancelled) return;
-      throw error;
-    }
-  }
   return new ReadableStream({
-    pull,
-    cancel() {
-      isCancelled = true;
-      finish();
+    async pull(controller) {
+      try {
+        const reading = reader.read();
+        if (!await fulfilledWithin(timeoutMs, reading)) {
+          throw new StorageError("bucket", `no byte of content within ${timeoutMs / 1_000} s`);
+        }
+        const { value } = await reading;
+        if (value === undefined) {
+          throw new StorageError("bucket", `content ended ${left} bytes early`);
+        }
+        left -= value.length;
+        controller.enqueue(value);
+        if (left > 0) return;
+        controller.close();
+        // The end, after which the connection can be reused.
+        await fulfilledWithin(timeoutMs, reader.read()).catch(() => {});
+        end();
+      } catch (error) { // also when cancelled during a read
+        end();
+        throw error;
+      }
     },
+    cancel: end,
   }, { highWaterMark: 0 });
 }

@@ -4,7 +4,9 @@
  */
 
 import { createHash } from "node:crypto";
-import type { ClientRequest, IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
+import { unlessAborted } from "../../../async/abort.ts";
+import { fulfilledWithin } from "../../../async/deadline.ts";
 import type { ContentReference } from "../../item.ts";
 import { type Source, SourceChangedError } from "../content_store.ts";
 import { StorageError } from "../../errors.ts";
@@ -46,86 +48,36 @@ export async function upload(
     : await import("node:http");
   source.signal?.throwIfAborted();
   const fields = { ...Object.fromEntries(headers), "Content-Length": String(content.length) };
-  const sending = request(url, { method: "PUT", headers: fields, agent: false });
-  const exchange = new Exchange(sending, stall, source.signal);
+  const answered = Promise.withResolvers<IncomingMessage>();
+  let response: IncomingMessage | undefined;
+  answered.promise.then((answer) => response = answer, () => {}); // reported where it is awaited
+  const options = { method: "PUT", headers: fields, agent: false };
+  const sending = request(url, options, answered.resolve);
+  sending.on("error", (cause) => {
+    answered.reject(new StorageError("bucket", "the store cannot be reached", { cause }));
+  });
+  const settled = async (limit: number, step: Promise<unknown>) => {
+    if (await fulfilledWithin(limit, unlessAborted(step, source.signal))) return;
+    throw new StorageError("bucket", `the store accepted no data for ${limit / 1_000} s`);
+  };
   try {
+    let limit = CONNECT_TIMEOUT_MS;
     for await (const chunk of unchanged(source.read("sending"), content)) {
-      if (!await exchange.send(chunk)) break; // it has already answered
+      const flushed = new Promise<void>((resolve) => {
+        sending.write(chunk, (error) => error ?? resolve()); // an error is also an event
+      });
+      await settled(limit, Promise.race([flushed, answered.promise]));
+      if (response !== undefined) break;
+      limit = stall;
     }
-    return await exchange.finish();
+    if (response === undefined) sending.end();
+    await settled(ANSWER_TIMEOUT_MS, answered.promise);
+    const answer = await answered.promise;
+    const reading = Array.fromAsync<string>(answer.setEncoding("utf8"));
+    await settled(ANSWER_TIMEOUT_MS, reading);
+    return { status: answer.statusCode ?? 0, text: (await reading).join("") };
   } finally {
-    exchange.end();
-  }
-}
-
-/** A request of Node's client as promises, which reject when it fails for any reason. */
-class Exchange {
-  readonly #request: ClientRequest;
-  readonly #stall: number;
-  readonly #signal: AbortSignal | undefined;
-  readonly #failed = Promise.withResolvers<never>();
-  readonly #responded = Promise.withResolvers<IncomingMessage>();
-  #response: IncomingMessage | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  constructor(request: ClientRequest, stall: number, signal: AbortSignal | undefined) {
-    this.#request = request;
-    this.#stall = stall;
-    this.#signal = signal;
-    this.#failed.promise.catch(() => {}); // reported where it is awaited
-    request.on("response", (response) => {
-      this.#response = response;
-      this.#responded.resolve(response);
-    });
-    request.on("error", (cause) => {
-      this.#fail(new StorageError("bucket", "the store cannot be reached", { cause }));
-    });
-    signal?.addEventListener("abort", this.#abort);
-    this.#limit(CONNECT_TIMEOUT_MS);
-  }
-
-  /** Sends a chunk, and waits until it is flushed. Returns whether to send more. */
-  async send(chunk: Uint8Array): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    if (this.#response !== undefined) return false;
-    this.#request.write(chunk, () => resolve());
-    await Promise.race([promise, this.#responded.promise, this.#failed.promise]);
-    this.#limit(this.#stall);
-    return this.#response === undefined;
-  }
-
-  /** Ends the request, and returns the answer. */
-  async finish(): Promise<Pick<StoreResponse, "status" | "text">> {
-    this.#limit(ANSWER_TIMEOUT_MS);
-    if (this.#response === undefined) this.#request.end();
-    const response = await Promise.race([this.#responded.promise, this.#failed.promise]);
-    let text = "";
-    const reading = async () => {
-      for await (const chunk of response.setEncoding("utf8")) text += chunk;
-    };
-    await Promise.race([reading(), this.#failed.promise]);
-    return { status: response.statusCode ?? 0, text };
-  }
-
-  /** Closes the connection, if it is still open. */
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#signal?.removeEventListener("abort", this.#abort);
-    this.#request.destroy();
-  }
-
-  readonly #abort = () => this.#fail(this.#signal?.reason);
-
-  #limit(time: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#fail(new StorageError("bucket", `the store accepted no data for ${time / 1_000} s`));
-    }, time);
-  }
-
-  #fail(error: unknown): void {
-    this.#failed.reject(error);
-    this.#request.destroy();
+    sending.destroy();
   }
 }
 
