@@ -2,15 +2,20 @@
  * A SQLite database in a file. If the file is removed or replaced, SQLite does not notice, and goes
  * on with one that nobody else sees. So its device and inode are looked at in the background; once
  * they differ, every use fails until the process is started again.
+ *
+ * Only SQLite opens the file here: when a process closes any descriptor of a file, the system
+ * releases all its locks (fcntl) on that file.
  */
 
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
 import { waitFor } from "../../../async/abort.ts";
 import { repeat } from "../../../async/repeat.ts";
 import { StorageError } from "../../errors.ts";
-import { NONE_YET } from "../engine.ts";
-import { Connection, type ConnectionOptions, MEMORY } from "./connection.ts";
+import { NONE_YET, type OpenOptions } from "../engine.ts";
+import { createTables, hasTables } from "./creation.ts";
 import { isBusy, retryWhileBusy } from "./lock.ts";
+import type { Schema } from "./schema.ts";
 
 /** Milliseconds between two looks at the file. */
 const LOOK_INTERVAL_MS = 500;
@@ -18,8 +23,11 @@ const LOOK_INTERVAL_MS = 500;
 /** Milliseconds that opening waits for a lock, e.g. while the tables are created. */
 const OPEN_TIMEOUT_MS = 30_000;
 
-/** Milliseconds that closing waits for readers of the log. */
-const CLOSE_TIMEOUT_MS = 1_000;
+/** Characters of the longest prepared statement to cache; longer ones vary in length. */
+const MAX_PREPARED = 5_000;
+
+/** The path of a database in memory. */
+export const MEMORY = ":memory:";
 
 const GONE = "The file was removed or replaced since it was opened: put the right one in place, " +
   "and start again";
@@ -28,10 +36,13 @@ const GONE = "The file was removed or replaced since it was opened: put the righ
  * Connections to files that are gone. They are kept, and never closed: closing the last one would
  * make SQLite delete the log beside the file that is there now.
  */
-const abandoned: Connection[] = [];
+const abandoned: DatabaseSync[] = [];
 
 /** How to use a database. */
-export interface SqliteOptions extends ConnectionOptions {
+export interface SqliteOptions extends OpenOptions {
+  readonly schema: Schema;
+  /** What a power failure may lose: the last transactions with `NORMAL`, nothing with `FULL`. */
+  readonly synchronous: "FULL" | "NORMAL";
   /** Milliseconds to retry while another process holds the lock. */
   readonly timeout: number;
 }
@@ -43,13 +54,13 @@ export class SqliteDatabase implements Database {
   readonly batch = 20; // longer statements take longer to prepare, and are not cached
   readonly #path: string;
   readonly #options: SqliteOptions;
-  #connection: Connection | undefined;
+  readonly #statements = new Map<string, StatementSync>();
+  #connection: DatabaseSync | undefined;
   /** The file that was opened; none in memory. */
   #file: Deno.FileInfo | undefined;
   /** Why the connection must not be used any more. */
   #fault: Error | undefined;
   #isGone = false;
-  #hasWritten = false;
   #looking: Promise<void> | undefined;
   #stopLooking = () => {};
 
@@ -69,8 +80,7 @@ export class SqliteDatabase implements Database {
     const database = new SqliteDatabase(path, options);
     try {
       if (path !== MEMORY) await requirePlace(path, options);
-      const open = () => new Connection(path, options);
-      database.#connection = await database.#retry(OPEN_TIMEOUT_MS, open);
+      database.#connection = await database.#retry(OPEN_TIMEOUT_MS, () => connect(path, options));
       if (path !== MEMORY) database.#file = await Deno.stat(path);
     } catch (cause) {
       throw database.#faultOf("opened", cause);
@@ -85,8 +95,8 @@ export class SqliteDatabase implements Database {
     return { text: `VALUES ${list.join(", ")}`, values: rows.flat() };
   }
 
-  query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return this.#retry(this.#options.timeout, () => this.#read(text, values));
+  query(statement: Statement): Promise<readonly Row[]> {
+    return this.#retry(this.#options.timeout, () => this.#read(statement));
   }
 
   queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
@@ -94,47 +104,54 @@ export class SqliteDatabase implements Database {
   }
 
   /** Does the same as {@linkcode query}, but fails rather than wait for a lock. */
-  read({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return Promise.try(() => this.#read(text, values));
+  read(statement: Statement): Promise<readonly Row[]> {
+    return Promise.try(() => this.#read(statement));
   }
 
   async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
     await this.#look(); // what is written into a file that is gone is lost
-    return await this.#retry(this.#options.timeout, () => {
-      const rows = this.#run("written", (connection) => connection.commit(statements));
-      this.#hasWritten = true;
-      return rows;
-    });
+    const commit = (connection: DatabaseSync) => this.#commit(connection, statements);
+    return await this.#retry(this.#options.timeout, () => this.#run("written", commit));
   }
 
-  /**
-   * Closes the file. After writes, the log is flushed to it first, so that the file can be copied
-   * alone.
-   */
   async close(): Promise<void> {
     this.#stopLooking();
     await this.#look();
     const connection = this.#connection;
-    if (connection === undefined) return;
     this.#connection = undefined;
-    if (this.#isGone) {
-      abandoned.push(connection);
-      return;
-    }
-    if (this.#hasWritten && this.#fault === undefined) {
-      try {
-        await retryWhileBusy(CLOSE_TIMEOUT_MS, () => connection.emptyLog());
-      } catch { // the next writer flushes it
-      }
-    }
-    connection.close();
+    this.#statements.clear();
+    if (this.#isGone && connection !== undefined) abandoned.push(connection);
+    else connection?.close();
   }
 
-  #read(text: string, values: Required<Statement>["values"]): Row[] {
-    return this.#run(
-      "read",
-      (connection) => connection.prepare(text).all(...values as Value[]) as Row[],
-    );
+  /** Returns a prepared statement, from the cache if possible. */
+  #prepare(connection: DatabaseSync, text: string): StatementSync {
+    let statement = this.#statements.get(text);
+    if (statement === undefined) {
+      statement = connection.prepare(text.replaceAll(/\$(?=\d)/g, "?"));
+      if (text.length <= MAX_PREPARED) this.#statements.set(text, statement);
+    }
+    return statement;
+  }
+
+  #commit(connection: DatabaseSync, statements: readonly Statement[]): Row[][] {
+    connection.exec("BEGIN IMMEDIATE");
+    try {
+      const rows = statements.map((statement) => this.#rowsFrom(connection, statement));
+      connection.exec("COMMIT");
+      return rows;
+    } catch (error) {
+      if (connection.isTransaction) connection.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  #rowsFrom(connection: DatabaseSync, { text, values = [] }: Statement): Row[] {
+    return this.#prepare(connection, text).all(...values as Value[]) as Row[];
+  }
+
+  #read(statement: Statement): Row[] {
+    return this.#run("read", (connection) => this.#rowsFrom(connection, statement));
   }
 
   #retry<T>(limit: number, action: () => T): Promise<T> {
@@ -143,7 +160,7 @@ export class SqliteDatabase implements Database {
     return waitFor(what, retryWhileBusy(limit, action));
   }
 
-  #run<T>(what: string, action: (connection: Connection) => T): T {
+  #run<T>(what: string, action: (connection: DatabaseSync) => T): T {
     if (this.#connection === undefined || this.#fault !== undefined) {
       throw this.#faultOf(what, this.#fault ?? new Error("It is closed"));
     }
@@ -169,7 +186,7 @@ export class SqliteDatabase implements Database {
     }
     try {
       if (this.#isGone) throw new Error(GONE);
-      this.#connection?.requireSchema();
+      if (this.#connection !== undefined) hasTables(this.#connection, this.#options.schema);
     } catch (error) {
       if (!isBusy(error)) this.#fault = error as Error;
     }
@@ -179,6 +196,20 @@ export class SqliteDatabase implements Database {
     const { name } = this.#options.schema;
     const fault = `the ${name} ${JSON.stringify(this.#path)} (DATABASE_URL) cannot be ${what}`;
     return new StorageError(this.driver, fault, { cause });
+  }
+}
+
+/** @throws {Error} When the file cannot be opened, or belongs to another program or release. */
+function connect(path: string, { schema, synchronous, ...options }: SqliteOptions): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: 0 });
+  try {
+    database.exec(`PRAGMA synchronous = ${synchronous}`);
+    database.exec("PRAGMA cache_size = -16384"); // kB; imports are slower with the default
+    createTables(database, schema, options);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
   }
 }
 

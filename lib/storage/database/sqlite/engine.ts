@@ -8,8 +8,7 @@ import { SqlLedger } from "../sql/ledger.ts";
 import { StorageError } from "../../errors.ts";
 import { patience, waitFor } from "../../../async/abort.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
-import { MEMORY } from "./connection.ts";
-import { SqliteDatabase } from "./database.ts";
+import { MEMORY, SqliteDatabase } from "./database.ts";
 import { CATALOGUE, LEDGER } from "./schema.ts";
 
 /** Milliseconds that publishing waits for another publisher. */

@@ -9,7 +9,7 @@ import { patience } from "../../../async/abort.ts";
 const RETRY_MS = 20;
 
 /** SQLite's primary result code and message for a lock that another process holds. */
-export const [SQLITE_BUSY, BUSY_MESSAGE] = [5, "database is locked"];
+const [SQLITE_BUSY, BUSY_MESSAGE] = [5, "database is locked"];
 
 /**
  * Retries an action while it fails because another process holds a lock.

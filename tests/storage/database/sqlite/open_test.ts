@@ -9,7 +9,6 @@ import { CATALOGUE, type Schema } from "../../../../lib/storage/database/sqlite/
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import { inFolder, media } from "../../../support/media_cli.ts";
 import { needing } from "../../../support/permissions.ts";
-import type { OpenerTask } from "../../../support/sqlite_opener.ts";
 
 const [onFiles, asProcess] = [needing("files"), needing("processes")];
 
@@ -23,32 +22,6 @@ function verify(path: string): void {
   assertEquals(values("PRAGMA journal_mode"), ["wal"]);
   assertEquals(values("PRAGMA integrity_check"), ["ok"]);
 }
-
-onFiles(
-  "SqliteDatabase.open() makes one database for many threads at once",
-  () =>
-    inFolder(async (folder) => {
-      const threads = 4;
-      const task: OpenerTask = {
-        paths: Array.from({ length: 60 }, (_, index) => `${folder}/new/${index}/c.sqlite`),
-        threads,
-        arrivals: new Int32Array(new SharedArrayBuffer(4)),
-      };
-      const url = new URL("../../../support/sqlite_opener.ts", import.meta.url);
-      const faults = await Promise.all(Array.from({ length: threads }, () => {
-        const worker = new Worker(url, { type: "module" });
-        const { promise, resolve } = Promise.withResolvers<string[]>();
-        worker.addEventListener("message", ({ data }) => {
-          worker.terminate();
-          resolve(data);
-        }, { once: true });
-        worker.postMessage(task);
-        return promise;
-      }));
-      assertEquals(faults.flat(), []);
-      for (const path of task.paths) verify(path);
-    }),
-);
 
 asProcess(
   "commands started simultaneously create one database",
