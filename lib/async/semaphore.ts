@@ -2,6 +2,8 @@
  * A limit on concurrency.
  */
 
+import { unlessAborted } from "./abort.ts";
+
 /** A semaphore that serves waiters in order. */
 export class Semaphore {
   #free: number;
@@ -18,23 +20,18 @@ export class Semaphore {
    * @throws The abort reason, if the signal is aborted first.
    */
   async acquire(signal: AbortSignal): Promise<() => void> {
-    if (this.#free === 0) await this.#wait(signal);
-    else this.#free--;
-    return () => this.#release();
-  }
-
-  #wait(signal: AbortSignal): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const giveUp = () => {
-      this.#waiting.delete(resolve);
-      reject(signal.reason);
-    };
-    if (signal.aborted) giveUp();
+    if (this.#free > 0) this.#free--;
     else {
+      const { promise, resolve } = Promise.withResolvers<void>();
       this.#waiting.add(resolve);
-      signal.addEventListener("abort", giveUp);
+      try {
+        await unlessAborted(promise, signal);
+      } catch (error) {
+        if (!this.#waiting.delete(resolve)) this.#release(); // a place was passed on meanwhile
+        throw error;
+      }
     }
-    return promise.finally(() => signal.removeEventListener("abort", giveUp));
+    return () => this.#release();
   }
 
   #release(): void {
