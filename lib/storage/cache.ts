@@ -4,7 +4,7 @@
 
 import type { Body } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";
-import { Generations } from "./generations.ts";
+import { Generations, type Versioned } from "./generations.ts";
 import { StorageError } from "./errors.ts";
 import type { Token } from "./token.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
@@ -17,7 +17,7 @@ const ENTRIES = 10_000;
 const MAX_FAULT_TTL_MS = 5_000;
 
 /** Adds a cache of `ttl` milliseconds to storage; returns the storage itself if `ttl` is 0. */
-export function cached(storage: ItemStorage, ttl: number): ItemStorage {
+export function cached(storage: ItemStorage & Versioned, ttl: number): ItemStorage {
   return ttl > 0 ? new CachedStorage(storage, ttl) : storage;
 }
 
@@ -43,18 +43,10 @@ export class CachedStorage implements ItemStorage {
   #now = 0;
 
   /** @param ttl Milliseconds for which a lookup may be reused at most. */
-  constructor(storage: ItemStorage, ttl: number) {
+  constructor(storage: ItemStorage & Versioned, ttl: number) {
     this.#storage = storage;
     this.#ttl = ttl;
     this.generations = new Generations(storage);
-  }
-
-  get versionTtl(): number {
-    return this.#storage.versionTtl;
-  }
-
-  version(): Promise<number> {
-    return this.#storage.version();
   }
 
   async find(token: Token, now: number): Promise<LookupResult> {

@@ -4,14 +4,14 @@
 
 import type { Body } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";
-import type { Generations, Versioned } from "./generations.ts";
+import type { Generations } from "./generations.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
 import type { Token } from "./token.ts";
 
 /**
  * The part of storage that serves requests. Every driver passes `tests/storage/storage_suite.ts`.
  */
-export interface ItemStorage extends Versioned {
+export interface ItemStorage {
   /** Tells when results of {@linkcode find} are stale, if they are cached. */
   readonly generations?: Generations;
 

@@ -6,6 +6,7 @@ import { newToken } from "../../lib/storage/token.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { Generations } from "../../lib/storage/generations.ts";
 import type { LookupResult } from "../../lib/storage/item.ts";
+import type { Versioned } from "../../lib/storage/generations.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { plainHandler, servedHandler } from "../support/handlers.ts";
@@ -53,7 +54,7 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
   }
 });
 
-function handlerOn(storage: ItemStorage, config = CONFIG) {
+function handlerOn(storage: ItemStorage & Versioned, config = CONFIG) {
   const clock = { now: NOW };
   const now = () => clock.now;
   const cached = new CachedStorage(storage, TTL);

@@ -93,7 +93,4 @@ export interface Catalogue extends Versioned {
 
   /** Returns the identifier of the content store on record; `null` if there is none. */
   contentId(): Promise<string | null>;
-
-  /** Checks that the catalogue answers. */
-  check(): Promise<void>;
 }

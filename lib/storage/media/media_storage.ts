@@ -18,6 +18,7 @@ import { fulfilledWithin } from "../../async/deadline.ts";
 import type { Engine } from "../database/engine.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { ObjectError, ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
+import type { Versioned } from "../generations.ts";
 import type { ItemStorage } from "../storage.ts";
 import type { Token } from "../token.ts";
 
@@ -37,7 +38,7 @@ export interface Added {
 }
 
 /** Combines a catalogue and a content store. */
-export class MediaStorage implements ItemStorage {
+export class MediaStorage implements ItemStorage, Versioned {
   readonly catalogue: Catalogue;
   /** The ledger of calls to the deprecated routes. */
   readonly ledger: Ledger;
@@ -87,7 +88,7 @@ export class MediaStorage implements ItemStorage {
 
   async check(): Promise<void> {
     const halves = Promise.all([
-      this.catalogue.check(),
+      this.catalogue.version(),
       this.#contentId === undefined ? undefined : this.content.check(this.#contentId),
     ]);
     if (await fulfilledWithin(CHECK_TIMEOUT_MS, halves)) return;
@@ -190,14 +191,10 @@ export class MediaStorage implements ItemStorage {
       return { added, faults };
     };
     // If the content is elsewhere, creating a store here would bind the catalogue to the wrong one.
-    if (items.length === 0 || await this.content.id() === undefined) return await add();
-    if (isDryRun) {
-      await this.checkContent();
-      return await add();
-    }
-    await this.prepare();
+    const isHere = items.length > 0 && await this.content.id() !== undefined;
+    if (isHere) await (isDryRun ? this.checkContent() : this.prepare());
     const copied = items.filter(({ location }) => location === undefined);
-    if (copied.length === 0) return await add();
+    if (!isHere || isDryRun || copied.length === 0) return await add();
     return await this.content.hold(copied.map(({ digest }) => digest), add);
   }
 

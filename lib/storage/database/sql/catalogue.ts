@@ -189,10 +189,6 @@ export class SqlCatalogue implements Catalogue {
     return await this.contentId() ?? id;
   }
 
-  async check(): Promise<void> {
-    await this.#lookups.version();
-  }
-
   async contentId(): Promise<string | null> {
     const [row] = await this.#database.query({ text: "SELECT content FROM catalogue" });
     return row?.["content"] as string | null;

@@ -20,9 +20,6 @@ export type ColumnType = "uuid" | "text" | "bigint";
 
 /** A connection to a database. Every method throws {@linkcode StorageError} when the engine fails. */
 export interface Database {
-  /** The engine's name, for messages. */
-  readonly driver: string;
-
   /** The time in milliseconds since the epoch, as an SQL expression. */
   readonly clock: string;
 

@@ -2,11 +2,9 @@
  * A ledger in an SQL database.
  */
 
-import type { Phase } from "../../../lifecycle/policy.ts";
 import {
   addUp,
   type Heartbeat,
-  type Impact,
   type Ledger,
   type LedgerTime,
   retained,
@@ -70,14 +68,16 @@ export class SqlLedger implements Ledger {
     const key = KEY.join(", ");
     const rows = pages(this.#database, (after, limit) => {
       const start = after === undefined ? [fromDay] : KEY.map((column) => after[column] as string);
-      const condition = after === undefined ? "day >= $1" : `(${key}) > (${placeholders(1, 7)})`;
+      const condition = after === undefined
+        ? "day >= $1"
+        : `(${key}) > (${KEY.map((_, at) => `$${at + 1}`).join(", ")})`;
       return {
         text: `SELECT ${key}, calls, first, last FROM usage
                WHERE ${condition} ORDER BY ${key} LIMIT $${start.length + 1}`,
         values: [...start, limit],
       };
     });
-    for await (const row of rows) yield usageRowOf(row);
+    for await (const row of rows) yield { ...row } as unknown as UsageRow;
   }
 
   async recordHeartbeat({ server, from, until, end }: Heartbeat): Promise<void> {
@@ -155,26 +155,6 @@ export class SqlLedger implements Ledger {
 
 function primaryKeyOf(row: UsageRow): string[] {
   return KEY.map((column) => row[column]);
-}
-
-/** E.g. `$1, $2, $3`. */
-function placeholders(first: number, count: number): string {
-  return Array.from({ length: count }, (_, index) => `$${first + index}`).join(", ");
-}
-
-function usageRowOf(row: Row): UsageRow {
-  return {
-    day: row["day"] as string,
-    route: row["route"] as string,
-    method: row["method"] as string,
-    phase: row["phase"] as Phase,
-    status: row["status"] as string,
-    impact: row["impact"] as Impact,
-    client: row["client"] as string,
-    calls: row["calls"] as number,
-    first: row["first"] as number,
-    last: row["last"] as number,
-  };
 }
 
 function heartbeatOf(row: Row): Heartbeat {
