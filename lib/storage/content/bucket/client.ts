@@ -46,8 +46,8 @@ export interface StoreResponse {
   readonly text: string;
 }
 
-/** A download. Must be ended. */
-export interface Download extends Omit<StoreResponse, "text"> {
+/** A download; its text is only that of an error. Must be ended. */
+export interface Download extends StoreResponse {
   /** Reads all of the body before the timeout of the request. */
   readonly bytes: () => Promise<Uint8Array<ArrayBuffer>>;
   /** Returns the body as a stream instead, which has no timeout. */
@@ -86,25 +86,21 @@ export class StoreClient {
     }
   }
 
-  /** Requests content. Errors of the store are returned as a short answer. */
-  async download(
-    key: string,
-    fields: Readonly<Record<string, string>>,
-  ): Promise<Download | StoreResponse> {
+  /** Requests content. */
+  async download(key: string, fields: Readonly<Record<string, string>>): Promise<Download> {
     const sent = await this.#send(this.#downloads, "GET", key, { fields });
     const { response, signal, timer, end } = sent;
     const { status, headers } = response;
-    if (status === 200 || status === 206) {
-      const stream = () => {
-        clearTimeout(timer);
-        return response.body ?? new Blob().stream();
-      };
-      return { status, headers, bytes: () => response.bytes(), stream, end };
-    }
+    const stream = () => {
+      clearTimeout(timer);
+      return response.body ?? new Blob().stream();
+    };
     try {
-      return { status, headers, text: await beginningOf(response, signal) };
-    } finally {
+      const text = status === 200 || status === 206 ? "" : await beginningOf(response, signal);
+      return { status, headers, text, bytes: () => response.bytes(), stream, end };
+    } catch (error) {
       end();
+      throw error;
     }
   }
 

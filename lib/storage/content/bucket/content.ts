@@ -145,10 +145,9 @@ export class BucketContent implements ObjectStore {
       if (staged !== undefined) await this.#put(staged); // may take long, so without the lock
       const changed = await this.#engine.exclusively([lockOf(digest)], async () => {
         if (staged !== undefined) {
-          const length = await this.#lengthOf(staged);
-          if (length === undefined) return undefined;
-          const fault = `${nameOf(staged)} has ${length} bytes instead of ${staged.length}`;
-          if (length !== staged.length) throw new StorageError("bucket", fault);
+          const found = await this.compare(staged);
+          if (found.state === "missing") return undefined;
+          if (found.state === "different") throw new StorageError("bucket", found.reason);
         }
         try {
           const result = await commit();
@@ -165,7 +164,8 @@ export class BucketContent implements ObjectStore {
   }
 
   async compare(content: ContentReference): Promise<Comparison> {
-    const response = await this.#request(content);
+    const fields = conditionOf(content);
+    const response = await this.#client.request("HEAD", this.#objectKeyOf(content), { fields });
     if (response.status === 404) {
       return { state: "missing", reason: `${nameOf(content)} is missing` };
     }
@@ -206,41 +206,22 @@ export class BucketContent implements ObjectStore {
     });
     try {
       requireUnchanged(content, response, range);
-      if ("stream" in response) return response;
-      throw unreadable(nameOf(content), response);
+      return response;
     } catch (error) {
-      if ("stream" in response) response.end();
+      response.end();
       throw error;
     }
   }
 
-  /** Requests the headers of content. */
-  #request(
-    content: Pick<ExpectedContent, "digest" | "location" | "validator">,
-  ): Promise<StoreResponse> {
-    const fields = conditionOf(content);
-    return this.#client.request("HEAD", this.#objectKeyOf(content), { fields });
-  }
-
   /** Uploads content, unless it is present. */
   async #put(staged: StagedSource): Promise<void> {
-    if (await this.#lengthOf(staged) === staged.length) return;
+    if ((await this.compare(staged)).state === "same") return;
     const { digest, source } = staged;
     const fields = { "X-Amz-Content-Sha256": digest };
     const { url, headers } = await this.#client.sign("PUT", this.#objectKeyOf(staged), fields);
     const { upload } = await import("./upload.ts"); // not needed to serve
     const response = await upload({ url, headers, content: staged, source });
     if (response.status !== 200) throw this.#fault(`does not take content ${digest}`, response);
-  }
-
-  /** Returns the length of the object in the place of content; `undefined` if there is none. */
-  async #lengthOf(content: Staged): Promise<number | undefined> {
-    const response = await this.#request(content);
-    if (response.status === 404) return undefined;
-    if (response.status !== 200) throw unreadable(nameOf(content), response);
-    const length = response.headers.get("content-length");
-    if (length !== null) return Number(length);
-    throw new StorageError("bucket", `the store does not tell the length of ${nameOf(content)}`);
   }
 
   async #remove(digest: string): Promise<void> {

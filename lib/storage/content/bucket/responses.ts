@@ -5,7 +5,7 @@
 import type { ByteRange } from "../../../http/byte_range.ts";
 import type { ContentReference } from "../../item.ts";
 import { ReplacedError, StorageError } from "../../errors.ts";
-import type { Download, StoreResponse } from "./client.ts";
+import type { StoreResponse } from "./client.ts";
 
 /** Content to request. The digest of an object to publish in place is not known yet. */
 export type ExpectedContent =
@@ -33,7 +33,7 @@ export function conditionOf(
  */
 export function requireUnchanged(
   content: ExpectedContent,
-  response: Download | StoreResponse,
+  response: StoreResponse,
   range?: ByteRange,
 ): void {
   const { status, headers } = response;
@@ -61,19 +61,17 @@ export function requireUnchanged(
   throw new StorageError("bucket", `the store does not give the range asked for of ${name}`);
 }
 
-export function unreadable(name: string, response: Download | StoreResponse): StorageError {
+export function unreadable(name: string, response: StoreResponse): StorageError {
   return new StorageError("bucket", `${name} cannot be read${reasonIn(response)}`);
 }
 
 /** Describes an unexpected answer of the store, for a message. */
-export function reasonIn(
-  response: Pick<StoreResponse, "status"> & { readonly text?: string },
-): string {
+export function reasonIn(response: Pick<StoreResponse, "status" | "text">): string {
   const code = codeIn(response);
   return `: the store answers ${response.status}${code === undefined ? "" : ` (${code})`}`;
 }
 
 /** Returns S3's error code, if there is one. */
-export function codeIn({ text = "" }: { readonly text?: string }): string | undefined {
+export function codeIn({ text }: Pick<StoreResponse, "text">): string | undefined {
   return /<Code>(\w+)<\/Code>/.exec(text)?.[1];
 }
