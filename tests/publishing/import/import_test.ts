@@ -5,7 +5,7 @@ import { entryOf } from "../../../lib/storage/item.ts";
 import { StorageError } from "../../../lib/storage/errors.ts";
 import { newToken, parseToken } from "../../../lib/storage/token.ts";
 import type { MediaStorage } from "../../../lib/storage/media/media_storage.ts";
-import { linkedItem } from "../../storage/media/linked_item_suite.ts";
+import { linkedItem } from "../../storage/media/media_storage_suite.ts";
 import { newMetadata } from "../../storage/storage_suite.ts";
 import { inFolder } from "../../support/media_cli.ts";
 import { openMemory } from "../../support/memory_storage.ts";

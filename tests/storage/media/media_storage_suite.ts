@@ -2,18 +2,34 @@
  * The suite of storage made of any catalogue and any content store.
  */
 
-import { assert, assertEquals, assertRejects } from "@std/assert";
-import { TokenTakenError } from "../../../lib/storage/catalogue/catalogue.ts";
-import type { ContentReference } from "../../../lib/storage/item.ts";
-import { newToken } from "../../../lib/storage/token.ts";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { type CatalogueRecord, TokenTakenError } from "../../../lib/storage/catalogue/catalogue.ts";
+import { sampleOf } from "../../../lib/storage/catalogue/sample.ts";
+import { isUnused, unusedIn } from "../../../lib/storage/content/unused.ts";
+import {
+  type CatalogueEntry,
+  type ContentReference,
+  entryOf,
+  type LinkedItem,
+  MAX_LOCATION,
+  MAX_STATED,
+} from "../../../lib/storage/item.ts";
+import { newToken, type Token } from "../../../lib/storage/token.ts";
 import type { MediaSubject } from "../../support/media_subject.ts";
 import type { Test } from "../../support/permissions.ts";
-import { testBatches } from "./batch_suite.ts";
-import { testLinkedItems } from "./linked_item_suite.ts";
 import { newMetadata, testStorage } from "../storage_suite.ts";
-import { testVerification } from "./verification_suite.ts";
 
 const CONTENT = new TextEncoder().encode("content");
+const OTHER = new TextEncoder().encode("other content");
+
+/** More than any engine's batch, and not a multiple of one. */
+const MANY = 1_213;
+
+/** Makes an item at a URL with a new token and no optional properties. */
+export function linkedItem(kind: "audio" | "video" = "audio"): LinkedItem {
+  const location = "https://cdn.example/a/b.mp3?c=d%20e";
+  return { token: newToken(), kind, location, publishedAt: 1_000_000_000_000 };
+}
 
 /** Runs the suite on a catalogue and a content store; every test opens its own. */
 export function testMediaStorage(
@@ -22,9 +38,6 @@ export function testMediaStorage(
   register: Test = Deno.test,
 ): void {
   testStorage(name, open, register);
-  testLinkedItems(name, open, register);
-  testVerification(name, open, register);
-  testBatches(name, open, register);
 
   const test = (what: string, body: (subject: MediaSubject) => Promise<void>) =>
     register(`${name} ${what}`, async () => {
@@ -32,17 +45,47 @@ export function testMediaStorage(
       await body(subject);
     });
 
-  test("publish() never reuses a token", async (subject) => {
-    const first = await subject.publish(newMetadata(), CONTENT);
-    const again = { ...newMetadata("video"), token: first.token };
-    await assertRejects(() => subject.publish(again, CONTENT), TokenTakenError);
-    await assertRejects(() => subject.publish(again, new Uint8Array([1])), TokenTakenError);
-    const found = await subject.storage.find(first.token);
-    assertEquals(found, { state: "published", kind: "audio", item: first });
+  const linked = (): CatalogueRecord => {
+    const item = linkedItem();
+    return [item.token, entryOf(item)];
+  };
+  const buried = (): CatalogueRecord => [
+    newToken(),
+    { state: "unpublished", kind: "video", unpublishedAt: 5000 },
+  ];
 
-    await subject.unpublish(first.token, 5000);
-    await assertRejects(() => subject.publish(again, CONTENT), TokenTakenError);
-    assertEquals(await subject.digests(), []);
+  test("never reuses a token, for a URL or for content", async ({ storage, publish, digests }) => {
+    const linked = linkedItem();
+    await storage.catalogue.add(linked);
+    const first = await publish(newMetadata(), CONTENT);
+    for (const { token } of [linked, first]) {
+      const before = await storage.find(token);
+      for (const content of [CONTENT, new Uint8Array([1])]) {
+        const again = { ...newMetadata("video"), token };
+        await assertRejects(() => publish(again, content), TokenTakenError);
+      }
+      await assertRejects(() => storage.catalogue.add({ ...linked, token }), TokenTakenError);
+      assertEquals(await storage.find(token), before);
+      await storage.unpublish(token, 5000);
+      await assertRejects(() => storage.catalogue.add({ ...linked, token }), TokenTakenError);
+    }
+    assertEquals(await digests(), []);
+  });
+
+  test("unpublish() keeps only the kind of an item, and tells whether there was one", async (subject) => {
+    const { storage, publish } = subject;
+    const linked = { ...linkedItem("video"), type: "video/mp4", length: 1, validator: '"x"' };
+    await storage.catalogue.add(linked);
+    for (const { token } of [linked, await publish(newMetadata("video"), CONTENT)]) {
+      const before = await storage.version();
+      assertEquals(await storage.unpublish(token, 5000), true);
+      assert(await storage.version() !== before, "the version changes");
+      assertEquals(await storage.unpublish(token, 6000), false);
+      const tombstone = { state: "unpublished", kind: "video", unpublishedAt: 5000 } as const;
+      assertEquals(await storage.find(token), tombstone);
+      assertEquals(await storage.catalogue.find(token), tombstone);
+    }
+    assertEquals(await storage.unpublish(newToken(), 5000), false);
   });
 
   test("publish() stores the same content once", async (subject) => {
@@ -55,15 +98,6 @@ export function testMediaStorage(
     assertEquals(await subject.digests(), [items[0]?.digest]);
     assert(await subject.storage.unpublish(items[0]?.token ?? newToken(), 5000));
     assertEquals(await subject.digests(), []);
-  });
-
-  test("unpublish() returns whether there was something to unpublish", async (subject) => {
-    const { token } = await subject.publish(newMetadata(), CONTENT);
-    assertEquals(await subject.storage.unpublish(newToken(), 5000), false);
-    assertEquals(await subject.storage.unpublish(token, 5000), true);
-    assertEquals(await subject.storage.unpublish(token, 6000), false);
-    const tombstone = { state: "unpublished", kind: "audio", unpublishedAt: 5000 } as const;
-    assertEquals(await subject.storage.catalogue.find(token), tombstone);
   });
 
   test("keeps content that is published while it is unpublished", async (subject) => {
@@ -131,17 +165,178 @@ export function testMediaStorage(
     assertEquals(await storage.catalogue.findByContent(object, "a 'b'.mp3"), undefined);
   });
 
-  test("list() lists everything ordered by token", async (subject) => {
-    assert(await subject.storage.catalogue.isEmpty());
-    const tokens = [];
-    for (let count = 0; count < 250; count++) {
+  test("returns an item at a URL as it was published", async ({ storage, digests }) => {
+    const stem = "http://[::1]:8000/";
+    const items: LinkedItem[] = [
+      linkedItem(),
+      { ...linkedItem("video"), type: "video/mp4", length: 2 ** 52, validator: 'W/"1"' },
+      { ...linkedItem(), type: "application/octet-stream", length: 0 },
+      {
+        ...linkedItem(),
+        location: stem + "~".repeat(MAX_LOCATION - stem.length),
+        type: "x".repeat(MAX_STATED),
+        validator: " ".repeat(MAX_STATED),
+      },
+    ];
+    for (const item of items) {
+      const before = await storage.version();
+      await storage.catalogue.add(item);
+      assert(await storage.version() !== before, "the version changes");
+      const expected = { state: "linked", kind: item.kind, item } as const;
+      assertEquals(await storage.find(item.token), expected);
+      assertEquals(await storage.catalogue.find(item.token), expected);
+    }
+    assertEquals(await storage.catalogue.isEmpty(), false);
+    assertEquals(await digests(), []);
+  });
+
+  test("compare() compares stored content without reading it", async (subject) => {
+    const { storage } = subject;
+    const item = await subject.publish(newMetadata(), CONTENT);
+    const rows: [content: Uint8Array | undefined, state: string, reason: string][] = [
+      [CONTENT.slice(1), "different", `content ${item.digest} has 6 bytes instead of 7`],
+      [OTHER, "different", `content ${item.digest} has 13 bytes instead of 7`],
+      [CONTENT.toReversed(), "same", ""],
+      [undefined, "missing", `content ${item.digest} is missing`],
+      [CONTENT, "same", ""],
+    ];
+    assertEquals(await storage.content.compare(item), { state: "same" });
+    for (const [content, state, reason] of rows) {
+      await subject.damage(item, content);
+      const comparison = await storage.content.compare(item);
+      assertEquals(comparison.state, state);
+      assertStringIncludes("reason" in comparison ? comparison.reason : "", reason);
+    }
+  });
+
+  test("sampleOf() yields the requested number of random published items", async (subject) => {
+    const { storage } = subject;
+    assertEquals(await tokensOf(sampleOf(storage.catalogue, 3)), []);
+    const tokens: Token[] = [];
+    for (let count = 0; count < 24; count++) {
       tokens.push((await subject.publish(newMetadata(), CONTENT)).token);
     }
-    await subject.unpublish(tokens[7] ?? newToken(), 5000);
-    const listed = await Array.fromAsync(subject.storage.catalogue.list());
-    assertEquals(listed.map(([token]) => token), tokens.toSorted());
-    assertEquals(listed.filter(([, { state }]) => state === "unpublished").length, 1);
-    assert(!await subject.storage.catalogue.isEmpty());
+    const published = tokens.splice(4).toSorted();
+    for (const token of tokens) await subject.unpublish(token, 5000);
+
+    for (const size of [1, 7, 19, 20]) {
+      const sample = await tokensOf(sampleOf(storage.catalogue, size));
+      assertEquals([sample.length, new Set(sample).size], [size, size]);
+      assert(sample.every((token) => published.includes(token)));
+    }
+    assertEquals((await tokensOf(sampleOf(storage.catalogue, 5_000))).sort(), published);
+    const first = new Set<Token | undefined>();
+    for (let round = 0; round < 40; round++) {
+      first.add((await tokensOf(sampleOf(storage.catalogue, 1)))[0]);
+    }
+    assert(first.size > 3, `${first.size} items were ever taken`);
+  });
+
+  test("unusedIn() and isUnused() find content that no item uses", async (subject) => {
+    const { storage } = subject;
+    const used = await subject.publish(newMetadata(), CONTENT);
+    const left = await subject.publish(newMetadata(), OTHER);
+    assertEquals(await Array.fromAsync(unusedIn(storage)), []);
+    await subject.unpublish(left.token, 5000);
+    assert(!await isUnused(storage, left.digest)); // it is gone
+    await subject.damage(left, OTHER);
+    const { digest, length } = left;
+    const location = { location: "s3://media/elsewhere", validator: '"1"' };
+    await storage.catalogue.add({ ...newMetadata(), digest, length, ...location });
+    assertEquals(await Array.fromAsync(unusedIn(storage)), [
+      left.digest,
+    ]);
+    assert(await isUnused(storage, left.digest));
+    assert(!await isUnused(storage, used.digest));
+    await subject.publish(newMetadata(), OTHER);
+    assert(!await isUnused(storage, left.digest));
+
+    const read = async function* () {
+      yield await Promise.resolve(new Uint8Array(100));
+    };
+    await using _staged = await storage.stage({ read });
+    assertEquals(await Array.fromAsync(unusedIn(storage)), []);
+  });
+
+  test("addAll() adds items of every sort; findAll() and list() return them", async (subject) => {
+    const { storage } = subject;
+    assert(await storage.catalogue.isEmpty());
+    const { token: first, digest, length } = await subject.publish(newMetadata(), CONTENT);
+    const of = (count: number, make: () => CatalogueRecord) => Array.from({ length: count }, make);
+    const records = [
+      ...of(MANY, linked),
+      ...of(20, buried),
+      ...of(20, () => {
+        const item = { ...newMetadata("video"), name: 'ü "x".mp4', language: "de", digest, length };
+        return [item.token, entryOf(item)];
+      }),
+    ];
+    const before = await storage.version();
+    const { added, faults } = await storage.addAll(records);
+    assertEquals([added, faults.size], [new Set(records.map(([token]) => token)), 0]);
+    assert(await storage.version() !== before, "the version changes");
+
+    const tokens = records.map(([token]) => token);
+    const found = await storage.catalogue.findAll([...tokens, newToken()]);
+    assertEquals(found, new Map(records));
+    for (const [token, entry] of records.slice(-30)) assertEquals(await storage.find(token), entry);
+    assertEquals((await storage.catalogue.findAll([])).size, 0);
+    const listed = await Array.fromAsync(storage.catalogue.list(), ([token]) => token);
+    assertEquals(listed.filter((token) => token !== first), tokens.toSorted());
+  });
+
+  test("addAll() skips tokens that were ever used, and reports them", async (subject) => {
+    const { storage } = subject;
+    const [first, second, tombstone] = [linked(), linked(), buried()];
+    await storage.addAll([first, tombstone]);
+    const before = await storage.version();
+    const again: CatalogueRecord[] = [
+      [first[0], buried()[1]],
+      second,
+      [tombstone[0], linked()[1]],
+    ];
+    const { added } = await storage.addAll(again);
+    assertEquals(added, new Set([second[0]]));
+    assert(await storage.version() !== before, "the version changes");
+    const expected = new Map([first, second, tombstone]);
+    assertEquals(await storage.catalogue.findAll(again.map(([token]) => token)), expected);
+  });
+
+  test("addAll() skips items whose content is missing, and names it", async (subject) => {
+    const { storage } = subject;
+    const { digest, length } = await subject.publish(newMetadata(), CONTENT);
+    const make = (facts: { digest?: string; length?: number; location?: string }) => {
+      const item = {
+        ...{ ...newMetadata(), digest, length, ...facts },
+        ...(facts.location === undefined ? {} : { validator: '"x"' }),
+      };
+      return [item.token, entryOf(item)] as const;
+    };
+    const [sound, other] = [make({}), linked()];
+    const faulty = [
+      make({ digest: "ab".repeat(32) }),
+      make({ length: length + 1 }),
+      make({ location: "s3://elsewhere/a.mp3" }),
+    ];
+    const { added, faults } = await storage.addAll([...faulty, sound, other]);
+    assertEquals(added, new Set([sound[0], other[0]]));
+    assertEquals(new Set(faults.keys()), new Set(faulty.map(([token]) => token)));
+    assertEquals((await storage.catalogue.findAll(faulty.map(([token]) => token))).size, 0);
+  });
+
+  test("keeps content that is added while its last item is unpublished", async (subject) => {
+    const { storage } = subject;
+    for (let round = 0; round < 20; round++) {
+      const { token, digest, length } = await subject.publish(newMetadata(), CONTENT);
+      const item = { ...newMetadata(), digest, length };
+      const [, { added, faults }] = await Promise.all([
+        storage.unpublish(token, 5000),
+        storage.addAll([[item.token, entryOf(item)]]),
+      ]);
+      assertEquals([added.size, faults.size].toSorted(), [0, 1]);
+      assertEquals(await subject.digests(), added.size === 1 ? [digest] : []);
+      if (added.size === 1) await storage.unpublish(item.token, 5000);
+    }
   });
 }
 
@@ -151,4 +346,8 @@ async function fulfilled<T extends Promise<unknown>[]>(
 ): Promise<{ [At in keyof T]: Awaited<T[At]> }> {
   await Promise.allSettled(promises);
   return await Promise.all(promises);
+}
+
+async function tokensOf(entries: AsyncIterable<[Token, CatalogueEntry]>): Promise<Token[]> {
+  return await Array.fromAsync(entries, ([token]) => token);
 }

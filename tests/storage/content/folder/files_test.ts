@@ -1,4 +1,5 @@
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { readAtOnce } from "../../../../lib/storage/content/folder/file_part.ts";
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import type { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
 import { streamOf } from "../../../support/body.ts";
@@ -46,6 +47,12 @@ test("Files.open() reads nothing of a range before it is requested", async () =>
   await new Promise((resolve) => setTimeout(resolve)); // enough time to read ahead
   await damage(item, new Uint8Array()); // the same file, now empty
   await assertRejects(() => reader.read(), StorageError, "content ended early");
+});
+
+test("readAtOnce() refuses a part that the file ends before", async () => {
+  await using subject = await openLocal();
+  using file = await Deno.open(`${subject.folder}/files/lock`); // which has 36 bytes
+  assertThrows(() => readAtOnce(file, 37), StorageError, "content ended early");
 });
 
 /** Publishes a text. */

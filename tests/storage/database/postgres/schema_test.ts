@@ -2,7 +2,7 @@ import { assertMatch } from "@std/assert";
 import { needing, shared } from "../../../support/permissions.ts";
 import { openEngine } from "../../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../../../support/postgres.ts";
-import { LINKED_RECORDS } from "../../media/linked_item_suite.ts";
+import { LINKED_RECORDS } from "../linked_rows.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 const test = needing(...POSTGRES);

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { CATALOGUE, LEDGER, type Schema } from "../../../../lib/storage/database/sqlite/schema.ts";
-import { LINKED_RECORDS } from "../../media/linked_item_suite.ts";
+import { LINKED_RECORDS } from "../linked_rows.ts";
 
 type Record = Readonly<{ [column: string]: SQLInputValue | undefined }>;
 
@@ -25,7 +25,6 @@ const ITEMS: Row[] = [
   ["an item with all properties", { ...ITEM, name: 'a "b".mp3', language: "de-AT" }, true],
   ["an item without content", { ...ITEM, length: 0 }, true],
   ["the largest item", { ...ITEM, length: Number.MAX_SAFE_INTEGER }, true],
-  ["an item with parameters", { ...ITEM, type: 'audio/ogg; codecs="opus"' }, true],
   ["an item from before 1970", { ...ITEM, published_at: -1 }, true],
   ["a tombstone", TOMBSTONE, true],
 
@@ -33,31 +32,20 @@ const ITEMS: Row[] = [
   ["a token in upper case", { ...ITEM, token: ITEM.token.toUpperCase() }, false],
   ["a token of version 1", { ...ITEM, token: ITEM.token.replace("-4", "-1") }, false],
   ["a token of another variant", { ...ITEM, token: ITEM.token.replace("-9", "-c") }, false],
-  ["a token that is too long", { ...ITEM, token: `${ITEM.token}0` }, false],
-  ["a token of dashes", { ...ITEM, token: ITEM.token.replaceAll(/[5f]/g, "-") }, false],
   ["a token and more", { ...ITEM, token: `${ITEM.token}${NUL}x` }, false],
   ["no kind", { ...ITEM, kind: null }, false],
   ["another kind", { ...ITEM, kind: "text" }, false],
-  ["a kind in upper case", { ...ITEM, kind: "Audio" }, false],
-  ["another type", { ...ITEM, type: "text/html" }, false],
   ["a blank type", { ...ITEM, type: "audio/ " }, false],
-  ["half a type", { ...ITEM, type: "audio/" }, false],
-  ["a type with a field", { ...ITEM, type: "audio/mpeg\r\nX: y" }, false],
   ["a type with a field behind NUL", { ...ITEM, type: `audio/mpeg${NUL}\r\nX: y` }, false],
   ["a type beyond ASCII", { ...ITEM, type: "audio/mpég" }, false],
   ["a negative length", { ...ITEM, length: -1 }, false],
   ["a fraction of a byte", { ...ITEM, length: 1.5 }, false],
-  ["a length that is text", { ...ITEM, length: "seven" }, false],
   ["a length beyond what a number holds", { ...ITEM, length: 9_007_199_254_740_992n }, false],
   ["a digest in upper case", { ...ITEM, digest: "AB".repeat(32) }, false],
   ["a digest that is a path", { ...ITEM, digest: "../../etc/passwd" }, false],
-  ["a path as long as a digest", { ...ITEM, digest: "../".repeat(21) + "a" }, false],
   ["a digest and more", { ...ITEM, digest: `${ITEM.digest}${NUL}/../x` }, false],
-  ["a digest of bytes", { ...ITEM, digest: new Uint8Array(64) }, false],
-  ["a date that is text", { ...ITEM, published_at: "yesterday" }, false],
   ["a date beyond all dates", { ...ITEM, published_at: 8_640_000_000_000_001 }, false],
   ["a name that is bytes", { ...ITEM, name: new Uint8Array(1) }, false],
-  ["a language with a line", { ...ITEM, language: "de\n" }, false],
   ["no language at all", { ...ITEM, language: "" }, false],
   ["a language and more", { ...ITEM, language: `de${NUL}\r\n` }, false],
   ...(["type", "length", "digest", "published_at"] as const).map((column) =>
@@ -68,7 +56,6 @@ const ITEMS: Row[] = [
   ...Object.entries({ ...ITEM, name: "x", language: "de" }).slice(2).map(([column, value]) =>
     [`a tombstone with ${column}`, { ...TOMBSTONE, [column]: value }, false] as const
   ),
-  ["a tombstone's date that is text", { ...TOMBSTONE, unpublished_at: "yesterday" }, false],
   ["a URL and more", { ...AT_URL, location: `https://h/${NUL}\r\nX: y` }, false],
   ["a validator and more", { ...AT_URL, validator: `x${NUL}\n` }, false],
   ...LINKED_RECORDS,
@@ -93,7 +80,6 @@ const LEDGER_ROWS: Row[] = [
   ["no day", "usage", { ...USAGE, day: null }, false],
   ["an invalid day", "usage", { ...USAGE, day: "2027-02-29" }, false],
   ["a day with a time", "usage", { ...USAGE, day: "2027-02-28 12:00" }, false],
-  ["a day in words", "usage", { ...USAGE, day: "yesterday" }, false],
   ...(["route", "method", "status", "client"] as const).flatMap((column): Row[] => [
     [`an empty ${column}`, "usage", { ...USAGE, [column]: "" }, false],
     [`a ${column} of two lines`, "usage", { ...USAGE, [column]: "a\nb" }, false],
@@ -104,10 +90,8 @@ const LEDGER_ROWS: Row[] = [
   ["another impact", "usage", { ...USAGE, impact: "some" }, false],
   ["no calls", "usage", { ...USAGE, calls: 0 }, false],
   ["half a call", "usage", { ...USAGE, calls: 1.5 }, false],
-  ["a time that is text", "usage", { ...USAGE, first: "noon" }, false],
   ["an end before the beginning", "usage", { ...USAGE, last: 4 }, false],
   ["a heartbeat", "heartbeat", HEARTBEAT, true],
-  ["a heartbeat that ended", "heartbeat", { ...HEARTBEAT, ending: "stopped" }, true],
   ["a heartbeat of nobody", "heartbeat", { ...HEARTBEAT, server: "" }, false],
   ["a heartbeat without an instant", "heartbeat", { ...HEARTBEAT, until: null }, false],
   ["a heartbeat that ended otherwise", "heartbeat", { ...HEARTBEAT, ending: "bored" }, false],
