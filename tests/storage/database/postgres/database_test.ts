@@ -8,6 +8,7 @@ import { needing, shared } from "../../../support/permissions.ts";
 import { openEngine } from "../../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../../../support/postgres.ts";
 import { Relay } from "../../../support/relay.ts";
+import { until } from "../../../support/within.ts";
 import { newMetadata } from "../../storage_suite.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
@@ -48,10 +49,7 @@ async function open(): Promise<Subject> {
     engine,
     async until(count, condition) {
       const text = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND ${condition}`;
-      for (let tries = 0; (await server().query(text)).length !== count; tries++) {
-        assert(tries < 500, `never ${condition}`);
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
+      await until(condition, async () => (await server().query(text)).length === count);
     },
     disconnect: () => relay.lead(server().port),
     async [Symbol.asyncDispose]() {
@@ -180,9 +178,8 @@ test("exclusively() holds its lock however long it is idle; once that ends, noth
     await new Promise((resolve) => setTimeout(resolve, 500));
     const before = await add();
     const ended = await server().query(`SELECT pg_terminate_backend(pid) ${holders}`);
-    for (let tries = 0; (await server().query(`SELECT 1 ${holders}`)).length > 0; tries++) {
-      assert(tries < 500, "the lock never ends");
-    }
+    const isFree = async () => (await server().query(`SELECT 1 ${holders}`)).length === 0;
+    await until("the end of the lock", isFree);
     return [before, ended.length, await add()];
   });
   assertEquals(states, ["published", 1, "unknown"]);

@@ -13,6 +13,7 @@ import { command, PASSWORD, POSTGRES, PostgresServer, USER } from "../../../supp
 import { field, type RawResponse, requestRaw } from "../../../support/raw_http.ts";
 import { Relay } from "../../../support/relay.ts";
 import { ServerProcess } from "../../../support/server.ts";
+import { until } from "../../../support/within.ts";
 import { newMetadata } from "../../storage_suite.ts";
 
 /**
@@ -85,7 +86,7 @@ const FAILURES: readonly Failure[] = [
     async begin({ postgres, relay, database }) {
       await postgres.hold(database, "TRIGGER hold BEFORE INSERT ON usage");
       const flushes = "SELECT 1 FROM pg_stat_activity WHERE query ~ '^INSERT' AND state = 'active'";
-      await until(async () => (await postgres.query(flushes)).length === 1);
+      await until("a flush", async () => (await postgres.query(flushes)).length === 1);
       relay.lead(postgres.port);
       await postgres.stop();
       await postgres.launch();
@@ -111,7 +112,7 @@ const FAILURES: readonly Failure[] = [
       const args = ["--dbname", postgres.urlOf("postgres"), "--command", "SELECT pg_sleep(600)"];
       const others: Deno.ChildProcess[] = [];
       stack.defer(async () => void await Promise.all(others.map(({ status }) => status)));
-      await until(async () => {
+      await until("no connection left", async () => {
         await postgres.query(ofOurs("SELECT pg_terminate_backend(pid)", "<> 'psql'"));
         others.push(command("psql", args).spawn()); // exits at once if there is no connection for it
         const rest = postgres.query(ofOurs("SELECT count(*)", "<> 'psql'"));
@@ -157,7 +158,7 @@ const FAILURES: readonly Failure[] = [
         await postgres.query("SELECT pg_reload_conf()");
         const isSet = async () =>
           (await postgres.query("SHOW default_transaction_read_only"))[0] === value;
-        await until(isSet);
+        await until("the setting", isSet);
       };
       await set("on");
       return async () => {
@@ -340,15 +341,7 @@ function checkLog({ end: { code, log, stderr } }: Outage, logged: RegExp | undef
   assert(faults.length < 10, "each cause is logged once");
 }
 
-/** Waits for something to happen in another process. */
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
-
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !await isTrue(); tries++) {
-    assert(tries < 300, "it takes too long");
-    await pause(20);
-  }
-}
 
 /**
  * Observes every failure. Everything is started before the first one, so that nothing slows them

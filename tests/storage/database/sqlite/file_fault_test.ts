@@ -11,12 +11,10 @@ import { SAMPLE_MP3 } from "../../../support/paths.ts";
 import { needing } from "../../../support/permissions.ts";
 import { field, requestRaw } from "../../../support/raw_http.ts";
 import { ServerProcess } from "../../../support/server.ts";
+import { until } from "../../../support/within.ts";
 import { newMetadata } from "../../storage_suite.ts";
 
 const test = needing("processes");
-
-/** Milliseconds within which a change of a file must show. */
-const BOUND = 10_000;
 
 /** What happens to a file, given a copy of it. */
 const CHANGES: [what: string, change: (path: string, copy: string) => Promise<unknown>][] = [
@@ -33,15 +31,6 @@ const CHANGES: [what: string, change: (path: string, copy: string) => Promise<un
 function copyTo(path: string, copy: string): void {
   using database = new DatabaseSync(path, { timeout: 5_000 });
   database.exec(`VACUUM INTO '${copy}'`);
-}
-
-/** Waits until a condition holds. */
-async function until(what: string, isMet: () => Promise<boolean>): Promise<void> {
-  const end = performance.now() + BOUND;
-  while (!await isMet()) {
-    assert(performance.now() < end, `not within ${BOUND} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 async function statusOf(server: ServerProcess, method: string, target: string): Promise<number> {

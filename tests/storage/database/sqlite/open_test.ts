@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import {
   SqliteDatabase,
@@ -9,6 +9,7 @@ import { CATALOGUE, type Schema } from "../../../../lib/storage/database/sqlite/
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import { inFolder, media } from "../../../support/media_cli.ts";
 import { needing } from "../../../support/permissions.ts";
+import { until } from "../../../support/within.ts";
 
 const [onFiles, asProcess] = [needing("files"), needing("processes")];
 
@@ -154,18 +155,14 @@ onFiles(
       const database = await SqliteDatabase.open(path, OPTIONS);
       sql(path, "PRAGMA user_version = 3");
       const read = () => database.query({ text: "SELECT version FROM catalogue" });
-      for (const end = performance.now() + 10_000;;) {
-        const fault = await read().then(() => undefined, (error) => error);
-        if (fault !== undefined) {
-          assertMatch(
-            fault.cause.message,
-            /^It has version 3 .* supports only 2: run a later one$/,
-          );
-          break;
-        }
-        assert(performance.now() < end, "it was not noticed");
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
+      let fault: StorageError | undefined;
+      const isNoticed = async () => {
+        fault = await read().then(() => undefined, (error) => error);
+        return fault !== undefined;
+      };
+      await until("the other schema", isNoticed);
+      const reason = (fault?.cause as Error).message;
+      assertMatch(reason, /^It has version 3 .* supports only 2: run a later one$/);
       await database.close();
     }),
 );
