@@ -108,13 +108,3 @@ Deno.test("Generations reads the version once for simultaneous callers", async (
   await Promise.all(looks);
   assertEquals([source.looks, new Set(looks).size], [1, 1]);
 });
-
-Deno.test("Generations.end() ends the generation, whatever the version", async () => {
-  const generations = new Generations(new Source());
-  await generations.refresh(0);
-  const { generation } = generations;
-  assertEquals(generations.holds(generation, 1), true);
-  generations.end();
-  assertEquals(generations.holds(generation, 1), false);
-  assertEquals(generations.holds(generations.generation, 1), true);
-});

@@ -60,14 +60,6 @@ export function testStorage(
     }
   });
 
-  test("find() returns the tombstone of an unpublished item", async ({ storage, publish, unpublish }) => {
-    const { token } = await publish(newMetadata("video"), CONTENT);
-    await unpublish(token, 5000);
-    const tombstone = { state: "unpublished", kind: "video", unpublishedAt: 5000 } as const;
-    const { freshUntil: _, ...found } = await storage.find(token, later());
-    assertEquals(found, tombstone);
-  });
-
   test("open() returns the whole content and any part of it", async ({ storage, publish }) => {
     const item = await publish(newMetadata(), CONTENT);
     const end = CONTENT.length - 1;

@@ -39,8 +39,15 @@ export class MemoryContent implements ContentStore {
 
   async check(): Promise<void> {}
 
-  compare(content: ContentReference): Promise<Comparison> {
-    return Promise.resolve(this.#compare(content));
+  compare({ digest, length }: ContentReference): Promise<Comparison> {
+    const actual = this.bytes.get(digest)?.length;
+    const fault: Comparison = actual === undefined
+      ? { state: "missing", reason: `content ${digest} is missing` }
+      : {
+        state: "different",
+        reason: `content ${digest} has ${actual} bytes instead of ${length}`,
+      };
+    return Promise.resolve(actual === length ? { state: "same" } : fault);
   }
 
   async *list(): AsyncGenerator<string> {
@@ -78,12 +85,4 @@ export class MemoryContent implements ContentStore {
   }
 
   async close(): Promise<void> {}
-
-  #compare({ digest, length }: ContentReference): Comparison {
-    const actual = this.bytes.get(digest)?.length;
-    if (actual === length) return { state: "same" };
-    if (actual === undefined) return { state: "missing", reason: `content ${digest} is missing` };
-    const reason = `content ${digest} has ${actual} bytes instead of ${length}`;
-    return { state: "different", reason };
-  }
 }

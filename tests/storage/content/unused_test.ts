@@ -32,9 +32,7 @@ for (const [name, register, open] of rows) {
     const add = engine.catalogue.add.bind(engine.catalogue);
     let answer: Promise<boolean> | undefined;
     using _add = stub(engine.catalogue, "add", async (item) => {
-      if ("digest" in item) {
-        answer = isUnused(subject.storage, item.digest);
-      }
+      if ("digest" in item) answer = isUnused(subject.storage, item.digest);
       await new Promise((resolve) => setTimeout(resolve, 100)); // time to find the content
       await add(item);
     });
@@ -69,9 +67,7 @@ needing(...S3_STORE)(
     await using verifier = await openBucket(store(), engine, prefix);
     const publishing = publisher.publish(newMetadata(), new Uint8Array(10));
     await sent.promise;
-    const [candidate = ""] = await Array.fromAsync(
-      unusedIn(verifier.storage),
-    );
+    const [candidate = ""] = await Array.fromAsync(unusedIn(verifier.storage));
     assertEquals([candidate], await publisher.digests());
     assert(!await isUnused(verifier.storage, candidate));
     await publishing;

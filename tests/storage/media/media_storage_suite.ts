@@ -243,9 +243,7 @@ export function testMediaStorage(
     const { digest, length } = left;
     const location = { location: "s3://media/elsewhere", validator: '"1"' };
     await storage.catalogue.add({ ...newMetadata(), digest, length, ...location });
-    assertEquals(await Array.fromAsync(unusedIn(storage)), [
-      left.digest,
-    ]);
+    assertEquals(await Array.fromAsync(unusedIn(storage)), [left.digest]);
     assert(await isUnused(storage, left.digest));
     assert(!await isUnused(storage, used.digest));
     await subject.publish(newMetadata(), OTHER);

@@ -3,14 +3,19 @@ import { resolvesNext, stub } from "@std/testing/mock";
 import { Files } from "../../../lib/storage/content/folder/files.ts";
 import { StorageError } from "../../../lib/storage/errors.ts";
 import { MediaStorage } from "../../../lib/storage/media/media_storage.ts";
+import { openBucket } from "../../support/bucket_storage.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { openMemory, openMemoryEngine } from "../../support/memory_storage.ts";
-import { needing } from "../../support/permissions.ts";
+import { needing, shared } from "../../support/permissions.ts";
+import { S3_STORE, S3Store } from "../../support/s3_store.ts";
 import { testMediaStorage } from "./media_storage_suite.ts";
 import { newMetadata } from "../storage_suite.ts";
 
+const store = shared(S3_STORE, () => S3Store.start());
+
 testMediaStorage("MediaStorage in memory", () => openMemory());
 testMediaStorage("MediaStorage on files", () => openLocal(), needing("files"));
+testMediaStorage("MediaStorage on a bucket", () => openBucket(store()), needing(...S3_STORE));
 
 needing("files")("unpublish() leaves content of another catalogue alone", async () => {
   await using subject = await openLocal();
@@ -19,16 +24,13 @@ needing("files")("unpublish() leaves content of another catalogue alone", async 
   const { token, digest } = await subject.publish(newMetadata(), content);
   await another.publish(newMetadata(), content);
   const { catalogue, ledger } = subject.storage;
-  const engine = { catalogue, ledger, exclusively: never, close: () => Promise.resolve() };
+  const close = () => Promise.resolve();
+  const engine = { catalogue, ledger, exclusively: () => Promise.reject(), close };
   const wrong = new MediaStorage(engine, new Files(`${another.folder}/files`, catalogue));
   await assertRejects(() => wrong.unpublish(token, 5000), StorageError, "is not the folder with");
   assertEquals((await subject.storage.find(token)).state, "published");
   assertEquals(await another.digests(), [digest]);
 });
-
-function never(): never {
-  throw new Error("not used");
-}
 
 Deno.test("find() distinguishes missing content from an item unpublished meanwhile", async () => {
   const engine = await openMemoryEngine();

@@ -53,7 +53,7 @@ export class Files implements ContentStore {
   }
 
   create(id: string): Promise<void> {
-    return this.#writing(async () => {
+    return this.#attempt("write to", async () => {
       await Deno.mkdir(this.#folder, { recursive: true });
       using lock = await Deno.open(this.#lock, { write: true, create: true });
       await this.#wait(lock);
@@ -89,25 +89,23 @@ export class Files implements ContentStore {
    *
    * @throws {StorageError} When it is missing, has another length, or cannot be read.
    */
-  open(content: ContentReference, range?: ByteRange): Promise<Body> {
-    return Promise.try(() => this.#open(content, range));
-  }
-
-  #open({ digest, length }: ContentReference, range?: ByteRange): Body {
-    const { first, last } = range ?? { first: 0, last: length - 1 };
-    let file: Deno.FsFile | undefined;
-    try {
-      file = this.#openFile(digest);
-      const size = file.seekSync(0, Deno.SeekMode.End);
-      if (size !== length) throw new StorageError("files", otherLength(digest, size, length));
-      file.seekSync(first, Deno.SeekMode.Start);
-      if (last - first + 1 <= AT_ONCE) return readAtOnce(file, last - first + 1);
-    } catch (cause) {
-      file?.close();
-      throw faultOf(digest, cause);
-    }
-    // The runtime's own stream is the fastest, and closes the file, also when cancelled.
-    return last === length - 1 ? file.readable : streamPart(file, last - first + 1);
+  open({ digest, length }: ContentReference, range?: ByteRange): Promise<Body> {
+    return Promise.try(() => {
+      const { first, last } = range ?? { first: 0, last: length - 1 };
+      let file: Deno.FsFile | undefined;
+      try {
+        file = this.#openFile(digest);
+        const size = file.seekSync(0, Deno.SeekMode.End);
+        if (size !== length) throw new StorageError("files", otherLength(digest, size, length));
+        file.seekSync(first, Deno.SeekMode.Start);
+        if (last - first + 1 <= AT_ONCE) return readAtOnce(file, last - first + 1);
+      } catch (cause) {
+        file?.close();
+        throw faultOf(digest, cause);
+      }
+      // The runtime's own stream is the fastest, and closes the file, also when cancelled.
+      return last === length - 1 ? file.readable : streamPart(file, last - first + 1);
+    });
   }
 
   /**
@@ -135,7 +133,7 @@ export class Files implements ContentStore {
       file.close();
     };
     const write = (chunk: Uint8Array) =>
-      this.#writing(async () => {
+      this.#attempt("write to", async () => {
         for (let done = 0; done < chunk.length;) done += await file.write(chunk.subarray(done));
       });
     try {
@@ -147,7 +145,7 @@ export class Files implements ContentStore {
         await write(chunk);
         length += chunk.length;
       }
-      await this.#writing(() => file.sync());
+      await this.#attempt("write to", () => file.sync());
       return { digest: hash.digest("hex"), length, path, [Symbol.asyncDispose]: discard };
     } catch (error) {
       await discard();
@@ -200,7 +198,7 @@ export class Files implements ContentStore {
 
   /** Needs no permission to write. */
   async hold<T>(_digests: readonly string[], action: () => Promise<T>): Promise<T> {
-    using lock = await this.#openLock();
+    using lock = await this.#attempt("read", () => Deno.open(this.#lock));
     await this.#wait(lock); // a shared lock would let a few imports keep publishers waiting
     return await action();
   }
@@ -210,14 +208,6 @@ export class Files implements ContentStore {
   #wait(lock: Deno.FsFile): Promise<void> {
     const what = `the lock of ${this.#location}, which another process holds`;
     return waitFor(what, lock.lock(true), patience.signal);
-  }
-
-  async #openLock(): Promise<Deno.FsFile> {
-    try {
-      return await Deno.open(this.#lock);
-    } catch (cause) {
-      throw new StorageError("files", `cannot read ${this.#location}`, { cause });
-    }
   }
 
   #openFile(digest: string): Deno.FsFile {
@@ -253,20 +243,20 @@ export class Files implements ContentStore {
   }
 
   #exclusively<T>(action: () => Promise<T>): Promise<T> {
-    return this.#writing(async () => {
+    return this.#attempt("write to", async () => {
       using lock = await Deno.open(this.#lock, { write: true });
       await this.#wait(lock);
       return await action();
     });
   }
 
-  /** Runs an operation that writes here, and names the place when the system does not let it. */
-  async #writing<T>(operation: () => Promise<T>): Promise<T> {
+  /** Runs an operation, and names the place when the system does not let it. */
+  async #attempt<T>(what: "read" | "write to", operation: () => Promise<T>): Promise<T> {
     try {
       return await operation();
     } catch (cause) {
       if (!isSystemError(cause)) throw cause;
-      throw new StorageError("files", `cannot write to ${this.#location}`, { cause });
+      throw new StorageError("files", `cannot ${what} ${this.#location}`, { cause });
     }
   }
 

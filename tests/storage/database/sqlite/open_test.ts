@@ -57,11 +57,6 @@ const OBSTACLES: [what: string, make: (path: string) => void | Promise<void>, ca
     /^It is not a catalogue of media-head: choose another path, or move it away$/,
   ],
   [
-    "a database that another program claims",
-    (path) => sql(path, "PRAGMA application_id = 7"),
-    /^It is not a catalogue of media-head: choose another path, or move it away$/,
-  ],
-  [
     "a ledger",
     async (path) => {
       await (await openEngine(`sqlite:${path}-x`)).close();

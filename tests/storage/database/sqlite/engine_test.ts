@@ -1,6 +1,14 @@
-import { openEngine } from "../../../lib/storage/database/sqlite/engine.ts";
-import { needing } from "../../support/permissions.ts";
-import { testExclusion } from "./exclusion_suite.ts";
+/**
+ * The suites of every engine, on SQLite.
+ */
+
+import { openEngine } from "../../../../lib/storage/database/sqlite/engine.ts";
+import { needing } from "../../../support/permissions.ts";
+import { openMemoryEngine } from "../../../support/memory_storage.ts";
+import { testLedger } from "../../ledger/ledger_suite.ts";
+import { testExclusion } from "../exclusion_suite.ts";
+
+testLedger("SqlLedger on SQLite", openMemoryEngine);
 
 testExclusion("SQLite in memory", async () => {
   const engine = await openEngine("sqlite::memory:");
