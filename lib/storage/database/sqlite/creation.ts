@@ -7,6 +7,10 @@ import { NONE_YET, type OpenOptions } from "../engine.ts";
 import { isBusy } from "./lock.ts";
 import type { Schema } from "./schema.ts";
 
+/** One statement, because another process may be creating the tables. */
+const STATE = `SELECT count(*) AS tables, (SELECT application_id FROM pragma_application_id) AS id,
+  (SELECT user_version FROM pragma_user_version) AS version FROM sqlite_master`;
+
 /**
  * Creates the tables, unless they are there.
  *
@@ -21,19 +25,13 @@ export function createTables(
   const { name, applicationId, version, tables } = schema;
   if (!hasTables(database, schema)) {
     if (mustExist) throw new Error(NONE_YET);
-    database.exec("BEGIN IMMEDIATE");
-    try {
-      if (!hasTables(database, schema)) { // or another process has just created them
-        database.exec(tables);
-        database.exec(`PRAGMA application_id = ${applicationId}`);
-        database.exec(`PRAGMA user_version = ${version}`);
-      }
-      database.exec("COMMIT");
-      onCreate?.(name);
-    } catch (error) {
-      if (database.isTransaction) database.exec("ROLLBACK");
-      throw error;
-    }
+    inTransaction(database, () => {
+      if (hasTables(database, schema)) return; // another process has just created them
+      database.exec(tables);
+      database.exec(`PRAGMA application_id = ${applicationId}`);
+      database.exec(`PRAGMA user_version = ${version}`);
+    });
+    onCreate?.(name);
   }
   useLog(database); // only now: it must not change the file of another program
 }
@@ -43,33 +41,34 @@ export function createTables(
  *
  * @throws {Error} When the file belongs to another program or another release.
  */
-export function hasTables(database: DatabaseSync, schema: Schema): boolean {
-  if (database.isTransaction) return hasTablesNow(database, schema);
-  database.exec("BEGIN"); // another process may be creating them
-  try {
-    return hasTablesNow(database, schema);
-  } finally {
-    if (database.isTransaction) database.exec("ROLLBACK");
-  }
-}
-
-function hasTablesNow(
+export function hasTables(
   database: DatabaseSync,
   { name, applicationId, version: supported, upgrade }: Schema,
 ): boolean {
-  const read = (statement: string) =>
-    Number(Object.values(database.prepare(statement).get() ?? {})[0]);
-  const [id, version] = [read("PRAGMA application_id"), read("PRAGMA user_version")];
+  const { id, version, tables } = { ...database.prepare(STATE).get() };
   if (id === applicationId) {
     if (version === supported) return true;
     const fault = `It has version ${version} of the ${name}'s schema`;
-    const remedy = version > supported ? "run a later one" : upgrade;
+    const remedy = Number(version) > supported ? "run a later one" : upgrade;
     throw new Error(`${fault}, but this release supports only ${supported}: ${remedy}`);
   }
-  if (id !== 0 || version !== 0 || read("SELECT count(*) FROM sqlite_master") !== 0) {
+  if (id !== 0 || version !== 0 || tables !== 0) {
     throw new Error(`It is not a ${name} of media-head: choose another path, or move it away`);
   }
   return false;
+}
+
+/** Runs an action in a transaction, which is rolled back if it throws. */
+export function inTransaction<T>(database: DatabaseSync, action: () => T): T {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const result = action();
+    database.exec("COMMIT");
+    return result;
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
 }
 
 /**

@@ -13,7 +13,7 @@ import { waitFor } from "../../../async/abort.ts";
 import { repeat } from "../../../async/repeat.ts";
 import { StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
-import { createTables, hasTables } from "./creation.ts";
+import { createTables, hasTables, inTransaction } from "./creation.ts";
 import { isBusy, retryWhileBusy } from "./lock.ts";
 import type { Schema } from "./schema.ts";
 
@@ -110,7 +110,11 @@ export class SqliteDatabase implements Database {
 
   async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
     await this.#look(); // what is written into a file that is gone is lost
-    const commit = (connection: DatabaseSync) => this.#commit(connection, statements);
+    const commit = (connection: DatabaseSync) =>
+      inTransaction(
+        connection,
+        () => statements.map((statement) => this.#rowsFrom(connection, statement)),
+      );
     return await this.#retry(this.#options.timeout, () => this.#run("written", commit));
   }
 
@@ -132,18 +136,6 @@ export class SqliteDatabase implements Database {
       if (text.length <= MAX_PREPARED) this.#statements.set(text, statement);
     }
     return statement;
-  }
-
-  #commit(connection: DatabaseSync, statements: readonly Statement[]): Row[][] {
-    connection.exec("BEGIN IMMEDIATE");
-    try {
-      const rows = statements.map((statement) => this.#rowsFrom(connection, statement));
-      connection.exec("COMMIT");
-      return rows;
-    } catch (error) {
-      if (connection.isTransaction) connection.exec("ROLLBACK");
-      throw error;
-    }
   }
 
   #rowsFrom(connection: DatabaseSync, { text, values = [] }: Statement): Row[] {
