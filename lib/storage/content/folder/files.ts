@@ -217,8 +217,9 @@ export class Files implements ContentStore {
     throw new StorageError("files", `content ${digest} is not a regular file`);
   }
 
-  /** Moves content to its place; a file that is there already has the same, or is damaged. */
+  /** Moves content to its place, unless a sound file is there. */
   async #place({ digest, path }: StagedFile): Promise<void> {
+    if (await digestOf(this.#path(digest)) === digest) return;
     const folder = this.#folderOf(digest);
     await this.#makeFolder(folder);
     await Deno.rename(path, this.#path(digest));
@@ -275,6 +276,19 @@ export class Files implements ContentStore {
 
   #path(digest: string): string {
     return `${this.#folderOf(digest)}/${digest}`;
+  }
+}
+
+/** Returns the SHA-256 of a file; `undefined` if it cannot be read. */
+async function digestOf(path: string): Promise<string | undefined> {
+  try {
+    if (!(await Deno.lstat(path)).isFile) return undefined;
+    const hash = (await import("node:crypto")).createHash("sha256");
+    const file = await Deno.open(path);
+    for await (const chunk of file.readable) hash.update(chunk);
+    return hash.digest("hex");
+  } catch {
+    return undefined;
   }
 }
 
