@@ -77,10 +77,10 @@ export async function inspectObject(
 
 /** Reads content to its end, or until the signal is aborted. */
 export async function* readContent(
-  opening: Promise<Body>,
+  opening: Promise<Body> | Body,
   signal: AbortSignal | undefined,
-): AsyncGenerator<Uint8Array> {
-  const body = await unlessAborted(opening, signal);
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const body = await unlessAborted(Promise.resolve(opening), signal);
   if (body instanceof Uint8Array) return yield body;
   const reader = body.getReader();
   try {
@@ -90,7 +90,7 @@ export async function* readContent(
       yield value;
     }
   } finally {
-    await reader.cancel();
+    reader.cancel().catch(() => {}); // on standard input, it may never finish
   }
 }
 

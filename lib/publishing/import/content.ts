@@ -60,14 +60,14 @@ async function importFile(
   const { kind, type, length, sha256, language, publishedAt, name = fileName(path) } = record;
   let options = { kind, type, signal, expected: { digest: sha256, length } };
   let facts: Facts = { kind, type, length, sha256, name, language: language ?? null };
-  let known = token === undefined ? undefined : await find(storage, token);
+  let known = token === undefined ? undefined : await findEntry(storage, token);
   // If the record states the digest, the content need not be read to find it on record.
   if (sha256 === undefined && (token === undefined || known !== undefined) || isDryRun && !known) {
     const { digest, ...found } = await inspectFile(path, options);
     options = { ...options, expected: { digest, length: found.length } };
     facts = { ...facts, ...found, sha256: digest };
     token ??= derivedToken(digest, name);
-    known ??= await find(storage, token);
+    known ??= await findEntry(storage, token);
   }
   if (known !== undefined) {
     requireSame({ ...facts, ...instantsOf(record) }, token as Token, known);
@@ -87,7 +87,7 @@ async function importObject(
 ): Promise<"added" | "unchanged"> {
   const { location, kind, type, length, sha256, validator, language, publishedAt } = record;
   const { name = fileName(location) } = record;
-  const known = await find(storage, token);
+  const known = await findEntry(storage, token);
   if (known !== undefined) {
     const stated = { location, kind, type, length, sha256, validator, name };
     requireSame({ ...stated, language: language ?? null, ...instantsOf(record) }, token, known);
@@ -105,6 +105,10 @@ async function importObject(
   }
 }
 
-async function find(storage: MediaStorage, token: Token): Promise<CatalogueEntry | undefined> {
+/** Looks up the entry of a token. */
+export async function findEntry(
+  storage: MediaStorage,
+  token: Token,
+): Promise<CatalogueEntry | undefined> {
   return (await storage.catalogue.findAll([token])).get(token);
 }
