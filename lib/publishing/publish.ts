@@ -5,14 +5,13 @@
 import { RefusedError } from "../input/refused_error.ts";
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
-import { TokenTakenError } from "../storage/catalogue/catalogue.ts";
 import { SourceChangedError, type Step } from "../storage/content/content_store.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { Kind, PublishedItem } from "../storage/item.ts";
 import { newToken, type Token } from "../storage/token.ts";
 import { detectMediaType, type MediaType } from "./media_type.ts";
 import { isPrintable, quoted, withoutUnprintable } from "../input/printable.ts";
-import { fileBytes } from "./tracks/bytes.ts";
+import { type Bytes, fileBytes } from "./tracks/bytes.ts";
 import { unlessAborted } from "../async/abort.ts";
 
 /** Bytes to read from a file at a time. */
@@ -71,30 +70,22 @@ export async function publishFile(
   options: PublishOptions = {},
 ): Promise<PublishedItem> {
   const { token = newToken(), name = fileName(path), reuse, expected, signal } = options;
-  const { watch = (chunks) => chunks } = options;
   await requireFree(storage, token); // fails early; the commit checks again
-  const { file, info } = await openFile(path);
-  using _file = file;
-  const { size } = info;
+  using file = await openFile(path, options);
+  const { size } = file.bytes;
   const { content } = storage;
   if ("maxLength" in content && size > content.maxLength) {
     const limit = `a bucket accepts at most ${content.maxLength} in one PUT`;
     throw new RefusedError(`${quoted(path)} has ${size} bytes; ${limit}`);
   }
   try {
-    const detected = await unlessAborted(
-      detectMediaType(path, fileBytes(file, size), options),
-      signal,
-    );
-    const chunk = new Uint8Array(Math.min(size, CHUNK));
-    const read = (step: Step) =>
-      watch(chunksOf(file, { path, info, chunk, signal }), { name, size, step });
+    const detected = await detect(file, options);
     if (reuse === "likely") {
-      const digest = await sha256Of(read("hashing"));
+      const digest = await sha256Of(file.read("hashing"));
       const item = await storage.findByContent({ digest, length: size }, name);
       if (item !== undefined) return item;
     }
-    await using staged = await storage.stage({ read, signal });
+    await using staged = await storage.stage({ read: file.read, signal });
     requireExpected(path, staged, expected);
     signal?.throwIfAborted();
     if (reuse !== undefined) {
@@ -104,7 +95,6 @@ export async function publishFile(
     }
     return await storage.publish({ token, ...detected, name, ...statedIn(options) }, staged);
   } catch (error) {
-    if (error instanceof TokenTakenError) throw new RefusedError(error.message);
     if (error instanceof SourceChangedError) {
       throw new RefusedError(`${quoted(path)} changed while it was read`);
     }
@@ -126,31 +116,42 @@ export async function sha256Of(chunks: AsyncIterable<Uint8Array>): Promise<strin
   return hash.digest("hex");
 }
 
+/** Content to publish. */
+interface Source {
+  /** Names it in messages. */
+  readonly source: string;
+  readonly bytes: Bytes;
+  /** Reads it from the beginning. */
+  readonly read: (step: Step) => AsyncIterable<Uint8Array>;
+  /** The ETag of an object. */
+  readonly validator?: string;
+}
+
 /**
- * Reads a whole file, and returns its media type, digest and length, without publishing it.
+ * Reads content to its end, and returns its media type, digest and length, without publishing it.
  *
  * @throws {RefusedError} When it cannot be read, is neither audio nor video, or not as expected.
  * @throws The signal's abort reason.
  */
-export async function inspectFile(
-  path: string,
-  options: Pick<PublishOptions, "kind" | "type" | "expected" | "signal">,
+export async function inspect(
+  content: Source,
+  options: PublishOptions,
 ): Promise<MediaType & { readonly digest: string; readonly length: number }> {
-  const { signal, expected } = options;
-  const { file, info } = await openFile(path);
-  using _file = file;
-  const { size } = info;
-  const detected = await unlessAborted(
-    detectMediaType(path, fileBytes(file, size), options),
-    signal,
-  );
-  const chunk = new Uint8Array(Math.min(size, CHUNK));
-  const found = {
-    digest: await sha256Of(chunksOf(file, { path, info, chunk, signal })),
-    length: size,
-  };
-  requireExpected(path, found, expected);
+  const { source, bytes, read, validator } = content;
+  const detected = await detect(content, options);
+  const found = { digest: await sha256Of(read("hashing")), length: bytes.size };
+  requireExpected(source, { ...found, validator }, options.expected);
   return { ...detected, ...found };
+}
+
+/** Does the same with a file. */
+export async function inspectFile(path: string, options: PublishOptions) {
+  using file = await openFile(path, options);
+  return await inspect(file, options);
+}
+
+function detect({ source, bytes }: Source, options: PublishOptions): Promise<MediaType> {
+  return unlessAborted(detectMediaType(source, bytes, options), options.signal);
 }
 
 /**
@@ -187,12 +188,23 @@ export async function requireFree(storage: MediaStorage, token: Token): Promise<
 }
 
 /** Opens a non-empty file. Anything else is refused first: opening a FIFO would block. */
-async function openFile(path: string): Promise<{ file: Deno.FsFile; info: Deno.FileInfo }> {
+async function openFile(
+  path: string,
+  { name = fileName(path), signal, watch = (chunks) => chunks }: PublishOptions,
+): Promise<Source & Disposable> {
   const { isFile, size } = await readable(path, () => Deno.stat(path));
   if (!isFile) throw new RefusedError(`${quoted(path)} is not a file`);
   if (size === 0) throw new RefusedError(`${quoted(path)} is empty`);
   const file = await readable(path, () => Deno.open(path));
-  return { file, info: await readable(path, () => file.stat()) };
+  const info = await readable(path, () => file.stat());
+  const chunk = new Uint8Array(Math.min(info.size, CHUNK));
+  return {
+    source: path,
+    bytes: fileBytes(file, info.size),
+    read: (step) =>
+      watch(chunksOf(file, { path, info, chunk, signal }), { name, size: info.size, step }),
+    [Symbol.dispose]: () => file.close(),
+  };
 }
 
 /** Reads a file, which must not change from the time of `info` on until its end was read. */

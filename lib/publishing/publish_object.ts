@@ -3,22 +3,13 @@
  */
 
 import type { Body } from "../http/outcome.ts";
-import { TokenTakenError } from "../storage/catalogue/catalogue.ts";
-import type { ExistingContent } from "../storage/content/content_store.ts";
+import type { ExistingContent, Step } from "../storage/content/content_store.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { ContentReference, PublishedItem } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
-import { detectMediaType, type MediaType } from "./media_type.ts";
+import type { MediaType } from "./media_type.ts";
 import { unlessAborted } from "../async/abort.ts";
-import {
-  fileName,
-  type PublishOptions,
-  requireExpected,
-  requireFree,
-  sha256Of,
-  statedIn,
-} from "./publish.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { fileName, inspect, type PublishOptions, requireFree, statedIn } from "./publish.ts";
 import type { Bytes } from "./tracks/bytes.ts";
 
 /** Whether a text is the location of an object. */
@@ -46,17 +37,12 @@ export async function publishObject(
   await requireFree(storage, token); // fails early; the commit checks again
   await unlessAborted(storage.prepare(), signal);
   const found = await inspectObject(storage, location, options);
-  try {
-    signal?.throwIfAborted();
-    const published = reuse && await storage.findByContent(found, name);
-    if (published !== undefined) return published;
-    const item = { token, name, ...statedIn(options), ...found };
-    await storage.catalogue.add(item);
-    return item;
-  } catch (error) {
-    if (error instanceof TokenTakenError) throw new RefusedError(error.message);
-    throw error;
-  }
+  signal?.throwIfAborted();
+  const published = reuse && await storage.findByContent(found, name);
+  if (published !== undefined) return published;
+  const item = { token, name, ...statedIn(options), ...found };
+  await storage.catalogue.add(item);
+  return item;
 }
 
 /** Reads an object as {@linkcode publishObject} does, and returns what it would record of it. */
@@ -65,14 +51,15 @@ export async function inspectObject(
   location: string,
   options: PublishOptions,
 ): Promise<MediaType & Required<ContentReference>> {
-  const { name = fileName(location), expected, signal, watch = (chunks) => chunks } = options;
+  const { name = fileName(location), signal, watch = (chunks) => chunks } = options;
   const object = await unlessAborted(storage.inspect(location), signal);
-  const { length, validator } = object;
-  const detected = await unlessAborted(detectMediaType(location, bytesOf(object), options), signal);
-  const progress = { name, size: length, step: "hashing" } as const;
-  const digest = await sha256Of(watch(readContent(object.open(), signal), progress));
-  requireExpected(location, { digest, length, validator }, expected);
-  return { ...detected, digest, length, location, validator };
+  const { length: size, validator } = object;
+  const read = (step: Step) => watch(readContent(object.open(), signal), { name, size, step });
+  const found = await inspect(
+    { source: location, bytes: bytesOf(object), read, validator },
+    options,
+  );
+  return { ...found, location, validator };
 }
 
 /** Reads content to its end, or until the signal is aborted. */

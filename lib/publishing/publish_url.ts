@@ -6,7 +6,6 @@
  * that only it can reach.
  */
 
-import { TokenTakenError } from "../storage/catalogue/catalogue.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { type Kind, type LinkedItem, MAX_STATED } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
@@ -64,13 +63,8 @@ export async function publishUrl(
   const { kind, ...stated } = await examine(location, options);
   signal?.throwIfAborted();
   const item: LinkedItem = { token, kind, location, ...stated, publishedAt };
-  try {
-    await storage.catalogue.add(item);
-    return item;
-  } catch (error) {
-    if (error instanceof TokenTakenError) throw new RefusedError(error.message);
-    throw error;
-  }
+  await storage.catalogue.add(item);
+  return item;
 }
 
 /** Examines a URL by HEAD and, if that is not enough, by GET. */

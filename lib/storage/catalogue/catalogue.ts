@@ -9,11 +9,12 @@ import type {
   LookupResult,
   PublishedItem,
 } from "../item.ts";
+import { RefusedError } from "../../input/refused_error.ts";
 import type { Versioned } from "../generations.ts";
 import type { Token } from "../token.ts";
 
 /** Thrown for a token that already names an item or tombstone: tokens are never reused. */
-export class TokenTakenError extends Error {
+export class TokenTakenError extends RefusedError {
   override readonly name = "TokenTakenError";
 
   constructor(token: Token) {
