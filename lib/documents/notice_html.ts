@@ -30,14 +30,9 @@ export function time(instant: string): string {
   return `<time datetime="${escape(instant)}">${escape(text)}</time>`;
 }
 
-/** Formats the time between two instants, e.g. "1 d 8 h 30 min". */
+/** Formats the time between two instants, e.g. "1 day, 8 hr, 30 min". */
 export function duration(start: string, end: string): string {
-  const seconds = (Date.parse(end) - Date.parse(start)) / 1000;
-  const parts: [number, string][] = [
-    [Math.floor(seconds / 86_400), "d"],
-    [Math.floor(seconds / 3600) % 24, "h"],
-    [Math.floor(seconds / 60) % 60, "min"],
-    [seconds % 60, "s"],
-  ];
-  return parts.filter(([count]) => count > 0).map(([count, unit]) => `${count} ${unit}`).join(" ");
+  const length = Temporal.Instant.from(start).until(end).round({ largestUnit: "hours" });
+  const [days, hours] = [Math.floor(length.hours / 24), length.hours % 24];
+  return new Intl.DurationFormat("en", { style: "short" }).format(length.with({ days, hours }));
 }

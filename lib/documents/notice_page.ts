@@ -125,22 +125,24 @@ ${errors(types, notice)}
 }
 
 function whatToDo(endpoints: RetiredEndpoint[], publicUrl: string | undefined): string {
-  const rows = endpoints.map(({ path, successor }) =>
-    `<tr><th scope="row">${code(path)}</th><td>${code(successor)}</td></tr>`
+  const changes = endpoints.map(({ path, successor }) =>
+    `<li>${code(path)} becomes ${code(successor)}</li>`
   );
-  const [first] = endpoints as [RetiredEndpoint];
+  const [{ path, successor }] = endpoints as [RetiredEndpoint];
+  const curl = (path: string) => `curl -I ${originIn(publicUrl)}${escape(path)}`;
   return `<section>
 <h2>What to do</h2>
-<p>Change only the path.</p>
-<div class="scroll" tabindex="0" role="region" aria-label="Replacements">
-<table>
-<thead><tr><th scope="col">Instead of</th><th scope="col">Use</th></tr></thead>
-<tbody>
-${rows.join("\n")}
-</tbody>
-</table>
-</div>
-${tryIt(first, publicUrl)}
+<p>Change only the path:</p>
+<ul>
+${changes.join("\n")}
+</ul>
+<h3>Before</h3>
+${block("Before, with curl", curl(path))}
+<h3>After</h3>
+${block("After, with curl", curl(successor))}
+<p>${code("{token}")} stands for the token of an item${
+    publicUrl === undefined ? ORIGIN_NOTE : ""
+  }.</p>
 <h3>Detect the deprecation in your client</h3>
 <p>Every response from the old paths says when they will be removed, and what replaces the item:</p>
 ${block("A client in JavaScript", escape(CLIENT))}
@@ -150,49 +152,28 @@ ${block("A client in JavaScript", escape(CLIENT))}
 const ORIGIN_NOTE = `<noscript>, and ${code("{origin}")} for the scheme and host of this
 page</noscript>`;
 
-/** Renders an example of the change: on the command line, and in a client's code. */
-function tryIt({ path, successor }: RetiredEndpoint, publicUrl: string | undefined): string {
-  const curl = (path: string) => `curl -I ${originIn(publicUrl)}${escape(path)}`;
-  const line = (path: string) => escape(`fetch(\`${path.replace("{token}", "${token}")}\`)`);
-  return `<h3>Before</h3>
-${block("Before, with curl", curl(path))}
-<h3>After</h3>
-${block("After, with curl", curl(successor))}
-<p>${code("{token}")} stands for the token of an item${
-    publicUrl === undefined ? ORIGIN_NOTE : ""
-  }.</p>
-<h3>In your code</h3>
-${block("The line to change", `<del>- ${line(path)}</del><ins>+ ${line(successor)}</ins>`)}`;
-}
+/** The states of a brownout, by class. */
+const MARKS = { over: "over", on: "on now", next: "next", later: "to come" };
 
 function calendar(notice: Notice): string {
   const { brownouts, brownoutStatus, phase } = notice;
   if (brownouts.length === 0) return "";
   const states = brownouts.map((brownout) => stateOf(brownout, notice));
-  const next = states.indexOf("to come");
+  const next = states.indexOf("later");
+  if (next >= 0) states[next] = "next";
   const rows = brownouts.map(({ start, end }, index) => {
-    const state = states[index];
-    const mark = state === "on"
-      ? `<span class="mark on">on now</span>`
-      : index === next
-      ? `<span class="mark next">next</span>`
-      : state;
-    return `<tr class="${state}"><th scope="row">${time(start)}</th><td>${time(end)}</td>` +
-      `<td>${duration(start, end)}</td><td>${mark}</td></tr>`;
+    const state = states[index] as keyof typeof MARKS;
+    return `<li class="${state}">${time(start)} to ${time(end)}, ${duration(start, end)} ` +
+      `<span class="mark">${MARKS[state]}</span></li>`;
   });
   const [are, answer] = phase === "removed" ? ["were", "answered"] : ["are", "answer"];
   return `<section>
 <h2>Brownouts</h2>
 <p>Before the removal, the old paths ${are} temporarily disabled as a warning. During a brownout they ${answer}
 <code>${brownoutStatus}</code>, with <code>Retry-After</code> set to its end.</p>
-<div class="scroll" tabindex="0" role="region" aria-label="Brownouts">
-<table class="calendar">
-<thead><tr><th scope="col">Start</th><th scope="col">End</th><th scope="col">Duration</th><th scope="col">State</th></tr></thead>
-<tbody>
+<ol>
 ${rows.join("\n")}
-</tbody>
-</table>
-</div>
+</ol>
 </section>`;
 }
 
@@ -200,10 +181,10 @@ ${rows.join("\n")}
 function stateOf(
   { start, end }: Notice["brownouts"][number],
   { phase, phaseEndsAt }: Notice,
-): "on" | "over" | "to come" {
+): keyof typeof MARKS {
   if (phaseEndsAt === null) return "over";
   if (phase === "brownout" && end === phaseEndsAt) return "on";
-  return Date.parse(start) >= Date.parse(phaseEndsAt) ? "to come" : "over";
+  return Date.parse(start) >= Date.parse(phaseEndsAt) ? "later" : "over";
 }
 
 function afterwards({ afterSunset, sunsetAt, phase }: Notice): string {

@@ -7,13 +7,11 @@ export const NOTICE_STYLE = `
 :root { color-scheme: light dark; --back: #fff; --text: #1b1f24; --soft: #57606b; --line: #d8dce2;
   --panel: #f5f6f8; --link: #1a5fc8;
   --announced: #2d6fd0; --announced-back: #eef4fd; --deprecated: #b26a00; --deprecated-back: #fdf5e8;
-  --brownout: #c02f37; --brownout-back: #fdf0f0; --removed: #6b7280; --removed-back: #f1f2f4;
-  --del: #a3262e; --del-back: #fdeced; --ins: #17692f; --ins-back: #e9f6ed; }
+  --brownout: #c02f37; --brownout-back: #fdf0f0; --removed: #6b7280; --removed-back: #f1f2f4; }
 @media screen and (prefers-color-scheme: dark) { :root { --back: #121519; --text: #e7e9ed;
   --soft: #a2abb7; --line: #333943; --panel: #1b1f25; --link: #82b1ff;
   --announced: #7fb0ff; --announced-back: #172234; --deprecated: #e8a33d; --deprecated-back: #2a2114;
-  --brownout: #ff8086; --brownout-back: #311a1d; --removed: #9aa3af; --removed-back: #20242a;
-  --del: #ff9ba0; --del-back: #351c1f; --ins: #7fd99a; --ins-back: #162a1d; } }
+  --brownout: #ff8086; --brownout-back: #311a1d; --removed: #9aa3af; --removed-back: #20242a; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); color: var(--text);
   font: 17px/1.6 system-ui, -apple-system, "Segoe UI", sans-serif; -webkit-text-size-adjust: 100%; }
@@ -29,9 +27,6 @@ h1 code { font-weight: 600; letter-spacing: -.03em; }
 pre { margin: .5rem 0; padding: .8rem 1rem; overflow-x: auto; background: var(--panel);
   border: 1px solid var(--line); border-radius: 8px; line-height: 1.55; }
 pre code { font-size: .82em; line-height: inherit; }
-del, ins { display: block; margin: 0 -1rem; padding: 0 1rem; text-decoration: none; }
-del { color: var(--del); background: var(--del-back); }
-ins { color: var(--ins); background: var(--ins-back); }
 .lead { font-size: 1.1rem; color: var(--soft); }
 .banner { margin: 1.75rem 0 1rem; padding: 1rem 1.25rem 1.1rem; border-left: 6px solid;
   border-radius: 8px; }
@@ -48,12 +43,10 @@ ins { color: var(--ins); background: var(--ins-back); }
 .facts dd { margin: 0; font-weight: 600; }
 .facts .removal dd { font-size: clamp(1.2rem, 5.5vw, 1.75rem); line-height: 1.3; font-weight: 700;
   letter-spacing: -.01em; }
-time { font-variant-numeric: tabular-nums; white-space: nowrap; }
-td time, th time, time .local { white-space: normal; }
-time .local { display: block; color: var(--soft); font-size: .85rem; font-weight: 400;
-  line-height: 1.5; letter-spacing: 0; }
-.banner time { white-space: normal; }
-.banner time .local { display: inline; }
+time { font-variant-numeric: tabular-nums; }
+time .local { color: var(--soft); font-size: .85rem; font-weight: 400; letter-spacing: 0; }
+.facts time .local { display: block; line-height: 1.5; }
+li { margin: .35rem 0; }
 .errors div { margin-top: .9rem; border-radius: 2px; scroll-margin: 1rem; }
 .errors div:target { background: var(--panel); box-shadow: 0 0 0 .35rem var(--panel);
   outline: 2px solid var(--link); outline-offset: .35rem; }
@@ -63,38 +56,16 @@ time .local { display: block; color: var(--soft); font-size: .85rem; font-weight
 .errors dd { margin: 0; color: var(--soft); font-size: .95rem; }
 .fields dt { margin-top: .9rem; overflow-wrap: anywhere; }
 .fields dd { margin: 0; color: var(--soft); font-size: .95rem; }
-.scroll { overflow-x: auto; margin: .75rem 0; }
-.scroll code { overflow-wrap: normal; }
-table { width: 100%; border-collapse: collapse; font-size: .95rem; }
-th, td { padding: .55rem .9rem .55rem 0; text-align: left; vertical-align: top;
-  border-bottom: 1px solid var(--line); white-space: nowrap; font-weight: 400; }
-thead th { color: var(--soft); font-size: .85rem; font-weight: 600; }
-tbody tr:last-child > * { border-bottom: 0; }
-tr.over { color: var(--soft); }
-tr.on > * { font-weight: 600; }
-.mark { display: inline-block; padding: 0 .55rem; border: 1px solid; border-radius: 1rem;
-  font-size: .85rem; font-weight: 600; white-space: nowrap; }
-.mark.on { color: var(--brownout); }
-.mark.next { color: var(--text); border-color: var(--soft); }
+.over { color: var(--soft); }
+.on, .next { font-weight: 600; }
+.on .mark, .next .mark { padding: 0 .55rem; border: 1px solid var(--soft); border-radius: 1rem;
+  font-size: .85rem; white-space: nowrap; }
+.on .mark { border-color: currentColor; color: var(--brownout); }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 @media (max-width: 40rem) {
   main { padding-inline: 1.1rem; }
   .facts { grid-template-columns: 1fr; }
-  .facts time { white-space: normal; }
   h2 { margin-top: 2.5rem; }
-  th, td { padding-right: .6rem; white-space: normal; }
-  .calendar { font-size: .85rem; line-height: 1.45; }
-  .calendar tbody th, .calendar td:nth-child(2) { min-width: 5.9rem; }
-  .calendar .local { font-size: .75rem; line-height: 1.35; }
-  .calendar .mark { font-size: .75rem; padding: 0 .4rem; }
-}
-@media (max-width: 22rem) {
-  .calendar { font-size: .8rem; }
-  .calendar th, .calendar td { padding-right: .35rem; }
-  .calendar thead th { font-size: .75rem; }
-  .calendar .mark { padding: 0 .2rem; font-size: .7rem; }
-  .calendar tbody th, .calendar td:nth-child(2) { min-width: 4.9rem; }
-  .calendar tr.on > * { font-weight: 400; }
 }
 @media print {
   :root { color-scheme: light; }
@@ -102,7 +73,7 @@ tr.on > * { font-weight: 600; }
   main { max-width: none; padding: 0; }
   h2 { margin-top: 1.5rem; }
   h2, h3 { break-after: avoid; }
-  pre, tr, .banner, .facts div { break-inside: avoid; border-color: #999; }
+  pre, li, .banner, .facts div { break-inside: avoid; border-color: #999; }
   pre { white-space: pre-wrap; }
   a { color: inherit; }
 }
