@@ -63,115 +63,19 @@ export const FIELDS = {
 /** The name of a described response field. */
 export type FieldName = keyof typeof FIELDS;
 
-/** The fields of every 200 and 206 with a representation: items and generated documents alike. */
-const WHOLE: FieldName[] = ["Accept-Ranges", "Repr-Digest"];
-
 /** A response: its description, the fields that it always or sometimes has, and its content. */
 export interface Described {
   readonly description: string;
   readonly always: readonly FieldName[];
-  readonly sometimes?: readonly FieldName[];
+  readonly sometimes?: readonly FieldName[] | undefined;
   /** A schema by media type. */
-  readonly content?: Readonly<Record<string, object>>;
+  readonly content?: Readonly<Record<string, object>> | undefined;
 }
 
 /** The responses to a GET, by status. HEAD has the same, except those to Range. */
 export type Responses = Readonly<Record<number, Described>>;
 
-/** Returns the responses of a route. */
-export function responsesOf(route: Route, policy: Policy): Responses {
-  return { 400: error(BAD_HOST), ...ownResponses(route, policy), 405: NOT_ALLOWED };
-}
-
-function ownResponses(route: Route, policy: Policy): Responses {
-  switch (route.serves) {
-    case "health":
-      return {
-        200: {
-          description: "Storage is available",
-          always: [],
-          content: { "text/plain": { schema: { const: "ok\n" } } },
-        },
-        ...BUG,
-        503: unavailable(),
-      };
-    case "notice":
-      return textResponses({
-        "text/html": { schema: { type: "string" } },
-        "application/json": reference("Notice"),
-      }, { always: ["Vary"], sometimes: ["Content-Language", "Content-Security-Policy"] });
-    case "description":
-      return textResponses({ "application/json": { schema: { type: "object" } } }, { always: [] });
-    default:
-      return itemResponses(route, policy);
-  }
-}
-
-/** Returns the responses for an item. */
-function itemResponses(route: Route, policy: Policy): Responses {
-  const validators: FieldName[] = ["ETag", "Last-Modified"];
-  const sometimes: FieldName[] = ["Content-Disposition", "Content-Language"];
-  const content = Object.fromEntries(
-    (route.serves as readonly string[]).map((kind) => [`${kind}/*`, {}]),
-  );
-  const isDeprecated = route.successor !== undefined;
-  const isRemoved = isDeprecated && policy.sunsetAt !== undefined;
-  const isRedirected = isRemoved && policy.afterSunset === "redirect";
-  const brownout = isDeprecated && policy.brownouts.length > 0 ? policy.brownoutStatus : undefined;
-  const disabled = "; or disabled by a brownout until Retry-After";
-  const removed = isRedirected ? "; or removed, and the token is malformed" : "; or removed";
-  const gone = "Unpublished" + (brownout === 410 ? disabled : "") + (isRemoved ? removed : "");
-  return {
-    200: { description: "Published", always: [...WHOLE, ...validators], sometimes, content },
-    206: {
-      description: "The requested range",
-      always: [...WHOLE, ...validators, "Content-Range"],
-      sometimes,
-      content,
-    },
-    304: { description: "Not modified", always: validators },
-    307: {
-      description: "At a public URL, which handles preconditions and Range",
-      always: ["Location"],
-    },
-    ...isRedirected ? { 308: REPLACED } : undefined,
-    400: error(`The token is not a version 4 UUID; or: ${BAD_HOST}`),
-    404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
-    410: {
-      ...error(gone),
-      sometimes: [
-        ...brownout === 410 ? ["Retry-After" as const] : [],
-        ...brownout === 410 || isRemoved ? ["Vary" as const] : [],
-      ],
-    },
-    ...CONDITIONAL,
-    502: error("Content replaced"),
-    ...BUG,
-    503: brownout === 503 ? { ...unavailable(disabled), sometimes: ["Vary"] } : unavailable(),
-  };
-}
-
-/** Returns the responses for a generated document. */
-function textResponses(
-  content: NonNullable<Described["content"]>,
-  { always, sometimes = [] }: { always: readonly FieldName[]; sometimes?: readonly FieldName[] },
-): Responses {
-  const whole: FieldName[] = [...WHOLE, "ETag", ...always];
-  return {
-    200: { description: "The document", always: whole, sometimes, content },
-    206: {
-      description: "The requested range",
-      always: [...whole, "Content-Range"],
-      sometimes,
-      content,
-    },
-    304: { description: "Not modified", always: ["ETag", ...always] },
-    ...CONDITIONAL,
-    ...BUG,
-  };
-}
-
-function error(description: string, always: readonly FieldName[] = []): Described {
+function error(description: string, ...always: FieldName[]): Described {
   return {
     description,
     always,
@@ -180,7 +84,6 @@ function error(description: string, always: readonly FieldName[] = []): Describe
 }
 
 const BAD_HOST = "Host is invalid";
-const NOT_ALLOWED = error("The method is not one that the route accepts", ["Allow"]);
 
 /** The responses to OPTIONS. */
 export const OPTIONS_RESPONSES: Responses = {
@@ -188,18 +91,105 @@ export const OPTIONS_RESPONSES: Responses = {
   400: error(BAD_HOST),
 };
 
-const CONDITIONAL = {
-  412: error("A precondition of the request failed"),
-  416: error("The requested range lies beyond the content", ["Content-Range"]),
+/** What errors have that may be a refusal, which is a page for who prefers one. */
+const PAGE: Pick<Described, "sometimes" | "content"> = {
+  sometimes: ["Content-Language", "Content-Security-Policy", "Retry-After", "Vary"],
+  content: {
+    "application/problem+json": reference("Problem"),
+    "text/html": { schema: { type: "string" } },
+  },
 };
 
-const BUG = { 500: error("The server failed") };
-
-const REPLACED: Described = {
-  description: "Removed; Location is the item's replacement",
-  always: ["Location"],
+/** The responses of every route. */
+const COMMON: Responses = {
+  400: error(BAD_HOST),
+  405: error("The method is not one that the route accepts", "Allow"),
+  500: error("The server failed"),
 };
 
-function unavailable(more = ""): Described {
-  return error(`Storage is unavailable${more}`, ["Retry-After"]);
+/** Returns the responses of a route. */
+export function responsesOf(route: Route, policy: Policy): Responses {
+  switch (route.serves) {
+    case "health":
+      return {
+        ...COMMON,
+        200: {
+          description: "Storage is available",
+          always: [],
+          content: { "text/plain": { schema: { const: "ok\n" } } },
+        },
+        503: error("Storage is unavailable", "Retry-After"),
+      };
+    case "notice":
+      return representation(
+        "The document",
+        {
+          "text/html": { schema: { type: "string" } },
+          "application/json": reference("Notice"),
+        },
+        ["ETag", "Vary"],
+        ["Content-Language", "Content-Security-Policy"],
+      );
+    case "description": {
+      const content = { "application/json": { schema: { type: "object" } } };
+      return representation("The document", content, ["ETag"]);
+    }
+    default:
+      return itemResponses(route.serves, policy, route.successor !== undefined);
+  }
+}
+
+/** Returns the responses that have a representation, or conditions on it. */
+function representation(
+  description: string,
+  content: Described["content"],
+  validators: readonly FieldName[],
+  sometimes?: readonly FieldName[],
+): Responses {
+  const always: FieldName[] = ["Accept-Ranges", "Repr-Digest", ...validators];
+  const [range, part] = ["The requested range", [...always, "Content-Range" as const]];
+  return {
+    ...COMMON,
+    200: { description, always, sometimes, content },
+    206: { description: range, always: part, sometimes, content },
+    304: { description: "Not modified", always: validators },
+    412: error("A precondition of the request failed"),
+    416: error("The requested range lies beyond the content", "Content-Range"),
+  };
+}
+
+function itemResponses(
+  kinds: readonly string[],
+  { sunsetAt, afterSunset, brownouts, brownoutStatus }: Policy,
+  isDeprecated: boolean,
+): Responses {
+  const content = Object.fromEntries(kinds.map((kind) => [`${kind}/*`, {}]));
+  const names: FieldName[] = ["Content-Disposition", "Content-Language"];
+  const isRemoved = isDeprecated && sunsetAt !== undefined;
+  const isRedirected = isRemoved && afterSunset === "redirect";
+  const removed = isRedirected ? "; or removed, and the token is malformed" : "; or removed";
+  const brownout = isDeprecated && brownouts.length > 0 ? brownoutStatus : undefined;
+  const disabled = (status: number) =>
+    status === brownout ? "; or disabled by a brownout until Retry-After" : "";
+  return {
+    ...representation("Published", content, ["ETag", "Last-Modified"], names),
+    307: {
+      description: "At a public URL, which handles preconditions and Range",
+      always: ["Location"],
+    },
+    ...isRedirected && {
+      308: { description: "Removed; Location is the item's replacement", always: ["Location"] },
+    },
+    400: error(`The token is not a version 4 UUID; or: ${BAD_HOST}`),
+    404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
+    410: {
+      ...error(`Unpublished${disabled(410)}${isRemoved ? removed : ""}`),
+      ...brownout === 410 || isRemoved ? PAGE : {},
+    },
+    502: error("Content replaced"),
+    503: {
+      ...error(`Storage is unavailable${disabled(503)}`, "Retry-After"),
+      ...brownout === 503 ? PAGE : {},
+    },
+  };
 }
