@@ -163,8 +163,8 @@ function calendar(notice: Notice): string {
   if (next >= 0) states[next] = "next";
   const rows = brownouts.map(({ start, end }, index) => {
     const state = states[index] as keyof typeof MARKS;
-    return `<li class="${state}">${time(start)} to ${time(end)}, ${duration(start, end)} ` +
-      `<span class="mark">${MARKS[state]}</span></li>`;
+    return `<li class="${state}">${time(start)} to ${time(end)}, ` +
+      `${duration(start, end)} (${MARKS[state]})</li>`;
   });
   const [are, answer] = phase === "removed" ? ["were", "answered"] : ["are", "answer"];
   return `<section>

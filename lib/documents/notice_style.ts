@@ -41,10 +41,12 @@ pre code { font-size: .82em; line-height: inherit; }
 .facts div { padding: .9rem 1.25rem 1rem; border: 1px solid var(--line); border-radius: 8px; }
 .facts dt { color: var(--soft); font-size: .9rem; }
 .facts dd { margin: 0; font-weight: 600; }
-.facts .removal dd { font-size: clamp(1.2rem, 5.5vw, 1.75rem); line-height: 1.3; font-weight: 700;
+.facts .removal dd { font-size: clamp(1.2rem, 5.5vw, 1.5rem); line-height: 1.3; font-weight: 700;
   letter-spacing: -.01em; }
 time { font-variant-numeric: tabular-nums; }
-time .local { color: var(--soft); font-size: .85rem; font-weight: 400; letter-spacing: 0; }
+.facts time { white-space: nowrap; }
+time .local { color: var(--soft); font-size: .85rem; font-weight: 400; letter-spacing: 0;
+  white-space: normal; }
 .facts time .local { display: block; line-height: 1.5; }
 li { margin: .35rem 0; }
 .errors div { margin-top: .9rem; border-radius: 2px; scroll-margin: 1rem; }
@@ -58,9 +60,7 @@ li { margin: .35rem 0; }
 .fields dd { margin: 0; color: var(--soft); font-size: .95rem; }
 .over { color: var(--soft); }
 .on, .next { font-weight: 600; }
-.on .mark, .next .mark { padding: 0 .55rem; border: 1px solid var(--soft); border-radius: 1rem;
-  font-size: .85rem; white-space: nowrap; }
-.on .mark { border-color: currentColor; color: var(--brownout); }
+.on { color: var(--brownout); }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 @media (max-width: 40rem) {
   main { padding-inline: 1.1rem; }

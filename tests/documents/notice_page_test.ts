@@ -84,7 +84,7 @@ Deno.test("noticePage() distinguishes past, current, next and later brownouts", 
   ];
   const durations = ["1 hr", "8 hr, 30 min", "1 day"];
   for (const [instant, marks] of rows) {
-    const expected = marks.map((mark, index) => `${durations[index]} ${mark}`);
+    const expected = marks.map((mark, index) => `${durations[index]} (${mark})`);
     assertEquals(calendarOf(pageAt(instant).html), expected, instant);
   }
 });
