@@ -30,21 +30,15 @@ const FORMATS: Readonly<Record<string, string>> = {
   "application/ogg": "video/ogg",
 };
 
-/** A format whose kind and media type depend on its tracks. */
-interface Container {
-  readonly tracks: (content: Bytes) => Promise<Track[]>;
-  /** The type if there is no picture. */
-  readonly soundType: string;
-}
-
-const CONTAINERS: Readonly<Record<string, Container>> = {
-  "video/mp4": { tracks: isoTracks, soundType: "audio/mp4" },
-  "video/3gpp": { tracks: isoTracks, soundType: "audio/3gpp" },
-  "video/3gpp2": { tracks: isoTracks, soundType: "audio/3gpp2" },
-  "video/quicktime": { tracks: isoTracks, soundType: "video/quicktime" }, // no audio type is registered
-  "video/webm": { tracks: matroskaTracks, soundType: "audio/webm" },
-  "video/x-matroska": { tracks: matroskaTracks, soundType: "audio/x-matroska" },
-  "video/ogg": { tracks: oggTracks, soundType: "audio/ogg" },
+/** What lists the tracks of the formats whose kind and media type depend on them. */
+const CONTAINERS: Readonly<Record<string, (content: Bytes) => Promise<Track[]>>> = {
+  "video/mp4": isoTracks,
+  "video/3gpp": isoTracks,
+  "video/3gpp2": isoTracks,
+  "video/quicktime": isoTracks,
+  "video/webm": matroskaTracks,
+  "video/x-matroska": matroskaTracks,
+  "video/ogg": oggTracks,
 };
 
 const MEDIA_TYPE =
@@ -90,10 +84,10 @@ export async function detectMediaType(
       `${quoted(source)} has an unknown format; state its media type with --type`,
     );
   }
-  const container = CONTAINERS[type];
-  if (container === undefined) return ofKind(source, type, stated.kind);
+  const tracksOf = CONTAINERS[type];
+  if (tracksOf === undefined) return ofKind(source, type, stated.kind);
 
-  const tracks = await container.tracks(bytes);
+  const tracks = await tracksOf(bytes);
   const sounds = tracks.filter(({ holds }) => holds === "sound");
   const hasPicture = tracks.some(({ holds }) => holds === "picture");
   if (sounds.length === 0 && !hasPicture) {
@@ -102,7 +96,8 @@ export async function detectMediaType(
         " type with --type",
     );
   }
-  const { soundType } = container;
+  // For QuickTime, no audio type is registered.
+  const soundType = type === "video/quicktime" ? type : type.replace("video", "audio");
   const isOpus = sounds.every(({ codec }) => codec === "opus");
   const asSound = {
     kind: "audio",

@@ -92,7 +92,7 @@ Deno.test("isoTracks() finds the handlers of the tracks, wherever they are", asy
   }
 });
 
-Deno.test("isoTracks() reads only headers, however large the file is", async () => {
+Deno.test("isoTracks() reads only headers and the description, however large the file is", async () => {
   const moov = Uint8Array.from(box("moov", trak(1, "soun")));
   const length = 2 ** 40; // a terabyte of content before the moov box
   let read = 0;

@@ -1,84 +1,73 @@
 /**
- * The tracks of MP4, 3GP and QuickTime files (ISO/IEC 14496-12): nested boxes, of which only the
- * headers are read, wherever they are in the file.
+ * The tracks of MP4, 3GP and QuickTime files (ISO/IEC 14496-12): nested boxes. The one that
+ * describes the tracks is read whole, wherever it is in the file; of the others, only the headers.
  */
 
+import { Buffer } from "node:buffer";
 import type { Bytes } from "./bytes.ts";
-import { MAX_PARTS, type Part, type Track } from "./track.ts";
+import { MAX_PARTS, type Track } from "./track.ts";
+
+/** Bytes of the description to read: many times what a day of video has. */
+const MAX_LENGTH = 2 ** 27;
 
 /** Lists the tracks; none if the file is truncated before them. */
 export async function isoTracks(file: Bytes): Promise<Track[]> {
-  const moov = (await boxes(file, "moov", { start: 0, end: file.size }))[0];
-  if (moov === undefined) return [];
-  const tracks = [];
-  const chapters = new Set<number>(); // tracks with chapter titles and pictures
-  for (const trak of await boxes(file, "trak", moov)) {
-    tracks.push({ id: await trackId(file, trak), holds: await handler(file, trak) });
-    for (const tref of await boxes(file, "tref", trak)) {
-      for (const chap of await boxes(file, "chap", tref)) {
-        const ids = await file.read(chap.start, Math.min(chap.end - chap.start, 4096));
-        for (let at = 0; at + 4 <= ids.length; at += 4) chapters.add(uint32(ids, at));
-      }
+  let at = 0;
+  for (let count = 0; count < MAX_PARTS; count++) {
+    const box = headerOf(Buffer.from(await file.read(at, 16)), file.size - at);
+    if (box === undefined) break;
+    if (box.type === "moov") {
+      const length = Math.min(box.size - box.start, MAX_LENGTH);
+      return tracksIn(Buffer.from(await file.read(at + box.start, length)));
     }
+    at += box.size;
   }
-  return tracks.map(({ id, holds }) => ({ holds: chapters.has(id) ? "other" : holds }));
+  return [];
+}
+
+function tracksIn(moov: Buffer): Track[] {
+  const traks = find(moov, "trak");
+  const chapters = new Set( // tracks with chapter titles and pictures
+    traks.flatMap((trak) => find(trak, "tref", "chap"))
+      .flatMap((chap) =>
+        Array.from({ length: chap.length >> 2 }, (_, at) => chap.readUInt32BE(4 * at))
+      ),
+  );
+  return traks.map((trak) => {
+    const [tkhd] = find(trak, "tkhd");
+    const at = tkhd?.[0] === 1 ? 20 : 12; // after version, flags and two timestamps of 8 or 4 bytes
+    const id = tkhd !== undefined && tkhd.length >= at + 4 ? tkhd.readUInt32BE(at) : 0;
+    const handler = find(trak, "mdia", "hdlr")[0]?.toString("latin1", 8, 12);
+    const holds = handler === "soun" ? "sound" : handler === "vide" ? "picture" : "other";
+    return { holds: chapters.has(id) ? "other" : holds };
+  });
+}
+
+/** Finds the boxes of a type in others of a type, and so on. */
+function find(within: Buffer, type: string, ...inner: [string?]): Buffer[] {
+  const found = [];
+  let rest = within;
+  for (let count = 0; count < MAX_PARTS; count++) {
+    const box = headerOf(rest, rest.length);
+    if (box === undefined) break;
+    if (box.type === type) found.push(rest.subarray(box.start, box.size));
+    rest = rest.subarray(box.size);
+  }
+  const [next] = inner;
+  return next === undefined ? found : found.flatMap((box) => find(box, next));
 }
 
 /**
- * Finds the boxes of a type on one level. A header has a 32-bit size, a type of four characters
- * and, if 32 bits are too few, a 64-bit size.
+ * Parses the header of a box: a 32-bit size, a type of four characters and, if 32 bits are too few,
+ * a 64-bit size.
+ *
+ * @param rest Bytes from here to the end of what it is in, which it may reach to.
  */
-async function boxes(
-  file: Bytes,
-  type: string,
-  within: Part,
-): Promise<Part[]> {
-  const found = [];
-  let at = within.start;
-  for (let count = 0; count < MAX_PARTS && at + 8 <= within.end; count++) {
-    const header = await file.read(at, 16);
-    if (header.length < 8) break;
-    const short = uint32(header, 0);
-    if (short === 1 && header.length < 16) break;
-    const headerSize = short === 1 ? 16 : 8;
-    const size = short === 0
-      ? within.end - at // to the end
-      : short === 1
-      ? uint32(header, 8) * 2 ** 32 + uint32(header, 12)
-      : short;
-    if (size < headerSize) break;
-    if (fourCharacters(header, 4) === type) {
-      found.push({ start: at + headerSize, end: Math.min(at + size, within.end) });
-      if (type === "moov") break; // there is only one
-    }
-    at += size;
-  }
-  return found;
-}
-
-async function trackId(file: Bytes, trak: Part): Promise<number> {
-  const [tkhd] = await boxes(file, "tkhd", trak);
-  if (tkhd === undefined) return 0;
-  const header = await file.read(tkhd.start, 24);
-  const at = header[0] === 1 ? 20 : 12; // after version, flags and two timestamps of 8 or 4 bytes
-  return header.length < at + 4 ? 0 : uint32(header, at);
-}
-
-async function handler(
-  file: Bytes,
-  trak: Part,
-): Promise<Track["holds"]> {
-  const [mdia] = await boxes(file, "mdia", trak);
-  const [hdlr] = mdia === undefined ? [] : await boxes(file, "hdlr", mdia);
-  if (hdlr === undefined) return "other";
-  const type = fourCharacters(await file.read(hdlr.start, 12), 8);
-  return type === "soun" ? "sound" : type === "vide" ? "picture" : "other";
-}
-
-function uint32(bytes: Uint8Array<ArrayBuffer>, at: number): number {
-  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(at);
-}
-
-function fourCharacters(bytes: Uint8Array, at: number): string {
-  return String.fromCharCode(...bytes.subarray(at, at + 4));
+function headerOf(bytes: Buffer, rest: number) {
+  if (bytes.length < 8) return undefined;
+  const [short, type] = [bytes.readUInt32BE(0), bytes.toString("latin1", 4, 8)];
+  const start = short === 1 ? 16 : 8;
+  if (bytes.length < start) return undefined;
+  const size = short === 0 ? rest : short === 1 ? Number(bytes.readBigUInt64BE(8)) : short;
+  return size < start ? undefined : { type, start, size: Math.min(size, rest) };
 }
