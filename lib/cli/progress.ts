@@ -1,6 +1,6 @@
 /**
- * The progress of a command: on a terminal, one line of standard error with a bar, the average rate
- * and the time left.
+ * The progress of a command: on a terminal, one line of standard error with the part done, the
+ * average rate and the time left.
  */
 
 import { printable } from "../input/printable.ts";
@@ -10,9 +10,6 @@ const DELAY_MS = 1_000;
 
 /** Milliseconds between updates of the line. */
 const INTERVAL_MS = 100;
-
-/** Characters of the bar. */
-const BAR = 40;
 
 /** How much is done. */
 export interface Amount {
@@ -79,20 +76,15 @@ export function describeProgress(
 ): string {
   const isBytes = unit === "bytes";
   const count = (amount: number) => isBytes ? (amount / 1e6).toFixed(1) : whole(amount);
-  const amount = (text: string) => isBytes ? `${text} MB` : `${text} ${unit}`;
-  const rate = `${amount(count(done / seconds))}/s`;
-  const parts = total === 0 ? [amount(count(done)), rate] : [
-    barOf(done / total),
-    amount(`${count(done)}/${count(total)}`),
+  const shown = isBytes ? "MB" : unit;
+  const rate = `${count(done / seconds)} ${shown}/s`;
+  const parts = total === 0 ? [`${count(done)} ${shown}`, rate] : [
+    `${Math.floor(Math.min(done / total, 1) * 100)}%`,
+    `${count(done)}/${count(total)} ${shown}`,
     rate,
-    ...done > 0 ? [`${duration(Math.max(total - done, 0) * seconds / done)} left`] : [],
+    done > 0 ? `${duration(Math.max(total - done, 0) * seconds / done)} left` : "",
   ];
   return [...parts, printable(note)].filter((part) => part !== "").join(" | ");
-}
-
-function barOf(part: number): string {
-  const filled = Math.min(part, 1);
-  return `${"=".repeat(filled * BAR).padEnd(BAR, "-")} ${Math.floor(filled * 100)}%`;
 }
 
 function whole(amount: number): string {

@@ -30,8 +30,8 @@ export class PublishProgress extends Progress {
     const progress = new PublishProgress("bytes");
     if (!progress.isShown || sources.some(isObject)) return progress;
     if (place.kind === "bucket") progress.#share = 0.5;
-    for await (const { is, source } of findSources(sources, own)) {
-      if (is === "source") progress.#total += await sizeOf(source);
+    for await (const source of findSources(sources, own)) {
+      if (typeof source === "string") progress.#total += await sizeOf(source);
     }
     return progress;
   }
@@ -40,8 +40,8 @@ export class PublishProgress extends Progress {
   readonly watch: ProgressWatcher = (chunks, file) => this.#watch(chunks, file);
 
   /** Records that a source is finished, whatever its outcome. */
-  async finish(source: string): Promise<void> {
-    if (this.isShown) this.#finished += isObject(source) ? this.#size : await sizeOf(source);
+  finish(): void {
+    this.#finished += this.#size;
     this.#size = this.#read = 0;
   }
 

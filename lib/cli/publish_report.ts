@@ -35,7 +35,7 @@ export async function reportPublishing(
   try {
     for await (const outcome of outcomes) {
       counts[outcome.outcome]++;
-      await progress.finish(outcome.source);
+      progress.finish();
       await progress.aside(async () => {
         if (json) await printJson(outcome, urlsOf);
         else if ("item" in outcome) {

@@ -11,7 +11,7 @@ import { publishFile, type PublishOptions } from "./publish.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { isObject, publishObject } from "./publish_object.ts";
 import { publishUrl } from "./publish_url.ts";
-import { findSources, type IgnoredSource } from "./sources.ts";
+import { findSources, type SourceOutcome } from "./sources.ts";
 
 /** Options for all sources. */
 export interface PublishAllOptions extends PublishOptions {
@@ -34,7 +34,7 @@ export type PublishOutcome =
     readonly source: string;
     readonly error: RefusedError | ObjectError;
   }
-  | { readonly outcome: IgnoredSource; readonly source: string };
+  | SourceOutcome;
 
 /**
  * Publishes files, the files of folders, public URLs and objects of the bucket.
@@ -51,16 +51,13 @@ export async function* publishAll(
   let reuse = expected;
   for await (const found of findSources(sources, own)) {
     options.signal?.throwIfAborted();
-    const { is, source } = found;
-    if (is === "unreadable") yield { outcome: "refused", source, error: found.error };
-    else if (is !== "source") yield { outcome: is, source };
-    else {
-      const outcome = await publishOne(storage, source, { ...options, ...(reuse && { reuse }) });
-      yield outcome;
-      // Files already published tend to follow each other, as do new ones.
-      if (outcome.outcome === "published") reuse &&= "unlikely";
-      if (outcome.outcome === "skipped") reuse &&= "likely";
-    }
+    const outcome = typeof found === "string"
+      ? await publishOne(storage, found, { ...options, reuse })
+      : found;
+    yield outcome;
+    // Files already published tend to follow each other, as do new ones.
+    if (outcome.outcome === "published") reuse &&= "unlikely";
+    if (outcome.outcome === "skipped") reuse &&= "likely";
   }
 }
 

@@ -11,12 +11,10 @@ import { isObject } from "./publish_object.ts";
 /** Why something in a folder is left out. */
 export type IgnoredSource = "hidden" | "link" | "content";
 
-/** A source that was named, or found in a folder. */
-export type FoundSource =
-  /** To be published; whether it can be read is not checked yet. */
-  | { readonly is: "source"; readonly source: string }
-  | { readonly is: IgnoredSource; readonly source: string }
-  | { readonly is: "unreadable"; readonly source: string; readonly error: RefusedError };
+/** The outcome of what is not published. */
+export type SourceOutcome =
+  | { readonly outcome: IgnoredSource; readonly source: string }
+  | { readonly outcome: "refused"; readonly source: string; readonly error: RefusedError };
 
 /**
  * Finds all sources in the order given, and the files of a folder ordered by name. Memory holds
@@ -28,17 +26,18 @@ export type FoundSource =
  *
  * @param sources Paths, URLs and objects.
  * @param own The files and folders of storage, which are left out.
+ * @returns Each source to publish, which may turn out to be unreadable, and the outcome of others.
  */
 export async function* findSources(
   sources: Iterable<string>,
   own: readonly string[] = [],
-): AsyncGenerator<FoundSource> {
+): AsyncGenerator<string | SourceOutcome> {
   for (const source of sources) {
-    if (isPublicUrl(source) || isObject(source)) yield { is: "source", source };
+    if (isPublicUrl(source) || isObject(source)) yield source;
     else if (await isWithin(source, own)) {
-      yield { is: "unreadable", source, error: refusalOfOwn(source) };
+      yield { outcome: "refused", source, error: refusalOfOwn(source) };
     } else if (await isFolder(source)) yield* filesIn(source, own);
-    else yield { is: "source", source };
+    else yield source;
   }
 }
 
@@ -56,23 +55,26 @@ export async function isFolder(path: string): Promise<boolean> {
   }
 }
 
-async function* filesIn(folder: string, own: readonly string[]): AsyncGenerator<FoundSource> {
+async function* filesIn(
+  folder: string,
+  own: readonly string[],
+): AsyncGenerator<string | SourceOutcome> {
   const names: string[] = [];
   try {
     for await (const { name, isDirectory, isSymlink } of Deno.readDir(folder)) {
-      if (name.startsWith(".")) yield { is: "hidden", source: join(folder, name) };
-      else if (isSymlink) yield { is: "link", source: join(folder, name) };
+      if (name.startsWith(".")) yield { outcome: "hidden", source: join(folder, name) };
+      else if (isSymlink) yield { outcome: "link", source: join(folder, name) };
       else names.push(isDirectory ? `${name}/` : name);
     }
   } catch (cause) {
     const error = new RefusedError(`${quoted(folder)} cannot be read`, { cause });
-    yield { is: "unreadable", source: folder, error };
+    yield { outcome: "refused", source: folder, error };
   }
   for (const name of names.sort()) {
     const source = join(folder, name.replace(/\/$/, ""));
-    if (await isWithin(source, own)) yield { is: "content", source };
+    if (await isWithin(source, own)) yield { outcome: "content", source };
     else if (name.endsWith("/")) yield* filesIn(source, own);
-    else yield { is: "source", source };
+    else yield source;
   }
 }
 

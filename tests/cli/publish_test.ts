@@ -345,7 +345,7 @@ needing("processes", LINUX, program("sh"))(
 );
 
 needing("processes", LINUX, program("script"))(
-  "media publish shows a bar for all sources on a terminal, above which lines are printed",
+  "media publish shows the progress of all sources on a terminal, above which lines are printed",
   () =>
     inFolder(async (folder) => {
       await Deno.mkdir(`${folder}/media`);
@@ -366,17 +366,32 @@ needing("processes", LINUX, program("script"))(
       assertEquals(code, 0, shown);
       assertMatch(
         shown,
-        /=-+ \d+% \| \d+\.\d\/800\.1 MB \| \d+\.\d MB\/s \| .* left \| \w+ing b\.wav/,
+        /\d+% \| \d+\.\d\/800\.1 MB \| \d+\.\d MB\/s \| .* left \| \w+ing b\.wav/,
       );
-      const lines = shown.split("\n").filter((line) => line.includes("  audio  "));
+      // Clearing the progress leaves nothing of it above, below or in the lines.
       assertEquals(
-        lines.map((line) => /([a-z]+) {2,}[0-9a-f-]{36}.*\/(.*)\r$/.exec(line)?.slice(1)),
+        onScreen(shown).map((line) => line.replace(/ +[0-9a-f-]{36}.*\//, " ")),
         [
-          ["skipped", "a"],
-          ["published", "b.wav"],
-          ["published", "c"],
-          ["published", "d"],
+          ...["skipped a", "published b.wav", "published c", "published d"],
+          ...["Published 3, skipped 1 (already published), refused 0", ""],
         ],
       );
     }),
 );
+
+/** Returns the lines left on a terminal, interpreting the few controls that the progress uses. */
+function onScreen(shown: string): string[] {
+  const lines = [""];
+  let column = 0;
+  for (const [token] of shown.replaceAll("\x1b", "␛").matchAll(/␛\[[?\d]*[a-z]|[^]/gi)) {
+    const line = lines.at(-1) ?? "";
+    if (token === "\r") column = 0;
+    else if (token === "\n") lines.push("");
+    else if (token === "␛[K") lines[lines.length - 1] = line.slice(0, column);
+    else if (/^␛\[\?7[hl]$/.test(token)) continue;
+    else if (token.startsWith("␛")) throw new Error(`Unexpected ${JSON.stringify(token)}`);
+    else {lines[lines.length - 1] = line.padEnd(column).slice(0, column) + token +
+        line.slice(++column);}
+  }
+  return lines;
+}

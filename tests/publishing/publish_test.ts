@@ -65,7 +65,7 @@ test("deno task media resolves paths against the user's directory, and prints li
   }));
 
 needing("processes", LINUX, program("script"))(
-  "Ctrl-C while publishing leaves nothing staged, and clears the bar",
+  "Ctrl-C while publishing leaves nothing staged, and clears the progress",
   () =>
     inFolder(async (folder) => {
       const path = await longFile(folder);

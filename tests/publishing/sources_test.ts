@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { dirname, relative } from "node:path";
-import { findSources, type FoundSource } from "../../lib/publishing/sources.ts";
+import { findSources } from "../../lib/publishing/sources.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 
@@ -8,13 +8,12 @@ const test = needing("environment", "files");
 
 /** Returns what is found, with paths relative to a folder. */
 async function find(folder: string, sources: string[], content?: string): Promise<string[]> {
-  const found: FoundSource[] = await Array.fromAsync(
-    findSources(sources, content === undefined ? [] : [content]),
+  const own = content === undefined ? [] : [content];
+  const short = (source: string) => source.startsWith("/") ? relative(folder, source) : source;
+  const found = await Array.fromAsync(findSources(sources, own));
+  return found.map((one) =>
+    typeof one === "string" ? short(one) : `${one.outcome}: ${short(one.source)}`
   );
-  return found.map(({ is, source }) => {
-    const path = source.startsWith("/") ? relative(folder, source) : source;
-    return is === "source" ? path : `${is}: ${path}`;
-  });
 }
 
 test("findSources() finds all files ordered by name, whatever the names", () =>
@@ -71,7 +70,7 @@ test("findSources() never returns published content as sources, by any path", ()
       );
       for (const source of ["data/files", "data/files/ab", "link"]) {
         const found = await find(folder, [`${folder}/${source}`], content);
-        assertEquals(found, [`unreadable: ${source}`]);
+        assertEquals(found, [`refused: ${source}`]);
       }
     }
     const all = ["data/b", "data/files/ab/abcd", "data/files2/a"];
@@ -86,12 +85,12 @@ test("findSources() reports a folder that cannot be read, and continues", () =>
       await Deno.writeTextFile(`${folder}/${name}/x`, "");
     }
     const found: string[] = [];
-    for await (const { is, source } of findSources([folder])) {
-      found.push(`${is} ${relative(folder, source)}`);
+    for await (const one of findSources([folder])) {
+      found.push(typeof one === "string" ? relative(folder, one) : `${one.outcome} ${one.source}`);
       // Removed after its name was read.
       if (found.length === 1) await Deno.remove(`${folder}/b`, { recursive: true });
     }
-    assertEquals(found, ["source a/x", "unreadable b", "source c/x"]);
+    assertEquals(found, ["a/x", `refused ${folder}/b`, "c/x"]);
     assertEquals(
       await find(folder, ["https://h/a", "s3://b/c", `${folder}/none`]),
       ["https://h/a", "s3://b/c", "none"],
