@@ -24,41 +24,33 @@ export function isPublicUrl(text: string): boolean {
  *   password and no signature.
  */
 export function parseLocation(text: string): string {
+  const refusal = (shown: string, why: string) => new RefusedError(`${quoted(shown)}${why}`);
   const url = /\p{Cc}/u.test(text) ? null : URL.parse(text);
   if (url === null) {
-    const shown = quoted(withoutPassword(text));
-    throw new RefusedError(`${shown} is not a URL; expected one like https://host/path`);
+    throw refusal(withoutPassword(text), " is not a URL; expected one like https://host/path");
   }
   if (url.username !== "" || url.password !== "") {
     url.username = url.password = "";
-    throw new RefusedError(
-      `${quoted(url.href)} was given with a user or password, which every client would see;` +
-        " expected a URL that needs none",
-    );
+    const why = "a user or password, which every client would see; expected a URL that needs none";
+    throw refusal(url.href, ` was given with ${why}`);
   }
-  const names = url.search === "" ? [] : [...url.searchParams.keys()];
+  const names = [...url.searchParams.keys()];
   const isPresigned = names.some((name) => SIGNED_WITH.test(name));
   const signature = isPresigned && names.find((name) => SIGNATURE.test(name));
   if (signature) {
     url.search = "";
-    throw new RefusedError(
-      `${
-        quoted(url.href)
-      } was given with ${signature}, which expires, and is valid for GET or HEAD` +
-        " alone; expected a URL that needs no signature",
-    );
+    const why = "which expires, and is valid for GET or HEAD alone";
+    const advice = "expected a URL that needs no signature";
+    throw refusal(url.href, ` was given with ${signature}, ${why}; ${advice}`);
   }
   if (url.href.includes("#")) {
-    throw new RefusedError(
-      `${quoted(url.href)} has a fragment, which only clients choose; expected a URL without one`,
-    );
+    const why = " has a fragment, which only clients choose; expected a URL without one";
+    throw refusal(url.href, why);
   }
   const location = url.origin + encodeInvalid(url.href.slice(url.origin.length));
   if (location.length > MAX_LOCATION) {
-    throw new RefusedError(
-      `${quoted(location.slice(0, 64))}… has ${location.length} characters;` +
-        ` expected ${MAX_LOCATION} at most`,
-    );
+    const why = `has ${location.length} characters; expected ${MAX_LOCATION} at most`;
+    throw refusal(location.slice(0, 64), `… ${why}`);
   }
   return location;
 }

@@ -41,13 +41,19 @@ function shown(value: unknown): string {
     : String(value);
 }
 
-/** A schema for a string that `parse` accepts. */
+/** A schema for a string that `parse` accepts; it may throw why not. */
 function read<T>(expected: string, parse: (text: string) => T | undefined) {
   const error = `expected ${expected}`;
   return z.string({ error }).transform((text, context) => {
-    const value = parse(text);
-    if (value !== undefined) return value;
-    context.addIssue({ code: "custom", message: error });
+    try {
+      const value = parse(text);
+      if (value !== undefined) return value;
+      context.addIssue({ code: "custom", message: error });
+    } catch (refusal) {
+      if (!(refusal instanceof RefusedError)) throw refusal;
+      // Its message contains the value, without its secrets.
+      context.addIssue({ code: "custom", message: refusal.message, params: { isTold: true } });
+    }
     return z.NEVER;
   });
 }
@@ -56,8 +62,8 @@ const TOKEN = read("a version 4 UUID", parseToken);
 const KIND = z.enum(["audio", "video"], { error: 'expected "audio" or "video"' });
 const MEDIA_TYPE = read("an audio or video type, e.g. audio/mpeg", parseMediaType);
 const STATED = read(`1 to ${MAX_STATED} printable ASCII characters`, recordable);
-const LENGTH = z.int({ error: "expected a number of bytes" })
-  .nonnegative({ error: "expected a number of bytes" });
+const BYTES = { error: "expected a number of bytes" };
+const LENGTH = z.int(BYTES).nonnegative(BYTES);
 const SHA_256 = read(
   "64 hexadecimal digits",
   (text) => /^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined,
@@ -79,17 +85,8 @@ const OBJECT = read(
 );
 const URL_LOCATION = read(
   "an http(s) URL, or s3://BUCKET/KEY",
-  (text) => isPublicUrl(text) ? text : undefined,
-).transform((text, context) => {
-  try {
-    return parseLocation(text);
-  } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
-    // The message contains the value, without its secrets.
-    context.addIssue({ code: "custom", message: error.message, params: { isTold: true } });
-    return z.NEVER;
-  }
-});
+  (text) => isPublicUrl(text) ? parseLocation(text) : undefined,
+);
 
 const ITEM = {
   state: z.literal("published", { error: 'expected "published" or "unpublished"' }).exactOptional(),
