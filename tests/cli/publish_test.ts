@@ -21,8 +21,6 @@ import {
 import { Origin } from "../support/origin.ts";
 import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
-import { field, requestRaw } from "../support/raw_http.ts";
-import { ServerProcess } from "../support/server.ts";
 
 const test = needing("processes");
 
@@ -114,18 +112,6 @@ test("media publish publishes 300 media files in folders, refuses 20 others, and
     );
     assertEquals(await stateOf(`${folder}/files`), before); // no file was written
     assertEquals(parseLines((await media(folder, ["export"])).stdout), listed);
-
-    await using server = await ServerProcess.start({}, folder);
-    for (const file of published.slice(0, 40)) {
-      const { token } = bySource.get(file.path);
-      const { status, content, ...response } = await requestRaw(
-        server.port,
-        "GET",
-        `/media/${token}`,
-      );
-      assertEquals([status, content], [200, file.content]);
-      assertMatch(field({ status, content, ...response }, "last-modified") ?? "", /29 Feb 2020/);
-    }
   }));
 
 needing("environment", "files")(
@@ -274,7 +260,7 @@ async function makeFour(folder: string, length: number): Promise<string> {
   return `${folder}/media`;
 }
 
-test("media publish stops on a signal, and reports what it has published", () =>
+test("media publish stops on a signal, even twice, reports what it has published, and leaves nothing staged", () =>
   inFolder(async (folder) => {
     const sources = await makeFour(folder, 2 ** 37);
     await makeCatalogue(folder);
@@ -283,7 +269,11 @@ test("media publish stops on a signal, and reports what it has published", () =>
       const output = new Response(child.stdout).text();
       let errors = "";
       for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
-        if (errors === "") child.kill(signal); // after the second is refused, during the long third
+        try {
+          child.kill(signal); // after the second is refused, during the long third; then again
+        } catch (error) {
+          if (!(error instanceof TypeError)) throw error; // it has already ended
+        }
         errors += text;
       }
       assertEquals((await child.status).code, status);

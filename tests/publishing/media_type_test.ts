@@ -36,7 +36,8 @@ test("detectMediaType() reads little of content that is made to be read forever"
   }
 });
 
-test("detectMediaType() knows formats by their first bytes", async () => {
+// The formats themselves have a test of their own, which makes files of each.
+test("detectMediaType() knows formats after tags and padding, and by their first track", async () => {
   const rows: [what: string, head: string, type: string][] = [
     ["MP3", MP3, "audio/mpeg"],
     ["MP3 with a tag", tagged("\0\0\0\0", 0, MP3), "audio/mpeg"],
@@ -48,15 +49,7 @@ test("detectMediaType() knows formats by their first bytes", async () => {
       `ID3\x04\0\x10\0\0\0\x02ab3DI\x04\0\x10\0\0\0\x02${FLAC}`,
       "audio/flac",
     ],
-    ["FLAC", FLAC, "audio/flac"],
-    ["AAC", "\xff\xf1\x50\x80\x01\x1f\xfc\x21", "audio/aac"],
-    ["AIFF", "FORM\0\0\0\x2eAIFFCOMM", "audio/aiff"],
-    ["Vorbis", ogg("\x01vorbis"), "audio/ogg"],
-    ["Opus", ogg("OpusHead\x01\x02"), "audio/ogg; codecs=opus"],
     ["Opus after Vorbis", ogg("\x01vorbis").slice(0, 47) + ogg("OpusHead"), "audio/ogg"],
-    ["Theora", ogg("\x80theora"), "video/ogg"],
-    ["AVI", "RIFF\x24\0\0\0AVI LIST", "video/vnd.avi"],
-    ["Flash", "FLV\x01\x05\0\0\0\x09\0\0\0\0", "video/x-flv"],
     ["MPEG-1 program stream", "\0\0\x01\xba\x21\0\x01\0\x01", "video/mpeg"],
     ["MPEG-2 program stream", "\0\0\x01\xba\x44\0\x04\0\x04", "video/mpeg"],
   ];

@@ -133,55 +133,6 @@ test("media publish refuses objects that cannot be published, with one line each
     assertEquals(await store().keys(prefix), [own, `${prefix}/media-head`]);
   }));
 
-test("media publish accepts objects and files in one command, and continues after a refusal", () =>
-  withMedia(async ({ prefix, run }) => {
-    const [mp3, mp4] = [await Deno.readFile(SAMPLE_MP3), await Deno.readFile(SAMPLE_MP4)];
-    await store().request("PUT", `${prefix}-in-place/a.mp4`, mp4);
-    const location = `s3://${BUCKET}/${prefix}-in-place/a.mp4`;
-    const missing = `s3://${BUCKET}/${prefix}-in-place/b.mp4`;
-    const sources = [missing, location, "s3://other/a.mp4", SAMPLE_MP3, SAMPLE_MP4];
-    const publish = async () => {
-      const { code, stdout, stderr } = await run(
-        "publish",
-        "--published-at",
-        "2020-01-01",
-        ...sources,
-      );
-      assertEquals(code, 1);
-      assertEquals(stderr.split("\n"), [
-        `refused    bucket: ${missing} does not exist`,
-        "refused    bucket: s3://other/a.mp4 is not an object in the bucket in CONTENT",
-        "",
-      ]);
-      return stdout.trimEnd().split("\n").map((line) => line.split(/ {2,}/));
-    };
-    const first = await publish();
-    assertEquals(first.map(([outcome, , kind, source]) => [outcome, kind, source]), [
-      ["published", "video", location],
-      ["published", "audio", SAMPLE_MP3],
-      ["published", "video", SAMPLE_MP4],
-      ["Published 3, skipped 0 (already published), refused 2", undefined, undefined],
-    ]);
-    const objects = [`bc/${MP3_DIGEST}`, `92/${sha256(mp4)}`].map((key) => `${prefix}/${key}`);
-    assertEquals(await store().keys(prefix), [
-      `${prefix}-in-place/a.mp4`,
-      ...objects.toSorted(),
-      `${prefix}/media-head`,
-    ]);
-    assertEquals(MP3_DIGEST, sha256(mp3));
-    // An object in place and its copy are two items, and neither is published twice.
-    const again = await publish();
-    assertEquals(again.slice(0, 3), first.slice(0, 3).map(([, ...rest]) => ["skipped", ...rest]));
-    const { stdout } = await run("export");
-    const records = stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
-    assertEquals(
-      records.map(({ publishedAt }) => publishedAt),
-      Array(3).fill("2020-01-01T00:00:00.000Z"),
-    );
-  }));
-
-const sha256 = (content: Uint8Array) => createHash("sha256").update(content).digest("hex");
-
 test("media says which bucket cannot be used, and what the store answered", () =>
   withMedia(async ({ folder, environment }) => {
     const rows: [changes: Record<string, string>, reason: RegExp][] = [

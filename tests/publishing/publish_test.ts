@@ -10,7 +10,6 @@ import {
   inFolder,
   makeCatalogue,
   media,
-  mediaCommand,
   mediaTask,
   operatorEnvironment,
   taskArguments,
@@ -94,34 +93,6 @@ needing("processes", LINUX, program("script"))(
 );
 
 const BUSY = "copying long.wav";
-
-test("SIGINT and SIGTERM while publishing, even twice, leave nothing staged", () =>
-  inFolder(async (folder) => {
-    const path = await longFile(folder);
-    await makeCatalogue(folder);
-    const rows = [["SIGINT", 130], ["SIGTERM", 143]] as const;
-    for (const [signal, status] of rows) {
-      const child = mediaCommand(folder, ["publish", path]).spawn();
-      while (await staged(folder).catch(() => []).then(({ length }) => length) === 0) {
-        await later(10);
-      }
-      const ended = child.output();
-      for (let isRunning = true; isRunning; await later(1)) {
-        try {
-          child.kill(signal); // more than once: simultaneous signals may be merged
-        } catch (error) {
-          if (!(error instanceof TypeError)) throw error;
-          isRunning = false;
-        }
-      }
-      const { code, stderr } = await ended;
-      assertEquals(
-        [code, new TextDecoder().decode(stderr)],
-        [status, `media: stopped by ${signal}\n`],
-      );
-      assertEquals(await staged(folder), []);
-    }
-  }));
 
 test("a second signal, one second after the first, ends a command that hangs", async () => {
   const module = new URL("../../lib/cli/interruption.ts", import.meta.url);

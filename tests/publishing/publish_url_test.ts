@@ -6,11 +6,11 @@ import { RefusedError } from "../../lib/input/refused_error.ts";
 import type { LinkedItem } from "../../lib/storage/item.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { openIn } from "../support/local_storage.ts";
-import { inFolder, media } from "../support/media_cli.ts";
+import { inFolder } from "../support/media_cli.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { type Answer, Origin } from "../support/origin.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
-import { needing, program } from "../support/permissions.ts";
+import { needing } from "../support/permissions.ts";
 
 const test = needing("environment", "files", "network");
 
@@ -355,37 +355,6 @@ test("publishUrl() publishes nothing once it is interrupted, during or after its
   );
   assert(await subject.storage.catalogue.isEmpty());
 });
-
-needing("processes", program("openssl"))(
-  "media publish accepts a URL of a server it trusts, and no other",
-  () =>
-    inFolder(async (cwd) => {
-      const openssl = async (args: string) => {
-        const options = { args: args.split(" "), cwd, stdout: "null" } as const;
-        const { success, stderr } = await new Deno.Command("openssl", options).output();
-        assert(success, new TextDecoder().decode(stderr));
-      };
-      const make = "req -x509 -days 2 -nodes -newkey ec -pkeyopt ec_paramgen_curve:prime256v1";
-      await openssl(`${make} -subj /CN=authority -keyout ca.key -out ca.pem`);
-      await openssl(
-        `${make} -subj /CN=test -keyout own.key -out own.pem -CA ca.pem -CAkey ca.key` +
-          " -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE",
-      );
-      const read = (name: string) => Deno.readTextFile(`${cwd}/${name}`);
-      const certificate = { key: await read("own.key"), cert: await read("own.pem") };
-      await using origin = new Origin(onlyHead(SEVEN_BYTES), certificate);
-      const url = origin.url("/a.mp3");
-      const refused = await media(cwd, ["publish", url]);
-      assertEquals(refused.code, 1);
-      assertMatch(
-        refused.stderr.replaceAll(url, "URL"),
-        /^media: "URL" cannot be reached \(invalid peer certificate: UnknownIssuer\)\n$/,
-      );
-      const trusted = await media(cwd, ["publish", url], { DENO_CERT: `${cwd}/ca.pem` });
-      assertEquals([trusted.code, trusted.stderr], [0, ""]);
-      assertEquals(origin.requests, ["HEAD /a.mp3"]);
-    }),
-);
 
 test("a URL may be the first item ever published", () =>
   inFolder(async (folder) => {

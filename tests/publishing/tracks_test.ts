@@ -181,12 +181,10 @@ async function readDamaged(...wholes: Uint8Array<ArrayBuffer>[]): Promise<void> 
   await fc.assert(property, { numRuns: 300 });
 }
 
-Deno.test("the container parsers terminate on any input", () =>
+test("the container parsers terminate on any input", async () =>
   readDamaged(
+    await Deno.readFile(SAMPLE_MP4),
     Uint8Array.from([...FTYP, ...box("moov", trak(1, "soun"), trak(2, "vide"))]),
     Uint8Array.from([...EBML, ...element(SEGMENT, tracks(entry(1), entry(2)))]),
     Uint8Array.from([...page(2, "\x01vorbis\0"), ...page(2, "\x80theora\x03")]),
   ));
-
-test("the container parsers terminate on a damaged file", async () =>
-  readDamaged(await Deno.readFile(SAMPLE_MP4)));

@@ -10,7 +10,6 @@ import { openLocal } from "../support/local_storage.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
-import { freePort } from "../support/ports.ts";
 
 const test = needing("environment", "files", "network");
 
@@ -38,50 +37,6 @@ async function linesOf(
 function linkTo(location: string): LinkedItem {
   return { token: newToken(), kind: "audio", location, publishedAt: 0, validator: '"a"' };
 }
-
-test("verify() reports each item's state, and content that no item uses", async () => {
-  const answers: Record<string, Response> = {
-    "/same": new Response("x", { headers: { ETag: '"a"' } }),
-  };
-  await using origin = new Origin(({ url }) =>
-    answers[new URL(url).pathname]?.clone() ?? new Response(null, { status: 404 })
-  );
-  await using subject = await openLocal();
-  const { storage, publish, damage } = subject;
-  const put = (content: string) => publish(newMetadata(), new TextEncoder().encode(content));
-  const [same, missing, longer] = [await put("a"), await put("b"), await put("c")];
-  const [corrupted, left] = [await put("content!"), await put("e")];
-  const links = [linkTo(origin.url("/same")), linkTo(origin.url("/gone"))];
-  links.push(linkTo(`http://127.0.0.1:${freePort()}/`));
-  for (const link of links) await storage.catalogue.add(link);
-  await subject.unpublish(left.token, 5000);
-  assertEquals(
-    (await linesOf(storage)).filter((line) => !/^same/.test(line)).length,
-    2,
-  );
-
-  await damage(missing, undefined);
-  await damage(longer, CONTENT);
-  await damage(corrupted, new TextEncoder().encode("content?"));
-  await damage(left, CONTENT);
-  const expected = [
-    `same ${same.token}`,
-    `missing ${missing.token}`,
-    `different ${longer.token}`,
-    `same ${links[0]?.token}`,
-    `missing ${links[1]?.token}`,
-    `failed ${links[2]?.token}`,
-    `unused ${left.digest}`,
-  ];
-  assertEquals(await linesOf(storage), [...expected, `same ${corrupted.token}`].sort());
-  const read = [...expected, `different ${corrupted.token}`].sort();
-  assertEquals(await linesOf(storage, { withContent: true }), read);
-  const sample = await linesOf(storage, { sample: 7 });
-  assertEquals([sample.length, sample.some((line) => /^unused/.test(line))], [
-    7,
-    false,
-  ]);
-});
 
 test("verify() skips items that are unpublished meanwhile", async () => {
   await using subject = await openLocal();

@@ -223,19 +223,6 @@ test("an import refuses whatever goes wrong with a line, in order, and imports t
   assert(refusals.includes('4: "path" is there twice; expected each member once'));
 });
 
-test("importing a new token for content, then a tombstone for the old one, keeps it", async () => {
-  await using subject = await openMemory();
-  const { token } = await subject.publish(newMetadata(), CONTENT);
-  const renewed = newToken();
-  const { outcomes } = await importAll(subject.storage, [
-    { ...STORED, token: renewed },
-    { state: "unpublished", token, kind: "audio" },
-  ]);
-  assertEquals(outcomes, [2, 0, 0, 1]);
-  assertEquals(await subject.digests(), [SHA_256]);
-  assertEquals((await subject.storage.find(renewed)).state, "published");
-});
-
 test("a tombstone in an import unpublishes, and is never undone", async () => {
   await using subject = await openMemory();
   const { storage } = subject;
