@@ -51,6 +51,11 @@ export function parseMediaType(text: string): string | undefined {
     : undefined;
 }
 
+/** Returns the kind that a media type names, if it is one of both. */
+export function kindOf(type: string | undefined): Kind | undefined {
+  return /^(audio|video)\//i.exec(type ?? "")?.[1]?.toLowerCase() as Kind | undefined;
+}
+
 /** What the publisher states, which overrides detection. */
 export interface Stated {
   readonly kind?: Kind | undefined;
@@ -112,7 +117,7 @@ export async function detectMediaType(
 
 /** Uses a type as stated. */
 function ofKind(source: string, type: string, stated: Kind | undefined): MediaType {
-  const kind = /^(audio|video)\//.exec(type)?.[1] as Kind | undefined;
+  const kind = kindOf(type);
   if (kind === undefined) {
     throw new RefusedError(`${quoted(source)} is ${type}, which is neither audio nor video`);
   }

@@ -9,7 +9,7 @@
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { type Kind, type LinkedItem, MAX_STATED } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
-import { detectMediaType } from "./media_type.ts";
+import { detectMediaType, kindOf } from "./media_type.ts";
 import { parseLocation } from "./location.ts";
 import { quoted } from "../input/printable.ts";
 import { type PublishOptions, requireFree } from "./publish.ts";
@@ -97,7 +97,7 @@ function statedKind(
   stated: Stated,
   { kind, type = stated.type }: PublishUrlOptions,
 ): Kind | undefined {
-  const told = /^(audio|video)\//i.exec(type ?? "")?.[1]?.toLowerCase() as Kind | undefined;
+  const told = kindOf(type);
   if (kind !== undefined && told !== undefined && kind !== told) {
     throw new RefusedError(
       `${quoted(location)} is ${type}, so its kind cannot be ${kind};` +

@@ -6,7 +6,7 @@ import type { MediaStorage } from "../../storage/media/media_storage.ts";
 import type { CatalogueEntry } from "../../storage/item.ts";
 import { StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
-import { derivedToken, type Facts, instantsOf, requireSame } from "./facts.ts";
+import { derivedToken, factsOf, requireSame } from "./facts.ts";
 import { type ImportRecord, RecordError } from "./record.ts";
 import { fileName, inspectFile, publishFile } from "../publish.ts";
 import { messageOf } from "../../input/printable.ts";
@@ -40,69 +40,50 @@ export async function importContent(
   options: ContentOptions,
 ): Promise<"added" | "unchanged"> {
   try {
-    return record.source === "file"
-      ? await importFile(storage, record, token, options)
-      : await importObject(storage, record, token as Token, options);
+    return await importUnread(storage, record, token, options);
   } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
-    const { field } = error;
-    throw new RecordError(`${field === undefined ? "" : "is wrong: "}${messageOf(error)}`, field);
+    if (error instanceof RefusedError) {
+      const wrong = error.field === undefined ? "" : "is wrong: ";
+      throw new RecordError(wrong + messageOf(error), error.field);
+    }
+    if (!(error instanceof StorageError) || record.source === "file") throw error;
+    // These throw if more than this object is at fault.
+    await storage.catalogue.check();
+    await storage.content.id();
+    throw new RecordError(error.message);
   }
 }
 
-async function importFile(
+async function importUnread(
   storage: MediaStorage,
-  record: ContentRecord & { source: "file" },
+  record: ContentRecord,
   token: Token | undefined,
   { isDryRun, resolve, signal }: ContentOptions,
 ): Promise<"added" | "unchanged"> {
-  const path = await resolve(record.path);
-  const { kind, type, length, sha256, language, publishedAt, name = fileName(path) } = record;
-  let options = { kind, type, signal, expected: { digest: sha256, length } };
-  let facts: Facts = { kind, type, length, sha256, name, language: language ?? null };
+  const isFile = record.source === "file";
+  const place = isFile ? await resolve(record.path) : record.location;
+  const { kind, type, length, sha256, language, publishedAt, name = fileName(place) } = record;
+  const validator = isFile ? undefined : record.validator;
+  let options = { kind, type, name, signal, expected: { digest: sha256, length, validator } };
+  let facts = factsOf(record, { type, length, sha256, name, language: null });
   let known = token === undefined ? undefined : await findEntry(storage, token);
-  // If the record states the digest, the content need not be read to find it on record.
-  if (sha256 === undefined && (token === undefined || known !== undefined) || isDryRun && !known) {
-    const { digest, ...found } = await inspectFile(path, options);
-    options = { ...options, expected: { digest, length: found.length } };
+  // A file need not be read to find it on record, if its digest is stated.
+  const isRead = isFile && sha256 === undefined && (token === undefined || known !== undefined);
+  if (isRead || isDryRun && known === undefined) {
+    const { digest, ...found } =
+      await (isFile ? inspectFile(place, options) : inspectObject(storage, place, options));
+    options = { ...options, expected: { ...options.expected, digest, length: found.length } };
     facts = { ...facts, ...found, sha256: digest };
     token ??= derivedToken(digest, name);
     known ??= await findEntry(storage, token);
   }
   if (known !== undefined) {
-    requireSame({ ...facts, ...instantsOf(record) }, token as Token, known);
+    requireSame(facts, token as Token, known);
     return "unchanged";
   }
-  if (!isDryRun) {
-    await publishFile(storage, path, { ...options, token, name, language, publishedAt });
-  }
+  const publish = isFile ? publishFile : publishObject;
+  if (!isDryRun) await publish(storage, place, { ...options, token, language, publishedAt });
   return "added";
-}
-
-async function importObject(
-  storage: MediaStorage,
-  record: ContentRecord & { source: "object" },
-  token: Token,
-  { isDryRun, signal }: ContentOptions,
-): Promise<"added" | "unchanged"> {
-  const { location, kind, type, length, sha256, validator, language, publishedAt } = record;
-  const { name = fileName(location) } = record;
-  const known = await findEntry(storage, token);
-  if (known !== undefined) {
-    const stated = { location, kind, type, length, sha256, validator, name };
-    requireSame({ ...stated, language: language ?? null, ...instantsOf(record) }, token, known);
-    return "unchanged";
-  }
-  const options = { kind, type, name, signal, expected: { digest: sha256, length, validator } };
-  try {
-    if (isDryRun) await inspectObject(storage, location, options);
-    else await publishObject(storage, location, { ...options, token, language, publishedAt });
-    return "added";
-  } catch (error) {
-    if (!(error instanceof StorageError)) throw error;
-    await storage.content.id(); // throws if more than this object is at fault
-    throw new RecordError(error.message);
-  }
 }
 
 /** Looks up the entry of a token. */

@@ -12,13 +12,23 @@ import { toRecord } from "../record.ts";
 /** Facts by their names in records: `null` means none, `undefined` means not stated. */
 export type Facts = Readonly<Record<string, string | number | null | undefined>>;
 
-/** Facts that mean "none" when they are absent. */
+/** Facts that are "none" unless they are stated. */
 const OPTIONAL = ["type", "length", "sha256", "name", "language", "location", "validator"];
-const NONE = Object.fromEntries(OPTIONAL.map((name) => [name, null]));
+export const NONE: Facts = Object.fromEntries(OPTIONAL.map((name) => [name, null]));
 
-/** Returns the facts of an entry. */
-export function factsOf(token: Token, entry: CatalogueEntry): Facts {
-  return { ...NONE, ...toRecord(token, entry) };
+/** Returns the facts that a record states, and defaults for the others. */
+export function factsOf({ source: _, token: __, ...stated }: ImportRecord, defaults: Facts): Facts {
+  const { path: _path, publishedAt, unpublishedAt, ...facts }: Facts = stated;
+  return {
+    ...defaults,
+    ...facts,
+    publishedAt: isoOf(publishedAt),
+    unpublishedAt: isoOf(unpublishedAt),
+  };
+}
+
+function isoOf(instant: Facts[string]): string | undefined {
+  return typeof instant === "number" ? new Date(instant).toISOString() : undefined;
 }
 
 /**
@@ -32,7 +42,7 @@ export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): 
     const reason = `it was unpublished at ${at}, and tokens are never reused`;
     throw new RecordError(reason, "token", token);
   }
-  const known = factsOf(token, found);
+  const known: Facts = { ...NONE, ...toRecord(token, found) };
   for (const [name, value] of Object.entries(facts)) {
     const other = known[name];
     if (value === undefined || value === other) continue;
@@ -40,16 +50,6 @@ export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): 
       " on record, and items never change";
     throw new RecordError(reason, name, value);
   }
-}
-
-/** Returns the times that a record states; `undefined` where it states none. */
-export function instantsOf(record: ImportRecord): Facts {
-  if (record.source === "tombstone") return { unpublishedAt: isoOf(record.unpublishedAt) };
-  return { publishedAt: isoOf(record.publishedAt) };
-}
-
-function isoOf(instant: number | undefined): string | undefined {
-  return instant === undefined ? undefined : new Date(instant).toISOString();
 }
 
 /**

@@ -13,7 +13,7 @@ import type { Token } from "../../storage/token.ts";
 import { messageOf } from "../../input/printable.ts";
 import { readContent } from "../publish_object.ts";
 import { type ContentOptions, type ContentRecord, findEntry, importContent } from "./content.ts";
-import { derivedTokenOf, entryFor, factsOf, instantsOf, requireSame } from "./facts.ts";
+import { derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
 import { type ImportLine, MAX_LINE, readLines } from "./lines.ts";
 import { type ImportRecord, parseLine, readRecord, RecordError } from "./record.ts";
 
@@ -152,7 +152,7 @@ export class Importer {
       }
       found = await find(); // so it was here
     }
-    requireSame({ ...factsOf(token, entry), ...instantsOf(record) }, token, found);
+    requireSame(factsOf(record, NONE), token, found);
     return "unchanged";
   }
 

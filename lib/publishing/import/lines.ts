@@ -2,6 +2,8 @@
  * Splitting input of any length into lines of bytes.
  */
 
+import { Buffer } from "node:buffer";
+
 /** Bytes of the longest line kept whole: many times the longest record. */
 export const MAX_LINE = 65_536;
 
@@ -30,7 +32,8 @@ export async function* readLines(
     for (let start = 0; start < chunk.length;) {
       const newline = chunk.indexOf(NEWLINE, start);
       const end = newline < 0 ? chunk.length : newline + 1;
-      const bytes = joined(begun, chunk.subarray(start, end));
+      const rest = chunk.subarray(start, end);
+      const bytes = begun.length === 0 ? rest : Buffer.concat([begun, rest]);
       start = end;
       isWhole &&= bytes.length <= MAX_LINE;
       if (newline < 0 && isWhole) {
@@ -46,15 +49,4 @@ export async function* readLines(
     yield lines;
   }
   if (begun.length > 0) yield [{ number, bytes: begun, isWhole }];
-}
-
-function joined(
-  begun: Uint8Array<ArrayBuffer>,
-  bytes: Uint8Array<ArrayBuffer>,
-): Uint8Array<ArrayBuffer> {
-  if (begun.length === 0) return bytes;
-  const whole = new Uint8Array(begun.length + bytes.length);
-  whole.set(begun);
-  whole.set(bytes, begun.length);
-  return whole;
 }

@@ -9,7 +9,7 @@ import { type Kind, MAX_LOCATION, MAX_STATED } from "../../storage/item.ts";
 import { parseToken } from "../../storage/token.ts";
 import { parseLanguageTag } from "../language_tag.ts";
 import { isPublicUrl, parseLocation } from "../location.ts";
-import { parseMediaType } from "../media_type.ts";
+import { kindOf, parseMediaType } from "../media_type.ts";
 import { quoted } from "../../input/printable.ts";
 import { FILE_NAME, isPublicationTime, parseFileName } from "../publish.ts";
 import { recordable } from "../publish_url.ts";
@@ -164,7 +164,7 @@ export function readRecord(raw: RawRecord): ImportRecord {
   const record = { source, ...data } as ImportRecord;
   if (source === "tombstone") return record;
   const { kind, type } = record as RecordOf<"file">;
-  const told = /^(audio|video)\//i.exec(type ?? "")?.[1]?.toLowerCase() as Kind | undefined;
+  const told = kindOf(type);
   if (kind === undefined) {
     if (told !== undefined) return { ...record, kind: told } as ImportRecord;
     if (source !== "url") return record;
