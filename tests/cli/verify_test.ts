@@ -203,12 +203,3 @@ test("media verify without content checks public URLs, and reports content as no
   assertEquals(code, 1);
   assertMatch(stdout, new RegExp(`^! ${token}  CONTENT is "none": only public URLs`));
 });
-
-test("media verify refuses a sample without a valid size", () =>
-  inFolder(async (folder) => {
-    for (const size of ["0", "1.5", "100001"]) {
-      const { code, stdout, stderr } = await media(folder, ["verify", `--sample=${size}`]);
-      assertEquals([code, stdout], [2, ""]);
-      assertMatch(stderr, /argument '[^']*' is invalid\. Expected a number from 1 to 100000\./);
-    }
-  }));

@@ -80,16 +80,6 @@ test("compareUrl() reports what differs from the record, as HEAD states and GET 
   }
 });
 
-test("compareUrl() follows redirects, as clients do", async () => {
-  await using origin = new Origin((request) =>
-    new URL(request.url).pathname === "/a.mp3"
-      ? Response.redirect(new URL("/sign-in", request.url))
-      : stating({ "Content-Type": "text/html" })(request)
-  );
-  const { state } = await compareUrl(itemAt(origin.url("/a.mp3")), { signal });
-  assertEquals(state, "different");
-});
-
 test("compareUrl() does not report a failing server as a difference", async () => {
   for (const status of [408, 429, 500, 503]) {
     await using origin = new Origin(stating({}, status));

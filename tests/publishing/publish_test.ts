@@ -24,8 +24,6 @@ async function staged(folder: string): Promise<string[]> {
   return (await Array.fromAsync(Deno.readDir(`${folder}/files/staged`))).map(({ name }) => name);
 }
 
-const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
 /** Makes a WAV file that takes long to publish but no disk space. */
 async function longFile(folder: string): Promise<string> {
   const path = `${folder}/long.wav`;
@@ -93,25 +91,6 @@ needing("processes", LINUX, program("script"))(
 );
 
 const BUSY = "copying long.wav";
-
-test("a second signal, one second after the first, ends a command that hangs", async () => {
-  const module = new URL("../../lib/cli/interruption.ts", import.meta.url);
-  const script = `import { interruptionSignal } from "${module}";
-    const signal = interruptionSignal();
-    signal.addEventListener("abort", () => console.log("aborted"));
-    setInterval(() => {}, 1000);
-    console.log("hangs");`;
-  const child = new Deno.Command(Deno.execPath(), { args: ["eval", script], stdout: "piped" })
-    .spawn();
-  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  assertEquals((await lines.read()).value, "hangs\n");
-  child.kill("SIGINT");
-  assertEquals((await lines.read()).value, "aborted\n");
-  child.kill("SIGINT"); // at the same moment: ignored
-  await later(1100);
-  child.kill("SIGTERM");
-  assertEquals([(await child.status).code, (await lines.read()).done], [143, true]);
-});
 
 needing("processes", program("mkfifo"))(
   "media publish refuses everything but files at once, without opening it",

@@ -1,7 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { publishSamples } from "../../lib/publishing/samples.ts";
 import { ROUTES } from "../../main.ts";
-import { newMetadata } from "../storage/storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { needing } from "../support/permissions.ts";
 
@@ -23,13 +22,5 @@ test("publishSamples() publishes once, if nothing was ever published, and return
   for await (const [token] of subject.storage.catalogue.list()) {
     await subject.unpublish(token, 5000);
   }
-  assertEquals(await publishSamples(subject.storage, ROUTES), []);
-});
-
-test("publishSamples() does not touch storage that was ever used", async () => {
-  await using subject = await openMemory();
-  const { token } = await subject.publish(newMetadata(), new Uint8Array([1]));
-  assertEquals(await publishSamples(subject.storage, ROUTES), []);
-  await subject.unpublish(token, 5000);
   assertEquals(await publishSamples(subject.storage, ROUTES), []);
 });
