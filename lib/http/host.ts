@@ -10,19 +10,12 @@ const HOST = new RegExp(
   "i",
 );
 
-/** The maximum length that {@linkcode isHost} caches. */
-const MAX_LENGTH = 255;
-
-let latestValid: string | null = null;
-
 /**
  * Tests whether a Host field is valid (RFC 9112 §3.2). A missing one is, because HTTP/1.0 and
  * HTTP/2 requests need none, and Deno does not expose the version.
  */
 export function isHost(value: string | null): boolean {
-  if (value === latestValid || value === null) return true; // most clients send the same name
+  if (value === null) return true;
   const groups = HOST.exec(value)?.groups;
-  if (groups === undefined || Number(groups["port"] ?? 0) > 65_535) return false;
-  if (value.length <= MAX_LENGTH) latestValid = value;
-  return true;
+  return groups !== undefined && Number(groups["port"] ?? 0) <= 65_535;
 }

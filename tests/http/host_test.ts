@@ -43,9 +43,7 @@ Deno.test("isHost() accepts a host with or without a port, and nothing that ends
     ["\u00e4.example", false],
     ["h/".repeat(30_000), false],
   ];
-  for (const time of ["first", "again"]) {
-    for (const [value, isValid] of rows) assertEquals(isHost(value), isValid, `${time}: ${value}`);
-  }
+  for (const [value, isValid] of rows) assertEquals(isHost(value), isValid, String(value));
 });
 
 Deno.test("isHost() accepts only values that leave the path of their URL unchanged", () => {
