@@ -40,10 +40,10 @@ export function importCommand(context: Context): Command {
         return fromUser(path);
       };
       await withStorage(config, { mustExist: isDryRun }, async (storage) => {
-        using rejected = rejects === undefined ? undefined : await openRejects(rejects, info);
+        const reject = rejects === undefined ? undefined : await openRejects(rejects, info);
         using progress = new Progress("lines");
         const refuse = async (line: ImportLine, reason?: RecordError) => {
-          await rejected?.write(line.bytes);
+          await reject?.(line);
           if (reason === undefined) return;
           await progress.aside(async () => {
             if (json) await print(JSON.stringify(toRefusal(line, reason)));
@@ -102,30 +102,22 @@ async function openInput(path: string) {
   throw new RefusedError(`${quoted(path)} is a folder, not a file`);
 }
 
-/** Opens the file for refused lines, which must not be the input. */
+/** Empties the file for refused lines, which must not be the input, and returns what adds one. */
 async function openRejects(path: string, input: Deno.FileInfo | undefined) {
-  const options = { write: true, create: true };
-  const file = await opened(path, () => Deno.open(fromUser(path), options));
-  const { ino, dev } = await file.stat();
-  if (ino !== null && ino === input?.ino && dev === input.dev) {
-    file.close();
+  const file = fromUser(path);
+  const found = await infoOf(file);
+  if (
+    found !== undefined && found.ino !== null && found.ino === input?.ino && found.dev === input.dev
+  ) {
     throw new RefusedError(
       `${quoted(path)} is the file being imported; give another for --rejects`,
     );
   }
-  await file.truncate();
-  let last: number | undefined = NEWLINE;
-  return {
-    async write(bytes: Uint8Array): Promise<void> {
-      last = bytes.at(-1);
-      await opened(path, async () => {
-        for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
-      });
-    },
-    [Symbol.dispose]() {
-      if (last !== NEWLINE) file.writeSync(Uint8Array.of(NEWLINE)); // the input may end without
-      file.close();
-    },
+  await opened(path, () => Deno.writeFile(file, new Uint8Array()));
+  return async ({ bytes, isWhole }: ImportLine) => {
+    const isLast = isWhole && bytes.at(-1) !== NEWLINE; // the input may end without
+    const line = isLast ? new Uint8Array([...bytes, NEWLINE]) : bytes;
+    await opened(path, () => Deno.writeFile(file, line, { append: true }));
   };
 }
 
@@ -140,10 +132,11 @@ async function opened<T>(path: string, operation: () => Promise<T>): Promise<T> 
   }
 }
 
+/** Returns the information about a file, if there is one; not every system has /dev/stdin. */
 async function infoOf(path: string): Promise<Deno.FileInfo | undefined> {
   try {
     return await Deno.stat(path);
   } catch {
-    return undefined; // not every system has this file
+    return undefined;
   }
 }

@@ -37,8 +37,10 @@ export async function reportPublishing(
       counts[outcome.outcome]++;
       progress.finish();
       await progress.aside(async () => {
-        if (json) await printJson(outcome, urlsOf);
-        else if ("item" in outcome) {
+        if (json) {
+          const object = toObject(outcome, urlsOf);
+          if (object !== undefined) await print(JSON.stringify(object));
+        } else if ("item" in outcome) {
           await print(isOne ? itemText(outcome, urlsOf(outcome.item)) : toLine(outcome));
         }
         if (outcome.outcome !== "refused") return;
@@ -77,19 +79,13 @@ function toLine({ outcome, source, item: { token, kind } }: Done): string {
   return [outcome.padEnd("published".length), token, kind, printable(source)].join("  ");
 }
 
-/** Prints an outcome as JSON, unless it was left out of a folder. */
-async function printJson(
-  outcome: PublishOutcome,
-  urlsOf: PublishReportOptions["urlsOf"],
-): Promise<void> {
+/** Returns what is printed as JSON: nothing of what was left out of a folder. */
+function toObject(outcome: PublishOutcome, urlsOf: PublishReportOptions["urlsOf"]) {
   const { source, outcome: name } = outcome;
-  if ("item" in outcome) {
-    const { item } = outcome;
-    const record = { ...toRecord(item.token, entryOf(item)), urls: urlsOf(item) };
-    await print(JSON.stringify({ ...record, outcome: name, source }));
-  } else if (name === "refused") {
-    await print(JSON.stringify({ outcome: name, source, reason: messageOf(outcome.error) }));
-  }
+  if (name === "refused") return { outcome: name, source, reason: messageOf(outcome.error) };
+  if (!("item" in outcome)) return undefined;
+  const { item } = outcome;
+  return { ...toRecord(item.token, entryOf(item)), urls: urlsOf(item), outcome: name, source };
 }
 
 function itemText({ outcome, item }: Done, urls: readonly string[]): string {
