@@ -92,13 +92,13 @@ export const OPTIONS_RESPONSES: Responses = {
 };
 
 /** What errors have that may be a refusal, which is a page for who prefers one. */
-const PAGE: Pick<Described, "sometimes" | "content"> = {
-  sometimes: ["Content-Language", "Content-Security-Policy", "Retry-After", "Vary"],
+const PAGE = {
+  sometimes: ["Content-Language", "Content-Security-Policy", "Vary"],
   content: {
     "application/problem+json": reference("Problem"),
     "text/html": { schema: { type: "string" } },
   },
-};
+} satisfies Partial<Described>;
 
 /** The responses of every route. */
 const COMMON: Responses = {
@@ -185,6 +185,7 @@ function itemResponses(
     410: {
       ...error(`Unpublished${disabled(410)}${isRemoved ? removed : ""}`),
       ...brownout === 410 || isRemoved ? PAGE : {},
+      ...brownout === 410 ? { sometimes: [...PAGE.sometimes, "Retry-After"] } : {},
     },
     502: error("Content replaced"),
     503: {

@@ -240,6 +240,9 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
     if (instant === undefined) continue;
     clock.now = instant;
     for (const { target, fields } of rows) await send(healthy, target, fields);
+    for (const target of [`/audio/${items.audio.token}`, "/audio/x", "/video/x"]) {
+      await send(healthy, target, { Accept: "text/html" });
+    }
     for (const fields of [{}, { Range: "bytes=0-1" }]) {
       await send(healthy, "/deprecation", { Accept: "application/json", ...fields });
     }
@@ -247,6 +250,7 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
       const head = await healthy(new Request(`http://test${target}`, { method: "HEAD" }));
       const etag = head.headers.get("etag") ?? "";
       await send(healthy, target);
+      await send(healthy, target, { Accept: "text/html" });
       await send(healthy, target, { "If-None-Match": etag });
       await send(healthy, target, { "If-Match": '"other"' });
       for (const range of ["bytes=0-1", "bytes=9999-"]) {

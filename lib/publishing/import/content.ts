@@ -48,7 +48,7 @@ export async function importContent(
     }
     if (!(error instanceof StorageError) || record.source === "file") throw error;
     // These throw if more than this object is at fault.
-    await storage.catalogue.check();
+    await storage.catalogue.version();
     await storage.content.id();
     throw new RecordError(error.message);
   }
