@@ -5,12 +5,9 @@ Deno.test("unlessAborted() leaves no rejection unhandled, before or after the si
   for (const isBefore of [true, false]) {
     const controller = new AbortController();
     const { promise, reject } = Promise.withResolvers<never>();
-    const abort = () => controller.abort(new RangeError("aborted"));
-    if (isBefore) abort();
-    const waited = assertRejects(async () => {
-      await unlessAborted(promise, controller.signal);
-    }, RangeError);
-    abort();
+    if (isBefore) controller.abort(new RangeError("aborted"));
+    const waited = assertRejects(() => unlessAborted(promise, controller.signal), RangeError);
+    controller.abort(new RangeError("aborted"));
     await waited;
     reject(new Error("too late"));
     await new Promise((resolve) => setTimeout(resolve)); // an unhandled rejection would fail this test

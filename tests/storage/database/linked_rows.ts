@@ -62,6 +62,7 @@ export const LINKED_RECORDS: readonly [what: string, record: Record, isSound: bo
   ["an object in place without a length", { ...IN_PLACE, length: null }, false],
   ["an object in place of another type", { ...IN_PLACE, type: "text/html" }, false],
   ["an object of a type on two lines", { ...IN_PLACE, type: "video/mp4\nx" }, false],
+  ["an object of half a type", { ...IN_PLACE, type: "video/" }, false],
   ["an object of a blank type", { ...IN_PLACE, type: "video/ x" }, false],
   ["an object with a digest too short", { ...IN_PLACE, digest: DIGEST.slice(1) }, false],
   ["an object with a digest in upper case", { ...IN_PLACE, digest: "AB".repeat(32) }, false],
