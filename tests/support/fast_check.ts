@@ -1,5 +1,5 @@
 /**
- * fast-check, for tests only: if it were in the import map, every server would download it.
+ * fast-check, for tests only.
  */
 
 export { default } from "fast-check";
