@@ -79,7 +79,10 @@ export function ownPlaces({ databaseUrl, content }: Config): string[] {
 
 /** Prints a message to standard error, with unprintable characters escaped. */
 export function printError(text: string): void {
-  console.error(printableLines(text));
+  try {
+    console.error(printableLines(text));
+  } catch { // a full disk, which must not change the exit status
+  }
 }
 
 /** Returns a parser of an argument, which is refused where `parse` returns `undefined`. */

@@ -4,7 +4,12 @@
 
 import { formatInstant } from "../lifecycle/policy.ts";
 import { isAhead } from "../report/verdict.ts";
-import { type Heartbeat, latestHeartbeats, type Ledger } from "../storage/ledger/ledger.ts";
+import {
+  type Heartbeat,
+  latestHeartbeats,
+  type Ledger,
+  MAX_CLOCK_OFFSET_MS,
+} from "../storage/ledger/ledger.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 import { RefusedError } from "../input/refused_error.ts";
 
@@ -28,7 +33,7 @@ export async function markGone(
         `server "${server}" is not in the ledger, expected one that \`media usage\` lists`,
       );
     }
-    if (isAhead(heartbeat, now)) return { ...heartbeat, end: "gone" };
+    if (isAhead(heartbeat, now + MAX_CLOCK_OFFSET_MS)) return { ...heartbeat, end: "gone" };
     if (heartbeat.end === undefined && now - heartbeat.until <= HEARTBEAT_TIMEOUT_MS) {
       const since = formatInstant(heartbeat.until);
       throw new RefusedError(

@@ -8,16 +8,18 @@ export const [NONE, OTHER] = ["(no User-Agent)", "(other)"];
 /** The first product name in a User-Agent (RFC 9110 §10.1.5), up to 64 characters. */
 const PRODUCT = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}/;
 
-/** A UUID at the beginning, which may be a token or identify an installation. */
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
+/** A UUID, which may be a token or identify an installation; or an address. */
+const IDENTIFYING = /[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|^[\d.]+$/i;
 
 /**
  * Returns the name under which to count a client. It contains no personal data, address or token.
  *
  * @param userAgent e.g. `Overcast/3.1 (+https://overcast.fm/)`, which gives "Overcast".
- * @returns "(no User-Agent)" without a User-Agent, "(other)" if it starts with a UUID or with no product.
+ * @returns "(no User-Agent)" without a User-Agent, "(other)" if it starts with no product, or with one
+ *   that contains a UUID or is an address.
  */
 export function clientOf(userAgent: string | null): string {
   if (userAgent === null || userAgent === "") return NONE;
-  return UUID.test(userAgent) ? OTHER : PRODUCT.exec(userAgent)?.[0] ?? OTHER;
+  const [product = OTHER] = PRODUCT.exec(userAgent) ?? [];
+  return IDENTIFYING.test(product) ? OTHER : product;
 }

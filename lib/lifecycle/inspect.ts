@@ -69,7 +69,9 @@ export function inspect(
   const deprecation = headers.get("deprecation");
   const deprecatedAt = readLoosely(deprecation, now);
   if (deprecation !== null && !(Math.abs(Number(DATE.exec(deprecation)?.[1])) <= LAST / 1000)) {
-    const expected = deprecatedAt === undefined ? "@SECONDS" : `@${deprecatedAt / 1000}`;
+    const expected = deprecatedAt === undefined
+      ? "@SECONDS"
+      : `@${Math.floor(deprecatedAt / 1000)}`;
     blame("invalid-deprecation", "RFC 9745 §2.1", is("Deprecation", deprecation, expected));
   }
   const sunset = headers.get("sunset");

@@ -6,7 +6,7 @@
  */
 
 import type { Ledger, UsageRow } from "../storage/ledger/ledger.ts";
-import type { Phase, Policy } from "../lifecycle/policy.ts";
+import type { Interval, Phase, Policy } from "../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../usage/day.ts";
 import { FLUSH_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 import { gapsIn, recordedSince, running, type Verdict } from "./verdict.ts";
@@ -103,14 +103,17 @@ export interface UsageReportOptions {
  * @param onWait Called once with the names of the servers to wait for, if any.
  */
 export async function reported(
-  ledger: Pick<Ledger, "heartbeats">,
+  ledger: Pick<Ledger, "heartbeats" | "time">,
   asked: number,
   onWait: (servers: readonly string[]) => void,
 ): Promise<void> {
   const deadline = performance.now() + 2 * FLUSH_INTERVAL_MS;
   for (let isFirst = true; performance.now() < deadline; isFirst = false) {
-    const awaited = running(await ledger.heartbeats())
-      .filter(({ until }) => until < asked && asked - until <= HEARTBEAT_TIMEOUT_MS);
+    const heartbeats = await ledger.heartbeats();
+    const { now } = await ledger.time(); // a report beyond it is none: the clock was set back
+    const awaited = running(heartbeats).filter(({ until }) =>
+      Math.abs(asked - until) <= HEARTBEAT_TIMEOUT_MS && (until < asked || until > now)
+    );
     if (awaited.length === 0) return;
     if (isFirst) onWait(awaited.map(({ server }) => server));
     await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
@@ -119,7 +122,7 @@ export async function reported(
 
 /** Creates the report from a ledger. */
 export async function reportUsage(
-  ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom">,
+  ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom" | "time">,
   { routes, policy, days, now, ignore = [], atMost = 0 }: UsageReportOptions,
 ): Promise<UsageReport> {
   const period = Array.from(
@@ -134,6 +137,7 @@ export async function reportUsage(
   // In this order: heartbeats vouch for rows, so they are read before them; deletions are announced
   // before they happen, so they are read last.
   const heartbeats = await ledger.heartbeats();
+  const read = await ledger.time();
   for await (const row of ledger.usage("")) {
     const client = getOrAdd(byClient, row.client, () => new Totals());
     if (row.impact === "breaking") client.first = Math.min(client.first, row.first);
@@ -146,9 +150,10 @@ export async function reportUsage(
     }
   }
   const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
+  const gapsOf = (interval: Interval) => gapsIn(coverage, interval, read.now);
 
   const compared = { start: Date.parse(previousFrom), end: Date.parse(today) };
-  const hasTrend = gapsIn(coverage, compared, now).length === 0;
+  const hasTrend = gapsOf(compared).length === 0;
   const trendOf = (totals: Totals): Trend | undefined =>
     hasTrend
       ? { calls: totals.calls - totals.callsOf(today), previousCalls: totals.previousCalls }
@@ -156,7 +161,7 @@ export async function reportUsage(
   const daysOnRecord = period.map((day) => {
     const start = Date.parse(day);
     const end = Math.min(start + DAY_MS, now - 2 * FLUSH_INTERVAL_MS);
-    const isWhole = gapsIn(coverage, { start, end }, now).length === 0;
+    const isWhole = gapsOf({ start, end }).length === 0;
     return { day, isWhole };
   });
   const routeUsages = [...byRoute].map(([route, totals]): RouteUsage => ({
@@ -182,7 +187,7 @@ export async function reportUsage(
       brownouts: [...totals.brownouts].sort((a, b) => a - b),
     }))
     .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
-  const gaps = gapsIn(coverage, { start: Date.parse(from), end: now }, now);
+  const gaps = gapsOf({ start: Date.parse(from), end: now });
   return {
     ...{ days, from, today, now },
     calls: sum(routeUsages, ({ calls }) => calls),

@@ -2,7 +2,7 @@
  * The verdict on removing the deprecated routes, and the gaps in the ledger's record.
  */
 
-import { type Heartbeat, latestHeartbeats, MAX_CLOCK_OFFSET_MS } from "../storage/ledger/ledger.ts";
+import { type Heartbeat, latestHeartbeats } from "../storage/ledger/ledger.ts";
 import type { Interval } from "../lifecycle/policy.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 
@@ -48,7 +48,7 @@ export function recordedSince({ heartbeats, keptFrom }: Coverage): number | unde
  * Returns the gaps in the record of an interval. Up to {@linkcode HEARTBEAT_TIMEOUT_MS} without any
  * server is no gap.
  *
- * @param now Milliseconds since the epoch.
+ * @param now When the heartbeats were read, by the ledger's clock. Those beyond it prove nothing.
  */
 export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number): Gap[] {
   const { heartbeats, keptFrom } = coverage;
@@ -99,7 +99,7 @@ function laterRecords(heartbeats: readonly Heartbeat[]): Map<Heartbeat, number> 
 
 /** Whether a server reported from the future. */
 export function isAhead({ until }: Heartbeat, now: number): boolean {
-  return until - now > MAX_CLOCK_OFFSET_MS;
+  return until > now;
 }
 
 /** Returns the latest heartbeats of the servers that have not ended. */

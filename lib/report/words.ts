@@ -20,7 +20,7 @@ export function verdictText(report: UsageReport): string {
   switch (report.verdict.verdict) {
     case "clear": {
       const calls = report.clients.length === 0
-        ? "no calls"
+        ? report.ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls"
         : `${plural(callsIn(report), "call")}, at most ${count(report.atMost)} allowed,`;
       return `Clear: ${calls} ${span}, and servers were counting throughout.`;
     }

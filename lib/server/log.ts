@@ -17,8 +17,12 @@ export type Log = (event: LogEvent) => void;
 
 /** Creates a log that writes lines to standard error, each with a timestamp. */
 export function lineLog(clock: () => number): Log {
-  return (event) =>
-    console.error(JSON.stringify({ time: new Date(clock()).toISOString(), ...event }));
+  return (event) => {
+    try {
+      console.error(JSON.stringify({ time: new Date(clock()).toISOString(), ...event }));
+    } catch { // a full disk, which must not end the process
+    }
+  };
 }
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;

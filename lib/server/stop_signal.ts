@@ -24,7 +24,7 @@ export function exitStatusOf(signal: StopSignal): number {
  * a listener would undo.
  */
 function hasTerminal(): boolean {
-  return [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal());
+  return [Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal());
 }
 
 /** Calls `stop` at the first signal. A deliberate second one ends the process. */

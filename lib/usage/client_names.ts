@@ -19,7 +19,7 @@ const MAX_PENDING_NAMES = 2_000;
 const STATED = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 
 /** The DNS name in an Origin or Referer (RFC 6454, RFC 9110 §10.1.3); neither path nor query. */
-const SITE = /^https?:\/\/((?=.*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
+const SITE = /^https?:\/\/((?=[a-z0-9.-]*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
 
 /**
  * Returns the name of the client that sent a request: "id …" by the operator's field, "site …" for a

@@ -21,8 +21,8 @@ import { UsageMeter } from "./meter.ts";
 /** Milliseconds between two flushes: the most that a crash can lose. */
 export const FLUSH_INTERVAL_MS = 5_000;
 
-/** Flushes in a row that fail before the server is unhealthy. */
-const MAX_FAILURES = 3;
+/** Flushes in a row that fail, or milliseconds without one, before the server is unhealthy. */
+const [MAX_FAILURES, MAX_SILENCE_MS] = [3, 20_000];
 
 /**
  * Milliseconds without a heartbeat after which an operator can declare a server gone; without any
@@ -70,16 +70,18 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
   const { usageDays: days, policy } = config;
   const addToMetrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;
   const meter = new UsageMeter(config.clientField);
-  const server = crypto.randomUUID();
+  let server: string = crypto.randomUUID();
   let backlog: UsageRow[] = []; // rows not flushed yet
   let from = 0; // of the record in the ledger, as is `until`
   let until = 0;
   let lastTick = clock();
   let wasSuspended = false;
-  let wasOff = false; // the clock
+  /** Whether calls may be missing from the record, so that it cannot go on. */
+  let mustBegin = false;
   let knowsClients = false;
   let keptFrom = "";
   let failures = 0;
+  let succeededAt = performance.now();
   const faults = new FaultLog(log);
 
   /** Keeps a fault for the log and the health check; the next flush retries. */
@@ -88,10 +90,12 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
       await action();
       failures = 0;
       meter.fault = undefined;
+      succeededAt = performance.now();
     } catch (cause) {
       faults.report(cause, { server, unrecorded: sumOf(backlog) });
-      if (++failures < MAX_FAILURES) return;
-      meter.fault = new StorageError("ledger", "calls cannot be recorded", { cause });
+      if (++failures >= MAX_FAILURES) {
+        meter.fault = new StorageError("ledger", UNWRITTEN, { cause });
+      }
     }
   }
 
@@ -108,8 +112,8 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
     backlog = addUp([...backlog, ...counted]);
   }
 
-  async function begin(now: number, end?: "stopped"): Promise<void> {
-    await ledger.recordHeartbeat({ server, from: now, until: now, ...end && { end } });
+  async function begin(now: number, end: { readonly end?: "stopped" } = {}): Promise<void> {
+    await ledger.recordHeartbeat({ server, from: now, until: now, ...end });
     from = until = now;
   }
 
@@ -118,33 +122,45 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
     if (!knowsClients) await knowClients().catch((error) => fault = error);
     // The time vouches for the counts, so it is asked before they are taken.
     const time = await ledger.time().finally(takeCounts);
+    const { now } = time;
     const off = clockFault(time);
-    await ledger.add(backlog, (added) => backlog = backlog.slice(added.length));
-    if (off !== undefined) {
-      wasOff = true;
-      throw off;
+    if (off !== undefined) { // the ledger's time is the right one
+      mustBegin = true;
+      backlog = addUp(backlog.map((row) => ({ ...row, day: dayOf(now), first: now, last: now })));
     }
-    await writeHeartbeat(time.now, isLast ? "stopped" : undefined);
-    const firstDay = dayOf(time.now - days * DAY_MS);
-    if (firstDay !== keptFrom && await ledger.forget(firstDay, time.now)) keptFrom = firstDay;
+    const end = isLast ? { end: "stopped" } as const : {};
+    const isContinued = !mustBegin && !wasSuspended;
+    const isExtended = await ledger.add(
+      backlog,
+      (added) => backlog = backlog.slice(added.length),
+      isContinued ? { server, from, until: now, known: until, ...end } : undefined,
+    );
+    if (off !== undefined) throw off;
+    if (isExtended) until = now;
+    else {
+      if (isContinued) log({ event: "warning", server, message: LOST });
+      mustBegin ||= isContinued;
+      await beginAgain(now, end);
+    }
+    if (isLast) return; // a fault in what follows must not end the record twice
+    const firstDay = dayOf(now - days * DAY_MS);
+    if (firstDay !== keptFrom && await ledger.forget(firstDay, now)) keptFrom = firstDay;
     if (fault !== undefined) throw fault;
   }
 
-  /** Extends the record, if it is whole; otherwise begins another one. */
-  async function writeHeartbeat(now: number, end?: "stopped"): Promise<void> {
-    // Nothing was served during a suspension, so the record ends before it. A record without an end
-    // says that calls may be missing.
-    if (wasSuspended && !wasOff) {
-      await ledger.extendHeartbeat({ server, from, until, end: "stopped" }, until);
+  /** Begins a new record. One without an end before it says that calls may be missing. */
+  async function beginAgain(now: number, end: { readonly end?: "stopped" }): Promise<void> {
+    const last = { server, from, until, known: until, end: "stopped" } as const;
+    if (now < from) { // a record from the future must not pass for the last one of this server
+      const old = server;
+      server = crypto.randomUUID();
+      log({ event: "warning", server: old, message: `It is ${server} in the ledger from now on` });
     }
-    const isWhole = !wasSuspended && !wasOff &&
-      await ledger.extendHeartbeat({ server, from, until: now, ...end && { end } }, until);
-    if (isWhole) until = now;
-    else {
-      if (!wasSuspended && !wasOff) log({ event: "warning", server, message: LOST });
-      await begin(now, end);
-    }
-    wasSuspended = wasOff = false;
+    await begin(now, end);
+    // Nothing was served during a suspension. The old record ends only now, or for a moment this
+    // server would have none.
+    if (wasSuspended && !mustBegin) await ledger.extendHeartbeat(last);
+    wasSuspended = mustBegin = false;
   }
 
   /** Returns a fault if this machine's clock is not the ledger's. */
@@ -158,9 +174,11 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
     return new StorageError("ledger", `${fault}, but ${here} here: correct the clock${remedy}`);
   }
 
+  let first: number | undefined;
   for (let retry = 0;; retry++) {
     try {
-      await begin((await ledger.time()).now);
+      first ??= (await ledger.time()).now; // the same each time, in case a commit got lost
+      await begin(first);
       break;
     } catch (error) {
       if (retry === RETRIES) throw error;
@@ -172,6 +190,10 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
     const tick = clock(); // when it was due, even if the previous flush is slow
     if (tick - lastTick > HEARTBEAT_TIMEOUT_MS) wasSuspended = true;
     lastTick = tick;
+    if (failures === 0 && performance.now() - succeededAt > MAX_SILENCE_MS) { // the last one hangs
+      meter.fault = new StorageError("ledger", UNWRITTEN);
+      faults.report(meter.fault, { server, unrecorded: sumOf(backlog) });
+    }
     return last = last.then(() => attempt(() => writeCounts(isLast))); // one at a time
   };
   const rest = repeat(FLUSH_INTERVAL_MS, flush);
@@ -189,6 +211,8 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
   };
   return { meter, server, flush: () => flush(), stop, unrecorded };
 }
+
+const UNWRITTEN = "calls cannot be recorded";
 
 const LOST =
   "The ledger lacks this server's last report, as if it had been restored or replaced: " +

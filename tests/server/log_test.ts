@@ -2,7 +2,8 @@ import { assert, assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import fc from "../support/fast_check.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { describeError, lineLog } from "../../lib/server/log.ts";
+import { describeError, FaultLog, lineLog, type LogEvent } from "../../lib/server/log.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
 
 Deno.test("lineLog() writes one JSON object per line, with a timestamp first", () => {
   using write = stub(console, "error");
@@ -10,6 +11,32 @@ Deno.test("lineLog() writes one JSON object per line, with a timestamp first", (
   assertEquals(write.calls.map(({ args }) => args), [
     ['{"time":"2027-01-01T00:00:00.000Z","event":"start","note":"two\\nlines"}'],
   ]);
+});
+
+Deno.test("lineLog() outlives a disk that is full", () => {
+  using _write = stub(console, "error", () => {
+    throw new Error("No space left on device");
+  });
+  lineLog(Date.now)({ event: "start" });
+});
+
+Deno.test("FaultLog logs a fault once, then how often it occurred, and bounds what it remembers", () => {
+  using time = stub(performance, "now", () => now);
+  let now = 0;
+  const events: LogEvent[] = [];
+  const faults = new FaultLog((event) => events.push(event));
+  const fail = () => faults.report(new StorageError("s3", `no answer at ${now}`), { status: 503 });
+  const id = fail();
+  for (now = 1_000; now <= 130_000; now += 1_000) assertEquals(fail(), id);
+  assertEquals(events.map(({ repeated }) => repeated), [undefined, 60, 60]);
+  assert(events.every((event) => event["id"] === id && event["status"] === 503));
+  now += 60_000; // it was over
+  assert(fail() !== id);
+  for (let index = 0; index < 1_000; index++) {
+    faults.report(new Error(String.fromCharCode(97 + index % 26).repeat(index + 1)));
+  }
+  assert(events.length < 110, `${events.length} lines`);
+  assert(time.calls.length > 0);
 });
 
 Deno.test("describeError() includes every cause, but no token", () => {

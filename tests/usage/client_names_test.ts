@@ -34,7 +34,10 @@ Deno.test("clientOf() returns only the product name of a User-Agent", () => {
     ["<script>alert(1)</script>", "(other)"],
     ["\x1b[31mred", "(other)"],
     ["x\x1b[31mred", "x"],
-    ["a".repeat(8000), "a".repeat(64)],
+    ["x".repeat(8000), "x".repeat(64)],
+    ["App-7f9c24e8-3b12-4fef-91e0-56a2d5a7bb2e/1", "(other)"],
+    ["7f9c24e83b124fef91e056a2d5a7bb2e", "(other)"],
+    ["192.0.2.4", "(other)"],
     ["Ünïcode/1", "(other)"],
   ];
   for (const [userAgent, client] of rows) assertEquals(clientOf(userAgent), client);
@@ -57,7 +60,7 @@ Deno.test("callerOf() prefers the operator's field, and for a browser the site t
     [{ ...browser, Referer: `https://b.test/${uuid}` }, "site b.test"],
     [{ ...browser, Origin: "https://a.test", Referer: "https://b.test/" }, "site a.test"],
     [{ ...browser, Referer: `https://${uuid}.test/` }, "(other)"],
-    [{ ...browser, Referer: "https://192.0.2.1/" }, "app Mozilla"],
+    [{ ...browser, Referer: "https://192.0.2.1/x" }, "app Mozilla"],
     [{ ...browser, Referer: "https://[2001:db8::1]/" }, "app Mozilla"],
     [{ ...browser, Referer: "https://user:pass@a.test/" }, "app Mozilla"],
     [{ ...browser, Referer: `https://${"a".repeat(76)}/` }, "app Mozilla"],

@@ -74,7 +74,8 @@ test("three processes share one ledger: counts are exact, and a kill loses at mo
   const { stdout } = await media(subject.folder, ["usage", "--days", "32", "--json"]);
   const { clients } = JSON.parse(stdout) as { clients: { client: string; calls: number }[] };
   let lost = 0;
-  for (const { client, calls } of clients) {
+  for (const { client: name, calls } of clients) {
+    const client = name.replace("app ", "");
     const [least, most] = [sent[client] ?? 0, (sent[client] ?? 0) + (unsure[client] ?? 0)];
     if (!client.startsWith("three")) assertEquals(calls, least, client);
     assert(
@@ -87,5 +88,5 @@ test("three processes share one ledger: counts are exact, and a kill loses at mo
   const certain = Object.values(sent).reduce((sum, count) => sum + count, 0);
   assert(counted >= certain, `${counted} counted, ${certain} flushed`);
   assert(lost <= 40, `${lost} lost, of 40 in a flush`);
-  assertEquals(clients.filter(({ client }) => !client.startsWith("three")).length, 340);
+  assertEquals(clients.filter(({ client }) => !client.startsWith("app three")).length, 340);
 });

@@ -1,5 +1,5 @@
 import { metrics } from "@opentelemetry/api";
-import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { recordUsage } from "../../lib/usage/recorder.ts";
@@ -65,10 +65,10 @@ Deno.test("recordUsage() neither loses nor repeats counts in an outage, and logs
   const clock = { now: NOON };
   let isFailing = true;
   const flaky = altered(ledger, {
-    async add(rows, onAdded) {
-      if (!isFailing) return await ledger.add(rows, onAdded);
+    async add(rows, onAdded, extension) {
+      if (!isFailing) return await ledger.add(rows, onAdded, extension);
       await ledger.add(rows.slice(0, 1), onAdded); // only a part is written
-      await down();
+      return await down();
     },
   });
   const { meter, flush, stop, events } = await startRecorder(flaky, clock);
@@ -133,11 +133,12 @@ Deno.test("recordUsage() runs one flush at a time, and a slow flush does not end
   let most = 0;
   let released = Promise.withResolvers<void>();
   const slow = altered(ledger, {
-    async add(rows, onAdded) {
+    async add(rows, onAdded, extension) {
       most = Math.max(most, ++inFlight);
       await released.promise;
-      await ledger.add(rows, onAdded);
+      const isExtended = await ledger.add(rows, onAdded, extension);
       inFlight--;
+      return isExtended;
     },
   });
   const { meter, flush, stop } = await startRecorder(slow, clock);
@@ -172,7 +173,7 @@ Deno.test("recordUsage() adds every call to the metrics once, even if the ledger
   try {
     let isFailing = true;
     const flaky = altered(ledger, {
-      add: (rows, onAdded) => isFailing ? down() : ledger.add(rows, onAdded),
+      add: (...args) => isFailing ? down() : ledger.add(...args),
     });
     const clock = { now: NOON };
     const { meter, flush, stop } = await startRecorder(flaky, clock, { isTelemetryOn: true });
@@ -253,6 +254,7 @@ Deno.test("recordUsage() writes no heartbeat while its clock is not the ledger's
   assertEquals(events.length, 1); // the rest is counted
   const rows = await Array.fromAsync(ledger.usage(""));
   assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), offsets.length);
+  assertEquals([...new Set(rows.map(({ day }) => day))], ["2027-02-01"], "by the ledger's time");
 });
 
 Deno.test("recordUsage() writes no heartbeat behind one from the future, until it is declared gone", async () => {
@@ -275,6 +277,22 @@ Deno.test("recordUsage() writes no heartbeat behind one from the future, until i
     [0, 0, undefined],
     [10_000, 10_000, "stopped"],
   ]);
+});
+
+Deno.test("recordUsage() takes another name if its last record is from the future", async () => {
+  const clock = { now: NOON, database: NOON + 90_000 };
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const { server, flush, stop, events } = await startRecorder(ledger, clock);
+  const [ahead] = await ledger.heartbeats();
+  await ledger.recordHeartbeat({ ...ahead as Heartbeat, end: "gone" });
+  clock.now += 5_000;
+  clock.database = clock.now;
+  await flush();
+  const [own] = await ledger.heartbeats();
+  assertEquals([own?.from, own?.server === server], [NOON + 5_000, false]);
+  assertStringIncludes(JSON.stringify(events), String(own?.server));
+  await stop();
 });
 
 Deno.test("recordUsage() returns how many calls are not in the ledger at the end", async () => {
@@ -327,6 +345,7 @@ Deno.test("recordUsage() deletes expired days, once a day", async () => {
   assertEquals(left, ["2027-01-02", "2027-01-03", "2027-02-01"]);
   await flush();
   clock.now += DAY;
+  await flush();
   await stop();
   assertEquals(forgotten, ["2027-01-02", "2027-01-03"]);
 });

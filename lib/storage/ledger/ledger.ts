@@ -50,6 +50,12 @@ export interface Heartbeat {
   readonly end?: "stopped" | "gone";
 }
 
+/** What to replace a heartbeat by. */
+export interface HeartbeatExtension extends Heartbeat {
+  /** The least `until` that it must have. */
+  readonly known: number;
+}
+
 /** What time it is in a ledger, in milliseconds since the epoch. */
 export interface LedgerTime {
   /** The time of the database. */
@@ -71,8 +77,14 @@ export interface Ledger {
    *
    * @param onAdded Called with each part once it is committed, so that only the rest is retried
    *   after a fault.
+   * @param extension A heartbeat to extend together with the last part: neither is lost alone.
+   * @returns Whether the heartbeat was there; see {@linkcode Ledger.extendHeartbeat}.
    */
-  add(rows: readonly UsageRow[], onAdded: (rows: readonly UsageRow[]) => void): Promise<void>;
+  add(
+    rows: readonly UsageRow[],
+    onAdded: (rows: readonly UsageRow[]) => void,
+    extension?: HeartbeatExtension,
+  ): Promise<boolean>;
 
   /** Lists the rows from a day on, ordered by day, reading incrementally. */
   usage(fromDay: string): AsyncIterable<UsageRow>;
@@ -83,10 +95,9 @@ export interface Ledger {
   /**
    * Replaces a heartbeat that has no end.
    *
-   * @param known The least `until` that it must have.
    * @returns Whether it was there; not if the ledger was restored from a backup, for example.
    */
-  extendHeartbeat(heartbeat: Heartbeat, known: number): Promise<boolean>;
+  extendHeartbeat(extension: HeartbeatExtension): Promise<boolean>;
 
   /** Returns all heartbeats, ordered by `from`. */
   heartbeats(): Promise<Heartbeat[]>;
@@ -112,10 +123,12 @@ export interface Ledger {
  * @param heartbeats Ordered by `from`.
  */
 export function retained(heartbeats: readonly Heartbeat[], beforeDay: string): Heartbeat[] {
-  const latest = latestHeartbeats(heartbeats);
-  return heartbeats.filter((heartbeat) =>
-    heartbeat.until >= Date.parse(beforeDay) ||
-    (heartbeat.end === undefined && latest.get(heartbeat.server) === heartbeat)
+  const first = Date.parse(beforeDay);
+  return heartbeats.filter(({ server, from, until, end }) =>
+    until >= first ||
+    // What it did not report before it was back may reach the day.
+    (end === undefined &&
+      !heartbeats.some((next) => next.server === server && next.from > from && next.from < first))
   );
 }
 

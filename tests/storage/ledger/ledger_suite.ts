@@ -2,8 +2,9 @@
  * The suite of every ledger.
  */
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Heartbeat, Ledger, UsageRow } from "../../../lib/storage/ledger/ledger.ts";
+import { StorageError } from "../../../lib/storage/errors.ts";
 import type { Test } from "../../support/permissions.ts";
 
 /** An empty ledger under test. */
@@ -105,14 +106,32 @@ export function testLedger(
     const other: Heartbeat = { server: "a", from: NOON + 9, until: NOON + 9 };
     for (const heartbeat of [first, other]) await ledger.recordHeartbeat(heartbeat);
     const extend = (until: number, known: number, end?: "stopped") =>
-      ledger.extendHeartbeat({ ...first, until, ...end && { end } }, known);
+      ledger.extendHeartbeat({ ...first, until, known, ...end && { end } });
     assertEquals(await extend(NOON + 8, NOON + 6), false, "restored");
     assertEquals(await extend(NOON + 8, NOON + 5), true);
     assertEquals(await extend(NOON + 9, NOON + 5), true, "the outcome of the last got lost");
     assertEquals(await extend(NOON + 9, NOON + 9, "stopped"), true);
     assertEquals(await extend(NOON + 10, NOON + 9), false, "ended");
-    assertEquals(await ledger.extendHeartbeat({ ...first, server: "b" }, 0), false);
+    assertEquals(await ledger.extendHeartbeat({ ...first, server: "b", known: 0 }), false);
     assertEquals(await ledger.heartbeats(), [{ ...first, until: NOON + 9, end: "stopped" }, other]);
+  });
+
+  test("add() extends a heartbeat with the last rows, or not at all", async (ledger) => {
+    const heartbeat: Heartbeat = { server: "a", from: NOON, until: NOON };
+    await ledger.recordHeartbeat(heartbeat);
+    const rows = Array.from({ length: 250 }, (_, index) => ({ ...ROW, client: `${index}` }));
+    const extension = { ...heartbeat, until: NOON + 5, known: NOON };
+    assertEquals(await ledger.add(rows, () => {}, extension), true);
+    assertEquals(await ledger.heartbeats(), [{ ...heartbeat, until: NOON + 5 }]);
+    assertEquals(await ledger.add([ROW], () => {}, { ...extension, known: NOON + 6 }), false);
+    assertEquals((await rowsOf(ledger)).length, 251);
+    const malformed = { ...ROW, client: "" };
+    const until = NOON + 9;
+    await assertRejects(
+      () => ledger.add([malformed], () => {}, { ...extension, until }),
+      StorageError,
+    );
+    assertEquals(await ledger.heartbeats(), [{ ...heartbeat, until: NOON + 5 }]);
   });
 
   test("time() returns that of the database, and of the latest heartbeat", async (ledger) => {
@@ -158,10 +177,12 @@ export function testLedger(
       { server: "ended", from: at(-20), until: at(-19), end: "stopped" },
       { server: "gone", from: at(-19), until: at(-18), end: "gone" },
       { server: "slept", from: at(-18), until: at(-17) },
+      { server: "back", from: at(-17.5), until: at(-17) },
       { server: "silent", from: at(-17), until: at(-16) },
       { server: "slept", from: at(-16), until: at(0) },
       { server: "edge", from: at(-15), until: Date.parse("2027-02-01"), end: "stopped" },
       { server: "whole", from: at(-14), until: at(1), end: "stopped" },
+      { server: "back", from: at(0.5), until: at(1), end: "stopped" }, // its silence reaches the day
     ];
     for (const heartbeat of heartbeats) await ledger.recordHeartbeat(heartbeat);
     await ledger.forget("2027-02-01", NOON);

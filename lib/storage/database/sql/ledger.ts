@@ -5,6 +5,7 @@
 import {
   addUp,
   type Heartbeat,
+  type HeartbeatExtension,
   type Ledger,
   type LedgerTime,
   retained,
@@ -51,17 +52,24 @@ export class SqlLedger implements Ledger {
   async add(
     rows: readonly UsageRow[],
     onAdded: (rows: readonly UsageRow[]) => void,
-  ): Promise<void> {
-    for (const part of chunksOf(rows, PART)) {
+    extension?: HeartbeatExtension,
+  ): Promise<boolean> {
+    const parts = rows.length === 0 ? [[]] : chunksOf(rows, PART);
+    let isExtended = false;
+    for (const [index, part] of parts.entries()) {
       // Sorted, so that two servers that add the same rows cannot deadlock.
       const sorted = addUp(part).map((row) => ({ row, key: primaryKeyOf(row).join("\0") }))
         .sort((a, b) => a.key < b.key ? -1 : 1).map(({ row }) => row);
-      await this.#database.transact(
-        chunksOf(sorted, this.#database.batch).map((rows) => this.#additionOf(rows)),
-      );
+      const last = extension && index === parts.length - 1 ? [extensionOf(extension)] : [];
+      const results = await this.#database.transact([
+        ...chunksOf(sorted, this.#database.batch).map((rows) => this.#additionOf(rows)),
+        ...last,
+      ]);
+      isExtended = last.length > 0 && results.at(-1)?.length === 1;
       onAdded(part);
-      await yieldToRequests();
+      if (index < parts.length - 1) await yieldToRequests();
     }
+    return isExtended;
   }
 
   async *usage(fromDay: string): AsyncGenerator<UsageRow> {
@@ -89,14 +97,8 @@ export class SqlLedger implements Ledger {
     }]);
   }
 
-  async extendHeartbeat(heartbeat: Heartbeat, known: number): Promise<boolean> {
-    const { server, from, until, end } = heartbeat;
-    const [rows] = await this.#database.transact([{
-      text: `UPDATE heartbeat SET until = $1, ending = $2
-             WHERE server = $3 AND since = $4 AND until >= $5 AND ending IS NULL RETURNING server`,
-      values: [until, end ?? null, server, from, known],
-    }]);
-    return rows?.length === 1;
+  extendHeartbeat(extension: HeartbeatExtension): Promise<boolean> {
+    return this.add([], () => {}, extension);
   }
 
   async heartbeats(): Promise<Heartbeat[]> {
@@ -151,6 +153,14 @@ export class SqlLedger implements Ledger {
     const [row] = await this.#database.query({ text: "SELECT kept_from FROM ledger" });
     return row?.["kept_from"] as string | null ?? undefined;
   }
+}
+
+function extensionOf({ server, from, until, end, known }: HeartbeatExtension): Statement {
+  return {
+    text: `UPDATE heartbeat SET until = $1, ending = $2
+           WHERE server = $3 AND since = $4 AND until >= $5 AND ending IS NULL RETURNING server`,
+    values: [until, end ?? null, server, from, known],
+  };
 }
 
 function primaryKeyOf(row: UsageRow): string[] {

@@ -99,7 +99,7 @@ export const LEDGER: Schema = {
   name: "ledger",
   applicationId: 0x6d68_6c65,
   version: 2,
-  upgrade: "move it away to start counting afresh",
+  upgrade: "stop the servers, and move it away to start counting afresh",
   tables: `
     CREATE TABLE ledger (
       only INTEGER PRIMARY KEY CHECK (only = 1),

@@ -78,7 +78,7 @@ const LEDGER_ROWS: Row[] = [
   ...(["route", "method", "status", "client"] as const).flatMap((column): Row[] => [
     [`an empty ${column}`, "usage", { ...USAGE, [column]: "" }, false],
     [`a ${column} of two lines`, "usage", { ...USAGE, [column]: "a\nb" }, false],
-    [`a ${column} that is too long`, "usage", { ...USAGE, [column]: "x".repeat(65) }, false],
+    [`a ${column} that is too long`, "usage", { ...USAGE, [column]: "x".repeat(81) }, false],
     [`a ${column} and more`, "usage", { ...USAGE, [column]: `x${NUL}\n` }, false],
   ]),
   ["another phase", "usage", { ...USAGE, phase: "soon" }, false],
