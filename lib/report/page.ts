@@ -4,10 +4,10 @@
  */
 
 import { escape } from "@std/html/entities";
-import { formatInstant } from "../lifecycle/policy.ts";
+import { formatInstant, PHASES } from "../lifecycle/policy.ts";
 import { withToken } from "../server/route.ts";
+import { DAY_MS } from "../usage/day.ts";
 import type { RouteUsage, UsageReport } from "./report.ts";
-import { usageChart } from "./chart.ts";
 import { USAGE_PAGE_STYLE } from "./page_assets.ts";
 import {
   comparedText,
@@ -64,21 +64,43 @@ function routeSection(usage: RouteUsage, report: UsageReport): string {
   return `<section>
 <h2><code>${escape(withToken(route, "{token}"))}</code></h2>
 <p>${plural(calls, "call")}${others}. ${comparedText(trend, report.days)}.</p>
-${usageChart(usage, report)}
 ${dayTable(usage, report)}
 </section>`;
 }
 
-/** Renders the chart's data as a table, for those who cannot see the chart. */
-function dayTable({ days }: RouteUsage, { today }: UsageReport): string {
-  const rows = days.map(({ day, isWhole, calls }) => {
-    const marks = [...(day === today ? ["so far"] : []), ...(isWhole ? [] : [NOT_WHOLE])];
-    const name = [day, ...marks].join(", ");
-    return `<tr><td>${name}</td><td class="number">${count(calls)}</td></tr>`;
+/** Renders the calls of each day as a bar stacked by phase, beside their number. */
+function dayTable({ route, days }: RouteUsage, { today, policy }: UsageReport): string {
+  const most = Math.max(...days.map(({ calls }) => calls), 1);
+  const { brownouts, sunsetAt = Infinity } = policy;
+  const rows = days.map(({ day, isWhole, calls, byPhase }) => {
+    const start = Date.parse(day);
+    const end = start + DAY_MS;
+    const phases = PHASES.map((phase) => ({ phase, calls: byPhase[phase] ?? 0 }))
+      .filter(({ calls }) => calls > 0);
+    const bars = phases.map(({ phase, calls }) =>
+      `<span class="${phase}" style="width:${calls / most * 100}%"></span>`
+    );
+    const notes = [
+      ...phases.filter(({ phase }) => phase !== "deprecated")
+        .map(({ phase, calls }) => `${count(calls)} ${phase}`),
+      ...brownouts.filter((interval) => interval.start < end && start < interval.end)
+        .map(({ start, end }) =>
+          `brownout window ${formatInstant(start)} to ${formatInstant(end)}`
+        ),
+      ...(start <= sunsetAt && sunsetAt < end ? ["sunset"] : []),
+      ...(day === today ? ["so far"] : []),
+      ...(isWhole ? [] : [NOT_WHOLE]),
+    ];
+    return `<tr><th scope="row">${day}</th><td class="number">${count(calls)}</td>` +
+      `<td><div class="bars">${bars.join("")}</div>${notes.join(", ")}</td></tr>`;
   });
-  return `<details><summary>Show as a table</summary>
-<table><thead><tr><th scope="col">Day</th><th scope="col" class="number">Calls</th></tr></thead>
-<tbody>${rows.join("")}</tbody></table></details>`;
+  return `<div class="scroll days" tabindex="0" role="region" aria-label="Calls to ${
+    escape(route)
+  } per day">
+<table><thead><tr><th scope="col">Day</th><th scope="col" class="number">Calls</th>
+<th scope="col">Phases</th></tr></thead>
+<tbody>${rows.join("\n")}</tbody></table>
+</div>`;
 }
 
 function clientSection(report: UsageReport): string {

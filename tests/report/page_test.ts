@@ -1,11 +1,11 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { usagePage } from "../../lib/report/page.ts";
 import { launchBrowser, readAxe, testInBrowser } from "../support/browser.ts";
 import { ALWAYS, report, row, ROWS } from "../support/usage_report.ts";
 
 // Only a browser renders the page.
 testInBrowser(
-  "the report page loads nothing, and is accessible and legible",
+  "the report page loads nothing, is accessible and legible, and shows each day's calls as a bar",
   async () => {
     const hostile = `<img/src=x>&'"`;
     const long = "A-Client-With-A-Name-Of-Sixty-Four-Characters-Which-Is-The-Most-";
@@ -45,7 +45,11 @@ testInBrowser(
       ];
       assertEquals((await names()).toSorted(), byCalls.toSorted());
       assertEquals((await names()).slice(0, 4), byCalls.slice(0, 4));
-      assertEquals(await page.locator("svg rect.shade").count(), 2); // a brownout, on two routes
+      const days = await page.locator(".days").allInnerTexts(); // of two routes
+      assertEquals(days.length, 2);
+      for (const text of days) {
+        assertStringIncludes(text, "window 2027-06-10T09:00:00Z to 2027-06-10T17:00:00Z");
+      }
 
       const layout = await page.evaluate(MEASURE) as Layout;
       assertEquals(layout.overflow, 0, "the page is wider than the screen");
@@ -53,7 +57,7 @@ testInBrowser(
       assertEquals(layout.hidden, [], "cells that are not on the screen");
       assertEquals(layout.broken, [], "names that break inside a word");
       assertEquals(layout.left, [], "numbers that are not right-aligned");
-      assertEquals(layout.overlapping, [], "overlapping axis labels");
+      assertEquals(layout.bars, 13, "bars on the screen");
       await page.evaluate(axe);
       const violations = await page.evaluate(
         "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
@@ -72,24 +76,19 @@ interface Layout {
   readonly hidden: readonly string[];
   readonly broken: readonly string[];
   readonly left: readonly string[];
-  readonly overlapping: readonly string[];
+  readonly bars: number;
 }
 
 /** Measures the layout in the page, with text at its rendered size. */
 const MEASURE = `(() => {
   const all = (selector) => [...document.querySelectorAll(selector)];
-  const sizes = all("main *").filter((element) => element.innerText || element.tagName === "text")
-    .map((element) => {
-      const scale = element.getScreenCTM ? element.getScreenCTM().a : 1;
-      return parseFloat(getComputedStyle(element).fontSize) * scale;
-    });
+  const sizes = all("main *").filter((element) => element.innerText)
+    .map((element) => parseFloat(getComputedStyle(element).fontSize));
   const lines = (element) => {
     const range = document.createRange();
     range.selectNodeContents(element);
     return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
   };
-  const overlap = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
-  const labels = all(".chart").map((chart) => [...chart.querySelectorAll("span")]);
   return {
     overflow: document.documentElement.scrollWidth - innerWidth,
     smallest: Math.min(...sizes),
@@ -100,8 +99,6 @@ const MEASURE = `(() => {
     broken: all("table.clients tbody th").filter((name) => name.innerText.includes("-") && lines(name) > name.innerText.split("-").length).map((name) => name.innerText),
     left: all("td").filter((cell) => /^[\\d,]+$/.test(cell.innerText) && getComputedStyle(cell).textAlign !== "right")
       .map((cell) => cell.innerText),
-    overlapping: labels.flatMap((spans) => spans.flatMap((one, index) =>
-      spans.slice(index + 1).filter((other) => overlap(one.getBoundingClientRect(), other.getBoundingClientRect()))
-        .map((other) => one.innerText + " " + other.innerText))),
+    bars: all(".bars span").filter(({ clientWidth }) => clientWidth > 0).length,
   };
 })()`;
