@@ -2,52 +2,34 @@
  * The retirement report as JSON: instants as ISO 8601, and `null` for unknown values.
  */
 
-import type { ClientUsage, UsageReport } from "./report.ts";
-import type { Interval } from "../lifecycle/policy.ts";
-import type { Gap, Verdict } from "./verdict.ts";
+import type { UsageReport } from "./report.ts";
+
+/** The members that are instants, or lists of such. */
+const INSTANTS = new Set(
+  ["now", "recordedSince", "deprecatedAt", "sunsetAt", "start", "end", "first", "last", "reported"],
+);
+
+/** The members that may be unknown. */
+const UNKNOWN = new Set(["trend", "recordedSince", "sunsetAt"]);
 
 /** Returns the whole report. */
-export function usageJson(report: UsageReport) {
-  const { now, routes, clients, recordedSince, policy, verdict, ...rest } = report;
-  return {
-    ...rest,
-    now: iso(now),
-    recordedSince: recordedSince === undefined ? null : iso(recordedSince),
-    routes: routes.map((route) => ({ ...route, trend: route.trend ?? null })),
-    clients: clients.map(clientJson),
-    policy: {
-      ...policy,
-      deprecatedAt: iso(policy.deprecatedAt),
-      sunsetAt: policy.sunsetAt === undefined ? null : iso(policy.sunsetAt),
-      brownouts: policy.brownouts.map(intervalJson),
-    },
-    verdict: verdictJson(verdict),
-  };
+export function usageJson(report: UsageReport): unknown {
+  return JSON.parse(JSON.stringify(report, replace));
 }
 
 /** Returns the verdict and the remaining clients. */
-export function gateJson({ now, clients, verdict, ...report }: UsageReport) {
-  const { days, from, ignored, atMost } = report;
-  const options = { days, from, ignored, atMost, now: iso(now) };
-  return { ...options, ...verdictJson(verdict), clients: clients.map(clientJson) };
+export function gateJson(
+  { days, from, now, ignored, atMost, verdict, clients }: UsageReport,
+): unknown {
+  const report = { days, from, ignored, atMost, now, ...verdict, clients };
+  return JSON.parse(JSON.stringify(report, replace));
 }
 
-function verdictJson(verdict: Verdict) {
-  return verdict.verdict === "unknown" ? { ...verdict, gaps: verdict.gaps.map(gapJson) } : verdict;
-}
-
-function clientJson({ first, last, trend, brownouts, ...rest }: ClientUsage) {
-  const instants = { first: iso(first), last: iso(last), brownouts: brownouts.map(iso) };
-  return { ...rest, trend: trend ?? null, ...instants };
-}
-
-function intervalJson<T extends Interval>(interval: T) {
-  return { ...interval, start: iso(interval.start), end: iso(interval.end) };
-}
-
-function gapJson(gap: Gap) {
-  const reported = "reported" in gap ? { reported: iso(gap.reported) } : {};
-  return { ...intervalJson(gap), ...reported };
+function replace(name: string, value: unknown): unknown {
+  if (value === undefined && UNKNOWN.has(name)) return null;
+  const isBrownouts = name === "brownouts" && Array.isArray(value);
+  if (isBrownouts) return value.map((each) => typeof each === "number" ? iso(each) : each);
+  return INSTANTS.has(name) && typeof value === "number" ? iso(value) : value;
 }
 
 function iso(instant: number): string {
