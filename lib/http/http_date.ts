@@ -8,7 +8,8 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const SHORT_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
 const LONG_DAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day";
 const MONTH = `(?<month>${MONTHS.join("|")})`;
-const TIME = "(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)";
+// 60 is a leap second, which carries into the next minute.
+const TIME = "(?<time>(?:[01]\\d|2[0-3]):[0-5]\\d):(?<second>[0-5]\\d|60)";
 
 const FORMATS = [
   // IMF-fixdate: Sun, 06 Nov 1994 08:49:37 GMT
@@ -45,27 +46,24 @@ export function parseHttpDate(text: string, now: number): number | undefined {
   return undefined;
 }
 
-type Parts = Record<"day" | "month" | "year" | "hour" | "minute" | "second", string>;
+type Parts = Record<"day" | "month" | "year" | "time" | "second", string>;
 
-function instantOf(parts: Parts, now: number): number | undefined {
-  const month = MONTHS.indexOf(parts.month);
-  const [day, hour, minute, second] = [parts.day, parts.hour, parts.minute, parts.second]
-    .map(Number) as [number, number, number, number];
-  // 60 is a leap second (§5.6.7), which carries into the next minute.
-  if (hour > 23 || minute > 59 || second > 60) return undefined;
-
-  const at = (year: number) => {
-    const date = new Date(0);
-    date.setUTCFullYear(year, month, day); // unlike Date.UTC, keeps years 0 to 99
-    if (date.getUTCMonth() !== month || date.getUTCDate() !== day) return undefined; // 31 February
-    return date.setUTCHours(hour, minute, second);
+function instantOf({ day, month, year, time, second }: Parts, now: number): number | undefined {
+  const number = String(MONTHS.indexOf(month) + 1).padStart(2, "0");
+  const at = (year: string) => {
+    const date = `${year}-${number}-${day.replace(" ", "0")}`;
+    return isDay(date) ? Date.parse(`${date}T${time}Z`) + Number(second) * 1000 : undefined;
   };
-  if (parts.year.length === 4) return at(Number(parts.year));
+  if (year.length === 4) return at(year);
 
   // A two-digit year is the latest one with those digits, up to 50 years in the future (§5.6.7).
   const limit = new Date(now).setUTCFullYear(new Date(now).getUTCFullYear() + 50);
-  const century = Math.floor(new Date(limit).getUTCFullYear() / 100) * 100;
-  const year = century + Number(parts.year);
-  const instant = at(year);
-  return instant !== undefined && instant <= limit ? instant : at(year - 100);
+  const latest = new Date(limit).toISOString().slice(0, 2) + year;
+  const instant = at(latest);
+  return instant !== undefined && instant <= limit ? instant : at(String(Number(latest) - 100));
+}
+
+/** Tests whether a date, like `2024-02-29`, is in the calendar. */
+export function isDay(date: string): boolean {
+  return new Date(date).toJSON()?.startsWith(date) ?? false; // 30 February is invalid, or in March
 }

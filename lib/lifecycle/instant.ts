@@ -2,13 +2,18 @@
  * Parsing of instants and intervals.
  */
 
+import { isDay } from "../http/http_date.ts";
+
 /**
  * An instant: an ISO 8601 date (midnight UTC) or date-time with its offset, a `Date`, or a
  * `Temporal.Instant`, without requiring a runtime that has Temporal.
  */
 export type InstantSetting = string | Date | { readonly epochMilliseconds: number };
 
-/** An interval: ISO 8601 text, `start/end` or `start/duration`, or an object. */
+/**
+ * An interval: ISO 8601 text, `start/end` or `start/duration`, or an object. A duration has whole
+ * weeks, days, hours, minutes and seconds, like `P1DT12H`.
+ */
 export type IntervalSetting =
   | string
   | { readonly start: InstantSetting; readonly end: InstantSetting };
@@ -64,8 +69,12 @@ export function formatInstant(instant: number): string {
   return new Date(instant).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-const INSTANT =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?))?$/i;
+const HOUR = String.raw`((?:[01]\d|2[0-3]))`;
+const INSTANT = new RegExp(
+  String.raw`^(\d{4}-\d\d-\d\d)(?:[T ]${HOUR}:([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,9}))?)?` +
+    String.raw`(?:Z|([+-])${HOUR}(?::?([0-5]\d))?))?$`,
+  "i",
+);
 
 /**
  * Parses an ISO 8601 date (midnight UTC) or date-time with its offset.
@@ -73,41 +82,26 @@ const INSTANT =
  * @returns Milliseconds since the epoch; `undefined` if invalid, like 30 February.
  */
 export function parseInstant(text: string): number | undefined {
-  const [date, year, month, day, ...time] = INSTANT.exec(text) ?? [];
-  const [hour = 0, minute = 0, second = 0, fraction = "", sign, hours = 0, minutes = 0] = time;
-  if (date === undefined) return undefined;
-  const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day));
-  const found = new Date(midnight); // 30 February rolls over to March
-  const isDay = found.getUTCFullYear() === Number(year) &&
-    found.getUTCMonth() === Number(month) - 1 && found.getUTCDate() === Number(day);
-  const isTime = +hour < 24 && +minute < 60 && +second <= 60; // 60: a leap second
-  if (!isDay || !isTime || +hours >= 24 || +minutes >= 60) return undefined;
-  const offset = (sign === "-" ? -1 : 1) * (+hours * 60 + +minutes) * 60_000;
-  const milliseconds = Math.min(+second, 59) * 1000 + Number(fraction.slice(0, 3).padEnd(3, "0"));
-  return midnight + (+hour * 60 + +minute) * 60_000 + milliseconds - offset;
+  const [, date, hour = "00", minute = "00", second, fraction = "", ...zone] = INSTANT.exec(text) ??
+    [];
+  const [sign = "+", hours = "00", minutes = "00"] = zone;
+  if (date === undefined || !isDay(date)) return undefined;
+  // A leap second counts as the one before.
+  const milliseconds = Math.min(Number(second ?? 0), 59) * 1000 +
+    Number(fraction.slice(0, 3).padEnd(3, "0"));
+  return Date.parse(`${date}T${hour}:${minute}${sign}${hours}:${minutes}`) + milliseconds;
 }
 
-const AMOUNT = String.raw`(\d+(?:[.,]\d{1,9})?)`;
-const DURATION = new RegExp(
-  String.raw`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?` +
-    `(?:T(?:${AMOUNT}H)?(?:${AMOUNT}M)?(?:${AMOUNT}S)?)?$`,
-  "i",
-);
+const DURATION = /^P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/i;
 
-/** Adds an ISO 8601 duration; days and longer are calendar units in UTC. */
+/** Adds an ISO 8601 duration of whole weeks, days, hours, minutes and seconds. */
 function addDuration(start: number, duration: string): number | undefined {
-  const parts = DURATION.exec(duration)?.slice(1);
-  // Needs at least one amount, one after any T, and allows a fraction only in the last.
-  const isWhole = /\d[YMWDHS]$/i.test(duration) && !/[.,]\d+[HM]\d/i.test(duration);
-  if (parts === undefined || !isWhole) return undefined;
-  const [years = 0, months = 0, weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = parts
-    .map((part = "0") => Number(part.replace(",", ".")));
-  const date = new Date(start);
-  const dayOfMonth = date.getUTCDate();
-  date.setUTCFullYear(date.getUTCFullYear() + years, date.getUTCMonth() + months);
-  if (date.getUTCDate() !== dayOfMonth) date.setUTCDate(0); // the last day of the previous month
-  date.setUTCDate(date.getUTCDate() + weeks * 7 + days);
-  return wholeSeconds(date.getTime() + ((hours * 60 + minutes) * 60 + seconds) * 1000);
+  const parts = DURATION.exec(duration);
+  if (parts === null) return undefined;
+  const [weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = parts.slice(1)
+    .map((part = "0") => Number(part));
+  const length = ((((weeks * 7 + days) * 24 + hours) * 60) + minutes) * 60 + seconds;
+  return wholeSeconds(start + length * 1000);
 }
 
 /** Truncates to seconds, the precision of the fields, so that no phase changes within a second. */
