@@ -10,9 +10,9 @@ export interface EntityTag {
   readonly opaque: string;
 }
 
-/** List separators, then one tag. etagc is %x21, %x23-7E and obs-text, which excludes quotes. */
-const TAG = /[ \t,]*(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?=,|$)/y;
-const REST = /[ \t,]*/y;
+/** etagc is %x21, %x23-7E and obs-text, which excludes quotes. */
+const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
+const LIST = /^[ \t,]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[ \t]*(?:$|,[ \t,]*))*$/;
 
 /**
  * Parses If-Match or If-None-Match: `*`, or a list of entity tags, scanned as quoted strings because
@@ -22,18 +22,11 @@ const REST = /[ \t,]*/y;
  */
 export function parseEntityTags(value: string): "*" | EntityTag[] {
   if (/^[ \t]*\*[ \t]*$/.test(value)) return "*"; // trim() would strip more
-  const tags: EntityTag[] = [];
-  let end = 0;
-  for (;;) {
-    TAG.lastIndex = end;
-    const match = TAG.exec(value);
-    if (match === null) break;
-    tags.push({ weak: match[1] !== undefined, opaque: match[2] as string });
-    end = TAG.lastIndex;
-  }
-  REST.lastIndex = end;
-  REST.exec(value);
-  return REST.lastIndex === value.length ? tags : [];
+  if (!LIST.test(value)) return [];
+  return [...value.matchAll(TAG)].map(([, weak, opaque = ""]) => ({
+    weak: weak !== undefined,
+    opaque,
+  }));
 }
 
 /** Compares strongly (RFC 9110 §8.8.3.2): equal, and neither is weak. */

@@ -93,14 +93,14 @@ function ifNoneMatch(fields: Headers, { etag }: Validators): Condition {
 
 /** §13.1.3 */
 function ifModifiedSince(fields: Headers, { lastModified }: Validators, now: number): Condition {
-  const date = dateOf(fields, "if-modified-since", now);
+  const date = parseHttpDate(fields.get("if-modified-since") ?? "", now);
   if (date === undefined || lastModified === undefined) return undefined;
   return lastModified > date;
 }
 
 /** §13.1.4 */
 function ifUnmodifiedSince(fields: Headers, { lastModified }: Validators, now: number): Condition {
-  const date = dateOf(fields, "if-unmodified-since", now);
+  const date = parseHttpDate(fields.get("if-unmodified-since") ?? "", now);
   if (date === undefined || lastModified === undefined) return undefined;
   return lastModified <= date;
 }
@@ -115,9 +115,4 @@ function ifRange(fields: Headers, { etag, lastModified }: Validators, now: numbe
   if (!/^(W\/)?"[^"]*"$/.test(value)) return false; // a single tag, not a list
   const tags = parseEntityTags(value);
   return tags !== "*" && tags.length === 1 && matchesStrongly(tags[0] as EntityTag, etag);
-}
-
-function dateOf(fields: Headers, name: string, now: number): number | undefined {
-  const value = fields.get(name);
-  return value === null ? undefined : parseHttpDate(value, now);
 }
