@@ -153,21 +153,17 @@ export function definePolicy(settings: PolicySettings): Policy {
     else brownouts.push({ start, end, setting, text });
   }
   brownouts.sort((a, b) => a.start - b.start);
-  for (const [index, { start, setting, text }] of brownouts.entries()) {
+  const joined: Interval[] = [];
+  for (const [index, { start, end, setting, text }] of brownouts.entries()) {
     const previous = brownouts[index - 1];
+    const isAdjacent = start === previous?.end;
+    joined.push({ start: isAdjacent ? (joined.pop() as Interval).start : start, end });
     if (previous === undefined || start >= previous.end) continue;
     refuse(setting, text, `no overlap with "${previous.text}"`);
   }
 
   if (deprecatedAt === undefined || issues.length > 0) throw new PolicyError(issues);
-  return {
-    deprecatedAt,
-    sunsetAt,
-    brownouts: joined(brownouts),
-    brownoutStatus,
-    afterSunset,
-    documentation,
-  };
+  return { deprecatedAt, sunsetAt, brownouts: joined, brownoutStatus, afterSunset, documentation };
 }
 
 /** Adds an issue. */
@@ -206,17 +202,6 @@ function refuseOthers(
   }
 }
 
-/** Joins adjacent intervals. */
-function joined(intervals: readonly Interval[]): Interval[] {
-  const result: Interval[] = [];
-  for (const { start, end } of intervals) {
-    const previous = result.at(-1);
-    if (previous?.end === start) result[result.length - 1] = { start: previous.start, end };
-    else result.push({ start, end });
-  }
-  return result;
-}
-
 function isDocumentation(value: unknown): boolean {
   return typeof value === "string" && (isPath(value) || isSecureUrl(value));
 }
@@ -232,9 +217,6 @@ function describe(value: unknown): string {
   if (value instanceof Date) {
     return Number.isNaN(value.getTime()) ? "an invalid Date" : value.toISOString();
   }
-  if (millisecondsOf(value) !== undefined) return String(value);
-  if (typeof value !== "object" && typeof value !== "function" || value === null) {
-    return String(value);
-  }
-  return Object.prototype.toString.call(value); // like "[object Array]"
+  const isOther = Object(value) === value && millisecondsOf(value) === undefined;
+  return isOther ? Object.prototype.toString.call(value) : String(value); // like "[object Array]"
 }
