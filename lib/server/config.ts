@@ -71,25 +71,26 @@ function integer(what: string, max: number, min = 0): Setting<number> {
   };
 }
 
+function matching(expected: string, pattern: RegExp): Setting<string> {
+  return { expected, read: (text) => pattern.test(text) ? text : undefined };
+}
+
+function webUrl(text: string): URL | undefined {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) ? url : undefined;
+}
+
 const PORT = integer("a port number", 65_535);
 const MAX_AGE = integer("seconds", 31_536_000);
 const TTL = integer("seconds", 86_400);
 const DAYS = integer("days", 3_650, 1);
-const HOST: Setting<string> = {
-  expected: "a host name or an IP address",
-  read: (text) => /^[\w.:-]+$/.test(text) ? text : undefined,
-};
-const SWITCH: Setting<boolean> = {
-  expected: '"true" or "false"',
-  read: (text) => text === "true" ? true : text === "false" ? false : undefined,
-};
+const HOST = matching("a host name or an IP address", /^[\w.:-]+$/);
+const SWITCH = matching('"true" or "false"', /^(?:true|false)$/);
 const PUBLIC_URL: Setting<string> = {
   expected: 'the "https:" or "http:" URL of this server, without a path',
   read(text) {
-    const url = URL.parse(text);
-    return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
-      ? url.origin
-      : undefined;
+    const url = webUrl(text);
+    return url?.href === `${url?.origin}/` ? url.origin : undefined;
   },
 };
 const ENCODED = ', with "@" in a password as "%40", "/" as "%2F", and "#" as "%23"';
@@ -111,14 +112,11 @@ const DEPLOY_DATABASE: Setting<string> = {
   isSecret: true,
   read: (text) => isPostgres(text) ? DATABASE_URL.read(text) : undefined,
 };
-const FOLDER: Setting<string> = {
-  expected: 'a folder, "s3://BUCKET/PREFIX", or "none"',
-  read: (text) => /^[a-z][a-z0-9+.-]+:\/\//i.test(text) ? undefined : text,
-};
-const DEPLOY_CONTENT: Setting<string> = {
-  expected: '"s3://BUCKET/PREFIX", or "none", on Deno Deploy',
-  read: () => undefined,
-};
+const FOLDER = matching(
+  'a folder, "s3://BUCKET/PREFIX", or "none"',
+  /^(?![a-z][a-z0-9+.-]+:\/\/)/i,
+);
+const DEPLOY_CONTENT = matching('"s3://BUCKET/PREFIX", or "none", on Deno Deploy', /(?!)/);
 const BUCKET: Setting<Pick<BucketSettings, "bucket" | "prefix">> = {
   expected: '"s3://BUCKET/PREFIX", with no empty, "." or ".." part in PREFIX',
   read(text) {
@@ -128,34 +126,28 @@ const BUCKET: Setting<Pick<BucketSettings, "bucket" | "prefix">> = {
     return bucket !== undefined && isPath ? { bucket, prefix } : undefined;
   },
 };
-const CLIENT_FIELD: Setting<string> = {
-  expected: "the name of a request field that names the client, and is no credential",
-  read: (text) =>
-    /^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i.test(text) ? text : undefined,
-};
-const REGION: Setting<string> = {
-  expected: 'the region of the bucket in CONTENT, like "eu-central-1"',
-  read: (text) => /^[\w-]+$/.test(text) ? text : undefined,
-};
+const CLIENT_FIELD = matching(
+  "the name of a request field that names the client, and is no credential",
+  /^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i,
+);
+const REGION = matching('the region of the bucket in CONTENT, like "eu-central-1"', /^[\w-]+$/);
 const ENDPOINT: Setting<string> = {
   expected: 'the "https:" or "http:" URL of an S3-compatible store',
   read(text) {
-    const url = URL.parse(text);
-    if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
-    const hasMore = url.username + url.password + url.search + url.hash !== "";
-    return hasMore ? undefined : url.href.replace(/\/+$/, "");
+    const url = webUrl(text);
+    const hasMore = url && url.username + url.password + url.search + url.hash !== "";
+    return hasMore ? undefined : url?.href.replace(/\/+$/, "");
   },
 };
 /** A server's clients get an error within five seconds; a command can wait for a busy store. */
 const STORE_TIMEOUT_MS = { server: 4_500, command: 30_000 };
 /** Checks only that the value fits in a header field; the store checks the rest. */
-const CREDENTIAL = {
-  isSecret: true,
-  read: (text: string) => /^[!-~]+$/.test(text) ? text : undefined,
-} as const;
-const ACCESS_KEY = { ...CREDENTIAL, expected: "an access key ID for the bucket in CONTENT" };
-const SECRET_KEY = { ...CREDENTIAL, expected: "the secret of that access key ID" };
-const SESSION_TOKEN = { ...CREDENTIAL, expected: "the session token of that access key ID" };
+function credential(expected: string): Setting<string> {
+  return { ...matching(expected, /^[!-~]+$/), isSecret: true };
+}
+const ACCESS_KEY = credential("an access key ID for the bucket in CONTENT");
+const SECRET_KEY = credential("the secret of that access key ID");
+const SESSION_TOKEN = credential("the session token of that access key ID");
 
 /** The variables of the policy, which validates them itself. */
 const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
@@ -227,7 +219,7 @@ export function readConfig(
   const settings: Omit<Config, "policy"> = {
     host: read("HOST", HOST) ?? "0.0.0.0",
     port: read("PORT", PORT) ?? 8000,
-    reusePort: read("REUSE_PORT", SWITCH) ?? false,
+    reusePort: read("REUSE_PORT", SWITCH) === "true",
     publicUrl: read("PUBLIC_URL", PUBLIC_URL),
     engine: isPostgres(databaseUrl ?? "") ? "postgres" : "sqlite",
     databaseUrl: databaseUrl ?? "sqlite:./data/catalogue.sqlite",
