@@ -125,10 +125,6 @@ export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom" | "time">,
   { routes, policy, days, now, ignore = [], atMost = 0 }: UsageReportOptions,
 ): Promise<UsageReport> {
-  const period = Array.from(
-    { length: days + 1 },
-    (_, index) => dayOf(now - (days - index) * DAY_MS),
-  );
   const [from, today] = [dayOf(now - days * DAY_MS), dayOf(now)];
   const previousFrom = dayOf(now - 2 * days * DAY_MS);
   const byRoute = new Map(routes.map((route) => [route, new Totals()]));
@@ -140,13 +136,14 @@ export async function reportUsage(
   const read = await ledger.time();
   for await (const row of ledger.usage("")) {
     const client = getOrAdd(byClient, row.client, () => new Totals());
-    if (row.impact === "breaking") client.first = Math.min(client.first, row.first);
+    const isCall = row.impact === "breaking";
+    if (isCall) client.first = Math.min(client.first, row.first);
     if (row.day < previousFrom) continue;
     const route = getOrAdd(byRoute, row.route, () => new Totals());
     const day = row.day < today ? row.day : today; // a server's clock may be ahead
     for (const totals of [route, client]) {
-      if (row.day < from) totals.addPrevious(row);
-      else totals.add(row, day, policy);
+      if (day >= from) totals.add(row, day, policy);
+      else if (isCall) totals.previousCalls += row.calls;
     }
   }
   const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
@@ -156,24 +153,20 @@ export async function reportUsage(
   const hasTrend = gapsOf(compared).length === 0;
   const trendOf = (totals: Totals): Trend | undefined =>
     hasTrend
-      ? { calls: totals.calls - totals.callsOf(today), previousCalls: totals.previousCalls }
+      ? { calls: totals.calls - totals.on(today).calls, previousCalls: totals.previousCalls }
       : undefined;
-  const daysOnRecord = period.map((day) => {
+  const daysOnRecord = Array.from({ length: days + 1 }, (_, index) => {
+    const day = dayOf(now - (days - index) * DAY_MS);
     const start = Date.parse(day);
     const end = Math.min(start + DAY_MS, now - 2 * FLUSH_INTERVAL_MS);
-    const isWhole = gapsOf({ start, end }).length === 0;
-    return { day, isWhole };
+    return { day, isWhole: gapsOf({ start, end }).length === 0 };
   });
   const routeUsages = [...byRoute].map(([route, totals]): RouteUsage => ({
     route,
     calls: totals.calls,
     otherRequests: totals.otherRequests,
     trend: trendOf(totals),
-    days: daysOnRecord.map(({ day, isWhole }) => ({
-      ...{ day, isWhole },
-      calls: totals.callsOf(day),
-      byPhase: totals.byPhase(day),
-    })),
+    days: daysOnRecord.map(({ day, isWhole }) => ({ day, isWhole, ...totals.on(day) })),
   }));
   const clients = [...byClient].filter(([name, { calls }]) => calls > 0 && !ignore.includes(name))
     .map(([client, totals]): ClientUsage => ({
@@ -183,7 +176,7 @@ export async function reportUsage(
       first: totals.first,
       last: totals.last,
       routes: [...totals.routes].sort(),
-      phases: totals.phases,
+      phases: totals.byPhase,
       brownouts: [...totals.brownouts].sort((a, b) => a - b),
     }))
     .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
@@ -207,46 +200,46 @@ export async function reportUsage(
   };
 }
 
-/** Counts the calls to a route, or by a client. */
-class Totals {
+/** Calls, and the phases in which they came. */
+class Calls {
   calls = 0;
+  readonly byPhase: Partial<Record<Phase, number>> = {};
+
+  count({ phase, calls }: UsageRow): void {
+    this.calls += calls;
+    this.byPhase[phase] = (this.byPhase[phase] ?? 0) + calls;
+  }
+}
+
+/** The calls to a route, or by a client. */
+class Totals extends Calls {
   otherRequests = 0;
   previousCalls = 0;
   first = Infinity;
   last = -Infinity;
   readonly routes = new Set<string>();
-  readonly phases: Partial<Record<Phase, number>> = {};
   readonly brownouts = new Set<number>();
-  readonly #days = new Map<string, Partial<Record<Phase, number>>>();
+  readonly #days = new Map<string, Calls>();
 
-  add({ route, phase, impact, calls, first, last }: UsageRow, day: string, policy: Policy): void {
+  add(row: UsageRow, day: string, policy: Policy): void {
+    const { route, phase, impact, calls, first, last } = row;
     if (impact === "none") {
       this.otherRequests += calls;
       return;
     }
-    this.calls += calls;
+    this.count(row);
+    getOrAdd(this.#days, day, () => new Calls()).count(row);
     this.last = Math.max(this.last, last);
     this.routes.add(route);
-    this.phases[phase] = (this.phases[phase] ?? 0) + calls;
     for (const { start, end } of phase === "brownout" ? policy.brownouts : []) {
       if ([first, last].some((instant) => start <= instant && instant < end)) {
         this.brownouts.add(start);
       }
     }
-    const byPhase = getOrAdd(this.#days, day, (): Partial<Record<Phase, number>> => ({}));
-    byPhase[phase] = (byPhase[phase] ?? 0) + calls;
   }
 
-  addPrevious({ impact, calls }: UsageRow): void {
-    if (impact === "breaking") this.previousCalls += calls;
-  }
-
-  byPhase(day: string): Partial<Record<Phase, number>> {
-    return this.#days.get(day) ?? {};
-  }
-
-  callsOf(day: string): number {
-    return sum(Object.values(this.byPhase(day)), (calls) => calls);
+  on(day: string): Calls {
+    return this.#days.get(day) ?? new Calls();
   }
 }
 
