@@ -44,7 +44,7 @@ export function usagePage(report: UsageReport): string {
 <h1>Who still calls the deprecated routes</h1>
 <p class="lead">${periodText(report)} · ${plural(calls, "call")}</p>
 </header>
-<section class="verdict ${verdict.verdict}" aria-label="Verdict">
+<section class="banner verdict ${verdict.verdict}" aria-label="Verdict">
 <p><strong>${escape(verdictText(report))}</strong></p>
 ${gaps.length === 0 ? "" : `<ul>${gaps.map((line) => `<li>${escape(line)}</li>`).join("")}</ul>`}
 <p>${escape(sunsetText(report.policy, report.now))}</p>
@@ -78,7 +78,7 @@ function dayTable({ route, days }: RouteUsage, { today, policy }: UsageReport): 
     const phases = PHASES.map((phase) => ({ phase, calls: byPhase[phase] ?? 0 }))
       .filter(({ calls }) => calls > 0);
     const bars = phases.map(({ phase, calls }) =>
-      `<span class="${phase}" style="width:${calls / most * 100}%"></span>`
+      `<span style="background:var(--${phase});width:${calls / most * 100}%"></span>`
     );
     const notes = [
       ...phases.filter(({ phase }) => phase !== "deprecated")
