@@ -18,6 +18,7 @@ import {
   periodText,
   phasesText,
   plural,
+  requestsText,
   sinceText,
   sunsetText,
   trendText,
@@ -59,11 +60,9 @@ ${clientSection(report)}
 }
 
 function routeSection(usage: RouteUsage, report: UsageReport): string {
-  const { route, calls, otherRequests, trend } = usage;
-  const others = otherRequests > 0 ? `, and ${plural(otherRequests, "other request")}` : "";
   return `<section>
-<h2><code>${escape(withToken(route, "{token}"))}</code></h2>
-<p>${plural(calls, "call")}${others}. ${comparedText(trend, report.days)}.</p>
+<h2><code>${escape(withToken(usage.route, "{token}"))}</code></h2>
+<p>${requestsText(usage)}. ${comparedText(usage.trend, report.days)}.</p>
 ${dayTable(usage, report)}
 </section>`;
 }

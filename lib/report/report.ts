@@ -183,8 +183,8 @@ export async function reportUsage(
   const gaps = gapsOf({ start: Date.parse(from), end: now });
   return {
     ...{ days, from, today, now },
-    calls: sum(routeUsages, ({ calls }) => calls),
-    otherRequests: sum(routeUsages, ({ otherRequests }) => otherRequests),
+    calls: callsIn(routeUsages),
+    otherRequests: routeUsages.reduce((sum, { otherRequests }) => sum + otherRequests, 0),
     routes: routeUsages,
     clients,
     ignored: ignore.map((client) => ({ client, calls: byClient.get(client)?.calls ?? 0 })),
@@ -192,7 +192,7 @@ export async function reportUsage(
     recordedSince: recordedSince(coverage),
     policy,
     // Calls decide, even if there are gaps.
-    verdict: sum(clients, ({ calls }) => calls) > atMost
+    verdict: callsIn(clients) > atMost
       ? { verdict: "called" }
       : gaps.length > 0
       ? { verdict: "unknown", gaps }
@@ -249,6 +249,7 @@ function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return value;
 }
 
-function sum<T>(values: readonly T[], of: (value: T) => number): number {
-  return values.reduce((total, value) => total + of(value), 0);
+/** Returns the sum of the calls. */
+export function callsIn(usages: readonly { readonly calls: number }[]): number {
+  return usages.reduce((sum, { calls }) => sum + calls, 0);
 }

@@ -16,6 +16,7 @@ import {
   periodText,
   phasesText,
   plural,
+  requestsText,
   sinceText,
   sunsetText,
   trendText,
@@ -55,8 +56,7 @@ function judgement(report: UsageReport): string {
 
 function routeText(usage: RouteUsage, report: UsageReport): string {
   const { days: length, today, recordedSince } = report;
-  const { route, calls, otherRequests, trend, days } = usage;
-  const others = otherRequests === 0 ? "" : `, and ${plural(otherRequests, "other request")}`;
+  const { route, trend, days } = usage;
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
   // Days before the record have no line, unless there are calls: the second line says when it starts.
@@ -72,7 +72,7 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
     return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...marks].join("  ");
   });
   return [
-    `${route}: ${plural(calls, "call")}${others}`,
+    `${route}: ${requestsText(usage)}`,
     `  ${comparedText(trend, length)}`,
     ...lines,
   ].join("\n");

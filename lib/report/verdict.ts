@@ -56,9 +56,8 @@ export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number
   const kept = Math.max(start, Math.min(end, Date.parse(keptFrom ?? "") || start));
   if (kept > start) gaps.push({ reason: "deleted", start, end: kept });
 
-  const later = laterRecords(heartbeats);
   let covered = kept;
-  for (const heartbeat of heartbeats) {
+  for (const [index, heartbeat] of heartbeats.entries()) {
     const { server, until } = heartbeat;
     if (isAhead(heartbeat, now)) {
       if (heartbeat.end === "gone") continue;
@@ -73,7 +72,8 @@ export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number
     }
     if (heartbeat.end !== undefined) covered = Math.max(covered, until);
     else { // it may have served until its next record
-      const next = later.get(heartbeat) ?? Infinity;
+      const later = heartbeats.slice(index + 1).find((other) => other.server === server);
+      const next = later?.from ?? Infinity;
       const silent = { start: Math.max(until, kept), end: Math.min(next, end) };
       if (silent.start < silent.end) {
         gaps.push({ reason: "silent", server, isBack: next < Infinity, ...silent });
@@ -83,18 +83,6 @@ export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number
   }
   if (end - covered > HEARTBEAT_TIMEOUT_MS) gaps.push({ reason: "no server", start: covered, end });
   return gaps.sort((a, b) => a.start - b.start);
-}
-
-/** Returns when the next record of the same server begins, for each heartbeat that has one. */
-function laterRecords(heartbeats: readonly Heartbeat[]): Map<Heartbeat, number> {
-  const begun = new Map<string, number>();
-  const later = new Map<Heartbeat, number>();
-  for (const heartbeat of heartbeats.toReversed()) {
-    const next = begun.get(heartbeat.server);
-    if (next !== undefined) later.set(heartbeat, next);
-    begun.set(heartbeat.server, heartbeat.from);
-  }
-  return later;
 }
 
 /** Whether a server reported from the future. */

@@ -2,7 +2,13 @@
  * The sentences of the retirement report, shared by text and page.
  */
 
-import type { ClientUsage, Trend, UsageReport } from "./report.ts";
+import {
+  callsIn,
+  type ClientUsage,
+  type RouteUsage,
+  type Trend,
+  type UsageReport,
+} from "./report.ts";
 import { formatInstant, PHASES, type Policy } from "../lifecycle/policy.ts";
 import type { Gap } from "./verdict.ts";
 
@@ -14,6 +20,12 @@ export function periodText({ from, days }: UsageReport): string {
   return `${from} to now (${plural(days, "whole day")} and today so far, UTC)`;
 }
 
+/** Formats the requests to a route, e.g. "5 calls, and 1 other request". */
+export function requestsText({ calls, otherRequests }: RouteUsage): string {
+  const others = otherRequests > 0 ? `, and ${plural(otherRequests, "other request")}` : "";
+  return plural(calls, "call") + others;
+}
+
 /** Formats the verdict in one sentence. */
 export function verdictText(report: UsageReport): string {
   const span = `since ${report.from} (${plural(report.days, "whole day")} and today, UTC)`;
@@ -21,24 +33,20 @@ export function verdictText(report: UsageReport): string {
     case "clear": {
       const calls = report.clients.length === 0
         ? report.ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls"
-        : `${plural(callsIn(report), "call")}, at most ${count(report.atMost)} allowed,`;
+        : `${plural(callsIn(report.clients), "call")}, at most ${count(report.atMost)} allowed,`;
       return `Clear: ${calls} ${span}, and servers were counting throughout.`;
     }
     case "called": {
       const latest = report.clients.reduce((a, b) => b.last > a.last ? b : a);
-      return `Still called: ${plural(callsIn(report), "call")} by ` +
+      return `Still called: ${plural(callsIn(report.clients), "call")} by ` +
         `${plural(report.clients.length, "client")} ${span}, the last by ${latest.client} at ` +
         `${formatInstant(latest.last)}.`;
     }
     case "unknown":
       return `Unknown: ${
-        report.clients.length === 0 ? "no" : count(callsIn(report))
+        report.clients.length === 0 ? "no" : count(callsIn(report.clients))
       } calls counted ${span}, but the record is incomplete.`;
   }
-}
-
-function callsIn({ clients }: UsageReport): number {
-  return clients.reduce((sum, { calls }) => sum + calls, 0);
 }
 
 /** Says which clients are ignored: a line for each. */
