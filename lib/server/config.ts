@@ -175,16 +175,13 @@ export function readConfig(
   const problems: string[] = [];
   const expect = (name: string, expected: string, value: unknown) =>
     problems.push(`${name}: expected ${expected}, got ${shown(value)}`);
-  const read = <T>(name: string, { expected, isSecret, read }: Setting<T>): T | undefined => {
+  const read = <T>(name: string, { expected, isSecret, read }: Setting<T>, isRequired = false) => {
     const text = get(name);
-    if (text === undefined) return undefined;
-    const value = read(text);
-    if (value === undefined) expect(name, expected, isSecret ? "…" : text);
+    const value = text === undefined ? undefined : read(text);
+    if (value === undefined && (isRequired || text !== undefined)) {
+      expect(name, expected, isSecret && text !== undefined ? "…" : text);
+    }
     return value;
-  };
-  const require = <T>(name: string, setting: Setting<T>): T | undefined => {
-    if (get(name) === undefined) expect(name, setting.expected, undefined);
-    return read(name, setting);
   };
   /** Returns the first of the variables that is set. */
   const readFirst = (names: readonly [string, string]) =>
@@ -194,10 +191,10 @@ export function readConfig(
     return {
       kind: "bucket",
       ...address,
-      accessKeyId: require("AWS_ACCESS_KEY_ID", ACCESS_KEY) ?? "",
-      secretAccessKey: require("AWS_SECRET_ACCESS_KEY", SECRET_KEY) ?? "",
+      accessKeyId: read("AWS_ACCESS_KEY_ID", ACCESS_KEY, true) ?? "",
+      secretAccessKey: read("AWS_SECRET_ACCESS_KEY", SECRET_KEY, true) ?? "",
       sessionToken: read("AWS_SESSION_TOKEN", SESSION_TOKEN),
-      region: require(readFirst(["AWS_REGION", "AWS_DEFAULT_REGION"]), REGION) ?? "",
+      region: read(readFirst(["AWS_REGION", "AWS_DEFAULT_REGION"]), REGION, true) ?? "",
       endpoint: read(readFirst(["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]), ENDPOINT),
       timeoutMs: STORE_TIMEOUT_MS[user],
     };
@@ -212,9 +209,8 @@ export function readConfig(
   };
 
   const isOnDeploy = get("DENO_DEPLOY") !== undefined;
-  const databaseUrl = isOnDeploy
-    ? require("DATABASE_URL", DEPLOY_DATABASE)
-    : read("DATABASE_URL", DATABASE_URL);
+  const database = isOnDeploy ? DEPLOY_DATABASE : DATABASE_URL;
+  const databaseUrl = read("DATABASE_URL", database, isOnDeploy);
   const content = readContent();
   const settings: Omit<Config, "policy"> = {
     host: read("HOST", HOST) ?? "0.0.0.0",
@@ -238,13 +234,16 @@ export function readConfig(
     const date = 'the ISO 8601 date from which the old paths are deprecated, like "2026-11-21"';
     expect("DEPRECATED_AT", `${date}, since ${reason} is set`, undefined);
   }
-  const policy = readPolicy(get);
-  if (policy instanceof PolicyError) {
-    for (const { setting, value, expected } of policy.issues) {
+  try {
+    const policy = readPolicy(get);
+    if (problems.length === 0) return { ...settings, policy };
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error;
+    for (const { setting, value, expected } of error.issues) {
       const [name] = setting.split("["); // the variable holds the whole list
       expect(POLICY_VARIABLES[name as keyof PolicySettings], expected, value);
     }
-  } else if (problems.length === 0) return { ...settings, policy };
+  }
   throw new ConfigError(problems.join("\n"));
 }
 
@@ -254,24 +253,19 @@ function shown(value: unknown): string {
   return JSON.stringify(typeof value === "string" ? withoutPassword(value) : value);
 }
 
-function readPolicy(get: (name: string) => string | undefined): Policy | PolicyError {
-  const { sunsetAt, brownouts } = POLICY_VARIABLES;
+function readPolicy(get: (name: string) => string | undefined): Policy {
+  const set = (name: keyof PolicySettings) => get(POLICY_VARIABLES[name]);
   // A date that nobody chose must not make another one invalid.
-  const unset = get(sunsetAt) ?? get(brownouts) ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
-  try {
-    return definePolicy({
-      deprecatedAt: get(POLICY_VARIABLES.deprecatedAt) ?? unset,
-      sunsetAt: get(POLICY_VARIABLES.sunsetAt),
-      brownouts: get(POLICY_VARIABLES.brownouts)?.split(",").map((text) => text.trim()),
-      // The policy validates these.
-      brownoutStatus: statusIn(get(POLICY_VARIABLES.brownoutStatus)) as BrownoutStatus | undefined,
-      afterSunset: get(POLICY_VARIABLES.afterSunset) as AfterSunset | undefined,
-      documentation: get(POLICY_VARIABLES.documentation) ?? "/deprecation",
-    });
-  } catch (error) {
-    if (error instanceof PolicyError) return error;
-    throw error;
-  }
+  const unset = set("sunsetAt") ?? set("brownouts") ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
+  return definePolicy({
+    deprecatedAt: set("deprecatedAt") ?? unset,
+    sunsetAt: set("sunsetAt"),
+    brownouts: set("brownouts")?.split(",").map((text) => text.trim()),
+    // The policy validates these.
+    brownoutStatus: statusIn(set("brownoutStatus")) as BrownoutStatus | undefined,
+    afterSunset: set("afterSunset") as AfterSunset | undefined,
+    documentation: set("documentation") ?? "/deprecation",
+  });
 }
 
 /** Returns a status as a number; anything else as it is. */
