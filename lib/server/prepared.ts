@@ -6,6 +6,7 @@
 
 import QuickLRU from "quick-lru";
 import { conditionsIn } from "../http/preconditions.ts";
+import type { Generations as StorageGenerations } from "../storage/generations.ts";
 import type { Answer, Handler } from "./handler.ts";
 
 /** The number of recent responses kept for each method; at most twice as many. */
@@ -21,14 +22,7 @@ const MAX_CONTENT = 16_384;
 const MAX_KEY = 1_024;
 
 /** Tells when what responses were made from has changed. */
-export interface Generations {
-  /** The generation of what responses are made from, from now on. */
-  readonly generation: number;
-  /** Looks for changes if that is due. Returns what to await; `undefined` for nothing. */
-  refresh(now: number): Promise<void> | undefined;
-  /** Whether a generation still holds, without waiting. */
-  holds(generation: number, now: number): boolean;
-}
+type Generations = Pick<StorageGenerations, "generation" | "refresh" | "holds">;
 
 /** Options besides the handler. */
 export interface PreparedOptions {
