@@ -38,14 +38,8 @@ export function parseByteRange(
     return { first: Math.max(0, length - suffix), last: length - 1 };
   }
 
-  const range = { first: Number(first), last: last === "" ? Infinity : Number(last) };
-  if (isBackwards(first, last)) return undefined;
-  if (range.first >= length) return "unsatisfiable";
-  return { first: range.first, last: Math.min(range.last, length - 1) };
-}
-
-/** Tests whether the last position precedes the first, which makes a range invalid (§14.1.1). */
-function isBackwards(first: string, last: string): boolean {
-  // As numbers, positions beyond 2^53 could compare as equal.
-  return last !== "" && BigInt(last) < BigInt(first);
+  // Invalid (§14.1.1). As numbers, positions beyond 2^53 could compare as equal.
+  if (last !== "" && BigInt(last) < BigInt(first)) return undefined;
+  if (Number(first) >= length) return "unsatisfiable";
+  return { first: Number(first), last: Math.min(Number(last || Infinity), length - 1) };
 }

@@ -132,7 +132,9 @@ export function definePolicy(settings: PolicySettings): Policy {
   }
 
   const brownouts: Brownout[] = [];
-  for (const [index, value] of listIn("brownouts", settings.brownouts, refuse).entries()) {
+  const { brownouts: list = [] } = settings;
+  if (!Array.isArray(list)) refuse("brownouts", list, "a list of intervals");
+  for (const [index, value] of Array.isArray(list) ? list.entries() : []) {
     const setting = `brownouts[${index}]`;
     const interval = intervalIn(setting, value, refuse);
     if (interval === undefined) continue;
@@ -183,12 +185,6 @@ function intervalIn(setting: string, value: unknown, refuse: Refuse): Interval |
   const start = instantIn(`${setting}.start`, value["start"], refuse);
   const end = instantIn(`${setting}.end`, value["end"], refuse);
   return start === undefined || end === undefined ? undefined : { start, end };
-}
-
-function listIn(setting: string, value: unknown, refuse: Refuse): readonly unknown[] {
-  if (Array.isArray(value)) return value;
-  if (value !== undefined) refuse(setting, value, "a list of intervals");
-  return [];
 }
 
 /** Rejects unknown names, because a misspelt setting would silently count as absent. */
