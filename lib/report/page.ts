@@ -10,18 +10,17 @@ import { DAY_MS } from "../usage/day.ts";
 import type { RouteUsage, UsageReport } from "./report.ts";
 import { USAGE_PAGE_STYLE } from "./page_assets.ts";
 import {
+  CLIENT_COLUMNS,
   comparedText,
   count,
   gapLines,
   NOT_WHOLE,
   OTHER_REQUESTS,
   periodText,
-  phasesText,
   plural,
   requestsText,
   sinceText,
   sunsetText,
-  trendText,
   verdictText,
 } from "./words.ts";
 
@@ -108,26 +107,19 @@ function clientSection(report: UsageReport): string {
   if (clients.length === 0) {
     return `<section><h2>Clients</h2><p>No clients called.</p>${since}</section>`;
   }
+  const number = (title: string) => ["Calls", "Trend"].includes(title) ? 'class="number" ' : "";
+  const titles = CLIENT_COLUMNS.map(([title]) => `<th ${number(title)}scope="col">${title}</th>`);
   const rows = clients.map((usage) => {
-    const { client, calls, trend, first, last, routes } = usage;
-    return `<tr><th scope="row">${escape(client)}</th>` +
-      `<td class="number" data-label="Calls">${count(calls)}</td>` +
-      `<td class="number" data-label="Trend">${trendText(trend)}</td>` +
-      `<td data-label="First seen">${formatInstant(first)}</td>` +
-      `<td data-label="Last seen">${formatInstant(last)}</td>` +
-      `<td data-label="Routes">${
-        escape(routes.map((route) => route.replace("/:token", "")).join(", "))
-      }</td><td data-label="Phases">${escape(phasesText(usage))}</td></tr>`;
+    const cells = CLIENT_COLUMNS.slice(1).map(([title, cellOf]) =>
+      `<td ${number(title)}data-label="${title}">${escape(cellOf(usage))}</td>`
+    );
+    return `<tr><th scope="row">${escape(usage.client)}</th>${cells.join("")}</tr>`;
   });
   return `<section>
 <h2>Clients</h2>
 ${since}
 <div class="scroll" tabindex="0" role="region" aria-label="Clients">
-<table class="clients"><thead><tr>
-<th scope="col">Client</th><th scope="col" class="number">Calls</th>
-<th scope="col" class="number">Trend</th><th scope="col">First seen ever</th>
-<th scope="col">Last seen</th><th scope="col">Routes</th><th scope="col">Phases</th>
-</tr></thead>
+<table class="clients"><thead><tr>${titles.join("")}</tr></thead>
 <tbody>${rows.join("\n")}</tbody></table>
 </div>
 </section>`;

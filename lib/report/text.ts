@@ -6,6 +6,7 @@ import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
 import { dayOf } from "../usage/day.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import {
+  CLIENT_COLUMNS,
   comparedText,
   count,
   gapLines,
@@ -19,7 +20,6 @@ import {
   requestsText,
   sinceText,
   sunsetText,
-  trendText,
   verdictText,
 } from "./words.ts";
 
@@ -81,23 +81,13 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
 function clientsText(clients: readonly ClientUsage[]): string {
   if (clients.length === 0) return "No clients called.";
   const shown = clients.slice(0, MAX_LISTED);
-  const rows = shown.map((usage) => [
-    usage.client,
-    count(usage.calls),
-    trendText(usage.trend),
-    formatInstant(usage.first),
-    formatInstant(usage.last),
-    phasesText(usage),
-  ]);
-  const table = [["Client", "Calls", "Trend", "First seen ever", "Last seen", "Phases"], ...rows];
-  const widths = [0, 1, 2, 3, 4, 5].map((column) =>
-    Math.max(...table.map((row) => (row[column] ?? "").length))
-  );
-  const lines = table.map((row) =>
-    row.map((cell, column) => {
-      const width = widths[column] ?? 0;
-      return column === 1 ? cell.padStart(width) : cell.padEnd(width);
-    }).join("  ").trimEnd()
+  const columns = CLIENT_COLUMNS.filter(([title]) => title !== "Routes").map(([title, cellOf]) => {
+    const cells = [title, ...shown.map(cellOf)];
+    const width = Math.max(...cells.map(({ length }) => length));
+    return cells.map((cell) => title === "Calls" ? cell.padStart(width) : cell.padEnd(width));
+  });
+  const lines = ["", ...shown].map((_, row) =>
+    columns.map((cells) => cells[row]).join("  ").trimEnd()
   );
   const more = clients.length - shown.length;
   if (more > 0) lines.push(`and ${plural(more, "more client")}`);

@@ -63,6 +63,17 @@ export function phasesText({ phases, brownouts }: ClientUsage): string {
   ).join(", ");
 }
 
+/** The columns of the table of clients: title and cells. */
+export const CLIENT_COLUMNS: readonly (readonly [string, (usage: ClientUsage) => string])[] = [
+  ["Client", ({ client }) => client],
+  ["Calls", ({ calls }) => count(calls)],
+  ["Trend", ({ trend }) => trendText(trend)],
+  ["First seen ever", ({ first }) => formatInstant(first)],
+  ["Last seen", ({ last }) => formatInstant(last)],
+  ["Routes", ({ routes }) => routes.map((route) => route.replace("/:token", "")).join(", ")],
+  ["Phases", phasesText],
+];
+
 /** Explains the verdict "unknown": a line for each gap in the record, and what to do about it. */
 export function gapLines({ verdict }: UsageReport): string[] {
   if (verdict.verdict !== "unknown") return [];
