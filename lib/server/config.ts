@@ -16,7 +16,7 @@ export interface Config {
   readonly port: number;
   /** Whether other processes may listen on the same port. */
   readonly reusePort: boolean;
-  /** The origin at which clients reach the server, if it is known. */
+  /** The origin at which clients reach the server, for the documents, if it is known. */
   readonly publicUrl?: string | undefined;
   /** The database engine for the catalogue and the ledger. */
   readonly engine: "sqlite" | "postgres";
@@ -24,7 +24,7 @@ export interface Config {
   readonly databaseUrl: string;
   /** The content store. */
   readonly content: ContentPlace;
-  /** Whether this runs on Deno Deploy. */
+  /** Whether this runs on Deno Deploy, which caches responses itself. */
   readonly isOnDeploy: boolean;
   /** Whether neither a database nor a bucket is configured, so that samples may be published. */
   readonly isDefaultStorage: boolean;

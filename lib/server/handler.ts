@@ -2,8 +2,8 @@
  * The types of a handler: what it depends on, and what it returns.
  */
 
-import type { Policy } from "../lifecycle/policy.ts";
 import type { ItemStorage } from "../storage/storage.ts";
+import type { Config } from "./config.ts";
 import type { Log } from "./log.ts";
 import type { Counter, Meter } from "./meter.ts";
 
@@ -34,13 +34,6 @@ export interface HandlerOptions {
 }
 
 /** The settings that a handler depends on. */
-export interface HandlerConfig {
-  /** When and how the deprecated routes are retired. */
-  readonly policy: Policy;
-  /** Seconds of freshness in Cache-Control. */
-  readonly cacheMaxAge: number;
-  /** Whether this is Deno Deploy, which caches responses itself. */
-  readonly isOnDeploy?: boolean;
-  /** The origin at which clients reach the server, for the documents. */
-  readonly publicUrl?: string | undefined;
-}
+export type HandlerConfig =
+  & Pick<Config, "policy" | "cacheMaxAge" | "publicUrl">
+  & Partial<Pick<Config, "isOnDeploy">>;

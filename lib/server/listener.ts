@@ -2,6 +2,7 @@
  * Listening for requests, even after the process runs out of file descriptors.
  */
 
+import type { Config } from "./config.ts";
 import { FaultLog, type Log } from "./log.ts";
 
 /**
@@ -26,12 +27,7 @@ export type Listen = (
 ) => Deno.HttpServer<Deno.NetAddr>;
 
 /** Where and how to listen. */
-export interface ListenOptions {
-  readonly host: string;
-  /** 0 for any free port. */
-  readonly port: number;
-  /** Whether other processes may listen on the same port. */
-  readonly reusePort: boolean;
+export interface ListenOptions extends Pick<Config, "host" | "port" | "reusePort"> {
   readonly listen: Listen;
   readonly log: Log;
   /** Called once, with the address it listens on. */
