@@ -54,15 +54,26 @@ export interface ClientUsage {
   readonly brownouts: readonly number[];
 }
 
-/** The report of a period: a number of whole UTC days, and today so far. */
-export interface UsageReport {
-  /** The number of whole days. */
+/** What to report on. */
+export interface UsageReportOptions {
+  /** The deprecated routes, so that the report includes those without calls. */
+  readonly routes: readonly string[];
+  readonly policy: Policy;
+  /** Whole UTC days of the period. */
   readonly days: number;
+  /** The names of clients that do not count for the verdict. */
+  readonly ignore?: readonly string[] | undefined;
+  /** The calls that the verdict allows; 0 by default. */
+  readonly atMost?: number | undefined;
+  /** The time of the report, in milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** The report of a period: a number of whole UTC days, and today so far. */
+export interface UsageReport extends Pick<UsageReportOptions, "policy" | "days" | "now"> {
   /** The first day. */
   readonly from: string;
   readonly today: string;
-  /** The time of the report, in milliseconds since the epoch. */
-  readonly now: number;
   readonly calls: number;
   readonly otherRequests: number;
   readonly routes: readonly RouteUsage[];
@@ -74,27 +85,11 @@ export interface UsageReport {
   readonly atMost: number;
   /** The start of the record, in milliseconds since the epoch; `undefined` if there is none. */
   readonly recordedSince: number | undefined;
-  readonly policy: Policy;
   readonly verdict: Verdict;
 }
 
 /** Milliseconds between two looks for a server's report. */
 const POLL_INTERVAL_MS = 200;
-
-/** What to report on. */
-export interface UsageReportOptions {
-  /** The deprecated routes, so that the report includes those without calls. */
-  readonly routes: readonly string[];
-  readonly policy: Policy;
-  /** Whole days of the period. */
-  readonly days: number;
-  /** The names of clients that do not count for the verdict. */
-  readonly ignore?: readonly string[] | undefined;
-  /** The calls that the verdict allows; 0 by default. */
-  readonly atMost?: number | undefined;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
 
 /**
  * Waits until every server has reported what it counted before a time: two flushes at most, and not
