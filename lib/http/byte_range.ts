@@ -10,7 +10,7 @@ export interface ByteRange {
   readonly last: number;
 }
 
-const SINGLE_RANGE = /^bytes=[ \t,]*(?<first>\d*)-(?<last>\d*)[ \t,]*$/i;
+const SINGLE_RANGE = /^bytes=[ \t,]*(\d*)-(\d*)[ \t,]*$/i;
 
 /**
  * Parses a Range field.
@@ -25,9 +25,8 @@ export function parseByteRange(
   value: string,
   length: number,
 ): ByteRange | "unsatisfiable" | undefined {
-  const groups = SINGLE_RANGE.exec(value)?.groups;
-  if (groups === undefined) return undefined;
-  const { first, last } = groups as { first: string; last: string };
+  const [, first, last] = SINGLE_RANGE.exec(value) ?? [];
+  if (first === undefined || last === undefined) return undefined;
 
   if (first === "") {
     if (last === "") return undefined;

@@ -108,8 +108,8 @@ const isUrl = (text: string) => {
 
 /** On Deno Deploy, files do not outlive the instance that wrote them. */
 const DEPLOY_DATABASE: Setting<string> = {
+  ...DATABASE_URL,
   expected: 'the "postgres://…" URL of a database attached to the app' + ENCODED,
-  isSecret: true,
   read: (text) => isPostgres(text) ? DATABASE_URL.read(text) : undefined,
 };
 const FOLDER = matching(
