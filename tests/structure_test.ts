@@ -125,7 +125,7 @@ needing("files")("what a start imports needs no driver, document or command", ()
 });
 
 needing("processes")(
-  "a start downloads nothing that only tests need",
+  "a start, and a command as documented, download nothing that only tests need",
   () =>
     inFolder(async (folder) => {
       const info = async (...args: string[]) => {
@@ -152,5 +152,18 @@ needing("processes")(
       const flags = [...taskFlags(main, folder), "--frozen"];
       const environment = { DENO_DIR: folder, HTTPS_PROXY: "http://127.0.0.1:1" }; // no way out
       await using _server = await ServerProcess.start(environment, folder, { flags });
+
+      const page = Deno.readTextFileSync(fromRoot("lib/server/README.md"));
+      const [, ...words] = /^ +deno [^]*? publish /m.exec(page)?.[0].split(/[\s\\]+/) ?? [];
+      const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+        args: [...words.slice(1, -1), "lib/publishing/samples/sample.mp3"],
+        cwd: fromRoot("."),
+        env: {
+          ...environment,
+          DATABASE_URL: `sqlite:${folder}/a.sqlite`,
+          CONTENT: `${folder}/files`,
+        },
+      }).output();
+      assert(success, new TextDecoder().decode(stderr));
     }),
 );
