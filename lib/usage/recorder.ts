@@ -190,7 +190,8 @@ export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
     const tick = clock(); // when it was due, even if the previous flush is slow
     if (tick - lastTick > HEARTBEAT_TIMEOUT_MS) wasSuspended = true;
     lastTick = tick;
-    if (failures === 0 && performance.now() - succeededAt > MAX_SILENCE_MS) { // the last one hangs
+    const silence = wasSuspended ? 0 : performance.now() - succeededAt;
+    if (failures === 0 && silence > MAX_SILENCE_MS) { // the last one hangs
       meter.fault = new StorageError("ledger", UNWRITTEN);
       faults.report(meter.fault, { server, unrecorded: sumOf(backlog) });
     }
