@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { copy } from "./support/copy.ts";
 import { inFolder } from "./support/media_cli.ts";
 import { fromRoot } from "./support/paths.ts";
-import { needing } from "./support/permissions.ts";
+import { isFile, needing } from "./support/permissions.ts";
 import { ServerProcess, taskFlags } from "./support/server.ts";
 
 /** Every folder, each of which uses only those in lines before its own. */
@@ -146,7 +146,8 @@ needing("processes")(
         const [from = "", to = ""] = [npmCache, `${folder}/npm`]
           .map((cache) => join(cache, registry?.name ?? "", name));
         copy(join(from, version), join(to, version));
-        Deno.copyFileSync(join(from, "registry.json"), join(to, "registry.json"));
+        const answer = join(from, "registry.json"); // of the registry, where one was needed
+        if (isFile(answer)) Deno.copyFileSync(answer, join(to, "registry.json"));
       }
       assert(needed.size > 20 && needed.size < 40, `it needs ${[...needed]}`);
       const flags = [...taskFlags(main, folder), "--frozen"];

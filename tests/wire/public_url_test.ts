@@ -54,8 +54,8 @@ test("an item at a URL is redirected to, counted and unpublished, and the server
     );
     await close();
     assertEquals(rows.filter((row) => row.includes("3xx")).toSorted(), [
-      "/audio/:token GET deprecated 3xx breaking (none) 6",
-      "/audio/:token HEAD deprecated 3xx breaking (none) 12",
+      "/audio/:token GET deprecated 3xx breaking (no User-Agent) 6",
+      "/audio/:token HEAD deprecated 3xx breaking (no User-Agent) 12",
     ]);
   }));
 
