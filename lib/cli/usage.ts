@@ -10,7 +10,7 @@ import { deprecatedPaths } from "../server/route.ts";
 import { reported, reportUsage } from "../report/report.ts";
 import type { Config } from "../server/config.ts";
 import { StorageError } from "../storage/errors.ts";
-import type { Ledger } from "../storage/ledger/ledger.ts";
+import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import type { Verdict } from "../report/verdict.ts";
 import {
   type Context,

@@ -4,12 +4,8 @@
 
 import { formatInstant } from "../lifecycle/policy.ts";
 import { isAhead } from "../report/verdict.ts";
-import {
-  type Heartbeat,
-  latestHeartbeats,
-  type Ledger,
-  MAX_CLOCK_OFFSET_MS,
-} from "../storage/ledger/ledger.ts";
+import { type Heartbeat, latestHeartbeats, MAX_CLOCK_OFFSET_MS } from "../storage/ledger/ledger.ts";
+import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 import { RefusedError } from "../input/refused_error.ts";
 

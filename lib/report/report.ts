@@ -5,7 +5,8 @@
  * "Calls" are requests that removal breaks; all others are "other requests".
  */
 
-import type { Ledger, UsageRow } from "../storage/ledger/ledger.ts";
+import type { UsageRow } from "../storage/ledger/ledger.ts";
+import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import type { Interval, Phase, Policy } from "../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../usage/day.ts";
 import { FLUSH_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";

@@ -9,11 +9,11 @@ import { repeat } from "../async/repeat.ts";
 import { StorageError } from "../storage/errors.ts";
 import {
   addUp,
-  type Ledger,
   type LedgerTime,
   MAX_CLOCK_OFFSET_MS,
   type UsageRow,
 } from "../storage/ledger/ledger.ts";
+import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import { exportUsage } from "./metrics.ts";
 import { UsageMeter } from "./meter.ts";

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Token } from "../../lib/storage/token.ts";
-import { ITEM_COLUMNS } from "../../lib/storage/database/sql/catalogue.ts";
+import { ITEM_COLUMNS } from "../../lib/storage/catalogue/catalogue.ts";
 import { openIn } from "../support/local_storage.ts";
 import type { PublishedItem } from "../../lib/storage/item.ts";
 import { newMetadata } from "../storage/storage_suite.ts";

@@ -1,17 +1,28 @@
 /**
- * The catalogue: all items and tombstones.
+ * The catalogue: all items and tombstones, in an SQL database. The database rejects invalid items,
+ * so nothing is validated when it is read.
  */
 
-import type {
-  CatalogueEntry,
-  ContentReference,
-  LinkedItem,
-  LookupResult,
-  PublishedItem,
+import {
+  type CatalogueEntry,
+  type ContentReference,
+  entryOf,
+  type Kind,
+  type LinkedItem,
+  type LookupResult,
+  type PublishedItem,
 } from "../item.ts";
 import { RefusedError } from "../../input/refused_error.ts";
 import type { Versioned } from "../generations.ts";
 import type { Token } from "../token.ts";
+import {
+  chunksOf,
+  type Database,
+  pages,
+  type Row,
+  type Statement,
+  type Value,
+} from "../database/sql/database.ts";
 
 /** Thrown for a token that already names an item or tombstone: tokens are never reused. */
 export class TokenTakenError extends RefusedError {
@@ -25,23 +36,97 @@ export class TokenTakenError extends RefusedError {
 /** A token and its entry. */
 export type CatalogueRecord = readonly [Token, CatalogueEntry];
 
+/** The columns of an item, their types, and the properties of items and tombstones in them. */
+const COLUMNS = [
+  ["token", "uuid", "token"],
+  ["kind", "text", "kind"],
+  ["type", "text", "type"],
+  ["length", "bigint", "length"],
+  ["digest", "text", "digest"],
+  ["published_at", "bigint", "publishedAt"],
+  ["name", "text", "name"],
+  ["language", "text", "language"],
+  ["location", "text", "location"],
+  ["validator", "text", "validator"],
+  ["unpublished_at", "bigint", "unpublishedAt"],
+] as const;
+
+/** The columns of an item, as a list. */
+export const ITEM_COLUMNS = COLUMNS.map(([column]) => column).join(", ");
+
+/** Sorts before every token. */
+const NO_TOKEN = "00000000-0000-0000-0000-000000000000";
+
 /**
- * A catalogue. Every method throws {@linkcode StorageError} when the engine fails. Publishing and
- * unpublishing change its version in the same transaction.
+ * Part of every transaction that publishes or unpublishes. The new version is random: a counter
+ * would reuse numbers after a backup is restored.
  */
-export interface Catalogue extends Versioned {
+const bumpVersion = (): Statement => ({
+  text: "UPDATE catalogue SET version = $1",
+  values: [Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)],
+});
+
+/** The reads that every request needs, which each engine optimizes. */
+export interface Lookups {
+  /** Returns an entry's {@linkcode ITEM_COLUMNS}. */
+  readonly find: (token: Token) => Promise<Row | undefined>;
+  /** Returns the version of the catalogue. */
+  readonly version: () => Promise<number>;
+  /** See {@linkcode Versioned.versionTtl}. */
+  readonly versionTtl: number;
+}
+
+/**
+ * A catalogue in the tables `catalogue` and `item`. Every method throws {@linkcode StorageError}
+ * when the engine fails. Publishing and unpublishing change its version in the same transaction.
+ */
+export class Catalogue implements Versioned {
+  readonly #database: Database;
+  readonly #lookups: Lookups;
+
+  /** @param database Closed by the caller. */
+  constructor(database: Database, lookups: Lookups) {
+    this.#database = database;
+    this.#lookups = lookups;
+  }
+
+  get versionTtl(): number {
+    return this.#lookups.versionTtl;
+  }
+
+  version(): Promise<number> {
+    return this.#lookups.version();
+  }
+
   /** Looks up a token. */
-  find(token: Token): Promise<LookupResult>;
+  async find(token: Token): Promise<LookupResult> {
+    const row = await this.#lookups.find(token);
+    return row === undefined ? { state: "unknown" } : readEntry(row);
+  }
 
   /** Looks up many tokens at once; unknown ones are left out of the result. */
-  findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, CatalogueEntry>>;
+  async findAll(tokens: readonly Token[]): Promise<ReadonlyMap<Token, CatalogueEntry>> {
+    const found = new Map<Token, CatalogueEntry>();
+    for (const part of chunksOf(tokens, this.#database.batch)) {
+      const rows = this.#database.rowsOf(["uuid"], part.map((token) => [token]));
+      const text = `SELECT ${ITEM_COLUMNS} FROM item WHERE token IN (${rows.text})`;
+      for (const row of await this.#database.query({ text, values: rows.values })) {
+        found.set(row["token"] as Token, readEntry(row));
+      }
+    }
+    return found;
+  }
 
   /**
    * Adds an item.
    *
    * @throws {TokenTakenError} When its token was ever used.
    */
-  add(item: PublishedItem | LinkedItem): Promise<void>;
+  async add(item: PublishedItem | LinkedItem): Promise<void> {
+    const { token } = item;
+    const added = await this.addAll([[token, entryOf(item)]]);
+    if (!added.has(token)) throw new TokenTakenError(token);
+  }
 
   /**
    * Adds items and tombstones in one transaction, skipping tokens that were ever used.
@@ -49,7 +134,20 @@ export interface Catalogue extends Versioned {
    * @param entries At most one for each token.
    * @returns The tokens that were added.
    */
-  addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>>;
+  async addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>> {
+    if (entries.length === 0) return new Set();
+    const rows = entries.map(itemValuesOf);
+    const inserts = chunksOf(rows, this.#database.batch).map((part) => {
+      const { text, values } = this.#database.rowsOf(COLUMNS.map(([, type]) => type), part);
+      return {
+        text: `INSERT INTO item (${ITEM_COLUMNS}) ${text}
+               ON CONFLICT (token) DO NOTHING RETURNING token`,
+        values,
+      };
+    });
+    const added = (await this.#database.transact([...inserts, bumpVersion()])).flat();
+    return new Set(added.map((row) => row["token"] as Token));
+  }
 
   /**
    * Replaces an item with a tombstone.
@@ -57,32 +155,74 @@ export interface Catalogue extends Versioned {
    * @param unpublishedAt Milliseconds since the epoch.
    * @returns Whether it was published until now.
    */
-  unpublish(token: Token, unpublishedAt: number): Promise<boolean>;
+  async unpublish(token: Token, unpublishedAt: number): Promise<boolean> {
+    const [unpublished] = await this.#database.transact([{
+      text: `UPDATE item SET unpublished_at = $2, type = NULL, length = NULL, digest = NULL,
+               published_at = NULL, name = NULL, language = NULL, location = NULL, validator = NULL
+             WHERE token = $1 AND unpublished_at IS NULL RETURNING token`,
+      values: [token, unpublishedAt],
+    }, bumpVersion()]);
+    return unpublished?.length === 1;
+  }
 
   /**
    * Whether any published item uses the content with this digest, or any content if the digest is
    * left out. Items published in place or at a public URL use none.
    */
-  uses(digest?: string): Promise<boolean>;
+  async uses(digest?: string): Promise<boolean> {
+    const [condition, values] = digest === undefined
+      ? ["digest IS NOT NULL", []]
+      : ["digest = $1", [digest]];
+    const text = `SELECT token FROM item WHERE ${condition} AND location IS NULL LIMIT 1`;
+    return (await this.#database.queryAfterChanges({ text, values })).length > 0;
+  }
 
   /** Finds a published item with this name and this content, in the same place. */
-  findByContent(
-    content: Omit<ContentReference, "length">,
+  async findByContent(
+    { digest, location = "", validator = "" }: Omit<ContentReference, "length">,
     name: string,
-  ): Promise<PublishedItem | undefined>;
+  ): Promise<PublishedItem | undefined> {
+    const text = `SELECT ${ITEM_COLUMNS} FROM item
+                  WHERE digest = $1 AND name = $2
+                    AND coalesce(location, '') = $3 AND coalesce(validator, '') = $4 LIMIT 1`;
+    const values = [digest, name, location, validator];
+    const [row] = await this.#database.query({ text, values });
+    const entry = row && readEntry(row);
+    return entry?.state === "published" ? entry.item : undefined;
+  }
 
   /** Returns those digests whose content no published item uses. */
-  unused(digests: readonly string[]): Promise<string[]>;
+  async unused(digests: readonly string[]): Promise<string[]> {
+    if (digests.length === 0) return [];
+    const wanted = this.#database.rowsOf(["text"], digests.map((digest) => [digest]));
+    const rows = await this.#database.query({
+      text: `WITH wanted (digest) AS (${wanted.text})
+             SELECT digest FROM wanted WHERE NOT EXISTS (
+               SELECT 1 FROM item WHERE item.digest = wanted.digest AND location IS NULL)`,
+      values: wanted.values,
+    });
+    return rows.map(({ digest }) => digest as string);
+  }
 
   /** Whether nothing was ever published. */
-  isEmpty(): Promise<boolean>;
+  async isEmpty(): Promise<boolean> {
+    return (await this.#database.query({ text: "SELECT token FROM item LIMIT 1" })).length === 0;
+  }
 
   /**
    * Lists everything ever published, ordered by token, reading incrementally.
    *
    * @param after The token after which to start.
    */
-  list(after?: Token): AsyncIterable<[Token, CatalogueEntry]>;
+  async *list(after: string = NO_TOKEN): AsyncGenerator<[Token, CatalogueEntry]> {
+    const text = `SELECT ${ITEM_COLUMNS} FROM item
+                  WHERE token > $1 ORDER BY token LIMIT $2`;
+    const rows = pages(this.#database, (last, limit) => ({
+      text,
+      values: [last?.["token"] ?? after, limit],
+    }));
+    for await (const row of rows) yield [row["token"] as Token, readEntry(row)];
+  }
 
   /**
    * Records the identifier of the content store, unless one is already recorded.
@@ -90,8 +230,36 @@ export interface Catalogue extends Versioned {
    * @param id The identifier of the store at hand.
    * @returns The identifier on record.
    */
-  claimContent(id: string): Promise<string>;
+  async claimContent(id: string): Promise<string> {
+    const known = await this.contentId();
+    if (known !== null) return known;
+    const text = "UPDATE catalogue SET content = $1 WHERE content IS NULL"; // the first one wins
+    await this.#database.transact([{ text, values: [id] }]);
+    return await this.contentId() ?? id;
+  }
 
   /** Returns the identifier of the content store on record; `null` if there is none. */
-  contentId(): Promise<string | null>;
+  async contentId(): Promise<string | null> {
+    const [row] = await this.#database.query({ text: "SELECT content FROM catalogue" });
+    return row?.["content"] as string | null;
+  }
+}
+
+/** Returns an entry's values in {@linkcode ITEM_COLUMNS}. */
+function itemValuesOf([token, entry]: CatalogueRecord): Value[] {
+  const facts: Partial<PublishedItem & LinkedItem & { unpublishedAt: number }> =
+    entry.state === "unpublished" ? entry : entry.item;
+  return COLUMNS.map(([, , property]) => property === "token" ? token : facts[property] ?? null);
+}
+
+/** The database requires the right properties of items and tombstones. */
+function readEntry(row: Row): CatalogueEntry {
+  const facts: { [property: string]: Value } = {};
+  for (const [column, , property] of COLUMNS) {
+    const value = row[column] ?? null;
+    if (value !== null) facts[property] = value;
+  }
+  const { kind, unpublishedAt } = facts as unknown as { kind: Kind; unpublishedAt?: number };
+  if (unpublishedAt !== undefined) return { state: "unpublished", kind, unpublishedAt };
+  return entryOf(facts as unknown as PublishedItem | LinkedItem);
 }

@@ -3,7 +3,7 @@
  */
 
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { Ledger } from "../ledger/sql_ledger.ts";
 
 /**
  * Runs an action while holding a lock on each key, among all processes that use the same database.

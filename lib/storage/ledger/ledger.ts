@@ -1,6 +1,5 @@
 /**
- * The ledger: who called the deprecated routes, and which periods were counted. Any number of
- * servers share one. Every driver passes `tests/storage/ledger/ledger_suite.ts`.
+ * What a ledger records: who called the deprecated routes, and which periods were counted.
  */
 
 import type { Phase } from "../../lifecycle/policy.ts";
@@ -66,55 +65,6 @@ export interface LedgerTime {
 
 /** Milliseconds by which two clocks may differ. */
 export const MAX_CLOCK_OFFSET_MS = 60_000;
-
-/** A ledger. Every method throws {@linkcode StorageError} when the engine fails. */
-export interface Ledger {
-  /** Returns the time. */
-  time(): Promise<LedgerTime>;
-
-  /**
-   * Adds rows, merging those with the same key: sums `calls`, and widens `first` and `last`.
-   *
-   * @param onAdded Called with each part once it is committed, so that only the rest is retried
-   *   after a fault.
-   * @param extension A heartbeat to extend together with the last part: neither is lost alone.
-   * @returns Whether the heartbeat was there; see {@linkcode Ledger.extendHeartbeat}.
-   */
-  add(
-    rows: readonly UsageRow[],
-    onAdded: (rows: readonly UsageRow[]) => void,
-    extension?: HeartbeatExtension,
-  ): Promise<boolean>;
-
-  /** Lists the rows from a day on, ordered by day, reading incrementally. */
-  usage(fromDay: string): AsyncIterable<UsageRow>;
-
-  /** Records a heartbeat, replacing the one with the same `server` and `from`. */
-  recordHeartbeat(heartbeat: Heartbeat): Promise<void>;
-
-  /**
-   * Replaces a heartbeat that has no end.
-   *
-   * @returns Whether it was there; not if the ledger was restored from a backup, for example.
-   */
-  extendHeartbeat(extension: HeartbeatExtension): Promise<boolean>;
-
-  /** Returns all heartbeats, ordered by `from`. */
-  heartbeats(): Promise<Heartbeat[]>;
-
-  /**
-   * Removes the rows before a day, and the heartbeats that ended before it. Servers that fell
-   * silent are retained. {@linkcode Ledger.keptFrom} is updated before anything is removed.
-   *
-   * @param now In milliseconds since the epoch. Only a ledger in which somebody counted a day ago
-   *   is evidence that this clock is right.
-   * @returns Whether it was; otherwise nothing is removed.
-   */
-  forget(beforeDay: string, now: number): Promise<boolean>;
-
-  /** Returns the first day retained, if any record of earlier ones was removed. */
-  keptFrom(): Promise<string | undefined>;
-}
 
 /**
  * Returns the heartbeats that {@linkcode Ledger.forget} retains: those that reach the day, and the

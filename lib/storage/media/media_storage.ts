@@ -16,7 +16,7 @@ import type {
 import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import type { Engine } from "../database/engine.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { Ledger } from "../ledger/sql_ledger.ts";
 import { ObjectError, ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
 import type { Versioned } from "../generations.ts";
 import type { ItemStorage } from "../storage.ts";

@@ -3,7 +3,8 @@
  */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { Heartbeat, Ledger, UsageRow } from "../../../lib/storage/ledger/ledger.ts";
+import type { Heartbeat, UsageRow } from "../../../lib/storage/ledger/ledger.ts";
+import type { Ledger } from "../../../lib/storage/ledger/sql_ledger.ts";
 import { StorageError } from "../../../lib/storage/errors.ts";
 import type { Test } from "../../support/permissions.ts";
 

@@ -4,8 +4,8 @@
 
 import { patience, waitFor } from "../../../async/abort.ts";
 import type { Engine, OpenOptions } from "../engine.ts";
-import { SqlCatalogue } from "../sql/catalogue.ts";
-import { SqlLedger } from "../sql/ledger.ts";
+import { Catalogue } from "../../catalogue/catalogue.ts";
+import { Ledger } from "../../ledger/sql_ledger.ts";
 import { DATABASE, PostgresDatabase } from "./database.ts";
 import { BatchedLookups } from "./lookups.ts";
 
@@ -24,8 +24,8 @@ export async function openEngine(url: string, options: OpenOptions = {}): Promis
     throw error;
   }
   return {
-    catalogue: new SqlCatalogue(database, new BatchedLookups(database)),
-    ledger: new SqlLedger(database),
+    catalogue: new Catalogue(database, new BatchedLookups(database)),
+    ledger: new Ledger(database),
     exclusively: (keys, action) => database.exclusively(keys, action),
     close: () => database.close(),
   };

@@ -5,7 +5,7 @@
 
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import type { Row } from "../sql/database.ts";
-import { ITEM_COLUMNS, type Lookups } from "../sql/catalogue.ts";
+import { ITEM_COLUMNS, type Lookups } from "../../catalogue/catalogue.ts";
 import { StorageError } from "../../errors.ts";
 import type { Token } from "../../token.ts";
 import { type PostgresDatabase, requireKnown } from "./database.ts";

@@ -3,8 +3,8 @@
  */
 
 import type { Engine, Exclusively, OpenOptions } from "../engine.ts";
-import { ITEM_COLUMNS, SqlCatalogue } from "../sql/catalogue.ts";
-import { SqlLedger } from "../sql/ledger.ts";
+import { Catalogue, ITEM_COLUMNS } from "../../catalogue/catalogue.ts";
+import { Ledger } from "../../ledger/sql_ledger.ts";
 import { StorageError } from "../../errors.ts";
 import { patience, waitFor } from "../../../async/abort.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
@@ -42,7 +42,7 @@ export async function openEngine(
     synchronous: "FULL",
     timeout: CATALOGUE_TIMEOUT_MS,
   });
-  const catalogue = new SqlCatalogue(database, {
+  const catalogue = new Catalogue(database, {
     find: async (token) => (await database.read({ text: FIND, values: [token] }))[0],
     version: async () => (await database.read({ text: VERSION }))[0]?.["version"] as number,
     versionTtl: VERSION_TTL_MS,
@@ -58,7 +58,7 @@ export async function openEngine(
     const queue = new SerialQueue();
     const exclusively: Exclusively = (_keys, action) =>
       queue.run(() => path === MEMORY ? action() : locked(`${path}-lock`, action));
-    return { catalogue, ledger: new SqlLedger(ledgerDatabase), exclusively, close };
+    return { catalogue, ledger: new Ledger(ledgerDatabase), exclusively, close };
   } catch (error) {
     await database.close();
     throw error;

@@ -46,7 +46,7 @@ const mediaTypeCheck = (column: string) =>
 const statedCheck = (column: string) =>
   `length(${column}) BETWEEN 1 AND ${MAX_STATED} AND ${printableCheck(column)}`;
 
-/** The catalogue: see `lib/storage/database/sql/catalogue.ts`. */
+/** The catalogue: see `lib/storage/catalogue/catalogue.ts`. */
 export const CATALOGUE: Schema = {
   name: "catalogue",
   applicationId: 0x6d68_6361,
@@ -94,7 +94,7 @@ export const CATALOGUE: Schema = {
   `,
 };
 
-/** The ledger: see `lib/storage/database/sql/ledger.ts`. */
+/** The ledger: see `lib/storage/ledger/sql_ledger.ts`. */
 export const LEDGER: Schema = {
   name: "ledger",
   applicationId: 0x6d68_6c65,

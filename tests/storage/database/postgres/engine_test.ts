@@ -37,7 +37,7 @@ for (
     async () => await openMemory(await openEmpty(port())),
     register,
   );
-  testLedger(`SqlLedger on ${name}`, async () => {
+  testLedger(`Ledger on ${name}`, async () => {
     const { ledger, close } = await openEmpty(port());
     return { ledger, [Symbol.asyncDispose]: close };
   }, register);

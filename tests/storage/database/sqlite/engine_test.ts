@@ -8,7 +8,7 @@ import { openMemoryEngine } from "../../../support/memory_storage.ts";
 import { testLedger } from "../../ledger/ledger_suite.ts";
 import { testExclusion } from "../exclusion_suite.ts";
 
-testLedger("SqlLedger on SQLite", openMemoryEngine);
+testLedger("Ledger on SQLite", openMemoryEngine);
 
 testExclusion("SQLite in memory", async () => {
   const engine = await openEngine("sqlite::memory:");

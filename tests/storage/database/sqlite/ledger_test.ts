@@ -18,7 +18,7 @@ async function turnsDuring(action: () => Promise<unknown>): Promise<number> {
   return turns - 1; // the last one came after it
 }
 
-Deno.test("SqlLedger on SQLite yields to requests during long work", async () => {
+Deno.test("Ledger on SQLite yields to requests during long work", async () => {
   const { ledger, close } = await openEngine("sqlite::memory:");
   const rows: UsageRow[] = Array.from({ length: 3_000 }, (_, index) => {
     return { ...ROW, client: `client-${index}`, calls: 1, first: 0, last: 0 };

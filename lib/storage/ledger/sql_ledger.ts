@@ -1,16 +1,16 @@
 /**
- * A ledger in an SQL database.
+ * The ledger, in an SQL database. Any number of servers share one. Every driver passes
+ * `tests/storage/ledger/ledger_suite.ts`.
  */
 
 import {
   addUp,
   type Heartbeat,
   type HeartbeatExtension,
-  type Ledger,
   type LedgerTime,
   retained,
   type UsageRow,
-} from "../../ledger/ledger.ts";
+} from "./ledger.ts";
 import {
   chunksOf,
   type Database,
@@ -18,7 +18,7 @@ import {
   type Row,
   type Statement,
   yieldToRequests,
-} from "./database.ts";
+} from "../database/sql/database.ts";
 
 /** Rows per transaction, during which SQLite blocks the thread. */
 const PART = 100;
@@ -32,8 +32,11 @@ const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as
 /** The types of the columns: the key, then the numbers. */
 const TYPES = [...KEY.map(() => "text" as const), ...Array(3).fill("bigint" as const)];
 
-/** A ledger in the tables `ledger`, `usage` and `heartbeat`. */
-export class SqlLedger implements Ledger {
+/**
+ * A ledger in the tables `ledger`, `usage` and `heartbeat`. Every method throws
+ * {@linkcode StorageError} when the engine fails.
+ */
+export class Ledger {
   readonly #database: Database;
 
   /** @param database Closed by the caller. */
@@ -41,6 +44,7 @@ export class SqlLedger implements Ledger {
     this.#database = database;
   }
 
+  /** Returns the time. */
   async time(): Promise<LedgerTime> {
     const [row] = await this.#database.query({
       text: `SELECT ${this.#database.clock} AS now, max(until) AS latest FROM heartbeat
@@ -49,6 +53,14 @@ export class SqlLedger implements Ledger {
     return { now: row?.["now"] as number, latest: row?.["latest"] as number | null ?? 0 };
   }
 
+  /**
+   * Adds rows, merging those with the same key: sums `calls`, and widens `first` and `last`.
+   *
+   * @param onAdded Called with each part once it is committed, so that only the rest is retried
+   *   after a fault.
+   * @param extension A heartbeat to extend together with the last part: neither is lost alone.
+   * @returns Whether the heartbeat was there; see {@linkcode Ledger.extendHeartbeat}.
+   */
   async add(
     rows: readonly UsageRow[],
     onAdded: (rows: readonly UsageRow[]) => void,
@@ -72,6 +84,7 @@ export class SqlLedger implements Ledger {
     return isExtended;
   }
 
+  /** Lists the rows from a day on, ordered by day, reading incrementally. */
   async *usage(fromDay: string): AsyncGenerator<UsageRow> {
     const key = KEY.join(", ");
     const rows = pages(this.#database, (after, limit) => {
@@ -88,6 +101,7 @@ export class SqlLedger implements Ledger {
     for await (const row of rows) yield { ...row } as unknown as UsageRow;
   }
 
+  /** Records a heartbeat, replacing the one with the same `server` and `from`. */
   async recordHeartbeat({ server, from, until, end }: Heartbeat): Promise<void> {
     await this.#database.transact([{
       text: `INSERT INTO heartbeat (server, since, until, ending) VALUES ($1, $2, $3, $4)
@@ -97,15 +111,29 @@ export class SqlLedger implements Ledger {
     }]);
   }
 
+  /**
+   * Replaces a heartbeat that has no end.
+   *
+   * @returns Whether it was there; not if the ledger was restored from a backup, for example.
+   */
   extendHeartbeat(extension: HeartbeatExtension): Promise<boolean> {
     return this.add([], () => {}, extension);
   }
 
+  /** Returns all heartbeats, ordered by `from`. */
   async heartbeats(): Promise<Heartbeat[]> {
     const text = "SELECT server, since, until, ending FROM heartbeat ORDER BY since, server";
     return (await this.#database.query({ text })).map(heartbeatOf);
   }
 
+  /**
+   * Removes the rows before a day, and the heartbeats that ended before it. Servers that fell
+   * silent are retained. {@linkcode Ledger.keptFrom} is updated before anything is removed.
+   *
+   * @param now In milliseconds since the epoch. Only a ledger in which somebody counted a day ago
+   *   is evidence that this clock is right.
+   * @returns Whether it was; otherwise nothing is removed.
+   */
   async forget(beforeDay: string, now: number): Promise<boolean> {
     const heartbeats = await this.heartbeats();
     const countedADayAgo = heartbeats.some(({ from, until }) =>
@@ -149,6 +177,7 @@ export class SqlLedger implements Ledger {
     };
   }
 
+  /** Returns the first day retained, if any record of earlier ones was removed. */
   async keptFrom(): Promise<string | undefined> {
     const [row] = await this.#database.query({ text: "SELECT kept_from FROM ledger" });
     return row?.["kept_from"] as string | null ?? undefined;
