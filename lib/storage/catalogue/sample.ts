@@ -15,22 +15,14 @@ export async function* sampleOf(
   catalogue: Pick<Catalogue, "list">,
   size: number,
 ): AsyncGenerator<[Token, CatalogueEntry]> {
+  const start = newToken();
   let left = size;
-  for await (const [token, entry] of listAround(catalogue, newToken())) {
-    if (entry.state === "unpublished") continue;
-    yield [token, entry];
-    if (--left === 0) return;
-  }
-}
-
-/** Lists everything after a token, and then the rest. */
-async function* listAround(
-  catalogue: Pick<Catalogue, "list">,
-  start: Token,
-): AsyncGenerator<[Token, CatalogueEntry]> {
-  yield* catalogue.list(start);
-  for await (const [token, entry] of catalogue.list()) {
-    if (token > start) return;
-    yield [token, entry];
+  for (const after of [start, undefined]) { // the rest last
+    for await (const [token, entry] of catalogue.list(after)) {
+      if (after === undefined && token > start) return;
+      if (entry.state === "unpublished") continue;
+      yield [token, entry];
+      if (--left === 0) return;
+    }
   }
 }

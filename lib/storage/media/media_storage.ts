@@ -181,7 +181,7 @@ export class MediaStorage implements ItemStorage, Versioned {
    * @throws {StorageError} When the catalogue or the content store fails.
    */
   async addAll(records: readonly CatalogueRecord[], isDryRun = false): Promise<Added> {
-    const items = itemsOf(records);
+    const items = records.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
     const add = async () => {
       const faults = await this.#importFaults(items);
       const sound = records.filter(([token]) => !faults.has(token));
@@ -251,9 +251,4 @@ export class MediaStorage implements ItemStorage, Versioned {
     await this.prepare(); // or content of another catalogue would be removed
     return await this.content.change(digest, unpublish);
   }
-}
-
-/** Returns the items whose content is in a bucket or folder. */
-function itemsOf(records: readonly CatalogueRecord[]): PublishedItem[] {
-  return records.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
 }

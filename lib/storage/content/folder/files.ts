@@ -43,13 +43,8 @@ export class Files implements ContentStore {
     this.#catalogue = catalogue;
   }
 
-  async id(): Promise<string | undefined> {
-    try {
-      return await Deno.readTextFile(this.#lock);
-    } catch (cause) {
-      if (cause instanceof Deno.errors.NotFound) return undefined;
-      throw new StorageError("files", `cannot read ${this.#location}`, { cause });
-    }
+  id(): Promise<string | undefined> {
+    return this.#attempt("read", () => ifPresent(Deno.readTextFile(this.#lock)));
   }
 
   create(id: string): Promise<void> {
@@ -129,7 +124,7 @@ export class Files implements ContentStore {
     });
 
     const discard = async () => {
-      await ignoreNotFound(Deno.remove(path));
+      await ifPresent(Deno.remove(path));
       file.close();
     };
     const write = (chunk: Uint8Array) =>
@@ -163,7 +158,7 @@ export class Files implements ContentStore {
     const unsettled = `${this.#folder}/unsettled`;
     const settle = async (digest: string) => {
       if (!await this.#catalogue.uses(digest)) {
-        await ignoreNotFound(Deno.remove(this.#path(digest)));
+        await ifPresent(Deno.remove(this.#path(digest)));
       }
       await Deno.remove(`${unsettled}/${digest}`);
     };
@@ -184,14 +179,9 @@ export class Files implements ContentStore {
     const isContent = /^[0-9a-f]{64}$/;
     for (let number = 0; number < 256; number++) {
       const shard = number.toString(16).padStart(2, "0");
-      try {
-        for await (const { name } of Deno.readDir(`${this.#folder}/${shard}`)) {
-          if (isContent.test(name) && name.startsWith(shard)) yield name;
-        }
-      } catch (cause) {
-        if (cause instanceof Deno.errors.NotFound) continue; // nothing was ever stored in it
-        if (!isSystemError(cause)) throw cause;
-        throw new StorageError("files", `cannot read ${this.#location}`, { cause });
+      const read = () => Array.fromAsync(Deno.readDir(`${this.#folder}/${shard}`));
+      for (const { name } of await this.#attempt("read", () => ifPresent(read())) ?? []) {
+        if (isContent.test(name) && name.startsWith(shard)) yield name;
       }
     }
   }
@@ -296,12 +286,8 @@ async function digestOf(path: string): Promise<string | undefined> {
 async function sweep(folder: string): Promise<void> {
   for await (const { name } of Deno.readDir(folder)) {
     const path = `${folder}/${name}`;
-    try {
-      using file = await Deno.open(path, { write: true });
-      if (await file.tryLock(true)) await Deno.remove(path);
-    } catch (error) {
-      if (!(error instanceof Deno.errors.NotFound)) throw error; // its writer has just finished
-    }
+    using file = await ifPresent(Deno.open(path, { write: true })); // its writer may finish
+    if (await file?.tryLock(true)) await ifPresent(Deno.remove(path));
   }
 }
 
@@ -320,11 +306,13 @@ function isSystemError(error: unknown): boolean {
     error instanceof Deno.errors.NotCapable;
 }
 
-async function ignoreNotFound(operation: Promise<void>): Promise<void> {
+/** Returns the result of an operation on a file; `undefined` if there is none. */
+async function ifPresent<T>(operation: Promise<T>): Promise<T | undefined> {
   try {
-    await operation;
+    return await operation;
   } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
   }
 }
 

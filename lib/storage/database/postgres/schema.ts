@@ -16,8 +16,7 @@ const dayCheck = (column: string) => `${column} ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9
 const oneOfCheck = (column: string, values: readonly string[]) =>
   `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
 /** A value that another server stated. */
-const statedCheck = (column: string) =>
-  `length(${column}) BETWEEN 1 AND ${MAX_STATED} AND ${column} !~ '[^ -~]'`;
+const statedCheck = (column: string) => nameCheck(column, MAX_STATED);
 
 /** The version of the schema; other ones are refused. */
 export const VERSION = 4;

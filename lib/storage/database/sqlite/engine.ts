@@ -67,20 +67,10 @@ export async function openEngine(
 
 /** Runs an action while holding a file lock, which the system releases if the process dies. */
 async function locked<T>(path: string, action: () => Promise<T>): Promise<T> {
-  using file = await open(path);
-  await waitFor(
-    `the lock ${JSON.stringify(path)} (DATABASE_URL)`,
-    file.lock(true),
-    patience.signal,
-  );
+  const name = `the lock ${JSON.stringify(path)} (DATABASE_URL)`;
+  using file = await Deno.open(path, { write: true, create: true }).catch((cause) => {
+    throw new StorageError("sqlite", `${name} cannot be opened`, { cause });
+  });
+  await waitFor(name, file.lock(true), patience.signal);
   return await action();
-}
-
-async function open(path: string): Promise<Deno.FsFile> {
-  try {
-    return await Deno.open(path, { write: true, create: true });
-  } catch (cause) {
-    const fault = `the lock ${JSON.stringify(path)} (DATABASE_URL) cannot be opened`;
-    throw new StorageError("sqlite", fault, { cause });
-  }
 }

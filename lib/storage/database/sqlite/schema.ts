@@ -43,8 +43,7 @@ const dayCheck = (column: string) => `${column} IS date(${column})`;
 const mediaTypeCheck = (column: string) =>
   `(${column} GLOB 'audio/[!-~]*' OR ${column} GLOB 'video/[!-~]*') AND ${printableCheck(column)}`;
 /** A value that another server stated. */
-const statedCheck = (column: string) =>
-  `length(${column}) BETWEEN 1 AND ${MAX_STATED} AND ${printableCheck(column)}`;
+const statedCheck = (column: string) => nameCheck(column, MAX_STATED);
 
 /** The catalogue: see `lib/storage/catalogue/catalogue.ts`. */
 export const CATALOGUE: Schema = {
