@@ -41,7 +41,7 @@ export function importCommand(context: Context): Command {
       };
       await withStorage(config, { mustExist: isDryRun }, async (storage) => {
         const reject = rejects === undefined ? undefined : await openRejects(rejects, info);
-        using progress = new Progress("lines");
+        using progress = new Progress();
         const refuse = async (line: ImportLine, reason?: RecordError) => {
           await reject?.(line);
           if (reason === undefined) return;
@@ -55,8 +55,7 @@ export function importCommand(context: Context): Command {
         const advance = (more: number) => {
           bytes += more;
           lines++;
-          // Assumes that the rest has the same average length.
-          progress.update({ done: lines, total: size && lines * size / bytes });
+          progress.update(`${lines.toLocaleString("en")} lines`, size && bytes / size);
         };
         const options = { isDryRun, signal, resolve, refuse, advance };
         const importer = new Importer(storage, options);

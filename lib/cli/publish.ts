@@ -11,6 +11,7 @@ import {
   FILE_NAME,
   isPublicationTime,
   parseFileName,
+  type ProgressWatcher,
   type PublishOptions,
 } from "../publishing/publish.ts";
 import { publishAll } from "../publishing/publish_all.ts";
@@ -30,7 +31,7 @@ import {
   withStorage,
 } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
-import { PublishProgress } from "./publish_progress.ts";
+import { Progress } from "./progress.ts";
 import { reportPublishing } from "./publish_report.ts";
 
 interface Options extends Omit<PublishOptions, "signal" | "watch" | "reuse"> {
@@ -98,7 +99,7 @@ export function publishCommand(context: Context): Command {
       }
       const config = context.settings();
       const own = ownPlaces(config);
-      using progress = await PublishProgress.of(sources, config.content, own);
+      using progress = new Progress();
       const signal = interruptionSignal();
       const isReused = !again && options.token === undefined;
       await withStorage(config, {}, async (storage) => {
@@ -107,7 +108,7 @@ export function publishCommand(context: Context): Command {
           reuse: isReused ? isOne ? "unlikely" : "likely" : undefined,
           own,
           signal,
-          watch: progress.watch,
+          watch: watching(progress),
           warn: (text) => printError(`media: warning: ${text}`),
         });
         const urlsOf = (item: { kind: Kind; token: Token }) =>
@@ -115,6 +116,18 @@ export function publishCommand(context: Context): Command {
         await reportPublishing(outcomes, { progress, urlsOf, isOne, json });
       });
     });
+}
+
+/** Returns what shows the progress of each reading. */
+function watching(progress: Progress): ProgressWatcher {
+  return async function* (chunks, { name, size, step }) {
+    let read = 0;
+    for await (const chunk of chunks) {
+      yield chunk;
+      read += chunk.length;
+      progress.update(`${step} ${name}`, read / size);
+    }
+  };
 }
 
 function sourceArgument(text: string, before: string[] = []): string[] {

@@ -8,13 +8,13 @@ import type { IgnoredSource } from "../publishing/sources.ts";
 import { toRecord } from "../publishing/record.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
 import { ExitError, print, printError } from "./command.ts";
-import type { PublishProgress } from "./publish_progress.ts";
+import type { Progress } from "./progress.ts";
 
 /** How to report. */
 export interface PublishReportOptions {
   /** Returns where clients reach an item. */
   readonly urlsOf: (item: PublishedItem | LinkedItem) => string[];
-  readonly progress: PublishProgress;
+  readonly progress: Progress;
   /** Whether there is only one source: its item is described, and needs no summary. */
   readonly isOne: boolean;
   readonly json: true | undefined;
@@ -35,7 +35,6 @@ export async function reportPublishing(
   try {
     for await (const outcome of outcomes) {
       counts[outcome.outcome]++;
-      progress.finish();
       await progress.aside(async () => {
         if (json) {
           const object = toObject(outcome, urlsOf);

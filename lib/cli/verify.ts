@@ -60,7 +60,7 @@ export function verifyCommand(context: Context): Command {
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
         const isClean = () => counts.same === Object.values(counts).reduce((a, b) => a + b);
         const queue = new SerialQueue();
-        using progress = new Progress("items");
+        using progress = new Progress();
         const report = async (verification: Verification) => {
           const state = "unused" in verification ? "unused" : verification.outcome.state;
           counts[state]++;
@@ -70,12 +70,11 @@ export function verifyCommand(context: Context): Command {
         };
         let done = 0;
         const onProgress = (token?: string) => {
-          if (token === undefined) {
-            return progress.update({ done, total: done, note: "looking for unused content" });
-          }
+          if (token === undefined) return progress.update("looking for unused content");
           // Tokens are random and come in order, so each tells roughly what part is done.
           const part = (parseInt(token.slice(0, 8), 16) + 1) / 2 ** 32;
-          progress.update({ done: ++done, total: sample ?? Math.round(done / part) });
+          const text = `${(++done).toLocaleString("en")} items`;
+          progress.update(text, sample === undefined ? part : done / sample);
         };
         let isComplete = false;
         try {
