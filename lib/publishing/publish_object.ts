@@ -68,17 +68,9 @@ export async function* readContent(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const body = await unlessAborted(Promise.resolve(opening), signal);
-  if (body instanceof Uint8Array) return yield body;
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { value } = await unlessAborted(reader.read(), signal);
-      if (value === undefined) return;
-      yield value;
-    }
-  } finally {
-    reader.cancel().catch(() => {}); // on standard input, it may never finish
-  }
+  if (body instanceof Uint8Array) yield body;
+  // The end does not wait for the source to be cancelled: standard input may never be.
+  else yield* body.pipeThrough(new TransformStream(), signal && { signal });
 }
 
 /** Reads ranges of an object. */
