@@ -132,10 +132,6 @@ async function opened<T>(path: string, operation: () => Promise<T>): Promise<T> 
 }
 
 /** Returns the information about a file, if there is one; not every system has /dev/stdin. */
-async function infoOf(path: string): Promise<Deno.FileInfo | undefined> {
-  try {
-    return await Deno.stat(path);
-  } catch {
-    return undefined;
-  }
+function infoOf(path: string): Promise<Deno.FileInfo | undefined> {
+  return Deno.stat(path).catch(() => undefined);
 }

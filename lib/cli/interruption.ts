@@ -13,10 +13,6 @@ export class InterruptedError extends Error {
   constructor(readonly signal: StopSignal) {
     super(`stopped by ${signal}`);
   }
-
-  get status(): number {
-    return exitStatusOf(this.signal);
-  }
 }
 
 /**
@@ -38,7 +34,7 @@ export function interruptionSignal(): AbortSignal {
     controller.abort(reason);
     setTimeout(() => {
       printError(`media: ${reason.message}`);
-      Deno.exit(reason.status);
+      Deno.exit(exitStatusOf(signal));
     }, CLEANUP_MS);
   });
   return controller.signal;

@@ -5,6 +5,7 @@
 
 import { Command, CommanderError } from "commander";
 import { ConfigError, readConfig } from "../server/config.ts";
+import { exitStatusOf } from "../server/stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
 import { patience } from "../async/abort.ts";
 import { messageOf } from "../input/printable.ts";
@@ -67,7 +68,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     }
     if (error instanceof InterruptedError) {
       printError(`media: ${error.message}`);
-      return error.status;
+      return exitStatusOf(error.signal);
     }
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
     // Whoever closes the pipe of a list, like `head`, has read enough of it.

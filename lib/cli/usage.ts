@@ -118,7 +118,10 @@ async function runUsage(
     throw new ExitError(STATUS[report.verdict.verdict]);
   }
   if (html !== undefined) {
-    await writePage(fromUser(html), usagePage(report));
+    const file = fromUser(html);
+    await Deno.writeTextFile(file, usagePage(report)).catch((cause) => {
+      throw new RefusedError(`"${file}" cannot be written`, { cause });
+    });
     await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
     return;
   }
@@ -130,11 +133,3 @@ const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called:
 const callsArgument = numberArgument("a number of calls", 1_000_000);
 
 const daysArgument = numberArgument("a number of days", 3_650);
-
-async function writePage(file: string, html: string): Promise<void> {
-  try {
-    await Deno.writeTextFile(file, html);
-  } catch (error) {
-    throw new RefusedError(`"${file}" cannot be written`, { cause: error });
-  }
-}

@@ -7,9 +7,9 @@ import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import { SourceChangedError, type Step } from "../storage/content/content_store.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
-import type { Kind, PublishedItem } from "../storage/item.ts";
+import type { PublishedItem } from "../storage/item.ts";
 import { newToken, type Token } from "../storage/token.ts";
-import { detectMediaType, type MediaType } from "./media_type.ts";
+import { detectMediaType, type MediaType, type Stated } from "./media_type.ts";
 import { isPrintable, quoted, withoutUnprintable } from "../input/printable.ts";
 import { type Bytes, fileBytes } from "./tracks/bytes.ts";
 import { unlessAborted } from "../async/abort.ts";
@@ -18,10 +18,8 @@ import { unlessAborted } from "../async/abort.ts";
 const CHUNK = 256 * 1024;
 
 /** Metadata of an item, and how to publish it; everything has a default. */
-export interface PublishOptions {
+export interface PublishOptions extends Stated {
   readonly token?: Token | undefined;
-  readonly kind?: Kind | undefined;
-  readonly type?: string | undefined;
   readonly name?: string | undefined;
   readonly language?: string | undefined;
   /** Milliseconds since the epoch; defaults to now. */

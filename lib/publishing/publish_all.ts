@@ -29,11 +29,6 @@ export type PublishOutcome =
     readonly source: string;
     readonly item: PublishedItem | LinkedItem;
   }
-  | {
-    readonly outcome: "refused";
-    readonly source: string;
-    readonly error: RefusedError | ObjectError;
-  }
   | SourceOutcome;
 
 /**

@@ -6,6 +6,7 @@ import { join, sep } from "node:path";
 import { isPublicUrl } from "./location.ts";
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
+import type { ObjectError } from "../storage/errors.ts";
 import { isObject } from "./publish_object.ts";
 
 /** Why something in a folder is left out. */
@@ -14,7 +15,11 @@ export type IgnoredSource = "hidden" | "link" | "content";
 /** The outcome of what is not published. */
 export type SourceOutcome =
   | { readonly outcome: IgnoredSource; readonly source: string }
-  | { readonly outcome: "refused"; readonly source: string; readonly error: RefusedError };
+  | {
+    readonly outcome: "refused";
+    readonly source: string;
+    readonly error: RefusedError | ObjectError;
+  };
 
 /**
  * Finds all sources in the order given, and the files of a folder ordered by name. Memory holds
@@ -48,11 +53,8 @@ export function refusalOfOwn(path: string): RefusedError {
 
 /** Whether a path is a folder, or a link to one. */
 export async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await Deno.stat(path)).isDirectory;
-  } catch {
-    return false; // opening it reports the error
-  }
+  const info = await Deno.stat(path).catch(() => undefined); // opening it reports the error
+  return info?.isDirectory ?? false;
 }
 
 async function* filesIn(
