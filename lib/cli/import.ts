@@ -3,7 +3,7 @@
  */
 
 import { Command } from "commander";
-import { type ImportCounts, Importer } from "../publishing/import/import.ts";
+import { type ImportCounts, importRecords } from "../publishing/import/import.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
 import type { RecordError } from "../publishing/import/record.ts";
 import { printable, quoted } from "../input/printable.ts";
@@ -57,19 +57,18 @@ export function importCommand(context: Context): Command {
           lines++;
           progress.update(`${lines.toLocaleString("en")} lines`, size && bytes / size);
         };
-        const options = { isDryRun, signal, resolve, refuse, advance };
-        const importer = new Importer(storage, options);
+        const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
+        const options = { outcomes, isDryRun, signal, resolve, refuse, advance };
         let isComplete = false;
         try {
-          await importer.run(stream);
+          await importRecords(storage, stream, options);
           isComplete = true;
         } finally {
           progress[Symbol.dispose]();
-          const { outcomes } = importer;
           const end = { ...outcomes, dryRun: isDryRun, complete: isComplete };
           await print(json ? JSON.stringify(end) : toSummary(outcomes, isDryRun, isComplete));
         }
-        if (importer.outcomes.refused > 0) throw new ExitError(1);
+        if (outcomes.refused > 0) throw new ExitError(1);
       });
     });
 }

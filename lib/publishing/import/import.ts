@@ -28,6 +28,8 @@ export interface ImportCounts {
 
 /** How to import. */
 export interface ImportOptions extends ContentOptions {
+  /** Counts the outcomes; valid even after an error. */
+  readonly outcomes: ImportCounts;
   /** Called for each refused line; later pieces of a line that is too long have no reason. */
   readonly refuse: (line: ImportLine, reason?: RecordError) => Promise<void>;
   /** Called with the number of input bytes that were processed. */
@@ -56,112 +58,102 @@ interface Unreadable {
 /** A line that was read. */
 type Inspected = Candidate | Unreadable;
 
-/** Imports records into storage. */
-export class Importer {
-  /** The outcomes so far. */
-  readonly outcomes: ImportCounts = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
-  readonly #storage: MediaStorage;
-  readonly #options: ImportOptions;
-
-  constructor(storage: MediaStorage, options: ImportOptions) {
-    this.#storage = storage;
-    this.#options = options;
-  }
-
-  /**
-   * Imports every record of the input.
-   *
-   * @throws {StorageError} When storage fails. Outcomes already counted remain valid.
-   * @throws What aborted the signal.
-   */
-  async run(input: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
-    let latest = 0;
-    for await (const lines of readLines(readContent(input, this.#options.signal))) {
-      const inspected: Inspected[] = [];
-      for (const line of lines) {
-        const isContinued = line.number === latest;
-        latest = line.number;
-        if (isBlank(line)) this.#options.advance(line.bytes.length);
-        else inspected.push(inspectLine(line, isContinued));
-      }
-      await this.#settle(inspected);
+/**
+ * Imports every record of the input into storage.
+ *
+ * @throws {StorageError} When storage fails.
+ * @throws What aborted the signal.
+ */
+export async function importRecords(
+  storage: MediaStorage,
+  input: ReadableStream<Uint8Array<ArrayBuffer>>,
+  options: ImportOptions,
+): Promise<void> {
+  let latest = 0;
+  for await (const lines of readLines(readContent(input, options.signal))) {
+    const inspected: Inspected[] = [];
+    for (const line of lines) {
+      const isContinued = line.number === latest;
+      latest = line.number;
+      if (isBlank(line)) options.advance(line.bytes.length);
+      else inspected.push(inspectLine(line, isContinued));
     }
+    await settle(storage, inspected, options);
   }
+}
 
-  /** Settles lines in order: all at once or, if one may depend on another, one by one. */
-  async #settle(lines: readonly Inspected[]): Promise<void> {
-    const { signal, isDryRun, refuse, advance } = this.#options;
-    signal.throwIfAborted();
-    const tokens = lines.flatMap(({ token }) => token ?? []);
-    const known = await this.#storage.catalogue.findAll(tokens);
-    const isAlone = ({ record, token, entry }: Inspected) =>
-      record !== undefined &&
-      (entry === undefined || isUnpublishing(entry, known.get(token as Token)));
-    if (lines.length > 1 && (new Set(tokens).size < tokens.length || lines.some(isAlone))) {
-      for (const line of lines) await this.#settle([line]);
-      return;
-    }
-    const unknown = lines.flatMap(({ token, entry }) =>
-      token === undefined || entry === undefined || known.has(token)
-        ? []
-        : [[token, entry] as const]
-    );
-    const { added, faults } = await this.#storage.addAll(unknown, isDryRun);
-    for (const inspected of lines) {
-      const { line, record, token = "" as Token } = inspected;
-      const fault = faults.get(token);
-      const outcome = record === undefined
-        ? inspected.fault
-        : fault !== undefined
-        ? new RecordError(fault.message)
-        : added.has(token)
-        ? "added"
-        : await this.#conclude(inspected, known.get(token)).catch((error) =>
-          this.#refusalOf(error)
-        );
-      if (typeof outcome === "string") this.outcomes[outcome]++;
-      else {
-        await refuse(line, outcome);
-        if (outcome !== undefined) this.outcomes.refused++;
-      }
-      advance(line.bytes.length);
-    }
+/** Settles lines in order: all at once or, if one may depend on another, one by one. */
+async function settle(
+  storage: MediaStorage,
+  lines: readonly Inspected[],
+  options: ImportOptions,
+): Promise<void> {
+  const { outcomes, signal, isDryRun, refuse, advance } = options;
+  signal.throwIfAborted();
+  const tokens = lines.flatMap(({ token }) => token ?? []);
+  const known = await storage.catalogue.findAll(tokens);
+  const isAlone = ({ record, token, entry }: Inspected) =>
+    record !== undefined &&
+    (entry === undefined || isUnpublishing(entry, known.get(token as Token)));
+  if (lines.length > 1 && (new Set(tokens).size < tokens.length || lines.some(isAlone))) {
+    for (const line of lines) await settle(storage, [line], options);
+    return;
   }
+  const unknown = lines.flatMap(({ token, entry }) =>
+    token === undefined || entry === undefined || known.has(token) ? [] : [[token, entry] as const]
+  );
+  const { added, faults } = await storage.addAll(unknown, isDryRun);
+  for (const inspected of lines) {
+    const { line, record, token = "" as Token } = inspected;
+    const fault = faults.get(token);
+    const outcome = record === undefined
+      ? inspected.fault
+      : fault !== undefined
+      ? new RecordError(fault.message)
+      : added.has(token)
+      ? "added"
+      : await conclude(storage, inspected, known.get(token), options).catch((error) => {
+        if (!(error instanceof RecordError)) signal.throwIfAborted();
+        if (error instanceof StorageError) throw error; // the import as a whole fails
+        return refusalOf(error);
+      });
+    if (typeof outcome === "string") outcomes[outcome]++;
+    else {
+      await refuse(line, outcome);
+      if (outcome !== undefined) outcomes.refused++;
+    }
+    advance(line.bytes.length);
+  }
+}
 
-  /**
-   * Publishes the content of a record, or compares it with the entry of its token; a tombstone
-   * unpublishes.
-   *
-   * @param known Left out if there was none before.
-   * @throws {RecordError} When the record is refused.
-   */
-  async #conclude(
-    { record, token, entry }: Candidate,
-    known: CatalogueEntry | undefined,
-  ): Promise<"added" | "unchanged"> {
-    if (token === undefined || entry === undefined) {
-      return await importContent(this.#storage, record as ContentRecord, token, this.#options);
-    }
-    const find = async () => await findEntry(this.#storage, token) as CatalogueEntry;
-    let found = known ?? await find(); // another process was first
-    if (isUnpublishing(entry, found)) {
-      requireSame({ kind: entry.kind }, token, found);
-      if (this.#options.isDryRun || await this.#storage.unpublish(token, entry.unpublishedAt)) {
-        this.outcomes.unpublished++;
-        return "added";
-      }
-      found = await find(); // so it was here
-    }
-    requireSame(factsOf(record, NONE), token, found);
-    return "unchanged";
+/**
+ * Publishes the content of a record, or compares it with the entry of its token; a tombstone
+ * unpublishes.
+ *
+ * @param known Left out if there was none before.
+ * @throws {RecordError} When the record is refused.
+ */
+async function conclude(
+  storage: MediaStorage,
+  { record, token, entry }: Candidate,
+  known: CatalogueEntry | undefined,
+  options: ImportOptions,
+): Promise<"added" | "unchanged"> {
+  if (token === undefined || entry === undefined) {
+    return await importContent(storage, record as ContentRecord, token, options);
   }
-
-  /** Returns why a line is refused, unless the import as a whole fails. */
-  #refusalOf(error: unknown): RecordError {
-    if (!(error instanceof RecordError)) this.#options.signal.throwIfAborted();
-    if (error instanceof StorageError) throw error;
-    return refusalOf(error);
+  const find = async () => await findEntry(storage, token) as CatalogueEntry;
+  let found = known ?? await find(); // another process was first
+  if (isUnpublishing(entry, found)) {
+    requireSame({ kind: entry.kind }, token, found);
+    if (options.isDryRun || await storage.unpublish(token, entry.unpublishedAt)) {
+      options.outcomes.unpublished++;
+      return "added";
+    }
+    found = await find(); // so it was here
   }
+  requireSame(factsOf(record, NONE), token, found);
+  return "unchanged";
 }
 
 /** Returns why a line is refused, whatever went wrong with it. */

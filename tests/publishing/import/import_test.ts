@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
-import { Importer } from "../../../lib/publishing/import/import.ts";
+import { importRecords } from "../../../lib/publishing/import/import.ts";
 import { entryOf } from "../../../lib/storage/item.ts";
 import { StorageError } from "../../../lib/storage/errors.ts";
 import { newToken, parseToken } from "../../../lib/storage/token.ts";
@@ -38,7 +38,10 @@ async function importAll(
   const refusals: [number, string][] = [];
   const rejects: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
-  const importer = new Importer(storage, {
+  const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
+  const lines = given.map((line) => typeof line === "string" ? line : `${JSON.stringify(line)}\n`);
+  await importRecords(storage, new Blob(lines).stream(), {
+    outcomes,
     isDryRun,
     signal,
     resolve: (path) => Promise.resolve(path),
@@ -49,11 +52,8 @@ async function importAll(
     },
     advance: (count) => bytes += count,
   });
-  const lines = given.map((line) => typeof line === "string" ? line : `${JSON.stringify(line)}\n`);
-  await importer.run(new Blob(lines).stream());
-  const { added, unchanged, refused, unpublished } = importer.outcomes;
   return {
-    outcomes: [added, unchanged, refused, unpublished],
+    outcomes: Object.values(outcomes),
     refusals: refusals.map(([, text]) => text),
     rejects: await new Blob(rejects).text(),
     bytes,
