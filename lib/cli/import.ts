@@ -2,6 +2,7 @@
  * `media import FILE`
  */
 
+import { waitFor } from "../async/abort.ts";
 import { Command } from "commander";
 import { type ImportCounts, importRecords } from "../publishing/import/import.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
@@ -32,7 +33,7 @@ export function importCommand(context: Context): Command {
     .action(async (path: string, { dryRun, rejects, json }: Options) => {
       const config = context.settings();
       const signal = interruptionSignal();
-      const { stream, info } = await openInput(path);
+      const { stream, info } = await openInput(path, signal);
       const isDryRun = dryRun === true;
       const own = ownPlaces(config);
       const resolve = async (path: string) => {
@@ -91,9 +92,11 @@ function toSummary(
 }
 
 /** Opens the input, with its information if known. */
-async function openInput(path: string) {
+async function openInput(path: string, signal: AbortSignal) {
   if (path === "-") return { stream: Deno.stdin.readable, info: await infoOf("/dev/stdin") };
-  const file = await opened(path, () => Deno.open(fromUser(path)));
+  // A pipe opens once somebody writes to it.
+  const opening = opened(path, () => Deno.open(fromUser(path)));
+  const file = await waitFor(quoted(path), opening, signal);
   const info = await file.stat();
   if (!info.isDirectory) return { stream: file.readable, info };
   file.close();

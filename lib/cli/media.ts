@@ -32,7 +32,11 @@ const LISTS = ["list", "export", "show"];
  * @returns The exit status.
  */
 export async function runMedia(args: readonly string[], program: Program): Promise<number> {
-  patience.onWait = (what) => printError(`media: waiting for ${what}`);
+  const told = new Set<string>();
+  patience.onWait = (what) => {
+    if (!told.has(what)) printError(`media: waiting for ${what}`);
+    told.add(what);
+  };
   const context = {
     ...program,
     settings: () => readConfig((name) => Deno.env.get(name), "command"),

@@ -6,6 +6,7 @@
  * that only it can reach.
  */
 
+import { waitFor } from "../async/abort.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { type Kind, type LinkedItem, MAX_STATED } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
@@ -121,11 +122,12 @@ export async function sendRequest(
   const expiry = AbortSignal.timeout(timeoutMs);
   const range = method === "GET" ? { Range: `bytes=0-${BEGINNING - 1}` } : undefined;
   try {
-    const response = await fetch(location, {
+    const fetching = fetch(location, {
       method,
       headers: { "Accept-Encoding": "identity", ...range },
       signal: signal === undefined ? expiry : AbortSignal.any([signal, expiry]),
     });
+    const response = await waitFor(new URL(location).host, fetching);
     const { status, ok: isSuccess } = response;
     const beginning = await readBeginning(response);
     return { status, isSuccess, stated: isSuccess ? statedBy(response) : {}, beginning };

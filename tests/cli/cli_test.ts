@@ -354,13 +354,12 @@ test("media tells what it waits for, and ends at once on Ctrl-C", () =>
   inFolder(async (folder) => {
     assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0);
     assert((await new Deno.Command("mkfifo", { args: [`${folder}/fifo`] }).output()).success);
-    /** Interrupts a command once it tells that it waits, or else after a second. */
-    const interrupt = async (args: string[], told: RegExp | undefined) => {
+    /** Interrupts a command once it tells that it waits. */
+    const interrupt = async (args: string[], told: RegExp) => {
       const child = mediaCommand(folder, args).spawn();
       const stdout = child.stdout.cancel();
       const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-      if (told === undefined) await new Promise((resolve) => setTimeout(resolve, 1_000));
-      else assertMatch((await reader.read()).value ?? "", told);
+      assertMatch((await reader.read()).value ?? "", told);
       child.kill("SIGINT");
       let rest = "";
       for (let read; !(read = await reader.read()).done;) rest += read.value;
@@ -378,7 +377,13 @@ test("media tells what it waits for, and ends at once on Ctrl-C", () =>
     );
     await lock.unlock();
     const stopped = "media: stopped by SIGINT\n";
-    assertEquals(await interrupt(["import", `${folder}/fifo`], undefined), stopped);
+    const pipe = /^media: waiting for ".*\/fifo"\n$/;
+    assertEquals(await interrupt(["import", `${folder}/fifo`], pipe), stopped);
+    using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const { port } = silent.addr as Deno.NetAddr;
+    const url = `http://127.0.0.1:${port}/a.mp3`;
+    const host = new RegExp(`^media: waiting for 127.0.0.1:${port}\n$`);
+    assertMatch(await interrupt(["publish", url], host), /\bmedia: stopped by SIGINT\n$/);
     using database = new DatabaseSync(`${folder}/catalogue.sqlite`);
     database.exec("BEGIN IMMEDIATE");
     const waiting = /^media: waiting for the catalogue \(DATABASE_URL\), which another/;
