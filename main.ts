@@ -11,8 +11,8 @@
  * command instead (lib/cli/).
  *
  * Permissions (deno.json): net to listen, and to reach PostgreSQL, the bucket, and each public URL
- * being published; env for the variables in lib/server/config.ts; read and write for ./data, with the
- * catalogue and content, and read for the samples. The media task may read and write any file.
+ * being published; env for the variables in lib/server/config.ts; sys for the machine's name; read
+ * and write for ./data, and read for the samples. The media task may read and write any file.
  */
 
 import { validate } from "@std/uuid/v4";
