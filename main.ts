@@ -134,7 +134,7 @@ export function createHandler({ storage, config, clock, log, meter }: HandlerOpt
       }
 
       // In a brownout 503, or 410 if the policy says so; after the sunset 410, or 308 if the policy
-      // says so and the token is valid. Who prefers HTML gets a page.
+      // says so and the token is valid. A client that prefers HTML gets a page.
       const refused = route.successor && refusal(policy, { ...refusals, now: instant, successor });
       if (refused && headers.get("accept")?.includes("text/html")) {
         const { presentRefusal } = await import("./lib/documents/refusal_page.ts");

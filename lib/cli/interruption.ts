@@ -1,5 +1,5 @@
 /**
- * Ctrl-C and SIGTERM, for commands that must clean up before they end.
+ * Ctrl-C and other signals to stop, for commands that must clean up before they end.
  */
 
 import { patience } from "../async/abort.ts";

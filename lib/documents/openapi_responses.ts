@@ -91,7 +91,7 @@ export const OPTIONS_RESPONSES: Responses = {
   400: error(BAD_HOST),
 };
 
-/** What errors have that may be a refusal, which is a page for who prefers one. */
+/** What an error has that may be a refusal, which is a page for clients that prefer HTML. */
 const PAGE = {
   sometimes: ["Content-Language", "Content-Security-Policy", "Vary"],
   content: {

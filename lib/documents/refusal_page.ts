@@ -25,7 +25,7 @@ const CONTENT_SECURITY_POLICY = `default-src 'none'; style-src '${hashOf(NOTICE_
 /** The fields that describe the problem's content instead. */
 const REPLACED = new Set(["Content-Type", "Content-Length", "X-Content-Type-Options"]);
 
-/** Returns a refusal as a page, or as it is, for a client that prefers JSON. */
+/** Returns a refusal as a page; as it is for a client that prefers JSON. */
 export function presentRefusal(
   refused: Refusal,
   headers: Headers,

@@ -10,7 +10,7 @@ import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 export type Verdict =
   | { readonly verdict: "clear" }
   | { readonly verdict: "called" }
-  /** No calls were counted, but the record is incomplete. */
+  /** No more calls than allowed were counted, but the record is incomplete. */
   | { readonly verdict: "unknown"; readonly gaps: readonly Gap[] };
 
 /** An interval for which the ledger may lack calls, and why. */

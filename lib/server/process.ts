@@ -73,7 +73,7 @@ const [GRACE_MS, CLOSE_TIMEOUT_MS] = [10_000, 5_000];
 const [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS] = [3_000, 1_500];
 
 /**
- * Assembles an app and serves it until SIGINT or SIGTERM. Then it stops listening, flushes the
+ * Assembles an app and serves it until a signal to stop. Then it stops listening, flushes the
  * counts, finishes the requests in flight as far as time allows, and exits. A second signal exits
  * at once. So does a failed start, after printing the reason.
  *
@@ -123,7 +123,8 @@ export async function runServer(
   } catch (error) {
     refuse(error);
   }
-  Deno.exit(0); // with telemetry on, this waits for the collector without a timeout (Deno 2.9.6)
+  // With telemetry on, Deno 2.9.6 may hang here: it waits for an export that waits for this thread.
+  Deno.exit(0);
 }
 
 async function listen(

@@ -1,6 +1,6 @@
 /**
  * Client names for counting. Clients can send any name, so only so many new ones get rows of their
- * own each day; known names keep theirs. That is 182,500 names a year at most.
+ * own each day; known names keep theirs. That is 182,500 names a year, if no server is restarted.
  */
 
 import { clientOf, NONE, OTHER } from "../http/client_name.ts";

@@ -2,6 +2,7 @@
  * The suite of every ledger.
  */
 
+import { ROW as CALL } from "../../support/counted_call.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Heartbeat, UsageRow } from "../../../lib/storage/ledger/ledger.ts";
 import type { Ledger } from "../../../lib/storage/ledger/sql_ledger.ts";
@@ -16,12 +17,7 @@ export interface LedgerSubject extends AsyncDisposable {
 const NOON = Date.parse("2027-02-01T12:00:00Z");
 const DAY = 86_400_000;
 const ROW: UsageRow = {
-  day: "2027-02-01",
-  route: "/audio/:token",
-  method: "HEAD",
-  phase: "deprecated",
-  status: "2xx",
-  impact: "breaking",
+  ...CALL,
   client: "curl",
   calls: 3,
   first: NOON,

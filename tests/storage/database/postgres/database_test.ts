@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Engine } from "../../../../lib/storage/database/engine.ts";
+import { ROW as CALL } from "../../../support/counted_call.ts";
 import type { UsageRow } from "../../../../lib/storage/ledger/ledger.ts";
 import type { Kind } from "../../../../lib/storage/item.ts";
 import { StorageError } from "../../../../lib/storage/errors.ts";
@@ -16,12 +17,7 @@ const test = needing(...POSTGRES);
 
 const ITEM = { digest: "ab".repeat(32), length: 1000 };
 const ROW: UsageRow = {
-  day: "2027-02-01",
-  route: "/audio/:token",
-  method: "HEAD",
-  phase: "deprecated",
-  status: "2xx",
-  impact: "breaking",
+  ...CALL,
   client: "curl",
   calls: 3,
   first: 1_800_000_000_000,

@@ -1,3 +1,4 @@
+import { ROW } from "../../../support/counted_call.ts";
 import { assertEquals } from "@std/assert";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { CATALOGUE, LEDGER, type Schema } from "../../../../lib/storage/database/sqlite/schema.ts";
@@ -56,18 +57,7 @@ const ITEMS: Row[] = [
   ...LINKED_RECORDS,
 ].map(([what, record, isSound]) => [what, "item", record, isSound] as Row);
 
-const USAGE = {
-  day: "2027-02-28",
-  route: "/audio/:token",
-  method: "HEAD",
-  phase: "deprecated",
-  status: "2xx",
-  impact: "breaking",
-  client: "curl",
-  calls: 3,
-  first: 5,
-  last: 5,
-};
+const USAGE = { ...ROW, client: "curl", calls: 3, first: 5, last: 5 };
 const HEARTBEAT = { server: "a", since: 5, until: 9 };
 
 const LEDGER_ROWS: Row[] = [
