@@ -150,6 +150,14 @@ needing("processes")(
         if (isFile(answer)) Deno.copyFileSync(answer, join(to, "registry.json"));
       }
       assert(needed.size > 20 && needed.size < 40, `it needs ${[...needed]}`);
+      // `deno task` downloads what is in deno.lock: also what bare `deno test` needs, which is small.
+      const idsIn = (lock: string): string[] =>
+        Object.keys(JSON.parse(Deno.readTextFileSync(fromRoot(lock))).npm);
+      const locked = idsIn("deno.lock");
+      const names = locked.filter((id) => !needed.has(id)).map((id) => id.replace(/@[^@]*$/, ""));
+      assertEquals(names, ["fast-check", "pure-rand", "structured-headers"]);
+      const pinned = new Set(idsIn("tests/deno.lock"));
+      assertEquals(locked.filter((id) => !pinned.has(id)), []);
       const flags = [...taskFlags(main, folder), "--frozen"];
       const environment = { DENO_DIR: folder, HTTPS_PROXY: "http://127.0.0.1:1" }; // no way out
       await using _server = await ServerProcess.start(environment, folder, { flags });

@@ -11,9 +11,6 @@ import { plainHandler } from "../support/handlers.ts";
 import { checkParity, publishTableItems, requestTable, seen } from "../server/request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { failing } from "../support/one_item.ts";
-import { needing } from "../support/permissions.ts";
-
-const test = needing("environment", "files");
 
 const SETTINGS = { deprecatedAt: "2027-01-01", documentation: "/deprecation" };
 const PLAIN = definePolicy(SETTINGS);
@@ -133,22 +130,6 @@ Deno.test("the OpenAPI description is the same for HEAD", async () => {
   const send = async (method: string) =>
     await seen(await handle(new Request("http://test/openapi.json", { method })));
   checkParity("/openapi.json", await send("HEAD"), await send("GET"));
-});
-
-// The linter of @redocly/cli as a library: the same rules, without a process for each document.
-// It reads the environment when loaded, and looks for its own files.
-test("the OpenAPI description passes the recommended rules of Redocly's linter", async () => {
-  const { createConfig, lintFromString } = await import("@redocly/openapi-core");
-  const config = await createConfig({ extends: ["recommended"] });
-  for (const policy of POLICIES) {
-    const problems = await lintFromString({ source: describeApi(ROUTES, { policy }), config });
-    assertEquals(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`), []);
-  }
-  const broken = describeApi(ROUTES, { policy: PLAIN }).replaceAll(
-    '"name":"token"',
-    '"name":"other"',
-  );
-  assert((await lintFromString({ source: broken, config })).some((p) => p.severity === "error"));
 });
 
 /** A response as received. */

@@ -1,10 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { launchBrowser, readAxe, testInBrowser } from "../support/browser.ts";
-import { servedHandler } from "../support/handlers.ts";
-import { INSTANTS, SETTINGS } from "../support/notice_pages.ts";
-import { OneItem } from "../support/one_item.ts";
+import { handlerAt, INSTANTS } from "../support/notice_pages.ts";
 import { checkParity, seen } from "../server/request_table.ts";
 
 const HTML = "text/html; charset=utf-8";
@@ -28,20 +24,6 @@ const STATES = [
   ["brownout", INSTANTS.brownout, 503],
   ["removed", INSTANTS.removed, 410],
 ] as const;
-
-/** The handler as served, at an instant. */
-function handlerAt(instant: string) {
-  const handle = servedHandler({
-    storage: new OneItem(),
-    config: { policy: definePolicy(SETTINGS), cacheMaxAge: 300 },
-    clock: () => Date.parse(instant),
-    log() {},
-  });
-  return async (method: string, target: string, accept?: string) => {
-    const headers = new Headers(accept === undefined ? {} : { Accept: accept });
-    return await handle(new Request(`http://test${target}`, { method, headers }));
-  };
-}
 
 for (const [phase, instant, status] of STATES) {
   Deno.test(`${phase}: who prefers HTML gets a page, and everyone else what they got before`, async () => {
@@ -81,34 +63,5 @@ Deno.test("a refusal's page says what happened and where the item is, without a 
     const hostile = await handlerAt(instant)("GET", "/audio/%3Cscript%3E", BROWSER);
     const page = await hostile.text();
     assert(!page.includes("script") && !page.includes("/media/"), page);
-  }
-});
-
-// Only a browser knows colours and sizes.
-testInBrowser("axe finds no violations on a refusal's page, and nothing sticks out", async () => {
-  const axe = await readAxe();
-  await using browser = await launchBrowser();
-  for (const [, instant] of STATES) {
-    const response = await handlerAt(instant)("GET", `/audio/${token}`, BROWSER);
-    const html = await response.text();
-    const policy = response.headers.get("content-security-policy") ?? "";
-    for (const colorScheme of ["light", "dark"] as const) {
-      const page = await browser.newPage({ colorScheme, viewport: { width: 320, height: 568 } });
-      const complaints: string[] = [];
-      page.on("console", (message) => complaints.push(message.text()));
-      await page.route("**/*", (route) =>
-        route.fulfill({
-          contentType: HTML,
-          headers: { "Content-Security-Policy": policy },
-          body: html,
-        }));
-      await page.goto(`http://media.test/audio/${token}`);
-      assertEquals(await page.evaluate("document.documentElement.scrollWidth"), 320);
-      await page.evaluate(axe);
-      const { violations } = await page.evaluate("axe.run()") as { violations: { id: string }[] };
-      assertEquals(violations.map(({ id }) => id), []);
-      assertEquals(complaints, []);
-      await page.close();
-    }
   }
 });

@@ -2,7 +2,9 @@
  * A real browser, for what only a browser shows.
  */
 
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+// deno-lint-ignore-file no-import-prefix -- a start would download what the import map has
+
+import type { Browser, BrowserContextOptions, Page } from "npm:playwright-core@1.65.1";
 import { isFile, needing } from "./permissions.ts";
 
 /** The path of Chromium: CHROMIUM, or else Debian's. */
@@ -23,7 +25,7 @@ export const testInBrowser = needing(...BROWSER);
  */
 export async function launchBrowser(): Promise<Browser> {
   // Loaded here, because it reads the environment.
-  const { chromium } = await import("playwright-core");
+  const { chromium } = await import("npm:playwright-core@1.65.1");
   return await chromium.launch({
     executablePath: executable(),
     args: [
@@ -38,6 +40,6 @@ export type { Browser, BrowserContextOptions, Page };
 
 /** Returns the script of axe, which checks the accessibility of pages. */
 export async function readAxe(): Promise<string> {
-  const { default: axe } = await import("axe-core");
+  const { default: axe } = await import("npm:axe-core@4.14.1");
   return axe.source;
 }

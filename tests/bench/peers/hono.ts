@@ -3,7 +3,8 @@
  * items are looked up in a "map" or in "sqlite".
  */
 
-import { Hono } from "hono";
+// deno-lint-ignore no-import-prefix -- a start would download what the import map has
+import { Hono } from "npm:hono@4.13.19";
 import { answer, findInMap, findInSqlite } from "./items.ts";
 import { serve } from "./serve.ts";
 

@@ -2,6 +2,8 @@
  * The programs in the library's README, run as they stand there, with the real frameworks.
  */
 
+// deno-lint-ignore-file no-import-prefix -- a start would download what the import map has
+
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Daemon, nginx } from "../support/daemon.ts";
 import { fromRoot } from "../support/paths.ts";
@@ -11,6 +13,13 @@ import { accepts, freePort } from "../support/ports.ts";
 const test = needing("processes");
 const OLD = '"/v1/songs"';
 const CACHED = '"Cache-Control", "max-age=864000"';
+
+/** The frameworks, imported in a way that Deno can analyse, so that `deno task lock` pins them. */
+const FRAMEWORKS = {
+  "@hono/node-server": () => import("npm:@hono/node-server@2.1.8"),
+  "express": () => import("npm:express@5.3.0"),
+  "hono": () => import("npm:hono@4.13.19"),
+};
 
 /** What is added to the recipes that are no whole programs. */
 const REST: Record<string, string> = {
@@ -28,7 +37,13 @@ function recipe(name: string): { program: string; policy: string } {
   const [program] = blocks.filter((block) => /from "(.*)"/.exec(block)?.[1] === name);
   const [policy] = blocks.filter((block) => block.includes("export const policy"));
   assert(program && policy, name);
-  return { program: program + (REST[name] ?? ""), policy };
+  const pinned = (text: string) =>
+    Object.entries(FRAMEWORKS).reduce(
+      (text, [name, load]) =>
+        text.replaceAll(`from "${name}"`, `from ${/"npm:.*"/.exec(String(load))}`),
+      text,
+    );
+  return { program: pinned(program + (REST[name] ?? "")), policy };
 }
 
 /** A recipe that runs, with a clock that can be set. Disposing of it ends it. */
@@ -44,7 +59,7 @@ async function start(name: string, UPSTREAM = "") {
   const child = new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", "--quiet", "--allow-all", `--config=${fromRoot("deno.json")}`],
-      ...["--frozen", `${folder}/main.mjs`],
+      ...[`--lock=${fromRoot("tests/deno.lock")}`, "--frozen", `${folder}/main.mjs`],
     ],
     env: { PORT: String(port), UPSTREAM },
     stdout: "piped",
@@ -116,7 +131,7 @@ test("the recipe for Express retires its routes", async () => {
 
 test("the recipe in front retires routes of an Express application, a HEAD as HEAD", async () => {
   const asked: string[] = [];
-  const { default: express } = await import("express"); // which reads the environment
+  const { default: express } = await FRAMEWORKS.express(); // which reads the environment
   const app = express();
   app.use(
     (

@@ -1,0 +1,25 @@
+// deno-lint-ignore-file no-import-prefix -- a start would download what the import map has
+
+import { assert, assertEquals } from "@std/assert";
+import { describeApi } from "../../lib/documents/openapi.ts";
+import { ROUTES } from "../../main.ts";
+import { OPEN, POLICY, REDIRECTING } from "../support/notice_pages.ts";
+import { needing } from "../support/permissions.ts";
+
+// The linter of @redocly/cli as a library: the same rules, without a process for each document.
+needing("environment", "files")(
+  "the OpenAPI description passes the recommended rules of Redocly's linter",
+  async () => {
+    const { createConfig, lintFromString } = await import("npm:@redocly/openapi-core@2.64.0"); // reads both
+    const config = await createConfig({ extends: ["recommended"] });
+    for (const policy of [OPEN, POLICY, REDIRECTING]) {
+      const problems = await lintFromString({ source: describeApi(ROUTES, { policy }), config });
+      assertEquals(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`), []);
+    }
+    const broken = describeApi(ROUTES, { policy: OPEN }).replaceAll(
+      '"name":"token"',
+      '"name":"other"',
+    );
+    assert((await lintFromString({ source: broken, config })).some((p) => p.severity === "error"));
+  },
+);
