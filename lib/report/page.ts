@@ -66,11 +66,11 @@ ${dayTable(usage, report)}
 </section>`;
 }
 
-/** Renders the calls of each day as a bar stacked by phase, beside their number. */
+/** Renders the calls of each day, the last first, as a bar stacked by phase, beside their number. */
 function dayTable({ route, days }: RouteUsage, { today, policy }: UsageReport): string {
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const { brownouts, sunsetAt = Infinity } = policy;
-  const rows = days.map(({ day, isWhole, calls, byPhase }) => {
+  const rows = days.toReversed().map(({ day, isWhole, calls, byPhase }) => {
     const start = Date.parse(day);
     const end = start + DAY_MS;
     const phases = PHASES.map((phase) => ({ phase, calls: byPhase[phase] ?? 0 }))

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { usagePage } from "../../lib/report/page.ts";
 import { launchBrowser, readAxe, testInBrowser } from "../support/browser.ts";
 import { ALWAYS, report, row, ROWS } from "../support/usage_report.ts";
@@ -49,6 +49,7 @@ testInBrowser(
       assertEquals(days.length, 2);
       for (const text of days) {
         assertStringIncludes(text, "window 2027-06-10T09:00:00Z to 2027-06-10T17:00:00Z");
+        assertMatch(text, /^Day.*\n2027-06-15.*\n/);
       }
 
       const layout = await page.evaluate(MEASURE) as Layout;
