@@ -36,7 +36,7 @@ export function launchServer(storage: string, environment: Record<string, string
 
 /** A peer on Deno: a file in `peers/`, with its arguments after the first. */
 export function peer(file: string, ...args: string[]): Peer {
-  const flags = ["--allow-all", "--frozen"];
+  const flags = ["--allow-all", `--lock=${fromRoot("tests/deno.lock")}`, "--frozen"];
   const path = fromRoot(`tests/bench/peers/${file}`);
   return (expected) => ({
     command: Deno.execPath(),
