@@ -191,7 +191,8 @@ export class MediaStorage implements ItemStorage, Versioned {
       return { added, faults };
     };
     // If the content is elsewhere, creating a store here would bind the catalogue to the wrong one.
-    const isHere = items.length > 0 && await this.content.id() !== undefined;
+    const isHere = items.length > 0 && (await this.content.id() !== undefined ||
+      (await this.#importFaults(items)).size < items.length);
     if (isHere) await (isDryRun ? this.checkContent() : this.prepare());
     const copied = items.filter(({ location }) => location === undefined);
     if (!isHere || isDryRun || copied.length === 0) return await add();

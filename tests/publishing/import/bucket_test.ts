@@ -71,7 +71,14 @@ test("media import publishes objects in place, and restores an export of a bucke
       assertEquals(rest, { state: "published", kind: "video", ...facts });
     }
     await Deno.writeTextFile(`${folder}/exported`, exported);
-    const other = { DATABASE_URL: `sqlite:${folder}/other.sqlite` };
+    // Moved as documented: the content is copied to another place, which nothing has claimed yet.
+    const moved = newPrefix();
+    const copied = `${moved}/bc/${MP3_DIGEST}`;
+    await store().request("PUT", encodeURI(copied), await Deno.readFile(SAMPLE_MP3));
+    const other = {
+      ...store().environment(moved),
+      DATABASE_URL: `sqlite:${folder}/other.sqlite`,
+    };
     const { code, stderr } = await run(["import", `${folder}/exported`], other);
     assertEquals([code, stderr], [0, ""]);
     assertEquals((await run(["export"], other)).stdout, exported);
