@@ -20,21 +20,22 @@ export function exitStatusOf(signal: StopSignal): number {
 }
 
 /**
- * Whether a terminal is there to be closed. Without one, `nohup` may have had SIGHUP ignored, which
- * a listener would undo.
+ * Whether a terminal is there to be closed. Without one, SIGHUP is ignored, as `nohup` asks: once any
+ * signal has a listener, Deno 2.9.6 listens for SIGHUP, too, and ends at one that has no listener.
  */
 function hasTerminal(): boolean {
-  return [Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal());
+  return [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal());
 }
 
 /** Calls `stop` at the first signal. A deliberate second one ends the process. */
 export function onStopSignal(stop: (signal: StopSignal) => void): void {
   const signals: StopSignal[] = ["SIGINT"];
-  if (Deno.build.os !== "windows") signals.push("SIGTERM");
-  if (Deno.build.os !== "windows" && hasTerminal()) signals.push("SIGHUP");
+  if (Deno.build.os !== "windows") signals.push("SIGTERM", "SIGHUP");
+  const ignored = hasTerminal() ? undefined : "SIGHUP";
   let first: number | undefined;
   for (const signal of signals) {
     Deno.addSignalListener(signal, () => {
+      if (signal === ignored) return;
       const now = performance.now();
       if (first === undefined) {
         first = now;

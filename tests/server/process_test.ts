@@ -108,18 +108,32 @@ test("a second signal after a second ends a server process at once", async () =>
   }
 });
 
+test("without a terminal, a hangup changes nothing", async () => {
+  await using subject = await openLocal();
+  const server = await ServerProcess.start({}, subject.folder);
+  await requestRaw(server.port, "HEAD", `/audio/${newToken()}`);
+  Deno.kill(server.pid, "SIGHUP");
+  await pause(2_500); // Deno would end it after about two seconds
+  assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
+  const { code, log } = await server.stop();
+  assertEquals([code, log.at(-1)?.event], [0, "stop"]);
+});
+
 // Elsewhere, script(1) has different options.
-for (const how of ["Ctrl-C", "closing the terminal"]) {
+for (const how of ["Ctrl-C", "closing the terminal", "closing it when the log is in a file"]) {
   needing("processes", LINUX, program("script"))(
     `${how} stops the README's first command in order, with every call counted`,
     async () => {
       const folder = await Deno.makeTempDir({ prefix: "media-head-" });
       copyProject(folder);
+      const isKey = how === "Ctrl-C";
+      const log = `${folder}/log`;
+      const toFile = how.endsWith("file") ? ` >${log} 2>&1` : "";
       const child = new Deno.Command("script", {
         args: [
           ...["--quiet", "--return"],
           // Replaces the shell, which would otherwise be interrupted too, and exit with its own 130.
-          ...["--command", `exec "${Deno.execPath()}" task start`, "/dev/null"],
+          ...["--command", `exec "${Deno.execPath()}" task start${toFile}`, "/dev/null"],
         ],
         cwd: folder,
         env: { HOST: "127.0.0.1", PORT: "0" },
@@ -127,26 +141,25 @@ for (const how of ["Ctrl-C", "closing the terminal"]) {
         stdout: "piped",
       }).spawn();
       let output = "";
-      const started = Promise.withResolvers<number>();
       const read = (async () => {
-        for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
-          output += text;
-          const port = /"event":"start".*?"port":(\d+)/.exec(output)?.[1];
-          if (port !== undefined) started.resolve(Number(port));
-        }
-        started.reject(new Error(output));
+        for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) output += text;
       })();
-      const port = await started.promise;
+      let port = 0;
+      while (port === 0) {
+        await pause(50);
+        if (toFile !== "") output = await Deno.readTextFile(log).catch(() => "");
+        port = Number(/"event":"start".*?"port":(\d+)/.exec(output)?.[1] ?? 0);
+      }
       for (let sent = 0; sent < 7; sent++) {
         await requestRaw(port, "HEAD", `/audio/${newToken()}`);
       }
       const keyboard = child.stdin.getWriter();
-      const isKey = how === "Ctrl-C";
       if (isKey) await keyboard.write(Uint8Array.of(3));
       else child.kill("SIGKILL"); // the terminal's other end
       const { code } = await child.status;
       await read;
       await keyboard.close().catch(() => {}); // the terminal is closed
+      if (toFile !== "") output = await Deno.readTextFile(log);
       if (isKey) {
         assertEquals(code, 0, output);
         assertMatch(output, /"event":"stop"/);
