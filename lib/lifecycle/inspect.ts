@@ -37,6 +37,9 @@ export const RELATIONS = ["successor-version", "deprecation", "sunset"];
 /** A Date that may have parameters (RFC 9651 §3.3.7 and §3.1.2). */
 const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:"(?:[^"\\]|\\.)*"|[^\s;",]+))?)*$/;
 
+/** Permission to serve a stale response (RFC 5861). */
+const STALE = /\bstale-(?:while-revalidate|if-error)\s*=\s*"?(\d+)/gi;
+
 /**
  * Returns what a response announces, and every fault in it. It throws on no response.
  *
@@ -121,10 +124,12 @@ export function inspect(
   );
   const sent = parseHttpDate(headers.get("date") ?? "", now) ?? now;
   for (const [field, value] of headers) {
-    const isStored = !/\bno-(?:store|cache)\b/i.test(value);
+    const isStored = !/\bno-(?:store|cache)\b(?!\s*=)/i.test(value);
     const hasAge = /\bmax-age\b/i.test(headers.get("cache-control") ?? "");
+    const stale = /\bmust-revalidate\b/i.test(value) ? [] : value.matchAll(STALE);
+    const longestStale = Math.max(0, ...[...stale].map(([, seconds]) => Number(seconds)));
     const end = isCacheControl(field) && isStored
-      ? sent + limitAges(value, Infinity, 0).longest * 1000
+      ? sent + (limitAges(value, Infinity, 0).longest + longestStale) * 1000
       : field === "expires" && !hasAge && parseHttpDate(value, now) || 0;
     if (end <= until) continue;
     const expected = `an end by ${formatHttpDate(until)}`;

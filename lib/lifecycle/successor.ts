@@ -41,6 +41,9 @@ export function successorOf(options: SuccessorOptions): (request: Request) => st
       return warn(error), undefined;
     }
     if (target === undefined) return undefined;
+    if (typeof target === "string" && isItself(request, target)) {
+      return warn(`${JSON.stringify(target.slice(0, 200))} is what was requested`), undefined;
+    }
     const isFit = typeof target === "string" && (isPath(target) ||
       isPathAt(originOf(request), target) ||
       isPathAt(successorOrigin, target));
@@ -51,6 +54,13 @@ export function successorOf(options: SuccessorOptions): (request: Request) => st
       "successorOrigin, in printable ASCII";
     return warn(`expected ${expected}, got ${got}`), undefined;
   };
+}
+
+/** Whether a successor is the requested resource: a redirect to it would never end. */
+function isItself({ url }: Request, target: string): boolean {
+  if (!URL.canParse(target, url)) return false;
+  const [resolved] = new URL(target, url).href.split("#");
+  return resolved === url.split("#")[0];
 }
 
 /** Returns the origin of a request; `undefined` if its Host field is invalid. */

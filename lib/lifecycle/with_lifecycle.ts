@@ -28,31 +28,31 @@ export interface LifecycleOptions {
   /**
    * Returns the URL of what replaces the requested resource, if anything does: a path that starts
    * with one `/`, or a URL at the origin of the request or at `successorOrigin`. Requests are
-   * untrusted, so anything else, or an exception, counts as no successor: no link, and 410 instead
-   * of 308. The first one ignored is logged to the console.
+   * untrusted, so anything else, the request's own URL, or an exception, counts as no successor: no
+   * link, and 410 instead of 308. The first one ignored is logged to the console.
    */
-  readonly successor?: (request: Request) => string | undefined;
+  readonly successor?: ((request: Request) => string | undefined) | undefined;
   /** An origin allowed for successors besides the request's own, like `https://example.com`. */
-  readonly successorOrigin?: string;
+  readonly successorOrigin?: string | undefined;
   /**
    * Tells whether brownouts and the removal apply to a request. Other requests are still handled,
    * with the announcement. Default: all but OPTIONS, so that CORS preflights succeed and a page can
    * read the refusal.
    */
-  readonly applies?: (request: Request) => boolean;
+  readonly applies?: ((request: Request) => boolean) | undefined;
   /**
    * Returns fields to add to refusals, which the handler does not see. Default: those that let pages
    * of any origin read them. Return none if something outside adds Access-Control-Allow-Origin.
    */
-  readonly refusalFields?: (request: Request) => Iterable<Field>;
+  readonly refusalFields?: ((request: Request) => Iterable<Field>) | undefined;
   /** Seconds for which caches may store the response after the sunset, up to 2³¹. Default: 300. */
-  readonly maxAge?: number;
+  readonly maxAge?: number | undefined;
   /** Names the route of a request, for `onCount`. */
-  readonly route?: (request: Request) => string;
+  readonly route?: ((request: Request) => string) | undefined;
   /** Called with each response, to count who still calls. An exception is logged to the console. */
-  readonly onCount?: (call: LifecycleCall) => void;
+  readonly onCount?: ((call: LifecycleCall) => void) | undefined;
   /** Returns the time in milliseconds since the epoch. Default: the system clock. */
-  readonly clock?: () => number;
+  readonly clock?: (() => number) | undefined;
 }
 
 /**
@@ -64,8 +64,8 @@ export interface LifecycleOptions {
  * @param handler Handles requests that are not refused. Any Link it sets is kept.
  * @param policy See `definePolicy()`.
  * @returns A handler with the same signature. It rejects when `handler` does.
- * @throws {TypeError} If `successorOrigin` is not an origin, or `maxAge` not a whole number from 0 to
- *   2³¹ (RFC 9111 §1.2.2).
+ * @throws {TypeError} If the policy is not from `definePolicy()`, `successorOrigin` is not an origin,
+ *   or `maxAge` not a whole number from 0 to 2³¹ (RFC 9111 §1.2.2).
  *
  * @example Retire a whole server
  * ```ts
@@ -91,14 +91,17 @@ export interface LifecycleOptions {
  * if (import.meta.main) Deno.serve(handler);
  * ```
  */
-export function withLifecycle<Rest extends unknown[]>(
-  handler: (request: Request, ...rest: Rest) => Response | Promise<Response>,
+export function withLifecycle<Incoming extends Request, Rest extends unknown[]>(
+  handler: (request: Incoming, ...rest: Rest) => Response | Promise<Response>,
   policy: Policy,
   options: LifecycleOptions = {},
-): (request: Request, ...rest: Rest) => Promise<Response> {
+): (request: Incoming, ...rest: Rest) => Promise<Response> {
   const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, clock = Date.now } =
     options;
   const { refusalFields = () => CORS_FIELDS, route, onCount } = options;
+  if (!Number.isFinite(policy.deprecatedAt)) {
+    throw new TypeError("policy: expected the result of definePolicy()");
+  }
   if (!Number.isInteger(maxAge) || maxAge < 0 || maxAge > 2 ** 31) {
     const expected = "a whole number of seconds from 0 to 2147483648";
     throw new TypeError(`maxAge: expected ${expected}, got ${String(maxAge)}`);
@@ -108,6 +111,11 @@ export function withLifecycle<Rest extends unknown[]>(
     const start = clock();
     const { phase, until } = momentAt(policy, start);
     const successor = nameSuccessor(request);
+    // Before the handler, since nothing can be read of a request after its upgrade to a WebSocket.
+    const caller = onCount && unlessItThrows(() => ({
+      route: route?.(request),
+      client: clientOf(request.headers.get("user-agent")),
+    }));
     const refused = applies(request)
       ? refusal(policy, { now: start, successor, maxAge })
       : undefined;
@@ -121,18 +129,22 @@ export function withLifecycle<Rest extends unknown[]>(
     }
     announced.append("Access-Control-Expose-Headers", EXPOSED);
     const { fields } = limitFreshness([...announced], { until, now: clock() });
-    try {
-      const client = clientOf(request.headers.get("user-agent"));
-      onCount?.({ route: route?.(request), phase, status, client });
-    } catch (error) {
-      console.error("Failed to count a call:", error);
-    }
+    if (caller) unlessItThrows(() => onCount({ ...caller, phase, status }));
     return new Response(body, { status, statusText, headers: fields });
   };
 }
 
 /** What pages of other origins may read besides what the handler exposes (Fetch standard §3.3.3). */
 const EXPOSED = "Deprecation, Link, Retry-After, Sunset";
+
+function unlessItThrows<T>(count: () => T): T | undefined {
+  try {
+    return count();
+  } catch (error) {
+    console.error("Failed to count a call:", error);
+    return undefined;
+  }
+}
 
 function responseOf(
   { status, fields, body }: Refusal,

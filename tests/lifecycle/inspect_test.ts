@@ -72,6 +72,9 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
     ["fresh-beyond-phase", "RFC 9111 §4.2", [
       { "cache-control": "max-age=86400000" },
       { "cache-control": "max-age=1, s-maxage=86400000" },
+      { "cache-control": 'max-age=86400000, no-cache="Set-Cookie"' },
+      { "cache-control": "max-age=1, stale-while-revalidate=86400000" },
+      { "cache-control": "max-age=1, stale-if-error=86400000" },
       { "cloudflare-cdn-cache-control": "max-age=86400000" },
       { "surrogate-control": "max-age=86400000" },
       { "cache-control": "public", expires: "Thu, 01 Jul 2027 00:00:00 GMT" },
@@ -107,6 +110,7 @@ Deno.test("inspect() finds no fault where there is none", () => {
     [{ deprecation: "@1798761600", sunset: PAST }, 410],
     [{ ...SOUND, deprecation: '@1798761600; a="b;c"; d' }, 200],
     [{ ...SOUND, "cache-control": "no-store, max-age=86400000" }, 200],
+    [{ ...SOUND, "cache-control": "max-age=1, must-revalidate, stale-if-error=86400000" }, 200],
     [{ ...SOUND, expires: "Thu, 01 Jul 2027 00:00:00 GMT" }, 200], // max-age wins
     [{ ...SOUND, "access-control-allow-origin": "*", "access-control-expose-headers": "*" }, 200],
   ];

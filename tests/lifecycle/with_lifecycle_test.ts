@@ -3,6 +3,7 @@ import {
   definePolicy,
   type LifecycleCall,
   type LifecycleOptions,
+  type Policy,
   withLifecycle,
 } from "../../lib/lifecycle/mod.ts";
 import { assertSpyCalls, stub } from "@std/testing/mock";
@@ -174,14 +175,29 @@ Deno.test("withLifecycle() reports each response to be counted, and survives a f
     client: "(no User-Agent)",
   });
 
-  using error = stub(console, "error");
   const route = () => {
     throw new Error("bug");
   };
+  const request = new Request("http://test/v1", { headers: { "User-Agent": "curl/8" } });
+  const upgrade = () => { // as Deno.upgradeWebSocket() leaves a request
+    Object.defineProperty(request, "headers", { get: route });
+    return new Response("switched");
+  };
+  await withLifecycle(upgrade, POLICY, { ...options, clock: () => DEPRECATED })(request);
+  assertEquals(calls.at(-1)?.client, "curl");
+
+  using error = stub(console, "error");
   for (const faulty of [{ onCount: route }, { ...options, route }]) {
     assertEquals((await answerAt(REMOVED, handler, faulty)).status, 410);
   }
   assertSpyCalls(error, 2);
+});
+
+Deno.test("withLifecycle() refuses a policy that definePolicy() has not read", () => {
+  for (const policy of [{ deprecatedAt: "2027-01-01" }, {}]) {
+    const wrap = () => withLifecycle(() => new Response(), policy as unknown as Policy);
+    assertThrows(wrap, TypeError, "policy: expected the result of definePolicy()");
+  }
 });
 
 Deno.test("withLifecycle() refuses an age that no cache understands", () => {

@@ -21,6 +21,13 @@ const retired: (request: Request, count: number) => Promise<Response> = withLife
   policy,
   options,
 );
+type NextRequest = Request & { nextUrl: URL };
+
+export const GET: (request: NextRequest) => Promise<Response> = withLifecycle(
+  (_: NextRequest) => new Response(),
+  policy,
+  { successor: undefined, route: undefined },
+);
 const faults: readonly Fault[] = inspect(await retired(new Request("https://a"), 1)).faults;
 const fields: [string, string][] = limitFreshness(announcementFields(policy), {
   until: policy.sunsetAt ?? Infinity,
