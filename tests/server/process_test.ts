@@ -111,7 +111,6 @@ test("a second signal after a second ends a server process at once", async () =>
 test("without a terminal, a hangup changes nothing", async () => {
   await using subject = await openLocal();
   const server = await ServerProcess.start({}, subject.folder);
-  await requestRaw(server.port, "HEAD", `/audio/${newToken()}`);
   Deno.kill(server.pid, "SIGHUP");
   await pause(2_500); // Deno would end it after about two seconds
   assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
@@ -120,7 +119,9 @@ test("without a terminal, a hangup changes nothing", async () => {
 });
 
 // Elsewhere, script(1) has different options.
-for (const how of ["Ctrl-C", "closing the terminal", "closing it when the log is in a file"]) {
+for (
+  const how of ["Ctrl-C", "closing the terminal", "closing the terminal when the log is in a file"]
+) {
   needing("processes", LINUX, program("script"))(
     `${how} stops the README's first command in order, with every call counted`,
     async () => {
@@ -141,11 +142,14 @@ for (const how of ["Ctrl-C", "closing the terminal", "closing it when the log is
         stdout: "piped",
       }).spawn();
       let output = "";
+      let hasEnded = false;
       const read = (async () => {
         for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) output += text;
+        hasEnded = true;
       })();
       let port = 0;
       while (port === 0) {
+        assert(!hasEnded, output);
         await pause(50);
         if (toFile !== "") output = await Deno.readTextFile(log).catch(() => "");
         port = Number(/"event":"start".*?"port":(\d+)/.exec(output)?.[1] ?? 0);

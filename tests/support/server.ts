@@ -57,6 +57,7 @@ export class ServerProcess implements AsyncDisposable {
     const child = new Deno.Command(program, {
       args,
       env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", ...environment },
+      stdin: "null",
       stdout: "null",
       stderr: "piped",
     }).spawn();

@@ -182,21 +182,25 @@ export class MediaStorage implements ItemStorage, Versioned {
    */
   async addAll(records: readonly CatalogueRecord[], isDryRun = false): Promise<Added> {
     const items = records.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
-    const add = async () => {
-      const faults = await this.#importFaults(items);
+    const copied = items.filter(({ location }) => location === undefined);
+    const add = async (faults: Map<Token, StorageError>) => {
       const sound = records.filter(([token]) => !faults.has(token));
       const added = isDryRun
         ? new Set(sound.map(([token]) => token))
         : await this.catalogue.addAll(sound);
       return { added, faults };
     };
-    // If the content is elsewhere, creating a store here would bind the catalogue to the wrong one.
-    const isHere = items.length > 0 && (await this.content.id() !== undefined ||
-      (await this.#importFaults(items)).size < items.length);
-    if (isHere) await (isDryRun ? this.checkContent() : this.prepare());
-    const copied = items.filter(({ location }) => location === undefined);
-    if (!isHere || isDryRun || copied.length === 0) return await add();
-    return await this.content.hold(copied.map(({ digest }) => digest), add);
+    const isClaimed = items.length > 0 && await this.content.id() !== undefined;
+    const faults = isClaimed ? undefined : await this.#importFaults(items);
+    // Creating a store where none of the content is would bind the catalogue to the wrong one.
+    if (isClaimed || copied.some(({ token }) => !faults?.has(token))) {
+      await (isDryRun ? this.checkContent() : this.prepare());
+      if (!isDryRun && copied.length > 0) {
+        const digests = copied.map(({ digest }) => digest);
+        return await this.content.hold(digests, async () => add(await this.#importFaults(items)));
+      }
+    }
+    return await add(faults ?? await this.#importFaults(items));
   }
 
   async #importFaults(items: readonly PublishedItem[]): Promise<Map<Token, StorageError>> {

@@ -73,12 +73,10 @@ test("media import publishes objects in place, and restores an export of a bucke
     await Deno.writeTextFile(`${folder}/exported`, exported);
     // Moved as documented: the content is copied to another place, which nothing has claimed yet.
     const moved = newPrefix();
-    const copied = `${moved}/bc/${MP3_DIGEST}`;
-    await store().request("PUT", encodeURI(copied), await Deno.readFile(SAMPLE_MP3));
-    const other = {
-      ...store().environment(moved),
-      DATABASE_URL: `sqlite:${folder}/other.sqlite`,
-    };
+    const place = encodeURI(`${moved}/bc/${MP3_DIGEST}`);
+    await store().request("PUT", place, await Deno.readFile(SAMPLE_MP3));
+    const url = `sqlite:${folder}/other.sqlite`;
+    const other = { ...store().environment(moved), DATABASE_URL: url };
     const { code, stderr } = await run(["import", `${folder}/exported`], other);
     assertEquals([code, stderr], [0, ""]);
     assertEquals((await run(["export"], other)).stdout, exported);
