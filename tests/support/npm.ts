@@ -1,0 +1,42 @@
+/**
+ * The library's tarball, installed with npm.
+ */
+
+import { assertEquals } from "@std/assert";
+import { fromRoot } from "./paths.ts";
+import { pathOf, program } from "./permissions.ts";
+
+/** What tests need to install it. */
+export const NPM = [
+  "processes",
+  program("npm"),
+  {
+    what: "the npm registry",
+    isMet: () => {
+      const npm = pathOf("npm");
+      const args = ["view", "--prefer-offline", "hono@4.13.19", "version"];
+      return npm !== undefined && new Deno.Command(npm, { args }).outputSync().success;
+    },
+  },
+] as const;
+
+/** Runs a program to its end, and returns its exit status and output. */
+export async function run(cwd: string, program: string, ...args: string[]) {
+  const { code, stdout, stderr } = await new Deno.Command(program, { args, cwd }).output();
+  const [text, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  return { code, text: text ?? "", errors: errors ?? "" };
+}
+
+/** Installs the tarball beside other packages in a new folder. */
+export async function installTarball(packages: readonly string[]) {
+  const folder = await Deno.makeTempDir();
+  const packed = await run(fromRoot("."), Deno.execPath(), "task", "--quiet", "pack", folder);
+  assertEquals(packed.code, 0, packed.errors);
+  await Deno.writeTextFile(`${folder}/package.json`, '{ "type": "module" }');
+  const [tarball = ""] = [...Deno.readDirSync(folder)].map(({ name }) => name)
+    .filter((name) => name.endsWith(".tgz"));
+  const options = ["--prefer-offline", "--no-audit", "--no-fund"];
+  const npm = await run(folder, "npm", "install", ...options, `./${tarball}`, ...packages);
+  assertEquals(npm.code, 0, npm.errors);
+  return { folder, tarball };
+}
