@@ -27,7 +27,7 @@ import { momentAt } from "./lib/lifecycle/policy.ts";
 import { refusal } from "./lib/lifecycle/refusal.ts";
 import { readConfig } from "./lib/server/config.ts";
 import type { Answer, Handler, HandlerOptions } from "./lib/server/handler.ts";
-import { closing } from "./lib/server/listener.ts";
+import { closing, type Shutdown } from "./lib/server/listener.ts";
 import { FaultLog, lineLog } from "./lib/server/log.ts";
 import { openStorage } from "./lib/storage/media/open_storage.ts";
 import { prepared } from "./lib/server/prepared.ts";
@@ -253,7 +253,7 @@ export function createHandler({ storage, config, clock, log, meter }: HandlerOpt
 }
 
 /** Assembles the server, in the order given at the top, until it starts to listen. */
-async function assemble(stopping: AbortSignal): Promise<App> {
+async function assemble(shutdown: Shutdown): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const config = readConfig((name) => Deno.env.get(name), "server");
   requireStorageAccess(config);
@@ -270,7 +270,7 @@ async function assemble(stopping: AbortSignal): Promise<App> {
   const storage = cached(media, config.cacheTtl);
   const handle = createHandler({ storage, config, clock, log, meter: recorder.meter });
   // Sends a response again while it is true, and during shutdown asks clients to close connections.
-  const serving = closing(prepared(handle, { generations: storage.generations, clock }), stopping);
+  const serving = closing(prepared(handle, { generations: storage.generations, clock }), shutdown);
   return {
     ...config,
     ...recorder,

@@ -34,21 +34,33 @@ export interface ListenOptions extends Pick<Config, "host" | "port" | "reusePort
   readonly onListen: (address: Deno.NetAddr) => void;
 }
 
+/** How far the process has stopped. */
+export interface Shutdown {
+  /** Aborts as soon as the process is stopping. */
+  readonly stopping: AbortSignal;
+  /** Whether the counts are being recorded for the last time. */
+  isCounted: boolean;
+}
+
 /**
  * Wraps a handler to ask clients to close their connections as soon as the process is stopping.
+ * After the last counts it answers nothing: such a call would be on no record.
  */
 export function closing(
   handle: (request: Request) => Response | Promise<Response>,
-  stopping: AbortSignal,
+  shutdown: Shutdown,
 ): (request: Request) => Response | Promise<Response> {
   const last = async (request: Request) => {
-    const response = await handle(request);
+    const response = shutdown.isCounted ? await NEVER : await handle(request);
+    if (shutdown.isCounted) await NEVER;
     const copy = new Response(response.body, response); // the response may be sent again
     copy.headers.set("Connection", "close");
     return copy;
   };
-  return (request) => stopping.aborted ? last(request) : handle(request);
+  return (request) => shutdown.stopping.aborted ? last(request) : handle(request);
 }
+
+const NEVER = new Promise<never>(() => {});
 
 /** A server that listens until it is shut down. */
 export class Listener {

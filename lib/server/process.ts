@@ -5,7 +5,7 @@
 import { type Announced, announced } from "./announced.ts";
 import { type Config, ConfigError, SAMPLES_DEPRECATED_AT } from "./config.ts";
 import { fulfilledWithin } from "../async/deadline.ts";
-import { type Listen, Listener } from "./listener.ts";
+import { type Listen, Listener, type Shutdown } from "./listener.ts";
 import type { Log } from "./log.ts";
 import { onStopSignal } from "./stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
@@ -77,17 +77,18 @@ const [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS] = [3_000, 1_500];
  * counts, finishes the requests in flight as far as time allows, and exits. A second signal exits
  * at once. So does a failed start, after printing the reason.
  *
- * @param assemble Gets a signal that aborts as soon as the server is to stop.
+ * @param assemble Gets told how far the process has stopped.
  */
 export async function runServer(
-  assemble: (stopping: AbortSignal) => Promise<App>,
+  assemble: (shutdown: Shutdown) => Promise<App>,
 ): Promise<void> {
   const stopping = new AbortController();
   const stopped = new Promise((resolve) =>
     stopping.signal.addEventListener("abort", resolve, { once: true })
   );
   try {
-    const app = await assemble(stopping.signal);
+    const shutdown: Shutdown = { stopping: stopping.signal, isCounted: false };
+    const app = await assemble(shutdown);
     const {
       log,
       server,
@@ -117,6 +118,7 @@ export async function runServer(
     });
     await stopped;
     await fulfilledWithin(grace, Promise.all([listener.shutdown(), flush()]));
+    shutdown.isCounted = true;
     await fulfilledWithin(closing, close());
     const lost = unrecorded();
     log({ event: "stop", server, ...lost > 0 ? { lost } : {} });
