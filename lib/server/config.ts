@@ -95,9 +95,13 @@ const PUBLIC_URL: Setting<string> = {
 };
 const ENCODED = ', with "@" in a password as "%40", "/" as "%2F", and "#" as "%23"';
 const DATABASE_URL: Setting<string> = {
-  expected: '"sqlite:PATH", or the "postgres://…" URL of a database' + ENCODED,
+  expected: '"sqlite:PATH", or the "postgres://…" URL of a database, with no space around it' +
+    ENCODED,
   isSecret: true,
-  read: (text) => /^sqlite:./.test(text) || isPostgres(text) && isUrl(text) ? text : undefined,
+  read: (text) =>
+    text === text.trim() && (/^sqlite:./.test(text) || isPostgres(text) && isUrl(text))
+      ? text
+      : undefined,
 };
 const isPostgres = (text: string) => /^postgres(?:ql)?:\/\/./.test(text);
 /** Whether a text is a URL whose only "@", if there is one, follows the user and password. */
@@ -118,7 +122,7 @@ const FOLDER = matching(
 );
 const DEPLOY_CONTENT = matching('"s3://BUCKET/PREFIX", or "none", on Deno Deploy', /(?!)/);
 const BUCKET: Setting<Pick<BucketSettings, "bucket" | "prefix">> = {
-  expected: '"s3://BUCKET/PREFIX", with no empty, "." or ".." part in PREFIX',
+  expected: '"s3://BUCKET/PREFIX", BUCKET in lower case, with no empty, "." or ".." part in PREFIX',
   read(text) {
     const [, bucket, prefix = ""] =
       /^s3:\/\/([a-z0-9][a-z0-9.-]+[a-z0-9])(?:\/+(.*?)\/*)?$/.exec(text) ?? [];

@@ -176,13 +176,13 @@ Deno.test("readConfig() rejects invalid values, with the name, the value and wha
     ],
     [
       "DATABASE_URL",
-      '"sqlite:PATH", or the "postgres://…" URL of a database' + ENCODED,
+      '"sqlite:PATH", or the "postgres://…" URL of a database, with no space around it' + ENCODED,
       [
         "redis://x",
         "sqlite:",
-        "./x.sqlite",
+        "sqlite:./x ",
         "postgres://",
-        "mysql://user@db/x",
+        "postgres://db/x ",
         "postgres://u:p@ss@h/d",
         "postgres://u:1/2@h/d",
         "postgres://u:secret",
@@ -208,7 +208,7 @@ Deno.test("readConfig() rejects invalid values, with the name, the value and wha
     ],
     [
       "CONTENT",
-      '"s3://BUCKET/PREFIX", with no empty, "." or ".." part in PREFIX',
+      '"s3://BUCKET/PREFIX", BUCKET in lower case, with no empty, "." or ".." part in PREFIX',
       ["s3://", "s3:abc", "s3://A_b/c", "s3://abc/d//e", "s3://abc/./e", "s3://abc/.."],
       AWS,
     ],

@@ -71,7 +71,6 @@ const SHA_256 = read(
 const NAME = read(FILE_NAME, parseFileName);
 const LANGUAGE = read("a BCP 47 language tag, e.g. en-GB", parseLanguageTag);
 const TIME = "an ISO 8601 date, or a date and time with an offset";
-const INSTANT = read(TIME, parseInstant);
 const PUBLISHED_AT = read(`${TIME}, from 1970 to now`, (text) => {
   const instant = parseInstant(text);
   return instant !== undefined && isPublicationTime(instant) ? instant : undefined;
@@ -117,7 +116,7 @@ const SCHEMAS = {
     state: z.literal("unpublished"),
     token: TOKEN,
     kind: KIND,
-    unpublishedAt: INSTANT.exactOptional(),
+    unpublishedAt: PUBLISHED_AT.exactOptional(),
   }),
 };
 
