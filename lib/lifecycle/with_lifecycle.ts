@@ -100,7 +100,8 @@ export function withLifecycle<Incoming extends Request, Rest extends unknown[]>(
     options;
   const { refusalFields = () => CORS_FIELDS, route, onCount } = options;
   if (!Number.isFinite(policy.deprecatedAt)) {
-    throw new TypeError("policy: expected the result of definePolicy()");
+    const got = JSON.stringify(policy.deprecatedAt);
+    throw new TypeError(`policy: expected the result of definePolicy(), got deprecatedAt ${got}`);
   }
   if (!Number.isInteger(maxAge) || maxAge < 0 || maxAge > 2 ** 31) {
     const expected = "a whole number of seconds from 0 to 2147483648";

@@ -34,7 +34,7 @@ export interface ListenOptions extends Pick<Config, "host" | "port" | "reusePort
   readonly onListen: (address: Deno.NetAddr) => void;
 }
 
-/** How far the process has stopped. */
+/** The state of a shutdown. */
 export interface Shutdown {
   /** Aborts as soon as the process is stopping. */
   readonly stopping: AbortSignal;

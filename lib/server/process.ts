@@ -77,7 +77,7 @@ const [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS] = [3_000, 1_500];
  * counts, finishes the requests in flight as far as time allows, and exits. A second signal exits
  * at once. So does a failed start, after printing the reason.
  *
- * @param assemble Gets told how far the process has stopped.
+ * @param assemble Receives the state of the shutdown, which changes while the app runs.
  */
 export async function runServer(
   assemble: (shutdown: Shutdown) => Promise<App>,

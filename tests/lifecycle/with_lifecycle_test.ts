@@ -196,7 +196,7 @@ Deno.test("withLifecycle() reports each response to be counted, and survives a f
 Deno.test("withLifecycle() refuses a policy that definePolicy() has not read", () => {
   for (const policy of [{ deprecatedAt: "2027-01-01" }, {}]) {
     const wrap = () => withLifecycle(() => new Response(), policy as unknown as Policy);
-    assertThrows(wrap, TypeError, "policy: expected the result of definePolicy()");
+    assertThrows(wrap, TypeError, "the result of definePolicy(), got deprecatedAt");
   }
 });
 

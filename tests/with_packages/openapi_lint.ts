@@ -1,5 +1,3 @@
-// deno-lint-ignore-file no-import-prefix -- a start would download what the import map has
-
 import { assert, assertEquals } from "@std/assert";
 import { describeApi } from "../../lib/documents/openapi.ts";
 import { ROUTES } from "../../main.ts";
@@ -10,6 +8,7 @@ import { needing } from "../support/permissions.ts";
 needing("environment", "files")(
   "the OpenAPI description passes the recommended rules of Redocly's linter",
   async () => {
+    // deno-lint-ignore no-import-prefix -- a start would download what the import map has
     const { createConfig, lintFromString } = await import("npm:@redocly/openapi-core@2.64.0"); // reads both
     const config = await createConfig({ extends: ["recommended"] });
     for (const policy of [OPEN, POLICY, REDIRECTING]) {

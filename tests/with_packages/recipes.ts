@@ -2,8 +2,6 @@
  * The programs in the library's README, run as they stand there, with the real frameworks.
  */
 
-// deno-lint-ignore-file no-import-prefix -- a start would download what the import map has
-
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { gzipSync } from "node:zlib";
 import { Daemon, nginx } from "../support/daemon.ts";
@@ -126,6 +124,7 @@ test("the recipe for Express retires its routes", async () => {
 
 test("the recipe in front retires routes of an Express application, a HEAD as HEAD", async () => {
   const asked: string[] = [];
+  // deno-lint-ignore no-import-prefix -- a start would download what the import map has
   const { default: express } = await import("npm:express@5.3.0"); // which reads the environment
   const app = express();
   app.use(
