@@ -74,7 +74,7 @@ export function ownPlaces({ databaseUrl, content }: Config): string[] {
     : [file, `${file}-ledger`].flatMap((path) =>
       ["", "-lock", "-wal", "-shm", "-journal"].map((end) => path + end)
     );
-  return content.kind === "folder" ? [content.path, ...files] : files;
+  return content.kind === "folder" ? [content.path, `${content.path}/lock`, ...files] : files;
 }
 
 /** Prints a message to standard error, with unprintable characters escaped. */

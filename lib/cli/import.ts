@@ -4,6 +4,7 @@
 
 import { waitFor } from "../async/abort.ts";
 import { Command } from "commander";
+import type { ContentOptions } from "../publishing/import/content.ts";
 import { type ImportCounts, importRecords } from "../publishing/import/import.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
 import type { RecordError } from "../publishing/import/record.ts";
@@ -12,6 +13,7 @@ import { RefusedError } from "../input/refused_error.ts";
 import { isWithin, refusalOfOwn } from "../publishing/sources.ts";
 import { type Context, ExitError, fromUser, ownPlaces, print, withStorage } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
+import { openOutput, type Output } from "./output.ts";
 import { Progress } from "./progress.ts";
 
 interface Options {
@@ -33,18 +35,18 @@ export function importCommand(context: Context): Command {
     .action(async (path: string, { dryRun, rejects, json }: Options) => {
       const config = context.settings();
       const signal = interruptionSignal();
-      const { stream, info } = await openInput(path, signal);
-      const isDryRun = dryRun === true;
       const own = ownPlaces(config);
       const resolve = async (path: string) => {
         if (await isWithin(fromUser(path), own)) throw refusalOfOwn(path);
         return fromUser(path);
       };
+      const { stream, info } = await openInput(path, resolve, signal);
+      const isDryRun = dryRun === true;
       await withStorage(config, { mustExist: isDryRun }, async (storage) => {
-        const reject = rejects === undefined ? undefined : await openRejects(rejects, info);
+        const rejected = rejects === undefined ? undefined : await openRejects(rejects, path, own);
         using progress = new Progress();
         const refuse = async (line: ImportLine, reason?: RecordError) => {
-          await reject?.(line);
+          await rejected?.write(rejectedBytes(line));
           if (reason === undefined) return;
           await progress.aside(async () => {
             if (json) await print(JSON.stringify(toRefusal(line, reason)));
@@ -66,6 +68,7 @@ export function importCommand(context: Context): Command {
           isComplete = true;
         } finally {
           progress[Symbol.dispose]();
+          await rejected?.close();
           const end = { ...outcomes, dryRun: isDryRun, complete: isComplete };
           await print(json ? JSON.stringify(end) : toSummary(outcomes, isDryRun, isComplete));
         }
@@ -92,34 +95,34 @@ function toSummary(
 }
 
 /** Opens the input, with its information if known. */
-async function openInput(path: string, signal: AbortSignal) {
+async function openInput(
+  path: string,
+  resolve: ContentOptions["resolve"],
+  signal: AbortSignal,
+) {
   if (path === "-") return { stream: Deno.stdin.readable, info: await infoOf("/dev/stdin") };
+  const place = await resolve(path);
   // A pipe opens once somebody writes to it.
-  const opening = opened(path, () => Deno.open(fromUser(path)));
-  const file = await waitFor(quoted(path), opening, signal);
+  const file = await waitFor(quoted(path), opened(path, () => Deno.open(place)), signal);
   const info = await file.stat();
   if (!info.isDirectory) return { stream: file.readable, info };
   file.close();
   throw new RefusedError(`${quoted(path)} is a folder, not a file`);
 }
 
-/** Empties the file for refused lines, which must not be the input, and returns what adds one. */
-async function openRejects(path: string, input: Deno.FileInfo | undefined) {
-  const file = fromUser(path);
-  const found = await infoOf(file);
-  if (
-    found !== undefined && found.ino !== null && found.ino === input?.ino && found.dev === input.dev
-  ) {
+/** Opens the file for refused lines, which must not be the input. */
+async function openRejects(path: string, input: string, own: readonly string[]): Promise<Output> {
+  if (await isWithin(fromUser(path), [input === "-" ? "/dev/stdin" : fromUser(input)])) {
     throw new RefusedError(
       `${quoted(path)} is the file being imported; give another for --rejects`,
     );
   }
-  await opened(path, () => Deno.writeFile(file, new Uint8Array()));
-  return async ({ bytes, isWhole }: ImportLine) => {
-    const isLast = isWhole && bytes.at(-1) !== NEWLINE; // the input may end without
-    const line = isLast ? new Uint8Array([...bytes, NEWLINE]) : bytes;
-    await opened(path, () => Deno.writeFile(file, line, { append: true }));
-  };
+  return await openOutput(path, own);
+}
+
+/** Returns the bytes of a refused line; the input may end without a newline. */
+function rejectedBytes({ bytes, isWhole }: ImportLine): Uint8Array {
+  return isWhole && bytes.at(-1) !== NEWLINE ? new Uint8Array([...bytes, NEWLINE]) : bytes;
 }
 
 async function opened<T>(path: string, operation: () => Promise<T>): Promise<T> {

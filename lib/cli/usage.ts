@@ -3,7 +3,6 @@
  */
 
 import { messageOf } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
 import { Command, Option } from "commander";
 import { formatInstant } from "../lifecycle/policy.ts";
 import { deprecatedPaths } from "../server/route.ts";
@@ -16,13 +15,14 @@ import {
   type Context,
   EXISTING,
   ExitError,
-  fromUser,
   numberArgument,
+  ownPlaces,
   print,
   printError,
   withStorage,
 } from "./command.ts";
 import { markGone } from "./usage_gone.ts";
+import { openOutput } from "./output.ts";
 import { gateJson, usageJson } from "../report/json.ts";
 import { usagePage } from "../report/page.ts";
 import { gateText, usageText } from "../report/text.ts";
@@ -90,7 +90,7 @@ export function usageCommand(context: Context): Command {
 async function runUsage(
   ledger: Ledger,
   { days, gate, ignore, atMost, gone, html, json }: UsageOptions,
-  { policy }: Config,
+  config: Config,
   context: Context,
 ): Promise<void> {
   const { now } = await ledger.time();
@@ -110,7 +110,7 @@ async function runUsage(
   });
   const routes = deprecatedPaths(context.routes);
   const report = await reportUsage(ledger, {
-    ...{ routes, policy, days: gate ?? days, now, ignore, atMost },
+    ...{ routes, policy: config.policy, days: gate ?? days, now, ignore, atMost },
   });
   if (gate !== undefined) {
     const text = json ? JSON.stringify(gateJson(report)) : gateText(report);
@@ -118,10 +118,9 @@ async function runUsage(
     throw new ExitError(STATUS[report.verdict.verdict]);
   }
   if (html !== undefined) {
-    const file = fromUser(html);
-    await Deno.writeTextFile(file, usagePage(report)).catch((cause) => {
-      throw new RefusedError(`"${file}" cannot be written`, { cause });
-    });
+    const output = await openOutput(html, ownPlaces(config));
+    await output.write(new TextEncoder().encode(usagePage(report)));
+    await output.close();
     await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
     return;
   }

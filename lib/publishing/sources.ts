@@ -2,7 +2,7 @@
  * Finding what to publish: each named source, and the files of named folders.
  */
 
-import { join, sep } from "node:path";
+import { basename, dirname, join, sep } from "node:path";
 import { isPublicUrl } from "./location.ts";
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
@@ -80,10 +80,24 @@ async function* filesIn(
   }
 }
 
-/** Whether a path leads to one of others, or into it. */
+/** Whether a path leads to one of others, or into it, by whatever name. */
 export async function isWithin(path: string, others: readonly string[]): Promise<boolean> {
-  // Paths that lead nowhere are the same as no other.
-  const real = (path: string) => Deno.realPath(path).catch(() => crypto.randomUUID());
-  const [inner, ...outer] = await Promise.all([path, ...others].map(real));
-  return outer.some((other) => `${inner}${sep}`.startsWith(`${other}${sep}`));
+  const [inner, ...outer] = await Promise.all([path, ...others].map(realPathOf));
+  if (outer.some((other) => `${inner}${sep}`.startsWith(`${other}${sep}`))) return true;
+  const { nlink, dev, ino } = await infoOf(path);
+  if ((nlink ?? 1) < 2) return false;
+  const infos = await Promise.all(others.map(infoOf));
+  return infos.some((other) => other.dev === dev && other.ino === ino); // a hard link
+}
+
+/** Returns the real path of what need not be there itself. */
+function realPathOf(path: string): Promise<string> {
+  return Deno.realPath(path).catch(async () => {
+    const folder = dirname(path);
+    return join(await Deno.realPath(folder).catch(() => folder), basename(path));
+  });
+}
+
+function infoOf(path: string): Promise<Partial<Deno.FileInfo>> {
+  return Deno.stat(path).catch(() => ({}));
 }

@@ -109,7 +109,8 @@ test("media import refuses unusable files, and does not change them", () =>
       [[folder], /^media: ".*" is a folder, not a file\n$/],
       [[input, "--rejects", input], /is the file being imported; give another for --rejects\n$/],
       [[input, "--rejects", `${folder}/link`], /is the file being imported; give another/],
-      [[input, "--rejects", `${folder}/no/such`], /^media: There is no file ".*\/no\/such"\n$/],
+      [[input, "--rejects", `${folder}/no/such`], /^media: ".*\/no\/such" cannot be written \(/],
+      [[input, "--rejects", folder], /^media: ".*" cannot be written \(Is a directory/],
     ];
     for (const [args, message] of rows) {
       const { code, stdout, stderr } = await media(folder, ["import", ...args]);
@@ -120,11 +121,11 @@ test("media import refuses unusable files, and does not change them", () =>
     assertEquals((await media(folder, ["import"])).code, 2);
   }));
 
-test("media import refuses the files of storage as content, and keeps rejects if storage fails", () =>
+test("media refuses the files of storage as input and output, by whatever name", () =>
   inFolder(async (folder) => {
     assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0);
-    const stored = `${folder}/files/bc/${MP3.sha256}`;
-    const paths = [`${folder}/catalogue.sqlite`, `${folder}/catalogue.sqlite-ledger`, stored];
+    const [catalogue, stored] = [`${folder}/catalogue.sqlite`, `${folder}/files/bc/${MP3.sha256}`];
+    const paths = [catalogue, `${catalogue}-ledger`, stored];
     const [input, rejects] = [`${folder}/in`, `${folder}/rejects`];
     await Deno.writeTextFile(input, toLines(paths.map((path) => ({ path, type: "audio/mpeg" }))));
     const refused = await media(folder, ["import", input, "--json", "--rejects", rejects]);
@@ -134,11 +135,30 @@ test("media import refuses the files of storage as content, and keeps rejects if
         `"${paths[index]}" is part of storage (DATABASE_URL, CONTENT)`,
       );
     }
-    const { stderr } = await media(folder, ["publish", ...paths, "--type", "audio/mpeg"]);
-    assertMatch(stderr, /^(refused .* is part of storage .*\n){3}$/);
-    const failing = { DATABASE_URL: `sqlite:${input}` };
-    assertEquals((await media(folder, ["import", input, "--rejects", rejects], failing)).code, 1);
     assertEquals(await Deno.readTextFile(rejects), await Deno.readTextFile(input));
+    const [link, hardLink] = [`${folder}/link`, `${folder}/hard-link`];
+    await Deno.symlink(`${folder}/files/lock`, link);
+    await Deno.link(catalogue, hardLink);
+    const { stderr } = await media(folder, ["publish", ...paths, hardLink, "--type", "audio/mpeg"]);
+    assertMatch(stderr, /^(refused .* is part of storage .*\n){4}$/);
+    const rows = [
+      ["usage", "--html", catalogue],
+      ["usage", "--html", `${folder}/files/new`],
+      ["import", input, "--rejects", `${catalogue}-ledger`],
+      ["import", input, "--rejects", `${catalogue}-ledger-journal`], // not there
+      ["import", input, "--rejects", link],
+      ["import", input, "--rejects", hardLink],
+      ["import", hardLink],
+    ];
+    const storage = () => Promise.all([...paths, link].map((path) => Deno.readFile(path)));
+    const before = await storage();
+    for (const args of rows) {
+      const { code, stderr } = await media(folder, args);
+      const reason = `media: "${args.at(-1)}" is part of storage (DATABASE_URL, CONTENT)\n`;
+      assertEquals([code, stderr], [1, reason], args.join(" "));
+    }
+    assertEquals(await storage(), before);
+    for await (const { name } of Deno.readDir(`${folder}/files`)) assert(name !== "new");
   }));
 
 test("media import reports what it has done when it is stopped while it waits for input", () =>
@@ -146,12 +166,17 @@ test("media import reports what it has done when it is stopped while it waits fo
     const records = recordsOf(1_000).filter((record) => !("sha256" in record));
     const count = records.length;
     await makeCatalogue(folder);
-    const child = mediaCommand(folder, ["import", "-"], {}, "piped").spawn();
+    const [rejects, link] = [`${folder}/rejects`, `${folder}/link`];
+    await Deno.writeTextFile(rejects, "of an earlier run", { mode: 0o600 });
+    await Deno.symlink(rejects, link);
+    const args = ["import", "-", "--rejects", link];
+    const child = mediaCommand(folder, args, {}, "piped").spawn();
     const writer = child.stdin.getWriter();
-    await writer.write(new TextEncoder().encode(toLines(records)));
+    await writer.write(new TextEncoder().encode("nonsense\n" + toLines(records)));
     for (let tries = 0; (await exported(folder)).split("\n").length <= count; tries++) {
       assert(tries < 100, "slow input delays the lines before it");
     }
+    assertEquals(await Deno.readTextFile(rejects), "of an earlier run");
     child.kill("SIGINT");
     const [{ code }, stdout, stderr] = await Promise.all([
       child.status,
@@ -162,10 +187,17 @@ test("media import reports what it has done when it is stopped while it waits fo
     assertEquals(code, 130);
     assertEquals(
       stdout,
-      `Added: ${count}; unchanged: 0; refused: 0; stopped before the end: import the same input` +
+      `Added: ${count}; unchanged: 0; refused: 1; stopped before the end: import the same input` +
         " again to continue\n",
     );
-    assertEquals(stderr, "media: stopped by SIGINT\n");
+    assertEquals(
+      stderr,
+      'media: line 1: "nonsense" is not a JSON object\nmedia: stopped by SIGINT\n',
+    );
+    const { mode } = await Deno.lstat(rejects);
+    assertEquals([await Deno.readTextFile(link), mode], ["nonsense\n", 0o100600]);
+    const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
+    assertEquals(names.filter((name) => name.startsWith(".")), [], "a draft is left");
   }));
 
 /** KILLS=10 makes it a long run. */
