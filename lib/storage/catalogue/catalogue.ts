@@ -136,7 +136,8 @@ export class Catalogue implements Versioned {
    */
   async addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>> {
     if (entries.length === 0) return new Set();
-    const rows = entries.map(itemValuesOf);
+    // Sorted, so that two imports that add the same tokens cannot deadlock.
+    const rows = entries.toSorted(([a], [b]) => a < b ? -1 : 1).map(itemValuesOf);
     const inserts = chunksOf(rows, this.#database.batch).map((part) => {
       const { text, values } = this.#database.rowsOf(COLUMNS.map(([, type]) => type), part);
       return {

@@ -2,7 +2,8 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Engine } from "../../../../lib/storage/database/engine.ts";
 import { ROW as CALL } from "../../../support/counted_call.ts";
 import type { UsageRow } from "../../../../lib/storage/ledger/ledger.ts";
-import type { Kind } from "../../../../lib/storage/item.ts";
+import type { CatalogueRecord } from "../../../../lib/storage/catalogue/catalogue.ts";
+import { entryOf, type Kind } from "../../../../lib/storage/item.ts";
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import { newToken } from "../../../../lib/storage/token.ts";
 import { needing, shared } from "../../../support/permissions.ts";
@@ -68,6 +69,23 @@ test("a transaction that PostgreSQL rejects leaves no data, and no connection in
     assertEquals((await catalogue.find(item.token)).state, "published");
   }
   assertEquals((await catalogue.find(malformed.token)).state, "unknown");
+});
+
+test("two processes that add the same items in opposite orders do not deadlock", async () => {
+  const url = server().urlOf(await server().createDatabase());
+  const engines = [await openEngine(url), await openEngine(url)];
+  for (let round = 0; round < Number(Deno.env.get("ROUNDS") ?? 6); round++) {
+    const entries = Array.from({ length: 400 }, (): CatalogueRecord => {
+      const item = { ...newMetadata(), ...ITEM };
+      return [item.token, entryOf(item)];
+    });
+    const adding = engines.map(({ catalogue }, index) =>
+      catalogue.addAll(index === 0 ? entries : entries.toReversed())
+    );
+    const added = await Promise.all(adding);
+    assertEquals(added.reduce((sum, { size }) => sum + size, 0), entries.length);
+  }
+  for (const engine of engines) await engine.close();
 });
 
 test("lookups of requests fail within 2 s; starts and commands wait longer", async () => {
