@@ -3,13 +3,12 @@
  */
 
 import { Command, InvalidArgumentError, Option } from "commander";
-import { readInstant } from "../lifecycle/instant.ts";
+import { parseInstant } from "../lifecycle/instant.ts";
 import { parseLanguageTag } from "../publishing/language_tag.ts";
 import { isPublicUrl } from "../publishing/location.ts";
 import { parseMediaType } from "../publishing/media_type.ts";
 import {
   FILE_NAME,
-  isPublicationTime,
   parseFileName,
   type ProgressWatcher,
   type PublishOptions,
@@ -138,7 +137,9 @@ function sourceArgument(text: string, before: string[] = []): string[] {
 const timeArgument = argument(
   "a date and time with an offset, from 1970 to now, e.g. 2026-11-21T09:30:00Z",
   (text) => {
-    const instant = readInstant(text);
-    return instant !== undefined && isPublicationTime(instant) ? instant : undefined;
+    const instant = parseInstant(text);
+    // Up to a minute later by another clock; Last-Modified would have to be replaced in responses.
+    const isPast = instant !== undefined && instant >= 0 && instant <= Date.now() + 60_000;
+    return isPast ? instant : undefined;
   },
 );

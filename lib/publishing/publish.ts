@@ -17,6 +17,12 @@ import { unlessAborted } from "../async/abort.ts";
 /** Bytes to read from a file at a time. */
 const CHUNK = 256 * 1024;
 
+/**
+ * Bytes of the longest name, in UTF-8, as in most file systems. Content-Disposition has it twice, with
+ * up to three characters for a byte, and nginx accepts 4 kB of header from a server by default.
+ */
+const MAX_NAME = 255;
+
 /** Metadata of an item, and how to publish it; everything has a default. */
 export interface PublishOptions extends Stated {
   readonly token?: Token | undefined;
@@ -247,21 +253,17 @@ async function readable<T>(path: string, operation: () => Promise<T>): Promise<T
 
 /** Derives from a path the file name to offer for saving, cut where it is too long. */
 export function fileName(path: string): string {
-  return [...withoutUnprintable(basename(path)).replaceAll("\\", "_")].slice(0, 255).join("");
-}
-
-/**
- * Whether a time can be one of publication: from 1970 to now, or a minute later by another clock. A
- * Last-Modified in the future would have to be replaced in each response (RFC 9110 §8.8.2.1).
- */
-export function isPublicationTime(instant: number): boolean {
-  return instant >= 0 && instant <= Date.now() + 60_000;
+  const name = withoutUnprintable(basename(path)).replaceAll("\\", "_");
+  const { read } = new TextEncoder().encodeInto(name, new Uint8Array(MAX_NAME));
+  return name.slice(0, read);
 }
 
 /** What {@linkcode parseFileName} accepts. */
-export const FILE_NAME = "a file name of 1 to 255 characters, without a path or control characters";
+export const FILE_NAME =
+  `a file name of 1 to ${MAX_NAME} bytes in UTF-8, without a path or control characters`;
 
 /** Returns a name if it can be offered for saving. */
 export function parseFileName(name: string): string | undefined {
-  return /^(?!\.{1,2}$)[^/\\]{1,255}$/u.test(name) && isPrintable(name) ? name : undefined;
+  const isFit = /^(?!\.{1,2}$)[^/\\]+$/.test(name) && isPrintable(name);
+  return isFit && new TextEncoder().encode(name).length <= MAX_NAME ? name : undefined;
 }

@@ -52,7 +52,13 @@ test("media publish publishes 300 media files in folders, refuses 20 others, and
     const [published, refused] = [true, false].map((is) =>
       files.filter(({ isMedia }) => isMedia === is)
     ) as [MadeFile[], MadeFile[]];
-    const arrow = ["publish", "--published-at", "2020-02-29T12:00:00+01:00", "--language", "de"];
+    const arrow = [
+      "publish",
+      "--published-at",
+      "2020-02-29T12:00:00.789+01:00",
+      "--language",
+      "de",
+    ];
     const first = await media(folder, [...arrow, `${folder}/media`, "--json"]);
     const outcomes = parseLines(first.stdout);
     assertEquals(first.code, 1);
@@ -76,7 +82,7 @@ test("media publish publishes 300 media files in folders, refuses 20 others, and
       );
       assertEquals([outcome, publishedAt, language], [
         "published",
-        "2020-02-29T11:00:00.000Z",
+        "2020-02-29T11:00:00.789Z",
         "de",
       ]);
       assertEquals([name, digest, length], [

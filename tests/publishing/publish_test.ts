@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { publishFile } from "../../lib/publishing/publish.ts";
+import { fileName, publishFile } from "../../lib/publishing/publish.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { RefusedError } from "../../lib/input/refused_error.ts";
@@ -127,6 +127,11 @@ needing("processes", LINUX, program("sh"))(
       );
     }),
 );
+
+Deno.test("fileName() cuts a name after 255 bytes, between two characters", () => {
+  assertEquals(fileName(`s3://b/${"é".repeat(200)}.mp3`), "é".repeat(127));
+  assertEquals(fileName("s3://b/a\\b\n.mp3"), "a_b_.mp3");
+});
 
 test("media publish removes terminal controls from names, and prints none", () =>
   inFolder(async (folder) => {

@@ -11,7 +11,7 @@ import { parseLanguageTag } from "../language_tag.ts";
 import { isPublicUrl, parseLocation } from "../location.ts";
 import { kindOf, parseMediaType } from "../media_type.ts";
 import { quoted } from "../../input/printable.ts";
-import { FILE_NAME, isPublicationTime, parseFileName } from "../publish.ts";
+import { FILE_NAME, parseFileName } from "../publish.ts";
 import { recordable } from "../publish_url.ts";
 import { RefusedError } from "../../input/refused_error.ts";
 
@@ -71,9 +71,10 @@ const SHA_256 = read(
 const NAME = read(FILE_NAME, parseFileName);
 const LANGUAGE = read("a BCP 47 language tag, e.g. en-GB", parseLanguageTag);
 const TIME = "an ISO 8601 date, or a date and time with an offset";
-const PUBLISHED_AT = read(`${TIME}, from 1970 to now`, (text) => {
+// Those in the future, too: the clock of the machine that published may have been ahead.
+const PUBLISHED_AT = read(`${TIME}, from 1970 on`, (text) => {
   const instant = parseInstant(text);
-  return instant !== undefined && isPublicationTime(instant) ? instant : undefined;
+  return instant !== undefined && instant >= 0 ? instant : undefined;
 });
 const OBJECT = read(
   `s3://BUCKET/KEY in Unicode, of ${MAX_LOCATION} characters at most`,
