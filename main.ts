@@ -46,7 +46,7 @@ import { requireStorageAccess } from "./lib/server/storage_access.ts";
 import { cached } from "./lib/storage/cache.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/errors.ts";
 import type { Token } from "./lib/storage/token.ts";
-import { recordUsage } from "./lib/usage/recorder.ts";
+import { Recorder } from "./lib/usage/recorder.ts";
 
 /** The path that replaces the deprecated ones. */
 const MEDIA = "/media/:token";
@@ -266,14 +266,15 @@ async function assemble(shutdown: Shutdown): Promise<App> {
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, ROUTES)
     : [];
   const routes = deprecatedPaths(ROUTES);
-  const recorder = await recordUsage({ ledger: media.ledger, config, routes, clock, log });
+  const recorder = new Recorder({ ledger: media.ledger, config, routes, clock, log });
+  await recorder.start();
   const storage = cached(media, config.cacheTtl);
   const handle = createHandler({ storage, config, clock, log, meter: recorder.meter });
   // Sends a response again while it is true, and during shutdown asks clients to close connections.
   const serving = closing(prepared(handle, { generations: storage.generations, clock }), shutdown);
   return {
     ...config,
-    ...recorder,
+    recorder,
     log,
     routes,
     samples,

@@ -39,6 +39,16 @@ function compare(a: number[], b: number[]): number {
   return at < 0 ? 0 : (a[at] as number) - (b[at] as number);
 }
 
+/** Records who calls. */
+interface UsageRecorder {
+  /** The server's name in the ledger; it can change. */
+  readonly server: string;
+  /** Flushes the counts so far. Never rejects. */
+  flush(): Promise<void>;
+  /** Returns the number of calls that are not on record. */
+  unrecorded(): number;
+}
+
 /** An assembled server, ready to listen. */
 export interface App extends
   Announced,
@@ -49,14 +59,9 @@ export interface App extends
   /** Listens, and serves the requests. */
   readonly listen: Listen;
   readonly log: Log;
-  /** The server's name in the ledger. */
-  readonly server: string;
+  readonly recorder: UsageRecorder;
   /** Sample paths to print at startup. */
   readonly samples: readonly string[];
-  /** Flushes the counts so far. Never rejects. */
-  readonly flush: () => Promise<void>;
-  /** Returns the number of calls that could not be recorded, at the end. */
-  readonly unrecorded: () => number;
   /** Releases the app's resources, after the last request. */
   readonly close: () => Promise<void>;
 }
@@ -89,19 +94,8 @@ export async function runServer(
   try {
     const shutdown: Shutdown = { stopping: stopping.signal, isCounted: false };
     const app = await assemble(shutdown);
-    const {
-      log,
-      server,
-      samples,
-      isOnDeploy,
-      isDeprecationUnset,
-      publicUrl,
-      policy: { sunsetAt = Infinity },
-      flush,
-      unrecorded,
-      close,
-    } = app;
-    const [grace, closing] = isOnDeploy
+    const { log, recorder, policy: { sunsetAt = Infinity } } = app;
+    const [grace, closing] = app.isOnDeploy
       ? [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS]
       : [GRACE_MS, CLOSE_TIMEOUT_MS];
     onStopSignal(() => stopping.abort()); // before anyone can see that it listens
@@ -110,18 +104,26 @@ export async function runServer(
       const { deno } = Deno.version;
       const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
       const machine = state === "granted" ? Deno.hostname() : undefined;
-      log({ event: "start", server, machine, hostname, port, deno, ...announced(app, now) });
+      log({
+        event: "start",
+        server: recorder.server,
+        machine,
+        hostname,
+        port,
+        deno,
+        ...announced(app, now),
+      });
       if (sunsetAt <= now) log({ event: "warning", message: PAST });
-      if (isDeprecationUnset) log({ event: "warning", message: UNSET });
-      const origin = publicUrl ?? `http://localhost:${port}`;
-      for (const path of samples) console.log(`curl -I ${origin}${path}`);
+      if (app.isDeprecationUnset) log({ event: "warning", message: UNSET });
+      const origin = app.publicUrl ?? `http://localhost:${port}`;
+      for (const path of app.samples) console.log(`curl -I ${origin}${path}`);
     });
     await stopped;
-    await fulfilledWithin(grace, Promise.all([listener.shutdown(), flush()]));
+    await fulfilledWithin(grace, Promise.all([listener.shutdown(), recorder.flush()]));
     shutdown.isCounted = true;
-    await fulfilledWithin(closing, close());
-    const lost = unrecorded();
-    log({ event: "stop", server, ...lost > 0 ? { lost } : {} });
+    await fulfilledWithin(closing, app.close());
+    const lost = recorder.unrecorded();
+    log({ event: "stop", server: recorder.server, ...lost > 0 ? { lost } : {} });
   } catch (error) {
     refuse(error);
   }

@@ -6,9 +6,11 @@
 import type { Config } from "../server/config.ts";
 import { FaultLog, type Log } from "../server/log.ts";
 import { repeat } from "../async/repeat.ts";
+import { SerialQueue } from "../async/serial_queue.ts";
 import { StorageError } from "../storage/errors.ts";
 import {
   addUp,
+  type Heartbeat,
   type LedgerTime,
   MAX_CLOCK_OFFSET_MS,
   type UsageRow,
@@ -21,8 +23,8 @@ import { UsageMeter } from "./meter.ts";
 /** Milliseconds between two flushes: the most that a crash can lose. */
 export const FLUSH_INTERVAL_MS = 5_000;
 
-/** Flushes in a row that fail, or milliseconds without one, before the server is unhealthy. */
-const [MAX_FAILURES, MAX_SILENCE_MS] = [3, 20_000];
+/** Flushes in a row that fail before the server is unhealthy. */
+const MAX_FAILURES = 3;
 
 /**
  * Milliseconds without a heartbeat after which an operator can declare a server gone; without any
@@ -30,8 +32,8 @@ const [MAX_FAILURES, MAX_SILENCE_MS] = [3, 20_000];
  */
 export const HEARTBEAT_TIMEOUT_MS = 60_000;
 
-/** Retries of the registration and the last flush, and milliseconds between them. */
-const [RETRIES, RETRY_DELAY_MS] = [5, 200];
+/** How often the last flush is tried, and milliseconds in between. */
+const [STOP_TRIES, STOP_DELAY_MS] = [6, 200];
 
 /** Clients of this many past days are known when a server starts. */
 const KNOWN_DAYS = 7;
@@ -47,182 +49,175 @@ export interface RecorderOptions {
   readonly log: Log;
 }
 
-/** The recorder of one server. */
-export interface Recorder {
-  readonly meter: UsageMeter;
-  /** The server's name in the ledger. */
-  readonly server: string;
-  /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
-  readonly flush: () => Promise<void>;
-  /** Flushes the rest, and marks the server as stopped. */
-  readonly stop: () => Promise<void>;
-  /** Returns the number of calls that are not in the ledger, once nothing is served any more. */
-  readonly unrecorded: () => number;
-}
-
 /**
- * Registers the server in the ledger, and starts flushing. The timer lets the process exit.
- *
- * @throws {StorageError} If the server cannot register: it would serve uncounted.
+ * How the next heartbeat follows the last: it extends its record; or nothing was served for a while,
+ * so that it begins a new one; or calls may be missing, so that the old one never ends.
  */
-export async function recordUsage(options: RecorderOptions): Promise<Recorder> {
-  const { ledger, config, routes, clock, log } = options;
-  const { usageDays: days, policy } = config;
-  const addToMetrics = config.isTelemetryOn ? await exportUsage({ routes, policy }) : undefined;
-  const meter = new UsageMeter(config.clientField);
-  let server: string = crypto.randomUUID();
-  let backlog: UsageRow[] = []; // rows not flushed yet
-  let from = 0; // of the record in the ledger, as is `until`
-  let until = 0;
-  let lastTick = clock();
-  let wasSuspended = false;
-  /** Whether calls may be missing from the record, so that it cannot go on. */
-  let mustBegin = false;
-  let knowsClients = false;
-  let keptFrom = "";
-  let failures = 0;
-  let succeededAt = performance.now();
-  const faults = new FaultLog(log);
+type Continuity = "whole" | "suspended" | "broken";
 
-  /** Keeps a fault for the log and the health check; the next flush retries. */
-  async function attempt(action: () => Promise<void>): Promise<void> {
+/** What a heartbeat says about the end. */
+type End = Pick<Heartbeat, "end">;
+
+/** Records the usage of one server. */
+export class Recorder {
+  readonly meter: UsageMeter;
+  readonly #options: RecorderOptions;
+  readonly #faults: FaultLog;
+  readonly #queue = new SerialQueue(); // one flush at a time
+  /** The server's record, as it is in the ledger. */
+  #record: Heartbeat = { server: crypto.randomUUID(), from: 0, until: 0 };
+  #continuity: Continuity = "whole";
+  /** Rows that are not in the ledger. */
+  #backlog: UsageRow[] = [];
+  #keptFrom = "";
+  #lastTick: number;
+  #failures = 0;
+  #addToMetrics = (_rows: readonly UsageRow[]) => {};
+  #rest = () => {};
+
+  constructor(options: RecorderOptions) {
+    this.meter = new UsageMeter(options.config.clientField);
+    this.#options = options;
+    this.#faults = new FaultLog(options.log);
+    this.#lastTick = options.clock();
+  }
+
+  /** The server's name in the ledger. It changes if the server's last record is from the future. */
+  get server(): string {
+    return this.#record.server;
+  }
+
+  /**
+   * Registers the server in the ledger, and starts flushing. The timer lets the process exit.
+   *
+   * @throws {StorageError} If the server cannot register: it would serve uncounted.
+   */
+  async start(): Promise<void> {
+    const { ledger, config: { isTelemetryOn, policy }, routes, clock } = this.#options;
+    const known = ledger.usage(dayOf(clock() - KNOWN_DAYS * DAY_MS));
+    for await (const { client } of known) this.meter.know(client);
+    if (isTelemetryOn) this.#addToMetrics = await exportUsage({ routes, policy });
+    await this.#begin(this.server, (await ledger.time()).now);
+    this.#rest = repeat(FLUSH_INTERVAL_MS, () => this.flush());
+  }
+
+  /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
+  flush(end: End = {}): Promise<void> {
+    const tick = this.#options.clock(); // when it was due, even if the previous flush is slow
+    const wasAway = tick - this.#lastTick > HEARTBEAT_TIMEOUT_MS;
+    if (wasAway && this.#continuity === "whole") this.#continuity = "suspended";
+    this.#lastTick = tick;
+    return this.#queue.run(() => this.#attempt(end));
+  }
+
+  /** Flushes the rest, and marks the server as stopped. */
+  async stop(): Promise<void> {
+    this.#rest();
+    for (let tries = 0; tries < STOP_TRIES; tries++) {
+      await this.flush({ end: "stopped" });
+      if (this.#failures === 0) return;
+      await new Promise((resolve) => setTimeout(resolve, STOP_DELAY_MS));
+    }
+  }
+
+  /** Returns the number of calls that are not in the ledger. */
+  unrecorded(): number {
+    this.#takeCounts();
+    return this.#backlog.reduce((sum, { calls }) => sum + calls, 0);
+  }
+
+  async #attempt(end: End): Promise<void> {
     try {
-      await action();
-      failures = 0;
-      meter.fault = undefined;
-      succeededAt = performance.now();
+      await this.#write(end);
+      this.#failures = 0;
+      this.meter.fault = undefined;
     } catch (cause) {
-      faults.report(cause, { server, unrecorded: sumOf(backlog) });
-      if (++failures >= MAX_FAILURES) {
-        meter.fault = new StorageError("ledger", UNWRITTEN, { cause });
-      }
+      this.#faults.report(cause, { server: this.server, unrecorded: this.unrecorded() });
+      if (++this.#failures < MAX_FAILURES) return;
+      this.meter.fault = new StorageError("ledger", "calls cannot be recorded", { cause });
     }
   }
 
-  async function knowClients(): Promise<void> {
-    for await (const { client } of ledger.usage(dayOf(clock() - KNOWN_DAYS * DAY_MS))) {
-      meter.know(client);
-    }
-    knowsClients = true;
+  #takeCounts(): void {
+    const counted = this.meter.take(this.#options.clock());
+    this.#addToMetrics(counted);
+    this.#backlog = addUp([...this.#backlog, ...counted]);
   }
 
-  function takeCounts(): void {
-    const counted = meter.take(clock());
-    addToMetrics?.(counted);
-    backlog = addUp([...backlog, ...counted]);
-  }
-
-  async function begin(now: number, end: { readonly end?: "stopped" } = {}): Promise<void> {
-    await ledger.recordHeartbeat({ server, from: now, until: now, ...end });
-    from = until = now;
-  }
-
-  async function writeCounts(isLast: boolean): Promise<void> {
-    let fault: unknown;
-    if (!knowsClients) await knowClients().catch((error) => fault = error);
+  async #write(end: End): Promise<void> {
+    const { ledger, clock, log } = this.#options;
     // The time vouches for the counts, so it is asked before they are taken.
-    const time = await ledger.time().finally(takeCounts);
+    const time = await ledger.time().finally(() => this.#takeCounts());
     const { now } = time;
-    const off = clockFault(time);
+    const off = clockFault(time, clock());
     if (off !== undefined) { // the ledger's time is the right one
-      mustBegin = true;
-      backlog = addUp(backlog.map((row) => ({ ...row, day: dayOf(now), first: now, last: now })));
+      this.#continuity = "broken";
+      const moment = { day: dayOf(now), first: now, last: now };
+      this.#backlog = addUp(this.#backlog.map((row) => ({ ...row, ...moment })));
     }
-    const end = isLast ? { end: "stopped" } as const : {};
-    const isContinued = !mustBegin && !wasSuspended;
+    const isContinued = this.#continuity === "whole";
+    const extension = { ...this.#record, until: now, known: this.#record.until, ...end };
     const isExtended = await ledger.add(
-      backlog,
-      (added) => backlog = backlog.slice(added.length),
-      isContinued ? { server, from, until: now, known: until, ...end } : undefined,
+      this.#backlog,
+      (added) => this.#backlog = this.#backlog.slice(added.length),
+      isContinued ? extension : undefined,
     );
     if (off !== undefined) throw off;
-    if (isExtended) until = now;
+    if (isExtended) this.#record = { ...this.#record, until: now };
     else {
-      if (isContinued) log({ event: "warning", server, message: LOST });
-      mustBegin ||= isContinued;
-      await beginAgain(now, end);
+      if (isContinued) {
+        log({ event: "warning", server: this.server, message: LOST });
+        this.#continuity = "broken";
+      }
+      await this.#beginAgain(now, end);
     }
-    if (isLast) return; // a fault in what follows must not end the record twice
-    const firstDay = dayOf(now - days * DAY_MS);
-    if (firstDay !== keptFrom && await ledger.forget(firstDay, now)) keptFrom = firstDay;
-    if (fault !== undefined) throw fault;
+    // A fault in what follows must not end the record twice.
+    if (end.end === undefined) await this.#forget(now);
+  }
+
+  async #begin(server: string, now: number, end: End = {}): Promise<void> {
+    const record = { server, from: now, until: now };
+    await this.#options.ledger.recordHeartbeat({ ...record, ...end });
+    this.#record = record;
   }
 
   /** Begins a new record. One without an end before it says that calls may be missing. */
-  async function beginAgain(now: number, end: { readonly end?: "stopped" }): Promise<void> {
-    const last = { server, from, until, known: until, end: "stopped" } as const;
-    if (now < from) { // a record from the future must not pass for the last one of this server
-      const old = server;
-      server = crypto.randomUUID();
-      log({ event: "warning", server: old, message: `It is ${server} in the ledger from now on` });
+  async #beginAgain(now: number, end: End): Promise<void> {
+    const last = this.#record;
+    if (now >= last.from) await this.#begin(last.server, now, end);
+    else { // a record from the future must not pass for the last one of this server
+      await this.#begin(crypto.randomUUID(), now, end);
+      const message = `It is ${this.server} in the ledger from now on`;
+      this.#options.log({ event: "warning", server: last.server, message });
     }
-    await begin(now, end);
     // Nothing was served during a suspension. The old record ends only now, or for a moment this
     // server would have none.
-    if (wasSuspended && !mustBegin) await ledger.extendHeartbeat(last);
-    wasSuspended = mustBegin = false;
+    if (this.#continuity === "suspended") {
+      const { until: known } = last;
+      await this.#options.ledger.extendHeartbeat({ ...last, known, end: "stopped" });
+    }
+    this.#continuity = "whole";
   }
 
-  /** Returns a fault if this machine's clock is not the ledger's. */
-  function clockFault({ now, latest }: LedgerTime): StorageError | undefined {
-    const instant = clock();
-    const isAhead = latest - now > MAX_CLOCK_OFFSET_MS; // a server that reported from the future
-    if (!isAhead && Math.abs(instant - now) <= MAX_CLOCK_OFFSET_MS) return undefined;
-    const [here, there] = [instant, isAhead ? latest : now].map((time) => new Date(time).toJSON());
-    const fault = isAhead ? `a server reported at ${there}` : `it is ${there} in the database`;
-    const remedy = isAhead ? ", or declare that server gone (`deno task media usage`)" : "";
-    return new StorageError("ledger", `${fault}, but ${here} here: correct the clock${remedy}`);
+  /** Deletes the days that are not retained, once a day. */
+  async #forget(now: number): Promise<void> {
+    const { ledger, config } = this.#options;
+    const firstDay = dayOf(now - config.usageDays * DAY_MS);
+    if (firstDay === this.#keptFrom) return;
+    if (await ledger.forget(firstDay, now)) this.#keptFrom = firstDay;
   }
-
-  let first: number | undefined;
-  for (let retry = 0;; retry++) {
-    try {
-      first ??= (await ledger.time()).now; // the same each time, in case a commit got lost
-      await begin(first);
-      break;
-    } catch (error) {
-      if (retry === RETRIES) throw error;
-      await pause(RETRY_DELAY_MS);
-    }
-  }
-  let last = Promise.resolve();
-  const flush = (isLast = false) => {
-    const tick = clock(); // when it was due, even if the previous flush is slow
-    if (tick - lastTick > HEARTBEAT_TIMEOUT_MS) wasSuspended = true;
-    lastTick = tick;
-    const silence = wasSuspended ? 0 : performance.now() - succeededAt;
-    if (failures === 0 && silence > MAX_SILENCE_MS) { // the last one hangs
-      meter.fault = new StorageError("ledger", UNWRITTEN);
-      faults.report(meter.fault, { server, unrecorded: sumOf(backlog) });
-    }
-    return last = last.then(() => attempt(() => writeCounts(isLast))); // one at a time
-  };
-  const rest = repeat(FLUSH_INTERVAL_MS, flush);
-  const stop = async () => {
-    rest();
-    await flush(true);
-    for (let retry = 0; failures > 0 && retry < RETRIES; retry++) {
-      await pause(RETRY_DELAY_MS);
-      await flush(true);
-    }
-  };
-  const unrecorded = () => {
-    takeCounts();
-    return sumOf(backlog);
-  };
-  return { meter, server, flush: () => flush(), stop, unrecorded };
 }
 
-const UNWRITTEN = "calls cannot be recorded";
+/** Returns a fault if this machine's clock is not the ledger's. */
+function clockFault({ now, latest }: LedgerTime, here: number): StorageError | undefined {
+  const isAhead = latest - now > MAX_CLOCK_OFFSET_MS; // a server that reported from the future
+  if (!isAhead && Math.abs(here - now) <= MAX_CLOCK_OFFSET_MS) return undefined;
+  const [own, other] = [here, isAhead ? latest : now].map((time) => new Date(time).toJSON());
+  const fault = isAhead ? `a server reported at ${other}` : `it is ${other} in the database`;
+  const remedy = isAhead ? ", or declare that server gone (`deno task media usage`)" : "";
+  return new StorageError("ledger", `${fault}, but ${own} here: correct the clock${remedy}`);
+}
 
 const LOST =
   "The ledger lacks this server's last report, as if it had been restored or replaced: " +
   "the gate is unknown for the time since that copy";
-
-function sumOf(rows: readonly UsageRow[]): number {
-  return rows.reduce((sum, { calls }) => sum + calls, 0);
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { recordUsage } from "../../lib/usage/recorder.ts";
+import { Recorder } from "../../lib/usage/recorder.ts";
 import { gateText } from "../../lib/report/text.ts";
 import { phasesText } from "../../lib/report/words.ts";
 import { reportUsage } from "../../lib/report/report.ts";
@@ -142,9 +142,10 @@ Deno.test("a retained week is no evidence of 19 days without calls, and shows no
   const config = { usageDays: 7, isTelemetryOn: false, policy: POLICY };
   const now = () => clock.now;
   const recording = { ledger: ledgerAt(ledger, now), routes: [], clock: now, log() {}, config };
-  const { flush, stop } = await recordUsage(recording);
-  for (; clock.now < NOW; clock.now += MINUTE) await flush();
-  await stop();
+  const recorder = new Recorder(recording);
+  await recorder.start();
+  for (; clock.now < NOW; clock.now += MINUTE) await recorder.flush();
+  await recorder.stop();
   Object.assign(ledger, { time: () => Promise.resolve({ now: NOW, latest: 0 }) });
   const routes = ["/audio/:token"];
   const read = (days: number) => reportUsage(ledger, { routes, policy: POLICY, days, now: NOW });

@@ -5,7 +5,7 @@
  */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { recordUsage } from "../../lib/usage/recorder.ts";
+import { Recorder } from "../../lib/usage/recorder.ts";
 import { altered } from "./ledger_at.ts";
 import { openIn } from "./local_storage.ts";
 import { servedHandler } from "./handlers.ts";
@@ -17,15 +17,22 @@ const policy = definePolicy({ deprecatedAt: "2020-01-01" });
 const clock = { now: Date.parse(firstDay) };
 const now = () => clock.now;
 const config = { cacheMaxAge: 300, usageDays: 400, isTelemetryOn: false, policy };
-const { meter, flush, stop } = await recordUsage({
+const recorder = new Recorder({
   ledger: altered(storage.ledger, { time: () => Promise.resolve({ now: now(), latest: 0 }) }),
   config,
   routes: [],
   clock: now,
   log: (event) => console.error(event),
 });
+await recorder.start();
 const items = new OneItem(); // only the ledger is shared
-const handle = servedHandler({ storage: items, config, clock: now, log() {}, meter });
+const handle = servedHandler({
+  storage: items,
+  config,
+  clock: now,
+  log() {},
+  meter: recorder.meter,
+});
 const path = `/audio/${items.item.token}`;
 
 for (let day = 0; day < Number(days); day++) {
@@ -38,8 +45,8 @@ for (let day = 0; day < Number(days); day++) {
     clock.now += 2_160_000; // forty of them make a day
   }
   console.log(JSON.stringify(sent)); // before the flush: no more than this may be lost
-  await flush();
+  await recorder.flush();
   console.log("recorded");
 }
-await stop();
+await recorder.stop();
 await storage.close();

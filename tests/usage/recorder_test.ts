@@ -2,7 +2,7 @@ import { metrics } from "@opentelemetry/api";
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { recordUsage } from "../../lib/usage/recorder.ts";
+import { Recorder } from "../../lib/usage/recorder.ts";
 import type { Heartbeat } from "../../lib/storage/ledger/ledger.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { altered, ledgerAt, type RecordingLedger } from "../support/ledger_at.ts";
@@ -25,13 +25,21 @@ async function startRecorder(
   config: Partial<typeof RECORD.config> = {},
 ) {
   const events: unknown[] = [];
-  const recorder = await recordUsage({
+  const recorder = new Recorder({
     ...{ ...RECORD, config: { ...RECORD.config, ...config } },
     ledger: ledgerAt(ledger, () => clock.database ?? clock.now),
     clock: () => clock.now,
     log: (event) => events.push(event),
   });
-  return { ...recorder, events };
+  await recorder.start();
+  return {
+    meter: recorder.meter,
+    recorder,
+    flush: () => recorder.flush(),
+    stop: () => recorder.stop(),
+    unrecorded: () => recorder.unrecorded(),
+    events,
+  };
 }
 
 const down = () => Promise.reject(new StorageError("sqlite", "down"));
@@ -40,7 +48,7 @@ function stretches(heartbeats: Heartbeat[]) {
   return heartbeats.map(({ from, until, end }) => [from - NOON, until - NOON, end]);
 }
 
-Deno.test("recordUsage() sums the counts of several servers in one ledger", async () => {
+Deno.test("Recorder sums the counts of several servers in one ledger", async () => {
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
   const clock = { now: NOON };
@@ -59,7 +67,7 @@ Deno.test("recordUsage() sums the counts of several servers in one ledger", asyn
   assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 5000, "stopped"]));
 });
 
-Deno.test("recordUsage() neither loses nor repeats counts in an outage, and logs it once", async () => {
+Deno.test("Recorder neither loses nor repeats counts in an outage, and logs it once", async () => {
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
   const clock = { now: NOON };
@@ -99,7 +107,7 @@ Deno.test("recordUsage() neither loses nor repeats counts in an outage, and logs
   assertEquals(stretches(await ledger.heartbeats()), [[0, 40_000, "stopped"]]);
 });
 
-Deno.test("recordUsage() does not mark itself stopped while calls are not in the ledger", async () => {
+Deno.test("Recorder does not mark itself stopped while calls are not in the ledger", async () => {
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
   const { meter, stop, events } = await startRecorder(altered(ledger, { add: down }), {
@@ -111,21 +119,13 @@ Deno.test("recordUsage() does not mark itself stopped while calls are not in the
   assertEquals(events.length, 1);
 });
 
-Deno.test("recordUsage() retries a failed registration, and rejects if it cannot register", async () => {
+Deno.test("Recorder.start() rejects if it cannot register", async () => {
   await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  let faults = 1;
-  const flaky = altered(ledger, {
-    recordHeartbeat: (heartbeat) => faults-- > 0 ? down() : ledger.recordHeartbeat(heartbeat),
-  });
-  const { stop } = await startRecorder(flaky, { now: NOON });
-  assertEquals(stretches(await ledger.heartbeats()), [[0, 0, undefined]]);
-  await stop();
-  const failing = altered(ledger, { recordHeartbeat: down });
+  const failing = altered(engine.ledger, { recordHeartbeat: down });
   await assertRejects(() => startRecorder(failing, { now: NOON }), StorageError, "down");
 });
 
-Deno.test("recordUsage() runs one flush at a time, and a slow flush does not end its watch", async () => {
+Deno.test("Recorder runs one flush at a time, and a slow flush does not end its watch", async () => {
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
   const clock = { now: NOON };
@@ -158,7 +158,7 @@ Deno.test("recordUsage() runs one flush at a time, and a slow flush does not end
   assertEquals((await Array.fromAsync(ledger.usage(""))).map(({ calls }) => calls), [1]);
 });
 
-Deno.test("recordUsage() adds every call to the metrics once, even if the ledger fails", async () => {
+Deno.test("Recorder adds every call to the metrics once, even if the ledger fails", async () => {
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
   let sum = 0;
@@ -191,7 +191,7 @@ Deno.test("recordUsage() adds every call to the metrics once, even if the ledger
   }
 });
 
-Deno.test("recordUsage() starts a new watch after the process was suspended", async () => {
+Deno.test("Recorder starts a new watch after the process was suspended", async () => {
   const clock = { now: NOON };
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
@@ -207,11 +207,11 @@ Deno.test("recordUsage() starts a new watch after the process was suspended", as
   ]);
 });
 
-Deno.test("recordUsage() begins a new record if it does not find its last heartbeat", async () => {
+Deno.test("Recorder begins a new record if it does not find its last heartbeat", async () => {
   const clock = { now: NOON };
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
-  const { server, flush, stop, events } = await startRecorder(ledger, clock);
+  const { recorder: { server }, flush, stop, events } = await startRecorder(ledger, clock);
   const tick = async () => {
     clock.now += 5_000;
     await flush();
@@ -232,7 +232,7 @@ Deno.test("recordUsage() begins a new record if it does not find its last heartb
   assertEquals(events.length, 2);
 });
 
-Deno.test("recordUsage() writes no heartbeat while its clock is not the ledger's", async () => {
+Deno.test("Recorder writes no heartbeat while its clock is not the ledger's", async () => {
   const clock = { now: NOON, database: NOON };
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
@@ -257,13 +257,13 @@ Deno.test("recordUsage() writes no heartbeat while its clock is not the ledger's
   assertEquals([...new Set(rows.map(({ day }) => day))], ["2027-02-01"], "by the ledger's time");
 });
 
-Deno.test("recordUsage() writes no heartbeat behind one from the future, until it is declared gone", async () => {
+Deno.test("Recorder writes no heartbeat behind one from the future, until it is declared gone", async () => {
   const clock = { now: NOON };
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
   const ahead = { server: "ahead", from: NOON, until: NOON + DAY };
   await ledger.recordHeartbeat(ahead);
-  const { server, flush, stop } = await startRecorder(ledger, clock);
+  const { recorder: { server }, flush, stop } = await startRecorder(ledger, clock);
   const own = async () =>
     stretches((await ledger.heartbeats()).filter((heartbeat) => heartbeat.server === server));
   clock.now += 5_000;
@@ -279,11 +279,12 @@ Deno.test("recordUsage() writes no heartbeat behind one from the future, until i
   ]);
 });
 
-Deno.test("recordUsage() takes another name if its last record is from the future", async () => {
+Deno.test("Recorder takes another name if its last record is from the future", async () => {
   const clock = { now: NOON, database: NOON + 90_000 };
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
-  const { server, flush, stop, events } = await startRecorder(ledger, clock);
+  const { recorder, flush, stop, events } = await startRecorder(ledger, clock);
+  const { server } = recorder;
   const [ahead] = await ledger.heartbeats();
   await ledger.recordHeartbeat({ ...ahead as Heartbeat, end: "gone" });
   clock.now += 5_000;
@@ -291,11 +292,12 @@ Deno.test("recordUsage() takes another name if its last record is from the futur
   await flush();
   const [own] = await ledger.heartbeats();
   assertEquals([own?.from, own?.server === server], [NOON + 5_000, false]);
+  assertEquals(recorder.server, own?.server);
   assertStringIncludes(JSON.stringify(events), String(own?.server));
   await stop();
 });
 
-Deno.test("recordUsage() returns how many calls are not in the ledger at the end", async () => {
+Deno.test("Recorder returns how many calls are not in the ledger at the end", async () => {
   await using engine = await openMemoryEngine();
   const failing = altered(engine.ledger, { add: down });
   const { meter, stop, unrecorded } = await startRecorder(failing, { now: NOON });
@@ -304,7 +306,7 @@ Deno.test("recordUsage() returns how many calls are not in the ledger at the end
   assertEquals(unrecorded(), 3);
 });
 
-Deno.test("recordUsage() keeps the names of recent clients across a restart", async () => {
+Deno.test("Recorder keeps the names of recent clients across a restart", async () => {
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
   const row = { ...ROW, calls: 1, first: NOON, last: NOON };
@@ -327,7 +329,7 @@ Deno.test("recordUsage() keeps the names of recent clients across a restart", as
   );
 });
 
-Deno.test("recordUsage() deletes expired days, once a day", async () => {
+Deno.test("Recorder deletes expired days, once a day", async () => {
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
   const clock = { now: NOON };
