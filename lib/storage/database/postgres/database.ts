@@ -98,11 +98,18 @@ export class PostgresDatabase implements Database {
   /**
    * Creates the tables, unless they are there.
    *
-   * @throws {StorageError} When the database fails, or belongs to another release, or has no tables
-   *   and must have them.
+   * @throws {StorageError} When the database fails, belongs to another release, is not in UTF-8,
+   *   or has no tables and must have them.
    */
   async createTables({ mustExist, onCreate }: OpenOptions): Promise<void> {
     (await this.#connect()).release();
+    const [set] = await this.query({
+      text: "SELECT current_setting('server_encoding') AS encoding",
+    });
+    if (set?.["encoding"] !== "UTF8") {
+      const fault = `has the encoding "${set?.["encoding"]}"; expected "UTF8"`;
+      throw new StorageError(this.driver, `the database (DATABASE_URL) ${fault}`);
+    }
     if ((await this.query({ text: TABLE })).length === 0) {
       const { host, pathname } = new URL(this.#connection.connectionString);
       const name = `the catalogue in "postgres://${host}${pathname}" (DATABASE_URL)`;
@@ -110,11 +117,13 @@ export class PostgresDatabase implements Database {
         const cause = new Error(NONE_YET);
         throw new StorageError(this.driver, `${name} cannot be opened`, { cause });
       }
-      await this.#transaction(async (run) => {
+      const isCreated = await this.#transaction(async (run) => {
         await run("SELECT pg_advisory_xact_lock($1)", [LOCKS]);
-        if ((await run(TABLE)).length === 0) await run(TABLES);
+        if ((await run(TABLE)).length > 0) return false; // another process has just created them
+        await run(TABLES);
+        return true;
       });
-      onCreate?.(name);
+      if (isCreated) onCreate?.(name);
     }
     const [made] = await this.query({ text: "SELECT schema FROM catalogue" });
     requireKnown(made?.["schema"] as number);

@@ -25,13 +25,14 @@ export function createTables(
   const { name, applicationId, version, tables } = schema;
   if (!hasTables(database, schema)) {
     if (mustExist) throw new Error(NONE_YET);
-    inTransaction(database, () => {
-      if (hasTables(database, schema)) return; // another process has just created them
+    const isCreated = inTransaction(database, () => {
+      if (hasTables(database, schema)) return false; // another process has just created them
       database.exec(tables);
       database.exec(`PRAGMA application_id = ${applicationId}`);
       database.exec(`PRAGMA user_version = ${version}`);
+      return true;
     });
-    onCreate?.(name);
+    if (isCreated) onCreate?.(name);
   }
   useLog(database); // only now: it must not change the file of another program
 }

@@ -8,7 +8,7 @@ import { StorageError } from "../../../../lib/storage/errors.ts";
 import { newToken } from "../../../../lib/storage/token.ts";
 import { needing, shared } from "../../../support/permissions.ts";
 import { openEngine } from "../../../support/postgres_engine.ts";
-import { POSTGRES, PostgresServer } from "../../../support/postgres.ts";
+import { POSTGRES, PostgresServer, USER } from "../../../support/postgres.ts";
 import { Relay } from "../../../support/relay.ts";
 import { until } from "../../../support/within.ts";
 import { newMetadata } from "../../storage_suite.ts";
@@ -103,6 +103,26 @@ test("lookups of requests fail within 2 s; starts and commands wait longer", asy
   await release();
   assertEquals(await reading, true);
   await (await opening).close();
+});
+
+test("processes that start together create one catalogue, and one of them says so", async () => {
+  const url = server().urlOf(await server().createDatabase());
+  const created: string[] = [];
+  const onCreate = (what: string) => created.push(what);
+  const engines = await Promise.all(Array.from({ length: 6 }, () => openEngine(url, { onCreate })));
+  for (const engine of engines) await engine.close();
+  assertEquals(created.length, 1);
+});
+
+test("a database in another encoding than UTF8 is refused, and nothing created in it", async () => {
+  const database = "latin";
+  await server().query(`CREATE DATABASE latin OWNER ${USER} ENCODING LATIN1 TEMPLATE template0`);
+  const opening = () => openEngine(server().urlOf("latin"));
+  await assertRejects(opening, StorageError, 'has the encoding "LATIN1"; expected "UTF8"');
+  assertEquals(
+    await server().query("SELECT relname FROM pg_class WHERE relname = 'item'", database),
+    [],
+  );
 });
 
 test("a start waits for a PostgreSQL that is slow to accept connections", async () => {
