@@ -43,7 +43,7 @@ import {
   withToken,
 } from "./lib/server/route.ts";
 import { requireStorageAccess } from "./lib/server/storage_access.ts";
-import { cached } from "./lib/storage/cache.ts";
+import { CachedStorage } from "./lib/storage/cache.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/errors.ts";
 import type { Token } from "./lib/storage/token.ts";
 import { Recorder } from "./lib/usage/recorder.ts";
@@ -268,7 +268,7 @@ async function assemble(shutdown: Shutdown): Promise<App> {
   const routes = deprecatedPaths(ROUTES);
   const recorder = new Recorder({ ledger: media.ledger, config, routes, clock, log });
   await recorder.start();
-  const storage = cached(media, config.cacheTtl);
+  const storage = new CachedStorage(media);
   const handle = createHandler({ storage, config, clock, log, meter: recorder.meter });
   // Sends a response again while it is true, and during shutdown asks clients to close connections.
   const serving = closing(prepared(handle, { generations: storage.generations, clock }), shutdown);

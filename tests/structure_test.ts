@@ -121,7 +121,7 @@ needing("files")("what a start imports needs no driver, document or command", ()
     "lib/storage/media",
     "lib/usage",
   ]);
-  assertEquals(packages?.toSorted(), ["@std/uuid/v4", "quick-lru"]);
+  assertEquals(packages?.toSorted(), ["@std/uuid/v4", "quick-lru", "zod"]);
 });
 
 needing("processes")(

@@ -1,53 +1,20 @@
 /**
- * The environment, read once at startup. Without zod, because loading it takes 1.4 times as long as
- * starting bare Deno 2.9.6, and zod/mini 1.1 times.
+ * The settings, read and validated once at startup.
  */
 
-import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts";
-import type { BucketSettings, ContentPlace } from "../storage/content/content_place.ts";
+import { z } from "zod";
 import { withoutPassword } from "../input/printable.ts";
+import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts";
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
+import type { ContentPlace } from "../storage/content/content_place.ts";
 
-/** The settings of a server. */
-export interface Config {
-  /** The interface to listen on. */
-  readonly host: string;
-  /** The port to listen on; 0 for any free port. */
-  readonly port: number;
-  /** Whether other processes may listen on the same port. */
-  readonly reusePort: boolean;
-  /** The origin at which clients reach the server, for the documents, if it is known. */
-  readonly publicUrl?: string | undefined;
-  /** The database engine for the catalogue and the ledger. */
-  readonly engine: "sqlite" | "postgres";
-  /** The database: `sqlite:PATH`, or `postgres://…`. */
-  readonly databaseUrl: string;
-  /** The content store. */
-  readonly content: ContentPlace;
-  /** Whether this runs on Deno Deploy, which caches responses itself. */
-  readonly isOnDeploy: boolean;
-  /** Whether neither a database nor a bucket is configured, so that samples may be published. */
-  readonly isDefaultStorage: boolean;
-  /** The max-age of responses in seconds. */
-  readonly cacheMaxAge: number;
-  /** Milliseconds for which a lookup may be reused; 0 disables reuse. */
-  readonly cacheTtl: number;
-  /** Days to retain usage data. */
-  readonly usageDays: number;
-  /** The name of the request field by which the operator knows clients, if there is one. */
-  readonly clientField?: string | undefined;
-  /** Whether Deno exports telemetry. */
-  readonly isTelemetryOn: boolean;
-  /** Whether nobody chose the date of the deprecation here. */
-  readonly isDeprecationUnset: boolean;
-  /** The retirement policy of the deprecated routes. */
-  readonly policy: Policy;
-}
-
-/** Thrown for invalid environment variables; one line for each. */
+/** Thrown for settings that cannot be used; one line for each. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
+
+/** The settings of a server. */
+export type Config = Readonly<ReturnType<typeof readConfig>>;
 
 /** The date from which the samples are deprecated. */
 export const SAMPLES_DEPRECATED_AT = "2026-11-21";
@@ -55,103 +22,11 @@ export const SAMPLES_DEPRECATED_AT = "2026-11-21";
 /** The variables that show a server to be more than a trial, which must state `DEPRECATED_AT`. */
 const IN_EARNEST = ["DATABASE_URL", "SUNSET_AT", "BROWNOUTS", "DENO_DEPLOY"];
 
-/** A variable's expected value, and its parser, which returns `undefined` if invalid. */
-interface Setting<T> {
-  readonly expected: string;
-  /** Whether errors must not show the value. */
-  readonly isSecret?: true;
-  readonly read: (text: string) => T | undefined;
-}
+/** The variables whose values errors must not show. */
+const SECRETS = ["DATABASE_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 
-function integer(what: string, max: number, min = 0): Setting<number> {
-  const isInRange = (text: string) => min <= Number(text) && Number(text) <= max;
-  return {
-    expected: `${what} from ${min} to ${max}`,
-    read: (text) => /^\d+$/.test(text) && isInRange(text) ? Number(text) : undefined,
-  };
-}
-
-function matching(expected: string, pattern: RegExp): Setting<string> {
-  return { expected, read: (text) => pattern.test(text) ? text : undefined };
-}
-
-function webUrl(text: string): URL | undefined {
-  const url = URL.parse(text);
-  return url !== null && /^https?:$/.test(url.protocol) ? url : undefined;
-}
-
-const PORT = integer("a port number", 65_535);
-const MAX_AGE = integer("seconds", 31_536_000);
-const TTL = integer("seconds", 86_400);
-const DAYS = integer("days", 3_650, 1);
-const HOST = matching("a host name or an IP address", /^[\w.:-]+$/);
-const SWITCH = matching('"true" or "false"', /^(?:true|false)$/);
-const PUBLIC_URL: Setting<string> = {
-  expected: 'the "https:" or "http:" URL of this server, without a path',
-  read(text) {
-    const url = webUrl(text);
-    return url?.href === `${url?.origin}/` ? url.origin : undefined;
-  },
-};
-const ENCODED = ', with "@" in a password as "%40", "/" as "%2F", and "#" as "%23"';
-const DATABASE_URL: Setting<string> = {
-  expected: '"sqlite:PATH", or the "postgres://…" URL of a database, with no space around it' +
-    ENCODED,
-  isSecret: true,
-  read: (text) =>
-    text === text.trim() && (/^sqlite:./.test(text) || isPostgres(text) && isUrl(text))
-      ? text
-      : undefined,
-};
-const isPostgres = (text: string) => /^postgres(?:ql)?:\/\/./.test(text);
-/** Whether a text is a URL whose only "@", if there is one, follows the user and password. */
-const isUrl = (text: string) => {
-  const url = URL.parse(text);
-  return url !== null && text.split("@").length === (url.username + url.password === "" ? 1 : 2);
-};
-
-/** On Deno Deploy, files do not outlive the instance that wrote them. */
-const DEPLOY_DATABASE: Setting<string> = {
-  ...DATABASE_URL,
-  expected: 'the "postgres://…" URL of a database attached to the app' + ENCODED,
-  read: (text) => isPostgres(text) ? DATABASE_URL.read(text) : undefined,
-};
-const FOLDER = matching(
-  'a folder, "s3://BUCKET/PREFIX", or "none"',
-  /^(?![a-z][a-z0-9+.-]+:\/\/)/i,
-);
-const DEPLOY_CONTENT = matching('"s3://BUCKET/PREFIX", or "none", on Deno Deploy', /(?!)/);
-const BUCKET: Setting<Pick<BucketSettings, "bucket" | "prefix">> = {
-  expected: '"s3://BUCKET/PREFIX", BUCKET in lower case, with no empty, "." or ".." part in PREFIX',
-  read(text) {
-    const [, bucket, prefix = ""] =
-      /^s3:\/\/([a-z0-9][a-z0-9.-]+[a-z0-9])(?:\/+(.*?)\/*)?$/.exec(text) ?? [];
-    const isPath = prefix === "" || !prefix.split("/").some((name) => /^\.{0,2}$/.test(name));
-    return bucket !== undefined && isPath ? { bucket, prefix } : undefined;
-  },
-};
-const CLIENT_FIELD = matching(
-  "the name of a request field that names the client, and is no credential",
-  /^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i,
-);
-const REGION = matching('the region of the bucket in CONTENT, like "eu-central-1"', /^[\w-]+$/);
-const ENDPOINT: Setting<string> = {
-  expected: 'the "https:" or "http:" URL of an S3-compatible store',
-  read(text) {
-    const url = webUrl(text);
-    const hasMore = url && url.username + url.password + url.search + url.hash !== "";
-    return hasMore ? undefined : url?.href.replace(/\/+$/, "");
-  },
-};
 /** A server's clients get an error within five seconds; a command can wait for a busy store. */
 const STORE_TIMEOUT_MS = { server: 4_500, command: 30_000 };
-/** Checks only that the value fits in a header field; the store checks the rest. */
-function credential(expected: string): Setting<string> {
-  return { ...matching(expected, /^[!-~]+$/), isSecret: true };
-}
-const ACCESS_KEY = credential("an access key ID for the bucket in CONTENT");
-const SECRET_KEY = credential("the secret of that access key ID");
-const SESSION_TOKEN = credential("the session token of that access key ID");
 
 /** The variables of the policy, which validates them itself. */
 const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
@@ -162,6 +37,58 @@ const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
   afterSunset: "AFTER_SUNSET",
   documentation: "DEPRECATION_DOC",
 };
+
+const HOST = z.string().regex(/^[\w.:-]+$/);
+const SWITCH = z.enum(["true", "false"]).transform((text) => text === "true");
+const WEB_URL = z.url({ protocol: /^https?$/ }).transform((text) => new URL(text));
+const ORIGIN = WEB_URL.refine(({ href, origin }) => href === `${origin}/`)
+  .transform(({ origin }) => origin);
+const ENDPOINT = WEB_URL
+  .refine(({ username, password, search, hash }) => username + password + search + hash === "")
+  .transform(({ href }) => href.replace(/\/+$/, ""));
+const CLIENT_FIELD = z.string()
+  .regex(/^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i);
+const POSTGRES_URL = z.string().regex(/^postgres(?:ql)?:\/\/.*\S$/s).refine((text) => {
+  const url = URL.parse(text);
+  // Its only "@", if there is one, follows the user and password.
+  return url && text.split("@").length === (url.username + url.password === "" ? 1 : 2);
+});
+const SQLITE_URL = z.string().regex(/^sqlite:.*\S$/s);
+const ENCODED = ', with "@" in a password as "%40", "/" as "%2F", and "#" as "%23"';
+const FOLDER = z.string().regex(/^(?![a-z][a-z0-9+.-]+:\/\/)/i);
+const BUCKET = z.string().regex(/^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](?:\/.*)?$/).transform(
+  (text) => {
+    const [, bucket = "", prefix = ""] = /^s3:\/\/([^/]+)\/*(.*?)\/*$/.exec(text) ?? [];
+    return { bucket, prefix };
+  },
+).refine(({ prefix }) => prefix === "" || !/(?:^|\/)\.{0,2}(?:\/|$)/.test(prefix));
+const REGION = z.string().regex(/^[\w-]+$/);
+/** Only fits in a header field; the store checks the rest. */
+const CREDENTIAL = z.string().regex(/^[!-~]+$/);
+
+function integer(min: number, max: number) {
+  return z.string().regex(/^\d+$/).transform(Number).pipe(z.number().min(min).max(max));
+}
+
+/** Returns functions that read variables, and collect what is wrong with them. */
+function reading(variable: (name: string) => string | undefined) {
+  const faults: string[] = [];
+  const get = (name: string) => variable(name) || undefined;
+  const expect = (name: string, expected: string, value: unknown) => {
+    const shown = typeof value !== "string"
+      ? String(value ?? "nothing")
+      : JSON.stringify(SECRETS.includes(name) ? "…" : withoutPassword(value));
+    faults.push(`${name}: expected ${expected}, got ${shown}`);
+  };
+  const read = <T>(name: string, expected: string, schema: z.ZodType<T>): T => {
+    const { success, data } = schema.safeParse(get(name));
+    if (!success) expect(name, expected, get(name));
+    return data as T; // not used after a fault
+  };
+  return { faults, get, expect, read };
+}
+
+type Reading = ReturnType<typeof reading>;
 
 /**
  * Reads and validates the settings.
@@ -174,73 +101,138 @@ const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
 export function readConfig(
   variable: (name: string) => string | undefined,
   user: "server" | "command",
-): Config {
-  const get = (name: string) => variable(name) || undefined;
-  const problems: string[] = [];
-  const expect = (name: string, expected: string, value: unknown) =>
-    problems.push(`${name}: expected ${expected}, got ${shown(value)}`);
-  const read = <T>(name: string, { expected, isSecret, read }: Setting<T>, isRequired = false) => {
-    const text = get(name);
-    const value = text === undefined ? undefined : read(text);
-    if (value === undefined && (isRequired || text !== undefined)) {
-      expect(name, expected, isSecret && text !== undefined ? "…" : text);
-    }
-    return value;
-  };
-  /** Returns the first of the variables that is set. */
-  const readFirst = (names: readonly [string, string]) =>
-    names.find((name) => get(name) !== undefined) ?? names[0];
-  const readBucket = (): ContentPlace => {
-    const address = read("CONTENT", BUCKET) ?? { bucket: "", prefix: "" };
-    return {
-      kind: "bucket",
-      ...address,
-      accessKeyId: read("AWS_ACCESS_KEY_ID", ACCESS_KEY, true) ?? "",
-      secretAccessKey: read("AWS_SECRET_ACCESS_KEY", SECRET_KEY, true) ?? "",
-      sessionToken: read("AWS_SESSION_TOKEN", SESSION_TOKEN),
-      region: read(readFirst(["AWS_REGION", "AWS_DEFAULT_REGION"]), REGION, true) ?? "",
-      endpoint: read(readFirst(["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]), ENDPOINT),
-      timeoutMs: STORE_TIMEOUT_MS[user],
-    };
-  };
-
-  const readContent = (): ContentPlace => {
-    const text = get("CONTENT") ?? (isOnDeploy ? "none" : "./data/files");
-    if (text === "none") return { kind: "none" };
-    if (text.startsWith("s3:")) return readBucket();
-    read("CONTENT", isOnDeploy ? DEPLOY_CONTENT : FOLDER);
-    return { kind: "folder", path: text };
-  };
-
-  const isOnDeploy = get("DENO_DEPLOY") !== undefined;
-  const database = isOnDeploy ? DEPLOY_DATABASE : DATABASE_URL;
-  const databaseUrl = read("DATABASE_URL", database, isOnDeploy);
-  const content = readContent();
-  const settings: Omit<Config, "policy"> = {
-    host: read("HOST", HOST) ?? "0.0.0.0",
-    port: read("PORT", PORT) ?? 8000,
-    reusePort: read("REUSE_PORT", SWITCH) === "true",
-    publicUrl: read("PUBLIC_URL", PUBLIC_URL),
-    engine: isPostgres(databaseUrl ?? "") ? "postgres" : "sqlite",
-    databaseUrl: databaseUrl ?? "sqlite:./data/catalogue.sqlite",
-    content,
-    isOnDeploy,
-    isDefaultStorage: databaseUrl === undefined && content.kind === "folder",
-    cacheMaxAge: read("CACHE_MAX_AGE", MAX_AGE) ?? 300,
-    cacheTtl: (read("CACHE_TTL", TTL) ?? 5) * 1000,
-    usageDays: read("USAGE_DAYS", DAYS) ?? 400,
-    clientField: read("CLIENT_FIELD", CLIENT_FIELD),
-    isTelemetryOn: ["true", "1"].includes(get("OTEL_DENO") ?? ""),
-    isDeprecationUnset: get("DEPRECATED_AT") === undefined,
-  };
+) {
+  const reader = reading(variable);
+  const { faults, get, expect } = reader;
+  const settings = { ...readServer(reader), ...readStorage(reader, STORE_TIMEOUT_MS[user]) };
+  /** Whether nobody chose the date of the deprecation here. */
+  const isDeprecationUnset = get("DEPRECATED_AT") === undefined;
   const reason = IN_EARNEST.find((name) => get(name) !== undefined);
-  if (user === "server" && settings.isDeprecationUnset && reason !== undefined) {
+  if (user === "server" && isDeprecationUnset && reason !== undefined) {
     const date = 'the ISO 8601 date from which the old paths are deprecated, like "2026-11-21"';
     expect("DEPRECATED_AT", `${date}, since ${reason} is set`, undefined);
   }
+  const policy = readPolicy(reader);
+  if (policy === undefined || faults.length > 0) throw new ConfigError(faults.join("\n"));
+  return { ...settings, policy, isDeprecationUnset };
+}
+
+/** Reads how the server listens, what it tells clients, and what it counts. */
+function readServer({ get, read }: Reading) {
+  const origin = 'the "https:" or "http:" URL of this server, without a path';
+  const field = "the name of a request field that names the client, and is no credential";
+  return {
+    /** The interface to listen on. */
+    host: read("HOST", "a host name or an IP address", HOST.default("0.0.0.0")),
+    /** The port to listen on; 0 for any free port. */
+    port: read("PORT", "a port number from 0 to 65535", integer(0, 65_535).default(8000)),
+    /** Whether other processes may listen on the same port. */
+    reusePort: read("REUSE_PORT", '"true" or "false"', SWITCH.default(false)),
+    /** The origin at which clients reach the server, for the documents, if it is known. */
+    publicUrl: read("PUBLIC_URL", origin, ORIGIN.optional()),
+    /** The max-age of responses in seconds. */
+    cacheMaxAge: read(
+      "CACHE_MAX_AGE",
+      "seconds from 0 to 31536000",
+      integer(0, 31_536_000).default(300),
+    ),
+    /** Days to retain usage data. */
+    usageDays: read("USAGE_DAYS", "days from 1 to 3650", integer(1, 3_650).default(400)),
+    /** The name of the request field by which the operator knows clients, if there is one. */
+    clientField: read("CLIENT_FIELD", field, CLIENT_FIELD.optional()),
+    /** Whether Deno exports telemetry. */
+    isTelemetryOn: ["true", "1"].includes(get("OTEL_DENO") ?? ""),
+  };
+}
+
+/** Reads where the catalogue and the content are. */
+function readStorage(reader: Reading, timeoutMs: number) {
+  const { get, read } = reader;
+  const isOnDeploy = get("DENO_DEPLOY") !== undefined; // files do not outlive an instance there
+  const [database, schema] = isOnDeploy
+    ? ['the "postgres://…" URL of a database attached to the app', POSTGRES_URL]
+    : [
+      '"sqlite:PATH", or the "postgres://…" URL of a database, with no space around it',
+      POSTGRES_URL.or(SQLITE_URL).optional(),
+    ];
+  const databaseUrl = read("DATABASE_URL", database + ENCODED, schema);
+  const content = readContent(reader, { isOnDeploy, timeoutMs });
+  return {
+    /** The database engine for the catalogue and the ledger. */
+    engine: databaseUrl?.startsWith("postgres") ? "postgres" as const : "sqlite" as const,
+    /** The database: `sqlite:PATH`, or `postgres://…`. */
+    databaseUrl: databaseUrl ?? "sqlite:./data/catalogue.sqlite",
+    /** The content store. */
+    content,
+    /** Whether this runs on Deno Deploy, which caches responses itself. */
+    isOnDeploy,
+    /** Whether neither a database nor a bucket is configured, so that samples may be published. */
+    isDefaultStorage: databaseUrl === undefined && content.kind === "folder",
+  };
+}
+
+function readContent(
+  { get, read }: Reading,
+  { isOnDeploy, timeoutMs }: { isOnDeploy: boolean; timeoutMs: number },
+): ContentPlace {
+  const place = get("CONTENT") ?? (isOnDeploy ? "none" : "./data/files");
+  if (place === "none") return { kind: "none" };
+  if (!place.startsWith("s3:")) {
+    if (isOnDeploy) read("CONTENT", '"s3://BUCKET/PREFIX", or "none", on Deno Deploy', z.never());
+    else read("CONTENT", 'a folder, "s3://BUCKET/PREFIX", or "none"', FOLDER.optional());
+    return { kind: "folder", path: place };
+  }
+  const either = (name: string, other: string) =>
+    get(name) === undefined && get(other) ? other : name;
+  return {
+    kind: "bucket",
+    ...read(
+      "CONTENT",
+      '"s3://BUCKET/PREFIX", BUCKET in lower case, with no empty, "." or ".." part in PREFIX',
+      BUCKET,
+    ),
+    accessKeyId: read(
+      "AWS_ACCESS_KEY_ID",
+      "an access key ID for the bucket in CONTENT",
+      CREDENTIAL,
+    ),
+    secretAccessKey: read("AWS_SECRET_ACCESS_KEY", "the secret of that access key ID", CREDENTIAL),
+    sessionToken: read(
+      "AWS_SESSION_TOKEN",
+      "the session token of that access key ID",
+      CREDENTIAL.optional(),
+    ),
+    region: read(
+      either("AWS_REGION", "AWS_DEFAULT_REGION"),
+      'the region of the bucket in CONTENT, like "eu-central-1"',
+      REGION,
+    ),
+    endpoint: read(
+      either("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+      'the "https:" or "http:" URL of an S3-compatible store',
+      ENDPOINT.optional(),
+    ),
+    timeoutMs,
+  };
+}
+
+function readPolicy({ get, expect }: Reading): Policy | undefined {
+  const set = (name: keyof PolicySettings) => get(POLICY_VARIABLES[name]);
+  // A date that nobody chose must not make another one invalid.
+  const unset = set("sunsetAt") ?? set("brownouts") ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
+  const status = set("brownoutStatus") ?? "";
   try {
-    const policy = readPolicy(get);
-    if (problems.length === 0) return { ...settings, policy };
+    return definePolicy({
+      deprecatedAt: set("deprecatedAt") ?? unset,
+      sunsetAt: set("sunsetAt"),
+      brownouts: set("brownouts")?.split(",").map((text) => text.trim()),
+      // The policy validates these.
+      brownoutStatus: (/^\d{3}$/.test(status) ? Number(status) : status || undefined) as
+        | BrownoutStatus
+        | undefined,
+      afterSunset: set("afterSunset") as AfterSunset | undefined,
+      documentation: set("documentation") ?? "/deprecation",
+    });
   } catch (error) {
     if (!(error instanceof PolicyError)) throw error;
     for (const { setting, value, expected } of error.issues) {
@@ -248,31 +240,4 @@ export function readConfig(
       expect(POLICY_VARIABLES[name as keyof PolicySettings], expected, value);
     }
   }
-  throw new ConfigError(problems.join("\n"));
-}
-
-/** Formats a value for an error. */
-function shown(value: unknown): string {
-  if (value === undefined) return "nothing";
-  return JSON.stringify(typeof value === "string" ? withoutPassword(value) : value);
-}
-
-function readPolicy(get: (name: string) => string | undefined): Policy {
-  const set = (name: keyof PolicySettings) => get(POLICY_VARIABLES[name]);
-  // A date that nobody chose must not make another one invalid.
-  const unset = set("sunsetAt") ?? set("brownouts") ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
-  return definePolicy({
-    deprecatedAt: set("deprecatedAt") ?? unset,
-    sunsetAt: set("sunsetAt"),
-    brownouts: set("brownouts")?.split(",").map((text) => text.trim()),
-    // The policy validates these.
-    brownoutStatus: statusIn(set("brownoutStatus")) as BrownoutStatus | undefined,
-    afterSunset: set("afterSunset") as AfterSunset | undefined,
-    documentation: set("documentation") ?? "/deprecation",
-  });
-}
-
-/** Returns a status as a number; anything else as it is. */
-function statusIn(text: string | undefined): number | string | undefined {
-  return text !== undefined && /^\d{3}$/.test(text) ? Number(text) : text;
 }

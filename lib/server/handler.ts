@@ -2,8 +2,8 @@
  * The types of a handler: what it depends on, and what it returns.
  */
 
+import type { Policy } from "../lifecycle/policy.ts";
 import type { ItemStorage } from "../storage/storage.ts";
-import type { Config } from "./config.ts";
 import type { Log } from "./log.ts";
 import type { Counter, Meter } from "./meter.ts";
 
@@ -33,7 +33,10 @@ export interface HandlerOptions {
   readonly meter?: Meter | undefined;
 }
 
-/** The settings that a handler depends on. */
-export type HandlerConfig =
-  & Pick<Config, "policy" | "cacheMaxAge" | "publicUrl">
-  & Partial<Pick<Config, "isOnDeploy">>;
+/** The settings that a handler depends on; those of `Config` with the same names. */
+export interface HandlerConfig {
+  readonly policy: Policy;
+  readonly cacheMaxAge: number;
+  readonly publicUrl?: string | undefined;
+  readonly isOnDeploy?: boolean;
+}

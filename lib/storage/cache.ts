@@ -13,13 +13,11 @@ import type { ItemStorage } from "./storage.ts";
 /** The number of tokens to cache, known or not, before the cache is emptied. About 1 kB each. */
 const ENTRIES = 10_000;
 
-/** How long a fault is remembered at most: clients are told to retry after that. */
-const MAX_FAULT_TTL_MS = 5_000;
-
-/** Adds a cache of `ttl` milliseconds to storage; returns the storage itself if `ttl` is 0. */
-export function cached(storage: ItemStorage & Versioned, ttl: number): ItemStorage {
-  return ttl > 0 ? new CachedStorage(storage, ttl) : storage;
-}
+/**
+ * Milliseconds for which a lookup may be reused, since content can be lost without a change of the
+ * catalogue; and a fault, since clients are told to retry after that.
+ */
+export const CACHE_TTL_MS = 5_000;
 
 /** A lookup in flight or its result, and how long it may be reused. */
 interface Lookup {
@@ -42,8 +40,8 @@ export class CachedStorage implements ItemStorage {
   /** The instant of the last lookup. */
   #now = 0;
 
-  /** @param ttl Milliseconds for which a lookup may be reused at most. */
-  constructor(storage: ItemStorage & Versioned, ttl: number) {
+  /** @param ttl Milliseconds for which a lookup or a fault may be reused at most. */
+  constructor(storage: ItemStorage & Versioned, ttl = CACHE_TTL_MS) {
     this.#storage = storage;
     this.#ttl = ttl;
     this.generations = new Generations(storage);
@@ -75,7 +73,7 @@ export class CachedStorage implements ItemStorage {
       this.generations.end(); // other items with this content are stale, too
       this.#forgetStale();
       if (error instanceof StorageError) {
-        const freshUntil = this.#now + Math.min(this.#ttl, MAX_FAULT_TTL_MS);
+        const freshUntil = this.#now + this.#ttl;
         const result = Promise.reject(error);
         result.catch(() => {}); // reported where it is found
         this.#keep(item.token, { result, freshUntil });

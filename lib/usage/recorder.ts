@@ -41,7 +41,9 @@ const KNOWN_DAYS = 7;
 /** What recording depends on. */
 export interface RecorderOptions {
   readonly ledger: Omit<Ledger, "heartbeats" | "keptFrom">;
-  readonly config: Pick<Config, "usageDays" | "isTelemetryOn" | "policy" | "clientField">;
+  readonly config:
+    & Pick<Config, "usageDays" | "isTelemetryOn" | "policy">
+    & Partial<Pick<Config, "clientField">>;
   /** The paths of the deprecated routes. */
   readonly routes: readonly string[];
   /** Returns the time in milliseconds since the epoch. */

@@ -55,7 +55,7 @@ interface Case {
 function casesOf(storage: string, published: Published, fileServers: FileServers): Case[] {
   const { hot, megabyte, medium, large } = published;
   const catalogue = join(storage, "catalogue.sqlite");
-  const server = launchServer(storage, { CACHE_TTL: "3600" });
+  const server = launchServer(storage, {});
   const get = (name: string, load: Load, item: PublishedItem): Case => ({
     name: `GET ${name}`,
     load,
@@ -77,7 +77,7 @@ function casesOf(storage: string, published: Published, fileServers: FileServers
     {
       name: "cold HEAD",
       load: coldHeads(EXTENT.cold),
-      server: launchServer(storage, { CACHE_TTL: "0" }),
+      server,
       peers: {},
     },
     {
@@ -108,7 +108,7 @@ async function measureFromBucket(storage: string, { megabyte, medium }: Publishe
     await copy.publish(item, staged);
   }
   await copy.close();
-  const environment = { ...store.environment("bench"), DATABASE_URL: url, CACHE_TTL: "3600" };
+  const environment = { ...store.environment("bench"), DATABASE_URL: url };
   const measureGet = ({ digest }: PublishedItem, what: string, load: Load) => {
     const object = `${BUCKET}/bench/${digest.slice(0, 2)}/${digest}`;
     return measureCase({

@@ -52,11 +52,10 @@ async function exported(folder: string, environment: Environment = {}): Promise<
 
 test("media import adds valid lines, refuses the rest, and running servers see it at once", () =>
   inFolder(async (folder) => {
-    await using server = await ServerProcess.start({ CACHE_TTL: "3600" }, folder);
+    await using server = await ServerProcess.start({}, folder);
     const [file, url, gone] = [newToken(), newToken(), newToken()];
     const head = async (token: string) =>
       (await requestRaw(server.port, "HEAD", `/media/${token}`)).status;
-    assertEquals([await head(file), await head(url)], [404, 404]);
 
     const bad = ['{"kind": "radio", "location": "https://h/b"}\r\n', "nonsense\n"];
     const lines = toLines([
@@ -74,6 +73,7 @@ test("media import adds valid lines, refuses the rest, and running servers see i
     assertEquals(dry.stdout, "Dry run. Would be added: 3; unchanged: 0; refused: 2\n");
     assertEquals([dry.code, await exported(folder)], [1, ""]);
     const args = ["import", input, "--rejects", rejects];
+    assertEquals([await head(file), await head(url)], [404, 404]);
     const first = await media(folder, args);
     assertEquals(first.code, 1);
     assertEquals(first.stdout, "Added: 3; unchanged: 0; refused: 2\n");

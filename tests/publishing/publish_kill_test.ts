@@ -88,7 +88,7 @@ async function killCommands(place: Place): Promise<void> {
   const patience = { publish: 50, unpublish: 20 };
   assertEquals(first.code, 0, first.stderr);
   let published: Token[] = [JSON.parse(first.stdout).token];
-  await using server = await ServerProcess.start({ DATABASE_URL, CACHE_TTL: "3600" }, folder);
+  await using server = await ServerProcess.start({ DATABASE_URL }, folder);
 
   const kills = killsWanted();
   let [killed, effective, run] = [0, 0, 0];
@@ -161,11 +161,11 @@ function kill(child: Deno.ChildProcess): void {
   }
 }
 
-/** Waits until a server shows a change of an item. */
+/** Waits until a server shows a change of an item, sooner than by forgetting what it was. */
 async function untilShown({ port }: ServerProcess, token: Token, expected: number): Promise<void> {
   let status = 0;
   for (let tries = 0; status !== expected; tries++) {
-    assert(tries < 200, `${token} is ${status} instead of ${expected}`);
+    assert(tries < 80, `${token} is ${status} instead of ${expected}`);
     if (tries > 0) await new Promise((resolve) => setTimeout(resolve, 50));
     ({ status } = await requestRaw(port, "HEAD", `/media/${token}`));
   }

@@ -18,7 +18,6 @@ Deno.test("readConfig() has a default for everything", () => {
     isOnDeploy: false,
     isDefaultStorage: true,
     cacheMaxAge: 300,
-    cacheTtl: 5000,
     usageDays: 400,
     clientField: undefined,
     isTelemetryOn: false,
@@ -44,7 +43,6 @@ Deno.test("readConfig() reads every variable", () => {
     PUBLIC_URL: "HTTPS://Media.Example.com:443/",
     CONTENT: "/srv/files",
     CACHE_MAX_AGE: "0",
-    CACHE_TTL: "60",
     USAGE_DAYS: "30",
     CLIENT_FIELD: "X-Consumer",
     OTEL_DENO: "true",
@@ -66,7 +64,6 @@ Deno.test("readConfig() reads every variable", () => {
     isOnDeploy: false,
     isDefaultStorage: false,
     cacheMaxAge: 0,
-    cacheTtl: 60_000,
     usageDays: 30,
     clientField: "X-Consumer",
     isTelemetryOn: true,
@@ -106,8 +103,6 @@ Deno.test("readConfig() accepts boundary values", () => {
     [{ HOST: "127.0.0.1" }, { host: "127.0.0.1" }],
     [{ PORT: "65535" }, { port: 65535 }],
     [{ CACHE_MAX_AGE: "31536000" }, { cacheMaxAge: 31_536_000 }],
-    [{ CACHE_TTL: "0" }, { cacheTtl: 0 }],
-    [{ CACHE_TTL: "86400" }, { cacheTtl: 86_400_000 }],
     [{ USAGE_DAYS: "1" }, { usageDays: 1 }],
     [{ USAGE_DAYS: "3650" }, { usageDays: 3650 }],
     [{ DATABASE_URL: "sqlite:x" }, { databaseUrl: "sqlite:x", isDefaultStorage: false }],
@@ -167,7 +162,6 @@ Deno.test("readConfig() rejects invalid values, with the name, the value and wha
       ["a.test", "ftp://a.test", "https://a.test/b", "http://a.test/?b", "https://b@a.test"],
     ],
     ["CACHE_MAX_AGE", "seconds from 0 to 31536000", ["x", "31536001"]],
-    ["CACHE_TTL", "seconds from 0 to 86400", ["1e3", "86401"]],
     ["USAGE_DAYS", "days from 1 to 3650", ["0", "3651"]],
     [
       "CLIENT_FIELD",
@@ -287,11 +281,11 @@ Deno.test("readConfig() lists all missing bucket settings, and shows no secret",
 
 Deno.test("readConfig() reports all problems at once", () => {
   const { message } = assertThrows(
-    () => read({ PORT: "x", CACHE_TTL: "y", SUNSET_AT: "z", DEPRECATION_DOC: "w" }),
+    () => read({ PORT: "x", CACHE_MAX_AGE: "y", SUNSET_AT: "z", DEPRECATION_DOC: "w" }),
     ConfigError,
   );
   const names = message.split("\n").map((line) => line.split(":")[0]);
-  assertEquals(names, ["PORT", "CACHE_TTL", "SUNSET_AT", "DEPRECATION_DOC"]);
+  assertEquals(names, ["PORT", "CACHE_MAX_AGE", "SUNSET_AT", "DEPRECATION_DOC"]);
 });
 
 Deno.test("readConfig() requires DEPRECATED_AT of a server in earnest, and not of commands", () => {

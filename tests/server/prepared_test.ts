@@ -3,7 +3,7 @@ import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
 import { prepared } from "../../lib/server/prepared.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { CachedStorage } from "../../lib/storage/cache.ts";
+import { CACHE_TTL_MS, CachedStorage } from "../../lib/storage/cache.ts";
 import { Generations } from "../../lib/storage/generations.ts";
 import type { LookupResult } from "../../lib/storage/item.ts";
 import type { Versioned } from "../../lib/storage/generations.ts";
@@ -15,7 +15,6 @@ import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
-const TTL = 5_000;
 const HOUR = 3_600_000;
 
 Deno.test("a prepared response equals an unprepared one, for the whole table", async () => {
@@ -23,7 +22,7 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
   const rows = requestTable(await publishTableItems(subject));
   const common = { config: CONFIG, clock: () => NOW, log() {} };
   const slow = plainHandler({ ...common, storage: subject.storage });
-  const cached = new CachedStorage(subject.storage, TTL);
+  const cached = new CachedStorage(subject.storage);
   const fast = servedHandler({ ...common, storage: cached });
   for (const { what, target, fields, status } of rows) {
     // All but faults, checks of storage, and requests too long to keep.
@@ -57,7 +56,7 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
 function handlerOn(storage: ItemStorage & Versioned, config = CONFIG) {
   const clock = { now: NOW };
   const now = () => clock.now;
-  const cached = new CachedStorage(storage, TTL);
+  const cached = new CachedStorage(storage);
   const handle = servedHandler({ storage: cached, config, clock: now, log() {} });
   const status = async (method: string, path: string) =>
     (await handle(new Request(`http://test${path}`, { method }))).status;
@@ -71,7 +70,7 @@ Deno.test("a prepared response lasts no longer than its lookup", async () => {
   assertEquals(await status("HEAD", media), 200);
   storage.result = { state: "unpublished", kind: "audio", unpublishedAt: NOW };
 
-  clock.now += TTL - 1;
+  clock.now += CACHE_TTL_MS - 1;
   assertEquals(await status("HEAD", media), 200);
   assertEquals(await status("HEAD", audio), 200); // just prepared, from the same lookup
   assertSpyCalls(storage.find, 1);

@@ -305,7 +305,7 @@ needing("processes", LINUX)(
   async () => {
     await using subject = await openLocal();
     const { token } = await subject.publish(newMetadata(), new Uint8Array(7));
-    await using server = await ServerProcess.start({ CACHE_TTL: "86400" }, subject.folder);
+    await using server = await ServerProcess.start({}, subject.folder);
     const head = (target: string, fields = "") =>
       `HEAD ${target} HTTP/1.1\r\nHost: test\r\n${fields}\r\n`;
     const long = (index: number) => `${index}-${"x".repeat(60_000)}`;

@@ -1,4 +1,4 @@
-import { cached } from "../../lib/storage/cache.ts";
+import { CachedStorage } from "../../lib/storage/cache.ts";
 import { plainHandler } from "../support/handlers.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import {
@@ -13,7 +13,7 @@ import {
 Deno.test("the handler answers the whole table, HEAD like GET", async (t) => {
   await using subject = await openMemory();
   const now = () => Date.parse("2026-11-21T12:00:00Z");
-  const storage = cached(subject.storage, 60_000);
+  const storage = new CachedStorage(subject.storage);
   const handle = plainHandler({ storage, config: CONFIG, clock: now, log() {} });
   const send: Send = async (method, target, fields) => {
     const url = URL.canParse(target) ? target : `http://test${target}`;

@@ -126,7 +126,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   const { audio, video, linkedAudio, unpublished } = await publishTableItems(subject);
   const meter = new UsageMeter();
   // Responses are prepared for lookup results that the cache may reuse.
-  const storage = new CachedStorage(subject.storage, 60_000);
+  const storage = new CachedStorage(subject.storage);
   const handle = servedHandler({ storage, config: CONFIG, clock: () => NOON, log() {}, meter });
   const known = newToken();
   const requests: [method: string, path: string, count: number][] = [

@@ -91,8 +91,7 @@ for (const { what, bound, heads, rounds, isCommand, databases } of CASES) {
       const urls = await databases?.();
       await using subject = await openLocal(urls && openEngine(urls[0]));
       const { folder, storage } = subject;
-      const start = (environment = {}) =>
-        ServerProcess.start({ CACHE_TTL: "3600", ...environment }, folder);
+      const start = (environment = {}) => ServerProcess.start(environment, folder);
       const [first, second] = urls?.map((url) => ({ DATABASE_URL: url })) ?? [];
       await using one = await start(first);
       await using other = await start(second);

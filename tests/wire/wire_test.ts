@@ -96,7 +96,7 @@ test("a server process refuses to start with a reason", async () => {
       /: Cannot listen on 127\.0\.0\.1:\d+: address already in use/,
     ],
     [{ REUSE_PORT: "true" }, /: REUSE_PORT=true needs .*--unstable-net/],
-    [{ CACHE_TTL: "-1", PORT: "70000" }, /: PORT: .*, got "70000"\nCACHE_TTL: .*, got "-1"\n$/],
+    [{ USAGE_DAYS: "0", PORT: "70000" }, /: PORT: .*, got "70000"\nUSAGE_DAYS: .*, got "0"\n$/],
     [
       { DATABASE_URL: `sqlite:${folder}/empty` },
       /: sqlite: the catalogue ".+" \(DATABASE_URL\) cannot be opened \(.+\)\n$/,
@@ -172,7 +172,7 @@ test("a server process is healthy only while its content folder is in place", as
 test("a prepared response is sent completely to many clients at once, repeatedly", async () => {
   await using subject = await openLocal();
   const { token, digest } = await subject.publish(newMetadata(), CONTENT);
-  await using server = await ServerProcess.start({ CACHE_TTL: "60" }, subject.folder);
+  await using server = await ServerProcess.start({}, subject.folder);
   const rows: [path: string, fields: Record<string, string>, status: number][] = [
     [`/audio/${token}`, {}, 200],
     [`/audio/${token}`, { "If-None-Match": `"${digest}"` }, 304],

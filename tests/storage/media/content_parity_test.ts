@@ -3,6 +3,7 @@
  */
 
 import { assertEquals } from "@std/assert";
+import { CACHE_TTL_MS } from "../../../lib/storage/cache.ts";
 import { openEngine } from "../../../lib/storage/database/sqlite/engine.ts";
 import type { PublishedItem } from "../../../lib/storage/item.ts";
 import { openLocal } from "../../support/local_storage.ts";
@@ -37,12 +38,12 @@ needing("processes", LINUX, program("setpriv"))(
     const path = `${subject.folder}/files/${item.digest.slice(0, 2)}/${item.digest}`;
     const runner = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]; // for root
     const isRoot = Deno.uid() === 0;
-    await using server = await ServerProcess.start({ CACHE_TTL: "1" }, subject.folder, {
+    await using server = await ServerProcess.start({}, subject.folder, {
       runner: isRoot ? runner : [],
     });
     assertEquals(await statusesOf(server, item, METHODS), [200, 200, 200, 200, 200]);
     await Deno.chmod(path, 0o000);
-    await new Promise((resolve) => setTimeout(resolve, 1_100)); // CACHE_TTL
+    await new Promise((resolve) => setTimeout(resolve, CACHE_TTL_MS));
     assertEquals(await statusesOf(server, item, METHODS), [503, 503, 503, 503, 503]);
     await Deno.chmod(path, 0o600);
     assertEquals(await statusesOf(server, item, METHODS), [200, 200, 200, 200, 200]);

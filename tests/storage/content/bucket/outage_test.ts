@@ -18,7 +18,7 @@ import { newMetadata } from "../../storage_suite.ts";
 /** Milliseconds until a response. The aim is 5,000 on an idle machine. */
 const ANSWERED = 6_500;
 
-/** Milliseconds from the end of a failure until everything is served again: CACHE_TTL and a look. */
+/** Milliseconds from the end of a failure until everything is served again: a lookup is reused for half of it. */
 const BACK = 10_000;
 
 const CONTENT = Uint8Array.from({ length: 100_000 }, (_, index) => index % 251);

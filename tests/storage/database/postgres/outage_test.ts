@@ -4,6 +4,7 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
+import { CACHE_TTL_MS } from "../../../../lib/storage/cache.ts";
 import type { PublishedItem } from "../../../../lib/storage/item.ts";
 import { checkParity } from "../../../server/request_table.ts";
 import { openLocal } from "../../../support/local_storage.ts";
@@ -27,11 +28,8 @@ const SLACK = 5;
 /** Milliseconds to poll for recovery. */
 const TIMEOUT = 20_000;
 
-/** Milliseconds for which a lookup may be reused. */
-const CACHE_TTL = 2_000;
-
-/** Milliseconds of an outage: longer than the flush interval. */
-const OUTAGE = 6_000;
+/** Milliseconds of an outage: longer than the flush interval, and than a lookup is reused. */
+const OUTAGE = 7_000;
 
 /** Milliseconds between rounds of requests. */
 const PACE = 200;
@@ -222,7 +220,7 @@ async function setUp({ isRelayed, settings }: Failure): Promise<World> {
   const audio = await publish(newMetadata("audio"), new Uint8Array(1000));
   const video = await publish(newMetadata("video"), new Uint8Array(2000));
   await storage.close();
-  const environment = { DATABASE_URL: url, CACHE_TTL: String(CACHE_TTL / 1000) };
+  const environment = { DATABASE_URL: url };
   const server = starting.use(await ServerProcess.start(environment, folder));
   return { stack: starting.move(), postgres, relay, database, server, audio, video };
 }
@@ -295,7 +293,7 @@ function checkAnswers({ rounds, begun, ending, ended, back }: Outage): void {
     const isKnown = path === "/audio/";
     let expected: number | undefined; // while it changes, either is fine
     if (answered < begun - 500 || sent >= back) expected = 200;
-    if (sent >= begun + (isKnown ? CACHE_TTL : 0) && answered < ending) expected = 503;
+    if (sent >= begun + (isKnown ? CACHE_TTL_MS : 0) && answered < ending) expected = 503;
     if (expected === undefined) continue;
     // On a machine this slow, a working database may not answer in time, either.
     if (expected === 200 && slack(rounds, sent, answered) > LIMIT / 2) continue;

@@ -11,12 +11,11 @@ import { openEngine } from "../../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../../../support/postgres.ts";
 import { requestRaw } from "../../../support/raw_http.ts";
 import { ServerProcess } from "../../../support/server.ts";
+import { until } from "../../../support/within.ts";
 import { newMetadata } from "../../storage_suite.ts";
 
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 const test = needing(...POSTGRES);
-
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 test("a server process under load opens two connections to PostgreSQL at most", async () => {
   const database = await postgres().createDatabase();
@@ -24,7 +23,7 @@ test("a server process under load opens two connections to PostgreSQL at most", 
   await using subject = await openLocal(openEngine(DATABASE_URL));
   const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
   await subject.storage.close();
-  await using server = await ServerProcess.start({ DATABASE_URL, CACHE_TTL: "0" }, subject.folder);
+  await using server = await ServerProcess.start({ DATABASE_URL }, subject.folder);
   const counts: number[] = [];
   const asking = Array.from({ length: 100 }, async (_, index) => {
     while (counts.length < 20) {
@@ -70,7 +69,7 @@ test("a later release's schema is refused, at startup and while a server runs", 
   await using subject = await openLocal(openEngine(DATABASE_URL));
   const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
   await subject.storage.close();
-  const environment = { DATABASE_URL, CACHE_TTL: "1" };
+  const environment = { DATABASE_URL };
   const server = await ServerProcess.start(environment, subject.folder);
   const ask = async () => {
     const methods = ["HEAD", "GET"];
@@ -90,11 +89,11 @@ test("a later release's schema is refused, at startup and while a server runs", 
   assert(started.message.endsWith(`cannot start: postgres: ${message}\n`), started.message);
   const listed = await media(subject.folder, ["list"], environment);
   assertEquals([listed.code, listed.stderr], [1, `media: postgres: ${message}\n`]);
-  await pause(1_500);
+  await until("lookups that are not reused", async () => (await ask())[0] === 503);
   assertEquals(await ask(), [503, 503]);
 
   await postgres().query("UPDATE catalogue SET schema = schema - 1", database);
-  await pause(1_500);
+  await until("the schema to be read again", async () => (await ask())[0] === 200);
   assertEquals(await ask(), [200, 200]);
   const { log } = await server.stop();
   const causes = log.filter(({ route }) => route === "/audio/:token").map(({ cause }) => cause);

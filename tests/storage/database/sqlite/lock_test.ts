@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { newToken } from "../../../../lib/storage/token.ts";
 import { callsIn, openLocal } from "../../../support/local_storage.ts";
 import { media } from "../../../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../../../support/paths.ts";
@@ -37,7 +38,7 @@ for (const { file, lets, ...options } of CASES) {
     await subject.storage.close(); // no process has it open
     const path = `${subject.folder}/catalogue.sqlite${file === "ledger" ? "-ledger" : ""}`;
     await using holder = await LockHolder.open(path, options);
-    await using server = await ServerProcess.start({ CACHE_TTL: "0" }, subject.folder);
+    await using server = await ServerProcess.start({}, subject.folder);
 
     await holder.take();
     const publishing = file === "catalogue"
@@ -48,16 +49,17 @@ for (const { file, lets, ...options } of CASES) {
     let longest = 0;
     while (performance.now() - started < HELD) {
       for (
-        const [method, target] of [
-          ["HEAD", `/audio/${token}`],
-          ["GET", `/audio/${token}`],
-          ["GET", "/healthz"],
+        const [method, target, status] of [
+          ["HEAD", `/audio/${token}`, 200],
+          ["HEAD", `/audio/${newToken()}`, 404], // which no cache knows
+          ["GET", `/audio/${newToken()}`, 404],
+          ["GET", "/healthz", 200],
         ] as const
       ) {
         const sent = performance.now();
         const response = await requestRaw(server.port, method, target);
         longest = Math.max(longest, performance.now() - sent);
-        assertEquals(response.status, lets ? 200 : 503, `${method} ${target}`);
+        assertEquals(response.status, lets ? status : 503, `${method} ${target}`);
         assertEquals(field(response, "retry-after"), lets ? undefined : "5");
         if (target !== "/healthz") calls++;
       }
@@ -101,7 +103,7 @@ while time.time() < end:
 test("a server answers every request while another program adds many records", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
-  await using server = await ServerProcess.start({ CACHE_TTL: "0" }, subject.folder);
+  await using server = await ServerProcess.start({}, subject.folder);
   const path = `${subject.folder}/catalogue.sqlite`;
   const writer = new Deno.Command("python3", { args: ["-c", WRITER, path] }).spawn();
   let isOver = false;
@@ -111,6 +113,7 @@ test("a server answers every request while another program adds many records", a
   });
   while (!isOver) {
     assertEquals((await requestRaw(server.port, "HEAD", `/audio/${token}`)).status, 200);
+    assertEquals((await requestRaw(server.port, "HEAD", `/audio/${newToken()}`)).status, 404);
   }
   assert(await written);
   const { size } = await Deno.stat(path);
