@@ -24,6 +24,7 @@ export {
 export { announcementFields } from "./announcement.ts";
 export { type FreshnessLimit, type LimitedFreshness, limitFreshness } from "./freshness.ts";
 export { type Refusal, refusal, type RefusalOptions } from "./refusal.ts";
-export { type LifecycleCall, type LifecycleOptions, withLifecycle } from "./with_lifecycle.ts";
+export type { LifecycleCall, LifecycleOptions, RequestHead } from "./options.ts";
+export { withLifecycle } from "./with_lifecycle.ts";
 export { type Fault, inspect, type Inspection } from "./inspect.ts";
 export type { Body, Field, Outcome } from "../http/outcome.ts";

@@ -3,14 +3,10 @@
  */
 
 import { isPath, isPathAt } from "./link_target.ts";
+import type { LifecycleOptions, RequestHead } from "./options.ts";
 
-/** How successors are named, and where they may be. */
-export interface SuccessorOptions {
-  /** Returns the URL of what replaces the requested resource. */
-  readonly successor?: ((request: Request) => string | undefined) | undefined;
-  /** An allowed origin besides the request's own. */
-  readonly successorOrigin?: string | undefined;
-}
+/** The longest successor, in characters: proxies refuse long fields, nginx a head over 4 kB. */
+const MAX_LENGTH = 1024;
 
 /**
  * Creates a function that returns a request's successor, or `undefined` if there is none that is
@@ -19,7 +15,9 @@ export interface SuccessorOptions {
  *
  * @throws {TypeError} If `successorOrigin` is not an origin.
  */
-export function successorOf(options: SuccessorOptions): (request: Request) => string | undefined {
+export function successorOf<Incoming extends RequestHead>(
+  options: Pick<LifecycleOptions<Incoming>, "successor" | "successorOrigin">,
+): (request: Incoming) => string | undefined {
   const { successor, successorOrigin } = options;
   if (successorOrigin !== undefined && !isOrigin(successorOrigin)) {
     const got = JSON.stringify(successorOrigin);
@@ -41,30 +39,35 @@ export function successorOf(options: SuccessorOptions): (request: Request) => st
       return warn(error), undefined;
     }
     if (target === undefined) return undefined;
-    if (typeof target === "string" && isItself(request, target)) {
-      return warn(`${JSON.stringify(target.slice(0, 200))} is what was requested`), undefined;
+    if (typeof target !== "string") {
+      if (target instanceof Promise) target.catch(() => {}); // it is ignored
+      return warn(`expected a string, got ${typeof target}`), undefined;
     }
-    const isFit = typeof target === "string" && (isPath(target) ||
-      isPathAt(originOf(request), target) ||
-      isPathAt(successorOrigin, target));
-    if (isFit) return target as string;
-    const got = typeof target === "string" ? JSON.stringify(target.slice(0, 200)) : typeof target;
+    const got = JSON.stringify(target.slice(0, 200));
+    if (isItself(request, target)) return warn(`${got} is what was requested`), undefined;
+    const origin = originOf(request);
+    // As a path, since behind a proxy that ends TLS the request's origin is not the client's.
+    const sent = origin !== undefined && isPathAt(origin, target)
+      ? target.slice(origin.length)
+      : target;
+    const isFit = isPath(sent) || isPathAt(successorOrigin, sent);
+    if (isFit && sent.length <= MAX_LENGTH) return sent;
     const expected =
       'a path that starts with one "/", or a URL at the origin of the request or at ' +
-      "successorOrigin, in printable ASCII";
+      `successorOrigin, in printable ASCII, of at most ${MAX_LENGTH} characters`;
     return warn(`expected ${expected}, got ${got}`), undefined;
   };
 }
 
 /** Whether a successor is the requested resource: a redirect to it would never end. */
-function isItself({ url }: Request, target: string): boolean {
+function isItself({ url }: RequestHead, target: string): boolean {
   if (!URL.canParse(target, url)) return false;
   const [resolved] = new URL(target, url).href.split("#");
   return resolved === url.split("#")[0];
 }
 
 /** Returns the origin of a request; `undefined` if its Host field is invalid. */
-function originOf({ url }: Request): string | undefined {
+function originOf({ url }: RequestHead): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 

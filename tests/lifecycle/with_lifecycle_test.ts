@@ -3,10 +3,11 @@ import {
   definePolicy,
   type LifecycleCall,
   type LifecycleOptions,
+  momentAt,
   type Policy,
   withLifecycle,
 } from "../../lib/lifecycle/mod.ts";
-import { assertSpyCalls, stub } from "@std/testing/mock";
+import { stub } from "@std/testing/mock";
 import { checkParity, seen, valueOf } from "../server/request_table.ts";
 
 const POLICY = definePolicy({
@@ -21,6 +22,10 @@ const [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED] = [
   "2027-03-01T09:30:00Z",
   "2027-07-01T00:00:00Z",
 ].map((text) => Date.parse(text)) as [number, number, number, number];
+
+const fail = (): never => {
+  throw new Error("bug");
+};
 
 /** The response to a request at an instant. */
 async function answerAt(
@@ -155,42 +160,96 @@ Deno.test("withLifecycle() passes on all arguments, and rejects when the handler
   await assertRejects(() => failing(new Request("http://test/")), TypeError, "bug");
 });
 
-Deno.test("withLifecycle() reports each response to be counted, and survives a fault in that", async () => {
-  const calls: LifecycleCall[] = [];
-  const handler = () => new Response("no", { status: 404 });
-  const options = { route: () => "/v1/:id", onCount: (call: LifecycleCall) => calls.push(call) };
-  for (const instant of [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED]) {
-    await answerAt(instant, handler, options);
+Deno.test("withLifecycle() sets the fields on the handler's own response, but on a copy of a kept one", async () => {
+  const request = (path = "") => new Request(`http://test/v1${path}`);
+  const successor = ({ url }: Request) => new URL(url).pathname.replace("v1", "v2");
+  const kept = new Response(null, { status: 204, headers: { "Cache-Control": "max-age=9" } });
+  const retired = withLifecycle(() => kept, POLICY, { successor, clock: () => DEPRECATED });
+  assertEquals(await retired(request("/0")) === kept, true);
+  const links = (path: string) =>
+    `</v2${path}>; rel="successor-version", <https://example.com/why>; rel="deprecation", ` +
+    '<https://example.com/why>; rel="sunset"';
+  for (const path of ["/1", "/2"]) {
+    const { headers } = await retired(request(path));
+    assertEquals(headers.get("link"), links(path));
   }
-  assertEquals(calls.map(({ phase, status }) => [phase, status]), [
-    ["announced", 404],
-    ["deprecated", 404],
-    ["brownout", 503],
-    ["removed", 410],
-  ]);
-  assertEquals(calls[0], {
-    route: "/v1/:id",
-    phase: "announced",
-    status: 404,
-    client: "(no User-Agent)",
-  });
+  assertEquals(kept.headers.get("link"), links("/0"));
 
-  const route = () => {
-    throw new Error("bug");
+  // Around another, each announces once, and the shorter freshness stays.
+  const soon = definePolicy({ deprecatedAt: new Date(DEPRECATED + 5000) });
+  const inner = withLifecycle(() => kept, soon, { successor, clock: () => DEPRECATED });
+  const outer = withLifecycle(inner, POLICY, { successor, clock: () => DEPRECATED });
+  for (const path of ["/3", "/4"]) {
+    const { headers } = await outer(request(path));
+    assertEquals(headers.get("link"), links(path));
+    assertEquals(headers.get("cache-control")?.split(",")[0], "max-age=4");
+  }
+  const failed = withLifecycle(() => Response.error(), POLICY);
+  assertEquals((await failed(request())).type, "error");
+});
+
+Deno.test("withLifecycle() reports each response to be counted, with what the handler got", async () => {
+  const calls: [LifecycleCall, Request, ...unknown[]][] = [];
+  const options = {
+    route: () => "/v1/:id",
+    onCount: (...args: [LifecycleCall, Request, ...unknown[]]) => calls.push(args),
   };
-  const request = new Request("http://test/v1", { headers: { "User-Agent": "curl/8" } });
+  const headers = { "User-Agent": "curl/8" };
+  const rows: [
+    instant: number,
+    status: number,
+    method: string,
+    counted: number,
+    breaks: boolean,
+  ][] = [
+    [ANNOUNCED, 200, "GET", 200, true],
+    [DEPRECATED, 404, "GET", 404, false],
+    [DEPRECATED, 500, "HEAD", 500, true],
+    [BROWNOUT, 404, "POST", 503, true],
+    [REMOVED, 404, "GET", 410, true],
+    [REMOVED, 204, "OPTIONS", 204, false],
+  ];
+  for (const [instant, given, method, status, breaks] of rows) {
+    const handler = (_: Request, _context: unknown) => new Response(null, { status: given });
+    const retired = withLifecycle(handler, POLICY, { ...options, clock: () => instant });
+    const request = new Request("http://test/v1/7", { method, headers });
+    await retired(request, "context");
+    const phase = momentAt(POLICY, instant).phase;
+    const call = { route: "/v1/:id", phase, status, client: "curl", breaks };
+    assertEquals(calls.pop(), [call, request, "context"]);
+  }
+  const request = new Request("http://test/v1", { headers });
   const upgrade = () => { // as Deno.upgradeWebSocket() leaves a request
-    Object.defineProperty(request, "headers", { get: route });
+    Object.defineProperty(request, "headers", { get: fail });
     return new Response("switched");
   };
   await withLifecycle(upgrade, POLICY, { ...options, clock: () => DEPRECATED })(request);
-  assertEquals(calls.at(-1)?.client, "curl");
+  assertEquals(calls.at(-1)?.[0].client, "curl");
+});
 
-  using error = stub(console, "error");
-  for (const faulty of [{ onCount: route }, { ...options, route }]) {
-    assertEquals((await answerAt(REMOVED, handler, faulty)).status, 410);
+Deno.test("withLifecycle() survives options that throw or reject, and names them", async () => {
+  const handler = () => new Response("old");
+  const rejected = () => Promise.reject(new Error("bug")) as unknown as never;
+  for (const name of ["applies", "refusalFields", "route", "onCount", "clock", "successor"]) {
+    for (const option of [fail, rejected]) {
+      using error = stub(console, "error");
+      using warn = stub(console, "warn");
+      const options = { onCount: () => {}, clock: () => REMOVED, [name]: option };
+      const response = await withLifecycle(handler, POLICY, options)(new Request("http://test/"));
+      assertEquals(response.status, name === "applies" || name === "clock" ? 200 : 410, name);
+      await response.body?.cancel();
+      await new Promise((resolve) => setTimeout(resolve)); // a rejection unhandled fails the test
+      const [[said] = []] = [...error.calls, ...warn.calls].map(({ args }) => args);
+      const isSuccessor = name === "successor";
+      assertEquals(said, isSuccessor ? "Ignored a successor:" : `The option ${name} failed:`);
+    }
   }
-  assertSpyCalls(error, 2);
+});
+
+Deno.test("withLifecycle() refuses an unknown option", () => {
+  const options = { sucessor: () => "/v2" } as LifecycleOptions;
+  const wrap = () => withLifecycle(() => new Response(), POLICY, options);
+  assertThrows(wrap, TypeError, "sucessor: expected one of successor, successorOrigin, applies,");
 });
 
 Deno.test("withLifecycle() refuses a policy that definePolicy() has not read", () => {

@@ -154,7 +154,7 @@ test("the recipe in front retires routes of an Express application, a HEAD as HE
     }
     assertEquals(asked.slice(0, 2).toSorted(), ["GET /v1/songs", "HEAD /v1/songs"]);
     assertEquals(asked.length, 2 * 3 + 1); // the others were refused
-    const call = { phase: "removed", status: 410, client: "curl" };
+    const call = { phase: "removed", status: 410, client: "curl", breaks: true };
     assertEquals(JSON.parse(log.trim().split("\n").at(-1) ?? ""), call);
   } finally {
     await new Promise((resolve) => {

@@ -56,7 +56,7 @@ for (const [at, phase, status, cacheControl] of PHASES) {
       .filter(([name]) => name !== "content-type"),
   );
   assert.equal(get.headers.get("cache-control"), cacheControl);
-  const call = { route: "/v1/:id", phase, status, client: "curl" };
+  const call = { route: "/v1/:id", phase, status, client: "curl", breaks: true };
   assert.deepEqual(counted, [call, call]);
   const { faults, ...said } = inspect(get, { url: "https://example.com/v1/x", now });
   assert.deepEqual([faults, said.sunsetAt], [[], policy.sunsetAt]);

@@ -1,0 +1,115 @@
+/**
+ * The options of `withLifecycle()` and `retire()`.
+ */
+
+import type { Field } from "../http/outcome.ts";
+import type { Phase } from "./policy.ts";
+
+/** The head of a request: a `Request`, or what `retire()` makes of a request of Node. */
+export interface RequestHead {
+  /** The method. */
+  readonly method: string;
+  /** The whole URL; not a valid one if the client sent an invalid Host. */
+  readonly url: string;
+  /** The fields. */
+  readonly headers: Headers;
+}
+
+/** A request to a retired endpoint, as passed to `onCount`. */
+export interface LifecycleCall {
+  /** What `route` returns for the request. */
+  readonly route: string | undefined;
+  /** The phase that decided on the response. */
+  readonly phase: Phase;
+  /** The status of the response. */
+  readonly status: number;
+  /** The product name in User-Agent, like "curl"; "(no User-Agent)" without one, "(other)" if invalid. */
+  readonly client: string;
+  /**
+   * Whether removal breaks the call: it applies to the call, which does not fail anyway with 400,
+   * 404, 405 or 410. Each refused call counts as one, because nothing is looked up for it.
+   */
+  readonly breaks: boolean;
+}
+
+/**
+ * Options besides the policy. If one of the functions throws, or its promise rejects, that is logged
+ * to the console, and the request is handled without it.
+ */
+export interface LifecycleOptions<
+  Incoming extends RequestHead = Request,
+  Rest extends readonly unknown[] = readonly unknown[],
+> {
+  /**
+   * Returns the URL of what replaces the requested resource, if anything does: a path that starts
+   * with one `/`, a URL at the origin of the request, which is sent as a path, or one at
+   * `successorOrigin`; with at most 1,024 characters. Requests are untrusted, so anything else, the
+   * request's own URL, or an exception, counts as no successor: no link, and 410 instead of 308. The
+   * first one ignored is logged to the console.
+   */
+  readonly successor?: ((request: Incoming) => string | undefined) | undefined;
+  /** An origin allowed for successors besides the request's own, like `https://example.com`. */
+  readonly successorOrigin?: string | undefined;
+  /**
+   * Tells whether brownouts and the removal apply to a request. Other requests are still handled,
+   * with the announcement. Default: all but OPTIONS, so that CORS preflights succeed and a page can
+   * read the refusal.
+   */
+  readonly applies?: ((request: Incoming) => boolean) | undefined;
+  /**
+   * Returns fields to add to refusals, which the handler does not see. Default: those that let pages
+   * of any origin read them. Return none if something outside adds Access-Control-Allow-Origin.
+   */
+  readonly refusalFields?: ((request: Incoming) => Iterable<Field>) | undefined;
+  /** Seconds for which caches may store the response after the sunset, up to 2³¹. Default: 300. */
+  readonly maxAge?: number | undefined;
+  /** Names the route of a request, for `onCount`. */
+  readonly route?: ((request: Incoming) => string) | undefined;
+  /** Called with each response, to count who still calls, and with what the handler was called. */
+  readonly onCount?: ((call: LifecycleCall, request: Incoming, ...rest: Rest) => void) | undefined;
+  /** Returns the time in milliseconds since the epoch. Default: the system clock. */
+  readonly clock?: (() => number) | undefined;
+}
+
+/** The name of every option. */
+const NAMES: Readonly<Record<keyof LifecycleOptions, true>> = {
+  successor: true,
+  successorOrigin: true,
+  applies: true,
+  refusalFields: true,
+  maxAge: true,
+  route: true,
+  onCount: true,
+  clock: true,
+};
+
+/**
+ * Checks what the types may not have checked.
+ *
+ * @throws {TypeError} If an option is unknown, or `maxAge` is not a whole number from 0 to 2³¹
+ *   (RFC 9111 §1.2.2).
+ */
+export function requireOptions(options: { readonly maxAge?: number | undefined }): void {
+  for (const name of Object.keys(options)) { // a misspelt one would silently count as absent
+    if (Object.hasOwn(NAMES, name)) continue;
+    throw new TypeError(`${name}: expected one of ${Object.keys(NAMES).join(", ")}`);
+  }
+  const { maxAge = 0 } = options;
+  if (!Number.isInteger(maxAge) || maxAge < 0 || maxAge > 2 ** 31) {
+    const expected = "a whole number of seconds from 0 to 2147483648";
+    throw new TypeError(`maxAge: expected ${expected}, got ${String(maxAge)}`);
+  }
+}
+
+/** Calls a function of the options, and logs what it throws, or what its promise rejects with. */
+export function attempt<Result>(name: string, call: () => Result): Result | undefined {
+  const log = (error: unknown) => console.error(`The option ${name} failed:`, error);
+  try {
+    const result = call();
+    if (!(result instanceof Promise)) return result;
+    result.catch(log);
+  } catch (error) {
+    log(error);
+  }
+  return undefined;
+}
