@@ -1,25 +1,74 @@
 /**
- * Client names: the product in User-Agent (RFC 9110 §10.1.5).
+ * Client names: what a client calls itself in User-Agent (RFC 9110 §10.1.5).
  */
 
 /** The client names of calls without a User-Agent, and of those whose own name is not counted. */
 export const [NONE, OTHER] = ["(no User-Agent)", "(other)"];
 
-/** The first product name in a User-Agent (RFC 9110 §10.1.5), up to 64 characters. */
-const PRODUCT = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}/;
+/** The characters of a User-Agent that are read, and of a name that are kept. */
+const [MAX_READ, MAX_NAME] = [256, 64];
 
-/** A UUID, which may be a token or identify an installation; or an address. */
-const IDENTIFYING = /[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|^[\d.]+$/i;
+/** Products that many clients name: browsers, engines and platforms. */
+const BROWSERS = ["Chrome", "Safari", "Mobile Safari"];
+const SHARED = new Set([
+  ...["mozilla", "compatible", "msie", "khtml", "gecko", "like gecko", "applewebkit", "version"],
+  ...["chrome", "chromium", "electron", "safari", "mobile safari", "mobile", "x64", "python"],
+  ...["applecoremedia", "cfnetwork", "darwin", "ios", "dalvik", "android", "linux", "linux upnp"],
+]);
+
+/** A bot in a comment of `Mozilla/5.0`: what follows `compatible;`, or precedes its URL. */
+const BOT = /[(;] ?(?:compatible;[ +]*|(?=[^();]+; ?\+http))([^;)]+)/;
+
+/** A URL, a comment (which may hold others), or a product, with its version after a slash. */
+const PART = /https?:\S*|\(+(?:[^()]|\([^()]*\))*|([\w%\x80-\xff][^/;,:()[\]]*)(?:\/\S*)?/g;
+
+/** What is no part of a product's name: a version without a slash, or the scheme of a URL. */
+const REST = / v?\d.*|[-_]?v?\d{1,4}\.\d.*| \+?https?$/;
+
+/** A number, hash, UUID, mail address or web token (RFC 7519). */
+const IDENTIFYING = /\d{6}|[\da-f]{8}|@|eyJ[\w-]{8}/i;
+
+/** Returns whether a name may identify a person, an installation or an item. */
+export function isIdentifying(name: string): boolean {
+  return IDENTIFYING.test(name);
+}
 
 /**
- * Returns the name under which to count a client. It contains no personal data, address or token.
+ * Returns the name under which to count a client: the first product that is its own, without the
+ * version, or else its browser. It has at most 64 characters, all printable, and contains no
+ * personal data, address or token.
  *
- * @param userAgent e.g. `Overcast/3.1 (+https://overcast.fm/)`, which gives "Overcast".
- * @returns "(no User-Agent)" without a User-Agent, "(other)" if it starts with no product, or with one
- *   that contains a UUID or is an address.
+ * @param userAgent e.g. `Pocket%20Casts/7.5 CFNetwork/1410`, which gives "Pocket Casts".
+ * @returns "(no User-Agent)" without a User-Agent, "(other)" if it names no product, or one that
+ *   may identify a person or an installation.
  */
 export function clientOf(userAgent: string | null): string {
   if (userAgent === null || userAgent === "") return NONE;
-  const [product = OTHER] = PRODUCT.exec(userAgent) ?? [];
-  return IDENTIFYING.test(product) ? OTHER : product;
+  const name = productOf(userAgent.slice(0, MAX_READ)).slice(0, MAX_NAME);
+  const printable = name.replace(/[\p{C}\p{Z}]+/gu, " ").trim();
+  return /\p{L}/u.test(printable) && !isIdentifying(printable) ? printable : OTHER;
+}
+
+function productOf(userAgent: string): string {
+  const bot = userAgent.startsWith("Mozilla/") ? BOT.exec(userAgent)?.[1] : undefined;
+  const text = bot === undefined ? userAgent : `${bot}; ${userAgent}`;
+  const shared: string[] = [];
+  PART.lastIndex = 0;
+  for (let part = PART.exec(text); part !== null; part = PART.exec(text)) {
+    const name = decode(part[1] ?? "").replace(REST, "").trim();
+    if (name !== "" && !SHARED.has(name.toLowerCase())) return name;
+    if (name !== "") shared.push(name);
+  }
+  return BROWSERS.find((browser) => shared.includes(browser)) ?? shared[0] ?? "";
+}
+
+/** Decodes percent-encoding, and UTF-8, of which Fetch makes a character for each byte. */
+function decode(text: string): string {
+  if (!/[%\x80-\xff]/.test(text)) return text;
+  const hex = (byte: string) => `%${byte.charCodeAt(0).toString(16)}`;
+  try {
+    return decodeURIComponent(text.replace(/[\x80-\xff]/g, hex));
+  } catch {
+    return text; // neither
+  }
 }

@@ -3,14 +3,11 @@
  * own each day; known names keep theirs. That is 182,500 names a year, if no server is restarted.
  */
 
-import { clientOf, NONE, OTHER } from "../http/client_name.ts";
+import { clientOf, isIdentifying, NONE, OTHER } from "../http/client_name.ts";
 import { dayOf } from "./day.ts";
 
 /** New names admitted per UTC day, by one server. */
 export const MAX_NEW_NAMES_A_DAY = 500;
-
-/** Anything like a token. */
-const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
 
 /** New names tracked between two flushes. */
 const MAX_PENDING_NAMES = 2_000;
@@ -41,7 +38,7 @@ export function callerOf(fields: Headers, field: string | undefined): string {
 
 function siteOf(url: string | null): string | undefined {
   const site = SITE.exec(url ?? "")?.[1]?.toLowerCase();
-  return site === undefined ? undefined : UUID.test(site) ? OTHER : `site ${site}`;
+  return site === undefined ? undefined : isIdentifying(site) ? OTHER : `site ${site}`;
 }
 
 /** The client names of one server. */
