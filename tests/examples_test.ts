@@ -24,26 +24,29 @@ interface Docs {
   }>;
 }
 
-needing("processes")("every exported function has an example that the test task runs", async () => {
-  const args = ["doc", "--json", ...Object.values(project.exports)];
-  const cwd = fromRoot(".");
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd })
-    .output();
-  assert(success, new TextDecoder().decode(stderr));
-  const { nodes }: Docs = JSON.parse(new TextDecoder().decode(stdout));
-  assertEquals(Object.keys(nodes).length, Object.keys(project.exports).length);
-  const run = /--doc (.*)$/.exec(project.tasks.test.command)?.[1]?.split(" ") ?? [];
-  const names: string[] = [];
-  for (const { name, declarations } of Object.values(nodes).flatMap(({ symbols }) => symbols)) {
-    for (const { kind, location, jsDoc } of declarations) {
-      if (kind !== "function") continue;
-      names.push(name);
-      const path = relative(cwd, fileURLToPath(location.filename));
-      assert(run.some((each) => path.startsWith(each)), `${path} is not run`);
-      const example = jsDoc?.tags?.find(({ kind }) => kind === "example")?.doc ?? "";
-      assertMatch(example, new RegExp(`\`\`\`ts\\n[^]*\\b${name}\\([^]*\`\`\``), name);
-      assertMatch(example, /^assert\w+\(/m, `the example of ${name}() asserts nothing`);
+needing("processes")(
+  "every function of the library has an example that the test task runs",
+  async () => {
+    const args = ["doc", "--json", project.exports["./lifecycle"]];
+    const cwd = fromRoot(".");
+    const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd })
+      .output();
+    assert(success, new TextDecoder().decode(stderr));
+    const { nodes }: Docs = JSON.parse(new TextDecoder().decode(stdout));
+    assertEquals(Object.keys(nodes).length, 1);
+    const run = /--doc (.*)$/.exec(project.tasks.test.command)?.[1]?.split(" ") ?? [];
+    const names: string[] = [];
+    for (const { name, declarations } of Object.values(nodes).flatMap(({ symbols }) => symbols)) {
+      for (const { kind, location, jsDoc } of declarations) {
+        if (kind !== "function") continue;
+        names.push(name);
+        const path = relative(cwd, fileURLToPath(location.filename));
+        assert(run.some((each) => path.startsWith(each)), `${path} is not run`);
+        const example = jsDoc?.tags?.find(({ kind }) => kind === "example")?.doc ?? "";
+        assertMatch(example, new RegExp(`\`\`\`ts\\n[^]*\\b${name}\\([^]*\`\`\``), name);
+        assertMatch(example, /^assert\w+\(/m, `the example of ${name}() asserts nothing`);
+      }
     }
-  }
-  assert(names.includes("createHandler") && names.includes("withLifecycle"), names.join());
-});
+    assert(names.includes("withLifecycle"), names.join());
+  },
+);

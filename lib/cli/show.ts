@@ -34,6 +34,7 @@ export function showCommand(context: Context): Command {
         // The server's own handler answers, so this shows what clients get.
         const faults: string[] = [];
         const handle = context.createHandler({
+          routes: context.routes,
           storage,
           config,
           clock: Date.now,

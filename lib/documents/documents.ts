@@ -1,10 +1,11 @@
 /**
  * The documents that the server generates from its routes and policy: the retirement notice and the
- * OpenAPI description. Loaded on first use.
+ * OpenAPI description.
  */
 
 import { accepts } from "@std/http/negotiation";
 import { createHash } from "node:crypto";
+import { describeApi } from "./openapi.ts";
 import { noticeAt } from "./notice.ts";
 import { noticePage } from "./notice_page.ts";
 import type { Field } from "../http/outcome.ts";
@@ -23,12 +24,12 @@ export interface DocumentOptions {
 }
 
 /** Returns the representation of the document that a route serves. */
-export async function representDocument(
+export function representDocument(
   document: DocumentName,
   headers: Headers,
   options: DocumentOptions,
-): Promise<Representation> {
-  return document === "notice" ? representNotice(headers, options) : await representApi(options);
+): Representation {
+  return document === "notice" ? representNotice(headers, options) : representApi(options);
 }
 
 /** Represents the retirement notice: HTML for people, JSON for programs that request it. */
@@ -58,14 +59,10 @@ function representNotice(
 
 const descriptions = new WeakMap<DocumentOptions["config"], Representation>();
 
-/**
- * Represents the OpenAPI description. Its generator is loaded on first use, and runs once, because
- * the result never changes. A failure is not cached, so the next request retries.
- */
-async function representApi({ routes, config }: DocumentOptions): Promise<Representation> {
+/** Represents the OpenAPI description, which is generated once, because it never changes. */
+function representApi({ routes, config }: DocumentOptions): Representation {
   const known = descriptions.get(config);
   if (known !== undefined) return known;
-  const { describeApi } = await import("./openapi.ts");
   const text = describeApi(routes, config);
   const description = representText("application/json", text);
   descriptions.set(config, description);

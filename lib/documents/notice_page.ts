@@ -40,7 +40,7 @@ for (const time of document.querySelectorAll("time")) {
 `;
 
 /** A clock. Without an icon, browsers would request /favicon.ico. */
-export const ICON = `data:image/svg+xml,${
+const ICON = `data:image/svg+xml,${
   encodeURIComponent(
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="none" stroke="#b26a00" ` +
       `stroke-width="4" stroke-linecap="round" stroke-linejoin="round"><circle cx="16" cy="16" ` +
@@ -249,6 +249,6 @@ ${rows.join("\n")}
 </section>`;
 }
 
-export function hashOf(text: string): string {
+function hashOf(text: string): string {
   return `sha256-${createHash("sha256").update(text).digest("base64")}`;
 }

@@ -91,15 +91,6 @@ export const OPTIONS_RESPONSES: Responses = {
   400: error(BAD_HOST),
 };
 
-/** What an error has that may be a refusal, which is a page for clients that prefer HTML. */
-const PAGE = {
-  sometimes: ["Content-Language", "Content-Security-Policy", "Vary"],
-  content: {
-    "application/problem+json": reference("Problem"),
-    "text/html": { schema: { type: "string" } },
-  },
-} satisfies Partial<Described>;
-
 /** The responses of every route. */
 const COMMON: Responses = {
   400: error(BAD_HOST),
@@ -184,13 +175,9 @@ function itemResponses(
     404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
     410: {
       ...error(`Unpublished${disabled(410)}${isRemoved ? removed : ""}`),
-      ...brownout === 410 || isRemoved ? PAGE : {},
-      ...brownout === 410 ? { sometimes: [...PAGE.sometimes, "Retry-After"] } : {},
+      ...brownout === 410 ? { sometimes: ["Retry-After"] } : {},
     },
     502: error("Content replaced"),
-    503: {
-      ...error(`Storage is unavailable${disabled(503)}`, "Retry-After"),
-      ...brownout === 503 ? PAGE : {},
-    },
+    503: error(`Storage is unavailable${disabled(503)}`, "Retry-After"),
   };
 }

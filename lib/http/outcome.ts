@@ -12,8 +12,10 @@ export const NO_STORE: Field = ["Cache-Control", "no-store"];
 /** Bytes to send: short content at once, longer content as a stream. */
 export type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>;
 
-/** An outcome: status, fields and content. */
+/** An outcome that can be sent as it is: status, fields and content. */
 export interface Outcome {
+  /** Tells it from a problem, whose members are not all known yet. */
+  readonly kind: "final";
   /** The status code. */
   readonly status: number;
   /** Includes an explicit Content-Length if a GET has content, since Deno sends 0 on a HEAD. */
@@ -39,6 +41,7 @@ export function textOutcome(
 ): Outcome & { readonly body: Uint8Array<ArrayBuffer> } {
   const body = new TextEncoder().encode(text);
   return {
+    kind: "final",
     status,
     fields: [
       ["Content-Type", type],

@@ -15,7 +15,8 @@ export interface ProblemType {
 }
 
 /** An error, before the members that depend on its route are added. */
-export interface Problem extends Omit<Outcome, "body"> {
+export interface Problem extends Omit<Outcome, "kind" | "body"> {
+  readonly kind: "problem";
   /** The problem type's URI reference; "about:blank" if left out. */
   readonly type?: string | undefined;
   /** The type's title; of "about:blank", the reason phrase of the status (§4.2.1). */
@@ -24,6 +25,8 @@ export interface Problem extends Omit<Outcome, "body"> {
   readonly detail: string;
   /** A URI that identifies this occurrence. */
   readonly instance?: string | undefined;
+  /** Whether nothing replaces what was requested, whatever its route says. */
+  readonly hasNoSuccessor?: boolean | undefined;
 }
 
 /** Extension members of a problem, as URL references. */
@@ -35,7 +38,7 @@ export interface ProblemLinks {
 }
 
 /** Returns the outcome that presents a problem as JSON. */
-export function problemDetails(problem: Problem, links: ProblemLinks): Outcome {
+export function problemDetails(problem: Omit<Problem, "kind">, links: ProblemLinks): Outcome {
   const { status, fields, freshUntil, type, title, detail, instance } = problem;
   const { successor, documentation } = links;
   const members = { type, title, status, detail, instance, successor, documentation };

@@ -35,8 +35,6 @@ export interface RefusalOptions {
    * `#removed`. If left out, the type is "about:blank".
    */
   readonly problemTypesPage?: string;
-  /** More fields for refusals with content. */
-  readonly fields?: readonly Field[];
 }
 
 /** A refusal, to be sent instead of what was requested. */
@@ -70,7 +68,7 @@ export interface Refusal extends Outcome {
  * ```
  */
 export function refusal(policy: Policy, options: RefusalOptions): Refusal | undefined {
-  const { now, successor, maxAge, fields: more = [] } = options;
+  const { now, successor, maxAge } = options;
   const { phase, until: freshUntil } = momentAt(policy, now);
   if (phase === "brownout") {
     return details("brownout", policy, {
@@ -78,7 +76,7 @@ export function refusal(policy: Policy, options: RefusalOptions): Refusal | unde
       status: policy.brownoutStatus,
       detail: `Disabled by a brownout until ${formatInstant(freshUntil)}, ahead of its removal`,
       // A date, not a number of seconds, so that a HEAD matches a GET sent a second earlier.
-      fields: [NO_STORE, ["Retry-After", formatHttpDate(freshUntil)], ...more],
+      fields: [NO_STORE, ["Retry-After", formatHttpDate(freshUntil)]],
       freshUntil,
     });
   }
@@ -87,10 +85,10 @@ export function refusal(policy: Policy, options: RefusalOptions): Refusal | unde
   const cacheControl: Field = ["Cache-Control", `max-age=${maxAge}`];
   if (policy.afterSunset === "redirect" && successor !== undefined) {
     const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
-    return { status: 308, fields, freshUntil };
+    return { kind: "final", status: 308, fields, freshUntil };
   }
   const detail = `Removed at ${formatInstant(policy.sunsetAt as number)}`;
-  const fields = [cacheControl, ...more];
+  const fields = [cacheControl];
   return details("removed", policy, { ...options, status: 410, detail, fields, freshUntil });
 }
 
@@ -100,7 +98,7 @@ function details(
   { documentation }: Policy,
   { problemTypesPage, successor, ...problem }:
     & Omit<RefusalOptions, "now" | "maxAge">
-    & Refusal
+    & Omit<Refusal, "kind">
     & { readonly detail: string },
 ): Refusal {
   const { status, freshUntil } = problem;

@@ -6,6 +6,7 @@ import type { Policy } from "../lifecycle/policy.ts";
 import type { ItemStorage } from "../storage/storage.ts";
 import type { Log } from "./log.ts";
 import type { Counter, Meter } from "./meter.ts";
+import type { Route } from "./route.ts";
 
 /** Answers a request. Never rejects. */
 export type Handler = (request: Request) => Promise<Answer>;
@@ -24,6 +25,8 @@ export interface Answer {
 
 /** Where a handler gets its items, settings and time, and what it reports to. */
 export interface HandlerOptions {
+  /** Every route, in the order in which they are matched. */
+  readonly routes: readonly Route[];
   readonly storage: ItemStorage;
   readonly config: HandlerConfig;
   /** Returns the time in milliseconds since the epoch. */

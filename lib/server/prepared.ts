@@ -41,7 +41,7 @@ const CONSTANT: Generations = { generation: 0, refresh: () => undefined, holds: 
 
 /**
  * Wraps a handler to keep the responses to HEAD and GET that stay true, from the second time on, by
- * all that they depend on: URL, Host, conditions, and Accept where it names HTML. Ranges are not kept, because the same one is
+ * all that they depend on: URL, Host and conditions. Ranges are not kept, because the same one is
  * rarely requested again.
  *
  * @returns A handler for `Deno.serve`, which answers synchronously where it can. Responses to HEAD
@@ -112,7 +112,5 @@ export function prepared(
 
 /** Deno makes the URL of Host and target, so different ones may give the same URL. */
 function requestKeyOf({ url, headers }: Request): string {
-  const accept = headers.get("accept");
-  const preference = accept?.includes("text/html") ? accept : "";
-  return `${headers.get("host")} ${url} ${preference}${conditionsIn(headers)}`;
+  return `${headers.get("host")} ${url}${conditionsIn(headers)}`;
 }

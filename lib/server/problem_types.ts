@@ -81,7 +81,9 @@ type NamesOf<Status extends number> = {
 }[ProblemName];
 
 /** The parts of a problem besides its status, type and detail; all are optional. */
-export type ProblemOptions = Partial<Omit<Problem, "status" | "type" | "title" | "detail">>;
+export type ProblemOptions = Partial<
+  Omit<Problem, "kind" | "status" | "type" | "title" | "detail">
+>;
 
 /**
  * Creates a problem. It is `no-store`, because some of these statuses are cacheable by default (RFC
@@ -97,5 +99,13 @@ export function problem<Status extends number>(
 ): Problem {
   const type = `${PROBLEM_TYPES_PAGE}#${name}`;
   const { title } = PROBLEM_TYPES[name];
-  return { ...options, status, type, title, detail, fields: [NO_STORE, ...fields] };
+  return {
+    kind: "problem",
+    ...options,
+    status,
+    type,
+    title,
+    detail,
+    fields: [NO_STORE, ...fields],
+  };
 }

@@ -4,20 +4,25 @@
 
 import { validate } from "@std/uuid/v4";
 
-/** A version 4 UUID in lower case. Only {@linkcode parseToken} and {@linkcode newToken} make one. */
+/** A version 4 UUID in lower case. Only {@linkcode tokenOf} makes one. */
 export type Token = string & { readonly token: unique symbol };
 
+/** Returns the token that a valid UUID is: UUIDs are case-insensitive (RFC 9562 §4), tokens not. */
+export function tokenOf(uuid: ReturnType<typeof crypto.randomUUID>): Token {
+  return uuid.toLowerCase() as Token;
+}
+
 /**
- * Parses a token. UUIDs are case-insensitive (RFC 9562 §4); tokens are in lower case from here on.
+ * Parses a token.
  *
- * @param text The text from a path or command line.
+ * @param text The text from a command line or record.
  * @returns The token, or `undefined` when the text is not a version 4 UUID.
  */
 export function parseToken(text: string): Token | undefined {
-  return validate(text) ? text.toLowerCase() as Token : undefined;
+  return validate(text) ? tokenOf(text) : undefined;
 }
 
 /** Generates a random token. */
 export function newToken(): Token {
-  return crypto.randomUUID() as string as Token;
+  return tokenOf(crypto.randomUUID());
 }

@@ -6,7 +6,7 @@ import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { pathOf } from "../../lib/server/route.ts";
 import { newToken, parseToken } from "../../lib/storage/token.ts";
 import { ReplacedError, StorageError } from "../../lib/storage/errors.ts";
-import { ROUTES } from "../../main.ts";
+import { ROUTES } from "../support/routes.ts";
 import { plainHandler } from "../support/handlers.ts";
 import { checkParity, publishTableItems, requestTable, seen } from "../server/request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
@@ -221,9 +221,6 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
     if (instant === undefined) continue;
     clock.now = instant;
     for (const { target, fields } of rows) await send(healthy, target, fields);
-    for (const target of [`/audio/${items.audio.token}`, "/audio/x", "/video/x"]) {
-      await send(healthy, target, { Accept: "text/html" });
-    }
     for (const fields of [{}, { Range: "bytes=0-1" }]) {
       await send(healthy, "/deprecation", { Accept: "application/json", ...fields });
     }
@@ -231,7 +228,6 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
       const head = await healthy(new Request(`http://test${target}`, { method: "HEAD" }));
       const etag = head.headers.get("etag") ?? "";
       await send(healthy, target);
-      await send(healthy, target, { Accept: "text/html" });
       await send(healthy, target, { "If-None-Match": etag });
       await send(healthy, target, { "If-Match": '"other"' });
       for (const range of ["bytes=0-1", "bytes=9999-"]) {

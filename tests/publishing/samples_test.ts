@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { publishSamples } from "../../lib/publishing/samples.ts";
-import { ROUTES } from "../../main.ts";
+import { ROUTES } from "../support/routes.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { needing } from "../support/permissions.ts";
 

@@ -252,7 +252,7 @@ export function requestTable(items: TableItems): Row[] {
     ["version 1", "/video/5b6ea11c-9c5e-1b58-8f6b-0a7a6cf5d1e0", announced(malformed)],
     ["a long token", `/media/${"x".repeat(5000)}`, malformed],
     ["unknown", `/media/${unknown}`, never],
-    ["unknown, deprecated", `/audio/${unknown}`, announced(never, unknown)],
+    ["unknown, deprecated", `/audio/${unknown}`, announced(never)],
     ["video as audio", `/audio/${video.token}`, announced(never, video.token)],
     ["audio as video", `/video/${audio.token}`, announced(never, audio.token)],
     ["unpublished", `/media/${unpublished}`, gone],

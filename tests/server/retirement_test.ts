@@ -122,8 +122,9 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
           const successor = token === "malformed" ? undefined : `/media/${token}`;
           const name = phase === "brownout" || phase === "removed" ? phase : "unpublished";
           if (get.status === 410 || phase === "brownout") checkProblem(note, get, name);
-          const isFinal = get.status === 410 && name === "unpublished";
-          checkAnnouncement(get, isFinal ? undefined : successor, note);
+          const isLost = get.status === 410 && name === "unpublished" ||
+            get.status === 404 && token === unknown; // as a lookup found: nothing replaces it
+          checkAnnouncement(get, isLost ? undefined : successor, note);
           const answer = { status, location, successor };
           checkPhase(get, { phase, until, now: at(instant), afterSunset, ...answer }, note);
         }

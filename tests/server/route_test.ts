@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "../support/fast_check.ts";
 import { normalizeUrl, pathOf } from "../../lib/server/route.ts";
-import { ROUTES } from "../../main.ts";
+import { ROUTES } from "../support/routes.ts";
 
 const TOKEN = "5b6ea11c-9c5e-4b58-8f6b-0a7a6cf5d1e0";
 

@@ -5,17 +5,21 @@
 import type { HandlerOptions } from "../../lib/server/handler.ts";
 import { prepared } from "../../lib/server/prepared.ts";
 import { createHandler } from "../../main.ts";
+import { ROUTES } from "./routes.ts";
+
+/** What a test gives: all but the routes. */
+type Options = Omit<HandlerOptions, "routes">;
 
 /** Creates the handler as it is served: with prepared responses around it. */
 export function servedHandler(
-  options: HandlerOptions,
+  options: Options,
 ): (request: Request) => Response | Promise<Response> {
   const { storage: { generations }, clock } = options;
-  return prepared(createHandler(options), { generations, clock });
+  return prepared(createHandler({ ...options, routes: ROUTES }), { generations, clock });
 }
 
 /** Creates the handler without prepared responses. */
-export function plainHandler(options: HandlerOptions): (request: Request) => Promise<Response> {
-  const handle = createHandler(options);
+export function plainHandler(options: Options): (request: Request) => Promise<Response> {
+  const handle = createHandler({ ...options, routes: ROUTES });
   return async (request) => (await handle(request)).response;
 }

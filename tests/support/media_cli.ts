@@ -3,10 +3,9 @@
  */
 
 import { fromRoot } from "./paths.ts";
+import { MAIN } from "./routes.ts";
 import { storageIn, taskFlags } from "./server.ts";
 import { within } from "./within.ts";
-
-const MAIN = fromRoot("main.ts");
 
 /** The result of a command. */
 export interface CommandResult {

@@ -4,6 +4,7 @@
 
 import { dirname, join } from "node:path";
 import { fromRoot } from "./paths.ts";
+import { MAIN } from "./routes.ts";
 import { within } from "./within.ts";
 
 /** A line of the server's log. */
@@ -40,7 +41,7 @@ export class ServerProcess implements AsyncDisposable {
   static async start(
     environment: Record<string, string> = {},
     givenFolder?: string,
-    { limits, main = fromRoot("main.ts"), flags, runner = [] }: {
+    { limits, main = MAIN, flags, runner = [] }: {
       limits?: string;
       main?: string;
       flags?: readonly string[];
@@ -120,9 +121,10 @@ export class ServerProcess implements AsyncDisposable {
  * is given: Deno behaves differently with all permissions.
  */
 export function taskFlags(main: string, folder?: string): string[] {
+  const config = main === MAIN ? fromRoot("deno.json") : join(dirname(main), "deno.json");
   const place = folder === undefined ? "" : `=${folder}`;
   const files = [`--allow-read${place}`, `--allow-write${place}`];
-  return ["--quiet", "--no-prompt", "-P", ...files, `--config=${join(dirname(main), "deno.json")}`];
+  return ["--quiet", "--no-prompt", "-P", ...files, `--config=${config}`];
 }
 
 /** Returns the variables that put storage into a folder, and the one that a server then needs. */

@@ -1,11 +1,10 @@
 import { assertEquals } from "@std/assert";
-import { newToken } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { type CacheName, CACHES, needsOf, startCache } from "../support/caches.ts";
 import { missingOf, needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
-import { field, requestRaw } from "../support/raw_http.ts";
+import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
 /**
@@ -110,24 +109,5 @@ for (const name of CACHES) {
     observations ??= observe(); // all in parallel
     const held = 2 * METHODS.length * OFFSETS.length;
     assertEquals((await observations).get(name), { held, stale: [] });
-  });
-}
-
-for (const name of CACHES) {
-  const test = needing(...needsOf(name));
-  test(`${name} gives everyone the removal in the type that it prefers`, async () => {
-    const removed = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
-    await using server = await ServerProcess.start(removed);
-    await using cache = await startCache(name, server.port);
-    const target = `/audio/${newToken()}`;
-    for (const Accept of ["text/html", "*/*", "text/html", "application/json", "*/*"]) {
-      for (const method of METHODS) {
-        const response = await requestRaw(cache.port, method, target, { Accept });
-        const isHtml = field(response, "content-type")?.startsWith("text/html");
-        assertEquals([response.status, isHtml], [410, Accept === "text/html"], Accept);
-        if (method === "HEAD") continue;
-        assertEquals(response.content[0] === "<".charCodeAt(0), isHtml, Accept);
-      }
-    }
   });
 }

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { describeApi } from "../../lib/documents/openapi.ts";
-import { ROUTES } from "../../main.ts";
+import { ROUTES } from "../support/routes.ts";
 import { OPEN, POLICY, REDIRECTING } from "../support/notice_pages.ts";
 import { needing } from "../support/permissions.ts";
 
