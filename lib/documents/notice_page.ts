@@ -191,10 +191,12 @@ function afterwards({ afterSunset, sunsetAt, phase }: Notice): string {
   const text = afterSunset === "redirect"
     ? "<code>308</code>, a redirect to the same item at its new path. Clients that follow " +
       "redirects keep working, at the cost of an extra request each time."
-    : "<code>410</code> permanently. Clients that still use them get no media.";
+    : "<code>410</code>. Clients that still use them get no media.";
   return `<section>
 <h2>${sunsetAt === null ? "Once they are removed" : "After the removal"}</h2>
-<p>The old paths ${phase === "removed" ? "now answer" : "will answer"} ${text}</p>
+<p>The old paths ${
+    phase === "removed" ? "now answer" : "will answer"
+  } ${text} They end as unknown paths: 404.</p>
 </section>`;
 }
 

@@ -39,8 +39,8 @@ function stateNow(notice: Notice): [title: string, text: string] {
       return [
         "Removed",
         afterSunset === "redirect"
-          ? "Requests are redirected to the replacement, with 308."
-          : "Requests get 410 permanently.",
+          ? "Requests are redirected to the replacement with 308, and get 404 in the end."
+          : "Requests get 410, and 404 in the end.",
       ];
   }
 }

@@ -66,7 +66,8 @@ export interface App extends
   readonly close: () => Promise<void>;
 }
 
-const PAST = "The sunset has passed: the old paths are answered as removed";
+const PAST =
+  "The sunset has passed: until their routes are deleted, the old paths answer as removed";
 const UNSET = "DEPRECATED_AT is not set, so the old paths announce " +
   `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
 
