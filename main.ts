@@ -5,16 +5,16 @@
  * is sent without content (3). Two things are not decided here: Deno itself answers what is not HTTP
  * with a bare 400, and a stopping server that has saved its last counts answers nothing more.
  *
- * Startup order: check the Deno version, read the environment (lib/server/config.ts), check that
- * Deno lets storage be used (lib/server/storage_access.ts), open it (lib/storage/), check that its
- * content belongs to its catalogue, publish the samples if storage is the default and empty,
- * register in the ledger of calls (lib/usage/), listen. With `media` as the first argument, run a
- * command instead (lib/cli/).
+ * Startup order: check the Deno version, read the settings from the environment and `.env`
+ * (lib/server/config.ts), check that Deno lets storage be used (lib/server/storage_access.ts), open
+ * it (lib/storage/), check that its content belongs to its catalogue, publish the samples if storage
+ * is the default and empty, register in the ledger of calls (lib/usage/), listen. With `media` as the
+ * first argument, run a command instead (lib/cli/).
  *
  * Permissions (deno.json): net to listen, to reach PostgreSQL and the bucket, and each public URL
  * that is published or verified; env for the variables in lib/server/config.ts, and INIT_CWD, the
  * folder in which `deno task media` was typed; sys for the machine's name; read and write for
- * ./data, and read for the samples. The media task may read and write any file.
+ * ./data, and read for `.env` and the samples. The media task may read and write any file.
  */
 
 import { validate } from "@std/uuid/v4";
@@ -29,6 +29,7 @@ import { limitFreshness } from "./lib/lifecycle/freshness.ts";
 import { momentAt } from "./lib/lifecycle/policy.ts";
 import { refusal } from "./lib/lifecycle/refusal.ts";
 import { readConfig } from "./lib/server/config.ts";
+import { readVariables, warnOfUnused } from "./lib/server/environment.ts";
 import type { Answer, Handler, HandlerOptions } from "./lib/server/handler.ts";
 import { closing, type Shutdown } from "./lib/server/listener.ts";
 import { FaultLog, lineLog } from "./lib/server/log.ts";
@@ -270,10 +271,12 @@ function respond(call: Call, decision: Decision): Answer {
 /** Assembles the server, in the order given at the top, until it starts to listen. */
 async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<App> {
   requireHonestHead(Deno.version.deno);
-  const config = readConfig((name) => Deno.env.get(name), "server");
+  const variables = readVariables();
+  const config = readConfig(variables.get, "server");
   requireStorageAccess(config);
   const clock = Date.now;
   const log = lineLog(clock);
+  warnOfUnused(variables, log);
   const onCreate = (what: string) => log({ event: "create", message: `created ${what}` });
   const media = await openStorage(config, { onCreate });
   if (config.content.kind !== "none") await media.prepare();

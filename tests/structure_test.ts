@@ -127,6 +127,8 @@ needing("files")("what a start imports needs no driver or command", () => {
     "@std/http/negotiation",
     "@std/uuid/v4",
     "node:crypto",
+    "node:path",
+    "node:util",
     "quick-lru",
     "zod",
   ]);

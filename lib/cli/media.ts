@@ -5,6 +5,7 @@
 
 import { Command, CommanderError } from "commander";
 import { ConfigError, readConfig } from "../server/config.ts";
+import { readVariables } from "../server/environment.ts";
 import { exitStatusOf } from "../server/stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
 import { patience } from "../async/abort.ts";
@@ -39,7 +40,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
   };
   const context = {
     ...program,
-    settings: () => readConfig((name) => Deno.env.get(name), "command"),
+    settings: () => readConfig(readVariables().get, "command"),
   };
   const media = new Command("media")
     .description("Publish and manage media.")

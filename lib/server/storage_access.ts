@@ -26,11 +26,12 @@ export function requireStorageAccess({ databaseUrl, content, reusePort }: Config
     )
   );
   if (refused.length === 0) return;
-  const flags = Object.entries(wanted).filter(([, paths]) => paths.size > 0)
-    .map(([name, paths]) => ` ${quoted(`--allow-${name}=${[...paths].join()}`)}`).join("");
+  const flags = Object.entries({ read: [".env", ...wanted.read], write: [...write] })
+    .filter(([, paths]) => paths.length > 0)
+    .map(([name, paths]) => ` ${quoted(`--allow-${name}=${paths.join()}`)}`).join("");
   throw new StartError(
     `Deno's permissions do not allow ${[...new Set(refused)].join(" and ")} (DATABASE_URL,` +
-      ` CONTENT); run:\n  deno run --quiet --no-prompt --env-file` +
+      ` CONTENT); run:\n  deno run --quiet --no-prompt` +
       `${reusePort ? " --unstable-net" : ""} -P${flags} main.ts`,
   );
 }

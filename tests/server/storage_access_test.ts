@@ -34,26 +34,26 @@ test("a server may use ./data only, and prints the command for any other place, 
     }).output();
     const flags = new TextDecoder().decode(split.stdout).trimEnd().split("\n");
     assertEquals(flags, [
-      `--allow-read=${folder}/a b/,${folder}/it's`,
+      `--allow-read=.env,${folder}/a b/,${folder}/it's`,
       `--allow-write=${folder}/a b/,${folder}/it's`,
     ]);
     await using server = await start([...START, ...flags]);
     assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
   }));
 
-test("the permissions of the start task reach its data and the samples only", () =>
+test("the permissions of the start task reach .env, its data and the samples only", () =>
   inFolder(async (folder) => {
     const probe = `console.log(["read", "write"].map((name) => Deno.args.map((path) =>
       Deno.permissions.querySync({ name, path }).state === "granted")))`;
     await Deno.writeTextFile(`${folder}/probe.ts`, probe);
-    const inside = ["deno.json", "main.ts", "data", "data/files/x", "lib/publishing/samples/a"];
+    const inside = ["main.ts", ".env", "data", "data/files/x", "lib/publishing/samples/a"];
     const paths = [...inside.map(fromRoot), folder, "/etc/passwd"];
     const { stdout } = await new Deno.Command(Deno.execPath(), {
       args: ["run", ...START, `${folder}/probe.ts`, ...paths],
       env: { NO_COLOR: "1" },
     }).output();
     assertEquals(JSON.parse(new TextDecoder().decode(stdout).replaceAll(/\s/g, "")), [
-      [false, false, true, true, true, false, false],
+      [false, true, true, true, true, false, false],
       [false, false, true, true, false, false, false],
     ]);
   }));

@@ -121,10 +121,11 @@ export class ServerProcess implements AsyncDisposable {
  * is given: Deno behaves differently with all permissions.
  */
 export function taskFlags(main: string, folder?: string): string[] {
-  const config = main === MAIN ? fromRoot("deno.json") : join(dirname(main), "deno.json");
+  const at = (name: string) => main === MAIN ? fromRoot(name) : join(dirname(main), name);
   const place = folder === undefined ? "" : `=${folder}`;
   const files = [`--allow-read${place}`, `--allow-write${place}`];
-  return ["--quiet", "--no-prompt", "-P", ...files, `--config=${config}`];
+  const ours = `--deny-read=${at(".env")}`; // which may be for another server than the tests'
+  return ["--quiet", "--no-prompt", "-P", ...files, ours, `--config=${at("deno.json")}`];
 }
 
 /** Returns the variables that put storage into a folder, and the one that a server then needs. */

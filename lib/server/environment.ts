@@ -1,0 +1,72 @@
+/**
+ * The variables of the environment, and of the file `.env` beside main.ts.
+ */
+
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+import { ConfigError } from "./config.ts";
+import type { Log } from "./log.ts";
+
+/** Where settings come from. */
+export interface Variables {
+  /** Looks up a variable: in the environment first, then in the file. */
+  readonly get: (name: string) => string | undefined;
+  /** The names in the file that nobody has looked up there. */
+  readonly unused: ReadonlySet<string>;
+}
+
+const ENV_FILE = join(import.meta.dirname ?? "", "../../.env");
+
+/** Deno reads these itself, and before the file. */
+const OF_DENO = /^(?:DENO|OTEL)_/;
+
+/**
+ * Reads the file, unless there is none, or `--deny-read` excludes it.
+ *
+ * @throws {ConfigError} If it cannot be read: without it, the settings would be others.
+ */
+export function readVariables(path = ENV_FILE): Variables {
+  const file = new Map(Object.entries(readFile(path)));
+  const unused = new Set(file.keys());
+  const get = (name: string) => {
+    const value = Deno.env.get(name);
+    if (OF_DENO.test(name)) return value;
+    unused.delete(name);
+    return value ?? file.get(name);
+  };
+  return { get, unused };
+}
+
+/** Logs a warning of names in the file that are no settings: mistyped ones, perhaps. */
+export function warnOfUnused({ unused }: Variables, log: Log): void {
+  if (unused.size === 0) return;
+  const message = `Nothing reads ${[...unused].join(", ")} in .env: what is no setting, such as ` +
+    "OTEL_…, which Deno reads, belongs in the environment of the process";
+  log({ event: "warning", message });
+}
+
+function readFile(path: string): Record<string, string | undefined> {
+  if (Deno.permissions.querySync({ name: "read", path }).state === "denied") return {};
+  let isThere = false;
+  try {
+    Deno.lstatSync(path);
+    isThere = true; // if only as a link to nothing
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(Deno.readFileSync(path));
+    requireAssignments(text);
+    return parseEnv(text);
+  } catch (cause) {
+    if (!isThere && cause instanceof Deno.errors.NotFound) return {};
+    const reason = cause instanceof TypeError ? "it is not UTF-8" : (cause as Error).message;
+    throw new ConfigError(`${path} cannot be read: ${reason}`, { cause });
+  }
+}
+
+/** Refuses lines such as `PORT: 80`, which `parseEnv` would skip. Values in quotes may have lines. */
+function requireAssignments(text: string): void {
+  const unquoted = text.replaceAll(
+    /=[ \t]*(["'`])[^]*?\1/g,
+    (value) => value.replaceAll(/[^=\n]/g, ""),
+  );
+  const at = unquoted.split("\n").findIndex((line) => !/^\s*(?:#|$)|=/.test(line));
+  if (at >= 0) throw new Error(`line ${at + 1} is not NAME=VALUE`);
+}
