@@ -10,7 +10,7 @@ const INSTANTS = new Set(
 );
 
 /** The members that may be unknown. */
-const UNKNOWN = new Set(["trend", "recordedSince", "sunsetAt"]);
+const UNKNOWN = new Set(["recordedSince", "sunsetAt"]);
 
 /** Returns the whole report. */
 export function usageJson(report: UsageReport): unknown {

@@ -11,7 +11,6 @@ import type { RouteUsage, UsageReport } from "./report.ts";
 import { USAGE_PAGE_STYLE } from "./page_assets.ts";
 import {
   CLIENT_COLUMNS,
-  comparedText,
   count,
   gapLines,
   NOT_WHOLE,
@@ -61,7 +60,7 @@ ${clientSection(report)}
 function routeSection(usage: RouteUsage, report: UsageReport): string {
   return `<section>
 <h2><code>${escape(withToken(usage.route, "{token}"))}</code></h2>
-<p>${requestsText(usage)}. ${comparedText(usage.trend, report.days)}.</p>
+<p>${requestsText(usage)}.</p>
 ${dayTable(usage, report)}
 </section>`;
 }
@@ -107,7 +106,7 @@ function clientSection(report: UsageReport): string {
   if (clients.length === 0) {
     return `<section><h2>Clients</h2><p>No clients called.</p>${since}</section>`;
   }
-  const number = (title: string) => ["Calls", "Trend"].includes(title) ? 'class="number" ' : "";
+  const number = (title: string) => title === "Calls" ? 'class="number" ' : "";
   const titles = CLIENT_COLUMNS.map(([title]) => `<th ${number(title)}scope="col">${title}</th>`);
   const rows = clients.map((usage) => {
     const cells = CLIENT_COLUMNS.slice(1).map(([title, cellOf]) =>

@@ -12,12 +12,6 @@ import { DAY_MS, dayOf } from "../usage/day.ts";
 import { FLUSH_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 import { gapsIn, recordedSince, running, type Verdict } from "./verdict.ts";
 
-/** Calls in the whole days of a period, and in the same number of days before it. */
-export interface Trend {
-  readonly calls: number;
-  readonly previousCalls: number;
-}
-
 /** Calls to one route on one UTC day. */
 export interface DayUsage {
   /** e.g. `2027-01-31` */
@@ -33,8 +27,6 @@ export interface RouteUsage {
   readonly route: string;
   readonly calls: number;
   readonly otherRequests: number;
-  /** `undefined` if the record of the compared days is incomplete. */
-  readonly trend: Trend | undefined;
   /** Every day of the period, even without calls; today last. */
   readonly days: readonly DayUsage[];
 }
@@ -43,8 +35,6 @@ export interface RouteUsage {
 export interface ClientUsage {
   readonly client: string;
   readonly calls: number;
-  /** `undefined` if the record of the compared days is incomplete. */
-  readonly trend: Trend | undefined;
   /** Over the whole record, not just the period. Milliseconds since the epoch, like `last`. */
   readonly first: number;
   readonly last: number;
@@ -122,7 +112,6 @@ export async function reportUsage(
   { routes, policy, days, now, ignore = [], atMost = 0 }: UsageReportOptions,
 ): Promise<UsageReport> {
   const [from, today] = [dayOf(now - days * DAY_MS), dayOf(now)];
-  const previousFrom = dayOf(now - 2 * days * DAY_MS);
   const byRoute = new Map(routes.map((route) => [route, new Totals()]));
   const byClient = new Map<string, Totals>();
 
@@ -134,23 +123,14 @@ export async function reportUsage(
     const client = getOrAdd(byClient, row.client, () => new Totals());
     const isCall = row.impact === "breaking";
     if (isCall) client.first = Math.min(client.first, row.first);
-    if (row.day < previousFrom) continue;
+    if (row.day < from) continue;
     const route = getOrAdd(byRoute, row.route, () => new Totals());
     const day = row.day < today ? row.day : today; // a server's clock may be ahead
-    for (const totals of [route, client]) {
-      if (day >= from) totals.add(row, day, policy);
-      else if (isCall) totals.previousCalls += row.calls;
-    }
+    for (const totals of [route, client]) totals.add(row, day, policy);
   }
   const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
   const gapsOf = (interval: Interval) => gapsIn(coverage, interval, read.now);
 
-  const compared = { start: Date.parse(previousFrom), end: Date.parse(today) };
-  const hasTrend = gapsOf(compared).length === 0;
-  const trendOf = (totals: Totals): Trend | undefined =>
-    hasTrend
-      ? { calls: totals.calls - totals.on(today).calls, previousCalls: totals.previousCalls }
-      : undefined;
   const daysOnRecord = Array.from({ length: days + 1 }, (_, index) => {
     const day = dayOf(now - (days - index) * DAY_MS);
     const start = Date.parse(day);
@@ -161,14 +141,12 @@ export async function reportUsage(
     route,
     calls: totals.calls,
     otherRequests: totals.otherRequests,
-    trend: trendOf(totals),
     days: daysOnRecord.map(({ day, isWhole }) => ({ day, isWhole, ...totals.on(day) })),
   }));
   const clients = [...byClient].filter(([name, { calls }]) => calls > 0 && !ignore.includes(name))
     .map(([client, totals]): ClientUsage => ({
       client,
       calls: totals.calls,
-      trend: trendOf(totals),
       first: totals.first,
       last: totals.last,
       routes: [...totals.routes].sort(),
@@ -210,7 +188,6 @@ class Calls {
 /** The calls to a route, or by a client. */
 class Totals extends Calls {
   otherRequests = 0;
-  previousCalls = 0;
   first = Infinity;
   last = -Infinity;
   readonly routes = new Set<string>();

@@ -7,7 +7,6 @@ import { dayOf } from "../usage/day.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import {
   CLIENT_COLUMNS,
-  comparedText,
   count,
   gapLines,
   ignoredLines,
@@ -55,8 +54,8 @@ function judgement(report: UsageReport): string {
 }
 
 function routeText(usage: RouteUsage, report: UsageReport): string {
-  const { days: length, today, recordedSince } = report;
-  const { route, trend, days } = usage;
+  const { today, recordedSince } = report;
+  const { route, days } = usage;
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
   // Days before the record have no line, unless there are calls: the second line says when it starts.
@@ -71,11 +70,7 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
     ];
     return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...marks].join("  ");
   });
-  return [
-    `${route}: ${requestsText(usage)}`,
-    `  ${comparedText(trend, length)}`,
-    ...lines,
-  ].join("\n");
+  return [`${route}: ${requestsText(usage)}`, ...lines].join("\n");
 }
 
 function clientsText(clients: readonly ClientUsage[]): string {

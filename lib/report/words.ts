@@ -2,13 +2,7 @@
  * The sentences of the retirement report, shared by text and page.
  */
 
-import {
-  callsIn,
-  type ClientUsage,
-  type RouteUsage,
-  type Trend,
-  type UsageReport,
-} from "./report.ts";
+import { callsIn, type ClientUsage, type RouteUsage, type UsageReport } from "./report.ts";
 import { formatInstant, PHASES, type Policy } from "../lifecycle/policy.ts";
 import type { Gap } from "./verdict.ts";
 
@@ -67,7 +61,6 @@ export function phasesText({ phases, brownouts }: ClientUsage): string {
 export const CLIENT_COLUMNS: readonly (readonly [string, (usage: ClientUsage) => string])[] = [
   ["Client", ({ client }) => client],
   ["Calls", ({ calls }) => count(calls)],
-  ["Trend", ({ trend }) => trendText(trend)],
   ["First seen ever", ({ first }) => formatInstant(first)],
   ["Last seen", ({ last }) => formatInstant(last)],
   ["Routes", ({ routes }) => routes.map((route) => route.replace("/:token", "")).join(", ")],
@@ -130,31 +123,7 @@ function distanceText(milliseconds: number): string {
   return hours < 48 ? plural(hours, "hour") : plural(Math.floor(hours / 24), "day");
 }
 
-/** Formats the change from the previous days, e.g. "down 12 %". */
-export function trendText(trend: Trend | undefined): string {
-  if (trend === undefined) return "unknown";
-  const { calls, previousCalls } = trend;
-  if (calls === previousCalls) return "unchanged";
-  if (previousCalls === 0) return "none before";
-  // Cut off, so that a remainder is never down 100 %.
-  const percent = Math.floor(Math.abs(calls - previousCalls) * 1_000 / previousCalls) / 10;
-  return `${calls > previousCalls ? "up" : "down"} ${
-    percent > 0 ? count(percent) : "less than 0.1"
-  } %`;
-}
-
-/** Compares the calls of the whole days with the days before, or says why not. */
-export function comparedText(trend: Trend | undefined, days: number): string {
-  if (trend === undefined) {
-    return `No trend: the record of the ${plural(2 * days, "day")} to compare is incomplete`;
-  }
-  const { calls, previousCalls } = trend;
-  const change = calls === previousCalls || previousCalls === 0 ? "" : `${trendText(trend)} from `;
-  return `${plural(calls, "call")} in ${plural(days, "whole day")}, ` +
-    `${change}${count(previousCalls)} in the ${plural(days, "day")} before`;
-}
-
-/** Says when the record starts, and so how far back "first seen" and trends can go. */
+/** Says when the record starts, and so how far back "first seen" can go. */
 export function sinceText({ recordedSince }: UsageReport): string {
   return recordedSince === undefined
     ? "There is no record: no server ever counted."

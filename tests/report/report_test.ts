@@ -25,11 +25,8 @@ Deno.test("reportUsage() sums a period by day, route and client", async () => {
   );
   assertEquals([from, today, calls, otherRequests], ["2027-06-08", "2027-06-15", 96, 12]);
   assertEquals(
-    routes.map(({ route, calls, otherRequests, trend }) => [route, calls, otherRequests, trend]),
-    [
-      ["/audio/:token", 36, 12, { calls: 35, previousCalls: 50 }], // today is not compared
-      ["/video/:token", 60, 0, { calls: 60, previousCalls: 0 }],
-    ],
+    routes.map(({ route, calls, otherRequests }) => [route, calls, otherRequests]),
+    [["/audio/:token", 36, 12], ["/video/:token", 60, 0]],
   );
   assertEquals(routes[0]?.days.map(({ calls }) => calls), [30, 5, 0, 0, 0, 0, 0, 1]);
   assertEquals(routes[0]?.days[1]?.byPhase, { brownout: 5 });
@@ -37,7 +34,6 @@ Deno.test("reportUsage() sums a period by day, route and client", async () => {
     {
       client: "curl",
       calls: 60,
-      trend: { calls: 60, previousCalls: 0 },
       first: NOW - 30 * DAY, // before the period
       last: NOW - 5 * DAY + HOUR,
       routes: ["/video/:token"],
@@ -47,8 +43,7 @@ Deno.test("reportUsage() sums a period by day, route and client", async () => {
     {
       client: "Overcast",
       calls: 36,
-      trend: { calls: 35, previousCalls: 50 },
-      first: NOW - 15 * DAY,
+      first: NOW - 8 * DAY,
       last: NOW + HOUR,
       routes: ["/audio/:token"],
       phases: { deprecated: 31, brownout: 5 },
@@ -119,22 +114,7 @@ Deno.test("a report and its gate agree on period boundaries", async () => {
   }
 });
 
-Deno.test("a trend needs a complete record of the days compared", async () => {
-  const steady = Array.from({ length: 60 }, (_, daysAgo) => row(daysAgo, "curl", 100));
-  const trendOf = async (options: { days: number; keptFrom?: string }, heartbeats = ALWAYS) =>
-    (await report(steady, heartbeats, options)).routes[0]?.trend;
-  assertEquals(await trendOf({ days: 20 }), { calls: 2000, previousCalls: 2000 });
-  const since = [heartbeat(40.5 * 24, 0)]; // the midnight before 40 days ago
-  assertEquals(await trendOf({ days: 20 }, since), { calls: 2000, previousCalls: 2000 });
-  assertEquals(await trendOf({ days: 20 }, [heartbeat(40.4 * 24, 0)]), undefined);
-  assertEquals(await trendOf({ days: 20, keptFrom: "2027-05-06" }), {
-    calls: 2000,
-    previousCalls: 2000,
-  });
-  assertEquals(await trendOf({ days: 20, keptFrom: "2027-05-07" }), undefined);
-});
-
-Deno.test("a retained week is no evidence of 19 days without calls, and shows no trend", async () => {
+Deno.test("a retained week is no evidence of 19 days without calls", async () => {
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
   await ledger.add([row(10, "curl", 100)], () => {});
@@ -154,6 +134,4 @@ Deno.test("a retained week is no evidence of 19 days without calls, and shows no
   const [start, end] = [Date.parse("2027-05-27"), Date.parse("2027-06-08")];
   assertEquals(long.verdict, { verdict: "unknown", gaps: [{ reason: "deleted", start, end }] });
   assertEquals([week.calls, week.recordedSince], [0, end]);
-  assertEquals(week.routes[0]?.trend, undefined);
-  assertEquals(short.routes[0]?.trend, { calls: 0, previousCalls: 0 });
 });

@@ -58,7 +58,7 @@ testInBrowser(
       assertEquals(layout.hidden, [], "cells that are not on the screen");
       assertEquals(layout.broken, [], "names that break inside a word");
       assertEquals(layout.left, [], "numbers that are not right-aligned");
-      assertEquals(layout.bars, 13, "bars on the screen");
+      assertEquals(layout.bars, 11, "bars on the screen");
       await page.evaluate(axe);
       const violations = await page.evaluate(
         "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
