@@ -197,13 +197,13 @@ async function answerItem(
 
 /** Serves a representation: all of it, a part, or only the news that it is the one on hand. */
 async function serve(call: Call, selected: Representation, freshUntil?: number): Promise<Decision> {
-  const { method, headers, instant } = call;
+  const { server: { freshness, faults }, method, headers, instant } = call;
   const { length, contentFields } = selected;
   const status = evaluatePreconditions(headers, selected, instant);
   if (status === 412) {
     return problem(412, "precondition-failed", "A precondition failed", { freshUntil });
   }
-  const validatorFields = [...selected.validatorFields, call.server.freshness];
+  const validatorFields = [...selected.validatorFields, freshness];
   if (status === 304) return { kind: "final", status, fields: validatorFields, freshUntil };
 
   // (1) Only a GET has its Range evaluated (RFC 9110 §14.2).
@@ -214,7 +214,7 @@ async function serve(call: Call, selected: Representation, freshUntil?: number):
     return problem(416, "range-not-satisfiable", `The content has ${length} bytes`, { fields });
   }
   // (2) Only a GET opens the content.
-  const body = isGet ? await selected.open(range) : undefined;
+  const body = isGet ? faults.watch(await selected.open(range), { method }) : undefined;
   const isStream = body instanceof ReadableStream; // which can be sent only once
   return {
     kind: "final",

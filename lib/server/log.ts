@@ -2,6 +2,7 @@
  * The log: one JSON object per line, never with a token.
  */
 
+import type { Body } from "../http/outcome.ts";
 import { StorageError } from "../storage/errors.ts";
 
 /** An event, with its facts. */
@@ -107,5 +108,24 @@ export class FaultLog {
       known.repeated = 0;
     }
     return id;
+  }
+
+  /**
+   * Returns content that ends where reading it fails, which is logged. As that is before its
+   * Content-Length, Deno then closes the connection; given the error, it would also print its stack.
+   *
+   * @param facts More members of the line.
+   */
+  watch(body: Body, facts: Readonly<Record<string, unknown>>): Body {
+    if (body instanceof Uint8Array) return body;
+    const reader = body.getReader();
+    return new ReadableStream({
+      pull: async (controller) => {
+        const read = await reader.read().catch((error) => void this.report(error, facts));
+        if (read?.value === undefined) controller.close();
+        else controller.enqueue(read.value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    }, { highWaterMark: 0 });
   }
 }

@@ -38,6 +38,28 @@ needing(...S3_STORE)(
     }),
 );
 
+for (const [what, fields] of [["a GET", {}], ["a ranged GET", { Range: "bytes=1-" }]] as const) {
+  needing("processes", LINUX)(
+    `a server process logs one line when content is cut short during ${what}`,
+    async () => {
+      await using subject = await openLocal();
+      const content = new Uint8Array(3 * LENGTH); // more than sockets hold
+      const item = await subject.publish(newMetadata(), content);
+      await using server = await ServerProcess.start({}, subject.folder);
+      using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+      await connection.write(requestHead("GET", `/media/${item.token}`, fields));
+      let length = await connection.read(new Uint8Array(1_000)) ?? 0;
+      await subject.damage(item, new Uint8Array(1));
+      for await (const chunk of connection.readable) length += chunk.length;
+      assert(length < content.length, `${length} bytes were sent`);
+      const { log, stderr } = await server.stop();
+      const lines = log.filter(({ event }) => event === "error").map(({ cause }) => cause);
+      assertEquals(lines, [`StorageError: files: content ${item.digest} ended early`]);
+      assertEquals(stderr.split("\n").filter((line) => !/^(\{.*\})?$/.test(line)), []);
+    },
+  );
+}
+
 /** Aborts downloads, at once or halfway, and compares what the server holds before and after. */
 async function checkAborts(server: ServerProcess, path: string, storePort?: number): Promise<void> {
   const abort = async (fields: Record<string, string>, length: number) => {
@@ -51,7 +73,7 @@ async function checkAborts(server: ServerProcess, path: string, storePort?: numb
     }
   };
   const round = async (count: number) => {
-    const ranged = { Range: "bytes=1-" }; // read in a different way than the whole
+    const ranged = { Range: "bytes=1-" };
     for (let done = 0; done < count; done += 4) {
       const half = LENGTH / 2;
       await Promise.all([abort({}, half), abort(ranged, half), abort({}, 0), abort(ranged, 1)]);

@@ -11,13 +11,18 @@ const CHUNK = 64 * 1024;
  * Reads a part at once. Closes the file, unless it fails.
  *
  * @param length Bytes.
+ * @param digest Names the content in messages.
  * @throws {StorageError} When the file is shorter.
  */
-export function readAtOnce(file: Deno.FsFile, length: number): Uint8Array<ArrayBuffer> {
+export function readAtOnce(
+  file: Deno.FsFile,
+  length: number,
+  digest: string,
+): Uint8Array<ArrayBuffer> {
   const part = new Uint8Array(length);
   for (let done = 0; done < length;) {
     const read = file.readSync(part.subarray(done));
-    if (read === null) throw endedEarly();
+    if (read === null) throw endedEarly(digest);
     done += read;
   }
   file.close();
@@ -28,10 +33,12 @@ export function readAtOnce(file: Deno.FsFile, length: number): Uint8Array<ArrayB
  * Streams a part. Closes the file at the end, on failure, or when cancelled.
  *
  * @param length Bytes; at least one.
+ * @param digest Names the content in messages.
  */
 export function streamPart(
   file: Deno.FsFile,
   length: number,
+  digest: string,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   let left = length;
   let isOpen = true;
@@ -45,7 +52,7 @@ export function streamPart(
       try {
         const chunk = new Uint8Array(Math.min(CHUNK, left));
         const read = await file.read(chunk);
-        if (read === null) throw endedEarly();
+        if (read === null) throw endedEarly(digest);
         controller.enqueue(chunk.subarray(0, read));
         left -= read;
       } catch (error) {
@@ -60,6 +67,6 @@ export function streamPart(
   }, { highWaterMark: 0 });
 }
 
-function endedEarly(): StorageError {
-  return new StorageError("files", "content ended early");
+function endedEarly(digest: string): StorageError {
+  return new StorageError("files", `content ${digest} ended early`);
 }

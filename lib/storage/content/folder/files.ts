@@ -93,13 +93,12 @@ export class Files implements ContentStore {
         const size = file.seekSync(0, Deno.SeekMode.End);
         if (size !== length) throw new StorageError("files", otherLength(digest, size, length));
         file.seekSync(first, Deno.SeekMode.Start);
-        if (last - first + 1 <= AT_ONCE) return readAtOnce(file, last - first + 1);
+        const count = last - first + 1;
+        return count <= AT_ONCE ? readAtOnce(file, count, digest) : streamPart(file, count, digest);
       } catch (cause) {
         file?.close();
         throw faultOf(digest, cause);
       }
-      // The runtime's own stream is the fastest, and closes the file, also when cancelled.
-      return last === length - 1 ? file.readable : streamPart(file, last - first + 1);
     });
   }
 
