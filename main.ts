@@ -5,24 +5,23 @@
  * is sent without content (3). Two things are not decided here: Deno itself answers what is not HTTP
  * with a bare 400, and a stopping server that has saved its last counts answers nothing more.
  *
- * Startup order: check the Deno version, read the settings from the environment and `.env`
- * (lib/server/config.ts), check that Deno lets storage be used (lib/server/storage_access.ts), open
- * it (lib/storage/), check that its content belongs to its catalogue, publish the samples if storage
- * is the default and empty, register in the ledger of calls (lib/usage/), listen. With `media` as the
- * first argument, run a command instead (lib/cli/).
+ * Startup order: check the Deno version, read the settings (lib/server/config.ts), check that Deno
+ * lets storage be used, open it (lib/storage/), check that its content belongs to its catalogue,
+ * publish the samples if storage is the default and empty, register in the ledger of calls
+ * (lib/usage/), listen. With `media` as the first argument, run a command instead (lib/cli/).
  *
  * Permissions (deno.json): net to listen, to reach PostgreSQL and the bucket, and each public URL
- * that is published or verified; env for the variables in lib/server/config.ts, and INIT_CWD, the
- * folder in which `deno task media` was typed; sys for the machine's name; read and write for
- * ./data, and read for `.env` and the samples. The media task may read and write any file.
+ * that is published or verified; env for the settings, and INIT_CWD, the folder in which `deno task
+ * media` was typed; sys for the machine's name; read and write for ./data, and read for `.env` and
+ * the samples. The media task may read and write any file.
  */
 
 import { validate } from "@std/uuid/v4";
 import { CORS_FIELDS, PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
-import { type Field, NO_STORE, type Outcome, textOutcome } from "./lib/http/outcome.ts";
+import { type Field, NO_STORE, textOutcome } from "./lib/http/outcome.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
-import { type Problem, problemDetails } from "./lib/http/problem.ts";
+import { type Decision, problemDetails } from "./lib/http/problem.ts";
 import { representDocument } from "./lib/documents/documents.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { limitFreshness } from "./lib/lifecycle/freshness.ts";
@@ -34,6 +33,7 @@ import type { Answer, Handler, HandlerOptions } from "./lib/server/handler.ts";
 import { closing, type Shutdown } from "./lib/server/listener.ts";
 import { FaultLog, lineLog } from "./lib/server/log.ts";
 import { openStorage } from "./lib/storage/media/open_storage.ts";
+import { nextChange, policyOf } from "./lib/server/policies.ts";
 import { prepared } from "./lib/server/prepared.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problem_types.ts";
 import { type App, requireHonestHead, runServer } from "./lib/server/process.ts";
@@ -47,8 +47,7 @@ import type { Kind, LookupResult } from "./lib/storage/item.ts";
 import { tokenOf } from "./lib/storage/token.ts";
 import { Recorder } from "./lib/usage/recorder.ts";
 
-/** The path that replaces the deprecated ones. */
-const MEDIA = "/media/:token";
+const MEDIA = "/media/:token"; // replaces the deprecated paths
 
 /**
  * Every route. Each accepts GET, HEAD and OPTIONS. Those with a successor are deprecated: delete
@@ -94,22 +93,21 @@ export function createHandler(options: HandlerOptions): Handler {
 type Server = HandlerOptions & { readonly freshness: Field; readonly faults: FaultLog };
 /** What is known of a request before anything is looked up, and the server that it came to. */
 type Call = ReturnType<typeof readCall>;
-/** What a request comes to. */
-type Decision = Outcome | Problem;
 
 /** @param instant Decides on the phase, however long the response takes. */
 function readCall(server: Server, { method, url, headers }: Request, instant: number) {
-  const { routes, config: { policy } } = server;
+  const { routes, config } = server;
   const hasHost = isHost(headers.get("host")); // Deno builds the URL from Host, unchecked
   const { route, segment } = hasHost ? match(routes, normalizeUrl(url)) : NOWHERE;
   const token = validate(segment) ? tokenOf(segment) : undefined; // a version 4 UUID
-  const { phase, until } = momentAt(policy, instant);
+  const path = route?.pattern.pathname;
+  const policy = policyOf(config, path); // the route's own, or the common one
+  const { phase } = momentAt(policy, instant);
   const successor = token && route?.successor && withToken(route.successor, token);
-  const retirement = route?.successor === undefined
-    ? undefined
-    : { path: route.pattern.pathname, policy, phase, successor };
-  /** When the response may change because the phase does. */
-  const phaseEnd = retirement !== undefined || route?.serves === "notice" ? until : Infinity;
+  const retirement = path && route?.successor ? { path, policy, phase, successor } : undefined;
+  // The response may change when the phase of its route does; the notice, when any does.
+  const all = route?.serves === "notice" ? deprecatedPaths(routes) : [];
+  const phaseEnd = nextChange(config, retirement ? [retirement.path] : all, instant);
   return { server, method, headers, instant, hasHost, route, segment, token, retirement, phaseEnd };
 }
 
@@ -172,13 +170,12 @@ async function answerItem(
 ): Promise<Decision> {
   const { freshUntil } = found;
   const hasNoSuccessor = found.state === "unknown" || found.state === "unpublished";
+  const options = { freshUntil, hasNoSuccessor };
   if (found.state === "unknown" || !kinds.includes(found.kind)) {
     const detail = `No such ${kinds.join(" or ")} was ever published`;
-    return problem(404, "never-published", detail, { freshUntil, hasNoSuccessor });
+    return problem(404, "never-published", detail, options);
   }
-  if (found.state === "unpublished") {
-    return problem(410, "unpublished", UNPUBLISHED, { freshUntil, hasNoSuccessor });
-  }
+  if (found.state === "unpublished") return problem(410, "unpublished", UNPUBLISHED, options);
   if (found.state === "linked") {
     // Preconditions and Range apply at the target (RFC 9110 §13.2.1): clients resend them.
     const location: Field = ["Location", found.item.location];
@@ -226,7 +223,7 @@ async function serve(call: Call, selected: Representation, freshUntil?: number):
 }
 
 /** Returns the outcome of an error. The log has its cause under the id that the client gets. */
-function fail({ server, method, route }: Call, error: unknown): Problem {
+function fail({ server, method, route }: Call, error: unknown): Decision {
   if (error instanceof UnpublishedError) { // between lookup and opening: no fault
     return problem(410, "unpublished", UNPUBLISHED, { hasNoSuccessor: true });
   }
@@ -243,7 +240,7 @@ function fail({ server, method, route }: Call, error: unknown): Problem {
 
 /** Makes the response, and counts it if its route is deprecated. */
 function respond(call: Call, decision: Decision): Answer {
-  const { method, headers, instant, token, retirement } = call;
+  const { method, instant, token, retirement } = call;
   const { config, clock, meter } = call.server;
   const isProblem = decision.kind === "problem";
   const successor = isProblem && decision.hasNoSuccessor ? undefined : retirement?.successor;
@@ -258,21 +255,23 @@ function respond(call: Call, decision: Decision): Answer {
     ...retirement ? announcementFields(retirement.policy, successor) : [],
     ...retirement && config.isOnDeploy ? [CDN_NO_STORE] : [],
   ], { until: call.phaseEnd, now: clock() });
-  // (3) A HEAD says all that and sends no content.
-  const response = new Response(method === "HEAD" ? null : body, { status, headers: fields });
+  // (3) A HEAD says all that and sends no content. Pairs in place of an object take 5 µs longer.
+  const headers = Object.fromEntries(fields);
+  const response = new Response(method === "HEAD" ? null : body, { status, headers });
 
   const answered = { method, status, hasToken: token !== undefined };
   const counter = retirement &&
     meter?.counterOf({ route: retirement.path, phase: retirement.phase, ...answered });
-  counter?.count(headers, instant);
+  counter?.count(call.headers, instant);
   return { response, freshUntil: Math.min(freshUntil, unchangedUntil), counter };
 }
 
 /** Assembles the server, in the order given at the top, until it starts to listen. */
 async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<App> {
   requireHonestHead(Deno.version.deno);
+  const deprecated = deprecatedPaths(routes);
   const variables = readVariables();
-  const config = readConfig(variables.get, "server");
+  const config = readConfig(variables.get, "server", deprecated);
   requireStorageAccess(config);
   const clock = Date.now;
   const log = lineLog(clock);
@@ -283,7 +282,6 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const samples = config.isDefaultStorage
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
-  const deprecated = deprecatedPaths(routes);
   const common = { config, clock, log };
   const recorder = new Recorder({ ...common, ledger: media.ledger, routes: deprecated });
   await recorder.start();
@@ -309,14 +307,13 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
 /** Runs the server, or a command, with these routes. */
 export async function main(routes: readonly Route[]): Promise<void> {
   const [command, ...args] = Deno.args;
-  if (command === undefined) await runServer((shutdown) => assemble(routes, shutdown));
-  else if (command === "media") {
-    const { runMedia } = await import("./lib/cli/media.ts");
-    Deno.exit(await runMedia(args, { routes, createHandler }));
-  } else {
+  if (command === undefined) return await runServer((shutdown) => assemble(routes, shutdown));
+  if (command !== "media") {
     console.error(`media-head: expected no argument, or "media", got "${command}"`);
     Deno.exit(2);
   }
+  const { runMedia } = await import("./lib/cli/media.ts");
+  Deno.exit(await runMedia(args, { routes, createHandler }));
 }
 
 if (import.meta.main) await main(ROUTES);

@@ -6,6 +6,7 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError, readConfig } from "../server/config.ts";
 import { readVariables } from "../server/environment.ts";
+import { deprecatedPaths } from "../server/route.ts";
 import { exitStatusOf } from "../server/stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
 import { patience } from "../async/abort.ts";
@@ -40,7 +41,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
   };
   const context = {
     ...program,
-    settings: () => readConfig(readVariables().get, "command"),
+    settings: () => readConfig(readVariables().get, "command", deprecatedPaths(program.routes)),
   };
   const media = new Command("media")
     .description("Publish and manage media.")

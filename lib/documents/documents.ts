@@ -12,13 +12,14 @@ import type { Field } from "../http/outcome.ts";
 import { PROBLEM_TYPES } from "../server/problem_types.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
 import type { HandlerConfig } from "../server/handler.ts";
+import { policyOf } from "../server/policies.ts";
 import { type DocumentName, METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 
 /** What documents are generated from, besides the fields of the request. */
 export interface DocumentOptions {
   /** Every route of the server. */
   readonly routes: readonly Route[];
-  readonly config: Pick<HandlerConfig, "policy" | "publicUrl">;
+  readonly config: Omit<HandlerConfig, "cacheMaxAge">;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -42,7 +43,8 @@ function representNotice(
     const { successor } = route;
     if (successor === undefined) return [];
     const path = withToken(pathOf(route), "{token}");
-    return [{ path, methods: [...METHODS], successor: withToken(successor, "{token}") }];
+    const endpoint = { path, methods: [...METHODS], successor: withToken(successor, "{token}") };
+    return [{ ...endpoint, policy: policyOf(config, pathOf(route)) }];
   });
   const notice = noticeAt(policy, endpoints, now);
   const validatorFields: Field[] = [["Vary", "Accept"]];

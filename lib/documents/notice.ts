@@ -4,12 +4,12 @@
  */
 
 import { z } from "zod";
-import { formatInstant, momentAt, PHASES, type Policy } from "../lifecycle/policy.ts";
+import { formatInstant, type Moment, momentAt, PHASES, type Policy } from "../lifecycle/policy.ts";
 
 const instant = z.iso.datetime();
 
-/** The schema of the notice as JSON. */
-export const Notice = z.object({
+/** When an endpoint is retired. */
+const Dates = z.object({
   phase: z.enum(PHASES)
     .describe("The current phase"),
   phaseEndsAt: instant.nullable()
@@ -19,6 +19,10 @@ export const Notice = z.object({
     .describe("When the endpoints are removed; null while no date is set"),
   brownouts: z.array(z.object({ start: instant, end: instant }))
     .describe("When the endpoints are temporarily disabled, ahead of the removal"),
+});
+
+/** The schema of the notice as JSON. */
+export const Notice = Dates.extend({
   brownoutStatus: z.union([z.literal(503), z.literal(410)])
     .describe("The status in a brownout"),
   afterSunset: z.enum(["gone", "redirect"])
@@ -27,6 +31,7 @@ export const Notice = z.object({
     path: z.string().describe("A deprecated path"),
     methods: z.array(z.string()),
     successor: z.string().describe("The path to use instead"),
+    ...Dates.partial().shape, // its own, where they differ
   })),
 });
 
@@ -39,13 +44,48 @@ export type RetiredEndpoint = Notice["endpoints"][number];
 /**
  * Returns the notice at an instant.
  *
+ * @param policy The common policy.
+ * @param endpoints The endpoints, with their own policies where they have one.
  * @param now Milliseconds since the epoch.
  */
-export function noticeAt(policy: Policy, endpoints: RetiredEndpoint[], now: number): Notice {
-  const { phase, until } = endpoints.length === 0
-    ? { phase: "removed" as const, until: Infinity } // even their routes
-    : momentAt(policy, now);
-  const { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = policy;
+export function noticeAt(
+  policy: Policy,
+  endpoints: readonly (RetiredEndpoint & { readonly policy?: Policy })[],
+  now: number,
+): Notice {
+  const common = endpoints.length === 0
+    ? datesOf(policy, { phase: "removed", until: Infinity }) // even their routes
+    : datesOf(policy, momentAt(policy, now));
+  const { brownoutStatus, afterSunset } = policy;
+  return {
+    ...common,
+    brownoutStatus,
+    afterSunset,
+    endpoints: endpoints.map(({ policy: own, ...endpoint }) =>
+      own === undefined || own === policy
+        ? endpoint
+        : { ...endpoint, ...datesOf(own, momentAt(own, now)) }
+    ),
+  };
+}
+
+/** Returns a notice for each group of endpoints that share all dates. */
+export function noticesOf(notice: Notice): [Notice, ...Notice[]] {
+  const groups = Map.groupBy(
+    notice.endpoints,
+    ({ path: _, methods: __, successor: ___, ...own }) =>
+      JSON.stringify({ ...notice, ...own, endpoints: [] }),
+  );
+  const [first = notice, ...rest] = [...groups].map(([text, endpoints]) => (
+    { ...JSON.parse(text) as Notice, endpoints }
+  ));
+  return [first, ...rest];
+}
+
+function datesOf(
+  { deprecatedAt, sunsetAt, brownouts }: Policy,
+  { phase, until }: Moment,
+): z.infer<typeof Dates> {
   return {
     phase,
     phaseEndsAt: until === Infinity ? null : formatInstant(until),
@@ -55,8 +95,5 @@ export function noticeAt(policy: Policy, endpoints: RetiredEndpoint[], now: numb
       start: formatInstant(start),
       end: formatInstant(end),
     })),
-    brownoutStatus,
-    afterSunset,
-    endpoints,
   };
 }

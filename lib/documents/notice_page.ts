@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { formatHttpDate } from "../http/http_date.ts";
 import type { ProblemType } from "../http/problem.ts";
 import { escape } from "@std/html/entities";
-import type { Notice, RetiredEndpoint } from "./notice.ts";
+import { type Notice, noticesOf, type RetiredEndpoint } from "./notice.ts";
 import { block, code, duration, originIn, rfc, time } from "./notice_html.ts";
 import { banner, facts } from "./notice_state.ts";
 import { NOTICE_STYLE } from "./notice_style.ts";
@@ -83,10 +83,15 @@ export function noticePage(
   types: Readonly<Record<string, ProblemType>>,
   publicUrl?: string,
 ): NoticePage {
-  const { endpoints, phase } = notice;
+  const { endpoints } = notice;
+  const notices = noticesOf(notice);
+  const isRemoved = notices.every(({ phase }) => phase === "removed");
   const isOver = endpoints.length === 0; // even their routes are gone
+  const areSeveral = notices.length > 1;
+  const heading = (each: Notice) => areSeveral ? `<h2>${pathsOf(each)}</h2>\n` : "";
+  const of = (each: Notice) => areSeveral ? ` of ${pathsOf(each)}` : "";
   const title = list.format(endpoints.map(({ path }) => path)) || "the deprecated paths";
-  const paths = list.format(endpoints.map(({ path }) => code(path))) || "The deprecated paths";
+  const paths = pathsOf(notice) || "The deprecated paths";
   const successors = list.format([...new Set(endpoints.map(({ successor }) => code(successor)))]);
   const html = `<!DOCTYPE html>
 <html lang="en">
@@ -101,19 +106,17 @@ export function noticePage(
 <body>
 <main>
 <header>
-<h1>${paths} ${isOver || phase === "removed" ? "were removed" : "are going away"}</h1>
+<h1>${paths} ${isRemoved ? "were removed" : "are going away"}</h1>
 ${
     isOver
       ? `<p class="lead">The paths that are left are described at <a href="/openapi.json">/openapi.json</a>.</p>
 </header>`
       : `<p class="lead">Use ${successors} instead. The token stays the same, and so does everything else.</p>
 </header>
-${banner(notice)}
-${facts(notice)}
+${notices.map((each) => `${heading(each)}${banner(each)}\n${facts(each)}`).join("\n")}
 ${whatToDo(endpoints, publicUrl)}
-${calendar(notice)}
-${afterwards(notice)}
-${forPrograms(notice, publicUrl)}`
+${notices.map((each) => `${calendar(each, of(each))}\n${afterwards(each, of(each))}`).join("\n")}
+${forPrograms(notices[0], publicUrl)}`
   }
 ${errors(types, notice)}
 </main>
@@ -122,6 +125,10 @@ ${errors(types, notice)}
 </html>
 `;
   return { html, contentSecurityPolicy: CONTENT_SECURITY_POLICY };
+}
+
+function pathsOf({ endpoints }: Notice): string {
+  return list.format(endpoints.map(({ path }) => code(path)));
 }
 
 function whatToDo(endpoints: RetiredEndpoint[], publicUrl: string | undefined): string {
@@ -155,7 +162,8 @@ page</noscript>`;
 /** The states of a brownout, by class. */
 const MARKS = { over: "over", on: "on now", next: "next", later: "to come" };
 
-function calendar(notice: Notice): string {
+/** @param of Names the endpoints in the heading, where others have other dates. */
+function calendar(notice: Notice, of: string): string {
   const { brownouts, brownoutStatus, phase } = notice;
   if (brownouts.length === 0) return "";
   const states = brownouts.map((brownout) => stateOf(brownout, notice));
@@ -168,7 +176,7 @@ function calendar(notice: Notice): string {
   });
   const [are, answer] = phase === "removed" ? ["were", "answered"] : ["are", "answer"];
   return `<section>
-<h2>Brownouts</h2>
+<h2>Brownouts${of}</h2>
 <p>Before the removal, the old paths ${are} temporarily disabled as a warning. During a brownout they ${answer}
 <code>${brownoutStatus}</code>, with <code>Retry-After</code> set to its end.</p>
 <ol>
@@ -187,13 +195,13 @@ function stateOf(
   return Date.parse(start) >= Date.parse(phaseEndsAt) ? "later" : "over";
 }
 
-function afterwards({ afterSunset, sunsetAt, phase }: Notice): string {
+function afterwards({ afterSunset, sunsetAt, phase }: Notice, of: string): string {
   const text = afterSunset === "redirect"
     ? "<code>308</code>, a redirect to the same item at its new path. Clients that follow " +
       "redirects keep working, at the cost of an extra request each time."
     : "<code>410</code>. Clients that still use them get no media.";
   return `<section>
-<h2>${sunsetAt === null ? "Once they are removed" : "After the removal"}</h2>
+<h2>${sunsetAt === null ? "Once they are removed" : "After the removal"}${of}</h2>
 <p>The old paths ${
     phase === "removed" ? "now answer" : "will answer"
   } ${text} They end as unknown paths: 404.</p>

@@ -1,6 +1,5 @@
 /**
- * The OpenAPI description (OpenAPI 3.1), generated from the route table and the policy. No other
- * request needs it, so it is loaded on first use.
+ * The OpenAPI description (OpenAPI 3.1), generated from the route table and the policies.
  */
 
 import { z } from "zod";
@@ -16,6 +15,7 @@ import {
   SCHEMAS,
 } from "./openapi_responses.ts";
 import type { HandlerConfig } from "../server/handler.ts";
+import { policyOf } from "../server/policies.ts";
 import { METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 
 /**
@@ -25,10 +25,13 @@ import { METHODS, pathOf, type Route, withToken } from "../server/route.ts";
  */
 export function describeApi(
   routes: readonly Route[],
-  { policy, publicUrl = "/" }: Pick<HandlerConfig, "policy" | "publicUrl">,
+  { publicUrl = "/", ...policies }: Omit<HandlerConfig, "cacheMaxAge">,
 ): string {
   const paths = Object.fromEntries(
-    routes.map((route) => [withToken(pathOf(route), "{token}"), describeRoute(route, policy)]),
+    routes.map((route) => {
+      const path = pathOf(route);
+      return [withToken(path, "{token}"), describeRoute(route, policyOf(policies, path))];
+    }),
   );
   const text = JSON.stringify(paths);
   const names = (Object.keys(FIELDS) as FieldName[]).filter((name) => text.includes(refTo(name)));

@@ -29,6 +29,9 @@ export interface Problem extends Omit<Outcome, "kind" | "body"> {
   readonly hasNoSuccessor?: boolean | undefined;
 }
 
+/** What a request comes to. */
+export type Decision = Outcome | Problem;
+
 /** Extension members of a problem, as URL references. */
 export interface ProblemLinks {
   /** What replaces the requested resource. */

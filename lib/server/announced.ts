@@ -2,11 +2,12 @@
  * What a server is about to announce, for the line that it logs at its start.
  */
 
+import { formatInstant, momentAt, type Policy } from "../lifecycle/policy.ts";
 import type { Config } from "./config.ts";
-import { formatInstant, momentAt } from "../lifecycle/policy.ts";
+import { type Policies, policyOf } from "./policies.ts";
 
 /** What decides it. */
-export interface Announced extends Pick<Config, "policy" | "databaseUrl" | "content"> {
+export interface Announced extends Policies, Pick<Config, "databaseUrl" | "content"> {
   /** The paths of the deprecated routes. */
   readonly routes: readonly string[];
 }
@@ -17,20 +18,15 @@ export interface Announced extends Pick<Config, "policy" | "databaseUrl" | "cont
  *
  * @param now Milliseconds since the epoch.
  */
-export function announced({ policy, routes, databaseUrl, content }: Announced, now: number) {
-  const { deprecatedAt, sunsetAt, brownouts } = policy;
-  const brownout = brownouts.find(({ end }) => now < end);
-  const retirement = {
-    phase: momentAt(policy, now).phase,
-    deprecation: formatInstant(deprecatedAt),
-    sunset: sunsetAt === undefined ? "no sunset" : formatInstant(sunsetAt),
-    brownout: brownout === undefined
-      ? "no brownout"
-      : `${formatInstant(brownout.start)}/${formatInstant(brownout.end)}`,
-  };
+export function announced(
+  { routes, databaseUrl, content, ...policies }: Announced,
+  now: number,
+) {
   const { host, pathname } = new URL(databaseUrl);
   return {
-    routes: Object.fromEntries(routes.map((route) => [route, retirement])),
+    routes: Object.fromEntries(
+      routes.map((path) => [path, retirementAt(policyOf(policies, path), now)]),
+    ),
     // A URL of PostgreSQL may have a password, even among its parameters.
     catalogue: databaseUrl.startsWith("sqlite:") ? databaseUrl : `postgres://${host}${pathname}`,
     content: content.kind === "folder"
@@ -38,5 +34,18 @@ export function announced({ policy, routes, databaseUrl, content }: Announced, n
       : content.kind === "none"
       ? "none: public URLs only"
       : `s3://${content.bucket}/${content.prefix}`,
+  };
+}
+
+function retirementAt(policy: Policy, now: number) {
+  const { deprecatedAt, sunsetAt, brownouts } = policy;
+  const brownout = brownouts.find(({ end }) => now < end);
+  return {
+    phase: momentAt(policy, now).phase,
+    deprecation: formatInstant(deprecatedAt),
+    sunset: sunsetAt === undefined ? "no sunset" : formatInstant(sunsetAt),
+    brownout: brownout === undefined
+      ? "no brownout"
+      : `${formatInstant(brownout.start)}/${formatInstant(brownout.end)}`,
   };
 }

@@ -7,6 +7,7 @@ import { withoutPassword } from "../input/printable.ts";
 import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts";
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
+import type { Policies } from "./policies.ts";
 
 /** Thrown for settings that cannot be used; one line for each. */
 export class ConfigError extends Error {
@@ -74,11 +75,13 @@ function integer(min: number, max: number) {
 function reading(variable: (name: string) => string | undefined) {
   const faults: string[] = [];
   const get = (name: string) => variable(name) || undefined;
-  const expect = (name: string, expected: string, value: unknown) => {
+  const expect = (name: string, expected: string, value: unknown, route?: string) => {
     const shown = typeof value !== "string"
       ? String(value ?? "nothing")
       : JSON.stringify(SECRETS.includes(name) ? "…" : withoutPassword(value));
-    faults.push(`${name}: expected ${expected}, got ${shown}`);
+    const fault = `: expected ${expected}, got ${shown}`;
+    if (faults.includes(name + fault)) return; // of all routes
+    faults.push(`${name}${route === undefined ? "" : ` of ${route}`}${fault}`);
   };
   const read = <T>(name: string, expected: string, schema: z.ZodType<T>): T => {
     const { success, data } = schema.safeParse(get(name));
@@ -96,11 +99,13 @@ type Reading = ReturnType<typeof reading>;
  * @param variable Looks up a variable. An empty value counts as unset.
  * @param user The server must know when the deprecation began, unless it is only being tried;
  *   commands need not.
+ * @param paths The paths of the deprecated routes, which may have values of their own.
  * @throws {ConfigError} If any value is invalid or missing, with its name and what was expected.
  */
 export function readConfig(
   variable: (name: string) => string | undefined,
   user: "server" | "command",
+  paths: readonly string[] = [],
 ) {
   const reader = reading(variable);
   const { faults, get, expect } = reader;
@@ -112,9 +117,9 @@ export function readConfig(
     const date = 'the ISO 8601 date from which the old paths are deprecated, like "2026-11-21"';
     expect("DEPRECATED_AT", `${date}, since ${reason} is set`, undefined);
   }
-  const policy = readPolicy(reader);
-  if (policy === undefined || faults.length > 0) throw new ConfigError(faults.join("\n"));
-  return { ...settings, policy, isDeprecationUnset };
+  const policies = readPolicies(reader, paths);
+  if (policies === undefined || faults.length > 0) throw new ConfigError(faults.join("\n"));
+  return { ...settings, ...policies, isDeprecationUnset };
 }
 
 /** Reads how the server listens, what it tells clients, and what it counts. */
@@ -216,16 +221,65 @@ function readContent(
   };
 }
 
-function readPolicy({ get, expect }: Reading): Policy | undefined {
+/** The settings that a route may have values of its own for, and whether it can do without. */
+const OWN = { deprecatedAt: false, sunsetAt: true, brownouts: true } as const;
+type OwnSetting = keyof typeof OWN;
+
+/** A variable's common value, and those of routes, by name: "2027-06-30,video=2027-12-31". */
+const OWN_VALUE = /(?:^|,)\s*([a-z][\w-]*)\s*=/i;
+
+/** Reads the common policy, and those of the routes with values of their own. */
+function readPolicies(reader: Reading, paths: readonly string[]): Policies | undefined {
+  const { get, expect } = reader;
+  const names = new Map(paths.map((path) => [/(\w+)(?:\/:\w+)?$/.exec(path)?.[1] ?? path, path]));
+  const common = new Map<OwnSetting, string | undefined>();
+  const own = new Map<string, Map<OwnSetting, string | undefined>>();
+  for (const setting of Object.keys(OWN) as OwnSetting[]) {
+    const variable = POLICY_VARIABLES[setting];
+    const [first, ...rest] = get(variable)?.split(OWN_VALUE) ?? [];
+    common.set(setting, first || undefined);
+    if (first === "" && setting === "deprecatedAt") {
+      expect(variable, "a date for all routes before that of one", get(variable));
+    }
+    for (let index = 0; index < rest.length; index += 2) {
+      const [name = "", value = ""] = rest.slice(index, index + 2).map((text) => text.trim());
+      const values = own.get(name) ?? new Map<OwnSetting, string | undefined>();
+      const isNone = value === "none" && OWN[setting];
+      if (!names.has(name)) {
+        const known = [...names.keys()].join('" or "');
+        expect(variable, known ? `"${known}" before "="` : "no route: none is deprecated", name);
+      } else if (values.has(setting)) {
+        expect(variable, `one value of "${name}"`, `${name}=${value}`);
+      }
+      own.set(name, values.set(setting, isNone ? undefined : value));
+    }
+  }
+  const policy = readPolicy(reader, common);
+  const ownPolicies = new Map<string, Policy>();
+  for (const [name, values] of own) {
+    const path = names.get(name);
+    const ownPolicy = path && readPolicy(reader, new Map([...common, ...values]), name);
+    if (ownPolicy) ownPolicies.set(path, ownPolicy);
+  }
+  return policy && { policy, ...ownPolicies.size > 0 ? { ownPolicies } : {} };
+}
+
+/** @param route The name of the route whose policy it is, for errors; none for the common one. */
+function readPolicy(
+  { get, expect }: Reading,
+  values: ReadonlyMap<OwnSetting, string | undefined>,
+  route?: string,
+): Policy | undefined {
   const set = (name: keyof PolicySettings) => get(POLICY_VARIABLES[name]);
+  const { deprecatedAt, sunsetAt, brownouts } = Object.fromEntries(values);
   // A date that nobody chose must not make another one invalid.
-  const unset = set("sunsetAt") ?? set("brownouts") ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
+  const unset = sunsetAt ?? brownouts ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
   const status = set("brownoutStatus") ?? "";
   try {
     return definePolicy({
-      deprecatedAt: set("deprecatedAt") ?? unset,
-      sunsetAt: set("sunsetAt"),
-      brownouts: set("brownouts")?.split(",").map((text) => text.trim()),
+      deprecatedAt: deprecatedAt ?? unset,
+      sunsetAt,
+      brownouts: brownouts?.split(",").map((text) => text.trim()),
       // The policy validates these.
       brownoutStatus: (/^\d{3}$/.test(status) ? Number(status) : status || undefined) as
         | BrownoutStatus
@@ -237,7 +291,7 @@ function readPolicy({ get, expect }: Reading): Policy | undefined {
     if (!(error instanceof PolicyError)) throw error;
     for (const { setting, value, expected } of error.issues) {
       const [name] = setting.split("["); // the variable holds the whole list
-      expect(POLICY_VARIABLES[name as keyof PolicySettings], expected, value);
+      expect(POLICY_VARIABLES[name as keyof PolicySettings], expected, value, route);
     }
   }
 }

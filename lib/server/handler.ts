@@ -2,7 +2,7 @@
  * The types of a handler: what it depends on, and what it returns.
  */
 
-import type { Policy } from "../lifecycle/policy.ts";
+import type { Policies } from "./policies.ts";
 import type { ItemStorage } from "../storage/storage.ts";
 import type { Log } from "./log.ts";
 import type { Counter, Meter } from "./meter.ts";
@@ -37,8 +37,7 @@ export interface HandlerOptions {
 }
 
 /** The settings that a handler depends on; those of `Config` with the same names. */
-export interface HandlerConfig {
-  readonly policy: Policy;
+export interface HandlerConfig extends Policies {
   readonly cacheMaxAge: number;
   readonly publicUrl?: string | undefined;
   readonly isOnDeploy?: boolean;

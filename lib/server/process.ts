@@ -2,6 +2,8 @@
  * The life of a server process, from startup to exit.
  */
 
+import { momentAt } from "../lifecycle/policy.ts";
+import { policyOf } from "./policies.ts";
 import { type Announced, announced } from "./announced.ts";
 import { type Config, ConfigError, SAMPLES_DEPRECATED_AT } from "./config.ts";
 import { fulfilledWithin } from "../async/deadline.ts";
@@ -66,8 +68,7 @@ export interface App extends
   readonly close: () => Promise<void>;
 }
 
-const PAST =
-  "The sunset has passed: until their routes are deleted, the old paths answer as removed";
+const PAST = "The sunset has passed: until their routes are deleted, these paths answer as removed";
 const UNSET = "DEPRECATED_AT is not set, so the old paths announce " +
   `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
 
@@ -95,7 +96,7 @@ export async function runServer(
   try {
     const shutdown: Shutdown = { stopping: stopping.signal, isCounted: false };
     const app = await assemble(shutdown);
-    const { log, recorder, policy: { sunsetAt = Infinity } } = app;
+    const { log, recorder } = app;
     const [grace, closing] = app.isOnDeploy
       ? [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS]
       : [GRACE_MS, CLOSE_TIMEOUT_MS];
@@ -114,7 +115,10 @@ export async function runServer(
         deno,
         ...announced(app, now),
       });
-      if (sunsetAt <= now) log({ event: "warning", message: PAST });
+      const past = app.routes.filter((path) =>
+        momentAt(policyOf(app, path), now).phase === "removed"
+      );
+      if (past.length > 0) log({ event: "warning", message: PAST, routes: past });
       if (app.isDeprecationUnset) log({ event: "warning", message: UNSET });
       const origin = app.publicUrl ?? `http://localhost:${port}`;
       for (const path of app.samples) console.log(`curl -I ${origin}${path}`);

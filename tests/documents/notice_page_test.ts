@@ -65,6 +65,21 @@ Deno.test("noticePage() states the answer after the removal", () => {
   assert(!/answer 410/.test(removed));
 });
 
+Deno.test("noticePage() shows the dates of each path, where they differ", () => {
+  const own = { sunsetAt: "2027-12-31", brownouts: ["2027-09-06T09:00Z/PT1H"] };
+  const { html } = pageAt(INSTANTS.removed, POLICY, definePolicy({ ...SETTINGS, ...own }));
+  const text = textOf(html).replaceAll(/\s+/g, " ");
+  for (
+    const expected of [
+      /are going away/,
+      /\/audio\/\{token\} Right now Removed\. .* Removed 2027-06-30 12:00 UTC/,
+      /\/video\/\{token\} Right now Deprecated, and still .* To be removed 2027-12-31 00:00 UTC/,
+      /Brownouts of \/video\/\{token\} .* 2027-09-06 10:00 UTC, 1 hr \(next\)/,
+      /After the removal of \/audio\/\{token\} The old paths now answer 410/,
+    ]
+  ) assertMatch(text, expected);
+});
+
 Deno.test("noticePage() works without a sunset", () => {
   const { html } = pageAt(INSTANTS.deprecated, OPEN);
   const text = textOf(html);

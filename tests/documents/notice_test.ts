@@ -39,6 +39,20 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
     afterSunset: "redirect",
     endpoints: ENDPOINTS,
   });
+  const staggered = noticeAt(
+    POLICY,
+    ENDPOINTS.map((endpoint, index) => ({ ...endpoint, policy: index === 0 ? POLICY : OPEN })),
+    Date.parse("2028-01-01"),
+  );
+  assertEquals(Notice.parse(staggered).phase, "removed");
+  assertEquals(staggered.endpoints, [ENDPOINTS[0], {
+    ...ENDPOINTS[1],
+    phase: "deprecated",
+    phaseEndsAt: null,
+    deprecatedAt: "2027-01-01T00:00:00Z",
+    sunsetAt: null,
+    brownouts: [],
+  }]);
   const open = noticeAt(OPEN, ENDPOINTS, Date.parse("2028-01-01"));
   assertEquals([open.phase, open.phaseEndsAt, open.sunsetAt], ["deprecated", null, null]);
 });

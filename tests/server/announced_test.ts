@@ -53,14 +53,14 @@ needing("processes")(
         const warnings = log.filter(({ event }) => event === "warning");
         return { first, warnings: warnings.map(({ message }) => String(message).split(/[,:]/)[0]) };
       };
-      const mistyped = await start({ SUNSET_DATE: "2999-01-01" });
+      const mistyped = await start({ SUNSET_DATE: "2999-01-01", SUNSET_AT: "video=2998-01-01" });
       const retirement = {
         ...{ phase: "deprecated", deprecation: "2026-11-21T00:00:00Z" },
         ...{ sunset: "no sunset", brownout: "no brownout" },
       };
       assertEquals(mistyped.first?.["routes"], {
         "/audio/:token": retirement,
-        "/video/:token": retirement,
+        "/video/:token": { ...retirement, sunset: "2998-01-01T00:00:00Z" },
       });
       assertEquals(mistyped.first?.["machine"], Deno.hostname());
       assertEquals(mistyped.first?.["catalogue"], `sqlite:${folder}/catalogue.sqlite`);

@@ -288,6 +288,86 @@ Deno.test("readConfig() reports all problems at once", () => {
   assertEquals(names, ["PORT", "CACHE_MAX_AGE", "SUNSET_AT", "DEPRECATION_DOC"]);
 });
 
+const PATHS = ["/audio/:token", "/video/:token"];
+
+Deno.test("readConfig() gives a route its own dates, and the common ones for the rest", () => {
+  const { policy, ownPolicies } = readConfig(
+    (name) =>
+      ({
+        DEPRECATED_AT: "2026-11-21",
+        SUNSET_AT: "2027-06-30, video = 2027-12-31",
+        BROWNOUTS: "2027-05-03T09:00Z/PT1H,video=2027-06-07T09:00Z/PT1H, 2027-06-08/P1D",
+        AFTER_SUNSET: "redirect",
+      })[name],
+    "server",
+    PATHS,
+  );
+  const video = ownPolicies?.get("/video/:token");
+  assertEquals(ownPolicies?.size, 1);
+  assertEquals([policy.sunsetAt, video?.sunsetAt].map((at) => new Date(at ?? 0).toJSON()), [
+    "2027-06-30T00:00:00.000Z",
+    "2027-12-31T00:00:00.000Z",
+  ]);
+  assertEquals([policy.brownouts.length, video?.brownouts.length], [1, 2]);
+  const { sunsetAt: _, brownouts: __, ...rest } = policy;
+  assertEquals({ ...video, ...rest }, video);
+  const alone = { SUNSET_AT: "video=2027-12-31" };
+  const open = { SUNSET_AT: "2027-12-31,video=none" };
+  for (const [settings, all, own] of [[alone, 0, 1], [open, 1, 0]] as const) {
+    const config = readConfig((name) => settings[name as keyof typeof settings], "command", PATHS);
+    const dates = [config.policy, config.ownPolicies?.get("/video/:token")];
+    assertEquals(dates.map((policy) => Number(policy?.sunsetAt !== undefined)), [all, own]);
+  }
+});
+
+Deno.test("readConfig() refuses what is wrong for one route, with its name and the values", () => {
+  const date = 'expected an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or ' +
+    '"2027-06-30T12:00:00Z", got';
+  const rows: [environment: Record<string, string>, ...faults: string[]][] = [
+    [
+      { SUNSET_AT: "2027-06-30,films=2027-12-31" },
+      'SUNSET_AT: expected "audio" or "video" before "=", got "films"',
+    ],
+    [
+      { SUNSET_AT: "2027-06-30,video=2027-12-31,video=2028-12-31" },
+      'SUNSET_AT: expected one value of "video", got "video=2028-12-31"',
+    ],
+    [{ SUNSET_AT: "2027-06-30,video=" }, `SUNSET_AT of video: ${date} ""`],
+    [
+      { DEPRECATED_AT: "2026-11-21,video=2027-08-01", SUNSET_AT: "2027-06-30" },
+      "SUNSET_AT of video: expected an instant no earlier than the deprecation at " +
+      '2027-08-01T00:00:00Z, got "2027-06-30"',
+    ],
+    [
+      { SUNSET_AT: "2027-06-30,video=2027-03-01", BROWNOUTS: "2027-05-03T09:00Z/PT1H" },
+      "BROWNOUTS of video: expected an end before the sunset at 2027-03-01T00:00:00Z, " +
+      'got "2027-05-03T09:00Z/PT1H"',
+    ],
+    [
+      { SUNSET_AT: "2027-06-30,audio=none", BROWNOUTS: "2027-05-03T09:00Z/PT1H" },
+      "BROWNOUTS of audio: expected a sunset date, since brownouts precede the sunset, " +
+      'got "2027-05-03T09:00Z/PT1H"',
+    ],
+    [
+      { SUNSET_AT: "soon,video=later" },
+      `SUNSET_AT: ${date} "soon"`,
+      `SUNSET_AT of video: ${date} "later"`,
+    ],
+    [{ SUNSET_AT: "soon", BROWNOUTS: "video=none" }, `SUNSET_AT: ${date} "soon"`], // once
+    [{ DEPRECATED_AT: "2026-11-21,video=none" }, `DEPRECATED_AT of video: ${date} "none"`],
+    [
+      { DEPRECATED_AT: "video=2026-11-21" },
+      'DEPRECATED_AT: expected a date for all routes before that of one, got "video=2026-11-21"',
+    ],
+  ];
+  for (const [environment, ...faults] of rows) {
+    const read = () => readConfig((name) => environment[name], "command", PATHS);
+    assertEquals(assertThrows(read, ConfigError).message.split("\n"), faults);
+  }
+  const { message } = assertThrows(() => read({ SUNSET_AT: "video=2027-12-31" }), ConfigError);
+  assertEquals(message, 'SUNSET_AT: expected no route: none is deprecated, got "video"');
+});
+
 Deno.test("readConfig() requires DEPRECATED_AT of a server in earnest, and not of commands", () => {
   const expected = "DEPRECATED_AT: expected the ISO 8601 date from which the old paths are " +
     'deprecated, like "2026-11-21", since ';

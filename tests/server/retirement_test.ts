@@ -1,9 +1,10 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { parseItem } from "../support/structured_headers.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import type { AfterSunset } from "../../lib/lifecycle/policy.ts";
 import { inspect } from "../../lib/lifecycle/inspect.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import type { Policies } from "../../lib/server/policies.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { servedHandler } from "../support/handlers.ts";
 import {
@@ -130,6 +131,50 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
         }
       });
     }
+  }
+});
+
+Deno.test("a route with its own policy answers as if all had it, and the others as before", async () => {
+  await using subject = await openMemory();
+  const { audio, video, unpublished, missing } = await publishTableItems(subject);
+  const common = definePolicy(SETTINGS);
+  const own = definePolicy({
+    deprecatedAt: "2027-02-01",
+    sunsetAt: "2027-12-31",
+    brownouts: ["2027-06-30T11:30Z/PT1H"],
+    documentation: "/deprecation",
+  });
+  let now = 0;
+  const handlerOf = (policies: Policies) => {
+    const storage = new CachedStorage(subject.storage);
+    const config = { cacheMaxAge: 300, ...policies };
+    return servedHandler({ storage, config, clock: () => now, log() {} });
+  };
+  const staggered = handlerOf({ policy: common, ownPolicies: new Map([["/video/:token", own]]) });
+  const [all, others] = [handlerOf({ policy: own }), handlerOf({ policy: common })];
+  const boundaries = [common, own].flatMap(({ deprecatedAt, sunsetAt = 0, brownouts }) => [
+    ...[deprecatedAt, sunsetAt],
+    ...brownouts.flatMap(({ start, end }) => [start, end]),
+  ]);
+  const tokens = [audio.token, video.token, unpublished, missing, newToken(), "malformed"];
+  const targets = ["audio", "video", "media"].flatMap((path) =>
+    tokens.flatMap((token) => ["GET", "HEAD", "OPTIONS"].map((method) => ({ path, token, method })))
+  );
+  for (now of boundaries.flatMap((at) => [at - 1000, at - 1, at]).toSorted()) {
+    for (const { path, token, method } of targets) {
+      const send = async (handle: typeof all) => {
+        const request = new Request(`http://test/${path}/${token}`, { method });
+        const { content, ...rest } = await seen(await handle(request));
+        return rest.status < 500 ? { ...rest, content } : rest; // a fault names its occurrence
+      };
+      const expected = await send(path === "video" ? all : others);
+      const note = `${method} /${path}/${token} at ${new Date(now).toJSON()}`;
+      assertEquals(await send(staggered), expected, note);
+    }
+    const notice = await staggered(new Request("http://test/deprecation"));
+    const next = Math.min(...boundaries.filter((boundary) => boundary > now));
+    const left = Math.min(300, Math.max(0, Math.floor((next - 1000 - now) / 1000)));
+    assertMatch(notice.headers.get("cache-control") ?? "", new RegExp(`^max-age=${left}(,|$)`));
   }
 });
 

@@ -34,8 +34,12 @@ export const ENDPOINTS = ["/audio/{token}", "/video/{token}"].map((path) => ({
   successor: "/media/{token}",
 }));
 
-export function pageAt(instant: string, policy = POLICY) {
-  return noticePage(noticeAt(policy, ENDPOINTS, Date.parse(instant)), PROBLEM_TYPES);
+export function pageAt(instant: string, policy = POLICY, video = policy) {
+  const endpoints = ENDPOINTS.map((endpoint) => ({
+    ...endpoint,
+    policy: endpoint.path.startsWith("/video") ? video : policy,
+  }));
+  return noticePage(noticeAt(policy, endpoints, Date.parse(instant)), PROBLEM_TYPES);
 }
 
 /** The handler as served, at an instant. */

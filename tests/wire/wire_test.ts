@@ -192,7 +192,8 @@ test("a prepared response is sent completely to many clients at once, repeatedly
 
 test("a running server goes through every phase to the second, without a restart", async () => {
   await using subject = await openLocal();
-  const { token } = await subject.publish(newMetadata(), CONTENT);
+  const { token } = await subject.publish(newMetadata("audio"), CONTENT);
+  const video = await subject.publish(newMetadata("video"), CONTENT);
   const launched = Date.now();
   await (await ServerProcess.start()).stop();
   const soon = Date.now() + 3 * (Date.now() - launched); // by then, another one will have started
@@ -201,8 +202,8 @@ test("a running server goes through every phase to the second, without a restart
   const instant = (time: number) => new Date(time).toISOString();
   await using server = await ServerProcess.start({
     DEPRECATED_AT: "2026-01-01",
-    SUNSET_AT: instant(sunset),
-    BROWNOUTS: `${instant(brownout)}/PT3S`,
+    SUNSET_AT: `${instant(sunset)},video=2999-01-01`,
+    BROWNOUTS: `${instant(brownout)}/PT3S,video=none`,
     AFTER_SUNSET: "redirect",
   }, subject.folder);
 
@@ -231,6 +232,8 @@ test("a running server goes through every phase to the second, without a restart
     }
     const [head, get] = answers;
     if (possible.length === 1 && get.status !== 200) checkParity(String(get.status), head, get);
+    const other = await requestRaw(server.port, "HEAD", `/video/${video.token}`);
+    assertEquals([other.status, field(other, "sunset")], [200, "Tue, 01 Jan 2999 00:00:00 GMT"]);
     isOver = sent > sunset + 500;
   }
   assertEquals(seen.size, phases.length);

@@ -1,0 +1,29 @@
+/**
+ * The retirement policy of each deprecated route.
+ */
+
+import { momentAt, type Policy } from "../lifecycle/policy.ts";
+
+/** The policies of a server. */
+export interface Policies {
+  /** The policy of every deprecated route without values of its own. */
+  readonly policy: Policy;
+  /** The policies of routes with values of their own, by path. */
+  readonly ownPolicies?: ReadonlyMap<string, Policy>;
+}
+
+/** Returns the policy of a route by its path: its own, or the common one. */
+export function policyOf({ policy, ownPolicies }: Policies, path = ""): Policy {
+  return ownPolicies?.get(path) ?? policy;
+}
+
+/**
+ * Returns when the phase of any of the routes changes next, in milliseconds since the epoch;
+ * `Infinity` for never.
+ *
+ * @param paths The paths of the deprecated routes.
+ * @param instant Milliseconds since the epoch.
+ */
+export function nextChange(policies: Policies, paths: readonly string[], instant: number): number {
+  return Math.min(...paths.map((path) => momentAt(policyOf(policies, path), instant).until));
+}
