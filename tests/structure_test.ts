@@ -24,7 +24,7 @@ const ROOMS = [
   ["lib/storage/content/folder", "lib/storage/content/bucket", "lib/storage/content/none"],
   ["lib/storage/media"],
   ["lib/server"],
-  ["lib/usage", "lib/documents", "lib/publishing/tracks"],
+  ["lib/usage", "lib/documents"],
   ["lib/publishing", "lib/report"],
   ["lib/publishing/import"],
   ["lib/cli"],

@@ -6,11 +6,8 @@
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { type Kind, MAX_STATED } from "../storage/item.ts";
-import { type Bytes, withBeginning } from "./tracks/bytes.ts";
-import { isoTracks } from "./tracks/iso_media.ts";
-import { matroskaTracks } from "./tracks/matroska.ts";
-import { oggTracks } from "./tracks/ogg.ts";
-import type { Track } from "./tracks/track.ts";
+import { type Bytes, WindowedBytes } from "./bytes.ts";
+import { findTracks } from "./tracks.ts";
 
 /** Bytes at the beginning that are enough to detect the format. */
 const HEAD_LENGTH = 64 * 1024;
@@ -30,16 +27,16 @@ const FORMATS: Readonly<Record<string, string>> = {
   "application/ogg": "video/ogg",
 };
 
-/** What lists the tracks of the formats whose kind and media type depend on them. */
-const CONTAINERS: Readonly<Record<string, (content: Bytes) => Promise<Track[]>>> = {
-  "video/mp4": isoTracks,
-  "video/3gpp": isoTracks,
-  "video/3gpp2": isoTracks,
-  "video/quicktime": isoTracks,
-  "video/webm": matroskaTracks,
-  "video/x-matroska": matroskaTracks,
-  "video/ogg": oggTracks,
-};
+/** The formats whose kind and media type depend on their tracks. */
+const CONTAINERS: readonly string[] = [
+  "video/mp4",
+  "video/3gpp",
+  "video/3gpp2",
+  "video/quicktime",
+  "video/webm",
+  "video/x-matroska",
+  "video/ogg",
+];
 
 const MEDIA_TYPE =
   /^(audio|video)\/[\w.+-]+(; ?[\w-]+=([\w.+-]+|"[\x20-\x21\x23-\x5b\x5d-\x7e]*"))*$/i;
@@ -82,37 +79,35 @@ export async function detectMediaType(
   stated: Stated,
 ): Promise<MediaType> {
   if (stated.type !== undefined) return ofKind(source, stated.type, stated.kind);
-  const bytes = await withBeginning(content, HEAD_LENGTH); // most parts are there, and small
-  const type = await detectFormat(bytes);
+  const windows = new WindowedBytes(content);
+  const type = await detectFormat(windows);
   if (type === undefined) {
     throw new RefusedError(
       `${quoted(source)} has an unknown format; state its media type with --type`,
     );
   }
-  const tracksOf = CONTAINERS[type];
-  if (tracksOf === undefined) return ofKind(source, type, stated.kind);
+  if (!CONTAINERS.includes(type)) return ofKind(source, type, stated.kind);
 
-  const tracks = await tracksOf(bytes);
-  const sounds = tracks.filter(({ holds }) => holds === "sound");
-  const hasPicture = tracks.some(({ holds }) => holds === "picture");
-  if (sounds.length === 0 && !hasPicture) {
+  const { hasSound, hasPicture, isOpus } = await findTracks(windows, type);
+  if (!hasSound && !hasPicture && stated.kind === undefined) {
     throw new RefusedError(
-      `${quoted(source)} is ${type} without an audio or video track; if it is complete, state its` +
-        " type with --type",
+      `${
+        quoted(source)
+      } is ${type}, but it is unknown whether it is audio or video; state it with` +
+        " --kind",
     );
   }
   // For QuickTime, no audio type is registered.
-  const soundType = type === "video/quicktime" ? type : type.replace("video", "audio");
-  const isOpus = sounds.every(({ codec }) => codec === "opus");
-  const asSound = {
-    kind: "audio",
-    type: isOpus ? `${soundType}; codecs=opus` : soundType,
-  } as const;
-  const detected = hasPicture ? { kind: "video", type } as const : asSound;
-  if (stated.kind === undefined || stated.kind === detected.kind) return detected;
-  if (sounds.length > 0 && stated.kind === "audio") return asSound;
-  const why = hasPicture ? " (it has no sound)" : " (it has no picture)";
-  throw wrongKind(source, detected.type, stated.kind, why);
+  const subtype = type === "video/quicktime" ? type : type.replace("video", "audio");
+  const soundType = subtype === "audio/ogg" && isOpus ? `${subtype}; codecs=opus` : subtype;
+  const kind = stated.kind ?? (hasPicture ? "video" : "audio");
+  if (kind === "audio" && hasPicture && !hasSound) {
+    throw wrongKind(source, type, kind, " (it has no sound)");
+  }
+  if (kind === "video" && hasSound && !hasPicture) {
+    throw wrongKind(source, soundType, kind, " (it has no picture)");
+  }
+  return { kind, type: kind === "audio" ? soundType : type };
 }
 
 /** Uses a type as stated. */

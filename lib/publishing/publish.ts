@@ -11,7 +11,7 @@ import type { PublishedItem } from "../storage/item.ts";
 import { newToken, type Token } from "../storage/token.ts";
 import { detectMediaType, type MediaType, type Stated } from "./media_type.ts";
 import { isPrintable, quoted, withoutUnprintable } from "../input/printable.ts";
-import { type Bytes, fileBytes } from "./tracks/bytes.ts";
+import { type Bytes, fileBytes } from "./bytes.ts";
 import { unlessAborted } from "../async/abort.ts";
 
 /** Bytes to read from a file at a time. */

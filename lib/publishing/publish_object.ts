@@ -10,7 +10,7 @@ import { newToken } from "../storage/token.ts";
 import type { MediaType } from "./media_type.ts";
 import { unlessAborted } from "../async/abort.ts";
 import { fileName, inspect, type PublishOptions, requireFree, statedIn } from "./publish.ts";
-import type { Bytes } from "./tracks/bytes.ts";
+import type { Bytes } from "./bytes.ts";
 
 /** Whether a text is the location of an object. */
 export function isObject(text: string): boolean {

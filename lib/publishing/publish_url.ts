@@ -15,7 +15,7 @@ import { parseLocation } from "./location.ts";
 import { quoted } from "../input/printable.ts";
 import { type PublishOptions, requireFree } from "./publish.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import { memoryBytes } from "./tracks/bytes.ts";
+import { memoryBytes } from "./bytes.ts";
 
 /** Bytes to request and read at most: enough to detect a format. */
 const BEGINNING = 64 * 1024;

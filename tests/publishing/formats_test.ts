@@ -1,4 +1,7 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { RefusedError } from "../../lib/input/refused_error.ts";
+import { memoryBytes } from "../../lib/publishing/bytes.ts";
+import { detectMediaType } from "../../lib/publishing/media_type.ts";
 import { publishFile } from "../../lib/publishing/publish.ts";
 import type { Kind } from "../../lib/storage/item.ts";
 import { openLocal } from "../support/local_storage.ts";
@@ -13,6 +16,7 @@ const PICTURE = ["-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25:duration=1"]
 const H264 = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "aac"];
 const VP9 = ["-c:v", "libvpx", "-b:v", "50k", "-c:a", "libopus"];
 const THEORA = ["-c:v", "libtheora", "-c:a", "libvorbis"];
+const MIXED = ["-map", "0", "-map", "1", "-c:a:0", "libvorbis", "-c:a:1", "libopus", "-f", "ogg"];
 /** A picture that belongs to sound, like an album cover. */
 const COVER = [
   ...["-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25:duration=0.04"],
@@ -26,6 +30,7 @@ const FORMATS: [name: string, args: string[], type: string, codec: string, kind?
   ["a.mp2", [...SOUND], "audio/mpeg", "mp2"],
   ["a.ogg", [...SOUND, "-c:a", "libopus"], "audio/ogg; codecs=opus", "opus"],
   ["a.oga", [...SOUND, "-c:a", "libvorbis", "-f", "ogg"], "audio/ogg", "vorbis"],
+  ["mixed.oga", [...SOUND, ...SOUND, ...MIXED], "audio/ogg", "opus"],
   ["a.ogv", [...PICTURE, ...SOUND, ...THEORA], "video/ogg", "theora"],
   ["a.flac", [...SOUND], "audio/flac", "flac"],
   ["tagged.flac", [...SOUND], "audio/flac", "flac"],
@@ -43,6 +48,7 @@ const FORMATS: [name: string, args: string[], type: string, codec: string, kind?
   ["parts.m4a", [...SOUND, "-c:a", "aac", "-movflags", "+empty_moov"], "audio/mp4", "aac"],
   ["sound.mp4", [...SOUND, "-c:a", "aac"], "audio/mp4", "aac"],
   ["a.mp4", [...PICTURE, ...SOUND, ...H264], "video/mp4", "h264"],
+  ["chapters.mp4", [...PICTURE, ...SOUND, ...H264], "audio/mp4", "aac"],
   ["silent.mp4", [...PICTURE, ...H264], "video/mp4", "h264"],
   ["picture.m4a", [...PICTURE, ...SOUND, ...H264], "video/mp4", "h264"], // contrary to its brand
   ["a.mov", [...PICTURE, ...SOUND, ...H264], "video/quicktime", "h264"],
@@ -66,6 +72,13 @@ const FORMATS: [name: string, args: string[], type: string, codec: string, kind?
 /** An ID3v2.4 tag longer than what is read to detect a format; its size has seven bits per byte. */
 const LONG_TAG = new Uint8Array(10 + (6 << 14));
 LONG_TAG.set([0x49, 0x44, 0x33, 4, 0, 0, 0, 6, 0, 0]);
+
+/** Marks the first track as not enabled: that of the pictures is the picture of chapters. */
+function disable(mp4: Uint8Array): Uint8Array {
+  const at = new TextDecoder("latin1").decode(mp4).indexOf("tkhd");
+  mp4[at + 7] = 0; // the flags, after the version
+  return mp4;
+}
 
 async function run(command: string, args: string[]): Promise<string> {
   const { code, stdout, stderr } = await new Deno.Command(command, { args }).output();
@@ -92,11 +105,14 @@ test(`${FORMATS.length} formats are published, described and served with the typ
     await t.step(name, async () => {
       const path = `${subject.folder}/${name}`;
       await run("ffmpeg", ["-v", "error", ...args, path]);
-      if (name.startsWith("tagged.")) {
+      if (name.startsWith("chapters.")) {
+        await Deno.writeFile(path, disable(await Deno.readFile(path)));
+      } else if (name.startsWith("tagged.")) {
         await Deno.writeFile(path, new Uint8Array([...LONG_TAG, ...await Deno.readFile(path)]));
       }
       const item = await publishFile(subject.storage, path);
-      assertEquals([item.type, item.kind], [type, await probeKind(path)]);
+      const probed = name.startsWith("chapters.") ? "audio" : await probeKind(path);
+      assertEquals([item.type, item.kind], [type, probed]);
       assertEquals(item.kind, kind);
 
       const url = `${server.origin}/media/${item.token}`;
@@ -110,4 +126,42 @@ test(`${FORMATS.length} formats are published, described and served with the typ
       assertEquals(get.headers.get("content-type"), type);
     });
   }
+
+  const detect = async (name: string, stated: Kind) => {
+    const content = memoryBytes(await Deno.readFile(`${subject.folder}/${name}`));
+    return await detectMediaType(name, content, { kind: stated });
+  };
+  await t.step("the other kind can be stated only of what holds both", async () => {
+    assertEquals(await detect("a.mp4", "audio"), { kind: "audio", type: "audio/mp4" });
+    for (
+      const [name, kind, message] of [
+        ["silent.mp4", "audio", "is video/mp4, so its kind cannot be audio (it has no sound)"],
+        [
+          "a.ogg",
+          "video",
+          "is audio/ogg; codecs=opus, so its kind cannot be video (it has no picture)",
+        ],
+      ] as const
+    ) {
+      await assertRejects(() => detect(name, kind), RefusedError, `"${name}" ${message}`);
+    }
+  });
+  await t.step("damaged files are read to an end, or refused", async () => {
+    let seed = 1;
+    const next = (below: number) => (seed = seed * 48_271 % 0x7fff_ffff) % below;
+    for (const name of ["a.mp4", "parts.m4a", "a.webm", "a.ogv", "a.3gp", "cover.flac"]) {
+      const whole = await Deno.readFile(`${subject.folder}/${name}`);
+      for (let round = 0; round < 100; round++) {
+        const damaged = whole.slice(0, round % 2 ? undefined : next(whole.length));
+        for (let count = 0; count < 20; count++) {
+          damaged[next(Math.min(4096, damaged.length))] = next(256);
+        }
+        try {
+          await detectMediaType(name, memoryBytes(damaged), {});
+        } catch (error) {
+          assertInstanceOf(error, RefusedError);
+        }
+      }
+    }
+  });
 });

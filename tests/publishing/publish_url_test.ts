@@ -184,7 +184,7 @@ test("publishUrl() refuses a URL without audio or video, and reports its respons
     [
       withContent(describedAtItsEnd(), OCTETS),
       {},
-      /^"URL" is video\/mp4 without an audio or video track; .*--type$/,
+      /^"URL" is video\/mp4, but it is unknown .* --kind$/,
     ],
     [withContent(new Uint8Array(), { "Content-Type": "audio/mpeg" }), {}, /^"URL" is empty$/],
     [withContent(new Uint8Array(), OCTETS), { kind: "audio" }, /^"URL" is empty$/],
