@@ -30,6 +30,7 @@ import { gateText, usageText } from "../report/text.ts";
 interface UsageOptions {
   readonly days: number;
   readonly gate?: number;
+  readonly client?: string;
   readonly ignore?: string[];
   readonly atMost?: number;
   readonly gone?: string[];
@@ -62,6 +63,13 @@ export function usageCommand(context: Context): Command {
     .addOption(
       option("--at-most <calls>", "calls that the verdict allows").argParser(callsArgument),
     )
+    .addOption(
+      option(
+        "--client <client>",
+        'report on this client only, as the report names it, e.g. "app curl"',
+        ["gate", "gone", "ignore", "atMost"],
+      ),
+    )
     .addOption(option("--html <file>", "write a page to send to the owners of the clients"))
     .addOption(option("--json", "print the whole report as JSON"))
     .addOption(
@@ -89,7 +97,7 @@ export function usageCommand(context: Context): Command {
 
 async function runUsage(
   ledger: Ledger,
-  { days, gate, ignore, atMost, gone, html, json }: UsageOptions,
+  { days, gate, gone, html, json, ...options }: UsageOptions,
   config: Config,
   context: Context,
 ): Promise<void> {
@@ -110,7 +118,7 @@ async function runUsage(
   });
   const routes = deprecatedPaths(context.routes);
   const report = await reportUsage(ledger, {
-    ...{ routes, policy: config.policy, days: gate ?? days, now, ignore, atMost },
+    ...{ routes, policy: config.policy, days: gate ?? days, now, ...options },
   });
   if (gate !== undefined) {
     const text = json ? JSON.stringify(gateJson(report)) : gateText(report);

@@ -4,29 +4,33 @@
  */
 
 import { escape } from "@std/html/entities";
-import { formatInstant, PHASES } from "../lifecycle/policy.ts";
 import { withToken } from "../server/route.ts";
-import { DAY_MS } from "../usage/day.ts";
-import type { RouteUsage, UsageReport } from "./report.ts";
-import { USAGE_PAGE_STYLE } from "./page_assets.ts";
+import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
+import { PAGE_STYLE } from "./page_style.ts";
 import {
   CLIENT_COLUMNS,
   count,
+  dayText,
   gapLines,
+  ignoredLines,
+  markDay,
+  type MarkedDay,
+  MAX_LISTED,
   NOT_WHOLE,
-  OTHER_REQUESTS,
   periodText,
   plural,
   requestsText,
+  RULES,
   sinceText,
   sunsetText,
+  titleText,
   verdictText,
 } from "./words.ts";
 
 /** Renders the page as HTML. */
 export function usagePage(report: UsageReport): string {
-  const { from, today, routes, calls, otherRequests, verdict } = report;
-  const gaps = gapLines(report);
+  const { from, today, routes, verdict } = report;
+  const title = escape(titleText(report));
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -34,92 +38,104 @@ export function usagePage(report: UsageReport): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Calls to deprecated routes, ${from} to ${today}</title>
-<style>${USAGE_PAGE_STYLE}</style>
+<title>${title}, ${from} to ${today}</title>
+<style>${PAGE_STYLE}</style>
 </head>
 <body>
 <main>
-<header>
-<h1>Who still calls the deprecated routes</h1>
-<p class="lead">${periodText(report)} · ${plural(calls, "call")}</p>
-</header>
-<section class="banner verdict ${verdict.verdict}" aria-label="Verdict">
+<h1>${title}</h1>
+<p class="soft">${periodText(report)}</p>
+<section class="verdict ${verdict.verdict}" aria-label="Verdict">
 <p><strong>${escape(verdictText(report))}</strong></p>
-${gaps.length === 0 ? "" : `<ul>${gaps.map((line) => `<li>${escape(line)}</li>`).join("")}</ul>`}
-<p>${escape(sunsetText(report.policy, report.now))}</p>
+${list([...gapLines(report), ...ignoredLines(report)])}
 </section>
-${routes.map((route) => routeSection(route, report)).join("\n")}
-${otherRequests > 0 ? `<p class="note">${OTHER_REQUESTS}</p>` : ""}
 ${clientSection(report)}
+${routes.map((route) => routeSection(route, report)).join("\n")}
+<section>
+<h2>What is counted</h2>
+${list([...RULES, sinceText(report)])}
+</section>
 </main>
 </body>
 </html>
 `;
 }
 
-function routeSection(usage: RouteUsage, report: UsageReport): string {
+function list(lines: readonly string[]): string {
+  if (lines.length === 0) return "";
+  return `<ul>\n${lines.map((line) => `<li>${escape(line)}</li>`).join("\n")}\n</ul>`;
+}
+
+function clientSection({ clients }: UsageReport): string {
+  const more = clients.slice(MAX_LISTED);
   return `<section>
-<h2><code>${escape(withToken(usage.route, "{token}"))}</code></h2>
-<p>${requestsText(usage)}.</p>
-${dayTable(usage, report)}
+<h2>Who calls</h2>
+${clients.length === 0 ? "<p>No clients called.</p>" : clientTable(clients.slice(0, MAX_LISTED))}
+${more.length === 0 ? "" : details(plural(more.length, "more client"), clientTable(more))}
 </section>`;
 }
 
-/** Renders the calls of each day, the last first, as a bar stacked by phase, beside their number. */
-function dayTable({ route, days }: RouteUsage, { today, policy }: UsageReport): string {
-  const most = Math.max(...days.map(({ calls }) => calls), 1);
-  const { brownouts, sunsetAt = Infinity } = policy;
-  const rows = days.toReversed().map(({ day, isWhole, calls, byPhase }) => {
-    const start = Date.parse(day);
-    const end = start + DAY_MS;
-    const phases = PHASES.map((phase) => ({ phase, calls: byPhase[phase] ?? 0 }))
-      .filter(({ calls }) => calls > 0);
-    const bars = phases.map(({ phase, calls }) =>
-      `<span style="background:var(--${phase});width:${calls / most * 100}%"></span>`
-    );
-    const notes = [
-      ...phases.filter(({ phase }) => phase !== "deprecated")
-        .map(({ phase, calls }) => `${count(calls)} ${phase}`),
-      ...brownouts.filter((interval) => interval.start < end && start < interval.end)
-        .map(({ start, end }) =>
-          `brownout window ${formatInstant(start)} to ${formatInstant(end)}`
-        ),
-      ...(start <= sunsetAt && sunsetAt < end ? ["sunset"] : []),
-      ...(day === today ? ["so far"] : []),
-      ...(isWhole ? [] : [NOT_WHOLE]),
-    ];
-    return `<tr><th scope="row">${day}</th><td class="number">${count(calls)}</td>` +
-      `<td><div class="bars">${bars.join("")}</div>${notes.join(", ")}</td></tr>`;
-  });
-  return `<div class="scroll days" tabindex="0" role="region" aria-label="Calls to ${
-    escape(route)
-  } per day">
-<table><thead><tr><th scope="col">Day</th><th scope="col" class="number">Calls</th>
-<th scope="col">Phases</th></tr></thead>
-<tbody>${rows.join("\n")}</tbody></table>
-</div>`;
-}
-
-function clientSection(report: UsageReport): string {
-  const { clients } = report;
-  const since = `<p class="note">${escape(sinceText(report))}</p>`;
-  if (clients.length === 0) {
-    return `<section><h2>Clients</h2><p>No clients called.</p>${since}</section>`;
-  }
-  const number = (title: string) => title === "Calls" ? 'class="number" ' : "";
-  const titles = CLIENT_COLUMNS.map(([title]) => `<th ${number(title)}scope="col">${title}</th>`);
+function clientTable(clients: readonly ClientUsage[]): string {
+  const titles = CLIENT_COLUMNS.map(([title]) => `<th scope="col">${title}</th>`);
   const rows = clients.map((usage) => {
     const cells = CLIENT_COLUMNS.slice(1).map(([title, cellOf]) =>
-      `<td ${number(title)}data-label="${title}">${escape(cellOf(usage))}</td>`
+      `<td data-label="${title}">${escape(cellOf(usage))}</td>`
     );
     return `<tr><th scope="row">${escape(usage.client)}</th>${cells.join("")}</tr>`;
   });
+  return `<table><thead><tr>${titles.join("")}</tr></thead>
+<tbody>${rows.join("\n")}</tbody></table>`;
+}
+
+function details(summary: string, html: string): string {
+  return `<details><summary>${summary}</summary>\n${html}\n</details>`;
+}
+
+function routeSection({ route, days, ...requests }: RouteUsage, report: UsageReport): string {
+  const { policy, now } = report;
   return `<section>
-<h2>Clients</h2>
-${since}
-<div class="scroll" tabindex="0" role="region" aria-label="Clients">
-<table class="clients"><thead><tr>${titles.join("")}</tr></thead>
-<tbody>${rows.join("\n")}</tbody></table>
-</div>
+<h2><code>${escape(withToken(route, "{token}"))}</code></h2>
+<p>${requestsText(requests)}. ${escape(sunsetText(policy, now))}</p>
+${requests.calls === 0 ? "" : picture(days.map((day) => markDay(day, policy)))}
 </section>`;
+}
+
+/** Where each kind of mark stands below the bars, of 100 from the top. */
+const BELOW = { brownout: 88, incomplete: 95 } as const;
+
+/** Draws a bar for each day, with what marks the day below it; and says the same in numbers. */
+function picture(days: readonly MarkedDay[]): string {
+  const most = Math.max(...days.map(({ calls }) => calls));
+  const heightOf = (calls = 0) => calls > 0 ? Math.max(Math.round(calls / most * 85), 1) : 0;
+  const bars = days.map((day, x) => {
+    const [calls, brownout] = [heightOf(day.calls), heightOf(day.byPhase.brownout)];
+    return `<g><title>${escape(dayText(day))}</title>` + [
+      bar("calls", x, { y: 85 - calls, height: calls }),
+      bar("brownout", x, { y: 85 - brownout, height: brownout }),
+      ...day.marks.map(({ kind }) => bar(kind, x, { y: BELOW[kind], height: 5 })),
+    ].join("") + "</g>";
+  });
+  const numbers = days.filter(({ calls, marks }) => calls > 0 || marks.length > 0).map(dayText);
+  return `<figure>
+<svg viewBox="0 0 ${days.length} 100" preserveAspectRatio="none" role="img" aria-label="Calls per day">
+${bars.join("\n")}
+</svg>
+<p class="axis"><span>${days[0]?.day}</span><span>today</span></p>
+<figcaption>${legend(days, most)}</figcaption>
+${details("In numbers", list(numbers))}
+</figure>`;
+}
+
+function bar(kind: string, x: number, { y, height }: { y: number; height: number }): string {
+  return height === 0
+    ? ""
+    : `<rect class="${kind}" x="${x + .1}" y="${y}" width=".8" height="${height}"/>`;
+}
+
+function legend(days: readonly MarkedDay[], most: number): string {
+  const kinds = new Set(days.flatMap(({ marks }) => marks.map(({ kind }) => kind)));
+  return [
+    ["calls", `calls, at most ${count(most)} a day`],
+    ...[...kinds].map((kind) => [kind, kind === "incomplete" ? NOT_WHOLE : kind]),
+  ].map(([kind, text]) => `<span><i class="${kind}">■</i> ${text}</span>`).join("\n");
 }

@@ -8,6 +8,7 @@
 import type { UsageRow } from "../storage/ledger/ledger.ts";
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import type { Interval, Phase, Policy } from "../lifecycle/policy.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import { DAY_MS, dayOf } from "../usage/day.ts";
 import { FLUSH_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 import { gapsIn, recordedSince, running, type Verdict } from "./verdict.ts";
@@ -52,6 +53,8 @@ export interface UsageReportOptions {
   readonly policy: Policy;
   /** Whole UTC days of the period. */
   readonly days: number;
+  /** The only client to report on; every client by default. */
+  readonly client?: string | undefined;
   /** The names of clients that do not count for the verdict. */
   readonly ignore?: readonly string[] | undefined;
   /** The calls that the verdict allows; 0 by default. */
@@ -61,7 +64,8 @@ export interface UsageReportOptions {
 }
 
 /** The report of a period: a number of whole UTC days, and today so far. */
-export interface UsageReport extends Pick<UsageReportOptions, "policy" | "days" | "now"> {
+export interface UsageReport
+  extends Pick<UsageReportOptions, "policy" | "days" | "client" | "now"> {
   /** The first day. */
   readonly from: string;
   readonly today: string;
@@ -106,10 +110,14 @@ export async function reported(
   }
 }
 
-/** Creates the report from a ledger. */
+/**
+ * Creates the report from a ledger.
+ *
+ * @throws {RefusedError} If the only client to report on never sent a request.
+ */
 export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom" | "time">,
-  { routes, policy, days, now, ignore = [], atMost = 0 }: UsageReportOptions,
+  { routes, policy, days, client: only, now, ignore = [], atMost = 0 }: UsageReportOptions,
 ): Promise<UsageReport> {
   const [from, today] = [dayOf(now - days * DAY_MS), dayOf(now)];
   const byRoute = new Map(routes.map((route) => [route, new Totals()]));
@@ -120,6 +128,7 @@ export async function reportUsage(
   const heartbeats = await ledger.heartbeats();
   const read = await ledger.time();
   for await (const row of ledger.usage("")) {
+    if (only !== undefined && row.client !== only) continue;
     const client = getOrAdd(byClient, row.client, () => new Totals());
     const isCall = row.impact === "breaking";
     if (isCall) client.first = Math.min(client.first, row.first);
@@ -127,6 +136,9 @@ export async function reportUsage(
     const route = getOrAdd(byRoute, row.route, () => new Totals());
     const day = row.day < today ? row.day : today; // a server's clock may be ahead
     for (const totals of [route, client]) totals.add(row, day, policy);
+  }
+  if (only !== undefined && byClient.size === 0) {
+    throw new RefusedError(`client "${only}" is not on record, expected a name as in the report`);
   }
   const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
   const gapsOf = (interval: Interval) => gapsIn(coverage, interval, read.now);
@@ -156,7 +168,7 @@ export async function reportUsage(
     .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
   const gaps = gapsOf({ start: Date.parse(from), end: now });
   return {
-    ...{ days, from, today, now },
+    ...{ days, client: only, from, today, now },
     calls: callsIn(routeUsages),
     otherRequests: routeUsages.reduce((sum, { otherRequests }) => sum + otherRequests, 0),
     routes: routeUsages,

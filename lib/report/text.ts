@@ -10,8 +10,8 @@ import {
   count,
   gapLines,
   ignoredLines,
+  markDay,
   MAX_LISTED,
-  NOT_WHOLE,
   OTHER_REQUESTS,
   periodText,
   phasesText,
@@ -19,6 +19,7 @@ import {
   requestsText,
   sinceText,
   sunsetText,
+  titleText,
   verdictText,
 } from "./words.ts";
 
@@ -28,11 +29,11 @@ const BAR = 40;
 /** Formats the report. */
 export function usageText(report: UsageReport): string {
   return [
-    `Calls to deprecated routes from ${periodText(report)}\n${sinceText(report)}`,
+    `${titleText(report)} from ${periodText(report)}\n${sinceText(report)}`,
     ...report.routes.map((route) => routeText(route, report)),
     ...(report.otherRequests > 0 ? [OTHER_REQUESTS] : []),
     clientsText(report.clients),
-    [sunsetText(report.policy, report.now), judgement(report)].join("\n"),
+    [sunsetText(report.policy, report.now), judgement(report), ...ignoredLines(report)].join("\n"),
   ].join("\n\n");
 }
 
@@ -54,21 +55,18 @@ function judgement(report: UsageReport): string {
 }
 
 function routeText(usage: RouteUsage, report: UsageReport): string {
-  const { today, recordedSince } = report;
+  const { today, recordedSince, policy } = report;
   const { route, days } = usage;
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
   // Days before the record have no line, unless there are calls: the second line says when it starts.
   const isOnRecord = (day: string) => recordedSince !== undefined && day >= dayOf(recordedSince);
   const shown = days.filter(({ day, calls }) => calls > 0 || isOnRecord(day));
-  const lines = shown.map(({ day, isWhole, calls, byPhase }) => {
+  const lines = shown.map((each) => {
+    const { day, calls, marks } = markDay(each, policy);
     const bar = "█".repeat(Math.ceil(calls / most * BAR));
-    const marks = [
-      ...((byPhase.brownout ?? 0) > 0 ? ["brownout"] : []),
-      ...(day === today ? ["so far"] : []),
-      ...(isWhole ? [] : [NOT_WHOLE]),
-    ];
-    return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...marks].join("  ");
+    const notes = [...(day === today ? ["so far"] : []), ...marks.map(({ text }) => text)];
+    return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...notes].join("  ");
   });
   return [`${route}: ${requestsText(usage)}`, ...lines].join("\n");
 }

@@ -2,12 +2,28 @@
  * The sentences of the retirement report, shared by text and page.
  */
 
-import { callsIn, type ClientUsage, type RouteUsage, type UsageReport } from "./report.ts";
+import {
+  callsIn,
+  type ClientUsage,
+  type DayUsage,
+  type RouteUsage,
+  type UsageReport,
+} from "./report.ts";
+import { DAY_MS } from "../usage/day.ts";
 import { formatInstant, PHASES, type Policy } from "../lifecycle/policy.ts";
 import type { Gap } from "./verdict.ts";
 
 /** The maximum number of clients or gaps listed; the JSON has all of them. */
 export const MAX_LISTED = 25;
+
+/** Formats the title, e.g. "Calls by app curl to deprecated routes". */
+export function titleText(report: UsageReport): string {
+  return `Calls${byText(report)} to deprecated routes`;
+}
+
+function byText({ client }: UsageReport): string {
+  return client === undefined ? "" : ` by ${client}`;
+}
 
 /** Formats the period, e.g. "2027-06-08 to now (7 whole days and today so far, UTC)". */
 export function periodText({ from, days }: UsageReport): string {
@@ -15,31 +31,35 @@ export function periodText({ from, days }: UsageReport): string {
 }
 
 /** Formats the requests to a route, e.g. "5 calls, and 1 other request". */
-export function requestsText({ calls, otherRequests }: RouteUsage): string {
+export function requestsText(
+  { calls, otherRequests }: Pick<RouteUsage, "calls" | "otherRequests">,
+): string {
   const others = otherRequests > 0 ? `, and ${plural(otherRequests, "other request")}` : "";
   return plural(calls, "call") + others;
 }
 
 /** Formats the verdict in one sentence. */
 export function verdictText(report: UsageReport): string {
+  const by = byText(report);
   const span = `since ${report.from} (${plural(report.days, "whole day")} and today, UTC)`;
   switch (report.verdict.verdict) {
     case "clear": {
       const calls = report.clients.length === 0
         ? report.ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls"
         : `${plural(callsIn(report.clients), "call")}, at most ${count(report.atMost)} allowed,`;
-      return `Clear: ${calls} ${span}, and servers were counting throughout.`;
+      return `Clear: ${calls}${by} ${span}, and servers were counting throughout.`;
     }
     case "called": {
       const latest = report.clients.reduce((a, b) => b.last > a.last ? b : a);
-      return `Still called: ${plural(callsIn(report.clients), "call")} by ` +
-        `${plural(report.clients.length, "client")} ${span}, the last by ${latest.client} at ` +
-        `${formatInstant(latest.last)}.`;
+      const clients = by === "" ? ` by ${plural(report.clients.length, "client")}` : by;
+      const whose = by === "" ? ` by ${latest.client}` : "";
+      return `Still called: ${plural(callsIn(report.clients), "call")}${clients} ${span}, ` +
+        `the last${whose} at ${formatInstant(latest.last)}.`;
     }
     case "unknown":
       return `Unknown: ${
         report.clients.length === 0 ? "no" : count(callsIn(report.clients))
-      } calls counted ${span}, but the record is incomplete.`;
+      } calls${by} counted ${span}, but the record is incomplete.`;
   }
 }
 
@@ -61,8 +81,8 @@ export function phasesText({ phases, brownouts }: ClientUsage): string {
 export const CLIENT_COLUMNS: readonly (readonly [string, (usage: ClientUsage) => string])[] = [
   ["Client", ({ client }) => client],
   ["Calls", ({ calls }) => count(calls)],
-  ["First seen ever", ({ first }) => formatInstant(first)],
   ["Last seen", ({ last }) => formatInstant(last)],
+  ["First seen ever", ({ first }) => formatInstant(first)],
   ["Routes", ({ routes }) => routes.map((route) => route.replace("/:token", "")).join(", ")],
   ["Phases", phasesText],
 ];
@@ -133,10 +153,41 @@ export function sinceText({ recordedSince }: UsageReport): string {
 /** The mark of a day whose count may be too low. */
 export const NOT_WHOLE = "incomplete record";
 
+/** A day, and what is to be known about its calls. */
+export interface MarkedDay extends DayUsage {
+  readonly marks: readonly { readonly kind: "brownout" | "incomplete"; readonly text: string }[];
+}
+
+/** Marks a day with the brownouts on it, and whether its record is incomplete. */
+export function markDay(day: DayUsage, { brownouts }: Pick<Policy, "brownouts">): MarkedDay {
+  const start = Date.parse(day.day);
+  const known = brownouts.filter((each) => each.start < start + DAY_MS && start < each.end)
+    .map((each) => `brownout of ${formatInstant(each.start)}`);
+  const texts = known.length === 0 && (day.byPhase.brownout ?? 0) > 0 ? ["brownout"] : known;
+  return {
+    ...day,
+    marks: [
+      ...texts.map((text) => ({ kind: "brownout", text } as const)),
+      ...day.isWhole ? [] : [{ kind: "incomplete", text: NOT_WHOLE } as const],
+    ],
+  };
+}
+
+/** Formats the calls and marks of a day, e.g. "2027-06-09: 5 calls, brownout of 2027-06-09T09:00Z". */
+export function dayText({ day, calls, marks }: MarkedDay): string {
+  return `${day}: ${[plural(calls, "call"), ...marks.map(({ text }) => text)].join(", ")}`;
+}
+
 /** Explains "other requests". */
 export const OTHER_REQUESTS =
   "Other requests: OPTIONS, other methods, malformed tokens, and items that are not published." +
   " Removal does not affect these.";
+
+/** Explains what is counted. */
+export const RULES = [
+  "A call is a GET or HEAD that removal breaks. Those that a cache answers are not counted.",
+  OTHER_REQUESTS,
+];
 
 /** Formats a number with separators, regardless of the locale. */
 export function count(value: number): string {

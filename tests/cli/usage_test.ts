@@ -99,7 +99,12 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
     assertMatch(stderr, /Expected a number of days from 1 to 3650|unknown option/);
   }
   assertEquals((await usage("--gate", "3650")).code, 1);
-  const conflicts = [["--gate", "7", "--days", "3"], ["--gate", "1", "--html", "x"]];
+  const conflicts = [["--gate", "7", "--days", "3"], ["--gate", "1", "--html", "x"], [
+    "--gate",
+    "1",
+    "--client",
+    "x",
+  ]];
   for (const together of [...conflicts, ["--gone", "x", "--html", "y"]]) {
     const { code, stderr } = await usage(...together);
     assertEquals(code, 2, together.join(" "));
@@ -132,6 +137,10 @@ test("media usage reports one period as text, JSON and a page", async () => {
   const page = `${subject.folder}/report.html`;
   assertEquals((await usage("--html", page)).stdout, `Wrote ${page}\n`);
   assertMatch(await Deno.readTextFile(page), /^<!DOCTYPE html>[^]*Overcast[^]*<\/html>\n$/);
+  assertStringIncludes((await usage("--client", "Overcast")).stdout, "Calls by Overcast to");
+  const unknown = await usage("--client", "overcast");
+  assertEquals(unknown.code, 1);
+  assertStringIncludes(unknown.stderr, 'client "overcast" is not on record');
   const nowhere = await usage("--html", `${subject.folder}/no/where.html`);
   assertEquals(nowhere.code, 1);
   assertStringIncludes(nowhere.stderr, 'no/where.html" cannot be written');

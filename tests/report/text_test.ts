@@ -31,11 +31,11 @@ Deno.test("usageText() shows the calls per day, the clients, the sunset and the 
     "\n/audio/:token: 36 calls, and 12 other requests\n" +
     `  2027-06-08  30  ${"█".repeat(40)}\n` +
     `  2027-06-09   5  ${"█".repeat(7)}  brownout\n` +
-    "  2027-06-10   0\n",
+    "  2027-06-10   0  brownout of 2027-06-10T09:00:00Z\n  2027-06-11   0\n",
     "\n  2027-06-15   1  ██  so far\n",
     "\n/video/:token: 60 calls\n",
-    "\nClient    Calls  First seen ever       Last seen             Phases\n" +
-    "curl         60  2027-05-16T12:00:00Z  2027-06-10T13:00:00Z  deprecated\n" +
+    "\nClient    Calls  Last seen             First seen ever       Phases\n" +
+    "curl         60  2027-06-10T13:00:00Z  2027-05-16T12:00:00Z  deprecated\n" +
     "Overcast     36  ",
     "\nSunset: 2027-06-17T00:00:00Z, in 36 hours.\n" +
     "Still called: 96 calls by 2 clients since 2027-06-08 (7 whole days and today, UTC), the last" +

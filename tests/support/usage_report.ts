@@ -50,7 +50,7 @@ export function heartbeat(
 }
 
 /** How to report. */
-interface ReportOptions extends Partial<Pick<UsageReportOptions, "ignore" | "atMost">> {
+interface ReportOptions extends Partial<Pick<UsageReportOptions, "client" | "ignore" | "atMost">> {
   readonly days?: number;
   readonly now?: number;
   readonly keptFrom?: string;
