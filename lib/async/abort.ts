@@ -5,21 +5,21 @@
 /** Milliseconds after which a wait is told. */
 const PATIENCE_MS = 2_000;
 
-/** How this process waits for what others may hold up. A command sets it; a server does not. */
-export const patience: {
-  /** Ends the wait for a lock. */
-  signal?: AbortSignal;
+/** How to wait for what others may hold up. */
+export interface Patience {
+  /** Ends the wait. */
+  readonly signal?: AbortSignal | undefined;
   /** Called with what is waited for, once that takes more than two seconds. */
-  onWait?: (what: string) => void;
-} = {};
+  readonly onWait?: ((what: string) => void) | undefined;
+}
 
 /** Waits for an operation that others may hold up, or rejects once the signal is aborted. */
 export async function waitFor<T>(
   what: string,
   operation: Promise<T>,
-  signal?: AbortSignal,
+  { signal, onWait }: Patience,
 ): Promise<T> {
-  const timer = patience.onWait && setTimeout(patience.onWait, PATIENCE_MS, what);
+  const timer = onWait && setTimeout(onWait, PATIENCE_MS, what);
   try {
     return await unlessAborted(operation, signal);
   } finally {

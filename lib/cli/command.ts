@@ -42,12 +42,13 @@ export const EXISTING = { mustExist: true };
 /** Runs an action on the configured storage, which is closed afterwards even on errors. */
 export async function withStorage<T>(
   config: Config,
-  options: Pick<OpenOptions, "mustExist">,
+  options: Pick<OpenOptions, "mustExist" | "signal">,
   action: (storage: MediaStorage) => Promise<T>,
 ): Promise<T> {
   const storage = await openStorage(config, {
     ...options,
     onCreate: (what) => printError(`media: created ${what}`),
+    onWait: tellWait,
   });
   try {
     return await action(storage);
@@ -83,6 +84,14 @@ export function printError(text: string): void {
     console.error(printableLines(text));
   } catch { // a full disk, which must not change the exit status
   }
+}
+
+const told = new Set<string>();
+
+/** Tells what the command waits for, once. */
+export function tellWait(what: string): void {
+  if (!told.has(what)) printError(`media: waiting for ${what}`);
+  told.add(what);
 }
 
 /** Returns a parser of an argument, which is refused where `parse` returns `undefined`. */

@@ -11,7 +11,15 @@ import type { RecordError } from "../publishing/import/record.ts";
 import { printable, quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { isWithin, refusalOfOwn } from "../publishing/sources.ts";
-import { type Context, ExitError, fromUser, ownPlaces, print, withStorage } from "./command.ts";
+import {
+  type Context,
+  ExitError,
+  fromUser,
+  ownPlaces,
+  print,
+  tellWait,
+  withStorage,
+} from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { openOutput, type Output } from "./output.ts";
 import { Progress } from "./progress.ts";
@@ -42,7 +50,7 @@ export function importCommand(context: Context): Command {
       };
       const { stream, info } = await openInput(path, resolve, signal);
       const isDryRun = dryRun === true;
-      await withStorage(config, { mustExist: isDryRun }, async (storage) => {
+      await withStorage(config, { mustExist: isDryRun, signal }, async (storage) => {
         const rejected = rejects === undefined ? undefined : await openRejects(rejects, path, own);
         using progress = new Progress();
         const refuse = async (line: ImportLine, reason?: RecordError) => {
@@ -103,7 +111,10 @@ async function openInput(
   if (path === "-") return { stream: Deno.stdin.readable, info: await infoOf("/dev/stdin") };
   const place = await resolve(path);
   // A pipe opens once somebody writes to it.
-  const file = await waitFor(quoted(path), opened(path, () => Deno.open(place)), signal);
+  const file = await waitFor(quoted(path), opened(path, () => Deno.open(place)), {
+    signal,
+    onWait: tellWait,
+  });
   const info = await file.stat();
   if (!info.isDirectory) return { stream: file.readable, info };
   file.close();

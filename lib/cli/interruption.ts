@@ -2,7 +2,6 @@
  * Ctrl-C and other signals to stop, for commands that must clean up before they end.
  */
 
-import { patience } from "../async/abort.ts";
 import { printError } from "./command.ts";
 import { exitStatusOf, onStopSignal, type StopSignal } from "../server/stop_signal.ts";
 
@@ -28,7 +27,6 @@ const CLEANUP_MS = 2_000;
  */
 export function interruptionSignal(): AbortSignal {
   const controller = new AbortController();
-  patience.signal = controller.signal;
   onStopSignal((signal) => {
     const reason = new InterruptedError(signal);
     controller.abort(reason);

@@ -9,7 +9,6 @@ import { readVariables } from "../server/environment.ts";
 import { deprecatedPaths } from "../server/route.ts";
 import { exitStatusOf } from "../server/stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
-import { patience } from "../async/abort.ts";
 import { messageOf } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { ExitError, printError, type Program } from "./command.ts";
@@ -34,11 +33,6 @@ const LISTS = ["list", "export", "show"];
  * @returns The exit status.
  */
 export async function runMedia(args: readonly string[], program: Program): Promise<number> {
-  const told = new Set<string>();
-  patience.onWait = (what) => {
-    if (!told.has(what)) printError(`media: waiting for ${what}`);
-    told.add(what);
-  };
   const context = {
     ...program,
     settings: () => readConfig(readVariables().get, "command", deprecatedPaths(program.routes)),

@@ -26,6 +26,7 @@ import {
   originOf,
   ownPlaces,
   printError,
+  tellWait,
   tokenArgument,
   withStorage,
 } from "./command.ts";
@@ -101,12 +102,13 @@ export function publishCommand(context: Context): Command {
       using progress = new Progress();
       const signal = interruptionSignal();
       const isReused = !again && options.token === undefined;
-      await withStorage(config, {}, async (storage) => {
+      await withStorage(config, { signal }, async (storage) => {
         const outcomes = publishAll(storage, sources, {
           ...options,
           reuse: isReused ? isOne ? "unlikely" : "likely" : undefined,
           own,
           signal,
+          onWait: tellWait,
           watch: watching(progress),
           warn: (text) => printError(`media: warning: ${text}`),
         });

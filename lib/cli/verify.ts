@@ -12,6 +12,7 @@ import {
   ExitError,
   numberArgument,
   print,
+  tellWait,
   withStorage,
 } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
@@ -54,7 +55,7 @@ export function verifyCommand(context: Context): Command {
     .action(async (options: Options) => {
       const config = context.settings();
       const signal = interruptionSignal();
-      await withStorage(config, EXISTING, async (storage) => {
+      await withStorage(config, { ...EXISTING, signal }, async (storage) => {
         if (config.content.kind !== "none") await storage.checkContent();
         const { sample, content: withContent, urls, json, verbose } = options;
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
@@ -79,7 +80,7 @@ export function verifyCommand(context: Context): Command {
         let isComplete = false;
         try {
           const scope = { sample, withContent, withoutUrls: !urls };
-          await verify(storage, { ...scope, signal, report, onProgress });
+          await verify(storage, { ...scope, signal, onWait: tellWait, report, onProgress });
           isComplete = true;
         } finally {
           progress[Symbol.dispose]();

@@ -6,7 +6,7 @@ import type { Comparison } from "../storage/content/content_store.ts";
 import type { LinkedItem } from "../storage/item.ts";
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import { type PublishUrlOptions, sendRequest } from "./publish_url.ts";
+import { type RequestOptions, sendRequest } from "./publish_url.ts";
 
 /** Statuses that mean the URL is gone. */
 const GONE = [404, 410];
@@ -23,7 +23,7 @@ const TEMPORARY = [408, 425, 429];
  */
 export async function compareUrl(
   item: LinkedItem,
-  options: Pick<PublishUrlOptions, "signal" | "timeoutMs">,
+  options: RequestOptions,
 ): Promise<Comparison> {
   const { location } = item;
   const head = await sendRequest("HEAD", location, options);

@@ -12,7 +12,7 @@ import { newToken, type Token } from "../storage/token.ts";
 import { detectMediaType, type MediaType, type Stated } from "./media_type.ts";
 import { isPrintable, quoted, withoutUnprintable } from "../input/printable.ts";
 import { type Bytes, fileBytes } from "./bytes.ts";
-import { unlessAborted } from "../async/abort.ts";
+import { type Patience, unlessAborted } from "../async/abort.ts";
 
 /** Bytes to read from a file at a time. */
 const CHUNK = 256 * 1024;
@@ -24,7 +24,7 @@ const CHUNK = 256 * 1024;
 const MAX_NAME = 255;
 
 /** Metadata of an item, and how to publish it; everything has a default. */
-export interface PublishOptions extends Stated {
+export interface PublishOptions extends Stated, Patience {
   readonly token?: Token | undefined;
   readonly name?: string | undefined;
   readonly language?: string | undefined;
@@ -38,7 +38,7 @@ export interface PublishOptions extends Stated {
   /** What the content must match. */
   readonly expected?: Expected | undefined;
   /** Cancels the work before anything is published. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Wraps the reading of the content, to follow the progress. */
   readonly watch?: ProgressWatcher;
 }

@@ -6,7 +6,7 @@
  * that only it can reach.
  */
 
-import { waitFor } from "../async/abort.ts";
+import { type Patience, waitFor } from "../async/abort.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { type Kind, type LinkedItem, MAX_STATED } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
@@ -25,12 +25,15 @@ const TIMEOUT_MS = 10_000;
 
 /** Metadata of content at a URL, and how to publish it; everything has a default. */
 export interface PublishUrlOptions
-  extends Pick<PublishOptions, "token" | "kind" | "type" | "publishedAt" | "signal"> {
+  extends Patience, Pick<PublishOptions, "token" | "kind" | "type" | "publishedAt"> {
   /** The timeout of each request. */
   readonly timeoutMs?: number;
   /** Called with warnings for the publisher about what clients will have trouble with. */
   readonly warn?: (text: string) => void;
 }
+
+/** How to request a URL. */
+export type RequestOptions = Patience & Pick<PublishUrlOptions, "timeoutMs">;
 
 /** What the other server states about the content. */
 type Stated = Pick<LinkedItem, "type" | "length" | "validator">;
@@ -117,7 +120,7 @@ function statedKind(
 export async function sendRequest(
   method: "HEAD" | "GET",
   location: string,
-  { signal, timeoutMs = TIMEOUT_MS }: Pick<PublishUrlOptions, "signal" | "timeoutMs">,
+  { signal, timeoutMs = TIMEOUT_MS, onWait }: RequestOptions,
 ): Promise<RemoteResponse> {
   const expiry = AbortSignal.timeout(timeoutMs);
   const range = method === "GET" ? { Range: `bytes=0-${BEGINNING - 1}` } : undefined;
@@ -127,7 +130,7 @@ export async function sendRequest(
       headers: { "Accept-Encoding": "identity", ...range },
       signal: signal === undefined ? expiry : AbortSignal.any([signal, expiry]),
     });
-    const response = await waitFor(new URL(location).host, fetching);
+    const response = await waitFor(new URL(location).host, fetching, { onWait });
     const { status, ok: isSuccess } = response;
     const beginning = await readBeginning(response);
     return { status, isSuccess, stated: isSuccess ? statedBy(response) : {}, beginning };

@@ -7,7 +7,7 @@ import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { CatalogueEntry } from "../storage/item.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "../storage/errors.ts";
 import type { Token } from "../storage/token.ts";
-import { unlessAborted } from "../async/abort.ts";
+import { type Patience, unlessAborted } from "../async/abort.ts";
 import { sampleOf } from "../storage/catalogue/sample.ts";
 import { isUnused, unusedIn } from "../storage/content/unused.ts";
 import { compareUrl } from "./compare_url.ts";
@@ -35,7 +35,7 @@ export type Verification =
 type PublishedEntry = Exclude<CatalogueEntry, { state: "unpublished" }>;
 
 /** How to verify. */
-export interface VerifyOptions {
+export interface VerifyOptions extends Patience {
   /** Verifies only this many random items, and does not look for unused content. */
   readonly sample?: number | undefined;
   /** Whether to leave public URLs out. */
@@ -106,10 +106,10 @@ async function check(
 async function compare(
   storage: MediaStorage,
   entry: PublishedEntry,
-  { withContent = false, signal }: VerifyOptions,
+  { withContent = false, signal, onWait }: VerifyOptions,
 ): Promise<CheckOutcome> {
   try {
-    if (entry.state === "linked") return await compareUrl(entry.item, { signal });
+    if (entry.state === "linked") return await compareUrl(entry.item, { signal, onWait });
     const { item } = entry;
     const comparison = await unlessAborted(storage.content.compare(item), signal);
     if (comparison.state !== "same" || !withContent) return comparison;

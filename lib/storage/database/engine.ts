@@ -2,6 +2,7 @@
  * The interface of databases, which hold the catalogue and the ledger.
  */
 
+import type { Patience } from "../../async/abort.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Ledger } from "../ledger/sql_ledger.ts";
 
@@ -11,8 +12,8 @@ import type { Ledger } from "../ledger/sql_ledger.ts";
  */
 export type Exclusively = <T>(keys: readonly string[], action: () => Promise<T>) => Promise<T>;
 
-/** How to open a database. */
-export interface OpenOptions {
+/** How to open a database. The signal ends the wait for a lock, also later. */
+export interface OpenOptions extends Patience {
   /** Whether to refuse a database without a catalogue, rather than create one. */
   readonly mustExist?: boolean;
   /** Called with the name of a catalogue that was created. */

@@ -32,8 +32,8 @@ export async function openStorage(
   }
   if (content.kind === "folder") {
     const { Files } = await import("../content/folder/files.ts");
-    return new MediaStorage(opened, new Files(content.path, opened.catalogue));
+    return new MediaStorage(opened, new Files(content.path, opened.catalogue, options));
   }
   const { BucketContent } = await import("../content/bucket/content.ts");
-  return new MediaStorage(opened, new BucketContent(content, opened));
+  return new MediaStorage(opened, new BucketContent(content, opened, options));
 }

@@ -6,7 +6,7 @@ import { AwsV4Signer } from "aws4fetch";
 import type { BucketSettings } from "../content_place.ts";
 import { StorageError } from "../../errors.ts";
 import { urlOf } from "./address.ts";
-import { waitFor } from "../../../async/abort.ts";
+import { type Patience, waitFor } from "../../../async/abort.ts";
 import { Semaphore } from "../../../async/semaphore.ts";
 
 /** Milliseconds before a failed request is retried once. */
@@ -59,6 +59,7 @@ export interface Download extends StoreResponse {
 /** Sends requests for the objects of a bucket. */
 export class StoreClient {
   readonly #settings: BucketSettings;
+  readonly #onWait: Patience["onWait"];
   // HTTP/2 would put all downloads on one connection, where a slow one blocks the others.
   readonly #http = Deno.createHttpClient({
     http2: false,
@@ -71,8 +72,9 @@ export class StoreClient {
   readonly #signingKeys = new Map<string, ArrayBuffer>();
   #isClosed = false;
 
-  constructor(settings: BucketSettings) {
+  constructor(settings: BucketSettings, { onWait }: Patience) {
     this.#settings = settings;
+    this.#onWait = onWait;
   }
 
   /** Sends a request whose answer is short. */
@@ -147,7 +149,7 @@ export class StoreClient {
         throw new StorageError("bucket", "all connections to the store are in use");
       });
       const fetching = this.#fetch(method, key, options, signal);
-      const response = await waitFor("the store (CONTENT)", fetching);
+      const response = await waitFor("the store (CONTENT)", fetching, { onWait: this.#onWait });
       return { response, signal, timer, end };
     } catch (error) {
       end();

@@ -9,6 +9,7 @@
  * object that no item uses.
  */
 
+import type { Patience } from "../../../async/abort.ts";
 import type { Body } from "../../../http/outcome.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import {
@@ -63,10 +64,15 @@ export class BucketContent implements ObjectStore {
    * Sends no request yet.
    *
    * @param engine Knows which content is used, and locks content that is about to be removed.
+   * @param patience How to wait for the store.
    */
-  constructor(settings: BucketSettings, engine: Pick<Engine, "catalogue" | "exclusively">) {
+  constructor(
+    settings: BucketSettings,
+    engine: Pick<Engine, "catalogue" | "exclusively">,
+    patience: Patience = {},
+  ) {
     this.#settings = settings;
-    this.#client = new StoreClient(settings);
+    this.#client = new StoreClient(settings, patience);
     this.#engine = engine;
   }
 

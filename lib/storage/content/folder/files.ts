@@ -11,7 +11,7 @@
  * the folder's access: servers must read it, whoever publishes, with whatever umask.
  */
 
-import { patience, waitFor } from "../../../async/abort.ts";
+import { type Patience, waitFor } from "../../../async/abort.ts";
 import type { Body } from "../../../http/outcome.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
@@ -35,12 +35,17 @@ interface StagedFile extends Staged {
 export class Files implements ContentStore {
   readonly #folder: string;
   readonly #catalogue: Pick<Catalogue, "uses">;
+  readonly #patience: Patience;
   #isSwept = false;
 
-  /** @param catalogue Knows which content is used. */
-  constructor(folder: string, catalogue: Pick<Catalogue, "uses">) {
+  /**
+   * @param catalogue Knows which content is used.
+   * @param patience How to wait for the lock.
+   */
+  constructor(folder: string, catalogue: Pick<Catalogue, "uses">, patience: Patience = {}) {
     this.#folder = folder;
     this.#catalogue = catalogue;
+    this.#patience = patience;
   }
 
   id(): Promise<string | undefined> {
@@ -196,7 +201,7 @@ export class Files implements ContentStore {
 
   #wait(lock: Deno.FsFile): Promise<void> {
     const what = `the lock of ${this.#location}, which another process holds`;
-    return waitFor(what, lock.lock(true), patience.signal);
+    return waitFor(what, lock.lock(true), this.#patience);
   }
 
   #openFile(digest: string): Deno.FsFile {

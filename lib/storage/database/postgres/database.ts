@@ -8,7 +8,7 @@ import { Client, Pool, type PoolClient } from "pg";
 import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
 import { EXPORT, StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
-import { patience, waitFor } from "../../../async/abort.ts";
+import { type Patience, waitFor } from "../../../async/abort.ts";
 import { fulfilledWithin } from "../../../async/deadline.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import { TABLES, VERSION } from "./schema.ts";
@@ -69,13 +69,15 @@ export class PostgresDatabase implements Database {
   readonly clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
+  readonly #patience: Patience;
   readonly #connection;
   readonly #queue = new SerialQueue();
   /** Holds the locks while an action runs exclusively. */
   #locker: Client | undefined;
 
   /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
-  constructor(url: string) {
+  constructor(url: string, patience: Patience = {}) {
+    this.#patience = patience;
     this.#connection = {
       application_name: "media-head",
       // pg checks the certificate for all these, and warns that this will change.
@@ -140,7 +142,7 @@ export class PostgresDatabase implements Database {
   }
 
   async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return await waitFor(DATABASE, this.#query(text, values, STATEMENT_TIMEOUT_MS));
+    return await this.#awaited(this.#query(text, values, STATEMENT_TIMEOUT_MS));
   }
 
   async queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
@@ -161,7 +163,7 @@ export class PostgresDatabase implements Database {
       for (const { text, values } of statements) results.push(await run(text, values));
       return results;
     });
-    return await waitFor(DATABASE, transaction);
+    return await this.#awaited(transaction);
   }
 
   /**
@@ -178,7 +180,7 @@ export class PostgresDatabase implements Database {
       });
       client.on("error", () => {}); // its next query fails
       try {
-        await waitFor(LOCK, this.#lock(client, keys), patience.signal);
+        await waitFor(LOCK, this.#lock(client, keys), this.#patience);
         this.#locker = client;
         return await action();
       } finally {
@@ -191,6 +193,11 @@ export class PostgresDatabase implements Database {
   /** Waits for statements in flight, and disconnects. */
   async close(): Promise<void> {
     if (!this.#pool.ending) await this.#pool.end();
+  }
+
+  /** Waits for a statement, even if the wait for a lock was ended. */
+  #awaited<T>(operation: Promise<T>): Promise<T> {
+    return waitFor(DATABASE, operation, { ...this.#patience, signal: undefined });
   }
 
   async #query(text: string, values: readonly unknown[], limit: number): Promise<readonly Row[]> {

@@ -2,7 +2,7 @@
  * The PostgreSQL engine, which many servers can share.
  */
 
-import { patience, waitFor } from "../../../async/abort.ts";
+import { waitFor } from "../../../async/abort.ts";
 import type { Engine, OpenOptions } from "../engine.ts";
 import { Catalogue } from "../../catalogue/catalogue.ts";
 import { Ledger } from "../../ledger/sql_ledger.ts";
@@ -16,9 +16,9 @@ import { BatchedLookups } from "./lookups.ts";
  * @throws {StorageError} When it cannot be reached, or belongs to another release.
  */
 export async function openEngine(url: string, options: OpenOptions = {}): Promise<Engine> {
-  const database = new PostgresDatabase(url);
+  const database = new PostgresDatabase(url, options);
   try {
-    await waitFor(DATABASE, database.createTables(options), patience.signal);
+    await waitFor(DATABASE, database.createTables(options), options);
   } catch (error) {
     await database.close();
     throw error;

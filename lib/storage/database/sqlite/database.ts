@@ -147,9 +147,9 @@ export class SqliteDatabase implements Database {
   }
 
   #retry<T>(limit: number, action: () => T): Promise<T> {
-    const { name } = this.#options.schema;
+    const { schema: { name }, signal, onWait } = this.#options;
     const what = `the ${name} (DATABASE_URL), which another process is changing`;
-    return waitFor(what, retryWhileBusy(limit, action));
+    return waitFor(what, retryWhileBusy(limit, action, signal), { onWait });
   }
 
   #run<T>(what: string, action: (connection: DatabaseSync) => T): T {

@@ -6,7 +6,7 @@ import type { Engine, Exclusively, OpenOptions } from "../engine.ts";
 import { Catalogue, ITEM_COLUMNS } from "../../catalogue/catalogue.ts";
 import { Ledger } from "../../ledger/sql_ledger.ts";
 import { StorageError } from "../../errors.ts";
-import { patience, waitFor } from "../../../async/abort.ts";
+import { type Patience, waitFor } from "../../../async/abort.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import { MEMORY, SqliteDatabase } from "./database.ts";
 import { CATALOGUE, LEDGER } from "./schema.ts";
@@ -57,7 +57,7 @@ export async function openEngine(
     };
     const queue = new SerialQueue();
     const exclusively: Exclusively = (_keys, action) =>
-      queue.run(() => path === MEMORY ? action() : locked(`${path}-lock`, action));
+      queue.run(() => path === MEMORY ? action() : locked(`${path}-lock`, options, action));
     return { catalogue, ledger: new Ledger(ledgerDatabase), exclusively, close };
   } catch (error) {
     await database.close();
@@ -66,11 +66,15 @@ export async function openEngine(
 }
 
 /** Runs an action while holding a file lock, which the system releases if the process dies. */
-async function locked<T>(path: string, action: () => Promise<T>): Promise<T> {
+async function locked<T>(
+  path: string,
+  patience: Patience,
+  action: () => Promise<T>,
+): Promise<T> {
   const name = `the lock ${JSON.stringify(path)} (DATABASE_URL)`;
   using file = await Deno.open(path, { write: true, create: true }).catch((cause) => {
     throw new StorageError("sqlite", `${name} cannot be opened`, { cause });
   });
-  await waitFor(name, file.lock(true), patience.signal);
+  await waitFor(name, file.lock(true), patience);
   return await action();
 }

@@ -3,8 +3,6 @@
  * for a lock themselves; they fail, and are retried.
  */
 
-import { patience } from "../../../async/abort.ts";
-
 /** Milliseconds between retries. */
 const RETRY_MS = 20;
 
@@ -15,9 +13,15 @@ const [SQLITE_BUSY, BUSY_MESSAGE] = [5, "database is locked"];
  * Retries an action while it fails because another process holds a lock.
  *
  * @param limit Milliseconds.
+ * @param signal Ends the wait.
  * @throws What the action throws for any other reason, or when the time is up.
+ * @throws The signal's abort reason.
  */
-export async function retryWhileBusy<T>(limit: number, action: () => T): Promise<T> {
+export async function retryWhileBusy<T>(
+  limit: number,
+  action: () => T,
+  signal?: AbortSignal,
+): Promise<T> {
   const end = performance.now() + limit;
   while (true) {
     try {
@@ -26,7 +30,7 @@ export async function retryWhileBusy<T>(limit: number, action: () => T): Promise
       if (!isBusy(error) || performance.now() >= end) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    patience.signal?.throwIfAborted();
+    signal?.throwIfAborted();
   }
 }
 
