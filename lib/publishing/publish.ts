@@ -5,6 +5,7 @@
 import { RefusedError } from "../input/refused_error.ts";
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
+import { TokenTakenError } from "../storage/catalogue/catalogue.ts";
 import { SourceChangedError, type Step } from "../storage/content/content_store.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { PublishedItem } from "../storage/item.ts";
@@ -78,7 +79,7 @@ export async function publishFile(
   using file = await openFile(path, options);
   const { size } = file.bytes;
   const { content } = storage;
-  if ("maxLength" in content && size > content.maxLength) {
+  if (content.kind === "bucket" && size > content.maxLength) {
     const limit = `a bucket accepts at most ${content.maxLength} in one PUT`;
     throw new RefusedError(`${quoted(path)} has ${size} bytes; ${limit}`);
   }
@@ -97,7 +98,8 @@ export async function publishFile(
       const item = await storage.findByContent({ digest, length }, name);
       if (item !== undefined) return item;
     }
-    return await storage.publish({ token, ...detected, name, ...statedIn(options) }, staged);
+    const metadata = { token, ...detected, name, ...statedIn(options) };
+    return await storage.publish(metadata, staged).catch(refuseTaken);
   } catch (error) {
     if (error instanceof SourceChangedError) {
       throw new RefusedError(`${quoted(path)} changed while it was read`);
@@ -189,6 +191,11 @@ export async function requireFree(storage: MediaStorage, token: Token): Promise<
   if (state === "unknown") return;
   const history = state !== "unpublished" ? "names a published item" : "named an item before";
   throw new RefusedError(`Token "${token}" ${history}; tokens are never reused`);
+}
+
+/** Turns the error of a token that another process has used meanwhile into a refusal. */
+export function refuseTaken(error: unknown): never {
+  throw error instanceof TokenTakenError ? new RefusedError(error.message) : error;
 }
 
 /** Opens a non-empty file. Anything else is refused first: opening a FIFO would block. */

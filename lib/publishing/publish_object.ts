@@ -9,7 +9,14 @@ import type { ContentReference, PublishedItem } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
 import type { MediaType } from "./media_type.ts";
 import { unlessAborted } from "../async/abort.ts";
-import { fileName, inspect, type PublishOptions, requireFree, statedIn } from "./publish.ts";
+import {
+  fileName,
+  inspect,
+  type PublishOptions,
+  refuseTaken,
+  requireFree,
+  statedIn,
+} from "./publish.ts";
 import type { Bytes } from "./bytes.ts";
 
 /** Whether a text is the location of an object. */
@@ -41,7 +48,7 @@ export async function publishObject(
   const published = reuse && await storage.findByContent(found, name);
   if (published !== undefined) return published;
   const item = { token, name, ...statedIn(options), ...found };
-  await storage.catalogue.add(item);
+  await storage.catalogue.add(item).catch(refuseTaken);
   return item;
 }
 

@@ -4,15 +4,15 @@
 
 import { fileURLToPath } from "node:url";
 import { pathsOf, type Route } from "../server/route.ts";
-import { parseToken, type Token } from "../storage/token.ts";
+import { tokenOf } from "../storage/token.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { publishFile } from "./publish.ts";
 import { RefusedError } from "../input/refused_error.ts";
 
 /** Fixed tokens, so that the README's commands can be copied. */
 const SAMPLES = [
-  { file: "sample.mp3", token: parseToken("bb3017d2-c56e-40fb-8495-0316e6321879") as Token },
-  { file: "sample.mp4", token: parseToken("6e89c33b-8d74-41c8-9661-a1e31cbff191") as Token },
+  { file: "sample.mp3", token: tokenOf("bb3017d2-c56e-40fb-8495-0316e6321879") },
+  { file: "sample.mp4", token: tokenOf("6e89c33b-8d74-41c8-9661-a1e31cbff191") },
 ];
 
 /**

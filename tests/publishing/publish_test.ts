@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import { fileName, publishFile } from "../../lib/publishing/publish.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import { newToken } from "../../lib/storage/token.ts";
@@ -127,6 +128,15 @@ needing("processes", LINUX, program("sh"))(
       );
     }),
 );
+
+test("publishFile() refuses a token that is taken while it reads the file", async () => {
+  await using subject = await openLocal();
+  const { catalogue } = subject.storage;
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(1));
+  using _find = stub(catalogue, "find", () => Promise.resolve({ state: "unknown" }));
+  const publishing = () => publishFile(subject.storage, SAMPLE_MP3, { token });
+  await assertRejects(publishing, RefusedError, `Token "${token}" is taken`);
+});
 
 Deno.test("fileName() cuts a name after 255 bytes, between two characters", () => {
   assertEquals(fileName(`s3://b/${"é".repeat(200)}.mp3`), "é".repeat(127));

@@ -6,7 +6,7 @@ import type { Catalogue } from "../../lib/storage/catalogue/catalogue.ts";
 import type { ByteRange } from "../../lib/http/byte_range.ts";
 import type {
   Comparison,
-  ContentStore,
+  PlainStore,
   Source,
   Staged,
 } from "../../lib/storage/content/content_store.ts";
@@ -20,7 +20,8 @@ interface StagedBytes extends Staged {
 }
 
 /** Content that lasts as long as its object. */
-export class MemoryContent implements ContentStore {
+export class MemoryContent implements PlainStore {
+  readonly kind = "folder";
   /** By digest. */
   readonly bytes = new Map<string, Uint8Array<ArrayBuffer>>();
   readonly #catalogue: Pick<Catalogue, "uses">;

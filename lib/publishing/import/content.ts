@@ -77,8 +77,8 @@ async function importUnread(
     token ??= derivedToken(digest, name);
     known ??= await findEntry(storage, token);
   }
-  if (known !== undefined) {
-    requireSame(facts, token as Token, known);
+  if (token !== undefined && known !== undefined) {
+    requireSame(facts, token, known);
     return "unchanged";
   }
   const publish = isFile ? publishFile : publishObject;

@@ -4,7 +4,7 @@
 
 import { createHash } from "node:crypto";
 import { type CatalogueEntry, entryOf } from "../../storage/item.ts";
-import type { Token } from "../../storage/token.ts";
+import { type Token, tokenOf } from "../../storage/token.ts";
 import { type ImportRecord, RecordError } from "./record.ts";
 import { fileName } from "../publish.ts";
 import { toRecord } from "../record.ts";
@@ -63,8 +63,8 @@ export function derivedToken(...source: (string | undefined)[]): Token {
   const bytes = createHash("sha256").update(identity).digest().subarray(0, 16);
   bytes[6] = (bytes[6] as number) & 0x0f | 0x40; // the version (RFC 9562 §4.2)
   bytes[8] = (bytes[8] as number) & 0x3f | 0x80; // the variant (§4.1)
-  const digits = bytes.toString("hex");
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-") as Token;
+  const part = (start: number, end: number) => bytes.toString("hex", start, end);
+  return tokenOf(`${part(0, 4)}-${part(4, 6)}-${part(6, 8)}-${part(8, 10)}-${part(10, 16)}`);
 }
 
 /** Derives the token of a record without one, if the record alone determines it. */

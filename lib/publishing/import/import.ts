@@ -6,7 +6,7 @@
  * then each must see the effect of those before it.
  */
 
-import type { MediaStorage } from "../../storage/media/media_storage.ts";
+import type { Added, MediaStorage } from "../../storage/media/media_storage.ts";
 import type { CatalogueEntry } from "../../storage/item.ts";
 import { StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
@@ -88,13 +88,12 @@ async function settle(
   lines: readonly Inspected[],
   options: ImportOptions,
 ): Promise<void> {
-  const { outcomes, signal, isDryRun, refuse, advance } = options;
-  signal.throwIfAborted();
+  const { outcomes, isDryRun, refuse, advance } = options;
   const tokens = lines.flatMap(({ token }) => token ?? []);
   const known = await storage.catalogue.findAll(tokens);
   const isAlone = ({ record, token, entry }: Inspected) =>
     record !== undefined &&
-    (entry === undefined || isUnpublishing(entry, known.get(token as Token)));
+    (token === undefined || entry === undefined || isUnpublishing(entry, known.get(token)));
   if (lines.length > 1 && (new Set(tokens).size < tokens.length || lines.some(isAlone))) {
     for (const line of lines) await settle(storage, [line], options);
     return;
@@ -102,27 +101,43 @@ async function settle(
   const unknown = lines.flatMap(({ token, entry }) =>
     token === undefined || entry === undefined || known.has(token) ? [] : [[token, entry] as const]
   );
-  const { added, faults } = await storage.addAll(unknown, isDryRun);
+  const result = { known, ...await storage.addAll(unknown, isDryRun) };
   for (const inspected of lines) {
-    const { line, record, token = "" as Token } = inspected;
-    const fault = faults.get(token);
-    const outcome = record === undefined
+    const { line } = inspected;
+    const outcome = inspected.record === undefined
       ? inspected.fault
-      : fault !== undefined
-      ? new RecordError(fault.message)
-      : added.has(token)
-      ? "added"
-      : await conclude(storage, inspected, known.get(token), options).catch((error) => {
-        if (!(error instanceof RecordError)) signal.throwIfAborted();
-        if (error instanceof StorageError) throw error; // the import as a whole fails
-        return refusalOf(error);
-      });
+      : await outcomeOf(storage, inspected, result, options);
     if (typeof outcome === "string") outcomes[outcome]++;
     else {
       await refuse(line, outcome);
       if (outcome !== undefined) outcomes.refused++;
     }
     advance(line.bytes.length);
+  }
+}
+
+/**
+ * Returns the outcome of a record.
+ *
+ * @param result The entries that there were before, and what adding the others came to.
+ * @throws {StorageError} When storage fails, so that the import fails as a whole.
+ */
+async function outcomeOf(
+  storage: MediaStorage,
+  candidate: Candidate,
+  { known, added, faults }: Added & { readonly known: ReadonlyMap<Token, CatalogueEntry> },
+  options: ImportOptions,
+): Promise<"added" | "unchanged" | RecordError> {
+  const { token } = candidate;
+  const fault = token && faults.get(token);
+  if (fault !== undefined) return refusalOf(fault);
+  if (token && added.has(token)) return "added";
+  try {
+    return await conclude(storage, candidate, token && known.get(token), options);
+  } catch (error) {
+    if (!(error instanceof RecordError)) options.signal.throwIfAborted();
+    if (error instanceof StorageError) throw error;
+    return refusalOf(error);
   }
 }
 

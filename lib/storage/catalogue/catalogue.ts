@@ -12,9 +12,8 @@ import {
   type LookupResult,
   type PublishedItem,
 } from "../item.ts";
-import { RefusedError } from "../../input/refused_error.ts";
 import type { Versioned } from "../generations.ts";
-import type { Token } from "../token.ts";
+import { type Token, tokenOf } from "../token.ts";
 import {
   chunksOf,
   type Database,
@@ -25,7 +24,7 @@ import {
 } from "../database/sql/database.ts";
 
 /** Thrown for a token that already names an item or tombstone: tokens are never reused. */
-export class TokenTakenError extends RefusedError {
+export class TokenTakenError extends Error {
   override readonly name = "TokenTakenError";
 
   constructor(token: Token) {
@@ -111,7 +110,7 @@ export class Catalogue implements Versioned {
       const rows = this.#database.rowsOf(["uuid"], part.map((token) => [token]));
       const text = `SELECT ${ITEM_COLUMNS} FROM item WHERE token IN (${rows.text})`;
       for (const row of await this.#database.query({ text, values: rows.values })) {
-        found.set(row["token"] as Token, readEntry(row));
+        found.set(tokenIn(row), readEntry(row));
       }
     }
     return found;
@@ -147,7 +146,7 @@ export class Catalogue implements Versioned {
       };
     });
     const added = (await this.#database.transact([...inserts, bumpVersion()])).flat();
-    return new Set(added.map((row) => row["token"] as Token));
+    return new Set(added.map(tokenIn));
   }
 
   /**
@@ -222,7 +221,7 @@ export class Catalogue implements Versioned {
       text,
       values: [last?.["token"] ?? after, limit],
     }));
-    for await (const row of rows) yield [row["token"] as Token, readEntry(row)];
+    for await (const row of rows) yield [tokenIn(row), readEntry(row)];
   }
 
   /**
@@ -251,6 +250,11 @@ function itemValuesOf([token, entry]: CatalogueRecord): Value[] {
   const facts: Partial<PublishedItem & LinkedItem & { unpublishedAt: number }> =
     entry.state === "unpublished" ? entry : entry.item;
   return COLUMNS.map(([, , property]) => property === "token" ? token : facts[property] ?? null);
+}
+
+/** The database requires a valid token. */
+function tokenIn(row: Row): Token {
+  return tokenOf(row["token"] as Parameters<typeof tokenOf>[0]);
 }
 
 /** The database requires the right properties of items and tombstones. */

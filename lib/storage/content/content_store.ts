@@ -48,10 +48,10 @@ export type Comparison =
   | { readonly state: "missing" | "different"; readonly reason: string };
 
 /**
- * A content store. Every method throws {@linkcode StorageError} when the store fails. Content can
+ * What every content store does. Every method throws {@linkcode StorageError} when the store fails. Content can
  * only be published in the store that staged it.
  */
-export interface ContentStore {
+interface Store {
   /** Returns the store's identifier: empty before it has one, `undefined` if it does not exist. */
   id(): Promise<string | undefined>;
 
@@ -90,8 +90,15 @@ export interface ContentStore {
   close(): Promise<void>;
 }
 
+/** A content store in which no objects can be published in place. */
+export interface PlainStore extends Store {
+  readonly kind: "folder" | "none";
+}
+
 /** A content store that is a bucket, in which objects can be published in place. */
-export interface ObjectStore extends ContentStore {
+export interface ObjectStore extends Store {
+  readonly kind: "bucket";
+
   /** Bytes of the longest content that it accepts. */
   readonly maxLength: number;
 
@@ -106,3 +113,6 @@ export interface ObjectStore extends ContentStore {
    */
   inspect(location: string): Promise<ExistingContent>;
 }
+
+/** A content store. */
+export type ContentStore = PlainStore | ObjectStore;

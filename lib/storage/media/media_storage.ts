@@ -6,13 +6,7 @@
 import type { Body } from "../../http/outcome.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
 import type { Catalogue, CatalogueRecord } from "../catalogue/catalogue.ts";
-import type {
-  ContentStore,
-  ExistingContent,
-  ObjectStore,
-  Source,
-  Staged,
-} from "../content/content_store.ts";
+import type { ContentStore, ExistingContent, Source, Staged } from "../content/content_store.ts";
 import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import type { Engine } from "../database/engine.ts";
@@ -42,12 +36,12 @@ export class MediaStorage implements ItemStorage, Versioned {
   readonly catalogue: Catalogue;
   /** The ledger of calls to the deprecated routes. */
   readonly ledger: Ledger;
-  readonly content: ContentStore | ObjectStore;
+  readonly content: ContentStore;
   readonly #close: () => Promise<void>;
   #contentId: string | undefined;
 
   /** Both are closed together with this. */
-  constructor({ catalogue, ledger, close }: Engine, content: ContentStore | ObjectStore) {
+  constructor({ catalogue, ledger, close }: Engine, content: ContentStore) {
     this.catalogue = catalogue;
     this.ledger = ledger;
     this.content = content;
@@ -164,7 +158,7 @@ export class MediaStorage implements ItemStorage, Versioned {
    * @throws {ObjectError} When it does not exist, or content is not stored in that bucket.
    */
   async inspect(location: string): Promise<ExistingContent> {
-    if ("inspect" in this.content) return await this.content.inspect(location);
+    if (this.content.kind === "bucket") return await this.content.inspect(location);
     throw new ObjectError(
       "storage",
       "CONTENT is not a bucket, so objects cannot be published in place",
@@ -235,7 +229,7 @@ export class MediaStorage implements ItemStorage, Versioned {
     const comparison = await this.content.compare(item);
     if (comparison.state === "same") return undefined;
     // Only in a bucket can others have put it there.
-    const isReplaced = comparison.state === "different" && "inspect" in this.content;
+    const isReplaced = comparison.state === "different" && this.content.kind === "bucket";
     return new (isReplaced ? ReplacedError : StorageError)("content", comparison.reason);
   }
 

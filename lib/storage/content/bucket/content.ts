@@ -54,6 +54,7 @@ interface StagedSource extends Staged {
 
 /** Content in a bucket. */
 export class BucketContent implements ObjectStore {
+  readonly kind = "bucket";
   readonly maxLength = MAX_PUT;
   readonly settlingMs = SETTLING_MS;
   readonly #settings: BucketSettings;

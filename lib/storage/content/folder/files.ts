@@ -19,7 +19,7 @@ import { readAtOnce, streamPart } from "./file_part.ts";
 import {
   AT_ONCE,
   type Comparison,
-  type ContentStore,
+  type PlainStore,
   type Source,
   type Staged,
 } from "../content_store.ts";
@@ -32,7 +32,8 @@ interface StagedFile extends Staged {
 }
 
 /** Content files in a local folder. */
-export class Files implements ContentStore {
+export class Files implements PlainStore {
+  readonly kind = "folder";
   readonly #folder: string;
   readonly #catalogue: Pick<Catalogue, "uses">;
   readonly #patience: Patience;

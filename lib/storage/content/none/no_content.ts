@@ -13,6 +13,7 @@ function refuse(): Promise<never> {
 
 /** A content store that stores nothing. */
 export const NO_CONTENT: ContentStore = {
+  kind: "none",
   id: refuse,
   create: refuse,
   check: refuse,
