@@ -177,24 +177,22 @@ export class MediaStorage implements ItemStorage, Versioned {
   async addAll(records: readonly CatalogueRecord[], isDryRun = false): Promise<Added> {
     const items = records.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
     const copied = items.filter(({ location }) => location === undefined);
-    const add = async (faults: Map<Token, StorageError>) => {
+    const addSound = async (faults: ReadonlyMap<Token, StorageError>) => {
       const sound = records.filter(([token]) => !faults.has(token));
-      const added = isDryRun
-        ? new Set(sound.map(([token]) => token))
-        : await this.catalogue.addAll(sound);
-      return { added, faults };
+      const tokens = sound.map(([token]) => token);
+      return { added: isDryRun ? new Set(tokens) : await this.catalogue.addAll(sound), faults };
     };
-    const isClaimed = items.length > 0 && await this.content.id() !== undefined;
-    const faults = isClaimed ? undefined : await this.#importFaults(items);
-    // Creating a store where none of the content is would bind the catalogue to the wrong one.
-    if (isClaimed || copied.some(({ token }) => !faults?.has(token))) {
-      await (isDryRun ? this.checkContent() : this.prepare());
-      if (!isDryRun && copied.length > 0) {
-        const digests = copied.map(({ digest }) => digest);
-        return await this.content.hold(digests, async () => add(await this.#importFaults(items)));
-      }
+    const add = async () => await addSound(await this.#importFaults(items));
+    if (items.length === 0) return await add();
+    if (await this.content.id() === undefined) {
+      // Creating a store where none of the content is would bind the catalogue to the wrong one.
+      const faults = await this.#importFaults(items);
+      if (copied.every(({ token }) => faults.has(token))) return await addSound(faults);
     }
-    return await add(faults ?? await this.#importFaults(items));
+    if (isDryRun) await this.checkContent();
+    else await this.prepare();
+    if (isDryRun || copied.length === 0) return await add();
+    return await this.content.hold(copied.map(({ digest }) => digest), add);
   }
 
   async #importFaults(items: readonly PublishedItem[]): Promise<Map<Token, StorageError>> {
