@@ -1,9 +1,9 @@
 /**
- * media-head: keeps HEAD /audio/{token} and HEAD /video/{token} alive and honest until they are
- * removed. This file is the whole HTTP surface: every route, and every status in the order in which
- * it is decided. GET and HEAD go through the same functions: they differ at (1) and (2), and a HEAD
- * is sent without content (3). Two things are not decided here: Deno itself answers what is not HTTP
- * with a bare 400, and a stopping server that has saved its last counts answers nothing more.
+ * media-head: keeps HEAD /audio/{token} and HEAD /video/{token} alive until they are removed, and
+ * promises that a HEAD says exactly what the GET would have said. This file is the whole HTTP
+ * surface: every route, and every status in the order in which it is decided. Only (1) to (3) tell
+ * GET and HEAD apart. Two things are not decided here: Deno answers what is not HTTP with a bare 400,
+ * and a stopping server that has saved its last counts answers nothing more.
  *
  * Startup order: check the Deno version, read the settings (lib/server/config.ts), check that Deno
  * lets storage be used, open it (lib/storage/), check that its content belongs to its catalogue,
@@ -51,7 +51,7 @@ const MEDIA = "/media/:token"; // replaces the deprecated paths
 
 /**
  * Every route. Each accepts GET, HEAD and OPTIONS. Those with a successor are deprecated: delete
- * their two lines once they are removed for good.
+ * these two lines when nobody calls the old paths any more.
  */
 export const ROUTES: readonly Route[] = [
   { pattern: new URLPattern({ pathname: "/audio/:token" }), serves: ["audio"], successor: MEDIA },
@@ -69,12 +69,12 @@ const HEALTHY = textOutcome(200, { type: "text/plain", text: "ok\n", fields: [NO
 /** Keeps deprecated routes out of the CDN of Deno Deploy, which would hide calls (RFC 9213). */
 const CDN_NO_STORE: Field = ["Deno-CDN-Cache-Control", "no-store"];
 const UNPUBLISHED = "This item was permanently unpublished";
-const REPLACED = "The content is another than was published";
+const REPLACED = "The stored content is not what was published";
 const FOREVER = { freshUntil: Infinity }; // as long as the process runs
 
 /**
- * Creates the handler for all requests. When served, it is wrapped to send responses again that are
- * still true; see `assemble()`.
+ * Creates the handler for all requests. `assemble()` wraps it, to answer repeated requests with the
+ * same responses for as long as these hold.
  */
 export function createHandler(options: HandlerOptions): Handler {
   const freshness: Field = ["Cache-Control", `max-age=${options.config.cacheMaxAge}`];
@@ -94,7 +94,7 @@ type Server = HandlerOptions & { readonly freshness: Field; readonly faults: Fau
 /** What is known of a request before anything is looked up, and the server that it came to. */
 type Call = ReturnType<typeof readCall>;
 
-/** @param instant Decides on the phase, however long the response takes. */
+/** @param instant When the request came, which decides on the phase, however long it takes. */
 function readCall(server: Server, { method, url, headers }: Request, instant: number) {
   const { routes, config } = server;
   const hasHost = isHost(headers.get("host")); // Deno builds the URL from Host, unchecked
@@ -105,9 +105,9 @@ function readCall(server: Server, { method, url, headers }: Request, instant: nu
   const { phase } = momentAt(policy, instant);
   const successor = token && route?.successor && withToken(route.successor, token);
   const retirement = path && route?.successor ? { path, policy, phase, successor } : undefined;
-  // The response may change when the phase of its route does; the notice, when any does.
-  const all = route?.serves === "notice" ? deprecatedPaths(routes) : [];
-  const phaseEnd = nextChange(config, retirement ? [retirement.path] : all, instant);
+  // A deprecated route's responses may change with its phase, and the notice with any.
+  const deprecated = route?.serves === "notice" ? deprecatedPaths(routes) : [];
+  const phaseEnd = nextChange(config, retirement ? [retirement.path] : deprecated, instant);
   return { server, method, headers, instant, hasHost, route, segment, token, retirement, phaseEnd };
 }
 
@@ -157,8 +157,8 @@ async function answer(call: Call): Promise<Decision> {
   if (token === undefined) {
     return problem(400, "malformed-token", `"${segment}" is not a version 4 UUID`, FOREVER);
   }
-  // This compares the content with what was published, too, so that a HEAD, which opens nothing,
-  // still fails with 502 or 503 where the GET does: the promise of this server hangs on it.
+  // This also compares the stored content with what was published, so that a HEAD, which opens
+  // nothing, fails where the GET does (502, 503): the promise hangs on it. Reused for 5 s at most.
   return await answerItem(call, await storage.find(token, instant), serves);
 }
 
@@ -192,7 +192,7 @@ async function answerItem(
   return await serve(call, representation, isSettled ? freshUntil : undefined);
 }
 
-/** Serves a representation: all of it, a part, or only the news that it is the one on hand. */
+/** Serves a representation as the request's conditions and range ask: 412, 304, 416, 206 or 200. */
 async function serve(call: Call, selected: Representation, freshUntil?: number): Promise<Decision> {
   const { server: { freshness, faults }, method, headers, instant } = call;
   const { length, contentFields } = selected;
@@ -255,8 +255,8 @@ function respond(call: Call, decision: Decision): Answer {
     ...retirement ? announcementFields(retirement.policy, successor) : [],
     ...retirement && config.isOnDeploy ? [CDN_NO_STORE] : [],
   ], { until: call.phaseEnd, now: clock() });
-  // (3) A HEAD says all that and sends no content. Pairs in place of an object take 5 µs longer.
-  const headers = Object.fromEntries(fields);
+  const headers = Object.fromEntries(fields); // no name comes twice; an object saves 5 µs
+  // (3) A HEAD says all that and sends no content.
   const response = new Response(method === "HEAD" ? null : body, { status, headers });
 
   const answered = { method, status, hasToken: token !== undefined };
