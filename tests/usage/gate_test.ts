@@ -13,7 +13,6 @@ import { type Condition, isFile, LINUX, needing, program, shared } from "../supp
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
-import { LockHolder } from "../support/sqlite_lock.ts";
 import { DAY } from "../support/usage_report.ts";
 
 const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];
@@ -22,7 +21,7 @@ const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];
 interface Ground {
   readonly folder: string;
   readonly ledger: string;
-  readonly start: (environment?: Record<string, string>, clock?: string) => Promise<ServerProcess>;
+  readonly start: (environment?: Record<string, string>) => Promise<ServerProcess>;
 }
 
 /** Serves, and returns the servers that still run. */
@@ -31,14 +30,13 @@ type Way = (ground: Ground) => Promise<readonly ServerProcess[]>;
 /** The library that gives a process another clock, from Debian's package `libfaketime`. */
 const FAKETIME = `/usr/lib/${Deno.build.arch}-linux-gnu/faketime/libfaketime.so.1`;
 const faketime: Condition = { what: "libfaketime", isMet: () => isFile(FAKETIME) };
-const test = needing("processes", LINUX, faketime, program("python3"));
+const TWO_YEARS_AHEAD = {
+  LD_PRELOAD: FAKETIME,
+  FAKETIME: "+2y",
+  FAKETIME_DONT_FAKE_MONOTONIC: "1",
+};
 
-/** Starts a server, on a clock that is off by an offset such as `-2h`. */
-function startIn(folder: string, environment: Record<string, string> = {}, clock?: string) {
-  if (clock === undefined) return ServerProcess.start(environment, folder);
-  const wrong = { LD_PRELOAD: FAKETIME, FAKETIME: clock, FAKETIME_DONT_FAKE_MONOTONIC: "1" };
-  return ServerProcess.start({ ...wrong, ...environment }, folder);
-}
+const test = needing("processes", LINUX, program("python3"));
 
 async function call(server: ServerProcess): Promise<void> {
   await requestRaw(server.port, "HEAD", `/audio/${newToken()}`);
@@ -78,11 +76,6 @@ const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
 
 const WAYS: readonly (readonly [what: string, way: Way, verdict: number, said?: RegExp])[] = [
   ["it runs", async ({ start }) => [await start()], CLEAR, /^Waiting for the next report of /],
-  ["it was called", async ({ start }) => {
-    const server = await start();
-    await call(server);
-    return [server];
-  }, CALLED],
   [
     "it was killed at once after a call",
     async ({ start }) => {
@@ -94,60 +87,18 @@ const WAYS: readonly (readonly [what: string, way: Way, verdict: number, said?: 
     UNKNOWN,
     /no heartbeat from server/,
   ],
-  ["it stopped", async ({ start }) => {
-    await (await start()).stop();
-    return [];
-  }, CLEAR],
   ["it was called, and stopped", async ({ start }) => {
     const server = await start();
     await call(server);
     await server.stop();
     return [];
   }, CALLED],
-  ["one stopped, another runs", async ({ start }) => {
-    const [one, other] = [await start(), await start()];
-    await one.stop();
-    return [other];
-  }, CLEAR],
-  [
-    "one was killed, another runs",
-    async ({ start }) => {
-      const [one, other] = [await start(), await start()];
-      await one.stop("SIGKILL");
-      return [other];
-    },
-    UNKNOWN,
-    /no heartbeat from server/,
-  ],
   ["another could not listen", async ({ start }) => {
     const server = await start();
     const taken = start({ PORT: String(server.port) });
     assertMatch(String(await taken.catch((error) => error)), /address already in use/);
     return [server];
   }, CLEAR],
-  [
-    "it is suspended",
-    async ({ start }) => {
-      const server = await start();
-      Deno.kill(server.pid, "SIGSTOP");
-      return [server];
-    },
-    UNKNOWN,
-    /no heartbeat from server/,
-  ],
-  [
-    "it cannot write",
-    async ({ start, ledger }) => {
-      const server = await start();
-      await report(ledger);
-      const lock = await LockHolder.open(ledger, { begin: "BEGIN IMMEDIATE", journalMode: "WAL" });
-      await lock.take();
-      await call(server);
-      return [Object.assign(server, { lock })];
-    },
-    UNKNOWN,
-    /no heartbeat from server/,
-  ],
   [
     "its ledger was removed",
     async ({ start, ledger }) => {
@@ -175,28 +126,6 @@ const WAYS: readonly (readonly [what: string, way: Way, verdict: number, said?: 
     UNKNOWN,
     /no heartbeat from server .*, which is back/,
   ],
-  [
-    "its clock was two years ahead for seconds",
-    async ({ start, ledger }) => {
-      const ahead = await start({}, "+2y");
-      await report(ledger);
-      await ahead.stop();
-      return [await start()];
-    },
-    UNKNOWN,
-    /reported at 20.*, which is in the future/,
-  ],
-  [
-    "its clock is three days behind, and so are its calls",
-    async ({ start }) => {
-      const server = await start();
-      const behind = await start({}, "-3d");
-      await call(behind);
-      return [server, behind];
-    },
-    UNKNOWN,
-    /no heartbeat from server/,
-  ],
 ];
 
 for (const [what, way, verdict, said = /^/] of WAYS) {
@@ -208,17 +137,13 @@ for (const [what, way, verdict, said = /^/] of WAYS) {
       const storage = await openIn(folder);
       await storage.ledger.recordHeartbeat(before);
       await storage.close();
-      const start = (environment = {}, clock?: string) =>
-        startIn(folder, { ...REMOVED, ...environment }, clock);
+      const start = (environment = {}) =>
+        ServerProcess.start({ ...REMOVED, ...environment }, folder);
       const servers = await way({ folder, ledger, start });
       try {
         check(await media(folder, ["usage", "--gate", "1"]), verdict, said);
       } finally {
-        for (const server of servers) {
-          if ("lock" in server) await (server.lock as LockHolder)[Symbol.asyncDispose]();
-          Deno.kill(server.pid, "SIGCONT");
-          await server.stop();
-        }
+        for (const server of servers) await server.stop();
       }
     }));
 }
@@ -245,11 +170,12 @@ needing(...POSTGRES, faketime, ...dumps)(
         end: "stopped",
       });
       const gate = () => media(folder, ["usage", "--gate", "1"], { DATABASE_URL });
-      const start = (clock?: string) => startIn(folder, { ...REMOVED, DATABASE_URL }, clock);
+      const start = (clock: Record<string, string> = {}) =>
+        ServerProcess.start({ ...REMOVED, DATABASE_URL, ...clock }, folder);
       const server = await start();
       check(await gate(), CLEAR, /^Waiting for/);
 
-      const ahead = await start("+2y");
+      const ahead = await start(TWO_YEARS_AHEAD);
       await call(ahead);
       check(await gate(), CALLED, /Still called/);
       const { log } = await ahead.stop();
