@@ -8,13 +8,13 @@ export const [NONE, OTHER] = ["(no User-Agent)", "(other)"];
 /** The characters of a User-Agent that are read, and of a name that are kept. */
 const [MAX_READ, MAX_NAME] = [256, 64];
 
-/** Products that many clients name: browsers, engines and platforms. */
+/** Products that many clients name: browsers, and with them engines and platforms. */
 const BROWSERS = ["Chrome", "Safari", "Mobile Safari"];
-const SHARED = new Set([
-  ...["mozilla", "compatible", "msie", "khtml", "gecko", "like gecko", "applewebkit", "version"],
-  ...["chrome", "chromium", "electron", "safari", "mobile safari", "mobile", "x64", "python"],
-  ...["applecoremedia", "cfnetwork", "darwin", "ios", "dalvik", "android", "linux", "linux upnp"],
-]);
+const SHARED = new Set(
+  ("mozilla,compatible,msie,khtml,gecko,like gecko,applewebkit,version,mobile,x64,python,electron," +
+    "chrome,chromium,safari,mobile safari,applecoremedia,cfnetwork,darwin,ios,dalvik,android," +
+    "linux,linux upnp").split(","),
+);
 
 /** A bot in a comment of `Mozilla/5.0`: what follows `compatible;`, or precedes its URL. */
 const BOT = /[(;] ?(?:compatible;[ +]*|(?=[^();]+; ?\+http))([^;)]+)/;
@@ -25,13 +25,8 @@ const PART = /https?:\S*|\(+(?:[^()]|\([^()]*\))*|([\w%\x80-\xff][^/;,:()[\]]*)(
 /** What is no part of a product's name: a version without a slash, or the scheme of a URL. */
 const REST = / v?\d.*|[-_]?v?\d{1,4}\.\d.*| \+?https?$/;
 
-/** A number, hash, UUID, mail address or web token (RFC 7519). */
-const IDENTIFYING = /\d{6}|[\da-f]{8}|@|eyJ[\w-]{8}/i;
-
-/** Returns whether a name may identify a person, an installation or an item. */
-export function isIdentifying(name: string): boolean {
-  return IDENTIFYING.test(name);
-}
+/** What may identify a person, an installation or an item: numbers, hashes, UUIDs, mail, JWTs. */
+export const IDENTIFYING = /\d{6}|[\da-f]{8}|@|eyJ[\w-]{8}/i;
 
 /**
  * Returns the name under which to count a client: the first product that is its own, without the
@@ -46,16 +41,15 @@ export function clientOf(userAgent: string | null): string {
   if (userAgent === null || userAgent === "") return NONE;
   const name = productOf(userAgent.slice(0, MAX_READ)).slice(0, MAX_NAME);
   const printable = name.replace(/[\p{C}\p{Z}]+/gu, " ").trim();
-  return /\p{L}/u.test(printable) && !isIdentifying(printable) ? printable : OTHER;
+  return /\p{L}/u.test(printable) && !IDENTIFYING.test(printable) ? printable : OTHER;
 }
 
 function productOf(userAgent: string): string {
   const bot = userAgent.startsWith("Mozilla/") ? BOT.exec(userAgent)?.[1] : undefined;
   const text = bot === undefined ? userAgent : `${bot}; ${userAgent}`;
   const shared: string[] = [];
-  PART.lastIndex = 0;
-  for (let part = PART.exec(text); part !== null; part = PART.exec(text)) {
-    const name = decode(part[1] ?? "").replace(REST, "").trim();
+  for (const [, part = ""] of text.matchAll(PART)) {
+    const name = decode(part).replace(REST, "").trim();
     if (name !== "" && !SHARED.has(name.toLowerCase())) return name;
     if (name !== "") shared.push(name);
   }

@@ -3,7 +3,7 @@
  * own each day; known names keep theirs. That is 182,500 names a year, if no server is restarted.
  */
 
-import { clientOf, isIdentifying, NONE, OTHER } from "../http/client_name.ts";
+import { clientOf, IDENTIFYING, NONE, OTHER } from "../http/client_name.ts";
 import { dayOf } from "./day.ts";
 
 /** New names admitted per UTC day, by one server. */
@@ -38,7 +38,7 @@ export function callerOf(fields: Headers, field: string | undefined): string {
 
 function siteOf(url: string | null): string | undefined {
   const site = SITE.exec(url ?? "")?.[1]?.toLowerCase();
-  return site === undefined ? undefined : isIdentifying(site) ? OTHER : `site ${site}`;
+  return site === undefined ? undefined : IDENTIFYING.test(site) ? OTHER : `site ${site}`;
 }
 
 /** The client names of one server. */

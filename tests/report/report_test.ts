@@ -2,9 +2,6 @@ import { assertEquals } from "@std/assert";
 import { Recorder } from "../../lib/usage/recorder.ts";
 import { gateText } from "../../lib/report/text.ts";
 import { phasesText } from "../../lib/report/words.ts";
-import { reportUsage } from "../../lib/report/report.ts";
-import { ledgerAt } from "../support/ledger_at.ts";
-import { openMemoryEngine } from "../support/memory_storage.ts";
 import {
   ALWAYS,
   DAY,
@@ -112,26 +109,4 @@ Deno.test("a report and its gate agree on period boundaries", async () => {
     const inTable = routes.flatMap(({ days }) => days).reduce((sum, { calls }) => sum + calls, 0);
     assertEquals([calls, clients.length, inTable], [shown, shown, shown], what);
   }
-});
-
-Deno.test("a retained week is no evidence of 19 days without calls", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  await ledger.add([row(10, "curl", 100)], () => {});
-  const clock = { now: NOW - 30 * DAY };
-  const config = { usageDays: 7, isTelemetryOn: false, policy: POLICY };
-  const now = () => clock.now;
-  const recording = { ledger: ledgerAt(ledger, now), routes: [], clock: now, log() {}, config };
-  const recorder = new Recorder(recording);
-  await recorder.start();
-  for (; clock.now < NOW; clock.now += MINUTE) await recorder.flush();
-  await recorder.stop();
-  Object.assign(ledger, { time: () => Promise.resolve({ now: NOW, latest: 0 }) });
-  const routes = ["/audio/:token"];
-  const read = (days: number) => reportUsage(ledger, { routes, policy: POLICY, days, now: NOW });
-  const [short, week, long] = [await read(3), await read(7), await read(19)];
-  assertEquals([short.verdict, week.verdict], [{ verdict: "clear" }, { verdict: "clear" }]);
-  const [start, end] = [Date.parse("2027-05-27"), Date.parse("2027-06-08")];
-  assertEquals(long.verdict, { verdict: "unknown", gaps: [{ reason: "deleted", start, end }] });
-  assertEquals([week.calls, week.recordedSince], [0, end]);
 });
