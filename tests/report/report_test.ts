@@ -1,19 +1,7 @@
 import { assertEquals } from "@std/assert";
-import { Recorder } from "../../lib/usage/recorder.ts";
 import { gateText } from "../../lib/report/text.ts";
 import { phasesText } from "../../lib/report/words.ts";
-import {
-  ALWAYS,
-  DAY,
-  heartbeat,
-  HOUR,
-  MINUTE,
-  NOW,
-  POLICY,
-  report,
-  row,
-  ROWS,
-} from "../support/usage_report.ts";
+import { ALWAYS, DAY, heartbeat, HOUR, NOW, report, row, ROWS } from "../support/usage_report.ts";
 
 Deno.test("reportUsage() sums a period by day, route and client", async () => {
   const { from, today, calls, otherRequests, routes, clients, ...rest } = await report(
