@@ -77,16 +77,6 @@ needing("files")("each folder uses only folders below it", () => {
   assert(count > 200, `only ${count} imports are seen`);
 });
 
-needing("files")("no folder holds a quarter of the code", () => {
-  const lines = new Map<string, number>();
-  for (const path of modules().keys()) {
-    const count = Deno.readTextFileSync(fromRoot(path)).split("\n").length;
-    lines.set(dirname(path), (lines.get(dirname(path)) ?? 0) + count);
-  }
-  const all = lines.values().reduce((sum, count) => sum + count, 0);
-  assertEquals([...lines].filter(([, count]) => count >= all / 4), []);
-});
-
 needing("files")("no file imports itself by way of others", () => {
   const rest = modules();
   for (let count = Infinity; rest.size < count;) {

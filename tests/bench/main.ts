@@ -39,7 +39,7 @@ const [ROUNDS, REQUESTS] = quick ? [3, 3_000] : [15, 20_000];
 const PART = 65_536;
 
 /** The columns of the table. */
-const PEERS = ["floor", "least correct", "bare handler", "Hono", "nginx", "Caddy"] as const;
+const PEERS = ["floor", "bare handler", "Hono", "nginx", "Caddy"] as const;
 
 /** A row of the table. */
 interface Case {
@@ -68,7 +68,6 @@ function casesOf(storage: string, published: Published, fileServers: FileServers
       load: wholes("HEAD", hot, REQUESTS),
       server,
       peers: {
-        "least correct": peer("least.ts"),
         "bare handler": peer("bare_head.ts", catalogue),
         "Hono": peer("hono.ts", catalogue, "map"),
         ...fileServers,

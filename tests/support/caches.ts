@@ -36,47 +36,6 @@ const PROGRAMS = {
         }`,
       ),
   },
-  squid: {
-    program: "squid",
-    setup: ({ port, origin, folder }) => ({
-      args: ["-N", "-n", `on${port}`, "-f", `${folder}/squid.conf`],
-      files: {
-        "squid.conf": [
-          `http_port 127.0.0.1:${port} accel defaultsite=test no-vhost`,
-          `cache_peer 127.0.0.1 parent ${origin} 0 no-query originserver`,
-          "http_access allow all",
-          `pid_filename ${folder}/squid.pid`,
-          `cache_log ${folder}/cache.log`,
-          "access_log none",
-          `coredump_dir ${folder}`,
-          "pinger_enable off",
-          "netdb_filename none",
-          "shutdown_lifetime 0 seconds",
-        ].join("\n") + "\n",
-      },
-    }),
-  },
-  trafficserver: {
-    program: "traffic_server",
-    setup: ({ port, origin, folder }) => ({
-      args: [`--run-root=${folder}/runroot.yaml`],
-      files: {
-        "runroot.yaml": [
-          ...["prefix", "exec_prefix", "sysconfdir", "datadir", "localstatedir", "runtimedir"],
-          ...["logdir", "cachedir", "bindir", "sbindir", "includedir", "libdir", "libexecdir"],
-        ].map((name) => `${name}: ${folder}\n`).join(""),
-        "records.config": [
-          `CONFIG proxy.config.http.server_ports STRING ${port}:ip-in=127.0.0.1`,
-          // It refuses to run as root.
-          `CONFIG proxy.config.admin.user_id STRING ${Deno.uid() === 0 ? "nobody" : "#-1"}`,
-        ].join("\n") + "\n",
-        "remap.config": `map / http://127.0.0.1:${origin}/\n`,
-        "storage.config": `${folder} 32M\n`,
-        "ip_allow.yaml":
-          "ip_allow: [{apply: in, ip_addrs: 127.0.0.1, action: allow, methods: ALL}]\n",
-      },
-    }),
-  },
 } satisfies Record<string, { program: string; compiler?: string; setup: (place: Place) => Setup }>;
 
 /** The name of a cache. */

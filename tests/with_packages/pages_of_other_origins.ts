@@ -1,5 +1,4 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { newToken } from "../../lib/storage/token.ts";
 import { BROWSER, launchBrowser, type Page, testInBrowser } from "../support/browser.ts";
 import { Cdn } from "../support/cdn.ts";
 import { openLocal } from "../support/local_storage.ts";
@@ -7,93 +6,53 @@ import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 import { publishFile } from "../../lib/publishing/publish.ts";
 import { publishUrl } from "../../lib/publishing/publish_url.ts";
-import { field, requestRaw } from "../support/raw_http.ts";
+import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
-/** Dates that make every field of a retirement appear, and these fields. */
+/** Dates that make every field of a retirement appear. */
 const POLICY = { DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2999-01-01" };
-const DATES = { deprecation: "@1577836800", sunset: "Tue, 01 Jan 2999 00:00:00 GMT" };
-const NOTICE_LINKS = '</deprecation>; rel="deprecation", </deprecation>; rel="sunset"';
-
-// Only a browser requests media as players do.
-testInBrowser("a page of another origin plays media and seeks in it", async (t) => {
-  await using subject = await openLocal();
-  const longWav = `${subject.folder}/long.wav`;
-  await Deno.writeFile(longWav, silentWav(1200)); // browsers load the samples whole
-  const mp3 = await publishFile(subject.storage, SAMPLE_MP3);
-  const mp4 = await publishFile(subject.storage, SAMPLE_MP4);
-  const wav = await publishFile(subject.storage, longWav);
-  await using server = await ServerProcess.start({}, subject.folder);
-  await using site = serveSite();
-  await using browser = await launchBrowser();
-  const page = await browser.newPage();
-  const plays = async (element: string, { token }: { token: string }, target: number) => {
-    const src = `${server.origin}/media/${token}`;
-    await page.goto(pageOf(site, `<${element} autoplay src="${src}">`));
-    await playAndSeek(page, target);
-  };
-  await t.step("the spoken sample", () => plays("audio", mp3, 4));
-  await t.step("the sample with pictures, fetched with CORS", async () => {
-    await plays('video crossorigin="anonymous"', mp4, 2);
-    const seen = await page.locator("video").evaluate((video: Media) => ({
-      size: [video.videoWidth, video.videoHeight],
-      pictures: video.getVideoPlaybackQuality().totalVideoFrames,
-    }));
-    assertEquals(seen.size, [320, 180]);
-    assert(seen.pictures > 0, "no picture was decoded");
-  });
-
-  await t.step("audio too long to be loaded up to the position sought", async () => {
-    const ranges: string[] = [];
-    page.on("response", (response) => {
-      const range = response.headers()["content-range"];
-      if (range !== undefined) ranges.push(range);
-    });
-    await plays("audio", wav, 1100);
-    assertMatch(ranges.join("\n"), /^bytes 17\d{6}-19200043\/19200044$/m);
-  });
-});
 
 const testWithCdn = needing(...BROWSER, program("nginx"));
 
-// Only a browser follows redirects as players do, for parts of the content.
-testWithCdn("a page of another origin plays media at a public URL and seeks in it", async (t) => {
-  await using cdn = await Cdn.start({
-    "a.mp3": await Deno.readFile(SAMPLE_MP3),
-    "b.mp4": await Deno.readFile(SAMPLE_MP4),
-    "long.wav": silentWav(1200),
-  });
+// Only a browser requests media, and follows redirects to parts of it, as players do.
+testWithCdn("a page of another origin plays media and seeks in it", async (t) => {
+  const [mp4, wav] = [await Deno.readFile(SAMPLE_MP4), silentWav(1200)];
+  await using cdn = await Cdn.start({ "b.mp4": mp4, "long.wav": wav });
   await using subject = await openLocal();
-  const publish = async (path: string) => (await publishUrl(subject.storage, cdn.url(path))).token;
-  const [mp3, mp4] = [await publish("/a.mp3"), await publish("/open/b.mp4")];
-  const wav = await publish("/long.wav");
-  const asked = (await cdn.requests()).length;
+  await Deno.writeFile(`${subject.folder}/long.wav`, wav); // browsers load the samples whole
+  const file = async (path: string) => (await publishFile(subject.storage, path)).token;
+  const link = async (path: string) => (await publishUrl(subject.storage, cdn.url(path))).token;
+  const rows = [
+    ['video crossorigin="anonymous"', `/media/${await file(SAMPLE_MP4)}`, 2],
+    ['video crossorigin="anonymous"', `/media/${await link("/open/b.mp4")}`, 2],
+    ["video", `/video/${await link("/open/b.mp4")}`, 2],
+    ["audio", `/media/${await file(`${subject.folder}/long.wav`)}`, 1100],
+    ["audio", `/media/${await link("/long.wav")}`, 1100],
+  ] as const;
   await using server = await ServerProcess.start(POLICY, subject.folder);
   await using site = serveSite();
   await using browser = await launchBrowser();
-  const page = await browser.newPage();
-  const redirects: (string | undefined)[] = [];
-  page.on("response", (response) => {
-    const { location } = response.headers();
-    if (response.url().startsWith(server.origin)) redirects.push(location);
-  });
-  const plays = async (element: string, path: string, target: number) => {
-    await page.goto(pageOf(site, `<${element} autoplay src="${server.origin}${path}">`));
-    await playAndSeek(page, target);
-  };
-  await t.step("audio", () => plays("audio", `/media/${mp3}`, 4));
-  await t.step("audio at the deprecated path", () => plays("audio", `/audio/${mp3}`, 4));
-  await t.step("video", () => plays("video", `/video/${mp4}`, 2));
-  await t.step("video, fetched with CORS", async () => {
-    await plays('video crossorigin="anonymous"', `/media/${mp4}`, 2);
-  });
-  await t.step("audio too long to be loaded up to the position sought", async () => {
-    await plays("audio", `/media/${wav}`, 1100);
-    const parts = (await cdn.requests()).slice(asked).join("\n");
-    assertMatch(parts, /^GET \/long\.wav 206 range=bytes=17\d{6}-/m);
-  });
-  const locations = ["/a.mp3", "/open/b.mp4", "/long.wav"].map((path) => cdn.url(path));
-  assertEquals([...new Set(redirects)], locations);
+  for (const [element, path, target] of rows) {
+    await t.step(`${element} ${path}`, async () => {
+      const page = await browser.newPage();
+      const ranges: string[] = [];
+      page.on("response", (response) => {
+        ranges.push(response.headers()["content-range"] ?? "");
+      });
+      await page.goto(pageOf(site, `<${element} autoplay src="${server.origin}${path}">`));
+      await playAndSeek(page, target);
+      if (element === "audio") { // too long to be loaded up to the position sought
+        assertMatch(ranges.join("\n"), /^bytes 17\d{6}-19200043\/19200044$/m);
+      } else {
+        const seen = await page.locator("video").evaluate((video: Media) => ({
+          size: [video.videoWidth, video.videoHeight],
+          pictures: video.getVideoPlaybackQuality().totalVideoFrames,
+        }));
+        assertEquals(seen.size, [320, 180]);
+        assert(seen.pictures > 0, "no picture was decoded");
+      }
+    });
+  }
 });
 
 // Only a browser decides what a page may read after a redirect.
@@ -118,10 +77,7 @@ testWithCdn("a page of another origin reads content at a public URL that allows 
     fields: Record<string, string>,
   ][] = [
     ["HEAD", {}, 200, { "content-type": "audio/mpeg", "content-length": length, etag }],
-    ["GET", {}, 200, { "content-type": "audio/mpeg", "content-length": length, etag }],
-    ["GET", { Range: "bytes=0-9" }, 206, { "content-range": `bytes 0-9/${length}` }],
     ["GET", { Range: "bytes=-10", "If-Range": etag }, 206, { "content-length": "10" }],
-    ["HEAD", { "If-None-Match": etag }, 304, { etag }],
     ["GET", { "If-Match": '"other"' }, 412, {}],
   ];
   for (const [method, headers, status, fields] of rows) {
@@ -148,55 +104,30 @@ testInBrowser("a page of another origin reads all fields, and sets conditions", 
   await using server = await ServerProcess.start(POLICY, subject.folder);
   const inBrownout = { ...POLICY, BROWNOUTS: "2020-01-02/2998-01-01" };
   await using dark = await ServerProcess.start(inBrownout, subject.folder);
-  const etagOf = async (path: string) =>
-    field(await requestRaw(server.port, "HEAD", path), "etag") ?? "";
-  const [notice, description] = [await etagOf("/deprecation"), await etagOf("/openapi.json")];
-
-  const { origin } = server;
-  const url = `${origin}/audio/${token}`;
+  const url = `${server.origin}/audio/${token}`;
   const etag = `"${digest}"`;
-  const known = announced(token);
-  const validators = { ...known, etag };
-  const reprDigest = `sha-256=:${Uint8Array.fromHex(digest).toBase64()}:`;
-  const whole = { ...validators, "accept-ranges": "bytes", "repr-digest": reprDigest };
-  const first = { ...whole, "content-range": "bytes 0-9/26186", "content-length": "10" };
-  const last = { ...whole, "content-range": "bytes 26176-26185/26186", "content-length": "10" };
-  const unknown = newToken();
-  const off = { ...known, "retry-after": "Mon, 01 Jan 2998 00:00:00 GMT" };
-  const rows: Row[] = [
+  const rows: [method: string, url: string, send: Record<string, string>, status: number][] = [
     // First, since a browser that has the whole sends no request for a range.
-    ["GET", url, { Range: "bytes=26186-" }, 416, { ...known, "content-range": "bytes */26186" }],
-    ["GET", url, { Range: "bytes=0-9", "If-None-Match": '"other"' }, 206, first],
-    ["GET", url, { Range: "bytes=-10", "If-Range": etag }, 206, last],
-    ["POST", url, {}, 405, { ...known, allow: "GET, HEAD, OPTIONS" }],
-    ...["HEAD", "GET"].flatMap((method): Row[] => [
-      [method, url, {}, 200, whole],
-      [method, url, { "If-None-Match": etag }, 304, validators],
-      [method, `${origin}/audio/x`, {}, 400, announced()],
-      [method, `${origin}/audio/${unknown}`, {}, 404, announced(unknown)],
-      [method, url, { "If-Match": '"other"' }, 412, known],
-      [method, `${dark.origin}/audio/${token}`, { "If-Match": "*" }, 503, off],
-      [method, `${origin}/deprecation`, {}, 200, { etag: notice, vary: "Accept" }],
-      [method, `${origin}/deprecation`, { "If-None-Match": notice }, 304, { vary: "Accept" }],
-      [method, `${origin}/openapi.json`, { "If-None-Match": description }, 304, {}],
-      [method, `${origin}/healthz`, { "If-None-Match": "*" }, 200, {}],
-      [method, `${origin}/nowhere`, {}, 404, {}],
-    ]),
+    ["GET", url, { Range: "bytes=26186-" }, 416],
+    ["GET", url, { Range: "bytes=0-9", "If-None-Match": '"other"' }, 206],
+    ["POST", url, {}, 405],
+    ["HEAD", url, {}, 200],
+    ["HEAD", url, { "If-None-Match": etag }, 304],
+    ["GET", `${dark.origin}/audio/${token}`, { "If-Match": "*" }, 503],
+    ["GET", `${server.origin}/deprecation`, {}, 200],
   ];
   await using site = serveSite();
   await using browser = await launchBrowser();
   const page = await browser.newPage();
   await page.goto(pageOf(site, ""));
-  for (const [method, url, send, status, fields] of rows) {
+  for (const [method, url, send, status] of rows) {
     await t.step([status, method, ...Object.keys(send)].join(" "), async () => {
       const seen = await fetchFrom(page, method, url, send);
-      const compared = Object.keys(fields).map((name) => [name, seen.fields[name]]);
-      assertEquals([seen.status, Object.fromEntries(compared)], [status, fields]);
+      assertEquals(seen.status, status);
       const { port, pathname } = new URL(url);
       const { fields: sent } = await requestRaw(Number(port), method, pathname, send);
       const names = sent.map(([name]) => name).filter((name) => name !== "connection");
       assertEquals(names.filter((name) => seen.fields[name] === undefined), []);
-      if (method === "GET" && status >= 400) assertEquals(JSON.parse(seen.text).status, status);
     });
   }
 });
@@ -236,22 +167,12 @@ async function playsPast(page: Page, time: number): Promise<void> {
   }, { media, time });
 }
 
-/** A request, its status, and fields that a script can read, by name in lower case. */
-type Row = [
-  method: string,
-  url: string,
-  send: Record<string, string>,
-  status: number,
-  fields: Record<string, string>,
-];
-
 /** What a page's script can read of a response. */
 interface Read {
   readonly url: string;
   /** An error as text, if it may not read it. */
   readonly status: number | string;
   readonly fields: Record<string, string>;
-  readonly text: string;
 }
 
 /** Sends a request from a page. */
@@ -265,19 +186,13 @@ async function fetchFrom(
     try {
       const signal = AbortSignal.timeout(30_000);
       const response = await fetch(url, { method, headers: send, signal });
+      await response.bytes();
       const fields = Object.fromEntries(response.headers);
-      const text = await response.text();
-      return { url: response.url, status: response.status, fields, text };
+      return { url: response.url, status: response.status, fields };
     } catch (error) {
-      return { url, status: String(error), fields: {}, text: "" };
+      return { url, status: String(error), fields: {} };
     }
   }, { method, url, send });
-}
-
-/** The fields that announce the retirement of a path, with a valid token or without. */
-function announced(token?: string): Record<string, string> {
-  const successor = token === undefined ? "" : `</media/${token}>; rel="successor-version", `;
-  return { ...DATES, link: successor + NOTICE_LINKS };
 }
 
 /** A site whose pages are given in their URLs. */
