@@ -6,26 +6,14 @@ import { Command } from "commander";
 import { type CheckOutcome, type Verification, verify } from "../publishing/verify.ts";
 import { toRecord } from "../publishing/record.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
-import {
-  type Context,
-  EXISTING,
-  ExitError,
-  numberArgument,
-  print,
-  tellWait,
-  withStorage,
-} from "./command.ts";
+import { type Context, EXISTING, ExitError, print, tellWait, withStorage } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { Progress } from "./progress.ts";
-
-/** The largest sample, in items: their tokens are held in memory. */
-const MAX_SAMPLE = 100_000;
 
 /** The marks of `rclone check --combined` for each state, with storage as the source. */
 const MARKS = { same: "=", missing: "-", unused: "+", different: "*", failed: "!" } as const;
 
 interface Options {
-  readonly sample?: number;
   readonly content?: true;
   readonly urls: boolean;
   readonly verbose?: true;
@@ -43,11 +31,6 @@ export function verifyCommand(context: Context): Command {
         " each difference: - missing, * different, ! cannot be checked, + content that no item" +
         " uses; then a summary. Exits with 1 if there is any difference.",
     )
-    .option(
-      "--sample <n>",
-      "verify only this many random items, and do not look for unused content",
-      numberArgument("a number", MAX_SAMPLE),
-    )
     .option("--content", "read all content and compare digests")
     .option("--no-urls", "leave public URLs out")
     .option("--verbose", "also print a line for each unchanged item (=)")
@@ -57,7 +40,7 @@ export function verifyCommand(context: Context): Command {
       const signal = interruptionSignal();
       await withStorage(config, { ...EXISTING, signal }, async (storage) => {
         if (config.content.kind !== "none") await storage.checkContent();
-        const { sample, content: withContent, urls, json, verbose } = options;
+        const { content: withContent, urls, json, verbose } = options;
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
         const isClean = () => counts.same === Object.values(counts).reduce((a, b) => a + b);
         const queue = new SerialQueue();
@@ -74,20 +57,19 @@ export function verifyCommand(context: Context): Command {
           if (token === undefined) return progress.update("looking for unused content");
           // Tokens are random and come in order, so each tells roughly what part is done.
           const part = (parseInt(token.slice(0, 8), 16) + 1) / 2 ** 32;
-          const text = `${(++done).toLocaleString("en")} items`;
-          progress.update(text, sample === undefined ? part : done / sample);
+          progress.update(`${(++done).toLocaleString("en")} items`, part);
         };
         let isComplete = false;
         try {
-          const scope = { sample, withContent, withoutUrls: !urls };
+          const scope = { withContent, withoutUrls: !urls };
           await verify(storage, { ...scope, signal, onWait: tellWait, report, onProgress });
           isComplete = true;
         } finally {
           progress[Symbol.dispose]();
           await print(
             json
-              ? JSON.stringify({ summary: { ...counts, sample, isComplete } })
-              : summaryOf(counts, sample, isComplete),
+              ? JSON.stringify({ summary: { ...counts, isComplete } })
+              : summaryOf(counts, isComplete),
           );
         }
         if (!isClean()) throw new ExitError(1);
@@ -112,18 +94,13 @@ function toLine(verification: Verification): string {
 
 function summaryOf(
   { same, missing, different, failed, unused }: Counts,
-  sample: number | undefined,
   isComplete: boolean,
 ): string {
   const items = same + missing + different + failed;
-  const scope = sample === undefined ? "" : " of a random sample";
-  const content = sample !== undefined
-    ? "unused content was not looked for"
-    : !isComplete
-    ? "the search for unused content is incomplete"
-    : `${unused} unused`;
-  return `${items} item${items === 1 ? "" : "s"}${scope} verified${
-    isComplete ? "" : ", stopped before the end"
-  }: ` +
-    `${same} as published, ${missing} missing, ${different} different, ${failed} not checked; ${content}`;
+  const what = `${items} item${items === 1 ? "" : "s"} verified`;
+  const [stopped, content] = isComplete
+    ? ["", `${unused} unused`]
+    : [", stopped before the end", "the search for unused content is incomplete"];
+  return `${what}${stopped}: ${same} as published, ${missing} missing, ${different} different, ` +
+    `${failed} not checked; ${content}`;
 }

@@ -8,7 +8,6 @@ import type { CatalogueEntry } from "../storage/item.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "../storage/errors.ts";
 import type { Token } from "../storage/token.ts";
 import { type Patience, unlessAborted } from "../async/abort.ts";
-import { sampleOf } from "../storage/catalogue/sample.ts";
 import { isUnused, unusedIn } from "../storage/content/unused.ts";
 import { compareUrl } from "./compare_url.ts";
 import { forEach } from "../async/for_each.ts";
@@ -36,8 +35,6 @@ type PublishedEntry = Exclude<CatalogueEntry, { state: "unpublished" }>;
 
 /** How to verify. */
 export interface VerifyOptions extends Patience {
-  /** Verifies only this many random items, and does not look for unused content. */
-  readonly sample?: number | undefined;
   /** Whether to leave public URLs out. */
   readonly withoutUrls?: boolean | undefined;
   /** Whether to read content and compare its digest. */
@@ -59,13 +56,10 @@ export interface VerifyOptions extends Patience {
  * @throws What aborted the signal.
  */
 export async function verify(storage: MediaStorage, options: VerifyOptions): Promise<void> {
-  const { sample, withoutUrls, signal, report, onProgress = () => {} } = options;
+  const { withoutUrls, signal, report, onProgress = () => {} } = options;
   const work = { concurrency: CONCURRENCY, signal };
   const failures = new Map<string, number>(); // by host
-  const entries = sample === undefined
-    ? storage.catalogue.list()
-    : sampleOf(storage.catalogue, sample);
-  await forEach(entries, work, async ([token, entry]) => {
+  await forEach(storage.catalogue.list(), work, async ([token, entry]) => {
     const host = entry.state === "linked" ? new URL(entry.item.location).host : undefined;
     if (entry.state !== "unpublished" && !(withoutUrls && host !== undefined)) {
       const outcome = host !== undefined && (failures.get(host) ?? 0) >= MAX_FAILURES
@@ -81,7 +75,6 @@ export async function verify(storage: MediaStorage, options: VerifyOptions): Pro
     onProgress(token);
   });
   onProgress(undefined);
-  if (sample !== undefined) return;
   await forEach(unusedIn(storage), work, async (digest) => {
     if (await unlessAborted(isUnused(storage, digest), signal)) await report({ unused: digest });
   });

@@ -209,17 +209,13 @@ export class Catalogue implements Versioned {
     return (await this.#database.query({ text: "SELECT token FROM item LIMIT 1" })).length === 0;
   }
 
-  /**
-   * Lists everything ever published, ordered by token, reading incrementally.
-   *
-   * @param after The token after which to start.
-   */
-  async *list(after: string = NO_TOKEN): AsyncGenerator<[Token, CatalogueEntry]> {
+  /** Lists everything ever published, ordered by token, reading incrementally. */
+  async *list(): AsyncGenerator<[Token, CatalogueEntry]> {
     const text = `SELECT ${ITEM_COLUMNS} FROM item
                   WHERE token > $1 ORDER BY token LIMIT $2`;
     const rows = pages(this.#database, (last, limit) => ({
       text,
-      values: [last?.["token"] ?? after, limit],
+      values: [last?.["token"] ?? NO_TOKEN, limit],
     }));
     for await (const row of rows) yield [tokenIn(row), readEntry(row)];
   }

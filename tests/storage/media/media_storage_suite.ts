@@ -4,17 +4,15 @@
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { type CatalogueRecord, TokenTakenError } from "../../../lib/storage/catalogue/catalogue.ts";
-import { sampleOf } from "../../../lib/storage/catalogue/sample.ts";
 import { isUnused, unusedIn } from "../../../lib/storage/content/unused.ts";
 import {
-  type CatalogueEntry,
   type ContentReference,
   entryOf,
   type LinkedItem,
   MAX_LOCATION,
   MAX_STATED,
 } from "../../../lib/storage/item.ts";
-import { newToken, type Token } from "../../../lib/storage/token.ts";
+import { newToken } from "../../../lib/storage/token.ts";
 import type { MediaSubject } from "../../support/media_subject.ts";
 import type { Test } from "../../support/permissions.ts";
 import { newMetadata, testStorage } from "../storage_suite.ts";
@@ -206,29 +204,6 @@ export function testMediaStorage(
     }
   });
 
-  test("sampleOf() yields the requested number of random published items", async (subject) => {
-    const { storage } = subject;
-    assertEquals(await tokensOf(sampleOf(storage.catalogue, 3)), []);
-    const tokens: Token[] = [];
-    for (let count = 0; count < 24; count++) {
-      tokens.push((await subject.publish(newMetadata(), CONTENT)).token);
-    }
-    const published = tokens.splice(4).toSorted();
-    for (const token of tokens) await subject.unpublish(token, 5000);
-
-    for (const size of [1, 7, 19, 20]) {
-      const sample = await tokensOf(sampleOf(storage.catalogue, size));
-      assertEquals([sample.length, new Set(sample).size], [size, size]);
-      assert(sample.every((token) => published.includes(token)));
-    }
-    assertEquals((await tokensOf(sampleOf(storage.catalogue, 5_000))).sort(), published);
-    const first = new Set<Token | undefined>();
-    for (let round = 0; round < 40; round++) {
-      first.add((await tokensOf(sampleOf(storage.catalogue, 1)))[0]);
-    }
-    assert(first.size > 3, `${first.size} items were ever taken`);
-  });
-
   test("unusedIn() and isUnused() find content that no item uses", async (subject) => {
     const { storage } = subject;
     const used = await subject.publish(newMetadata(), CONTENT);
@@ -341,8 +316,4 @@ async function fulfilled<T extends Promise<unknown>[]>(
 ): Promise<{ [At in keyof T]: Awaited<T[At]> }> {
   await Promise.allSettled(promises);
   return await Promise.all(promises);
-}
-
-async function tokensOf(entries: AsyncIterable<[Token, CatalogueEntry]>): Promise<Token[]> {
-  return await Array.fromAsync(entries, ([token]) => token);
 }
