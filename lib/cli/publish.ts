@@ -101,11 +101,10 @@ export function publishCommand(context: Context): Command {
       const own = ownPlaces(config);
       using progress = new Progress();
       const signal = interruptionSignal();
-      const isReused = !again && options.token === undefined;
       await withStorage(config, { signal }, async (storage) => {
         const outcomes = publishAll(storage, sources, {
           ...options,
-          reuse: isReused ? isOne ? "unlikely" : "likely" : undefined,
+          reuse: !again && options.token === undefined,
           own,
           signal,
           onWait: tellWait,

@@ -33,9 +33,9 @@ export interface PublishOptions extends Stated, Patience {
   readonly publishedAt?: number | undefined;
   /**
    * Returns the published item with the same content and name, if there is one, instead of
-   * publishing another. If one is likely, the file is hashed before it is copied, otherwise while.
+   * publishing another.
    */
-  readonly reuse?: "likely" | "unlikely" | undefined;
+  readonly reuse?: boolean;
   /** What the content must match. */
   readonly expected?: Expected | undefined;
   /** Cancels the work before anything is published. */
@@ -85,7 +85,7 @@ export async function publishFile(
   }
   try {
     const detected = await detect(file, options);
-    if (reuse === "likely") {
+    if (reuse) { // before anything is written
       const digest = await sha256Of(file.read("hashing"));
       const item = await storage.findByContent({ digest, length: size }, name);
       if (item !== undefined) return item;
@@ -93,11 +93,6 @@ export async function publishFile(
     await using staged = await storage.stage({ read: file.read, signal });
     requireExpected(path, staged, expected);
     signal?.throwIfAborted();
-    if (reuse !== undefined) {
-      const { digest, length } = staged;
-      const item = await storage.findByContent({ digest, length }, name);
-      if (item !== undefined) return item;
-    }
     const metadata = { token, ...detected, name, ...statedIn(options) };
     return await storage.publish(metadata, staged).catch(refuseTaken);
   } catch (error) {

@@ -41,18 +41,11 @@ export type PublishOutcome =
 export async function* publishAll(
   storage: MediaStorage,
   sources: Iterable<string>,
-  { own = [], reuse: expected, ...options }: PublishAllOptions,
+  { own = [], ...options }: PublishAllOptions,
 ): AsyncGenerator<PublishOutcome> {
-  let reuse = expected;
   for await (const found of findSources(sources, own)) {
     options.signal?.throwIfAborted();
-    const outcome = typeof found === "string"
-      ? await publishOne(storage, found, { ...options, reuse })
-      : found;
-    yield outcome;
-    // Files already published tend to follow each other, as do new ones.
-    if (outcome.outcome === "published") reuse &&= "unlikely";
-    if (outcome.outcome === "skipped") reuse &&= "likely";
+    yield typeof found === "string" ? await publishOne(storage, found, options) : found;
   }
 }
 

@@ -45,7 +45,7 @@ export async function publishObject(
   await unlessAborted(storage.prepare(), signal);
   const found = await inspectObject(storage, location, options);
   signal?.throwIfAborted();
-  const published = reuse && await storage.findByContent(found, name);
+  const published = reuse ? await storage.findByContent(found, name) : undefined;
   if (published !== undefined) return published;
   const item = { token, name, ...statedIn(options), ...found };
   await storage.catalogue.add(item).catch(refuseTaken);
