@@ -5,6 +5,7 @@
 import { messageOf } from "../input/printable.ts";
 import { Command, Option } from "commander";
 import { formatInstant } from "../lifecycle/policy.ts";
+import { policyOf } from "../server/policies.ts";
 import { deprecatedPaths } from "../server/route.ts";
 import { reported, reportUsage } from "../report/report.ts";
 import type { Config } from "../server/config.ts";
@@ -33,6 +34,7 @@ interface UsageOptions {
   readonly client?: string;
   readonly ignore?: string[];
   readonly atMost?: number;
+  readonly trustStops?: true;
   readonly gone?: string[];
   readonly html?: string;
   readonly json?: true;
@@ -68,6 +70,13 @@ export function usageCommand(context: Context): Command {
         "--client <client>",
         'report on this client only, as the report names it, e.g. "app curl"',
         ["gate", "gone", "ignore", "atMost"],
+      ),
+    )
+    .addOption(
+      option(
+        "--trust-stops",
+        "take it that nothing else served, and nothing was restored, between an orderly stop and the" +
+          " next start",
       ),
     )
     .addOption(option("--html <file>", "write a page to send to the owners of the clients"))
@@ -117,8 +126,9 @@ async function runUsage(
     if (!json) printError(`Waiting for the next report of ${servers.join(", ")} …`);
   });
   const routes = deprecatedPaths(context.routes);
+  const environment = datesIn(config, routes);
   const report = await reportUsage(ledger, {
-    ...{ routes, policy: config.policy, days: gate ?? days, now, ...options },
+    ...{ routes, environment, days: gate ?? days, now, ...options },
   });
   if (gate !== undefined) {
     const text = json ? JSON.stringify(gateJson(report)) : gateText(report);
@@ -133,6 +143,18 @@ async function runUsage(
     return;
   }
   await print(json ? JSON.stringify(usageJson(report)) : usageText(report));
+}
+
+/** Returns the dates that are set, by route. */
+function datesIn(config: Config, routes: readonly string[]) {
+  return Object.fromEntries(routes.map((route) => {
+    const { deprecatedAt, sunsetAt, brownouts } = policyOf(config, route);
+    return [route, {
+      ...config.isDeprecationUnset ? {} : { deprecatedAt },
+      ...sunsetAt === undefined ? {} : { sunsetAt },
+      ...brownouts.length === 0 ? {} : { brownouts },
+    }];
+  }));
 }
 
 const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };

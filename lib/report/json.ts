@@ -19,9 +19,9 @@ export function usageJson(report: UsageReport): unknown {
 
 /** Returns the verdict and the remaining clients. */
 export function gateJson(
-  { days, from, now, ignored, atMost, verdict, clients }: UsageReport,
+  { days, from, now, ignored, atMost, verdict, clients, contradictions }: UsageReport,
 ): unknown {
-  const report = { days, from, ignored, atMost, now, ...verdict, clients };
+  const report = { days, from, ignored, atMost, now, ...verdict, clients, contradictions };
   return JSON.parse(JSON.stringify(report, replace));
 }
 

@@ -47,7 +47,7 @@ export function usagePage(report: UsageReport): string {
 <p class="soft">${periodText(report)}</p>
 <section class="verdict ${verdict.verdict}" aria-label="Verdict">
 <p><strong>${escape(verdictText(report))}</strong></p>
-${list([...gapLines(report), ...ignoredLines(report)])}
+${list([...gapLines(report), ...ignoredLines(report), ...report.contradictions])}
 </section>
 ${clientSection(report)}
 ${routes.map((route) => routeSection(route, report)).join("\n")}
@@ -92,10 +92,10 @@ function details(summary: string, html: string): string {
 }
 
 function routeSection({ route, days, ...requests }: RouteUsage, report: UsageReport): string {
-  const { policy, now } = report;
+  const policy = report.policies[route];
   return `<section>
 <h2><code>${escape(withToken(route, "{token}"))}</code></h2>
-<p>${requestsText(requests)}. ${escape(sunsetText(policy, now))}</p>
+<p>${requestsText(requests)}. ${escape(sunsetText(policy, report.now))}</p>
 ${requests.calls === 0 ? "" : picture(days.map((day) => markDay(day, policy)))}
 </section>`;
 }

@@ -5,13 +5,14 @@
  * "Calls" are requests that removal breaks; all others are "other requests".
  */
 
-import type { UsageRow } from "../storage/ledger/ledger.ts";
+import type { RoutePolicies, UsageRow } from "../storage/ledger/ledger.ts";
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import type { Interval, Phase, Policy } from "../lifecycle/policy.ts";
 import { RefusedError } from "../input/refused_error.ts";
+import { contradictions } from "../usage/dates.ts";
 import { DAY_MS, dayOf } from "../usage/day.ts";
 import { FLUSH_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
-import { gapsIn, recordedSince, running, type Verdict } from "./verdict.ts";
+import { gapsIn, isAhead, judge, recordedSince, running, type Verdict } from "./verdict.ts";
 
 /** Calls to one route on one UTC day. */
 export interface DayUsage {
@@ -50,7 +51,8 @@ export interface ClientUsage {
 export interface UsageReportOptions {
   /** The deprecated routes, so that the report includes those without calls. */
   readonly routes: readonly string[];
-  readonly policy: Policy;
+  /** The dates in the environment of the command, by route. */
+  readonly environment?: Readonly<Record<string, Partial<Policy>>>;
   /** Whole UTC days of the period. */
   readonly days: number;
   /** The only client to report on; every client by default. */
@@ -59,13 +61,18 @@ export interface UsageReportOptions {
   readonly ignore?: readonly string[] | undefined;
   /** The calls that the verdict allows; 0 by default. */
   readonly atMost?: number | undefined;
+  /** Whether nothing else served, and nothing was restored, while servers were stopped. */
+  readonly trustStops?: boolean | undefined;
   /** The time of the report, in milliseconds since the epoch. */
   readonly now: number;
 }
 
 /** The report of a period: a number of whole UTC days, and today so far. */
-export interface UsageReport
-  extends Pick<UsageReportOptions, "policy" | "days" | "client" | "now"> {
+export interface UsageReport extends Pick<UsageReportOptions, "days" | "client" | "now"> {
+  /** What is announced: by the server that was the last to start. */
+  readonly policies: RoutePolicies;
+  /** A line for each of the other dates that were announced, or are in the environment. */
+  readonly contradictions: readonly string[];
   /** The first day. */
   readonly from: string;
   readonly today: string;
@@ -117,7 +124,8 @@ export async function reported(
  */
 export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom" | "time">,
-  { routes, policy, days, client: only, now, ignore = [], atMost = 0 }: UsageReportOptions,
+  { routes, environment, days, client: only, now, ignore = [], atMost = 0, trustStops = false }:
+    UsageReportOptions,
 ): Promise<UsageReport> {
   const [from, today] = [dayOf(now - days * DAY_MS), dayOf(now)];
   const byRoute = new Map(routes.map((route) => [route, new Totals()]));
@@ -127,6 +135,9 @@ export async function reportUsage(
   // before they happen, so they are read last.
   const heartbeats = await ledger.heartbeats();
   const read = await ledger.time();
+  const latest = heartbeats.findLast((heartbeat) => !isAhead(heartbeat, read.now));
+  const policies = latest?.policies ?? {};
+  const counted = [...new Set([...routes, ...Object.keys(policies)])];
   for await (const row of ledger.usage("")) {
     if (only !== undefined && row.client !== only) continue;
     const client = getOrAdd(byClient, row.client, () => new Totals());
@@ -135,25 +146,27 @@ export async function reportUsage(
     if (row.day < from) continue;
     const route = getOrAdd(byRoute, row.route, () => new Totals());
     const day = row.day < today ? row.day : today; // a server's clock may be ahead
-    for (const totals of [route, client]) totals.add(row, day, policy);
+    for (const totals of [route, client]) totals.add(row, day, policies[row.route]);
   }
   if (only !== undefined && byClient.size === 0) {
     throw new RefusedError(`client "${only}" is not on record, expected a name as in the report`);
   }
   const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
-  const gapsOf = (interval: Interval) => gapsIn(coverage, interval, read.now);
-
-  const daysOnRecord = Array.from({ length: days + 1 }, (_, index) => {
-    const day = dayOf(now - (days - index) * DAY_MS);
-    const start = Date.parse(day);
-    const end = Math.min(start + DAY_MS, now - 2 * FLUSH_INTERVAL_MS);
-    return { day, isWhole: gapsOf({ start, end }).length === 0 };
-  });
+  const gapsOf = (interval: Interval, routes = counted) =>
+    gapsIn(coverage, { ...interval, routes }, read.now);
+  const daysOf = (route: string, totals: Totals) =>
+    Array.from({ length: days + 1 }, (_, index): DayUsage => {
+      const day = dayOf(now - (days - index) * DAY_MS);
+      const start = Date.parse(day);
+      const end = Math.min(start + DAY_MS, now - 2 * FLUSH_INTERVAL_MS);
+      const isWhole = gapsOf({ start, end }, [route]).length === 0;
+      return { day, isWhole, ...totals.on(day) };
+    });
   const routeUsages = [...byRoute].map(([route, totals]): RouteUsage => ({
     route,
     calls: totals.calls,
     otherRequests: totals.otherRequests,
-    days: daysOnRecord.map(({ day, isWhole }) => ({ day, isWhole, ...totals.on(day) })),
+    days: daysOf(route, totals),
   }));
   const clients = [...byClient].filter(([name, { calls }]) => calls > 0 && !ignore.includes(name))
     .map(([client, totals]): ClientUsage => ({
@@ -176,13 +189,9 @@ export async function reportUsage(
     ignored: ignore.map((client) => ({ client, calls: byClient.get(client)?.calls ?? 0 })),
     atMost,
     recordedSince: recordedSince(coverage),
-    policy,
-    // Calls decide, even if there are gaps.
-    verdict: callsIn(clients) > atMost
-      ? { verdict: "called" }
-      : gaps.length > 0
-      ? { verdict: "unknown", gaps }
-      : { verdict: "clear" },
+    policies,
+    contradictions: contradictions(policies, heartbeats, environment),
+    verdict: callsIn(clients) > atMost ? { verdict: "called" } : judge(gaps, trustStops),
   };
 }
 
@@ -206,7 +215,7 @@ class Totals extends Calls {
   readonly brownouts = new Set<number>();
   readonly #days = new Map<string, Calls>();
 
-  add(row: UsageRow, day: string, policy: Policy): void {
+  add(row: UsageRow, day: string, policy: Policy | undefined): void {
     const { route, phase, impact, calls, first, last } = row;
     if (impact === "none") {
       this.otherRequests += calls;
@@ -216,7 +225,7 @@ class Totals extends Calls {
     getOrAdd(this.#days, day, () => new Calls()).count(row);
     this.last = Math.max(this.last, last);
     this.routes.add(route);
-    for (const { start, end } of phase === "brownout" ? policy.brownouts : []) {
+    for (const { start, end } of phase === "brownout" ? policy?.brownouts ?? [] : []) {
       if ([first, last].some((instant) => start <= instant && instant < end)) {
         this.brownouts.add(start);
       }

@@ -33,7 +33,7 @@ export function usageText(report: UsageReport): string {
     ...report.routes.map((route) => routeText(route, report)),
     ...(report.otherRequests > 0 ? [OTHER_REQUESTS] : []),
     clientsText(report.clients),
-    [sunsetText(report.policy, report.now), judgement(report), ...ignoredLines(report)].join("\n"),
+    [judgement(report), ...ignoredLines(report), ...report.contradictions].join("\n"),
   ].join("\n\n");
 }
 
@@ -47,7 +47,9 @@ export function gateText(report: UsageReport): string {
   });
   const more = report.clients.length - lines.length;
   if (more > 0) lines.push(`  and ${plural(more, "more client")}`);
-  return [judgement(report), ...lines, ...ignoredLines(report)].join("\n");
+  return [judgement(report), ...lines, ...ignoredLines(report), ...report.contradictions].join(
+    "\n",
+  );
 }
 
 function judgement(report: UsageReport): string {
@@ -55,8 +57,9 @@ function judgement(report: UsageReport): string {
 }
 
 function routeText(usage: RouteUsage, report: UsageReport): string {
-  const { today, recordedSince, policy } = report;
+  const { today, recordedSince, now } = report;
   const { route, days } = usage;
+  const policy = report.policies[route];
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
   // Days before the record have no line, unless there are calls: the second line says when it starts.
@@ -68,7 +71,7 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
     const notes = [...(day === today ? ["so far"] : []), ...marks.map(({ text }) => text)];
     return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...notes].join("  ");
   });
-  return [`${route}: ${requestsText(usage)}`, ...lines].join("\n");
+  return [`${route}: ${requestsText(usage)}. ${sunsetText(policy, now)}`, ...lines].join("\n");
 }
 
 function clientsText(clients: readonly ClientUsage[]): string {

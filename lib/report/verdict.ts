@@ -8,19 +8,20 @@ import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 
 /** The verdict on whether removal is safe. */
 export type Verdict =
-  | { readonly verdict: "clear" }
+  /** If nothing else served during these stops, as the operator says. */
+  | { readonly verdict: "clear"; readonly trusted: readonly Interval[] }
   | { readonly verdict: "called" }
   /** No more calls than allowed were counted, but the record is incomplete. */
   | { readonly verdict: "unknown"; readonly gaps: readonly Gap[] };
 
 /** An interval for which the ledger may lack calls, and why. */
 export type Gap =
-  /** Nothing was on record yet. */
-  | Interval & { readonly reason: "not begun" }
   /** The rows of these days were deleted. */
   | Interval & { readonly reason: "deleted" }
-  /** No server was registered. */
-  | Interval & { readonly reason: "no server" }
+  /** No server was registered; whether the last one before had stopped in order. */
+  | Interval & { readonly reason: "no server"; readonly isStop: boolean }
+  /** Servers ran that did not count this route. */
+  | Interval & { readonly reason: "not counted"; readonly route: string }
   /** A registered server sent no heartbeat; whether it has begun a new record since. */
   | Interval & { readonly reason: "silent"; readonly server: string; readonly isBack: boolean }
   /** A server reported from the future, so some clock was wrong, and its heartbeat proves nothing. */
@@ -32,6 +33,14 @@ export interface Coverage {
   readonly heartbeats: readonly Heartbeat[];
   /** The day before which rows were deleted. */
   readonly keptFrom: string | undefined;
+}
+
+/** Returns the verdict on a period without more calls than allowed. */
+export function judge(gaps: readonly Gap[], trustStops: boolean): Verdict {
+  const isTrusted = (gap: Gap) => trustStops && gap.reason === "no server" && gap.isStop;
+  const open = gaps.filter((gap) => !isTrusted(gap));
+  if (open.length > 0) return { verdict: "unknown", gaps: open };
+  return { verdict: "clear", trusted: gaps.map(({ start, end }) => ({ start, end })) };
 }
 
 /**
@@ -50,13 +59,17 @@ export function recordedSince({ heartbeats, keptFrom }: Coverage): number | unde
  *
  * @param now When the heartbeats were read, by the ledger's clock. Those beyond it prove nothing.
  */
-export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number): Gap[] {
-  const { heartbeats, keptFrom } = coverage;
+export function gapsIn(
+  { heartbeats, keptFrom }: Coverage,
+  { start, end, routes }: Interval & { readonly routes: readonly string[] },
+  now: number,
+): Gap[] {
   const gaps: Gap[] = [];
   const kept = Math.max(start, Math.min(end, Date.parse(keptFrom ?? "") || start));
   if (kept > start) gaps.push({ reason: "deleted", start, end: kept });
 
   let covered = kept;
+  let last: Heartbeat | undefined; // the one with the latest end
   for (const [index, heartbeat] of heartbeats.entries()) {
     const { server, until } = heartbeat;
     if (isAhead(heartbeat, now)) {
@@ -66,10 +79,8 @@ export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number
       continue;
     }
     const from = Math.min(heartbeat.from, end);
-    if (from - covered > HEARTBEAT_TIMEOUT_MS) {
-      const isFirst = keptFrom === undefined && heartbeat === heartbeats[0];
-      gaps.push({ reason: isFirst ? "not begun" : "no server", start: covered, end: from });
-    }
+    if (from - covered > HEARTBEAT_TIMEOUT_MS) gaps.push(gapAfter(last, covered, from));
+    if (last === undefined || until > last.until) last = heartbeat;
     if (heartbeat.end !== undefined) covered = Math.max(covered, until);
     else { // it may have served until its next record
       const later = heartbeats.slice(index + 1).find((other) => other.server === server);
@@ -81,8 +92,27 @@ export function gapsIn(coverage: Coverage, { start, end }: Interval, now: number
       covered = Math.max(covered, next);
     }
   }
-  if (end - covered > HEARTBEAT_TIMEOUT_MS) gaps.push({ reason: "no server", start: covered, end });
+  if (end - covered > HEARTBEAT_TIMEOUT_MS) gaps.push(gapAfter(last, covered, end));
+  const counting = heartbeats.filter((heartbeat) => !isAhead(heartbeat, now));
+  gaps.push(...routes.flatMap((route) => uncounted(counting, route, { start: kept, end })));
   return gaps.sort((a, b) => a.start - b.start);
+}
+
+function gapAfter(last: Heartbeat | undefined, start: number, end: number): Gap {
+  return { reason: "no server", isStop: last?.end === "stopped", start, end };
+}
+
+/** Returns when servers ran that did not count a route; those in quick succession as one gap. */
+function uncounted(heartbeats: readonly Heartbeat[], route: string, within: Interval): Gap[] {
+  const gaps: { start: number; end: number }[] = [];
+  for (const { policies, from, until } of heartbeats) {
+    const [start, end] = [Math.max(from, within.start), Math.min(until, within.end)];
+    if (start >= end || Object.hasOwn(policies, route)) continue;
+    const last = gaps.at(-1);
+    if (last === undefined || start - last.end > HEARTBEAT_TIMEOUT_MS) gaps.push({ start, end });
+    else last.end = Math.max(last.end, end);
+  }
+  return gaps.map((gap) => ({ reason: "not counted", route, ...gap }));
 }
 
 /** Whether a server reported from the future. */

@@ -47,7 +47,12 @@ export function verdictText(report: UsageReport): string {
       const calls = report.clients.length === 0
         ? report.ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls"
         : `${plural(callsIn(report.clients), "call")}, at most ${count(report.atMost)} allowed,`;
-      return `Clear: ${calls}${by} ${span}, and servers were counting throughout.`;
+      const { trusted } = report.verdict;
+      const length = durationText(trusted.reduce((sum, { start, end }) => sum + end - start, 0));
+      const [trust, when] = trusted.length === 0
+        ? ["", "throughout"]
+        : [`, trusting ${plural(trusted.length, "stop")} of ${length} in all`, "otherwise"];
+      return `Clear${trust}: ${calls}${by} ${span}, and servers were counting ${when}.`;
     }
     case "called": {
       const latest = report.clients.reduce((a, b) => b.last > a.last ? b : a);
@@ -113,9 +118,11 @@ function gapText(gap: Gap): string {
     case "deleted":
       return `${start} to ${end}: deleted, because of USAGE_DAYS`;
     case "no server":
-      return `${start} to ${end}: no server was registered`;
-    case "not begun":
-      return `${start} to ${end}: recording had not begun`;
+      return `${start} to ${end}: no server was registered` +
+        (gap.isStop ? ", after an orderly stop (see --trust-stops)" : "");
+    case "not counted":
+      return `${start} to ${end}: calls to ${gap.route} were not counted, because it was not ` +
+        "deprecated on every server";
     case "silent":
       return gap.isBack
         ? `${start} to ${end}: no heartbeat from server ${gap.server}, which is back`
@@ -127,7 +134,7 @@ function gapText(gap: Gap): string {
 }
 
 /** Formats the time until or since the sunset. */
-export function sunsetText({ sunsetAt }: Policy, now: number): string {
+export function sunsetText({ sunsetAt }: Partial<Policy> = {}, now: number): string {
   if (sunsetAt === undefined) return "Sunset: no date set.";
   const distance = distanceText(Math.abs(sunsetAt - now));
   return `Sunset: ${formatInstant(sunsetAt)}, ${
@@ -141,6 +148,14 @@ function distanceText(milliseconds: number): string {
   if (minutes < 1) return "less than a minute";
   if (hours < 1) return plural(minutes, "minute");
   return hours < 48 ? plural(hours, "hour") : plural(Math.floor(hours / 24), "day");
+}
+
+/** Formats a duration to the minute, e.g. "3 h 10 min". */
+function durationText(milliseconds: number): string {
+  const minutes = Math.round(milliseconds / 60_000);
+  return minutes < 60
+    ? `${minutes} min`
+    : `${count(Math.floor(minutes / 60))} h ${minutes % 60} min`;
 }
 
 /** Says when the record starts, and so how far back "first seen" can go. */
@@ -159,7 +174,7 @@ export interface MarkedDay extends DayUsage {
 }
 
 /** Marks a day with the brownouts on it, and whether its record is incomplete. */
-export function markDay(day: DayUsage, { brownouts }: Pick<Policy, "brownouts">): MarkedDay {
+export function markDay(day: DayUsage, { brownouts = [] }: Partial<Policy> = {}): MarkedDay {
   const start = Date.parse(day.day);
   const known = brownouts.filter((each) => each.start < start + DAY_MS && start < each.end)
     .map((each) => `brownout of ${formatInstant(each.start)}`);

@@ -3,15 +3,8 @@
  * is enabled; otherwise this module is never loaded.
  */
 
-import type { UsageRow } from "../storage/ledger/ledger.ts";
-import type { Phase, Policy } from "../lifecycle/policy.ts";
-
-/** What to export metrics for. */
-export interface MetricsOptions {
-  /** The paths of the deprecated routes. */
-  readonly routes: readonly string[];
-  readonly policy: Policy;
-}
+import type { RoutePolicies, UsageRow } from "../storage/ledger/ledger.ts";
+import type { Phase } from "../lifecycle/policy.ts";
 
 /** The labels of a time series. */
 type Labels = Readonly<Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">>;
@@ -25,7 +18,7 @@ type Labels = Readonly<Pick<UsageRow, "route" | "method" | "phase" | "status" | 
  * @returns A function that adds the counts of a flush.
  */
 export async function exportUsage(
-  { routes, policy }: MetricsOptions,
+  policies: RoutePolicies,
 ): Promise<(rows: readonly UsageRow[]) => void> {
   const { metrics } = await import("@opentelemetry/api");
   const meter = metrics.getMeter("media-head");
@@ -39,15 +32,15 @@ export async function exportUsage(
     description: "When a deprecated route is removed, in seconds since the epoch",
     unit: "s",
   });
-  /** The classes of status that a breaking call can have. */
-  const statuses: Readonly<Record<Phase, readonly string[]>> = {
-    announced: ["2xx", "3xx", "4xx", "5xx"],
-    deprecated: ["2xx", "3xx", "4xx", "5xx"],
-    brownout: [policy.brownoutStatus === 503 ? "5xx" : "4xx"],
-    removed: ["3xx", "4xx"],
-  };
-  for (const route of routes) {
-    if (policy.sunsetAt !== undefined) sunset.record(policy.sunsetAt / 1000, { route });
+  for (const [route, { sunsetAt, brownoutStatus }] of Object.entries(policies)) {
+    if (sunsetAt !== undefined) sunset.record(sunsetAt / 1000, { route });
+    /** The classes of status that a breaking call can have. */
+    const statuses: Readonly<Record<Phase, readonly string[]>> = {
+      announced: ["2xx", "3xx", "4xx", "5xx"],
+      deprecated: ["2xx", "3xx", "4xx", "5xx"],
+      brownout: [brownoutStatus === 503 ? "5xx" : "4xx"],
+      removed: ["3xx", "4xx"],
+    };
     for (const method of ["GET", "HEAD"]) {
       for (const [phase, classes] of Object.entries(statuses) as [Phase, string[]][]) {
         for (const status of classes) {

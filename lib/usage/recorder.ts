@@ -5,6 +5,7 @@
 
 import type { Config } from "../server/config.ts";
 import { FaultLog, type Log } from "../server/log.ts";
+import { type Policies, policyOf } from "../server/policies.ts";
 import { repeat } from "../async/repeat.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
 import { StorageError } from "../storage/errors.ts";
@@ -16,6 +17,7 @@ import {
   type UsageRow,
 } from "../storage/ledger/ledger.ts";
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
+import { contradictions } from "./dates.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import { exportUsage } from "./metrics.ts";
 import { UsageMeter } from "./meter.ts";
@@ -40,9 +42,10 @@ const KNOWN_DAYS = 7;
 
 /** What recording depends on. */
 export interface RecorderOptions {
-  readonly ledger: Omit<Ledger, "heartbeats" | "keptFrom">;
+  readonly ledger: Omit<Ledger, "keptFrom">;
   readonly config:
-    & Pick<Config, "usageDays" | "isTelemetryOn" | "policy">
+    & Policies
+    & Pick<Config, "usageDays" | "isTelemetryOn">
     & Partial<Pick<Config, "clientField">>;
   /** The paths of the deprecated routes. */
   readonly routes: readonly string[];
@@ -67,7 +70,7 @@ export class Recorder {
   readonly #faults: FaultLog;
   readonly #queue = new SerialQueue(); // one flush at a time
   /** The server's record, as it is in the ledger. */
-  #record: Heartbeat = { server: crypto.randomUUID(), from: 0, until: 0 };
+  #record: Heartbeat;
   #continuity: Continuity = "whole";
   /** Rows that are not in the ledger. */
   #backlog: UsageRow[] = [];
@@ -78,8 +81,11 @@ export class Recorder {
   #rest = () => {};
 
   constructor(options: RecorderOptions) {
-    this.meter = new UsageMeter(options.config.clientField);
+    const { config, routes } = options;
+    this.meter = new UsageMeter(config.clientField);
     this.#options = options;
+    const policies = Object.fromEntries(routes.map((path) => [path, policyOf(config, path)]));
+    this.#record = { server: crypto.randomUUID(), policies, from: 0, until: 0 };
     this.#faults = new FaultLog(options.log);
     this.#lastTick = options.clock();
   }
@@ -95,11 +101,15 @@ export class Recorder {
    * @throws {StorageError} If the server cannot register: it would serve uncounted.
    */
   async start(): Promise<void> {
-    const { ledger, config: { isTelemetryOn, policy }, routes, clock } = this.#options;
+    const { ledger, config, clock, log } = this.#options;
+    const { server, policies } = this.#record;
     const known = ledger.usage(dayOf(clock() - KNOWN_DAYS * DAY_MS));
     for await (const { client } of known) this.meter.know(client);
-    if (isTelemetryOn) this.#addToMetrics = await exportUsage({ routes, policy });
-    await this.#begin(this.server, (await ledger.time()).now);
+    if (config.isTelemetryOn) this.#addToMetrics = await exportUsage(policies);
+    await this.#begin(server, (await ledger.time()).now);
+    for (const message of contradictions(policies, await ledger.heartbeats())) {
+      log({ event: "warning", server, message });
+    }
     this.#rest = repeat(FLUSH_INTERVAL_MS, () => this.flush());
   }
 
@@ -178,7 +188,7 @@ export class Recorder {
   }
 
   async #begin(server: string, now: number, end: End = {}): Promise<void> {
-    const record = { server, from: now, until: now };
+    const record = { ...this.#record, server, from: now, until: now };
     await this.#options.ledger.recordHeartbeat({ ...record, ...end });
     this.#record = record;
   }

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { Heartbeat, UsageRow } from "../../lib/storage/ledger/ledger.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media, mediaCommand } from "../support/media_cli.ts";
@@ -6,6 +7,9 @@ import { needing } from "../support/permissions.ts";
 import { DAY, HOUR, row } from "../support/usage_report.ts";
 
 const test = needing("processes");
+
+const policy = definePolicy({ deprecatedAt: "2026-11-21" }); // that of the commands
+const policies = { "/audio/:token": policy, "/video/:token": policy };
 
 test("media usage --gate returns each verdict from a real ledger", async () => {
   await using subject = await openLocal();
@@ -24,13 +28,13 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
 
   const now = Date.now();
   const from = now - 5 * DAY;
-  const first: Heartbeat = { server: "first", from, until: now, end: "stopped" };
+  const first: Heartbeat = { server: "first", policies, from, until: now, end: "stopped" };
   await ledger.recordHeartbeat(first);
   const [clear, text] = await gate();
   assertEquals(clear, 0);
   assertMatch(text, /^Clear: no calls since .*, and servers were counting throughout\.\n$/);
 
-  await ledger.recordHeartbeat({ server: "killed", from, until: now - HOUR });
+  await ledger.recordHeartbeat({ server: "killed", policies, from, until: now - HOUR });
   const [silent, advice] = await gate();
   assertEquals(silent, 3);
   assertMatch(
@@ -55,7 +59,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals([gone.code, gone.stderr], [0, ""]);
   assertMatch(gone.stdout, /^Server killed is gone; its last heartbeat was at 20.*Z\n$/);
   assertEquals((await gate())[0], 0);
-  await ledger.recordHeartbeat({ server: "killed", from, until: now - HOUR / 2 }); // it was not gone
+  await ledger.recordHeartbeat({ server: "killed", policies, from, until: now - HOUR / 2 }); // it was not gone
   assertEquals((await gate())[0], 3);
   await usage("--gone", "killed", "--json");
 
@@ -118,7 +122,13 @@ test("media usage reports one period as text, JSON and a page", async () => {
   const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
   const now = Date.now();
   const until = now;
-  await ledger.recordHeartbeat({ server: "first", from: now - 9 * DAY, until, end: "stopped" });
+  await ledger.recordHeartbeat({
+    server: "first",
+    policies,
+    from: now - 9 * DAY,
+    until,
+    end: "stopped",
+  });
   const rows = [0, 3, 4].map((daysAgo): UsageRow => {
     const at = now - daysAgo * DAY;
     const day = new Date(at).toISOString().slice(0, 10);
@@ -128,7 +138,7 @@ test("media usage reports one period as text, JSON and a page", async () => {
 
   const { code, stdout, stderr } = await usage("--days", "3");
   assertEquals([code, stderr], [0, ""]);
-  assertMatch(stdout, /\/audio\/:token: 24 calls\n {2}20/);
+  assertMatch(stdout, /\/audio\/:token: 24 calls\. Sunset: no date set\.\n {2}20/);
   const json = JSON.parse((await usage("--days", "3", "--json")).stdout);
   assertEquals([json.calls, json.from], [24, rows[1]?.day]);
   assertEquals(json.recordedSince, new Date(now - 9 * DAY).toISOString());

@@ -28,17 +28,17 @@ Deno.test("usageText() shows the calls per day, the clients, the sunset and the 
   const parts = [
     "Calls to deprecated routes from 2027-06-08 to now (7 whole days and today so far, UTC)\n" +
     "Calls are on record since 2027-05-04T20:00:00Z; earlier callers are unknown.\n",
-    "\n/audio/:token: 36 calls, and 12 other requests\n" +
+    "\n/audio/:token: 36 calls, and 12 other requests." +
+    " Sunset: 2027-06-17T00:00:00Z, in 36 hours.\n" +
     `  2027-06-08  30  ${"█".repeat(40)}\n` +
     `  2027-06-09   5  ${"█".repeat(7)}  brownout\n` +
     "  2027-06-10   0  brownout of 2027-06-10T09:00:00Z\n  2027-06-11   0\n",
     "\n  2027-06-15   1  ██  so far\n",
-    "\n/video/:token: 60 calls\n",
+    "\n/video/:token: 60 calls. Sunset: 2027",
     "\nClient    Calls  Last seen             First seen ever       Phases\n" +
     "curl         60  2027-06-10T13:00:00Z  2027-05-16T12:00:00Z  deprecated\n" +
     "Overcast     36  ",
-    "\nSunset: 2027-06-17T00:00:00Z, in 36 hours.\n" +
-    "Still called: 96 calls by 2 clients since 2027-06-08 (7 whole days and today, UTC), the last" +
+    "\nStill called: 96 calls by 2 clients since 2027-06-08 (7 whole days and today, UTC), the last" +
     " by Overcast at 2027-06-15T13:00:00Z.",
   ];
   for (const part of parts) assertStringIncludes(text, part);
@@ -66,7 +66,7 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
   });
   const unknown = gateText(await report([], [...restarts, heartbeat(245, 0)], { days: 14 }));
   assertEquals(unknown.split("\n").length, 1 + 25 + 1);
-  assertMatch(unknown, /\n {2}and 3 more$/);
+  assertMatch(unknown, /, after an orderly stop \(see --trust-stops\)\n {2}and 3 more$/);
 
   assertEquals(
     gateText(await report([], [heartbeat(1000, 0), heartbeat(2, 1, { server: "b" })], { days: 2 })),

@@ -15,6 +15,7 @@ export function altered(
   return {
     time: () => ledger.time(),
     add: (...args) => ledger.add(...args),
+    heartbeats: () => ledger.heartbeats(),
     recordHeartbeat: (heartbeat) => ledger.recordHeartbeat(heartbeat),
     extendHeartbeat: (...args) => ledger.extendHeartbeat(...args),
     forget: (...args) => ledger.forget(...args),

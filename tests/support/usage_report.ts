@@ -17,6 +17,8 @@ export const POLICY = definePolicy({
   sunsetAt: "2027-06-17",
   brownouts: ["2027-06-10T09:00Z/PT8H"],
 });
+/** What servers announce. */
+export const POLICIES = { "/audio/:token": POLICY, "/video/:token": POLICY };
 
 /** Makes a row of the ledger: days ago, client, calls. */
 export function row(
@@ -46,11 +48,14 @@ export function heartbeat(
   const [from, until] = [fromHoursAgo, untilHoursAgo].map((hours) =>
     NOW - Math.round(hours * HOUR)
   );
-  return { server: "a", from: from as number, until: until as number, ...more };
+  return { server: "a", policies: POLICIES, from: from as number, until: until as number, ...more };
 }
 
 /** How to report. */
-interface ReportOptions extends Partial<Pick<UsageReportOptions, "client" | "ignore" | "atMost">> {
+interface ReportOptions extends
+  Partial<
+    Pick<UsageReportOptions, "client" | "ignore" | "atMost" | "trustStops" | "environment">
+  > {
   readonly days?: number;
   readonly now?: number;
   readonly keptFrom?: string;
@@ -69,7 +74,7 @@ export async function report(
   const routes = ["/audio/:token", "/video/:token"];
   Object.assign(ledger, { time: () => Promise.resolve({ now, latest: 0 }) });
   if (keptFrom !== undefined) Object.assign(ledger, { keptFrom: () => Promise.resolve(keptFrom) });
-  return await reportUsage(ledger, { routes, policy: POLICY, days, now, ...options });
+  return await reportUsage(ledger, { routes, days, now, ...options });
 }
 
 /** A server that has been counting for weeks. */

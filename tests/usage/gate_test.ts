@@ -13,7 +13,7 @@ import { type Condition, isFile, LINUX, needing, program, shared } from "../supp
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
-import { DAY } from "../support/usage_report.ts";
+import { DAY, POLICIES } from "../support/usage_report.ts";
 
 const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];
 
@@ -133,9 +133,9 @@ for (const [what, way, verdict, said = /^/] of WAYS) {
     inFolder(async (folder) => {
       const ledger = `${folder}/catalogue.sqlite-ledger`;
       const now = Date.now();
-      const before: Heartbeat = { server: "a", from: now - 3 * DAY, until: now, end: "stopped" };
+      const before = { server: "a", policies: POLICIES, from: now - 3 * DAY, until: now } as const;
       const storage = await openIn(folder);
-      await storage.ledger.recordHeartbeat(before);
+      await storage.ledger.recordHeartbeat({ ...before, end: "stopped" });
       await storage.close();
       const start = (environment = {}) =>
         ServerProcess.start({ ...REMOVED, ...environment }, folder);
@@ -165,6 +165,7 @@ needing(...POSTGRES, faketime, ...dumps)(
       const { ledger, close } = await openEngine(DATABASE_URL);
       await ledger.recordHeartbeat({
         server: "a",
+        policies: POLICIES,
         from: now - 3 * DAY,
         until: now,
         end: "stopped",

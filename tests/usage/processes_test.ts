@@ -6,7 +6,7 @@ import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
-import { DAY, MINUTE, POLICY } from "../support/usage_report.ts";
+import { DAY, MINUTE, POLICIES } from "../support/usage_report.ts";
 
 const test = needing("processes");
 
@@ -16,8 +16,8 @@ test("a server process registers before it answers, and a killed one counts as s
   const { ledger } = subject.storage;
   const judge = async () => {
     const now = Date.now();
-    await ledger.recordHeartbeat({ server: "covers", from: 0, until: now });
-    return (await reportUsage(ledger, { routes: [], policy: POLICY, days: 1, now })).verdict;
+    await ledger.recordHeartbeat({ server: "covers", policies: POLICIES, from: 0, until: now });
+    return (await reportUsage(ledger, { routes: [], days: 1, now })).verdict;
   };
   const known = async () => (await ledger.heartbeats()).map(({ server }) => server);
   {

@@ -3,6 +3,7 @@ import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from 
 import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { Recorder } from "../../lib/usage/recorder.ts";
+import type { Policy } from "../../lib/lifecycle/policy.ts";
 import type { Heartbeat } from "../../lib/storage/ledger/ledger.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { altered, ledgerAt, type RecordingLedger } from "../support/ledger_at.ts";
@@ -119,6 +120,35 @@ Deno.test("Recorder does not mark itself stopped while calls are not in the ledg
   assertEquals(events.length, 1);
 });
 
+Deno.test("Recorder warns of other dates beside its own, and of a later sunset before", async () => {
+  const dates = (sunsetAt?: string, deprecatedAt = "2027-01-01") =>
+    definePolicy({ deprecatedAt, sunsetAt });
+  const policy = dates("2027-06-30");
+  const own = "deprecation 2027-01-01T00:00:00Z, sunset 2027-06-30T00:00:00Z";
+  const rows: [what: string, before: Policy, end: "stopped" | undefined, warning?: string][] = [
+    ["the same dates", policy, undefined],
+    ["other dates beside", dates(), undefined, "deprecation 2027-01-01T00:00:00Z, no sunset"],
+    ["other dates before", dates("2027-06-30", "2027-01-02"), "stopped"],
+    ["an earlier sunset before", dates("2027-06-29"), "stopped"],
+    ["no sunset before", dates(), "stopped"],
+    ["a later sunset before", dates("2027-07-01"), "stopped", own.replace("06-30", "07-01")],
+  ];
+  for (const [what, before, end, warning] of rows) {
+    await using engine = await openMemoryEngine();
+    const policies = { "/audio/:token": before, "/other": dates() };
+    const record = { server: "a", policies, from: NOON - DAY, until: NOON, ...end && { end } };
+    await engine.ledger.recordHeartbeat(record);
+    const { recorder, stop, events } = await startRecorder(engine.ledger, { now: NOON }, {
+      policy,
+    });
+    await stop();
+    const message = `/audio/:token announces ${own}; ` +
+      `but server a, last heard at 2027-02-01T12:00:00Z: ${warning}`;
+    const expected = { event: "warning", server: recorder.server, message };
+    assertEquals(events, warning === undefined ? [] : [expected], what);
+  }
+});
+
 Deno.test("Recorder.start() rejects if it cannot register", async () => {
   await using engine = await openMemoryEngine();
   const failing = altered(engine.ledger, { recordHeartbeat: down });
@@ -217,11 +247,12 @@ Deno.test("Recorder begins a new record if it does not find its last heartbeat",
     await flush();
   };
   for (let times = 0; times < 4; times++) await tick();
-  const backup = { server, from: NOON, until: NOON + 10_000 };
+  const backup = { server, policies: {}, from: NOON, until: NOON + 10_000 };
   await ledger.recordHeartbeat(backup); // restored
   await tick();
   await tick();
-  await ledger.recordHeartbeat({ server, from: NOON + 25_000, until: NOON + 30_000, end: "gone" });
+  const gone = { ...backup, from: NOON + 25_000, until: NOON + 30_000, end: "gone" } as const;
+  await ledger.recordHeartbeat(gone);
   await tick();
   await stop();
   assertEquals(stretches(await ledger.heartbeats()), [
@@ -261,7 +292,7 @@ Deno.test("Recorder writes no heartbeat behind one from the future, until it is 
   const clock = { now: NOON };
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
-  const ahead = { server: "ahead", from: NOON, until: NOON + DAY };
+  const ahead = { server: "ahead", policies: {}, from: NOON, until: NOON + DAY };
   await ledger.recordHeartbeat(ahead);
   const { recorder: { server }, flush, stop } = await startRecorder(ledger, clock);
   const own = async () =>
@@ -336,7 +367,8 @@ Deno.test("Recorder deletes expired days, once a day", async () => {
   const row = { ...ROW, client: "curl", calls: 1, first: NOON, last: NOON };
   const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-01-03", "2027-02-01"];
   await ledger.add(days.map((day) => ({ ...row, day })), () => {});
-  await ledger.recordHeartbeat({ server: "before", from: 0, until: NOON - DAY, end: "stopped" });
+  const before = { server: "before", policies: {}, from: 0, until: NOON - DAY } as const;
+  await ledger.recordHeartbeat({ ...before, end: "stopped" });
   const forgotten: string[] = [];
   const watched = altered(ledger, {
     forget: (day, now) => (forgotten.push(day), ledger.forget(day, now)),

@@ -2,7 +2,7 @@
  * What a ledger records: who called the deprecated routes, and which periods were counted.
  */
 
-import type { Phase } from "../../lifecycle/policy.ts";
+import type { Phase, Policy } from "../../lifecycle/policy.ts";
 
 /**
  * How the removal of a route affects a call: "breaking" if the call is served now, or would be
@@ -36,9 +36,14 @@ export interface UsageRow extends UsageKey {
   last: number;
 }
 
+/** What is announced for each deprecated route, by the route's path. */
+export type RoutePolicies = Readonly<Record<string, Policy>>;
+
 /** A period in which a server was counting, by the ledger's clock. */
 export interface Heartbeat {
   readonly server: string;
+  /** What the server announced. It counted the calls of these routes, and of no others. */
+  readonly policies: RoutePolicies;
   readonly from: number;
   /** When the server last reported: every call answered before is in the ledger. */
   readonly until: number;
@@ -65,22 +70,6 @@ export interface LedgerTime {
 
 /** Milliseconds by which two clocks may differ. */
 export const MAX_CLOCK_OFFSET_MS = 60_000;
-
-/**
- * Returns the heartbeats that {@linkcode Ledger.forget} retains: those that reach the day, and the
- * latest of every server that may still be running.
- *
- * @param heartbeats Ordered by `from`.
- */
-export function retained(heartbeats: readonly Heartbeat[], beforeDay: string): Heartbeat[] {
-  const first = Date.parse(beforeDay);
-  return heartbeats.filter(({ server, from, until, end }) =>
-    until >= first ||
-    // What it did not report before it was back may reach the day.
-    (end === undefined &&
-      !heartbeats.some((next) => next.server === server && next.from > from && next.from < first))
-  );
-}
 
 /**
  * Returns the latest heartbeat of every server.

@@ -8,7 +8,6 @@ import {
   type Heartbeat,
   type HeartbeatExtension,
   type LedgerTime,
-  retained,
   type UsageRow,
 } from "./ledger.ts";
 import {
@@ -102,12 +101,13 @@ export class Ledger {
   }
 
   /** Records a heartbeat, replacing the one with the same `server` and `from`. */
-  async recordHeartbeat({ server, from, until, end }: Heartbeat): Promise<void> {
+  async recordHeartbeat({ server, policies, from, until, end }: Heartbeat): Promise<void> {
     await this.#database.transact([{
-      text: `INSERT INTO heartbeat (server, since, until, ending) VALUES ($1, $2, $3, $4)
+      text: `INSERT INTO heartbeat (server, policies, since, until, ending)
+             VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (since, server)
              DO UPDATE SET until = excluded.until, ending = excluded.ending`,
-      values: [server, from, until, end ?? null],
+      values: [server, JSON.stringify(policies), from, until, end ?? null],
     }]);
   }
 
@@ -122,13 +122,13 @@ export class Ledger {
 
   /** Returns all heartbeats, ordered by `from`. */
   async heartbeats(): Promise<Heartbeat[]> {
-    const text = "SELECT server, since, until, ending FROM heartbeat ORDER BY since, server";
+    const text = `SELECT server, policies, since, until, ending FROM heartbeat
+                  ORDER BY since, server`;
     return (await this.#database.query({ text })).map(heartbeatOf);
   }
 
   /**
-   * Removes the rows before a day, and the heartbeats that ended before it. Servers that fell
-   * silent are retained. {@linkcode Ledger.keptFrom} is updated before anything is removed.
+   * Removes the rows before a day, and the heartbeats that ended before it. {@linkcode Ledger.keptFrom} is updated before anything is removed.
    *
    * @param now In milliseconds since the epoch. Only a ledger in which somebody counted a day ago
    *   is evidence that this clock is right.
@@ -144,7 +144,6 @@ export class Ledger {
       const text = "UPDATE ledger SET kept_from = $1 WHERE kept_from IS NULL OR kept_from < $1";
       await this.#database.transact([{ text, values: [beforeDay] }]);
     }
-    const kept = new Set(retained(heartbeats, beforeDay));
     const key = KEY.join(", ");
     const removal = {
       text: `DELETE FROM usage WHERE (${key}) IN
@@ -152,12 +151,8 @@ export class Ledger {
       values: [beforeDay, PART],
     };
     while ((await this.#database.transact([removal]))[0]?.length === PART) await yieldToRequests();
-    await this.#database.transact(
-      heartbeats.filter((heartbeat) => !kept.has(heartbeat)).map(({ server, from }) => ({
-        text: "DELETE FROM heartbeat WHERE since = $1 AND server = $2",
-        values: [from, server],
-      })),
-    );
+    const ended = "DELETE FROM heartbeat WHERE until < $1 AND ending IS NOT NULL";
+    await this.#database.transact([{ text: ended, values: [Date.parse(beforeDay)] }]);
     return true;
   }
 
@@ -200,6 +195,7 @@ function heartbeatOf(row: Row): Heartbeat {
   const ending = row["ending"] as "stopped" | "gone" | null;
   return {
     server: row["server"] as string,
+    policies: JSON.parse(row["policies"] as string),
     from: row["since"] as number,
     until: row["until"] as number,
     ...(ending === null ? {} : { end: ending }),

@@ -88,10 +88,22 @@ export function testLedger(
   });
 
   test("recordHeartbeat() replaces a server's heartbeat of the same beginning, and keeps others", async (ledger) => {
-    const first: Heartbeat = { server: "a", from: NOON, until: NOON };
-    const second: Heartbeat = { server: "a", from: NOON + 9, until: NOON + 10 };
-    const other: Heartbeat = { server: "b", from: NOON + 1, until: NOON + 4, end: "stopped" };
-    const before: Heartbeat = { server: "c", from: NOON - 1, until: NOON + 4, end: "gone" };
+    const first: Heartbeat = { server: "a", policies: {}, from: NOON, until: NOON };
+    const second: Heartbeat = { server: "a", policies: {}, from: NOON + 9, until: NOON + 10 };
+    const other: Heartbeat = {
+      server: "b",
+      policies: {},
+      from: NOON + 1,
+      until: NOON + 4,
+      end: "stopped",
+    };
+    const before: Heartbeat = {
+      server: "c",
+      policies: {},
+      from: NOON - 1,
+      until: NOON + 4,
+      end: "gone",
+    };
     for (const heartbeat of [second, first, other, before]) await ledger.recordHeartbeat(heartbeat);
     await ledger.recordHeartbeat({ ...first, until: NOON + 5, end: "stopped" });
     await ledger.recordHeartbeat({ ...first, until: NOON + 7 }); // it is back
@@ -99,8 +111,8 @@ export function testLedger(
   });
 
   test("extendHeartbeat() replaces a heartbeat only as it was written, and without an end", async (ledger) => {
-    const first: Heartbeat = { server: "a", from: NOON, until: NOON + 5 };
-    const other: Heartbeat = { server: "a", from: NOON + 9, until: NOON + 9 };
+    const first: Heartbeat = { server: "a", policies: {}, from: NOON, until: NOON + 5 };
+    const other: Heartbeat = { server: "a", policies: {}, from: NOON + 9, until: NOON + 9 };
     for (const heartbeat of [first, other]) await ledger.recordHeartbeat(heartbeat);
     const extend = (until: number, known: number, end?: "stopped") =>
       ledger.extendHeartbeat({ ...first, until, known, ...end && { end } });
@@ -114,7 +126,7 @@ export function testLedger(
   });
 
   test("add() extends a heartbeat with the last rows, or not at all", async (ledger) => {
-    const heartbeat: Heartbeat = { server: "a", from: NOON, until: NOON };
+    const heartbeat: Heartbeat = { server: "a", policies: {}, from: NOON, until: NOON };
     await ledger.recordHeartbeat(heartbeat);
     const rows = Array.from({ length: 250 }, (_, index) => ({ ...ROW, client: `${index}` }));
     const extension = { ...heartbeat, until: NOON + 5, known: NOON };
@@ -136,8 +148,8 @@ export function testLedger(
     const { now, latest } = await ledger.time();
     assert(before - 1 <= now && now <= Date.now() + 1, `${now} is not the time`);
     assertEquals(latest, 0);
-    await ledger.recordHeartbeat({ server: "a", from: 5, until: 7, end: "stopped" });
-    await ledger.recordHeartbeat({ server: "b", from: 4, until: 9, end: "gone" });
+    await ledger.recordHeartbeat({ server: "a", policies: {}, from: 5, until: 7, end: "stopped" });
+    await ledger.recordHeartbeat({ server: "b", policies: {}, from: 4, until: 9, end: "gone" });
     assertEquals((await ledger.time()).latest, 7);
   });
 
@@ -145,8 +157,8 @@ export function testLedger(
     await ledger.add([ROW], () => {});
     const later = NOON + 2 * 365 * DAY;
     const day = "2029-01-01";
-    await ledger.recordHeartbeat({ server: "a", from: NOON, until: NOON });
-    await ledger.recordHeartbeat({ server: "b", from: later - 7_000, until: later });
+    await ledger.recordHeartbeat({ server: "a", policies: {}, from: NOON, until: NOON });
+    await ledger.recordHeartbeat({ server: "b", policies: {}, from: later - 7_000, until: later });
     assertEquals(await ledger.forget(day, later), false);
     assertEquals((await rowsOf(ledger)).length, 1);
     assertEquals(await ledger.keptFrom(), undefined);
@@ -160,7 +172,7 @@ export function testLedger(
     await ledger.add(days.map((day) => ({ ...ROW, day })), () => {});
     const clients = Array.from({ length: 500 }, (_, index) => `client-${index}`);
     await ledger.add(clients.map((client) => ({ ...ROW, day: "2027-01-01", client })), () => {});
-    await ledger.recordHeartbeat({ server: "a", from: 0, until: NOON });
+    await ledger.recordHeartbeat({ server: "a", policies: {}, from: 0, until: NOON });
     await ledger.forget("2027-01-02", NOON);
     assertEquals((await rowsOf(ledger)).map(({ day }) => day), ["2027-01-02", "2027-02-01"]);
     assertEquals(await ledger.keptFrom(), "2027-01-02");
@@ -171,19 +183,25 @@ export function testLedger(
   test("forget() retains every server that may still be running", async (ledger) => {
     const at = (days: number) => NOON + days * DAY;
     const heartbeats: Heartbeat[] = [
-      { server: "ended", from: at(-20), until: at(-19), end: "stopped" },
-      { server: "gone", from: at(-19), until: at(-18), end: "gone" },
-      { server: "slept", from: at(-18), until: at(-17) },
-      { server: "back", from: at(-17.5), until: at(-17) },
-      { server: "silent", from: at(-17), until: at(-16) },
-      { server: "slept", from: at(-16), until: at(0) },
-      { server: "edge", from: at(-15), until: Date.parse("2027-02-01"), end: "stopped" },
-      { server: "whole", from: at(-14), until: at(1), end: "stopped" },
-      { server: "back", from: at(0.5), until: at(1), end: "stopped" }, // its silence reaches the day
+      { server: "ended", policies: {}, from: at(-20), until: at(-19), end: "stopped" },
+      { server: "gone", policies: {}, from: at(-19), until: at(-18), end: "gone" },
+      { server: "slept", policies: {}, from: at(-18), until: at(-17) },
+      { server: "back", policies: {}, from: at(-17.5), until: at(-17) },
+      { server: "silent", policies: {}, from: at(-17), until: at(-16) },
+      { server: "slept", policies: {}, from: at(-16), until: at(0) },
+      {
+        server: "edge",
+        policies: {},
+        from: at(-15),
+        until: Date.parse("2027-02-01"),
+        end: "stopped",
+      },
+      { server: "whole", policies: {}, from: at(-14), until: at(1), end: "stopped" },
+      { server: "back", policies: {}, from: at(0.5), until: at(1), end: "stopped" }, // its silence reaches the day
     ];
     for (const heartbeat of heartbeats) await ledger.recordHeartbeat(heartbeat);
     await ledger.forget("2027-02-01", NOON);
-    assertEquals(await ledger.heartbeats(), heartbeats.slice(3));
+    assertEquals(await ledger.heartbeats(), heartbeats.slice(2));
   });
 }
 

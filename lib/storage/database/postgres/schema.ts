@@ -19,7 +19,7 @@ const oneOfCheck = (column: string, values: readonly string[]) =>
 const statedCheck = (column: string) => nameCheck(column, MAX_STATED);
 
 /** The version of the schema; other ones are refused. */
-export const VERSION = 4;
+export const VERSION = 5;
 
 /**
  * Creates the tables. Texts are compared byte by byte, whatever the locale of the database. The
@@ -79,6 +79,7 @@ export const TABLES = `
   );
   CREATE TABLE heartbeat (
     server text COLLATE "C" CHECK (${nameCheck("server")}),
+    policies json NOT NULL,
     since bigint CHECK (${instantCheck("since")}),
     until bigint NOT NULL CHECK (${instantCheck("until")}),
     ending text CHECK (${oneOfCheck("ending", ["stopped", "gone"])}),

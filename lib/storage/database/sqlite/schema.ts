@@ -97,7 +97,7 @@ export const CATALOGUE: Schema = {
 export const LEDGER: Schema = {
   name: "ledger",
   applicationId: 0x6d68_6c65,
-  version: 2,
+  version: 3,
   upgrade: "stop the servers, and move it away to start counting afresh",
   tables: `
     CREATE TABLE ledger (
@@ -120,6 +120,7 @@ export const LEDGER: Schema = {
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE heartbeat (
       server TEXT NOT NULL CHECK (${nameCheck("server")}),
+      policies TEXT NOT NULL CHECK (json_valid(policies)),
       since INTEGER NOT NULL CHECK (${instantCheck("since")}),
       until INTEGER NOT NULL CHECK (${instantCheck("until")}),
       ending TEXT CHECK (${oneOfCheck("ending", ["stopped", "gone"])}),

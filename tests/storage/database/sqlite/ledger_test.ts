@@ -24,7 +24,7 @@ Deno.test("Ledger on SQLite yields to requests during long work", async () => {
     return { ...ROW, client: `client-${index}`, calls: 1, first: 0, last: 0 };
   });
   const now = Date.parse("2028-01-01");
-  await ledger.recordHeartbeat({ server: "a", from: 0, until: now });
+  await ledger.recordHeartbeat({ server: "a", policies: {}, from: 0, until: now });
   const parts: number[] = [];
   const works: [what: string, work: () => Promise<unknown>][] = [
     ["add()", () => ledger.add(rows, ({ length }) => parts.push(length))],
@@ -48,7 +48,7 @@ needing("files")(
       const [server, other] = [await openEngine(url), await openEngine(url)];
       const version = await server.catalogue.version();
       await other.ledger.add([{ ...ROW, client: "curl", calls: 1, first: 0, last: 0 }], () => {});
-      await other.ledger.recordHeartbeat({ server: "a", from: 0, until: 1 });
+      await other.ledger.recordHeartbeat({ server: "a", policies: {}, from: 0, until: 1 });
       await other.ledger.forget("2020-01-01", 0);
       await other.close();
       assertEquals(await server.catalogue.version(), version);

@@ -58,7 +58,7 @@ const ITEMS: Row[] = [
 ].map(([what, record, isSound]) => [what, "item", record, isSound] as Row);
 
 const USAGE = { ...ROW, client: "curl", calls: 3, first: 5, last: 5 };
-const HEARTBEAT = { server: "a", since: 5, until: 9 };
+const HEARTBEAT = { server: "a", policies: "{}", since: 5, until: 9 };
 
 const LEDGER_ROWS: Row[] = [
   ["a row", "usage", USAGE, true],
@@ -78,6 +78,12 @@ const LEDGER_ROWS: Row[] = [
   ["an end before the beginning", "usage", { ...USAGE, last: 4 }, false],
   ["a heartbeat", "heartbeat", HEARTBEAT, true],
   ["a heartbeat of nobody", "heartbeat", { ...HEARTBEAT, server: "" }, false],
+  [
+    "a heartbeat that counted nobody knows what",
+    "heartbeat",
+    { ...HEARTBEAT, policies: "{" },
+    false,
+  ],
   ["a heartbeat without an instant", "heartbeat", { ...HEARTBEAT, until: null }, false],
   ["a heartbeat that ended otherwise", "heartbeat", { ...HEARTBEAT, ending: "bored" }, false],
   ["a second ledger", "ledger", { only: 2 }, false],
