@@ -61,7 +61,7 @@ function representNotice(
 
 const descriptions = new WeakMap<DocumentOptions["config"], Representation>();
 
-/** Represents the OpenAPI description, which is generated once, because it never changes. */
+/** Represents the OpenAPI description. It never changes, so it is generated only once. */
 function representApi({ routes, config }: DocumentOptions): Representation {
   const known = descriptions.get(config);
   if (known !== undefined) return known;
@@ -72,7 +72,7 @@ function representApi({ routes, config }: DocumentOptions): Representation {
 }
 
 /**
- * Represents a text, in UTF-8. It has no Last-Modified, because it changes with the clock.
+ * Represents text, as UTF-8. It has no Last-Modified, because some of it changes with time alone.
  *
  * @param more Additional fields.
  */

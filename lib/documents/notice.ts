@@ -31,7 +31,7 @@ export const Notice = Dates.extend({
     path: z.string().describe("A deprecated path"),
     methods: z.array(z.string()),
     successor: z.string().describe("The path to use instead"),
-    ...Dates.partial().shape, // its own, where they differ
+    ...Dates.partial().shape, // if they differ from the common ones
   })),
 });
 
@@ -54,7 +54,7 @@ export function noticeAt(
   now: number,
 ): Notice {
   const common = endpoints.length === 0
-    ? datesOf(policy, { phase: "removed", until: Infinity }) // even their routes
+    ? datesOf(policy, { phase: "removed", until: Infinity }) // their routes were deleted
     : datesOf(policy, momentAt(policy, now));
   const { brownoutStatus, afterSunset } = policy;
   return {
@@ -69,7 +69,7 @@ export function noticeAt(
   };
 }
 
-/** Returns a notice for each group of endpoints that share all dates. */
+/** Splits a notice into one for each group of endpoints with the same dates. */
 export function noticesOf(notice: Notice): [Notice, ...Notice[]] {
   const groups = Map.groupBy(
     notice.endpoints,

@@ -1,6 +1,5 @@
 /**
- * The retirement notice for people: one self-contained page. It is complete without its script,
- * which adds the reader's local time to every date, and the origin to the commands.
+ * The retirement notice for people: one self-contained page, complete without its script.
  */
 
 import { createHash } from "node:crypto";
@@ -20,8 +19,8 @@ export interface NoticePage {
 }
 
 /**
- * Adds the reader's local time to every date, unless it equals UTC on that date; and the origin,
- * which a server behind a proxy does not know.
+ * Adds the reader's local time to every date, unless that is UTC, and puts the origin, which a
+ * server behind a proxy does not know, into the commands.
  */
 const PAGE_SCRIPT = `
 if (location.origin !== "null") {
@@ -86,7 +85,7 @@ export function noticePage(
   const { endpoints } = notice;
   const notices = noticesOf(notice);
   const isRemoved = notices.every(({ phase }) => phase === "removed");
-  const isOver = endpoints.length === 0; // even their routes are gone
+  const isOver = endpoints.length === 0; // their routes were deleted
   const areSeveral = notices.length > 1;
   const heading = (each: Notice) => areSeveral ? `<h2>${pathsOf(each)}</h2>\n` : "";
   const of = (each: Notice) => areSeveral ? ` of ${pathsOf(each)}` : "";
@@ -109,14 +108,14 @@ export function noticePage(
 <h1>${paths} ${isRemoved ? "were removed" : "are going away"}</h1>
 ${
     isOver
-      ? `<p class="lead">The paths that are left are described at <a href="/openapi.json">/openapi.json</a>.</p>
+      ? `<p class="lead">The remaining paths are described at <a href="/openapi.json">/openapi.json</a>.</p>
 </header>`
       : `<p class="lead">Use ${successors} instead. The token stays the same, and so does everything else.</p>
 </header>
 ${notices.map((each) => `${heading(each)}${banner(each)}\n${facts(each)}`).join("\n")}
 ${whatToDo(endpoints, publicUrl)}
 ${notices.map((each) => `${calendar(each, of(each))}\n${afterwards(each, of(each))}`).join("\n")}
-${forPrograms(notices[0], publicUrl)}`
+${forPrograms(notices, publicUrl)}`
   }
 ${errors(types, notice)}
 </main>
@@ -160,9 +159,9 @@ const ORIGIN_NOTE = `<noscript>, and ${code("{origin}")} for the scheme and host
 page</noscript>`;
 
 /** The states of a brownout, by class. */
-const MARKS = { over: "over", on: "on now", next: "next", later: "to come" };
+const MARKS = { over: "over", on: "on now", next: "next", later: "upcoming" };
 
-/** @param of Names the endpoints in the heading, where others have other dates. */
+/** @param of The endpoints for the heading, if others have other dates. */
 function calendar(notice: Notice, of: string): string {
   const { brownouts, brownoutStatus, phase } = notice;
   if (brownouts.length === 0) return "";
@@ -204,13 +203,18 @@ function afterwards({ afterSunset, sunsetAt, phase }: Notice, of: string): strin
 <h2>${sunsetAt === null ? "Once they are removed" : "After the removal"}${of}</h2>
 <p>The old paths ${
     phase === "removed" ? "now answer" : "will answer"
-  } ${text} They end as unknown paths: 404.</p>
+  } ${text} Eventually they will answer <code>404</code>, like any unknown path.</p>
 </section>`;
 }
 
-function forPrograms({ deprecatedAt, sunsetAt }: Notice, publicUrl: string | undefined): string {
-  const deprecation = `Deprecation: @${Date.parse(deprecatedAt) / 1000}`;
-  const sunset = sunsetAt === null ? "Sunset" : `Sunset: ${formatHttpDate(Date.parse(sunsetAt))}`;
+function forPrograms(
+  notices: readonly [Notice, ...Notice[]],
+  publicUrl: string | undefined,
+): string {
+  const [{ deprecatedAt, sunsetAt }, ...others] = notices;
+  const valueOf = (value: string) => others.length === 0 ? `: ${value}` : ""; // else they differ
+  const deprecation = `Deprecation${valueOf(`@${Date.parse(deprecatedAt) / 1000}`)}`;
+  const sunset = `Sunset${sunsetAt ? valueOf(formatHttpDate(Date.parse(sunsetAt))) : ""}`;
   return `<section>
 <h2>For programs</h2>
 <p>Every response from the old paths, errors included, has these header fields:</p>
@@ -251,8 +255,8 @@ function errors(
   return `<section>
 <h2>Errors</h2>
 <p>Errors on GET are problem details (${rfc(9457)}), whose ${code("type")} links to an entry in this
-list. On the old paths, ${code("successor")} is the item's replacement, and ${code("documentation")}
-explains the retirement.</p>
+list. On the old paths, ${code("successor")} links to the item's replacement, and
+${code("documentation")} to an explanation of the retirement.</p>
 <dl class="errors">
 ${rows.join("\n")}
 </dl>

@@ -25,7 +25,7 @@ function stateNow(notice: Notice): [title: string, text: string] {
       return [
         "Deprecated, and still working",
         phaseEndsAt === null
-          ? "No date is set for the removal yet. Move now, while nothing is urgent."
+          ? "No date is set for the removal yet. Move now, while there is no rush."
           : `Everything works until the ${
             phaseEndsAt === sunsetAt ? "removal" : "next brownout"
           }, ${until}.`,
@@ -39,8 +39,8 @@ function stateNow(notice: Notice): [title: string, text: string] {
       return [
         "Removed",
         afterSunset === "redirect"
-          ? "Requests are redirected to the replacement with 308, and get 404 in the end."
-          : "Requests get 410, and 404 in the end.",
+          ? "Requests are redirected to the replacement with 308, and will eventually get 404."
+          : "Requests get 410, and will eventually get 404.",
       ];
   }
 }

@@ -7,10 +7,10 @@ import project from "../../deno.json" with { type: "json" };
 import { formatInstant, type Policy } from "../lifecycle/policy.ts";
 import {
   COMMON_FIELDS,
-  type Described,
   type FieldName,
   FIELDS,
   OPTIONS_RESPONSES,
+  type ResponseDescription,
   responsesOf,
   SCHEMAS,
 } from "./openapi_responses.ts";
@@ -108,7 +108,7 @@ function describeRoute(route: Route, policy: Policy) {
 
 function describeResponses(method: string, route: Route, policy: Policy) {
   const [isHead, isOptions] = [method === "HEAD", method === "OPTIONS"];
-  const responses: [string, Described][] = Object.entries(
+  const responses: [string, ResponseDescription][] = Object.entries(
     isOptions ? OPTIONS_RESPONSES : responsesOf(route, policy),
   );
   return Object.fromEntries(
@@ -128,13 +128,13 @@ function describeResponses(method: string, route: Route, policy: Policy) {
 /** The statuses of a range request. */
 const RANGE = ["206", "416"];
 
-/** The fields that announce a route's retirement. */
+/** Returns the fields that announce the retirement of a route. */
 function announcedFields({ successor }: Route, { sunsetAt }: Policy): FieldName[] {
   if (successor === undefined) return [];
   return sunsetAt === undefined ? ["Deprecation", "Link"] : ["Deprecation", "Link", "Sunset"];
 }
 
-/** Returns the texts of an operation. */
+/** Returns the summary and the description of an operation. */
 function textOf(method: string, { serves }: Route): { summary: string; description: string } {
   if (method === "OPTIONS") {
     return {

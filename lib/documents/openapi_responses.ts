@@ -41,7 +41,7 @@ export const COMMON_FIELDS = "Every response has Access-Control-Allow-Origin, " 
   "Access-Control-Max-Age. On deprecated paths, errors and OPTIONS responses also have " +
   "Deprecation, Link and, once a date is set, Sunset, unless Host is invalid.";
 
-/** The fields described for each response, by name. OpenAPI describes Content-Type with the content. */
+/** The fields that are described for each response. OpenAPI has Content-Type with the content. */
 export const FIELDS = {
   "Accept-Ranges": "Range requests are supported (RFC 9110 §14.3)",
   "Allow": "The methods that the route accepts (RFC 9110 §10.2.1)",
@@ -64,7 +64,7 @@ export const FIELDS = {
 export type FieldName = keyof typeof FIELDS;
 
 /** A response: its description, the fields that it always or sometimes has, and its content. */
-export interface Described {
+export interface ResponseDescription {
   readonly description: string;
   readonly always: readonly FieldName[];
   readonly sometimes?: readonly FieldName[] | undefined;
@@ -73,9 +73,9 @@ export interface Described {
 }
 
 /** The responses to a GET, by status. HEAD has the same, except those to Range. */
-export type Responses = Readonly<Record<number, Described>>;
+export type Responses = Readonly<Record<number, ResponseDescription>>;
 
-function error(description: string, ...always: FieldName[]): Described {
+function error(description: string, ...always: FieldName[]): ResponseDescription {
   return {
     description,
     always,
@@ -133,7 +133,7 @@ export function responsesOf(route: Route, policy: Policy): Responses {
 /** Returns the responses that have a representation, or conditions on it. */
 function representation(
   description: string,
-  content: Described["content"],
+  content: ResponseDescription["content"],
   validators: readonly FieldName[],
   sometimes?: readonly FieldName[],
 ): Responses {

@@ -1,6 +1,7 @@
 /**
- * Client names for counting. Clients can send any name, so only so many new ones get rows of their
- * own each day; known names keep theirs. That is 182,500 names a year, if no server is restarted.
+ * Client names for counting. Clients can send any name, so the number of new ones that get rows of
+ * their own each day is limited, to 182,500 a year if no server is restarted. Known names keep
+ * theirs.
  */
 
 import { clientOf, IDENTIFYING, NONE, OTHER } from "../http/client_name.ts";
@@ -12,21 +13,21 @@ export const MAX_NEW_NAMES_A_DAY = 500;
 /** New names tracked between two flushes. */
 const MAX_PENDING_NAMES = 2_000;
 
-/** What the operator's field may hold, e.g. a consumer's id from a gateway. */
-const STATED = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
+/** What the operator's field can hold, e.g. a consumer's id from a gateway. */
+const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 
 /** The DNS name in an Origin or Referer (RFC 6454, RFC 9110 §10.1.3); neither path nor query. */
 const SITE = /^https?:\/\/((?=[a-z0-9.-]*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
 
 /**
  * Returns the name of the client that sent a request: "id …" by the operator's field, "site …" for a
- * browser, or "app …" by User-Agent. It contains no address, path or token of its own accord.
+ * browser, or "app …" by User-Agent. Only the operator's field can add an address or token to it.
  *
  * @param field The name of the field by which the operator knows clients, if there is one.
  */
 export function callerOf(fields: Headers, field: string | undefined): string {
-  const stated = field === undefined ? null : fields.get(field);
-  if (stated !== null) return STATED.test(stated) ? `id ${stated}` : OTHER;
+  const id = field === undefined ? null : fields.get(field);
+  if (id !== null) return ID.test(id) ? `id ${id}` : OTHER;
   const userAgent = fields.get("user-agent");
   if (userAgent?.startsWith("Mozilla/")) { // a browser
     const site = siteOf(fields.get("origin")) ?? siteOf(fields.get("referer"));
@@ -63,8 +64,8 @@ export class ClientNames {
   }
 
   /**
-   * Admits the new names since the last call, those with the most calls first, as far as the day
-   * allows.
+   * Admits the new names since the last call, up to the day's limit, those with the most calls
+   * first.
    *
    * @param callsOf Returns the number of calls of a name since then.
    * @param now Milliseconds since the epoch.

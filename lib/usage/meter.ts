@@ -1,5 +1,5 @@
 /**
- * Counts calls to deprecated routes by client. All that a request pays is an increment in memory.
+ * Counts calls to deprecated routes by client, in memory: no request waits for the ledger.
  */
 
 import { addUp, type Impact, type UsageRow } from "../storage/ledger/ledger.ts";
