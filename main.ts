@@ -65,7 +65,6 @@ export const ROUTES: readonly Route[] = [
 const NOWHERE = { route: undefined, segment: "" };
 const ALLOW: Field = ["Allow", METHODS.join(", ")];
 const EMPTY: Field = ["Content-Length", "0"];
-const HEALTHY = textOutcome(200, { type: "text/plain", text: "ok\n", fields: [NO_STORE] });
 /** Keeps deprecated routes out of the CDN of Deno Deploy, which would hide calls (RFC 9213). */
 const CDN_NO_STORE: Field = ["Deno-CDN-Cache-Control", "no-store"];
 const UNPUBLISHED = "This item was permanently unpublished";
@@ -147,8 +146,8 @@ async function answer(call: Call): Promise<Decision> {
   const { serves } = route;
   if (serves === "health") {
     await storage.check();
-    meter?.check();
-    return HEALTHY;
+    const text = meter?.fault ? `ok, but no record of calls: ${meter.fault}\n` : "ok\n";
+    return textOutcome(200, { type: "text/plain", text, fields: [NO_STORE] });
   }
   if (serves === "notice" || serves === "description") {
     const document = representDocument(serves, headers, { routes, config, now: instant });

@@ -8,7 +8,7 @@ import { StorageError } from "../storage/errors.ts";
 /** An event, with its facts. */
 export interface LogEvent {
   /** What happened. */
-  readonly event: "create" | "start" | "stop" | "error" | "warning";
+  readonly event: "create" | "start" | "phase" | "stop" | "error" | "warning";
   /** More members of the line, as JSON values. */
   readonly [fact: string]: unknown;
 }

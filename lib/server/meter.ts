@@ -34,6 +34,6 @@ export interface Meter {
   /** Returns the counter for a class of responses. Callers may keep it. */
   counterOf(answer: AnswerClass): Counter;
 
-  /** @throws {StorageError} While the counts cannot be recorded. */
-  check(): void;
+  /** Why the record of calls is interrupted, for the health check; `undefined` if it is not. */
+  readonly fault: string | undefined;
 }

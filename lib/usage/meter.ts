@@ -3,7 +3,6 @@
  */
 
 import { addUp, type Impact, type UsageRow } from "../storage/ledger/ledger.ts";
-import type { StorageError } from "../storage/errors.ts";
 import type { AnswerClass, Counter, Meter } from "../server/meter.ts";
 import { OTHER } from "../http/client_name.ts";
 import { callerOf, ClientNames } from "./client_names.ts";
@@ -34,8 +33,7 @@ export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impa
 
 /** Counts answers in memory until they are flushed. */
 export class UsageMeter implements Meter {
-  /** Why the counts cannot be recorded. */
-  fault: StorageError | undefined;
+  fault: string | undefined;
   /** The counters of the current day, few because methods and statuses are grouped into classes. */
   readonly #counters = new Map<string, ClientCounter>();
   /** Rows of previous days. */
@@ -68,10 +66,6 @@ export class UsageMeter implements Meter {
       this.#counters.set(key, counter = made);
     }
     return counter;
-  }
-
-  check(): void {
-    if (this.fault !== undefined) throw this.fault;
   }
 
   #count(counter: ClientCounter, fields: Headers, now: number): void {

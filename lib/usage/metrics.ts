@@ -9,17 +9,17 @@ import type { Phase } from "../lifecycle/policy.ts";
 /** The labels of a time series. */
 type Labels = Readonly<Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">>;
 
+/** What a recorder tells the metrics. */
+export type UsageMetrics = Awaited<ReturnType<typeof exportUsage>>;
+
 /**
  * Starts exporting:
  * - `media_head.deprecated.requests`, a counter by route, method, phase, class of status and
  *   impact. The series of breaking calls start at 0, since a first sample is no increase;
- * - `media_head.sunset`, a gauge by route: the removal date, in seconds since the epoch.
- *
- * @returns A function that adds the counts of a flush.
+ * - `media_head.sunset`, a gauge by route: the removal date, in seconds since the epoch;
+ * - `media_head.recording`, a gauge: 1, or 0 while the record of calls is interrupted.
  */
-export async function exportUsage(
-  policies: RoutePolicies,
-): Promise<(rows: readonly UsageRow[]) => void> {
+export async function exportUsage(policies: RoutePolicies) {
   const { metrics } = await import("@opentelemetry/api");
   const meter = metrics.getMeter("media-head");
   const counter = meter.createCounter("media_head.deprecated.requests", {
@@ -49,5 +49,11 @@ export async function exportUsage(
       }
     }
   }
-  return (rows) => rows.forEach((row) => count(row.calls, row));
+  const recording = meter.createGauge("media_head.recording", {
+    description: "1, or 0 while the record of calls is interrupted",
+  });
+  return {
+    add: (rows: readonly UsageRow[]) => rows.forEach((row) => count(row.calls, row)),
+    setRecording: (isRecording: boolean) => recording.record(Number(isRecording)),
+  };
 }

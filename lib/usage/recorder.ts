@@ -4,6 +4,7 @@
  */
 
 import type { Config } from "../server/config.ts";
+import { formatInstant, momentAt } from "../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../server/log.ts";
 import { type Policies, policyOf } from "../server/policies.ts";
 import { repeat } from "../async/repeat.ts";
@@ -19,14 +20,11 @@ import {
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import { contradictions } from "./dates.ts";
 import { DAY_MS, dayOf } from "./day.ts";
-import { exportUsage } from "./metrics.ts";
+import { exportUsage, type UsageMetrics } from "./metrics.ts";
 import { UsageMeter } from "./meter.ts";
 
 /** Milliseconds between two flushes: the most that a crash can lose. */
 export const FLUSH_INTERVAL_MS = 5_000;
-
-/** Flushes in a row that fail before the server is unhealthy. */
-const MAX_FAILURES = 3;
 
 /**
  * Milliseconds without a heartbeat after which an operator can declare a server gone; without any
@@ -76,8 +74,7 @@ export class Recorder {
   #backlog: UsageRow[] = [];
   #keptFrom = "";
   #lastTick: number;
-  #failures = 0;
-  #addToMetrics = (_rows: readonly UsageRow[]) => {};
+  #metrics: UsageMetrics | undefined;
   #rest = () => {};
 
   constructor(options: RecorderOptions) {
@@ -105,7 +102,7 @@ export class Recorder {
     const { server, policies } = this.#record;
     const known = ledger.usage(dayOf(clock() - KNOWN_DAYS * DAY_MS));
     for await (const { client } of known) this.meter.know(client);
-    if (config.isTelemetryOn) this.#addToMetrics = await exportUsage(policies);
+    if (config.isTelemetryOn) this.#metrics = await exportUsage(policies);
     await this.#begin(server, (await ledger.time()).now);
     for (const message of contradictions(policies, await ledger.heartbeats())) {
       log({ event: "warning", server, message });
@@ -118,6 +115,7 @@ export class Recorder {
     const tick = this.#options.clock(); // when it was due, even if the previous flush is slow
     const wasAway = tick - this.#lastTick > HEARTBEAT_TIMEOUT_MS;
     if (wasAway && this.#continuity === "whole") this.#continuity = "suspended";
+    this.#logPhases(tick);
     this.#lastTick = tick;
     return this.#queue.run(() => this.#attempt(end));
   }
@@ -127,7 +125,7 @@ export class Recorder {
     this.#rest();
     for (let tries = 0; tries < STOP_TRIES; tries++) {
       await this.flush({ end: "stopped" });
-      if (this.#failures === 0) return;
+      if (this.meter.fault === undefined) return;
       await new Promise((resolve) => setTimeout(resolve, STOP_DELAY_MS));
     }
   }
@@ -138,21 +136,31 @@ export class Recorder {
     return this.#backlog.reduce((sum, { calls }) => sum + calls, 0);
   }
 
+  /** Logs which routes are in another phase than at the last tick. */
+  #logPhases(instant: number): void {
+    for (const [route, policy] of Object.entries(this.#record.policies)) {
+      const { phase, until } = momentAt(policy, instant);
+      if (phase === momentAt(policy, this.#lastTick).phase) continue;
+      const next = until < Infinity ? { until: formatInstant(until) } : {};
+      this.#options.log({ event: "phase", route, phase, ...next });
+    }
+  }
+
   async #attempt(end: End): Promise<void> {
     try {
       await this.#write(end);
-      this.#failures = 0;
       this.meter.fault = undefined;
     } catch (cause) {
       this.#faults.report(cause, { server: this.server, unrecorded: this.unrecorded() });
-      if (++this.#failures < MAX_FAILURES) return;
-      this.meter.fault = new StorageError("ledger", "calls cannot be recorded", { cause });
+      const isClock = cause instanceof StorageError && cause.driver === CLOCK;
+      this.meter.fault = `${isClock ? "a clock is wrong" : "the ledger fails"} (see the log)`;
     }
+    this.#metrics?.setRecording(this.meter.fault === undefined);
   }
 
   #takeCounts(): void {
     const counted = this.meter.take(this.#options.clock());
-    this.#addToMetrics(counted);
+    this.#metrics?.add(counted);
     this.#backlog = addUp([...this.#backlog, ...counted]);
   }
 
@@ -227,8 +235,11 @@ function clockFault({ now, latest }: LedgerTime, here: number): StorageError | u
   const [own, other] = [here, isAhead ? latest : now].map((time) => new Date(time).toJSON());
   const fault = isAhead ? `a server reported at ${other}` : `it is ${other} in the database`;
   const remedy = isAhead ? ", or declare that server gone (`deno task media usage`)" : "";
-  return new StorageError("ledger", `${fault}, but ${own} here: correct the clock${remedy}`);
+  return new StorageError(CLOCK, `${fault}, but ${own} here: correct the clock${remedy}`);
 }
+
+/** The part at fault when clocks differ. */
+const CLOCK = "clock";
 
 const LOST =
   "The ledger lacks this server's last report, as if it had been restored or replaced: " +

@@ -9,7 +9,7 @@ import { ServerProcess } from "../support/server.ts";
 
 const test = needing("processes");
 
-const ALERT = "DeprecatedRouteStillCalled";
+const [ALERT, NOT_RECORDED] = ["DeprecatedRouteStillCalled", "DeprecatedRouteNotRecorded"];
 
 interface Metrics {
   readonly resourceMetrics: readonly {
@@ -80,7 +80,7 @@ function startCollector() {
   return { exports, until, next, environment, [Symbol.asyncDispose]: () => server.shutdown() };
 }
 
-const REQUESTS = "media_head.deprecated.requests";
+const [REQUESTS, SUNSET] = ["media_head.deprecated.requests", "media_head.sunset"];
 
 function series(route: string, status: string, impact: string): string {
   return `${REQUESTS} impact=${impact},method=HEAD,phase=deprecated,route=${route},status=${status}`;
@@ -112,6 +112,7 @@ test("a server process exports calls and removal dates to an OTLP collector", as
   });
   const first = [...exports.find(({ size }) => size > 0) ?? []]; // the runtime's own series come first
   assertEquals(first.filter(([name]) => !name.startsWith(REQUESTS)).sort(), [
+    ["media_head.recording ", 1],
     ["media_head.sunset route=/audio/:token", Date.parse("2999-01-01") / 1000],
     ["media_head.sunset route=/video/:token", Date.parse("2999-01-01") / 1000],
   ]);
@@ -161,12 +162,20 @@ needing("processes", program("promtool"))(
           series: prometheusSeries(name),
           // promtool's clock starts at the epoch.
           values: exports.map((values) => values.get(name)).map((value) =>
-            value === undefined ? "_" : name.startsWith(REQUESTS) ? value : value - start
+            value === undefined ? "_" : name.startsWith(SUNSET) ? value - start : value
           ).join(" "),
         })),
         alert_rule_test: [
           { eval_time: `${called - 1}m`, alertname: ALERT, exp_alerts: [] },
           { eval_time: `${called}m`, alertname: ALERT, exp_alerts: [alert] },
+          { eval_time: `${exports.length}m`, alertname: NOT_RECORDED, exp_alerts: [] },
+        ],
+      }, {
+        interval: "1m",
+        input_series: [{ series: "media_head_recording", values: "1 0 0" }],
+        alert_rule_test: [
+          { eval_time: "1m", alertname: NOT_RECORDED, exp_alerts: [] },
+          { eval_time: "2m", alertname: NOT_RECORDED, exp_alerts: [{ exp_labels: {} }] },
         ],
       }],
     };
@@ -188,6 +197,6 @@ needing("processes", program("promtool"))(
 function prometheusSeries(series: string): string {
   const [name = "", labels = ""] = series.split(" ");
   const pairs = labels.split(",").map((label) => label.replace(/=(.*)/, '="$1"'));
-  const suffix = name === REQUESTS ? "_total" : "_seconds";
+  const suffix = name === REQUESTS ? "_total" : name === SUNSET ? "_seconds" : "";
   return `${name.replaceAll(".", "_")}${suffix}{${pairs.join(",")}}`;
 }

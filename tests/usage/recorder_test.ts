@@ -1,5 +1,5 @@
 import { metrics } from "@opentelemetry/api";
-import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { Recorder } from "../../lib/usage/recorder.ts";
@@ -90,10 +90,10 @@ Deno.test("Recorder neither loses nor repeats counts in an outage, and logs it o
       await flush();
     }
     heartbeatsDuring.push(...stretches(await ledger.heartbeats()));
-    assertThrows(() => meter.check(), StorageError, "calls cannot be recorded");
+    assertEquals(meter.fault, "the ledger fails (see the log)");
     isFailing = false;
     await flush();
-    meter.check();
+    assertEquals(meter.fault, undefined);
   }
   assertEquals(events.length, 1);
   await stop();
@@ -191,12 +191,14 @@ Deno.test("Recorder runs one flush at a time, and a slow flush does not end its 
 Deno.test("Recorder adds every call to the metrics once, even if the ledger fails", async () => {
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
-  let sum = 0;
+  let [sum, recording] = [0, -1];
   metrics.setGlobalMeterProvider(
     {
       getMeter: () => ({
         createCounter: () => ({ add: (calls: number) => sum += calls }),
-        createGauge: () => ({ record() {} }),
+        createGauge: (name: string) => ({
+          record: (value: number) => name === "media_head.recording" && (recording = value),
+        }),
       }),
     } as unknown as Parameters<typeof metrics.setGlobalMeterProvider>[0],
   );
@@ -210,12 +212,12 @@ Deno.test("Recorder adds every call to the metrics once, even if the ledger fail
     for (let round = 1; round <= 4; round++) {
       countOne(meter, { userAgent: "curl" }, NOON);
       await flush();
-      assertEquals(sum, round);
+      assertEquals([sum, recording], [round, 0]);
     }
     isFailing = false;
     countOne(meter, { userAgent: "curl", route: "/new" }, NOON);
     await stop();
-    assertEquals(sum, 5);
+    assertEquals([sum, recording], [5, 1]);
   } finally {
     metrics.disable();
   }
@@ -274,6 +276,8 @@ Deno.test("Recorder writes no heartbeat while its clock is not the ledger's", as
     clock.now = clock.database + offset;
     countOne(meter, { userAgent: "curl" }, clock.now);
     await flush();
+    const isOff = Math.abs(offset) > 60_000;
+    assertEquals(meter.fault, isOff ? "a clock is wrong (see the log)" : undefined);
   }
   await stop();
   const seen = stretches(await ledger.heartbeats());
@@ -358,6 +362,29 @@ Deno.test("Recorder keeps the names of recent clients across a restart", async (
       "app Of-2027-01-25",
     ],
   );
+});
+
+Deno.test("Recorder logs each change of a route's phase, without any request", async () => {
+  await using engine = await openMemoryEngine();
+  const clock = { now: NOON };
+  const policy = definePolicy({
+    deprecatedAt: "2027-02-01T12:00:07Z",
+    brownouts: ["2027-02-01T12:00:20Z/PT10S"],
+    sunsetAt: "2027-02-01T13:00Z",
+  });
+  const { flush, stop, events } = await startRecorder(engine.ledger, clock, { policy });
+  for (const seconds of [5, 10, 15, 20, 25, 30, 3_600, 3_605]) {
+    clock.now = NOON + seconds * 1_000;
+    await flush();
+  }
+  await stop();
+  const change = { event: "phase", route: "/audio/:token" };
+  assertEquals(events, [
+    { ...change, phase: "deprecated", until: "2027-02-01T12:00:20Z" },
+    { ...change, phase: "brownout", until: "2027-02-01T12:00:30Z" },
+    { ...change, phase: "deprecated", until: "2027-02-01T13:00:00Z" },
+    { ...change, phase: "removed" },
+  ]);
 });
 
 Deno.test("Recorder deletes expired days, once a day", async () => {

@@ -102,6 +102,12 @@ test("a server whose ledger is removed or replaced serves on, and says that it c
       copyTo(path, copy);
       await change(path, copy);
       await call(20);
+      await until(`a word on /healthz when it ${what}`, async () => {
+        const health = await requestRaw(server.port, "GET", "/healthz");
+        assertEquals(health.status, 200, "the server stays in rotation");
+        const text = new TextDecoder().decode(health.content);
+        return text === "ok, but no record of calls: the ledger fails (see the log)\n";
+      });
       const { code, log } = await server.stop();
       assertEquals(code, 0, what);
       const faults = log.filter(({ event }) => event === "error");
