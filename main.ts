@@ -265,7 +265,7 @@ function respond(call: Call, decision: Decision): Answer {
   return { response, freshUntil: Math.min(freshUntil, unchangedUntil), counter };
 }
 
-/** Assembles the server, in the order given at the top, until it starts to listen. */
+/** Assembles the server, in the order given at the top, until it registers. */
 async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const deprecated = deprecatedPaths(routes);
@@ -283,7 +283,6 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
     : [];
   const common = { config, clock, log };
   const recorder = new Recorder({ ...common, ledger: media.ledger, routes: deprecated });
-  await recorder.start();
   const storage = new CachedStorage(media);
   const handle = createHandler({ ...common, routes, storage, meter: recorder.meter });
   // Sends a response again while it is true, and during shutdown asks clients to close connections.

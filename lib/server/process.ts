@@ -45,13 +45,15 @@ function compare(a: number[], b: number[]): number {
 interface UsageRecorder {
   /** The server's name in the ledger; it can change. */
   readonly server: string;
+  /** Registers the server. */
+  start(): Promise<void>;
   /** Flushes the counts so far. Never rejects. */
   flush(): Promise<void>;
   /** Returns the number of calls that are not on record. */
   unrecorded(): number;
 }
 
-/** An assembled server, ready to listen. */
+/** An assembled server, ready to register and to listen. */
 export interface App extends
   Announced,
   Pick<
@@ -80,9 +82,9 @@ const [GRACE_MS, CLOSE_TIMEOUT_MS] = [10_000, 5_000];
 const [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS] = [3_000, 1_500];
 
 /**
- * Assembles an app and serves it until a signal to stop. Then it stops listening, flushes the
- * counts, finishes the requests in flight as far as time allows, and exits. A second signal exits
- * at once. So does a failed start, after printing the reason.
+ * Assembles an app, registers it, and serves it until a signal to stop. Then it stops listening,
+ * flushes the counts, finishes the requests in flight as far as time allows, and exits. A second
+ * signal exits at once. So does a failed start, after printing the reason.
  *
  * @param assemble Receives the state of the shutdown, which changes while the app runs.
  */
@@ -100,29 +102,9 @@ export async function runServer(
     const [grace, closing] = app.isOnDeploy
       ? [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS]
       : [GRACE_MS, CLOSE_TIMEOUT_MS];
-    onStopSignal(() => stopping.abort()); // before anyone can see that it listens
-    const listener = await listen(app, ({ hostname, port }) => {
-      const now = Date.now();
-      const { deno } = Deno.version;
-      const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
-      const machine = state === "granted" ? Deno.hostname() : undefined;
-      log({
-        event: "start",
-        server: recorder.server,
-        machine,
-        hostname,
-        port,
-        deno,
-        ...announced(app, now),
-      });
-      const past = app.routes.filter((path) =>
-        momentAt(policyOf(app, path), now).phase === "removed"
-      );
-      if (past.length > 0) log({ event: "warning", message: PAST, routes: past });
-      if (app.isDeprecationUnset) log({ event: "warning", message: UNSET });
-      const origin = app.publicUrl ?? `http://localhost:${port}`;
-      for (const path of app.samples) console.log(`curl -I ${origin}${path}`);
-    });
+    onStopSignal(() => stopping.abort()); // once it registers, the ledger must hear of its end
+    await recorder.start();
+    const listener = await listen(app, (address) => logStart(app, address));
     await stopped;
     await fulfilledWithin(grace, Promise.all([listener.shutdown(), recorder.flush()]));
     shutdown.isCounted = true;
@@ -134,6 +116,21 @@ export async function runServer(
   }
   // With telemetry on, Deno 2.9.6 may hang here: it waits for an export that waits for this thread.
   Deno.exit(0);
+}
+
+/** Logs what a server serves, once it listens. */
+function logStart(app: App, { hostname, port }: Deno.NetAddr): void {
+  const { log, recorder: { server } } = app;
+  const now = Date.now();
+  const { deno } = Deno.version;
+  const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
+  const machine = state === "granted" ? Deno.hostname() : undefined;
+  log({ event: "start", server, machine, hostname, port, deno, ...announced(app, now) });
+  const past = app.routes.filter((path) => momentAt(policyOf(app, path), now).phase === "removed");
+  if (past.length > 0) log({ event: "warning", message: PAST, routes: past });
+  if (app.isDeprecationUnset) log({ event: "warning", message: UNSET });
+  const origin = app.publicUrl ?? `http://localhost:${port}`;
+  for (const path of app.samples) console.log(`curl -I ${origin}${path}`);
 }
 
 async function listen(

@@ -108,6 +108,23 @@ test("a second signal after a second ends a server process at once", async () =>
   }
 });
 
+test("a signal while a server registers ends it in order", async () => {
+  const script = `const { runServer } = await import("${fromRoot("lib/server/process.ts")}");
+    const place = { databaseUrl: "sqlite:a", content: { kind: "none" }, host: "127.0.0.1", port: 0 };
+    const recorder = { server: "a", unrecorded: () => 0, flush: () => Promise.resolve(), async start() {
+      Deno.kill(Deno.pid, "SIGTERM");
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      console.log("registered");
+    } };
+    await runServer(() => Promise.resolve({ ...place, recorder, routes: [], samples: [],
+      log: ({ event }) => console.log(event), close: async () => console.log("ended"),
+      listen: (options) => Deno.serve(options, () => new Response()) }));`;
+  const { code, stdout } = await new Deno.Command(Deno.execPath(), { args: ["eval", script] })
+    .output();
+  const said = new TextDecoder().decode(stdout).trimEnd().split("\n");
+  assertEquals([code, ...said], [0, "registered", "start", "ended", "stop"]);
+});
+
 test("without a terminal, a hangup changes nothing", async () => {
   await using subject = await openLocal();
   const server = await ServerProcess.start({}, subject.folder);
