@@ -1,5 +1,4 @@
 import { assert, assertEquals } from "@std/assert";
-import fc from "../support/fast_check.ts";
 import { clientOf, OTHER } from "../../lib/http/client_name.ts";
 
 const TOKEN = "7f9c24e8-3b12-4fef-91e0-56a2d5a7bb2e";
@@ -147,8 +146,11 @@ Deno.test("clientOf() returns the name of the product in a User-Agent", () => {
     assertEquals(clientOf(userAgent), name, userAgent);
   }
   assertEquals(clientOf(null), "(no User-Agent)");
-  fc.assert(fc.property(fc.string({ unit: "binary" }), (userAgent) => {
-    const name = clientOf(userAgent);
-    assert(/^[^\p{C}]{1,64}$/u.test(name) && name === name.trim(), JSON.stringify(name));
-  }));
+  for (let code = 0; code < 0x3000; code++) {
+    const char = String.fromCharCode(code);
+    for (const userAgent of [char, `a${char}b/1 (${char}; c${char})`, char.repeat(99)]) {
+      const name = clientOf(userAgent);
+      assert(/^[^\p{C}]{1,64}$/u.test(name) && name === name.trim(), JSON.stringify(name));
+    }
+  }
 });

@@ -1,5 +1,4 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import fc from "../support/fast_check.ts";
 import { inlineDisposition } from "../../lib/http/content_disposition.ts";
 
 /** The only form of the field (RFC 6266 §4.1), with a quoted and an extended name. */
@@ -24,9 +23,9 @@ Deno.test("inlineDisposition() quotes ASCII names, and extends others", () => {
 });
 
 Deno.test("inlineDisposition() returns a valid field value that decodes to the name", () => {
-  const unit = fc.constantFrom(..."a;,=*'% ", '"', "\\", "é", "€", "🎧", "\ud83c", "\x7f", "\n");
-  const names = fc.oneof(fc.string({ unit }), fc.string({ unit: "binary" }));
-  fc.assert(fc.property(names, (filename) => {
+  const units = [..."a;,=*'% ", '"', "\\", "é", "€", "🎧", "\ud83c", "\x7f", "\n"];
+  const pairs = units.flatMap((a) => units.map((b) => a + b));
+  for (const filename of pairs.flatMap((a) => units.map((b) => a + b))) {
     const value = inlineDisposition(filename);
     assertMatch(value, FIELD_VALUE);
     const [, quoted = "", extended] = FIELD_VALUE.exec(value) ?? [];
@@ -36,5 +35,5 @@ Deno.test("inlineDisposition() returns a valid field value that decodes to the n
     const isNeeded = name !== filename || filename.includes("%");
     const decoded = extended === undefined ? undefined : decodeURIComponent(extended);
     assertEquals(decoded, isNeeded ? filename.toWellFormed() : undefined);
-  }));
+  }
 });

@@ -1,5 +1,4 @@
 import { assertEquals } from "@std/assert";
-import fc from "../support/fast_check.ts";
 import {
   type EntityTag,
   matchesStrongly,
@@ -41,22 +40,6 @@ Deno.test("parseEntityTags() parses lists of quoted strings", () => {
     ["*\v", []],
   ];
   for (const [value, tags] of rows) assertEquals(parseEntityTags(value), tags, value);
-});
-
-const tags = fc.array(fc.record({
-  weak: fc.boolean(),
-  opaque: fc.string({
-    unit: fc.constantFrom(..."!#$,;=*/\\abcXYZ019~\x80\xff"),
-    maxLength: 12,
-  }),
-}));
-const separators = fc.stringMatching(/^[ \t]{0,2},[ \t,]{0,3}$/);
-
-Deno.test("parseEntityTags() parses any list, with any spacing", () => {
-  fc.assert(fc.property(tags, separators, (tags, separator) => {
-    const value = tags.map(({ weak, opaque }) => `${weak ? "W/" : ""}"${opaque}"`).join(separator);
-    assertEquals(parseEntityTags(value), tags);
-  }));
 });
 
 Deno.test("parseEntityTags() takes time linear in the length", () => {

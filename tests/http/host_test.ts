@@ -1,5 +1,4 @@
 import { assertEquals } from "@std/assert";
-import fc from "../support/fast_check.ts";
 import { isHost } from "../../lib/http/host.ts";
 
 Deno.test("isHost() accepts a host with or without a port, and nothing that ends an authority", () => {
@@ -47,10 +46,10 @@ Deno.test("isHost() accepts a host with or without a port, and nothing that ends
 });
 
 Deno.test("isHost() accepts only values that leave the path of their URL unchanged", () => {
-  const unit = fc.constantFrom(..."ab.:[]/?#@\\% 19-_\t");
-  fc.assert(fc.property(fc.string({ unit }), (value) => {
-    if (value === "" || !isHost(value)) return;
-    if (!URL.canParse(`http://${value}`)) return; // valid for the RFC, but not for the URL standard
+  const chars = [..."ab.:[]/?#@\\% 19-_\t"];
+  const pairs = chars.flatMap((a) => chars.map((b) => a + b));
+  for (const value of pairs.flatMap((a) => [...chars, ...pairs].map((b) => a + b))) {
+    if (!isHost(value) || !URL.canParse(`http://${value}`)) continue; // or only by RFC 3986
     assertEquals(new URL(`http://${value}/healthz`).pathname, "/healthz");
-  }));
+  }
 });

@@ -1,5 +1,4 @@
 import { assertEquals } from "@std/assert";
-import fc from "../support/fast_check.ts";
 import { formatHttpDate, parseHttpDate } from "../../lib/http/http_date.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
@@ -60,19 +59,6 @@ Deno.test("parseHttpDate() reads a two-digit year as the latest within fifty yea
   }
 });
 
-const seconds = fc.integer({
-  min: Date.parse("0000-01-01T00:00:00Z") / 1000,
-  max: Date.parse("9999-12-31T23:59:59Z") / 1000,
-});
-
-Deno.test("formatHttpDate() round-trips through parseHttpDate(), without the fraction", () => {
-  fc.assert(fc.property(seconds, fc.integer({ min: 0, max: 999 }), (second, millisecond) => {
-    const text = formatHttpDate(second * 1000 + millisecond);
-    assertEquals(text.length, "Sun, 06 Nov 1994 08:49:37 GMT".length);
-    assertEquals(parseHttpDate(text, NOW), second * 1000);
-  }));
-});
-
 /** An instant in each of the three formats, built from JavaScript's own output. */
 function formatsOf(instant: number): string[] {
   const text = new Date(instant).toUTCString();
@@ -85,9 +71,14 @@ function formatsOf(instant: number): string[] {
   ];
 }
 
-Deno.test("parseHttpDate() parses every weekday and month equally in each format", () => {
+Deno.test("parseHttpDate() parses every weekday and month in each format, of which one is written", () => {
   const days = Array.from({ length: 366 }, (_, day) => Date.UTC(2024, 0, 1 + day, 23, 59, 58));
+  for (const year of ["0000", "9999"]) {
+    const instant = Date.parse(`${year}-12-31T23:59:59Z`);
+    assertEquals(parseHttpDate(formatHttpDate(instant), NOW), instant);
+  }
   for (const day of days) {
     for (const text of formatsOf(day)) assertEquals(parseHttpDate(text, NOW), day, text);
+    assertEquals(formatHttpDate(day + 999), formatsOf(day)[0]);
   }
 });

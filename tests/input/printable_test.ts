@@ -1,5 +1,4 @@
 import { assert, assertEquals } from "@std/assert";
-import fc from "../support/fast_check.ts";
 import {
   isPrintable,
   printable,
@@ -32,9 +31,8 @@ Deno.test("printable() escapes terminal controls, and keeps the characters of ev
 });
 
 Deno.test("printable() keeps JSON equivalent", () => {
-  fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => {
-    const shown = printable(JSON.stringify({ text }));
-    assertEquals(JSON.parse(shown), { text });
-    assert(isPrintable(shown));
-  }));
+  const text = String.fromCharCode(...Array(65_536).keys()) + "🎧\u{e0001}";
+  const shown = printable(JSON.stringify({ text }));
+  assertEquals(JSON.parse(shown), { text });
+  assert(isPrintable(shown));
 });

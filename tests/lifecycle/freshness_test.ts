@@ -1,7 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import fc from "../support/fast_check.ts";
-import { parseDictionary } from "../support/structured_headers.ts";
-import { formatHttpDate, parseHttpDate } from "../../lib/http/http_date.ts";
+import { formatHttpDate } from "../../lib/http/http_date.ts";
 import { type FreshnessLimit, limitFreshness } from "../../lib/lifecycle/freshness.ts";
 
 const NOW = Date.parse("2027-01-01T00:00:00Z");
@@ -132,10 +130,8 @@ Deno.test("limitFreshness() never sets a negative age after the phase ends", () 
 });
 
 Deno.test("limitFreshness() returns how long its values stay the same", () => {
-  fc.assert(fc.property(
-    fc.nat(500),
-    fc.integer({ min: 1, max: 1_000_000 }),
-    (maxAge, left) => {
+  for (const maxAge of [0, 1, 2, 60, 300, 500]) {
+    for (let left = 1; left < 1_000_000; left += left < 3_000 ? 1 : 4_999) {
       const until = NOW + left;
       const limitedAt = (now: number) =>
         limitFreshness([["Cache-Control", `max-age=${maxAge}`]], { until, now });
@@ -145,116 +141,6 @@ Deno.test("limitFreshness() returns how long its values stay the same", () => {
       if (unchangedUntil < until) {
         assert(limitedAt(unchangedUntil).fields[0]?.[1] !== fields[0]?.[1]);
       }
-    },
-  ));
-});
-
-/** The properties of a cache that decide how long it reuses a response without revalidation. */
-interface Cache {
-  readonly isShared: boolean;
-  /** Uses Cache-Control; otherwise Expires alone, as in HTTP/1.0. */
-  readonly isModern: boolean;
-  readonly knowsMustUnderstand: boolean;
-  /** The field that it prefers to Cache-Control (RFC 9213), if any. */
-  readonly target: string | undefined;
-  /** Milliseconds for which it serves stale, unless the response gives a limit. */
-  readonly grace: number;
-  /** Counts in whole seconds, including the last one, as nginx does. */
-  readonly isCoarse: boolean;
-  /** Milliseconds until it receives the response. */
-  readonly travel: number;
-}
-
-const caches: fc.Arbitrary<Cache> = fc.record({
-  isShared: fc.boolean(),
-  isModern: fc.boolean(),
-  knowsMustUnderstand: fc.boolean(),
-  target: fc.constantFrom(undefined, "cdn-cache-control", "a-cache-control", "surrogate-control"),
-  grace: fc.constantFrom(0, 10_000),
-  isCoarse: fc.boolean(),
-  travel: fc.nat(999),
-});
-
-const HEURISTIC = 86_400; // seconds
-
-/** Seconds of freshness, or `undefined` for a response that must not be reused. */
-function lifetimeIn(cache: Cache, headers: Headers, received: number): number | undefined {
-  const byExpires = lifetimeByExpires(headers, received);
-  // Without Expires, an HTTP/1.0 cache uses heuristics, and nothing can prevent that.
-  if (!cache.isModern) return byExpires ?? 0;
-  const targeted = cache.target ? headers.get(cache.target) : null;
-  const directives = parseDictionary(targeted ?? headers.get("cache-control") ?? "");
-  const seconds = (name: string) => {
-    const value = directives.get(name)?.[0];
-    return value === undefined ? undefined : Number(value);
-  };
-  const isUnderstood = cache.knowsMustUnderstand && directives.has("must-understand");
-  if (directives.has("no-store") && !isUnderstood) return undefined;
-  if (directives.get("no-cache")?.[0] === true) return undefined;
-  if (cache.isShared && directives.get("private")?.[0] === true) return undefined;
-  return (cache.isShared ? seconds("s-maxage") : undefined) ?? seconds("max-age") ??
-    (targeted === null ? byExpires : undefined) ?? HEURISTIC;
-}
-
-function lifetimeByExpires(headers: Headers, received: number): number | undefined {
-  const expires = headers.get("expires");
-  if (expires === null) return undefined;
-  const date = parseHttpDate(headers.get("date") ?? "", received) ?? received;
-  return ((parseHttpDate(expires, received) ?? date) - date) / 1000;
-}
-
-/** When a cache stops reusing a response without revalidation, in milliseconds since the epoch. */
-function usedUntil(cache: Cache, headers: Headers): number {
-  const received = NOW + cache.travel;
-  const lifetime = lifetimeIn(cache, headers, received);
-  const stale = staleIn(cache, headers);
-  if (lifetime === undefined || lifetime <= 0 && stale === 0) return received;
-  const end = received + Math.max(0, lifetime) * 1000;
-  return (cache.isCoarse ? Math.floor(end / 1000) * 1000 + 999 : end) + stale;
-}
-
-/** Milliseconds for which a cache serves stale. */
-function staleIn({ isModern, target, grace }: Cache, headers: Headers): number {
-  if (!isModern) return 0;
-  const targeted = target ? headers.get(target) : null;
-  const said = parseDictionary(targeted ?? headers.get("cache-control") ?? "")
-    .get("stale-while-revalidate")?.[0];
-  return said === undefined ? grace : Number(said) * 1000;
-}
-
-const seconds = fc.oneof(fc.nat(10), fc.nat(2000));
-const date = seconds.map((seconds) => inSeconds(seconds - 500));
-const ages = ["max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"]
-  .map((name) => seconds.map((seconds) => `${name}=${seconds}`));
-const flags = fc.constantFrom(
-  ...["public", "private", "no-store", "no-cache", "must-understand", "must-revalidate"],
-  ...["proxy-revalidate", "immutable", 'no-cache="a, max-age=9"', 'private="b"', 'x="no-store"'],
-);
-const cacheControl = fc.array(fc.oneof(...ages, ...ages, flags), { maxLength: 5 })
-  .map((directives) => directives.join(", "));
-const targeted = cacheControl.filter((value) => value !== "");
-const fields = fc.record({
-  "cache-control": cacheControl,
-  "cdn-cache-control": targeted,
-  "a-cache-control": targeted,
-  "surrogate-control": targeted,
-  expires: fc.oneof(date, fc.constant("0")),
-  date: fc.constant(inSeconds(0)),
-}, { requiredKeys: [] });
-const left = fc.oneof(fc.nat(5_000), fc.nat(2_000_000)).map((left) => left + 1000);
-
-Deno.test("no cache reuses a response beyond its phase, whatever its fields", () => {
-  let beyond = 0;
-  fc.assert(
-    fc.property(fields, caches, left, (stated, cache, left) => {
-      const until = Math.ceil((NOW + left) / 1000) * 1000; // phases begin with a second
-      const headers = new Headers(stated);
-      if (usedUntil(cache, headers) >= until) beyond++;
-      const sent = limited(headers, { until, now: NOW });
-      const used = usedUntil(cache, sent);
-      assert(used < until, `${new Date(used).toISOString()}: ${JSON.stringify([...sent])}`);
-    }),
-    { numRuns: 5000 },
-  );
-  assert(beyond > 1000, `only ${beyond} would have been reused beyond it`);
+    }
+  }
 });

@@ -1,5 +1,4 @@
 import { assertEquals } from "@std/assert";
-import fc from "../support/fast_check.ts";
 import {
   formatInstant,
   parseInstant,
@@ -19,39 +18,34 @@ function expected(read: () => number): number | undefined {
   }
 }
 
-const padded = (max: number, length = 2) =>
-  fc.nat(max).map((value) => String(value).padStart(length, "0"));
-const fraction = fc.oneof(fc.constant(""), fc.stringMatching(/^[.,]\d{1,9}$/));
-const offset = fc.oneof(
-  fc.constantFrom("Z", "z"),
-  fc.tuple(fc.constantFrom("+", "-"), padded(25), fc.constantFrom(":", ""), padded(61))
-    .map((parts) => parts.join("")),
-  fc.tuple(fc.constantFrom("+", "-"), padded(25)).map((parts) => parts.join("")),
+const numbers = (count: number) =>
+  Array.from({ length: count }, (_, number) => String(number).padStart(2, "0"));
+
+/** Dates, times and offsets that are valid, or just not. */
+const DATES = ["0000", "1969", "1970", "2000", "2023", "2024", "2100", "9999"].flatMap((year) =>
+  numbers(14).flatMap((month) => numbers(33).map((day) => `${year}-${month}-${day}`))
 );
-const instant = fc.tuple(
-  fc.oneof(padded(9999, 4), fc.constantFrom("1969", "1970", "2000", "2024", "2100", "9999")),
-  padded(13),
-  padded(32),
-  fc.constantFrom("T", "t", " "),
-  padded(25),
-  padded(61),
-  fc.option(fc.tuple(padded(61), fraction).map(([second, rest]) => `:${second}${rest}`)),
-  offset,
-).map(([year, month, day, t, hour, minute, second, zone]) =>
-  `${year}-${month}-${day}${t}${hour}:${minute}${second ?? ""}${zone}`
-);
+const TIMES = ["T", "t", " "].flatMap((t) => [
+  ...numbers(26).flatMap((hour) => numbers(62).map((minute) => `${t}${hour}:${minute}`)),
+  ...numbers(62).map((second) => `${t}12:30:${second}`),
+  ...[".5", ",123456789", ".1234567890", "."].map((rest) => `${t}12:30:59${rest}`),
+]);
+const OFFSETS = numbers(26).flatMap((hour) =>
+  [hour, `${hour}:59`, `${hour}00`, `${hour}:60`].flatMap((text) => [`+${text}`, `-${text}`])
+).concat("Z", "z");
 
 Deno.test("readInstant() accepts exactly what Temporal does", () => {
-  fc.assert(
-    fc.property(instant, (text) => {
-      assertEquals(
-        readInstant(text),
-        expected(() => Temporal.Instant.from(text).epochMilliseconds),
-        text,
-      );
-    }),
-    { numRuns: 5_000 },
-  );
+  const texts = [
+    ...DATES.map((date) => `${date}T23:59:59.999Z`),
+    ...TIMES.map((time) => `2024-02-29${time}Z`),
+    ...["1970-01-01", "2024-02-29", "9999-12-31"].flatMap((date) =>
+      OFFSETS.map((offset) => `${date}T12:00${offset}`)
+    ),
+  ];
+  for (const text of texts) {
+    const instant = expected(() => Temporal.Instant.from(text).epochMilliseconds);
+    assertEquals(readInstant(text), instant, text);
+  }
 });
 
 Deno.test("parseInstant() keeps every millisecond", () => {
@@ -60,36 +54,20 @@ Deno.test("parseInstant() keeps every millisecond", () => {
   }
 });
 
-const amount = (unit: string, of: fc.Arbitrary<string>) =>
-  fc.option(of).map((value) => value === null ? "" : value + unit);
-const whole = fc.nat(500).map(String);
-const time = fc.tuple(
-  fc.constantFrom("T", "t"),
-  amount("H", whole),
-  amount("M", whole),
-  amount("S", whole),
-).map((parts) => parts.join(""));
-const duration = fc.tuple(
-  fc.constantFrom("P", "p"),
-  amount("W", whole),
-  amount("D", whole),
-  fc.oneof(fc.constant(""), time),
-).map((parts) => parts.join(""));
-
 Deno.test("readInterval() adds durations as Temporal does in UTC", () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 0, max: 4e9 }), duration, (start, text) => {
-      const from = formatInstant(start * 1000);
-      const zoned = Temporal.Instant.from(from).toZonedDateTimeISO("UTC");
+  const amounts = (unit: string) => ["", `0${unit}`, `1${unit}`, `99${unit}`];
+  const times = amounts("H").flatMap((hours) =>
+    amounts("M").flatMap((minutes) => amounts("S").map((seconds) => hours + minutes + seconds))
+  ).flatMap((time) => ["", `T${time}`, `t${time.toLowerCase()}`]);
+  const days = amounts("W").flatMap((weeks) => amounts("D").map((days) => weeks + days));
+  for (const from of ["1970-01-01T00:00:00Z", "2024-02-28T23:59:59Z", "9999-12-31T00:00:00Z"]) {
+    const zoned = Temporal.Instant.from(from).toZonedDateTimeISO("UTC");
+    for (const text of days.flatMap((day) => times.map((time) => `P${day}${time}`))) {
       const end = expected(() => zoned.add(Temporal.Duration.from(text)).epochMilliseconds);
-      assertEquals(
-        readInterval(`${from}/${text}`),
-        end === undefined ? undefined : { start: start * 1000, end },
-        `${from}/${text}`,
-      );
-    }),
-    { numRuns: 5_000 },
-  );
+      const interval = end === undefined ? undefined : { start: Date.parse(from), end };
+      assertEquals(readInterval(`${from}/${text}`), interval, `${from}/${text}`);
+    }
+  }
 });
 
 Deno.test("instants work on runtimes without Temporal", () => {

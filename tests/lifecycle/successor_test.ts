@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { assertSpyCalls, stub } from "@std/testing/mock";
-import fc from "../support/fast_check.ts";
 import { definePolicy, withLifecycle } from "../../lib/lifecycle/mod.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
@@ -120,31 +119,26 @@ Deno.test("withLifecycle() rejects a successorOrigin that is not an origin", () 
 });
 
 Deno.test("the README's successor stays on the site for any path", async () => {
-  const piece = fc.oneof(
-    fc.constantFrom(
-      ...["/", "\\", "//", "/v1/", "v1", "..", ".", "%2e%2e", "%2f", "%5c", "%09", "\t", "\n", "@"],
-      ...["evil.example", "https:", "http:", ":", "?", "#", "|", "<", ">", '"', " ", "ä", "%ff"],
-    ),
-    fc.string({ maxLength: 3 }),
-  );
-  const paths = fc.array(piece, { maxLength: 8 }).map((pieces) => `/${pieces.join("")}`);
+  const pieces = [
+    ...["/", "\\", "//", "/v1/", "v1", "..", ".", "%2e%2e", "%2f", "%5c", "%09", "\t", "\n", "@"],
+    ...["evil.example", "https:", "http:", ":", "?", "#", "|", "<", ">", '"', " ", "ä", "%ff"],
+  ];
+  const pairs = pieces.flatMap((a) => pieces.map((b) => a + b));
   const successor = ({ url }: Request) => new URL(url).pathname.replace("/v1/", "/v2/");
   let redirects = 0;
   using _warn = stub(console, "warn");
-  await fc.assert(
-    fc.asyncProperty(paths, async (path) => {
-      const url = `http://test${path}`;
-      const { link, statuses, location } = await answersFor(successor, { url });
-      if (location === null) {
-        return assertEquals([link, statuses], [null, [200, 410]]);
-      }
-      redirects++;
-      assertEquals(new URL(location, url).origin, "http://test");
-      assertEquals(link, `<${location}>; rel="successor-version"`);
-      assert(/^<[^<>"\s\\]*>; rel="successor-version"$/.test(link ?? ""), location);
-    }),
-    { numRuns: 2000 },
-  );
+  for (const path of pairs.flatMap((pair) => [`/${pair}/v1/x`, `/v1/${pair}`, `/v1/${pair}x`])) {
+    const url = `http://test${path}`;
+    const { link, statuses, location } = await answersFor(successor, { url });
+    if (location === null) {
+      assertEquals([link, statuses], [null, [200, 410]], path);
+      continue;
+    }
+    redirects++;
+    assertEquals(new URL(location, url).origin, "http://test");
+    assertEquals(link, `<${location}>; rel="successor-version"`);
+    assert(/^<[^<>"\s\\]*>; rel="successor-version"$/.test(link ?? ""), location);
+  }
   assert(redirects > 100, `only ${redirects} were redirected`);
 });
 

@@ -1,7 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { isPublicUrl, parseLocation } from "../../lib/publishing/location.ts";
 import { MAX_LOCATION } from "../../lib/storage/item.ts";
-import fc from "../support/fast_check.ts";
 
 /** An absolute URI (RFC 3986 §4.3) with either scheme, without user information. */
 const ABSOLUTE_URI =
@@ -48,17 +47,15 @@ Deno.test("parseLocation() returns valid ASCII, and keeps what is valid", () => 
 });
 
 Deno.test("parseLocation() returns its own results unchanged, for any URL", () => {
-  const text = fc.string({ unit: "binary", maxLength: 20 }).filter((text) =>
-    !/[#\p{Cc}]/u.test(text)
-  );
-  fc.assert(fc.property(fc.webAuthority(), text, text, (authority, path, query) => {
-    const given = `https://${authority}/${path}?${query}`;
-    fc.pre(URL.canParse(given));
-    const location = parseLocation(given);
-    assertMatch(location, ABSOLUTE_URI);
-    assertEquals(parseLocation(location), location);
-    assertEquals(new URL(location).href, location); // so that clients request exactly this
-  }));
+  const chars = [...String.fromCodePoint(...Array(0x180).keys()), "€", "\ud83c", "🎧", "%e", "%ff"];
+  for (const char of chars.filter((char) => !/[#\p{Cc}]/u.test(char))) {
+    for (const host of ["h", "[::1]:8080", "bücher.example:443"]) {
+      const location = parseLocation(`https://${host}/${char}/..${char}?${char}&${char}`);
+      assertMatch(location, ABSOLUTE_URI);
+      assertEquals(parseLocation(location), location);
+      assertEquals(new URL(location).href, location); // so that clients request exactly this
+    }
+  }
 });
 
 Deno.test("parseLocation() refuses URLs that are not for everybody, and shows no secrets", () => {

@@ -1,6 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import fc from "../support/fast_check.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { describeError, FaultLog, lineLog, type LogEvent } from "../../lib/server/log.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
@@ -61,11 +60,11 @@ Deno.test("describeError() includes every cause, but no token", () => {
 });
 
 Deno.test("describeError() redacts every token, wherever it appears", () => {
-  const texts = fc.array(fc.constantFrom(" ", "/", "x", "\n", "%2F", newToken(), newToken()));
-  fc.assert(fc.property(texts, fc.boolean(), (parts, isUpper) => {
-    const text = parts.map((part) => isUpper ? part.toUpperCase() : part).join("");
+  const [one, other] = [newToken(), newToken()];
+  const texts = [one, `${one}${other}`, `/${one} x${other}`, `%2F${one}%2F\n${other}`, `x${one}x`];
+  for (const text of texts.flatMap((text) => [text, text.toUpperCase()])) {
     for (const error of [text, new Error(text), new Error("x", { cause: new Error(text) })]) {
       assert(!/[0-9a-f]{8}-[0-9a-f]{4}-4/i.test(describeError(error)), text);
     }
-  }));
+  }
 });

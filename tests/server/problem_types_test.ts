@@ -1,12 +1,10 @@
 import { assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
-import fc from "../support/fast_check.ts";
 import type { Field } from "../../lib/http/outcome.ts";
 import { problemDetails } from "../../lib/http/problem.ts";
 import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
 
 Deno.test("problemDetails() sets the length of its content for any detail", () => {
-  const texts = fc.string({ unit: fc.constantFrom("a", '"', "\\", "\n", "é", "€", "🎧", "\0") });
-  fc.assert(fc.property(texts, (detail) => {
+  for (const detail of ["", "a", '"\\\n\0', "é", "€", "🎧 é\u2028"]) {
     const fields: Field[] = [["A", "b"], ["C", "d"]];
     const outcome = problemDetails({ status: 404, title: "Not Found", detail, fields }, {});
     assertInstanceOf(outcome.body, Uint8Array);
@@ -18,7 +16,7 @@ Deno.test("problemDetails() sets the length of its content for any detail", () =
       ["X-Content-Type-Options", "nosniff"],
       ...fields,
     ]);
-  }));
+  }
 });
 
 Deno.test("every problem type has its own name, title and meaning", () => {

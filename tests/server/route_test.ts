@@ -1,5 +1,4 @@
 import { assert, assertEquals } from "@std/assert";
-import fc from "../support/fast_check.ts";
 import { normalizeUrl, pathOf } from "../../lib/server/route.ts";
 import { ROUTES } from "../support/routes.ts";
 
@@ -81,11 +80,12 @@ Deno.test("normalizeUrl() lets URLPattern find the route and the segment", () =>
 });
 
 Deno.test("normalizeUrl() is bounded, whatever the URL, and never throws", () => {
-  const unit = fc.constantFrom("http://", "x.test", "/", "media", "..", "%", "2F", "?", "#", "\0");
-  fc.assert(fc.property(fc.string({ unit, maxLength: 500, size: "max" }), (url) => {
+  const pieces = ["http://", "x.test", "/", "media", "..", "%", "2F", "?", "#", "\0"];
+  const pairs = pieces.flatMap((a) => pieces.map((b) => a + b));
+  for (const url of pieces.flatMap((a) => pairs.flatMap((b) => [a + b, a + b.repeat(250)]))) {
     const normalized = normalizeUrl(url);
     assert(URL.canParse(normalized) && normalized.length < 300, url);
     assertEquals(normalizeUrl(normalized), normalized);
     match(url);
-  }));
+  }
 });

@@ -1,13 +1,5 @@
-import { assert, assertEquals } from "@std/assert";
-import fc from "../support/fast_check.ts";
+import { assertEquals } from "@std/assert";
 import { newToken, parseToken } from "../../lib/storage/token.ts";
-
-Deno.test("parseToken() accepts version 4 UUIDs in either case and returns lower case", () => {
-  fc.assert(fc.property(fc.uuid({ version: 4 }), (uuid) => {
-    assertEquals(String(parseToken(uuid.toUpperCase())), uuid);
-    assertEquals(String(parseToken(uuid)), uuid);
-  }));
-});
 
 Deno.test("parseToken() refuses everything else", () => {
   const others = [
@@ -28,8 +20,10 @@ Deno.test("parseToken() refuses everything else", () => {
   for (const text of others) assertEquals(parseToken(text), undefined, text);
 });
 
-Deno.test("newToken() returns valid tokens, never the same twice", () => {
+Deno.test("newToken() returns valid tokens, which parseToken() accepts in either case", () => {
   const tokens = new Set(Array.from({ length: 1000 }, newToken));
   assertEquals(tokens.size, 1000);
-  for (const token of tokens) assert(parseToken(token) === token);
+  for (const token of tokens) {
+    assertEquals([parseToken(token), parseToken(token.toUpperCase())], [token, token]);
+  }
 });

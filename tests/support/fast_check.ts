@@ -1,5 +1,0 @@
-/**
- * fast-check, for tests only.
- */
-
-export { default } from "fast-check";

@@ -1,5 +1,0 @@
-/**
- * An independent parser of structured fields (RFC 9651).
- */
-
-export { parseDictionary, parseItem } from "structured-headers";
