@@ -155,7 +155,6 @@ needing("environment", "files")(
     const mixed = await run();
     assertEquals([mixed.get("skipped")?.length, mixed.get("published")?.length], [29, 1]);
     assertEquals([count("hashing"), count("copying")], [30, 1]);
-    assertEquals(await Array.fromAsync(Deno.readDir(`${folder}/files/staged`)), []);
     assertEquals((await run(true)).get("published")?.length, 30);
   },
 );
@@ -265,7 +264,7 @@ async function makeFour(folder: string, length: number): Promise<string> {
   return `${folder}/media`;
 }
 
-test("media publish stops on a signal, even twice, reports what it has published, and leaves nothing staged", () =>
+test("media publish stops on a signal, even twice, and reports what it has published", () =>
   inFolder(async (folder) => {
     const sources = await makeFour(folder, 2 ** 37);
     await makeCatalogue(folder);
@@ -291,7 +290,6 @@ test("media publish stops on a signal, even twice, reports what it has published
       ]);
     }
     assertEquals(parseLines((await media(folder, ["export"])).stdout).length, 1);
-    assertEquals(await Array.fromAsync(Deno.readDir(`${folder}/files/staged`)), []);
   }));
 
 needing("processes", LINUX, program("sh"))(
@@ -326,6 +324,7 @@ needing("processes", LINUX, program("sh"))(
         /^media: files: cannot write to "\/.*\/files" \(CONTENT\) \(File too/,
       );
       assertEquals(rest, [""]);
+      assertEquals(await Array.fromAsync(Deno.readDir(`${folder}/files/staged`)), []);
 
       const unread = mediaCommand(folder, ["publish", "--again", sources]).spawn();
       const messages = new Response(unread.stderr).text();

@@ -3,7 +3,6 @@ import { stub } from "@std/testing/mock";
 import { fileName, publishFile } from "../../lib/publishing/publish.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { RefusedError } from "../../lib/input/refused_error.ts";
 import { isPrintable } from "../../lib/input/printable.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
@@ -67,7 +66,10 @@ needing("processes", LINUX, program("script"))(
   () =>
     inFolder(async (folder) => {
       const path = await longFile(folder);
-      const command = [Deno.execPath(), ...taskArguments(["publish", path], ["--quiet"])];
+      const command = [
+        Deno.execPath(),
+        ...taskArguments(["publish", "--again", path], ["--quiet"]),
+      ];
       // A pseudo-terminal, from util-linux; input is typed there.
       const child = new Deno.Command("script", {
         args: ["--quiet", "--return", "--flush", "--command", command.join(" "), "/dev/null"],
@@ -129,15 +131,6 @@ needing("processes", LINUX, program("sh"))(
     }),
 );
 
-test("publishFile() refuses a token that is taken while it reads the file", async () => {
-  await using subject = await openLocal();
-  const { catalogue } = subject.storage;
-  const { token } = await subject.publish(newMetadata(), new Uint8Array(1));
-  using _find = stub(catalogue, "find", () => Promise.resolve({ state: "unknown" }));
-  const publishing = () => publishFile(subject.storage, SAMPLE_MP3, { token });
-  await assertRejects(publishing, RefusedError, `Token "${token}" is taken`);
-});
-
 Deno.test("fileName() cuts a name after 255 bytes, between two characters", () => {
   assertEquals(fileName(`s3://b/${"é".repeat(200)}.mp3`), "é".repeat(127));
   assertEquals(fileName("s3://b/a\\b\n.mp3"), "a_b_.mp3");
@@ -173,65 +166,64 @@ test("media list and show escape terminal controls in records", async () => {
   assertMatch(shown.stdout, /\nname {10}a\\u202e\\u009b\\u000ab\n/);
 });
 
-function abortable() {
-  const controller = new AbortController();
-  const abort = () => controller.abort(new InterruptedError("SIGINT"));
-  return { signal: controller.signal, abort };
-}
-
 needing("environment", "files")(
-  "publishFile() leaves nothing staged when it fails, in a process that continues",
+  "publishFile() leaves nothing behind when it fails, in a process that continues",
   async () => {
     await using subject = await openLocal();
+    const { storage, folder } = subject;
+    const path = `${folder}/a.mp3`;
+    const fresh = () => Deno.copyFile(SAMPLE_MP3, path);
+    const publishing = (change: () => void, signal?: AbortSignal) => {
+      const watch = async function* (chunks: AsyncIterable<Uint8Array>) {
+        for await (const chunk of chunks) {
+          change();
+          yield chunk;
+        }
+      };
+      return publishFile(storage, path, { watch, signal });
+    };
+    const aborting = (attempt: (abort: () => void, signal: AbortSignal) => Promise<unknown>) => {
+      const controller = new AbortController();
+      return attempt(() => controller.abort(new InterruptedError("SIGINT")), controller.signal);
+    };
+    const broken = () => {
+      throw new RangeError("broken");
+    };
+    const append = () => Deno.writeFileSync(path, new Uint8Array(1), { append: true });
+    const rows: [what: string, attempt: () => Promise<unknown>, message: string][] = [
+      ["grows", () => publishing(append), "changed while it was read"],
+      ["shrinks", () => publishing(() => Deno.truncateSync(path, 1_000)), "changed while it was"],
+      ["is touched", () => publishing(() => Deno.utimeSync(path, 0, 0)), "changed while it was"],
+      ["breaks", () => publishing(broken), "broken"],
+      ["is copied when aborted", () => aborting(publishing), "stopped by SIGINT"],
+      [
+        "is staged when aborted",
+        () =>
+          aborting(async (abort, signal) => {
+            const stage = storage.stage.bind(storage);
+            using _stage = stub(storage, "stage", async (source) => {
+              const staged = await stage(source);
+              abort();
+              return staged;
+            });
+            await publishFile(storage, path, { signal });
+          }),
+        "stopped by SIGINT",
+      ],
+    ];
+    for (const [what, attempt, message] of rows) {
+      await fresh();
+      await assertRejects(attempt, Error, message);
+      assertEquals([await subject.digests(), await staged(folder)], [[], []], what);
+    }
+    await fresh();
     const token = newToken();
     const attempts = await Promise.allSettled(
-      [1, 2, 3].map(() => publishFile(subject.storage, SAMPLE_MP3, { token })),
+      [1, 2, 3].map(() => publishFile(storage, path, { token })),
     );
-    assertEquals(attempts.filter(({ status }) => status === "fulfilled").length, 1);
-    assertEquals(await staged(subject.folder), []);
-
-    const broken = (async function* () {
-      yield await Promise.resolve(new Uint8Array(10));
-      throw new RangeError("The source broke");
-    })();
-    await assertRejects(() => subject.storage.stage({ read: () => broken }), RangeError);
-    assertEquals(await staged(subject.folder), []);
-
-    const { storage } = subject;
-    const stage = storage.stage.bind(storage);
-    for (const isBefore of [true, false]) { // or after staging, before the commit
-      const { signal, abort } = abortable();
-      storage.stage = async (source) => {
-        if (isBefore) abort();
-        const staged = await stage(source);
-        abort();
-        return staged;
-      };
-      await assertRejects(() => publishFile(storage, SAMPLE_MP3, { signal }), InterruptedError);
-      assertEquals(await staged(subject.folder), []);
-    }
+    const refusals = attempts.flatMap((each) => each.status === "rejected" ? [each.reason] : []);
+    assertEquals(refusals.map(String), Array(2).fill(`RefusedError: Token "${token}" is taken`));
+    assertEquals(await staged(folder), []);
     assertEquals((await Array.fromAsync(storage.catalogue.list())).length, 1);
   },
 );
-
-test("publishFile() refuses a file that changes while it is read, and leaves nothing behind", async () => {
-  await using subject = await openLocal();
-  const path = `${subject.folder}/a.mp3`;
-  const changes: [what: string, change: () => void][] = [
-    ["grows", () => Deno.writeFileSync(path, new Uint8Array(1), { append: true })],
-    ["shrinks", () => Deno.truncateSync(path, 1_000)],
-    ["is touched", () => Deno.utimeSync(path, 0, 0)],
-  ];
-  for (const [what, change] of changes) {
-    await Deno.copyFile(SAMPLE_MP3, path);
-    const watch = async function* (chunks: AsyncIterable<Uint8Array>) {
-      for await (const chunk of chunks) {
-        change();
-        yield chunk;
-      }
-    };
-    const publishing = () => publishFile(subject.storage, path, { watch });
-    await assertRejects(publishing, RefusedError, "changed while it was read");
-    assertEquals([await subject.digests(), await staged(subject.folder)], [[], []], what);
-  }
-});
