@@ -7,7 +7,7 @@ import { Command, Option } from "commander";
 import { formatInstant } from "../lifecycle/policy.ts";
 import { policyOf } from "../server/policies.ts";
 import { deprecatedPaths } from "../server/route.ts";
-import { reported, reportUsage } from "../report/report.ts";
+import { reportUsage, waitForReports } from "../report/report.ts";
 import type { Config } from "../server/config.ts";
 import { StorageError } from "../storage/errors.ts";
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
@@ -42,47 +42,41 @@ interface UsageOptions {
 
 /** Builds the command. */
 export function usageCommand(context: Context): Command {
-  const option = (flags: string, description: string, conflicts: string[] = []) =>
+  const exclusive = (flags: string, description: string, conflicts: string[]) =>
     new Option(flags, description).conflicts(conflicts);
   return new Command("usage")
     .description("Report who calls the deprecated routes, and whether they can be removed.")
     .option("--days <n>", "the period in whole days before today", daysArgument, 30)
     .addOption(
-      option(
+      exclusive(
         "--gate <days>",
         "print only the verdict: exit 0 if there were no calls in this many whole days and today," +
           " 1 if there were, 3 if unknown",
         ["html", "gone", "days"],
       ).argParser(daysArgument),
     )
-    .addOption(
-      option(
-        "--ignore <client>",
-        'a client that does not count for the verdict, as the report names it, e.g. "app curl";' +
-          " repeatable",
-      ).argParser((name: string, others: string[] = []) => [...others, name]),
+    .option(
+      "--ignore <client>",
+      'a client that does not count for the verdict, as the report names it, e.g. "app curl"; repeatable',
+      (name: string, others: string[] = []) => [...others, name],
+    )
+    .option("--at-most <calls>", "calls that the verdict allows", callsArgument)
+    .option(
+      "--trust-stops",
+      "take it that nothing else served, and nothing was restored, between an orderly stop and the" +
+        " next start",
     )
     .addOption(
-      option("--at-most <calls>", "calls that the verdict allows").argParser(callsArgument),
-    )
-    .addOption(
-      option(
+      exclusive(
         "--client <client>",
-        'report on this client only, as the report names it, e.g. "app curl"',
+        "report on this client only, with nothing of the others",
         ["gate", "gone", "ignore", "atMost"],
       ),
     )
+    .option("--html <file>", "write a page to send to the owners of the clients")
+    .option("--json", "print the whole report as JSON")
     .addOption(
-      option(
-        "--trust-stops",
-        "take it that nothing else served, and nothing was restored, between an orderly stop and the" +
-          " next start",
-      ),
-    )
-    .addOption(option("--html <file>", "write a page to send to the owners of the clients"))
-    .addOption(option("--json", "print the whole report as JSON"))
-    .addOption(
-      option(
+      exclusive(
         "--gone <server...>",
         "mark silent servers as gone: they have answered nothing since their last heartbeat",
         ["html"],
@@ -122,7 +116,7 @@ async function runUsage(
     }
     return;
   }
-  await reported(ledger, now, (servers) => {
+  await waitForReports(ledger, now, (servers) => {
     if (!json) printError(`Waiting for the next report of ${servers.join(", ")} …`);
   });
   const routes = deprecatedPaths(context.routes);
@@ -131,7 +125,7 @@ async function runUsage(
     ...{ routes, environment, days: gate ?? days, now, ...options },
   });
   if (gate !== undefined) {
-    const text = json ? JSON.stringify(gateJson(report)) : gateText(report);
+    const text = json ? gateJson(report) : gateText(report);
     await print(text).catch((error) => printError(`media: ${messageOf(error)}`));
     throw new ExitError(STATUS[report.verdict.verdict]);
   }
@@ -142,7 +136,7 @@ async function runUsage(
     await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
     return;
   }
-  await print(json ? JSON.stringify(usageJson(report)) : usageText(report));
+  await print(json ? usageJson(report) : usageText(report));
 }
 
 /** Returns the dates that are set, by route. */

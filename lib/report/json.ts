@@ -4,7 +4,7 @@
 
 import type { UsageReport } from "./report.ts";
 
-/** The members that are instants, or lists of such. */
+/** The members that are instants. */
 const INSTANTS = new Set(
   ["now", "recordedSince", "deprecatedAt", "sunsetAt", "start", "end", "first", "last", "reported"],
 );
@@ -12,26 +12,20 @@ const INSTANTS = new Set(
 /** The members that may be unknown. */
 const UNKNOWN = new Set(["recordedSince", "sunsetAt"]);
 
-/** Returns the whole report. */
-export function usageJson(report: UsageReport): unknown {
-  return JSON.parse(JSON.stringify(report, replace));
+/** Formats the whole report. */
+export function usageJson(report: UsageReport): string {
+  return JSON.stringify(report, replace);
 }
 
-/** Returns the verdict and the remaining clients. */
+/** Formats the verdict and the remaining clients. */
 export function gateJson(
   { days, from, now, ignored, atMost, verdict, clients, contradictions }: UsageReport,
-): unknown {
+): string {
   const report = { days, from, ignored, atMost, now, ...verdict, clients, contradictions };
-  return JSON.parse(JSON.stringify(report, replace));
+  return JSON.stringify(report, replace);
 }
 
 function replace(name: string, value: unknown): unknown {
   if (value === undefined && UNKNOWN.has(name)) return null;
-  const isBrownouts = name === "brownouts" && Array.isArray(value);
-  if (isBrownouts) return value.map((each) => typeof each === "number" ? iso(each) : each);
-  return INSTANTS.has(name) && typeof value === "number" ? iso(value) : value;
-}
-
-function iso(instant: number): string {
-  return new Date(instant).toISOString();
+  return INSTANTS.has(name) && typeof value === "number" ? new Date(value).toISOString() : value;
 }

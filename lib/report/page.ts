@@ -4,19 +4,18 @@
  */
 
 import { escape } from "@std/html/entities";
+import type { Policy } from "../lifecycle/policy.ts";
 import { withToken } from "../server/route.ts";
 import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
 import { PAGE_STYLE } from "./page_style.ts";
 import {
   CLIENT_COLUMNS,
   count,
-  dayText,
   gapLines,
   ignoredLines,
-  markDay,
-  type MarkedDay,
   MAX_LISTED,
   NOT_WHOLE,
+  notesOf,
   periodText,
   plural,
   requestsText,
@@ -91,51 +90,45 @@ function details(summary: string, html: string): string {
   return `<details><summary>${summary}</summary>\n${html}\n</details>`;
 }
 
-function routeSection({ route, days, ...requests }: RouteUsage, report: UsageReport): string {
-  const policy = report.policies[route];
+function routeSection(usage: RouteUsage, { policies, now }: UsageReport): string {
+  const { route, calls } = usage;
   return `<section>
 <h2><code>${escape(withToken(route, "{token}"))}</code></h2>
-<p>${requestsText(requests)}. ${escape(sunsetText(policy, report.now))}</p>
-${requests.calls === 0 ? "" : picture(days.map((day) => markDay(day, policy)))}
+<p>${requestsText(usage)}. ${escape(sunsetText(policies[route], now))}</p>
+${calls === 0 ? "" : picture(usage, policies[route])}
 </section>`;
 }
 
-/** Where each kind of mark stands below the bars, of 100 from the top. */
-const BELOW = { brownout: 88, incomplete: 95 } as const;
+/** Where the notes on a day are marked below its bar, in percent from the top, by first word. */
+const BELOW: Readonly<Record<string, number>> = { brownout: 88, incomplete: 95 };
 
-/** Draws a bar for each day, with what marks the day below it; and says the same in numbers. */
-function picture(days: readonly MarkedDay[]): string {
+/** Draws a bar for each day, with its notes marked below it, and lists the same in numbers. */
+function picture({ days }: RouteUsage, policy: Policy | undefined): string {
   const most = Math.max(...days.map(({ calls }) => calls));
-  const heightOf = (calls = 0) => calls > 0 ? Math.max(Math.round(calls / most * 85), 1) : 0;
-  const bars = days.map((day, x) => {
-    const [calls, brownout] = [heightOf(day.calls), heightOf(day.byPhase.brownout)];
-    return `<g><title>${escape(dayText(day))}</title>` + [
-      bar("calls", x, { y: 85 - calls, height: calls }),
-      bar("brownout", x, { y: 85 - brownout, height: brownout }),
-      ...day.marks.map(({ kind }) => bar(kind, x, { y: BELOW[kind], height: 5 })),
-    ].join("") + "</g>";
+  const numbers: string[] = [];
+  const bars = days.map((usage, x) => {
+    const { day, calls, byPhase } = usage;
+    const notes = notesOf(usage, policy);
+    const text = `${day}: ${[plural(calls, "call"), ...notes].join(", ")}`;
+    if (calls > 0 || notes.length > 0) numbers.push(text);
+    const rect = (kind: string, bottom: number, height: number) =>
+      `<rect class="${kind}" x="${x + .1}" y="${bottom - height}" width=".8" height="${height}"/>`;
+    const bar = (kind: string, calls = 0) =>
+      calls === 0 ? "" : rect(kind, 85, Math.max(Math.round(calls / most * 85), 1));
+    const marks = notes.map((note) => note.split(" ")[0] ?? "")
+      .map((kind) => rect(kind, (BELOW[kind] ?? 0) + 5, 5));
+    return `<g><title>${escape(text)}</title>${bar("calls", calls)}${
+      bar("brownout", byPhase.brownout)
+    }${marks.join("")}</g>`;
   });
-  const numbers = days.filter(({ calls, marks }) => calls > 0 || marks.length > 0).map(dayText);
   return `<figure>
 <svg viewBox="0 0 ${days.length} 100" preserveAspectRatio="none" role="img" aria-label="Calls per day">
 ${bars.join("\n")}
 </svg>
 <p class="axis"><span>${days[0]?.day}</span><span>today</span></p>
-<figcaption>${legend(days, most)}</figcaption>
+<figcaption><span><i class="calls">■</i> calls, at most ${count(most)} a day</span>
+<span><i class="brownout">■</i> brownout</span>
+<span><i class="incomplete">■</i> ${NOT_WHOLE}</span></figcaption>
 ${details("In numbers", list(numbers))}
 </figure>`;
-}
-
-function bar(kind: string, x: number, { y, height }: { y: number; height: number }): string {
-  return height === 0
-    ? ""
-    : `<rect class="${kind}" x="${x + .1}" y="${y}" width=".8" height="${height}"/>`;
-}
-
-function legend(days: readonly MarkedDay[], most: number): string {
-  const kinds = new Set(days.flatMap(({ marks }) => marks.map(({ kind }) => kind)));
-  return [
-    ["calls", `calls, at most ${count(most)} a day`],
-    ...[...kinds].map((kind) => [kind, kind === "incomplete" ? NOT_WHOLE : kind]),
-  ].map(([kind, text]) => `<span><i class="${kind}">■</i> ${text}</span>`).join("\n");
 }

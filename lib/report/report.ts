@@ -43,8 +43,8 @@ export interface ClientUsage {
   readonly routes: readonly string[];
   /** The calls by phase. */
   readonly phases: Readonly<Partial<Record<Phase, number>>>;
-  /** The beginnings of the brownouts in which it called. */
-  readonly brownouts: readonly number[];
+  /** The brownouts in which it called. */
+  readonly brownouts: readonly Interval[];
 }
 
 /** What to report on. */
@@ -76,8 +76,6 @@ export interface UsageReport extends Pick<UsageReportOptions, "days" | "client" 
   /** The first day. */
   readonly from: string;
   readonly today: string;
-  readonly calls: number;
-  readonly otherRequests: number;
   readonly routes: readonly RouteUsage[];
   /** Most calls first; without those that are ignored. */
   readonly clients: readonly ClientUsage[];
@@ -90,16 +88,16 @@ export interface UsageReport extends Pick<UsageReportOptions, "days" | "client" 
   readonly verdict: Verdict;
 }
 
-/** Milliseconds between two looks for a server's report. */
+/** Milliseconds between two checks for a server's report. */
 const POLL_INTERVAL_MS = 200;
 
 /**
- * Waits until every server has reported what it counted before a time: two flushes at most, and not
- * for those that have long been silent.
+ * Waits until every server has reported what it had counted by a certain time, for two flushes at
+ * most. Those that have long been silent are not waited for.
  *
  * @param onWait Called once with the names of the servers to wait for, if any.
  */
-export async function reported(
+export async function waitForReports(
   ledger: Pick<Ledger, "heartbeats" | "time">,
   asked: number,
   onWait: (servers: readonly string[]) => void,
@@ -124,123 +122,112 @@ export async function reported(
  */
 export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom" | "time">,
-  { routes, environment, days, client: only, now, ignore = [], atMost = 0, trustStops = false }:
-    UsageReportOptions,
+  options: UsageReportOptions,
 ): Promise<UsageReport> {
-  const [from, today] = [dayOf(now - days * DAY_MS), dayOf(now)];
-  const byRoute = new Map(routes.map((route) => [route, new Totals()]));
-  const byClient = new Map<string, Totals>();
-
+  const { environment, days, client, now, ignore = [], atMost = 0, trustStops = false } = options;
+  const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
+  const [from, today] = [period[0] as string, dayOf(now)];
   // In this order: heartbeats vouch for rows, so they are read before them; deletions are announced
   // before they happen, so they are read last.
   const heartbeats = await ledger.heartbeats();
   const read = await ledger.time();
-  const latest = heartbeats.findLast((heartbeat) => !isAhead(heartbeat, read.now));
-  const policies = latest?.policies ?? {};
-  const counted = [...new Set([...routes, ...Object.keys(policies)])];
-  for await (const row of ledger.usage("")) {
-    if (only !== undefined && row.client !== only) continue;
-    const client = getOrAdd(byClient, row.client, () => new Totals());
-    const isCall = row.impact === "breaking";
-    if (isCall) client.first = Math.min(client.first, row.first);
-    if (row.day < from) continue;
-    const route = getOrAdd(byRoute, row.route, () => new Totals());
-    const day = row.day < today ? row.day : today; // a server's clock may be ahead
-    for (const totals of [route, client]) totals.add(row, day, policies[row.route]);
-  }
-  if (only !== undefined && byClient.size === 0) {
-    throw new RefusedError(`client "${only}" is not on record, expected a name as in the report`);
-  }
+  const policies = heartbeats.findLast((each) => !isAhead(each, read.now))?.policies ?? {};
+  const tallies = await addUp(ledger.usage(""), { ...options, from, today, policies });
   const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
-  const gapsOf = (interval: Interval, routes = counted) =>
-    gapsIn(coverage, { ...interval, routes }, read.now);
-  const daysOf = (route: string, totals: Totals) =>
-    Array.from({ length: days + 1 }, (_, index): DayUsage => {
-      const day = dayOf(now - (days - index) * DAY_MS);
-      const start = Date.parse(day);
-      const end = Math.min(start + DAY_MS, now - 2 * FLUSH_INTERVAL_MS);
-      const isWhole = gapsOf({ start, end }, [route]).length === 0;
-      return { day, isWhole, ...totals.on(day) };
-    });
-  const routeUsages = [...byRoute].map(([route, totals]): RouteUsage => ({
-    route,
-    calls: totals.calls,
-    otherRequests: totals.otherRequests,
-    days: daysOf(route, totals),
+  const gapsOf = (routes: readonly string[], day: string, end = Date.parse(day) + DAY_MS) =>
+    gapsIn(coverage, { routes, start: Date.parse(day), end }, read.now);
+
+  const flushed = now - 2 * FLUSH_INTERVAL_MS;
+  const routes = [...tallies.routes].map(([route, { calls, otherRequests }]): RouteUsage => ({
+    ...{ route, calls, otherRequests },
+    days: period.map((day) => {
+      const { calls, byPhase } = tallies.days.get(`${route} ${day}`) ?? new Tally();
+      const end = day === today ? flushed : undefined;
+      return { day, isWhole: gapsOf([route], day, end).length === 0, calls, byPhase };
+    }),
   }));
-  const clients = [...byClient].filter(([name, { calls }]) => calls > 0 && !ignore.includes(name))
-    .map(([client, totals]): ClientUsage => ({
-      client,
-      calls: totals.calls,
-      first: totals.first,
-      last: totals.last,
-      routes: [...totals.routes].sort(),
-      phases: totals.byPhase,
-      brownouts: [...totals.brownouts].sort((a, b) => a - b),
-    }))
+  const clients = [...tallies.clients].map(clientUsage)
+    .filter(({ client, calls }) => calls > 0 && !ignore.includes(client))
     .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
-  const gaps = gapsOf({ start: Date.parse(from), end: now });
+  const counted = [...new Set([...options.routes, ...Object.keys(policies)])];
+  const isCalled = callsIn(clients) > atMost;
   return {
-    ...{ days, client: only, from, today, now },
-    calls: callsIn(routeUsages),
-    otherRequests: routeUsages.reduce((sum, { otherRequests }) => sum + otherRequests, 0),
-    routes: routeUsages,
-    clients,
-    ignored: ignore.map((client) => ({ client, calls: byClient.get(client)?.calls ?? 0 })),
-    atMost,
+    ...{ days, client, from, today, now, routes, clients, atMost, policies },
+    ignored: ignore.map((client) => ({ client, calls: tallies.clients.get(client)?.calls ?? 0 })),
     recordedSince: recordedSince(coverage),
-    policies,
     contradictions: contradictions(policies, heartbeats, environment),
-    verdict: callsIn(clients) > atMost ? { verdict: "called" } : judge(gaps, trustStops),
+    verdict: isCalled ? { verdict: "called" } : judge(gapsOf(counted, from, now), trustStops),
   };
 }
 
-/** Calls, and the phases in which they came. */
-class Calls {
-  calls = 0;
-  readonly byPhase: Partial<Record<Phase, number>> = {};
-
-  count({ phase, calls }: UsageRow): void {
-    this.calls += calls;
-    this.byPhase[phase] = (this.byPhase[phase] ?? 0) + calls;
+/** Adds up the rows of a ledger by route, by route and day, and by client. */
+async function addUp(
+  rows: AsyncIterable<UsageRow>,
+  { routes, client, from, today, policies }:
+    & Pick<UsageReport, "from" | "today" | "policies">
+    & Pick<UsageReportOptions, "routes" | "client">,
+) {
+  const tallies = {
+    routes: new Map(routes.map((route) => [route, new Tally()])),
+    days: new Map<string, Tally>(),
+    clients: new Map<string, Tally>(),
+  };
+  for await (const row of rows) {
+    if (client !== undefined && row.client !== client) continue;
+    const ofClient = getOrAdd(tallies.clients, row.client);
+    if (row.impact === "breaking") ofClient.first = Math.min(ofClient.first, row.first);
+    if (row.day < from) continue;
+    const day = row.day < today ? row.day : today; // a server's clock may be ahead
+    const ofDay = getOrAdd(tallies.days, `${row.route} ${day}`);
+    for (const each of [ofClient, ofDay, getOrAdd(tallies.routes, row.route)]) {
+      each.add(row, policies[row.route]?.brownouts);
+    }
   }
+  if (client !== undefined && tallies.clients.size === 0) {
+    throw new RefusedError(`client "${client}" is not on record, expected a name as in the report`);
+  }
+  return tallies;
 }
 
-/** The calls to a route, or by a client. */
-class Totals extends Calls {
+function clientUsage([client, { calls, first, last, ...tally }]: [string, Tally]): ClientUsage {
+  return {
+    ...{ client, calls, first, last },
+    routes: [...tally.routes].sort(),
+    phases: tally.byPhase,
+    brownouts: [...tally.brownouts].sort((a, b) => a.start - b.start),
+  };
+}
+
+/** What rows add up to. */
+class Tally {
+  calls = 0;
   otherRequests = 0;
   first = Infinity;
   last = -Infinity;
+  readonly byPhase: Partial<Record<Phase, number>> = {};
   readonly routes = new Set<string>();
-  readonly brownouts = new Set<number>();
-  readonly #days = new Map<string, Calls>();
+  readonly brownouts = new Set<Interval>();
 
-  add(row: UsageRow, day: string, policy: Policy | undefined): void {
-    const { route, phase, impact, calls, first, last } = row;
+  add({ route, phase, impact, calls, first, last }: UsageRow, brownouts: Policy["brownouts"] = []) {
     if (impact === "none") {
       this.otherRequests += calls;
       return;
     }
-    this.count(row);
-    getOrAdd(this.#days, day, () => new Calls()).count(row);
+    this.calls += calls;
+    this.byPhase[phase] = (this.byPhase[phase] ?? 0) + calls;
     this.last = Math.max(this.last, last);
     this.routes.add(route);
-    for (const { start, end } of phase === "brownout" ? policy?.brownouts ?? [] : []) {
-      if ([first, last].some((instant) => start <= instant && instant < end)) {
-        this.brownouts.add(start);
-      }
+    for (const brownout of phase === "brownout" ? brownouts : []) {
+      const { start, end } = brownout;
+      if ([first, last].some((at) => start <= at && at < end)) this.brownouts.add(brownout);
     }
-  }
-
-  on(day: string): Calls {
-    return this.#days.get(day) ?? new Calls();
   }
 }
 
-function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) map.set(key, value = make());
-  return value;
+function getOrAdd(tallies: Map<string, Tally>, key: string): Tally {
+  const tally = tallies.get(key) ?? new Tally();
+  tallies.set(key, tally);
+  return tally;
 }
 
 /** Returns the sum of the calls. */

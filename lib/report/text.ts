@@ -10,13 +10,13 @@ import {
   count,
   gapLines,
   ignoredLines,
-  markDay,
   MAX_LISTED,
-  OTHER_REQUESTS,
+  notesOf,
   periodText,
   phasesText,
   plural,
   requestsText,
+  RULES,
   sinceText,
   sunsetText,
   titleText,
@@ -31,9 +31,9 @@ export function usageText(report: UsageReport): string {
   return [
     `${titleText(report)} from ${periodText(report)}\n${sinceText(report)}`,
     ...report.routes.map((route) => routeText(route, report)),
-    ...(report.otherRequests > 0 ? [OTHER_REQUESTS] : []),
+    RULES.join("\n"),
     clientsText(report.clients),
-    [judgement(report), ...ignoredLines(report), ...report.contradictions].join("\n"),
+    judgement(report),
   ].join("\n\n");
 }
 
@@ -47,13 +47,13 @@ export function gateText(report: UsageReport): string {
   });
   const more = report.clients.length - lines.length;
   if (more > 0) lines.push(`  and ${plural(more, "more client")}`);
-  return [judgement(report), ...lines, ...ignoredLines(report), ...report.contradictions].join(
-    "\n",
-  );
+  return judgement(report, lines);
 }
 
-function judgement(report: UsageReport): string {
-  return [verdictText(report), ...gapLines(report).map((line) => `  ${line}`)].join("\n");
+function judgement(report: UsageReport, callers: readonly string[] = []): string {
+  const gaps = gapLines(report).map((line) => `  ${line}`);
+  const others = [...ignoredLines(report), ...report.contradictions];
+  return [verdictText(report), ...gaps, ...callers, ...others].join("\n");
 }
 
 function routeText(usage: RouteUsage, report: UsageReport): string {
@@ -65,10 +65,10 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
   // Days before the record have no line, unless there are calls: the second line says when it starts.
   const isOnRecord = (day: string) => recordedSince !== undefined && day >= dayOf(recordedSince);
   const shown = days.filter(({ day, calls }) => calls > 0 || isOnRecord(day));
-  const lines = shown.map((each) => {
-    const { day, calls, marks } = markDay(each, policy);
+  const lines = shown.map((usage) => {
+    const { day, calls } = usage;
     const bar = "█".repeat(Math.ceil(calls / most * BAR));
-    const notes = [...(day === today ? ["so far"] : []), ...marks.map(({ text }) => text)];
+    const notes = [...(day === today ? ["so far"] : []), ...notesOf(usage, policy)];
     return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...notes].join("  ");
   });
   return [`${route}: ${requestsText(usage)}. ${sunsetText(policy, now)}`, ...lines].join("\n");

@@ -31,40 +31,38 @@ export function periodText({ from, days }: UsageReport): string {
 }
 
 /** Formats the requests to a route, e.g. "5 calls, and 1 other request". */
-export function requestsText(
-  { calls, otherRequests }: Pick<RouteUsage, "calls" | "otherRequests">,
-): string {
+export function requestsText({ calls, otherRequests }: RouteUsage): string {
   const others = otherRequests > 0 ? `, and ${plural(otherRequests, "other request")}` : "";
   return plural(calls, "call") + others;
 }
 
 /** Formats the verdict in one sentence. */
 export function verdictText(report: UsageReport): string {
+  const { verdict, clients, ignored, atMost } = report;
   const by = byText(report);
   const span = `since ${report.from} (${plural(report.days, "whole day")} and today, UTC)`;
-  switch (report.verdict.verdict) {
+  const none = ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls";
+  const calls = clients.length === 0 ? none : plural(callsIn(clients), "call");
+  switch (verdict.verdict) {
     case "clear": {
-      const calls = report.clients.length === 0
-        ? report.ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls"
-        : `${plural(callsIn(report.clients), "call")}, at most ${count(report.atMost)} allowed,`;
-      const { trusted } = report.verdict;
+      const allowed = clients.length === 0 ? "" : `, at most ${count(atMost)} allowed,`;
+      const { trusted } = verdict;
       const length = durationText(trusted.reduce((sum, { start, end }) => sum + end - start, 0));
       const [trust, when] = trusted.length === 0
         ? ["", "throughout"]
         : [`, trusting ${plural(trusted.length, "stop")} of ${length} in all`, "otherwise"];
-      return `Clear${trust}: ${calls}${by} ${span}, and servers were counting ${when}.`;
+      return `Clear${trust}: ${calls}${allowed}${by} ${span}, and servers were counting ${when}.`;
     }
     case "called": {
-      const latest = report.clients.reduce((a, b) => b.last > a.last ? b : a);
-      const clients = by === "" ? ` by ${plural(report.clients.length, "client")}` : by;
-      const whose = by === "" ? ` by ${latest.client}` : "";
-      return `Still called: ${plural(callsIn(report.clients), "call")}${clients} ${span}, ` +
-        `the last${whose} at ${formatInstant(latest.last)}.`;
+      const latest = clients.reduce((a, b) => b.last > a.last ? b : a);
+      const [whose, last] = by === ""
+        ? [` by ${plural(clients.length, "client")}`, ` by ${latest.client}`]
+        : [by, ""];
+      return `Still called: ${calls}${whose} ${span}, the last${last} at ` +
+        `${formatInstant(latest.last)}.`;
     }
     case "unknown":
-      return `Unknown: ${
-        report.clients.length === 0 ? "no" : count(callsIn(report.clients))
-      } calls${by} counted ${span}, but the record is incomplete.`;
+      return `Unknown: ${calls}${by} counted ${span}, but the record is incomplete.`;
   }
 }
 
@@ -77,7 +75,7 @@ export function ignoredLines({ ignored }: UsageReport): string[] {
 export function phasesText({ phases, brownouts }: ClientUsage): string {
   return PHASES.filter((phase) => phases[phase] !== undefined).map((phase) =>
     phase === "brownout" && brownouts.length > 0
-      ? `brownouts of ${brownouts.map(formatInstant).join(" and ")}`
+      ? `brownouts of ${brownouts.map(({ start }) => formatInstant(start)).join(" and ")}`
       : phase
   ).join(", ");
 }
@@ -165,43 +163,25 @@ export function sinceText({ recordedSince }: UsageReport): string {
     : `Calls are on record since ${formatInstant(recordedSince)}; earlier callers are unknown.`;
 }
 
-/** The mark of a day whose count may be too low. */
+/** The note on a day whose count may be too low. */
 export const NOT_WHOLE = "incomplete record";
 
-/** A day, and what is to be known about its calls. */
-export interface MarkedDay extends DayUsage {
-  readonly marks: readonly { readonly kind: "brownout" | "incomplete"; readonly text: string }[];
-}
-
-/** Marks a day with the brownouts on it, and whether its record is incomplete. */
-export function markDay(day: DayUsage, { brownouts = [] }: Partial<Policy> = {}): MarkedDay {
-  const start = Date.parse(day.day);
+/** Says what qualifies the calls of a day: brownouts, and an incomplete record. */
+export function notesOf(
+  { day, byPhase, isWhole }: DayUsage,
+  { brownouts = [] }: Partial<Policy> = {},
+): string[] {
+  const start = Date.parse(day);
   const known = brownouts.filter((each) => each.start < start + DAY_MS && start < each.end)
     .map((each) => `brownout of ${formatInstant(each.start)}`);
-  const texts = known.length === 0 && (day.byPhase.brownout ?? 0) > 0 ? ["brownout"] : known;
-  return {
-    ...day,
-    marks: [
-      ...texts.map((text) => ({ kind: "brownout", text } as const)),
-      ...day.isWhole ? [] : [{ kind: "incomplete", text: NOT_WHOLE } as const],
-    ],
-  };
+  const unknown = byPhase.brownout === undefined ? [] : ["brownout"];
+  return [...(known.length > 0 ? known : unknown), ...(isWhole ? [] : [NOT_WHOLE])];
 }
-
-/** Formats the calls and marks of a day, e.g. "2027-06-09: 5 calls, brownout of 2027-06-09T09:00Z". */
-export function dayText({ day, calls, marks }: MarkedDay): string {
-  return `${day}: ${[plural(calls, "call"), ...marks.map(({ text }) => text)].join(", ")}`;
-}
-
-/** Explains "other requests". */
-export const OTHER_REQUESTS =
-  "Other requests: OPTIONS, other methods, malformed tokens, and items that are not published." +
-  " Removal does not affect these.";
 
 /** Explains what is counted. */
 export const RULES = [
-  "A call is a GET or HEAD that removal breaks. Those that a cache answers are not counted.",
-  OTHER_REQUESTS,
+  "A call is a GET or HEAD that the removal breaks. Those that a cache answers are not counted.",
+  "Other requests are OPTIONS, other methods, malformed tokens, and items that are not published.",
 ];
 
 /** Formats a number with separators, regardless of the locale. */

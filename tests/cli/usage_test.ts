@@ -140,7 +140,7 @@ test("media usage reports one period as text, JSON and a page", async () => {
   assertEquals([code, stderr], [0, ""]);
   assertMatch(stdout, /\/audio\/:token: 24 calls\. Sunset: no date set\.\n {2}20/);
   const json = JSON.parse((await usage("--days", "3", "--json")).stdout);
-  assertEquals([json.calls, json.from], [24, rows[1]?.day]);
+  assertEquals([json.routes[0].calls, json.from], [24, rows[1]?.day]);
   assertEquals(json.recordedSince, new Date(now - 9 * DAY).toISOString());
   assert(!/\b1[6-9]\d{11}\b/.test(JSON.stringify(json)), "an instant that is not ISO 8601");
 

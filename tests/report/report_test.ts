@@ -17,11 +17,8 @@ import {
 } from "../support/usage_report.ts";
 
 Deno.test("reportUsage() sums a period by day, route and client", async () => {
-  const { from, today, calls, otherRequests, routes, clients, ...rest } = await report(
-    ROWS,
-    ALWAYS,
-  );
-  assertEquals([from, today, calls, otherRequests], ["2027-06-08", "2027-06-15", 96, 12]);
+  const { from, today, routes, clients, ...rest } = await report(ROWS, ALWAYS);
+  assertEquals([from, today], ["2027-06-08", "2027-06-15"]);
   assertEquals(
     routes.map(({ route, calls, otherRequests }) => [route, calls, otherRequests]),
     [["/audio/:token", 36, 12], ["/video/:token", 60, 0]],
@@ -87,7 +84,7 @@ Deno.test("the report says in which brownouts a client called", async () => {
   const brownout = { phase: "brownout", status: "5xx" } as const;
   const { clients } = await report([row(5, "app a", 2, brownout), row(3, "app a", 1)], ALWAYS);
   assertEquals(clients.map(({ phases, brownouts }) => ({ phases, brownouts })), [
-    { phases: { brownout: 2, deprecated: 1 }, brownouts: [Date.parse("2027-06-10T09:00Z")] },
+    { phases: { brownout: 2, deprecated: 1 }, brownouts: POLICY.brownouts },
   ]);
   assertEquals(clients.map(phasesText), ["deprecated, brownouts of 2027-06-10T09:00:00Z"]);
 });
@@ -104,11 +101,11 @@ Deno.test("a report and its gate agree on period boundaries", async () => {
   for (const [what, hoursAgo, expected] of rows) {
     const at = NOW - hoursAgo * HOUR;
     const called = row(hoursAgo / 24, "curl", 1, { first: at, last: at });
-    const { verdict, calls, clients, routes } = await report([called], ALWAYS, { days: 2 });
+    const { verdict, clients, routes } = await report([called], ALWAYS, { days: 2 });
     assertEquals(verdict.verdict, expected, what);
     const shown = expected === "called" ? 1 : 0;
     const inTable = routes.flatMap(({ days }) => days).reduce((sum, { calls }) => sum + calls, 0);
-    assertEquals([calls, clients.length, inTable], [shown, shown, shown], what);
+    assertEquals([clients.length, inTable], [shown, shown], what);
   }
 });
 
