@@ -141,7 +141,7 @@ async function answer(call: Call): Promise<Decision> {
     maxAge: config.cacheMaxAge,
     problemTypesPage: PROBLEM_TYPES_PAGE,
   });
-  if (refused) return refused;
+  if (refused) return retirement.phase === "brownout" ? await replace(call, refused) : refused;
 
   const { serves } = route;
   if (serves === "health") {
@@ -150,8 +150,7 @@ async function answer(call: Call): Promise<Decision> {
     return textOutcome(200, { type: "text/plain", text, fields: [NO_STORE] });
   }
   if (serves === "notice" || serves === "description") {
-    const document = representDocument(serves, headers, { routes, config, now: instant });
-    return await serve(call, document);
+    return await serve(call, representDocument(serves, headers, { routes, config, now: instant }));
   }
   if (token === undefined) {
     return problem(400, "malformed-token", `"${segment}" is not a version 4 UUID`, FOREVER);
@@ -159,6 +158,13 @@ async function answer(call: Call): Promise<Decision> {
   // This also compares the stored content with what was published, so that a HEAD, which opens
   // nothing, fails where the GET does (502, 503): the promise hangs on it. Reused for 5 s at most.
   return await answerItem(call, await storage.find(token, instant), serves);
+}
+
+/** Adds to a brownout's refusal the status that it replaces: only what is served can be broken. */
+async function replace(call: Call, refused: Decision): Promise<Decision> {
+  const undisturbed: Call = { ...call, method: "HEAD", retirement: undefined };
+  const replaced = await answer(undisturbed).catch((error) => fail(call, error));
+  return { ...refused, replaces: replaced.status, freshUntil: replaced.freshUntil };
 }
 
 /** Returns the outcome for what a lookup found. */
@@ -178,12 +184,8 @@ async function answerItem(
   if (found.state === "linked") {
     // Preconditions and Range apply at the target (RFC 9110 §13.2.1): clients resend them.
     const location: Field = ["Location", found.item.location];
-    return {
-      kind: "final",
-      status: 307,
-      fields: [location, EMPTY, call.server.freshness],
-      freshUntil,
-    };
+    const fields = [location, EMPTY, call.server.freshness];
+    return { kind: "final", status: 307, fields, freshUntil };
   }
   const representation = representItem(found.item, call.server.storage, call.instant);
   // If the publisher's clock was ahead, Last-Modified is the current time, and so changes.
@@ -258,7 +260,7 @@ function respond(call: Call, decision: Decision): Answer {
   // (3) A HEAD says all that and sends no content.
   const response = new Response(method === "HEAD" ? null : body, { status, headers });
 
-  const answered = { method, status, hasToken: token !== undefined };
+  const answered = { method, status, replaces: decision.replaces, hasToken: token !== undefined };
   const counter = retirement &&
     meter?.counterOf({ route: retirement.path, phase: retirement.phase, ...answered });
   counter?.count(call.headers, instant);

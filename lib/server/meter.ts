@@ -14,6 +14,8 @@ export interface AnswerClass {
   readonly phase: Phase;
   /** The status of the response. */
   readonly status: number;
+  /** In a brownout, the status that the response would have had otherwise. */
+  readonly replaces?: number | undefined;
   /** Whether the path has a well-formed token. */
   readonly hasToken: boolean;
 }

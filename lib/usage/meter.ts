@@ -22,13 +22,13 @@ export interface ClientCounter extends Counter {
 }
 
 /**
- * Returns whether removal breaks calls answered like this. In a brownout and after the removal the
- * item is not looked up, so every valid token counts as breaking.
+ * Returns whether removal breaks calls answered like this. After the removal the item is not looked
+ * up, so every valid token counts as breaking.
  */
-export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impact {
+export function impactOf(answer: AnswerClass): Impact {
+  const { method, phase, status, replaces = status, hasToken } = answer;
   if (!hasToken || (method !== "GET" && method !== "HEAD")) return "none";
-  if (phase === "brownout" || phase === "removed") return "breaking";
-  return REFUSED.has(status) ? "none" : "breaking";
+  return phase !== "removed" && REFUSED.has(replaces) ? "none" : "breaking";
 }
 
 /** Counts answers in memory until they are flushed. */

@@ -4,11 +4,12 @@ import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { AnswerClass } from "../../lib/server/meter.ts";
 import { impactOf, UsageMeter } from "../../lib/usage/meter.ts";
-import type { UsageRow } from "../../lib/storage/ledger/ledger.ts";
+import type { Impact, UsageRow } from "../../lib/storage/ledger/ledger.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { servedHandler } from "../support/handlers.ts";
 import { CONFIG, publishTableItems } from "../server/request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { ANSWER, countOne, DAY, HOUR, NOON, ROW } from "../support/counted_call.ts";
 
 Deno.test("impactOf() is breaking exactly for calls that the removal breaks", () => {
@@ -22,7 +23,10 @@ Deno.test("impactOf() is breaking exactly for calls that the removal breaks", ()
     [{ method: "POST", status: 405 }, "none"],
     [{ status: 400, hasToken: false }, "none"],
     [{ phase: "announced" }, "breaking"],
-    [{ phase: "brownout", status: 503 }, "breaking"],
+    [{ phase: "brownout", status: 503, replaces: 200 }, "breaking"],
+    [{ phase: "brownout", status: 503, replaces: 503 }, "breaking"],
+    [{ phase: "brownout", status: 503, replaces: 404 }, "none"],
+    [{ phase: "brownout", status: 410, replaces: 200 }, "breaking"],
     [{ phase: "brownout", status: 503, hasToken: false }, "none"],
     [{ phase: "brownout", method: "OPTIONS" }, "none"],
     [{ phase: "removed", status: 410 }, "breaking"],
@@ -172,22 +176,44 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   ]);
 });
 
-Deno.test("createHandler() counts calls in a brownout, with malformed tokens separate", async () => {
+Deno.test("createHandler() counts in a brownout what is published, by then, or cannot be looked up", async () => {
   await using subject = await openMemory();
+  const { audio, video, linkedAudio, unpublished, missing } = await publishTableItems(subject);
   const meter = new UsageMeter();
   const policy = definePolicy({
     deprecatedAt: "2027-01-01",
     sunsetAt: "2027-06-01",
     brownouts: ["2027-02-01T11:00Z/PT2H"],
   });
-  const { storage } = subject;
-  const config = { ...CONFIG, policy };
-  const handle = servedHandler({ storage, config, clock: () => NOON, log() {}, meter });
-  for (const path of [`/audio/${newToken()}`, "/audio/x", "/audio/x"]) {
-    await handle(new Request(`http://test${path}`, { method: "HEAD" }));
+  const storage = new CachedStorage(subject.storage);
+  const clock = { now: NOON };
+  const options = { config: { ...CONFIG, policy }, clock: () => clock.now, log() {}, meter };
+  const handle = servedHandler({ storage, ...options });
+  const later = { ...newMetadata("audio"), publishedAt: NOON };
+  const publish = () => subject.publish(later, new Uint8Array(9));
+  const rows: [what: string, token: string, impact: Impact, before?: () => Promise<unknown>][] = [
+    ["published", audio.token, "breaking"],
+    ["published by URL", linkedAudio.token, "breaking"],
+    ["of the other kind", video.token, "none"],
+    ["unpublished", unpublished, "none"],
+    ["without its content", missing, "breaking"],
+    ["malformed", "x", "none"],
+    ["never published", later.token, "none"],
+    ["published by now", later.token, "breaking", publish],
+  ];
+  for (const [what, token, impact, before] of rows) {
+    await before?.();
+    clock.now += 2_000;
+    for (const method of ["HEAD", "HEAD", "HEAD", "GET"]) { // prepared responses among them
+      const response = await handle(new Request(`http://test/audio/${token}`, { method }));
+      assertEquals(response.status, 503, what);
+      assertMatch(response.headers.get("Retry-After") ?? "", / 13:00:00 GMT$/);
+      await response.body?.cancel();
+    }
+    const counted = meter.take(NOON).map(({ phase, status, impact, method, calls }) =>
+      `${phase} ${status} ${impact} ${method} ${calls}`
+    );
+    const expected = ["GET 1", "HEAD 3"].map((calls) => `brownout 5xx ${impact} ${calls}`);
+    assertEquals(counted.toSorted(), expected, what);
   }
-  const counted = meter.take(NOON).map(({ phase, status, impact, calls }) =>
-    `${phase} ${status} ${impact}: ${calls}`
-  );
-  assertEquals(counted.toSorted(), ["brownout 5xx breaking: 1", "brownout 5xx none: 2"]);
 });
