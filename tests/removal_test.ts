@@ -83,7 +83,7 @@ needing("processes")(
       const gate = await media("usage", "--gate", "1");
       assertEquals(gate.code, 1, gate.err);
       assertMatch(gate.out, /Still called: 1 call by 1 client/);
-      assertMatch((await media("usage")).out, /\/audio\/:token: 1 call\n/);
+      assertMatch((await media("usage")).out, /\/audio\/:token: 1 call\./);
       const shown = await media("show", token);
       assertMatch(shown.out, new RegExp(`\nHEAD /media/${token}\n200\n`));
       assert(!shown.out.includes("/audio/"), shown.out);

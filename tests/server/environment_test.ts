@@ -92,8 +92,8 @@ needing("processes")(
       await server.status;
       await server.stdout.cancel();
       const { stdout } = await run(project, ["media", "usage", "--json"]).output();
-      const { policy } = JSON.parse(new TextDecoder().decode(stdout));
-      assertEquals(policy.sunsetAt, "2999-06-30T00:00:00.000Z");
+      const { policies } = JSON.parse(new TextDecoder().decode(stdout));
+      assertEquals(policies["/audio/:token"].sunsetAt, "2999-06-30T00:00:00.000Z");
 
       // Neither starts without it, nor creates anything.
       await Deno.remove(`${project}/data`, { recursive: true });

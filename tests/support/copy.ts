@@ -14,7 +14,8 @@ export function copy(from: string, to: string): void {
 
 /** Copies what a server runs from. */
 export function copyProject(to: string): void {
-  for (const path of ["lib", "main.ts", "deno.json", "deno.lock"]) {
+  Deno.mkdirSync(join(to, "tests"));
+  for (const path of ["lib", "main.ts", "deno.json", "deno.lock", "tests/std.d.ts"]) {
     copy(fromRoot(path), join(to, path));
   }
 }
