@@ -31,6 +31,12 @@ interface StagedFile extends Staged {
   readonly path: string;
 }
 
+/** An open file, and its size in bytes. */
+interface OpenFile {
+  readonly file: Deno.FsFile;
+  readonly size: number;
+}
+
 /** Content files in a local folder. */
 export class Files implements PlainStore {
   readonly kind = "folder";
@@ -74,8 +80,8 @@ export class Files implements PlainStore {
   compare({ digest, length }: ContentReference): Promise<Comparison> {
     return Promise.try(() => {
       try {
-        using file = this.#openFile(digest); // it may exist and still be unreadable
-        const size = file.seekSync(0, Deno.SeekMode.End);
+        const { file, size } = this.#openFile(digest); // it may exist and still be unreadable
+        file.close();
         if (size === length) return { state: "same" };
         return { state: "different", reason: otherLength(digest, size, length) };
       } catch (cause) {
@@ -93,16 +99,16 @@ export class Files implements PlainStore {
   open({ digest, length }: ContentReference, range?: ByteRange): Promise<Body> {
     return Promise.try(() => {
       const { first, last } = range ?? { first: 0, last: length - 1 };
-      let file: Deno.FsFile | undefined;
+      let opened: OpenFile | undefined;
       try {
-        file = this.#openFile(digest);
-        const size = file.seekSync(0, Deno.SeekMode.End);
+        opened = this.#openFile(digest);
+        const { file, size } = opened;
         if (size !== length) throw new StorageError("files", otherLength(digest, size, length));
-        file.seekSync(first, Deno.SeekMode.Start);
+        if (first > 0) file.seekSync(first, Deno.SeekMode.Start);
         const count = last - first + 1;
         return count <= AT_ONCE ? readAtOnce(file, count, digest) : streamPart(file, count, digest);
       } catch (cause) {
-        file?.close();
+        opened?.file.close();
         throw faultOf(digest, cause);
       }
     });
@@ -205,10 +211,11 @@ export class Files implements PlainStore {
     return waitFor(what, lock.lock(true), this.#patience);
   }
 
-  #openFile(digest: string): Deno.FsFile {
+  #openFile(digest: string): OpenFile {
     const path = this.#path(digest);
+    const { isFile, size } = Deno.statSync(path);
     // Opening a pipe or a device would block the thread.
-    if (Deno.statSync(path).isFile) return Deno.openSync(path);
+    if (isFile) return { file: Deno.openSync(path), size };
     throw new StorageError("files", `content ${digest} is not a regular file`);
   }
 

@@ -103,9 +103,10 @@ export class SqliteDatabase implements Database {
     return this.query(statement); // a killed process leaves no commit in flight
   }
 
-  /** Does the same as {@linkcode query}, but fails rather than wait for a lock. */
-  read(statement: Statement): Promise<readonly Row[]> {
-    return Promise.try(() => this.#read(statement));
+  /** Returns the first row of what a statement reads, but fails rather than wait for a lock. */
+  read(text: string, ...values: Value[]): Promise<Row | undefined> {
+    const get = (connection: DatabaseSync) => this.#prepare(connection, text).get(...values);
+    return Promise.try(() => this.#run("read", get) as Row | undefined);
   }
 
   async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {

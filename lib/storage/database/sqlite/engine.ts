@@ -43,8 +43,8 @@ export async function openEngine(
     timeout: CATALOGUE_TIMEOUT_MS,
   });
   const catalogue = new Catalogue(database, {
-    find: async (token) => (await database.read({ text: FIND, values: [token] }))[0],
-    version: async () => (await database.read({ text: VERSION }))[0]?.["version"] as number,
+    find: (token) => database.read(FIND, token),
+    version: async () => (await database.read(VERSION))?.["version"] as number,
     versionTtl: VERSION_TTL_MS,
   });
   try {
