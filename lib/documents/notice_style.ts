@@ -55,9 +55,8 @@ li { margin: .35rem 0; }
 .errors dt a { color: inherit; font-weight: 600; text-decoration: none; }
 .errors dt a:hover { text-decoration: underline; }
 .errors dt code { margin-left: .25rem; color: var(--soft); }
-.errors dd { margin: 0; color: var(--soft); font-size: .95rem; }
 .fields dt { margin-top: .9rem; overflow-wrap: anywhere; }
-.fields dd { margin: 0; color: var(--soft); font-size: .95rem; }
+:is(.errors, .fields) dd { margin: 0; color: var(--soft); font-size: .95rem; }
 .over { color: var(--soft); }
 .on, .next { font-weight: 600; }
 .on { color: var(--brownout); }
@@ -71,10 +70,6 @@ li { margin: .35rem 0; }
   :root { color-scheme: light; }
   body { font-size: 11pt; }
   main { max-width: none; padding: 0; }
-  h2 { margin-top: 1.5rem; }
-  h2, h3 { break-after: avoid; }
-  pre, li, .banner, .facts div { break-inside: avoid; border-color: #999; }
   pre { white-space: pre-wrap; }
-  a { color: inherit; }
 }
 `;

@@ -1,5 +1,5 @@
 /**
- * The retirement report as JSON: instants as ISO 8601, and `null` for unknown values.
+ * The retirement report as JSON, with instants in ISO 8601. Unknown values are left out.
  */
 
 import type { UsageReport } from "./report.ts";
@@ -8,9 +8,6 @@ import type { UsageReport } from "./report.ts";
 const INSTANTS = new Set(
   ["now", "recordedSince", "deprecatedAt", "sunsetAt", "start", "end", "first", "last", "reported"],
 );
-
-/** The members that may be unknown. */
-const UNKNOWN = new Set(["recordedSince", "sunsetAt"]);
 
 /** Formats the whole report. */
 export function usageJson(report: UsageReport): string {
@@ -26,6 +23,5 @@ export function gateJson(
 }
 
 function replace(name: string, value: unknown): unknown {
-  if (value === undefined && UNKNOWN.has(name)) return null;
   return INSTANTS.has(name) && typeof value === "number" ? new Date(value).toISOString() : value;
 }
