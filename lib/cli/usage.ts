@@ -63,7 +63,7 @@ export function usageCommand(context: Context): Command {
     .option("--at-most <calls>", "calls that the verdict allows", callsArgument)
     .option(
       "--trust-stops",
-      "take it that nothing else served, and nothing was restored, between an orderly stop and the" +
+      "trust that nothing else served, and nothing was restored, between an orderly stop and the" +
         " next start",
     )
     .addOption(

@@ -69,9 +69,9 @@ export interface UsageReportOptions {
 
 /** The report of a period: a number of whole UTC days, and today so far. */
 export interface UsageReport extends Pick<UsageReportOptions, "days" | "client" | "now"> {
-  /** What is announced: by the server that was the last to start. */
+  /** What the server that started last announces. */
   readonly policies: RoutePolicies;
-  /** A line for each of the other dates that were announced, or are in the environment. */
+  /** A line for each contradiction: other dates that are announced, or in the environment. */
   readonly contradictions: readonly string[];
   /** The first day. */
   readonly from: string;

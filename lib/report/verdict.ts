@@ -8,7 +8,7 @@ import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 
 /** The verdict on whether removal is safe. */
 export type Verdict =
-  /** If nothing else served during these stops, as the operator says. */
+  /** On the operator's word that nothing else served during these stops. */
   | { readonly verdict: "clear"; readonly trusted: readonly Interval[] }
   | { readonly verdict: "called" }
   /** No more calls than allowed were counted, but the record is incomplete. */
@@ -18,7 +18,7 @@ export type Verdict =
 export type Gap =
   /** The rows of these days were deleted. */
   | Interval & { readonly reason: "deleted" }
-  /** No server was registered; whether the last one before had stopped in order. */
+  /** No server was registered; whether the one before had stopped in order. */
   | Interval & { readonly reason: "no server"; readonly isStop: boolean }
   /** Servers ran that did not count this route. */
   | Interval & { readonly reason: "not counted"; readonly route: string }
@@ -35,7 +35,7 @@ export interface Coverage {
   readonly keptFrom: string | undefined;
 }
 
-/** Returns the verdict on a period without more calls than allowed. */
+/** Returns the verdict on a period with no more calls than allowed. */
 export function judge(gaps: readonly Gap[], trustStops: boolean): Verdict {
   const isTrusted = (gap: Gap) => trustStops && gap.reason === "no server" && gap.isStop;
   const open = gaps.filter((gap) => !isTrusted(gap));
@@ -102,7 +102,7 @@ function gapAfter(last: Heartbeat | undefined, start: number, end: number): Gap 
   return { reason: "no server", isStop: last?.end === "stopped", start, end };
 }
 
-/** Returns when servers ran that did not count a route; those in quick succession as one gap. */
+/** Returns when servers ran that did not count a route, and merges times in quick succession. */
 function uncounted(heartbeats: readonly Heartbeat[], route: string, within: Interval): Gap[] {
   const gaps: { start: number; end: number }[] = [];
   for (const { policies, from, until } of heartbeats) {

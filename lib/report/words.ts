@@ -48,9 +48,10 @@ export function verdictText(report: UsageReport): string {
       const allowed = clients.length === 0 ? "" : `, at most ${count(atMost)} allowed,`;
       const { trusted } = verdict;
       const length = durationText(trusted.reduce((sum, { start, end }) => sum + end - start, 0));
-      const [trust, when] = trusted.length === 0
-        ? ["", "throughout"]
-        : [`, trusting ${plural(trusted.length, "stop")} of ${length} in all`, "otherwise"];
+      const [trust, when] = trusted.length === 0 ? ["", "throughout"] : [
+        `, trusting ${plural(trusted.length, "stop")} of ${length} in all`,
+        "the rest of the time",
+      ];
       return `Clear${trust}: ${calls}${allowed}${by} ${span}, and servers were counting ${when}.`;
     }
     case "called": {

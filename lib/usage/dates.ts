@@ -1,13 +1,13 @@
 /**
- * The dates that servers announce, and where clients are told different ones.
+ * Contradictions between the dates that servers announce.
  */
 
 import { formatInstant, type Policy } from "../lifecycle/policy.ts";
 import type { Heartbeat, RoutePolicies } from "../storage/ledger/ledger.ts";
 
 /**
- * Says which dates contradict the announced ones: those of a server that may be running, and a later
- * sunset that a server announced before. Each is said once.
+ * Describes the dates that contradict the announced ones: those of a server that may be running, and
+ * a later sunset that was announced before. Each is listed once.
  *
  * @param environment The dates in the environment of a command, which may have only some.
  */
@@ -22,7 +22,7 @@ export function contradictions(
   const others = [
     { by: "the environment of this command", policies, mayRun: true },
     ...heartbeats.map(({ server, policies, until, end }) => {
-      const by = `server ${server}, last heard at ${formatInstant(until)}`;
+      const by = `server ${server}, last heartbeat at ${formatInstant(until)}`;
       return { by, policies, mayRun: end === undefined };
     }),
   ];

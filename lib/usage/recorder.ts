@@ -32,7 +32,7 @@ export const FLUSH_INTERVAL_MS = 5_000;
  */
 export const HEARTBEAT_TIMEOUT_MS = 60_000;
 
-/** How often the last flush is tried, and milliseconds in between. */
+/** How often the last flush is attempted, and milliseconds between attempts. */
 const [STOP_TRIES, STOP_DELAY_MS] = [6, 200];
 
 /** Clients of this many past days are known when a server starts. */
@@ -53,8 +53,8 @@ export interface RecorderOptions {
 }
 
 /**
- * How the next heartbeat follows the last: it extends its record; or nothing was served for a while,
- * so that it begins a new one; or calls may be missing, so that the old one never ends.
+ * Whether the next heartbeat extends the record; or begins a new one, because nothing was served for
+ * a while; or begins one and leaves the old one without an end, because calls may be missing.
  */
 type Continuity = "whole" | "suspended" | "broken";
 
@@ -75,7 +75,7 @@ export class Recorder {
   #keptFrom = "";
   #lastTick: number;
   #metrics: UsageMetrics | undefined;
-  #rest = () => {};
+  #stopTimer = () => {};
 
   constructor(options: RecorderOptions) {
     const { config, routes } = options;
@@ -107,7 +107,7 @@ export class Recorder {
     for (const message of contradictions(policies, await ledger.heartbeats())) {
       log({ event: "warning", server, message });
     }
-    this.#rest = repeat(FLUSH_INTERVAL_MS, () => this.flush());
+    this.#stopTimer = repeat(FLUSH_INTERVAL_MS, () => this.flush());
   }
 
   /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
@@ -122,7 +122,7 @@ export class Recorder {
 
   /** Flushes the rest, and marks the server as stopped. */
   async stop(): Promise<void> {
-    this.#rest();
+    this.#stopTimer();
     for (let tries = 0; tries < STOP_TRIES; tries++) {
       await this.flush({ end: "stopped" });
       if (this.meter.fault === undefined) return;
@@ -136,7 +136,7 @@ export class Recorder {
     return this.#backlog.reduce((sum, { calls }) => sum + calls, 0);
   }
 
-  /** Logs which routes are in another phase than at the last tick. */
+  /** Logs each route whose phase has changed since the last tick. */
   #logPhases(instant: number): void {
     for (const [route, policy] of Object.entries(this.#record.policies)) {
       const { phase, until } = momentAt(policy, instant);
@@ -166,7 +166,7 @@ export class Recorder {
 
   async #write(end: End): Promise<void> {
     const { ledger, clock, log } = this.#options;
-    // The time vouches for the counts, so it is asked before they are taken.
+    // The heartbeat vouches for all calls before its time, so that is read before they are taken.
     const time = await ledger.time().finally(() => this.#takeCounts());
     const { now } = time;
     const off = clockFault(time, clock());
@@ -205,9 +205,9 @@ export class Recorder {
   async #beginAgain(now: number, end: End): Promise<void> {
     const last = this.#record;
     if (now >= last.from) await this.#begin(last.server, now, end);
-    else { // a record from the future must not pass for the last one of this server
+    else { // a record from the future would still count as the latest of this server
       await this.#begin(crypto.randomUUID(), now, end);
-      const message = `It is ${this.server} in the ledger from now on`;
+      const message = `From now on, the ledger names this server ${this.server}`;
       this.#options.log({ event: "warning", server: last.server, message });
     }
     // Nothing was served during a suspension. The old record ends only now, or for a moment this
@@ -228,7 +228,7 @@ export class Recorder {
   }
 }
 
-/** Returns a fault if this machine's clock is not the ledger's. */
+/** Returns a fault if this machine's clock differs from the ledger's. */
 function clockFault({ now, latest }: LedgerTime, here: number): StorageError | undefined {
   const isAhead = latest - now > MAX_CLOCK_OFFSET_MS; // a server that reported from the future
   if (!isAhead && Math.abs(here - now) <= MAX_CLOCK_OFFSET_MS) return undefined;

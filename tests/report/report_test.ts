@@ -130,7 +130,7 @@ Deno.test("the report takes the dates from the record, and lists others beside t
         `${route}/:token announces ${announced}; but the environment of this command: ` +
         announced.replace("01-01", "01-02")
       ),
-      `/video/:token announces ${announced}; but server b, last heard at 2027-06-15T12:00:00Z: ` +
+      `/video/:token announces ${announced}; but server b, last heartbeat at 2027-06-15T12:00:00Z: ` +
       "deprecation 2027-01-01T00:00:00Z, no sunset",
     ]);
   }

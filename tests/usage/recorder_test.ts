@@ -143,7 +143,7 @@ Deno.test("Recorder warns of other dates beside its own, and of a later sunset b
     });
     await stop();
     const message = `/audio/:token announces ${own}; ` +
-      `but server a, last heard at 2027-02-01T12:00:00Z: ${warning}`;
+      `but server a, last heartbeat at 2027-02-01T12:00:00Z: ${warning}`;
     const expected = { event: "warning", server: recorder.server, message };
     assertEquals(events, warning === undefined ? [] : [expected], what);
   }
