@@ -10,6 +10,7 @@ import { printableLines } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import type { Handler, HandlerOptions } from "../server/handler.ts";
 import type { Route } from "../server/route.ts";
+import { clearProgress } from "./progress.ts";
 import type { OpenOptions } from "../storage/database/engine.ts";
 import { openStorage } from "../storage/media/open_storage.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
@@ -80,6 +81,7 @@ export function ownPlaces({ databaseUrl, content }: Config): string[] {
 
 /** Prints a message to standard error, with unprintable characters escaped. */
 export function printError(text: string): void {
+  clearProgress();
   try {
     console.error(printableLines(text));
   } catch { // a full disk, which must not change the exit status
@@ -127,6 +129,7 @@ export function originOf({ publicUrl, host, port }: Config): string {
  * @throws {RefusedError} When the output cannot be written, or its reader has closed the pipe.
  */
 export async function print(line: string): Promise<void> {
+  clearProgress();
   const bytes = new TextEncoder().encode(`${printableLines(line)}\n`);
   try {
     for (let done = 0; done < bytes.length;) done += await Deno.stdout.write(bytes.subarray(done));

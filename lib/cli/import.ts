@@ -17,12 +17,13 @@ import {
   fromUser,
   ownPlaces,
   print,
+  printError,
   tellWait,
   withStorage,
 } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { openOutput, type Output } from "./output.ts";
-import { Progress } from "./progress.ts";
+import { showProgress } from "./progress.ts";
 
 interface Options {
   readonly dryRun?: true;
@@ -52,21 +53,18 @@ export function importCommand(context: Context): Command {
       const isDryRun = dryRun === true;
       await withStorage(config, { mustExist: isDryRun, signal }, async (storage) => {
         const rejected = rejects === undefined ? undefined : await openRejects(rejects, path, own);
-        using progress = new Progress();
         const refuse = async (line: ImportLine, reason?: RecordError) => {
           await rejected?.write(rejectedBytes(line));
           if (reason === undefined) return;
-          await progress.aside(async () => {
-            if (json) await print(JSON.stringify(toRefusal(line, reason)));
-            else console.error(`media: line ${line.number}: ${printable(reason.message)}`);
-          });
+          if (json) await print(JSON.stringify(toRefusal(line, reason)));
+          else printError(`media: line ${line.number}: ${printable(reason.message)}`);
         };
         const size = info?.isFile ? info.size : undefined;
         let [lines, bytes] = [0, 0];
         const advance = (more: number) => {
           bytes += more;
           lines++;
-          progress.update(`${lines.toLocaleString("en")} lines`, size && bytes / size);
+          showProgress(`${lines.toLocaleString("en")} lines`, size && bytes / size);
         };
         const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
         const options = { outcomes, isDryRun, signal, resolve, refuse, advance };
@@ -75,7 +73,6 @@ export function importCommand(context: Context): Command {
           await importRecords(storage, stream, options);
           isComplete = true;
         } finally {
-          progress[Symbol.dispose]();
           await rejected?.close();
           const end = { ...outcomes, dryRun: isDryRun, complete: isComplete };
           await print(json ? JSON.stringify(end) : toSummary(outcomes, isDryRun, isComplete));

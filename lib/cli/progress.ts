@@ -1,52 +1,37 @@
 /**
- * The progress of a command: on a terminal, one line of standard error with the part done.
+ * The progress of a command: on a terminal, one line of standard error, replaced by what is printed.
  */
 
 import { printable } from "../input/printable.ts";
 
-/** Milliseconds before the line is shown, so that short tasks show none. */
-const DELAY_MS = 1_000;
-
 /** Milliseconds between updates of the line. */
 const INTERVAL_MS = 100;
 
-/** The progress of one task. Must be disposed of, which clears the line. */
-export class Progress implements Disposable {
-  readonly #isShown = Deno.stderr.isTerminal();
-  #nextUpdate = performance.now() + DELAY_MS;
-  #isPaused = false;
+/** When to show it next, in milliseconds since the process started. A short task shows none. */
+let next = 1_000;
+let isShown = false;
 
-  /**
-   * Shows how much is done, unless it was just shown.
-   *
-   * @param text What is done, e.g. `12 items`.
-   * @param part The part done, from 0 to 1; if it is an estimate, it may be greater. Left out if
-   *   unknown.
-   */
-  update(text: string, part?: number): void {
-    const now = performance.now();
-    if (!this.#isShown || this.#isPaused || now < this.#nextUpdate) return;
-    this.#nextUpdate = now + INTERVAL_MS;
-    const percentage = part === undefined ? "" : `${Math.floor(Math.min(part, 1) * 100)}% | `;
-    // Without line breaks on a narrow terminal.
-    write(`\r\x1b[K\x1b[?7l${percentage}${printable(text)}\x1b[?7h`);
-  }
+/**
+ * Shows how much is done, unless it was just shown.
+ *
+ * @param text What is done, e.g. `12 items`.
+ * @param part The part done, from 0 to 1; if it is an estimate, it may be greater. Left out if
+ *   unknown.
+ */
+export function showProgress(text: string, part?: number): void {
+  const now = performance.now();
+  if (now < next || !Deno.stderr.isTerminal()) return;
+  next = now + INTERVAL_MS;
+  isShown = true;
+  const percentage = part === undefined ? "" : `${Math.floor(Math.min(part, 1) * 100)}% | `;
+  // Without line breaks on a narrow terminal.
+  write(`\r\x1b[K\x1b[?7l${percentage}${printable(text)}\x1b[?7h`);
+}
 
-  /** Runs an action that prints, with the line cleared. */
-  async aside<T>(action: () => Promise<T>): Promise<T> {
-    this[Symbol.dispose]();
-    try {
-      return await action();
-    } finally {
-      this.#isPaused = false;
-    }
-  }
-
-  /** Clears the line. */
-  [Symbol.dispose](): void {
-    this.#isPaused = true;
-    if (this.#isShown) write("\r\x1b[K");
-  }
+/** Clears the line, before something else is printed. */
+export function clearProgress(): void {
+  if (isShown) write("\r\x1b[K");
+  isShown = false;
 }
 
 function write(text: string): void {

@@ -31,7 +31,7 @@ import {
   withStorage,
 } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
-import { Progress } from "./progress.ts";
+import { showProgress } from "./progress.ts";
 import { reportPublishing } from "./publish_report.ts";
 
 interface Options extends Omit<PublishOptions, "signal" | "watch" | "reuse"> {
@@ -99,7 +99,6 @@ export function publishCommand(context: Context): Command {
       }
       const config = context.settings();
       const own = ownPlaces(config);
-      using progress = new Progress();
       const signal = interruptionSignal();
       await withStorage(config, { signal }, async (storage) => {
         const outcomes = publishAll(storage, sources, {
@@ -108,27 +107,24 @@ export function publishCommand(context: Context): Command {
           own,
           signal,
           onWait: tellWait,
-          watch: watching(progress),
+          watch,
           warn: (text) => printError(`media: warning: ${text}`),
         });
         const urlsOf = (item: { kind: Kind; token: Token }) =>
           pathsOf(context.routes, item).map((path) => originOf(config) + path);
-        await reportPublishing(outcomes, { progress, urlsOf, isOne, json });
+        await reportPublishing(outcomes, { urlsOf, isOne, json });
       });
     });
 }
 
-/** Returns what shows the progress of each reading. */
-function watching(progress: Progress): ProgressWatcher {
-  return async function* (chunks, { name, size, step }) {
-    let read = 0;
-    for await (const chunk of chunks) {
-      yield chunk;
-      read += chunk.length;
-      progress.update(`${step} ${name}`, read / size);
-    }
-  };
-}
+const watch: ProgressWatcher = async function* (chunks, { name, size, step }) {
+  let read = 0;
+  for await (const chunk of chunks) {
+    yield chunk;
+    read += chunk.length;
+    showProgress(`${step} ${name}`, read / size);
+  }
+};
 
 function sourceArgument(text: string, before: string[] = []): string[] {
   if (text !== "") return [...before, text];

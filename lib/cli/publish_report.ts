@@ -8,13 +8,11 @@ import type { IgnoredSource } from "../publishing/sources.ts";
 import { toRecord } from "../publishing/record.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
 import { ExitError, print, printError } from "./command.ts";
-import type { Progress } from "./progress.ts";
 
 /** How to report. */
 export interface PublishReportOptions {
   /** Returns where clients reach an item. */
   readonly urlsOf: (item: PublishedItem | LinkedItem) => string[];
-  readonly progress: Progress;
   /** Whether there is only one source: its item is described, and needs no summary. */
   readonly isOne: boolean;
   readonly json: true | undefined;
@@ -28,27 +26,25 @@ export interface PublishReportOptions {
  */
 export async function reportPublishing(
   outcomes: AsyncIterable<PublishOutcome>,
-  { progress, urlsOf, isOne, json }: PublishReportOptions,
+  { urlsOf, isOne, json }: PublishReportOptions,
 ): Promise<void> {
   const counts: Counts = { published: 0, skipped: 0, refused: 0, hidden: 0, link: 0, content: 0 };
   let isComplete = false;
   try {
     for await (const outcome of outcomes) {
       counts[outcome.outcome]++;
-      await progress.aside(async () => {
-        if (json) {
-          const object = toObject(outcome, urlsOf);
-          if (object !== undefined) await print(JSON.stringify(object));
-        } else if ("item" in outcome) {
-          await print(isOne ? itemText(outcome, urlsOf(outcome.item)) : toLine(outcome));
-        }
-        if (outcome.outcome !== "refused") return;
+      if (json) {
+        const object = toObject(outcome, urlsOf);
+        if (object !== undefined) await print(JSON.stringify(object));
+      } else if ("item" in outcome) {
+        await print(isOne ? itemText(outcome, urlsOf(outcome.item)) : toLine(outcome));
+      }
+      if (outcome.outcome === "refused") {
         printError(`${isOne ? "media:" : "refused   "} ${messageOf(outcome.error)}`);
-      });
+      }
     }
     isComplete = true;
   } finally {
-    progress[Symbol.dispose]();
     if (isComplete && !isOne && !json) await print(summarise(counts));
     else if (!isOne) printError(summarise(counts));
   }
@@ -60,17 +56,13 @@ type Counts = Record<PublishOutcome["outcome"], number>;
 /** Returns the counts on one line, and what was left out on a second. */
 function summarise(counts: Counts): string {
   const { published, skipped, refused } = counts;
-  const left = IGNORED.filter(([outcome]) => counts[outcome] > 0)
-    .map(([outcome, one, many]) => `${counts[outcome]} ${counts[outcome] === 1 ? one : many}`);
+  const left = IGNORED.filter((what) => counts[what] > 0).map((what) => `${counts[what]} ${what}`);
   return `Published ${published}, skipped ${skipped} (already published), refused ${refused}` +
     (left.length === 0 ? "" : `\nLeft out: ${left.join(", ")}`);
 }
 
-const IGNORED: readonly (readonly [IgnoredSource, string, string])[] = [
-  ["hidden", "hidden file or folder", "hidden files or folders"],
-  ["link", "symbolic link", "symbolic links"],
-  ["content", "file or folder of storage", "files or folders of storage"],
-];
+/** What was left out of folders: hidden files and folders, symbolic links, content of storage. */
+const IGNORED: readonly IgnoredSource[] = ["hidden", "link", "content"];
 
 type Done = Extract<PublishOutcome, { outcome: "published" | "skipped" }>;
 

@@ -8,7 +8,7 @@ import { toRecord } from "../publishing/record.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
 import { type Context, EXISTING, ExitError, print, tellWait, withStorage } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
-import { Progress } from "./progress.ts";
+import { showProgress } from "./progress.ts";
 
 /** The marks of `rclone check --combined` for each state, with storage as the source. */
 const MARKS = { same: "=", missing: "-", unused: "+", different: "*", failed: "!" } as const;
@@ -44,20 +44,19 @@ export function verifyCommand(context: Context): Command {
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
         const isClean = () => counts.same === Object.values(counts).reduce((a, b) => a + b);
         const queue = new SerialQueue();
-        using progress = new Progress();
         const report = async (verification: Verification) => {
           const state = "unused" in verification ? "unused" : verification.outcome.state;
           counts[state]++;
           if (state === "same" && !verbose) return;
           const line = json ? JSON.stringify(toObject(verification)) : toLine(verification);
-          await queue.run(() => progress.aside(() => print(line)));
+          await queue.run(() => print(line));
         };
         let done = 0;
         const onProgress = (token?: string) => {
-          if (token === undefined) return progress.update("looking for unused content");
+          if (token === undefined) return showProgress("looking for unused content");
           // Tokens are random and come in order, so each tells roughly what part is done.
           const part = (parseInt(token.slice(0, 8), 16) + 1) / 2 ** 32;
-          progress.update(`${(++done).toLocaleString("en")} items`, part);
+          showProgress(`${(++done).toLocaleString("en")} items`, part);
         };
         let isComplete = false;
         try {
@@ -65,7 +64,6 @@ export function verifyCommand(context: Context): Command {
           await verify(storage, { ...scope, signal, onWait: tellWait, report, onProgress });
           isComplete = true;
         } finally {
-          progress[Symbol.dispose]();
           await print(
             json
               ? JSON.stringify({ summary: { ...counts, isComplete } })

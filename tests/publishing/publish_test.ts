@@ -24,15 +24,6 @@ async function staged(folder: string): Promise<string[]> {
   return (await Array.fromAsync(Deno.readDir(`${folder}/files/staged`))).map(({ name }) => name);
 }
 
-/** Makes a WAV file that takes long to publish but no disk space. */
-async function longFile(folder: string): Promise<string> {
-  const path = `${folder}/long.wav`;
-  using file = await Deno.open(path, { write: true, create: true });
-  await file.write(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
-  await file.truncate(2 ** 37);
-  return path;
-}
-
 test("deno task media resolves paths against the user's directory, and prints little itself", () =>
   inFolder(async (folder) => {
     await Deno.mkdir(`${folder}/stand/here`, { recursive: true });
@@ -60,40 +51,6 @@ test("deno task media resolves paths against the user's directory, and prints li
     }).output();
     assertEquals(status, 0);
   }));
-
-needing("processes", LINUX, program("script"))(
-  "Ctrl-C while publishing leaves nothing staged, and clears the progress",
-  () =>
-    inFolder(async (folder) => {
-      const path = await longFile(folder);
-      const command = [
-        Deno.execPath(),
-        ...taskArguments(["publish", "--again", path], ["--quiet"]),
-      ];
-      // A pseudo-terminal, from util-linux; input is typed there.
-      const child = new Deno.Command("script", {
-        args: ["--quiet", "--return", "--flush", "--command", command.join(" "), "/dev/null"],
-        ...operatorEnvironment(folder),
-        stdin: "piped",
-        stdout: "piped",
-      }).spawn();
-      const keyboard = child.stdin.getWriter();
-      let shown = "";
-      for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
-        const isBusy = shown.includes(BUSY);
-        shown += text;
-        if (!isBusy && shown.includes(BUSY)) await keyboard.write(Uint8Array.of(3));
-      }
-      await keyboard.close().catch(() => {}); // the terminal may already be gone
-      assertEquals((await child.status).code, 130, shown);
-      assertEquals(shown.split("media: stopped by SIGINT\r\n").length, 2);
-      assert(shown.lastIndexOf("\r\x1b[K") > shown.lastIndexOf(BUSY), JSON.stringify(shown));
-      assertEquals(await staged(folder), []);
-      assertEquals((await media(folder, ["list"])).stdout, "");
-    }),
-);
-
-const BUSY = "copying long.wav";
 
 needing("processes", program("mkfifo"))(
   "media publish refuses everything but files at once, without opening it",
