@@ -27,14 +27,14 @@ const NEEDS = [
 /** The approximate number of items at a time, and loops that publish and unpublish. */
 const [ITEMS, LOOPS] = [200, 8];
 
-const [README, OPERATING] = ["README.md", "lib/server/README.md"] as const;
+const OPERATING = "lib/server/README.md";
 
-/** Returns the first shell command of a page that contains a text. */
-async function commandWith(text: string, page: string): Promise<string> {
-  const markdown = await Deno.readTextFile(fromRoot(page));
+/** Returns the first shell command for operators that contains a text. */
+async function commandWith(text: string): Promise<string> {
+  const markdown = await Deno.readTextFile(fromRoot(OPERATING));
   const blocks = [...markdown.matchAll(/\n```sh\n(.*?)\n```\n/gs)].map(([, block = ""]) => block);
   const found = blocks.find((block) => block.includes(text));
-  assert(found !== undefined, `${page} has no command with ${text}`);
+  assert(found !== undefined, `${OPERATING} has no command with ${text}`);
   return found;
 }
 
@@ -154,7 +154,7 @@ needing(...NEEDS)(
       await using load = await backUpUnderLoad(
         folder,
         engine,
-        await commandWith("VACUUM INTO", README),
+        await commandWith("VACUUM INTO"),
       );
       const count = await verifyBackup(folder, `sqlite:${folder}/backup/catalogue.sqlite`);
       assert(count > ITEMS / 2, `${count} items`);
@@ -176,7 +176,7 @@ needing(...NEEDS)(
       ) as Token;
       assertEquals([await statusOf(lost.token), await statusOf(later)], [410, 200]);
       await server.stop();
-      const restore = await commandWith("rm -f data", OPERATING);
+      const restore = await commandWith("rm -f data");
       assertEquals(await shell(restore, folder), { code: 0, said: "" });
       await using restored = await ServerProcess.start(environment, folder);
       assertEquals(await statusOf(lost.token, restored), 200);
@@ -197,7 +197,7 @@ needing(...NEEDS, ...POSTGRES, program("pg_dump"), program("pg_restore"))(
       const url = postgres.urlOf(await postgres.createDatabase());
       const page = await Deno.readTextFile(fromRoot(OPERATING));
       const dump = /`(pg_dump [^`]*)`/.exec(page)?.[1] ?? "";
-      const command = (await commandWith("VACUUM INTO", README))
+      const command = (await commandWith("VACUUM INTO"))
         .replace(/ {2}for .*\n {2}done\n/s, `  ${dump} || exit\n`);
       assert(!command.includes("VACUUM"));
       await using _load = await backUpUnderLoad(folder, openPostgres(url), command, {
