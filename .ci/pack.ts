@@ -1,17 +1,20 @@
 /**
- * Packs the lifecycle library as one tarball for npm, into `dist/`, or the folder that is given.
+ * Packs the lifecycle library into `dist/`, or the folder that is given: for npm as one tarball, and
+ * for JSR as the folder `jsr`, in which `deno publish` runs.
  */
 
-import { dirname, join, relative } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import project from "../deno.json" with { type: "json" };
 
 const root = join(import.meta.dirname ?? "", "..");
-const [folder = join(root, "dist")] = Deno.args;
+const folder = resolve(root, Deno.args[0] ?? "dist");
 const stage = await Deno.makeTempDir();
 try {
   const { version, license } = project;
   const name = "@media-head/lifecycle";
-  const sources = join(stage, "sources");
+  const sources = join(folder, "jsr");
+  await Deno.mkdir(sources, { recursive: true });
+  await Deno.remove(sources, { recursive: true }); // of an earlier version
   const modules = new Set(["lifecycle/mod.ts"]);
   for (const path of modules) { // which grows on the way
     const text = await Deno.readTextFile(join(root, "lib", path));
@@ -23,15 +26,17 @@ try {
   }
   const config = { name, version, license, exports: "./lifecycle/mod.ts" };
   await Deno.writeTextFile(join(sources, "deno.json"), JSON.stringify(config));
-  const target = join(stage, "package");
-  await Deno.mkdir(target);
+  await Deno.copyFile(join(root, "lib/lifecycle/README.md"), join(sources, "README.md"));
+  await Deno.copyFile(join(root, "LICENSE"), join(sources, "LICENSE"));
+  const target = join(stage, "npm/package");
   // The type declarations are those of `deno pack`; a bundle is half as large as its modules.
-  await run(sources, Deno.execPath(), "pack", "--no-source-maps", "--output=deno.tgz");
-  await run(sources, "tar", "-xzf", "deno.tgz");
+  const output = join(stage, "deno.tgz");
+  await run(sources, Deno.execPath(), "pack", "--no-source-maps", `--output=${output}`);
+  await run(stage, "tar", "-xzf", output);
   for (const path of modules) {
     const types = path.replace(/ts$/, "d.ts");
     await Deno.mkdir(join(target, dirname(types)), { recursive: true });
-    const from = join(sources, "package", types);
+    const from = join(stage, "package", types);
     await Deno.rename(from, join(target, types)).catch(() => {}); // internal ones have none
   }
   const entries = ["mod", "command"].map((name) => join(root, `lib/lifecycle/${name}.ts`));
@@ -55,9 +60,8 @@ try {
     sideEffects: false,
   };
   await Deno.writeTextFile(join(target, "package.json"), JSON.stringify(manifest, undefined, 2));
-  await Deno.mkdir(folder, { recursive: true });
   const tarball = join(folder, `media-head-lifecycle-${version}.tgz`);
-  await run(stage, "tar", "-czf", tarball, "package");
+  await run(dirname(target), "tar", "-czf", tarball, "package");
   console.log(relative(Deno.cwd(), tarball));
 } finally {
   await Deno.remove(stage, { recursive: true });

@@ -100,13 +100,3 @@ test("the package is small, and needs no other", async () => {
     assertEquals(imports.filter((from) => !isAllowed(from)), [], name);
   }
 });
-
-needing("processes")("the library is fit to publish, without slow types", async () => {
-  const args = ["publish", "--dry-run", "--allow-dirty"];
-  const { code, errors } = await run(fromRoot("."), Deno.execPath(), ...args);
-  assertEquals(code, 0, errors);
-  assertEquals(
-    errors.split("\n").filter((line) => /-->.*lib\/(?:lifecycle|http)\//.test(line)),
-    [],
-  );
-});
