@@ -56,6 +56,9 @@ const POSTGRES_URL = z.string().regex(/^postgres(?:ql)?:\/\/.*\S$/s).refine((tex
 });
 const SQLITE_URL = z.string().regex(/^sqlite:.*\S$/s);
 const ENCODED = ', with "@" in a password as "%40", "/" as "%2F", and "#" as "%23"';
+const DATABASE =
+  `"sqlite:PATH", or the "postgres://…" URL of a database, with no space around it${ENCODED}`;
+const DEPLOYED_DATABASE = `the "postgres://…" URL of a database attached to the app${ENCODED}`;
 const FOLDER = z.string().regex(/^(?![a-z][a-z0-9+.-]+:\/\/)/i);
 const BUCKET = z.string().regex(/^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](?:\/.*)?$/).transform(
   (text) => {
@@ -65,11 +68,13 @@ const BUCKET = z.string().regex(/^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](?:\/.*)?$/)
 ).refine(({ prefix }) => prefix === "" || !/(?:^|\/)\.{0,2}(?:\/|$)/.test(prefix));
 const REGION = z.string().regex(/^[\w-]+$/);
 /** Only fits in a header field; the store checks the rest. */
-const CREDENTIAL = z.string().regex(/^[!-~]+$/);
+const SECRET = z.string().regex(/^[!-~]+$/);
 
-function integer(min: number, max: number) {
-  return z.string().regex(/^\d+$/).transform(Number).pipe(z.number().min(min).max(max));
-}
+const integer = (min: number, max: number) =>
+  z.string().regex(/^\d+$/).transform(Number).pipe(z.number().min(min).max(max));
+const PORT = integer(0, 65_535);
+const MAX_AGE = integer(0, 31_536_000);
+const DAYS = integer(1, 3_650);
 
 /** Returns functions that read variables, and collect what is wrong with them. */
 function reading(variable: (name: string) => string | undefined) {
@@ -127,22 +132,16 @@ function readServer({ get, read }: Reading) {
   const origin = 'the "https:" or "http:" URL of this server, without a path';
   const field = "the name of a request field that names the client, and is no credential";
   return {
-    /** The interface to listen on. */
     host: read("HOST", "a host name or an IP address", HOST.default("0.0.0.0")),
-    /** The port to listen on; 0 for any free port. */
-    port: read("PORT", "a port number from 0 to 65535", integer(0, 65_535).default(8000)),
+    /** 0 for any free port. */
+    port: read("PORT", "a port number from 0 to 65535", PORT.default(8000)),
     /** Whether other processes may listen on the same port. */
     reusePort: read("REUSE_PORT", '"true" or "false"', SWITCH.default(false)),
     /** The origin at which clients reach the server, for the documents, if it is known. */
     publicUrl: read("PUBLIC_URL", origin, ORIGIN.optional()),
-    /** The max-age of responses in seconds. */
-    cacheMaxAge: read(
-      "CACHE_MAX_AGE",
-      "seconds from 0 to 31536000",
-      integer(0, 31_536_000).default(300),
-    ),
-    /** Days to retain usage data. */
-    usageDays: read("USAGE_DAYS", "days from 1 to 3650", integer(1, 3_650).default(400)),
+    /** Seconds. */
+    cacheMaxAge: read("CACHE_MAX_AGE", "seconds from 0 to 31536000", MAX_AGE.default(300)),
+    usageDays: read("USAGE_DAYS", "days from 1 to 3650", DAYS.default(400)),
     /** The name of the request field by which the operator knows clients, if there is one. */
     clientField: read("CLIENT_FIELD", field, CLIENT_FIELD.optional()),
     /** Whether Deno exports telemetry. */
@@ -154,20 +153,14 @@ function readServer({ get, read }: Reading) {
 function readStorage(reader: Reading, timeoutMs: number) {
   const { get, read } = reader;
   const isOnDeploy = get("DENO_DEPLOY") !== undefined; // files do not outlive an instance there
-  const [database, schema] = isOnDeploy
-    ? ['the "postgres://…" URL of a database attached to the app', POSTGRES_URL]
-    : [
-      '"sqlite:PATH", or the "postgres://…" URL of a database, with no space around it',
-      POSTGRES_URL.or(SQLITE_URL).optional(),
-    ];
-  const databaseUrl = read("DATABASE_URL", database + ENCODED, schema);
+  const databaseUrl = isOnDeploy
+    ? read("DATABASE_URL", DEPLOYED_DATABASE, POSTGRES_URL)
+    : read("DATABASE_URL", DATABASE, POSTGRES_URL.or(SQLITE_URL).optional());
   const content = readContent(reader, { isOnDeploy, timeoutMs });
   return {
-    /** The database engine for the catalogue and the ledger. */
     engine: databaseUrl?.startsWith("postgres") ? "postgres" as const : "sqlite" as const,
     /** The database: `sqlite:PATH`, or `postgres://…`. */
     databaseUrl: databaseUrl ?? "sqlite:./data/catalogue.sqlite",
-    /** The content store. */
     content,
     /** Whether this runs on Deno Deploy, which caches responses itself. */
     isOnDeploy,
@@ -196,17 +189,9 @@ function readContent(
       '"s3://BUCKET/PREFIX", BUCKET in lower case, with no empty, "." or ".." part in PREFIX',
       BUCKET,
     ),
-    accessKeyId: read(
-      "AWS_ACCESS_KEY_ID",
-      "an access key ID for the bucket in CONTENT",
-      CREDENTIAL,
-    ),
-    secretAccessKey: read("AWS_SECRET_ACCESS_KEY", "the secret of that access key ID", CREDENTIAL),
-    sessionToken: read(
-      "AWS_SESSION_TOKEN",
-      "the session token of that access key ID",
-      CREDENTIAL.optional(),
-    ),
+    accessKeyId: read("AWS_ACCESS_KEY_ID", "an access key ID for the bucket in CONTENT", SECRET),
+    secretAccessKey: read("AWS_SECRET_ACCESS_KEY", "the secret of that access key ID", SECRET),
+    sessionToken: read("AWS_SESSION_TOKEN", "the session token of that key ID", SECRET.optional()),
     region: read(
       either("AWS_REGION", "AWS_DEFAULT_REGION"),
       'the region of the bucket in CONTENT, like "eu-central-1"',

@@ -52,21 +52,12 @@ function readFile(path: string): Record<string, string | undefined> {
     Deno.lstatSync(path);
     isThere = true; // if only as a link to nothing
     const text = new TextDecoder("utf-8", { fatal: true }).decode(Deno.readFileSync(path));
-    requireAssignments(text);
+    const at = text.split("\n").findIndex((line) => !/^\s*(?:#|$)|=/.test(line));
+    if (at >= 0) throw new Error(`line ${at + 1} is not NAME=VALUE`); // parseEnv would skip it
     return parseEnv(text);
-  } catch (cause) {
-    if (!isThere && cause instanceof Deno.errors.NotFound) return {};
-    const reason = cause instanceof TypeError ? "it is not UTF-8" : (cause as Error).message;
-    throw new ConfigError(`${path} cannot be read: ${reason}`, { cause });
+  } catch (error) {
+    if (!isThere && error instanceof Deno.errors.NotFound) return {};
+    const reason = error instanceof TypeError ? "it is not UTF-8" : (error as Error).message;
+    throw new ConfigError(`${path} cannot be read (${reason})`);
   }
-}
-
-/** Refuses lines such as `PORT: 80`, which `parseEnv` would skip. Values in quotes may have lines. */
-function requireAssignments(text: string): void {
-  const unquoted = text.replaceAll(
-    /=[ \t]*(["'`])[^]*?\1/g,
-    (value) => value.replaceAll(/[^=\n]/g, ""),
-  );
-  const at = unquoted.split("\n").findIndex((line) => !/^\s*(?:#|$)|=/.test(line));
-  if (at >= 0) throw new Error(`line ${at + 1} is not NAME=VALUE`);
 }

@@ -6,14 +6,15 @@ import { momentAt } from "../lifecycle/policy.ts";
 import { policyOf } from "./policies.ts";
 import { type Announced, announced } from "./announced.ts";
 import { type Config, ConfigError, SAMPLES_DEPRECATED_AT } from "./config.ts";
+import { messageOf } from "../input/printable.ts";
 import { fulfilledWithin } from "../async/deadline.ts";
 import { type Listen, Listener, type Shutdown } from "./listener.ts";
 import type { Log } from "./log.ts";
 import { onStopSignal } from "./stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
 
-/** Releases that send `content-length: 0` on every HEAD, whatever the handler sets. */
-const HEAD_LENGTH_BUG = { from: [2, 8, 3], to: [2, 9, 1] };
+/** Releases that send `content-length: 0` on every HEAD, whatever the handler sets: 2.8.3 to 2.9.1. */
+const HEAD_LENGTH_BUG = /^2\.(?:8\.(?:[3-9]|\d\d)|9\.[01](?!\d))/;
 
 /** Thrown when the server cannot start, with a message for the operator. */
 export class StartError extends Error {
@@ -27,18 +28,11 @@ export class StartError extends Error {
  * @throws {StartError} On a release that sends a wrong Content-Length on every HEAD.
  */
 export function requireHonestHead(version: string): void {
-  const release = version.split(/[.+-]/).slice(0, 3).map(Number);
-  const { from, to } = HEAD_LENGTH_BUG;
-  if (compare(release, from) < 0 || compare(release, to) > 0) return;
+  if (!HEAD_LENGTH_BUG.test(version)) return;
   throw new StartError(
     `Deno ${version} answers every HEAD with "content-length: 0", as do all releases from ` +
-      `${from.join(".")} to ${to.join(".")}; run 2.9.2 or later`,
+      "2.8.3 to 2.9.1; run 2.9.2 or later",
   );
-}
-
-function compare(a: number[], b: number[]): number {
-  const at = a.findIndex((part, index) => part !== b[index]);
-  return at < 0 ? 0 : (a[at] as number) - (b[at] as number);
 }
 
 /** Records who calls. */
@@ -146,7 +140,7 @@ async function listen(
     await fulfilledWithin(CLOSE_TIMEOUT_MS, app.close()); // or the gate would wait for this server
     if (error instanceof StartError) throw error;
     const reason = REASONS.find(([type]) => error instanceof type)?.[1] ?? (error as Error).message;
-    throw new StartError(`Cannot listen on ${host}:${port}: ${reason}`, { cause: error });
+    throw new StartError(`Cannot listen on ${host}:${port}: ${reason}`);
   }
 }
 
@@ -162,12 +156,8 @@ const REASONS: readonly (readonly [new (message: string) => Error, string])[] = 
 
 /** Prints the reasons for a failed start, and exits; rethrows a bug with its stack. */
 function refuse(error: unknown): never {
-  const isExpected = error instanceof StartError || error instanceof ConfigError ||
-    error instanceof StorageError;
-  if (!isExpected) throw error;
-  const cause = error instanceof StorageError && error.cause instanceof Error
-    ? ` (${error.cause.message})`
-    : "";
-  console.error(`media-head cannot start: ${error.message}${cause}`);
+  const expected = [StartError, ConfigError, StorageError];
+  if (!expected.some((type) => error instanceof type)) throw error;
+  console.error(`media-head cannot start: ${messageOf(error as Error)}`);
   Deno.exit(1);
 }

@@ -2,7 +2,7 @@
  * The file `.env`: what it says reaches the server and the commands, or stops them.
  */
 
-import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { ConfigError } from "../../lib/server/config.ts";
 import { readVariables } from "../../lib/server/environment.ts";
 import { newToken } from "../../lib/storage/token.ts";
@@ -10,102 +10,90 @@ import { copyProject } from "../support/copy.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
+import { ServerProcess } from "../support/server.ts";
 
 needing("files")(
   "readVariables() takes every value as it stands in the file",
   () =>
     inFolder(async (folder) => {
+      const path = `${folder}/.env`;
+      assertEquals(readVariables(path).unused.size, 0);
       const rows: [text: string, value: string | undefined][] = [
         ["A=pa$word", "pa$word"],
         ["\ufeffA=1\nB=2", "1"],
         ["# c = d\n\n  export A = 'x # y' # z\r\n", "x # y"],
-        ['A="1\nx\n3"\nB=2', "1\nx\n3"],
         ["A=", ""],
         ["B=1", undefined],
       ];
       for (const [text, value] of rows) {
-        await Deno.writeTextFile(`${folder}/.env`, text);
-        assertEquals(readVariables(`${folder}/.env`).get("A"), value, text);
+        await Deno.writeTextFile(path, text);
+        assertEquals(readVariables(path).get("A"), value, text);
       }
-      await Deno.writeTextFile(`${folder}/.env`, "PATH=x\nOTEL_DENO=true\nA=1\nSUNSET=2027-06-30");
-      const { get, unused } = readVariables(`${folder}/.env`);
-      assertEquals([get("A"), get("OTEL_DENO")], ["1", undefined]);
-      assertEquals(get("PATH"), Deno.env.get("PATH"));
+      await Deno.writeTextFile(path, "PATH=x\nOTEL_DENO=true\nA=1\nSUNSET=2027-06-30");
+      const { get, unused } = readVariables(path);
+      assertEquals([get("A"), get("OTEL_DENO"), get("PATH")], [
+        "1",
+        undefined,
+        Deno.env.get("PATH"),
+      ]);
       assertEquals([...unused], ["OTEL_DENO", "SUNSET"]);
-      assertEquals(readVariables(`${folder}/none`).unused.size, 0);
     }),
 );
-
-/** Files that cannot be used, and why. */
-const UNUSABLE: [reason: RegExp, make: (path: string) => Promise<void>][] = [
-  [/: it is not UTF-8$/, (path) => Deno.writeFile(path, Uint8Array.of(35, 0xe9, 10, 65, 61, 49))],
-  [/: Is a directory .*$/, (path) => Deno.mkdir(path)],
-  [/: No such file .*$/, (path) => Deno.symlink("/nowhere", path)],
-  [/: line 3 is not NAME=VALUE$/, (path) => Deno.writeTextFile(path, "A='\n'\nPORT: 80\nB=1")],
-];
 
 needing("files")(
   "readVariables() refuses a file that cannot be used, with the reason",
   () =>
     inFolder(async (folder) => {
-      for (const [index, [reason, make]] of UNUSABLE.entries()) {
+      const rows: [reason: string, make: (path: string) => Promise<void>][] = [
+        [
+          "it is not UTF-8)",
+          (path) => Deno.writeFile(path, Uint8Array.of(35, 0xe9, 10, 65, 61, 49)),
+        ],
+        ["Is a directory ", (path) => Deno.mkdir(path)],
+        ["No such file ", (path) => Deno.symlink("/nowhere", path)],
+        ["line 2 is not NAME=VALUE)", (path) => Deno.writeTextFile(path, "A=1\nPORT: 80\nB=1")],
+      ];
+      for (const [index, [reason, make]] of rows.entries()) {
         const path = `${folder}/${index}`;
         await make(path);
-        const { message } = assertThrows(() => readVariables(path), ConfigError);
-        assert(message.startsWith(`${path} cannot be read: `), message);
-        assertMatch(message, reason);
+        assertThrows(() => readVariables(path), ConfigError, `${path} cannot be read (${reason}`);
       }
     }),
 );
-
-/** Runs a task of a project, whose settings are those of its `.env`. */
-function run(project: string, task: string[], env: Record<string, string> = {}) {
-  const args = ["task", "--quiet", ...task];
-  const output = { stdout: "piped", stderr: "piped" } as const;
-  return new Deno.Command(Deno.execPath(), { args, cwd: project, env, ...output }).spawn();
-}
 
 needing("processes")(
   "the server and the commands read .env, and the environment wins",
   () =>
     inFolder(async (project) => {
       copyProject(project);
-      const lines = ["DEPRECATED_AT=2026-11-21", "SUNSET_AT=2999-06-30", "CACHE_MAX_AGE=7"];
-      const wrong = ["PORT=1", "SUNSET=2027-06-30", "OTEL_DENO=true"];
-      const places = ["HOST=127.0.0.1", "DATABASE_URL=sqlite:./data/here.sqlite"];
-      await Deno.writeTextFile(`${project}/.env`, [...lines, ...wrong, ...places].join("\n"));
-      const server = run(project, ["start"], { PORT: "0", CACHE_MAX_AGE: "9" });
-      let log = "";
-      let port: number | undefined;
-      for await (const text of server.stderr.pipeThrough(new TextDecoderStream())) {
-        log += text;
-        port = Number(/"port":(\d+)/.exec(log)?.[1]);
-        if (port) break;
-      }
-      assert(port, log);
-      assertMatch(log, /"warning","message":"Nothing reads SUNSET, OTEL_DENO in \.env: /);
-      const head = await requestRaw(port, "HEAD", `/audio/${newToken()}`);
+      const lines = ["SUNSET_AT=2999-06-30", "CACHE_MAX_AGE=7", "PORT=1", "SUNSET=2027-06-30"];
+      await Deno.writeTextFile(`${project}/.env`, lines.join("\n"));
+      const flags = ["--quiet", "--no-prompt", "-P", `--allow-write=${project}`];
+      const start = (read: string) =>
+        ServerProcess.start({ CACHE_MAX_AGE: "9" }, `${project}/data`, {
+          main: `${project}/main.ts`,
+          flags: [...flags, read],
+        });
+      const usage = async () => {
+        const env = { DEPRECATED_AT: "2026-11-21", DATABASE_URL: "sqlite:data/catalogue.sqlite" };
+        const args = ["task", "--quiet", "media", "usage", "--json"];
+        const command = new Deno.Command(Deno.execPath(), { args, cwd: project, env });
+        const { code, stdout, stderr } = await command.output();
+        return `${code}: ${new TextDecoder().decode(code === 0 ? stdout : stderr)}`;
+      };
+      await Deno.mkdir(`${project}/data`);
+      const server = await start(`--allow-read=${project}`);
+      const head = await requestRaw(server.port, "HEAD", `/audio/${newToken()}`);
       assertEquals(field(head, "sunset"), "Sun, 30 Jun 2999 00:00:00 GMT");
-      const notice = await requestRaw(port, "HEAD", "/deprecation");
+      const notice = await requestRaw(server.port, "HEAD", "/deprecation");
       assert(field(notice, "cache-control")?.startsWith("max-age=9,"));
-      server.kill();
-      await server.status;
-      await server.stdout.cancel();
-      const { stdout } = await run(project, ["media", "usage", "--json"]).output();
-      const { policies } = JSON.parse(new TextDecoder().decode(stdout));
-      assertEquals(policies["/audio/:token"].sunsetAt, "2999-06-30T00:00:00.000Z");
+      const { log } = await server.stop();
+      assertMatch(String(log[0]?.["message"]), /^Nothing reads SUNSET in \.env: /);
+      assertMatch(await usage(), /^0: [^]*2999-06-30T00:00:00/);
 
-      // Neither starts without it, nor creates anything.
-      await Deno.remove(`${project}/data`, { recursive: true });
-      await Deno.remove(`${project}/.env`);
-      await Deno.mkdir(`${project}/.env`);
-      for (
-        const [task, status] of [[["start"], 1], [["media", "import", "/dev/null"], 2]] as const
-      ) {
-        const { code, stderr } = await run(project, [...task]).output();
-        assertEquals(code, status);
-        assertMatch(new TextDecoder().decode(stderr), /\.env cannot be read: Is a directory/);
-      }
-      assert(![...Deno.readDirSync(project)].some(({ name }) => name === "data"));
+      const unseen = await assertRejects(() => start(`--allow-read=${project}/data`), Error);
+      assertMatch(unseen.message, /cannot start: .*\/\.env cannot be read \(Requires read access/);
+      await Deno.writeTextFile(`${project}/.env`, "PORT");
+      assertMatch(await usage(), /^2: .*\/\.env cannot be read \(line 1 is not NAME=VALUE\)/);
     }),
 );
