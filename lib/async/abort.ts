@@ -7,7 +7,6 @@ const PATIENCE_MS = 2_000;
 
 /** How to wait for what others may hold up. */
 export interface Patience {
-  /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
   /** Called with what is waited for, once that takes more than two seconds. */
   readonly onWait?: ((what: string) => void) | undefined;

@@ -4,7 +4,6 @@
 
 import { unlessAborted } from "./abort.ts";
 
-/** How to run the action. */
 export interface ForEachOptions {
   /** Actions in flight at most; no more values are read ahead. */
   readonly concurrency: number;

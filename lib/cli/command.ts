@@ -17,12 +17,10 @@ import type { MediaStorage } from "../storage/media/media_storage.ts";
 
 /** The parts of the server that commands use. */
 export interface Program {
-  /** Every route of the server. */
   readonly routes: readonly Route[];
   readonly createHandler: (options: HandlerOptions) => Handler;
 }
 
-/** What a command works with. */
 export interface Context extends Program {
   /** Reads the settings. Commands call it only when they need them, so help works without any. */
   readonly settings: () => Config;
@@ -113,7 +111,6 @@ export function numberArgument(what: string, max: number) {
   );
 }
 
-/** Parses a token given as an argument. */
 export const tokenArgument = argument("a version 4 UUID", parseToken);
 
 /** Returns the public origin of a server with these settings, or else that for this machine. */

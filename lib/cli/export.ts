@@ -9,7 +9,6 @@ import { type Context, EXISTING, print, withStorage } from "./command.ts";
 /** Characters to print at a time. */
 const CHUNK = 64 * 1024;
 
-/** Builds the command. */
 export function exportCommand(context: Context): Command {
   return new Command("export")
     .description("Print everything ever published, in the format that `media import` reads.")

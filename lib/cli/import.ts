@@ -31,7 +31,6 @@ interface Options {
   readonly json?: true;
 }
 
-/** Builds the command. */
 export function importCommand(context: Context): Command {
   return new Command("import")
     .description(

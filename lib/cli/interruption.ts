@@ -5,7 +5,6 @@
 import { printError } from "./command.ts";
 import { exitStatusOf, onStopSignal, type StopSignal } from "../server/stop_signal.ts";
 
-/** Thrown when a command was told to stop. */
 export class InterruptedError extends Error {
   override readonly name = "InterruptedError";
 

@@ -7,7 +7,6 @@ import { toRecord } from "../publishing/record.ts";
 import { printable } from "../input/printable.ts";
 import { type Context, EXISTING, print, withStorage } from "./command.ts";
 
-/** Builds the command. */
 export function listCommand(context: Context): Command {
   return new Command("list")
     .description("List everything ever published, ordered by token; for programs, see export.")

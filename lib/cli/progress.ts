@@ -28,7 +28,6 @@ export function showProgress(text: string, part?: number): void {
   write(`\r\x1b[K\x1b[?7l${percentage}${printable(text)}\x1b[?7h`);
 }
 
-/** Clears the line, before something else is printed. */
 export function clearProgress(): void {
   if (isShown) write("\r\x1b[K");
   isShown = false;

@@ -39,7 +39,6 @@ interface Options extends Omit<PublishOptions, "signal" | "watch" | "reuse"> {
   readonly json?: true;
 }
 
-/** Builds the command. */
 export function publishCommand(context: Context): Command {
   return new Command("publish")
     .description(

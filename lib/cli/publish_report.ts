@@ -9,7 +9,6 @@ import { toRecord } from "../publishing/record.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
 import { ExitError, print, printError } from "./command.ts";
 
-/** How to report. */
 export interface PublishReportOptions {
   /** Returns where clients reach an item. */
   readonly urlsOf: (item: PublishedItem | LinkedItem) => string[];

@@ -17,7 +17,6 @@ import {
   withStorage,
 } from "./command.ts";
 
-/** Builds the command. */
 export function showCommand(context: Context): Command {
   return new Command("show")
     .description("Show an item's record, and the response to a HEAD for it.")

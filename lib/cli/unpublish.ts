@@ -8,7 +8,6 @@ import { Command } from "commander";
 import type { Token } from "../storage/token.ts";
 import { type Context, EXISTING, print, tokenArgument, withStorage } from "./command.ts";
 
-/** Builds the command. */
 export function unpublishCommand(context: Context): Command {
   return new Command("unpublish")
     .description("Unpublish an item permanently: its token answers 410 from then on.")

@@ -40,7 +40,6 @@ interface UsageOptions {
   readonly json?: true;
 }
 
-/** Builds the command. */
 export function usageCommand(context: Context): Command {
   const exclusive = (flags: string, description: string, conflicts: string[]) =>
     new Option(flags, description).conflicts(conflicts);

@@ -20,10 +20,8 @@ interface Options {
   readonly json?: true;
 }
 
-/** The number of verifications by state. */
 type Counts = Record<CheckOutcome["state"] | "unused", number>;
 
-/** Builds the command. */
 export function verifyCommand(context: Context): Command {
   return new Command("verify")
     .description(

@@ -17,7 +17,6 @@ import { type DocumentName, METHODS, pathOf, type Route, withToken } from "../se
 
 /** What documents are generated from, besides the fields of the request. */
 export interface DocumentOptions {
-  /** Every route of the server. */
   readonly routes: readonly Route[];
   readonly config: Omit<HandlerConfig, "cacheMaxAge">;
   /** Milliseconds since the epoch. */

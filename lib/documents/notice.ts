@@ -21,7 +21,6 @@ const Dates = z.object({
     .describe("When the endpoints are temporarily disabled, ahead of the removal"),
 });
 
-/** The schema of the notice as JSON. */
 export const Notice = Dates.extend({
   brownoutStatus: z.union([z.literal(503), z.literal(410)])
     .describe("The status in a brownout"),
@@ -35,7 +34,6 @@ export const Notice = Dates.extend({
   })),
 });
 
-/** The notice as JSON. */
 export type Notice = z.infer<typeof Notice>;
 
 /** A retired endpoint, and its replacement. */

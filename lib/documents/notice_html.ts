@@ -4,12 +4,10 @@
 
 import { escape } from "@std/html/entities";
 
-/** Renders a link to an RFC. */
 export function rfc(number: number): string {
   return `<a href="https://www.rfc-editor.org/rfc/rfc${number}">RFC ${number}</a>`;
 }
 
-/** Renders inline code. */
 export function code(text: string): string {
   return `<code>${escape(text)}</code>`;
 }

@@ -11,7 +11,6 @@ import { block, code, duration, originIn, rfc, time } from "./notice_html.ts";
 import { banner, facts } from "./notice_state.ts";
 import { NOTICE_STYLE } from "./notice_style.ts";
 
-/** The notice page, and its security policy. */
 export interface NoticePage {
   readonly html: string;
   /** The Content-Security-Policy, which allows only the page's own style, script and icon. */

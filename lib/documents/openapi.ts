@@ -125,7 +125,6 @@ function describeResponses(method: string, route: Route, policy: Policy) {
   );
 }
 
-/** The statuses of a range request. */
 const RANGE = ["206", "416"];
 
 /** Returns the fields that announce the retirement of a route. */
@@ -134,7 +133,6 @@ function announcedFields({ successor }: Route, { sunsetAt }: Policy): FieldName[
   return sunsetAt === undefined ? ["Deprecation", "Link"] : ["Deprecation", "Link", "Sunset"];
 }
 
-/** Returns the summary and the description of an operation. */
 function textOf(method: string, { serves }: Route): { summary: string; description: string } {
   if (method === "OPTIONS") {
     return {

@@ -60,7 +60,6 @@ export const FIELDS = {
   "Vary": "The request field that the response depends on (RFC 9110 §12.5.5)",
 } as const;
 
-/** The name of a described response field. */
 export type FieldName = keyof typeof FIELDS;
 
 /** A response: its description, the fields that it always or sometimes has, and its content. */
@@ -68,7 +67,6 @@ export interface ResponseDescription {
   readonly description: string;
   readonly always: readonly FieldName[];
   readonly sometimes?: readonly FieldName[] | undefined;
-  /** A schema by media type. */
   readonly content?: Readonly<Record<string, object>> | undefined;
 }
 
@@ -85,20 +83,17 @@ function error(description: string, ...always: FieldName[]): ResponseDescription
 
 const BAD_HOST = "Host is invalid";
 
-/** The responses to OPTIONS. */
 export const OPTIONS_RESPONSES: Responses = {
   204: { description: "The methods that the route accepts", always: ["Allow"] },
   400: error(BAD_HOST),
 };
 
-/** The responses of every route. */
 const COMMON: Responses = {
   400: error(BAD_HOST),
   405: error("The method is not one that the route accepts", "Allow"),
   500: error("The server failed"),
 };
 
-/** Returns the responses of a route. */
 export function responsesOf(route: Route, policy: Policy): Responses {
   switch (route.serves) {
     case "health":

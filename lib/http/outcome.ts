@@ -3,7 +3,6 @@
  * except that only a GET has its Range evaluated and its content opened.
  */
 
-/** A response field. */
 export type Field = [name: string, value: string];
 
 /** Keeps a response out of every cache. */
@@ -16,7 +15,6 @@ export type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuff
 export interface Outcome {
   /** Tells it from a problem, whose members are not all known yet. */
   readonly kind: "final";
-  /** The status code. */
   readonly status: number;
   /** Includes an explicit Content-Length if a GET has content, since Deno sends 0 on a HEAD. */
   readonly fields: readonly Field[];

@@ -4,11 +4,9 @@
 
 import { type Outcome, textOutcome } from "./outcome.ts";
 
-/** A problem type. */
 export interface ProblemType {
   /** From 400 to 599. */
   readonly status: number;
-  /** A short name. */
   readonly title: string;
   /** What it means, and what to do about it. */
   readonly meaning: string;

@@ -25,7 +25,6 @@ export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
 
-/** Returns the text in quotation marks, for messages. */
 export function quoted(text: string): string {
   return `"${printable(text)}"`;
 }

@@ -12,7 +12,6 @@ const SIGNATURE = /^(x-(amz|goog)-)?signature$|^sig$/i;
 /** The parameters of which a presigned URL has one, so that others may have a `sig`. */
 const SIGNED_WITH = /^(x-(amz|goog)-signature|awsaccesskeyid|googleaccessid|key-pair-id|se|si)$/i;
 
-/** Whether a text is an http(s) URL. */
 export function isPublicUrl(text: string): boolean {
   return /^https?:\/\//i.test(text);
 }

@@ -59,7 +59,6 @@ export interface Stated {
   readonly type?: string | undefined;
 }
 
-/** The type of some content. */
 export interface MediaType {
   readonly kind: Kind;
   readonly type: string;

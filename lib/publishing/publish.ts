@@ -36,7 +36,6 @@ export interface PublishOptions extends Stated, Patience {
    * publishing another.
    */
   readonly reuse?: boolean;
-  /** What the content must match. */
   readonly expected?: Expected | undefined;
   /** Cancels the work before anything is published. */
   readonly signal?: AbortSignal | undefined;
@@ -117,7 +116,6 @@ export async function sha256Of(chunks: AsyncIterable<Uint8Array>): Promise<strin
   return hash.digest("hex");
 }
 
-/** Content to publish. */
 interface Source {
   /** Names it in messages. */
   readonly source: string;

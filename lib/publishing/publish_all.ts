@@ -13,7 +13,6 @@ import { isObject, publishObject } from "./publish_object.ts";
 import { publishUrl } from "./publish_url.ts";
 import { findSources, type SourceOutcome } from "./sources.ts";
 
-/** Options for all sources. */
 export interface PublishAllOptions extends PublishOptions {
   /** The files and folders of storage, which are left out. */
   readonly own?: readonly string[];
@@ -21,7 +20,6 @@ export interface PublishAllOptions extends PublishOptions {
   readonly warn?: (text: string) => void;
 }
 
-/** The outcome of one source. */
 export type PublishOutcome =
   | {
     /** Skipped: an item with the same content and name is already published. */

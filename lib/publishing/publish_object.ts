@@ -19,7 +19,6 @@ import {
 } from "./publish.ts";
 import type { Bytes } from "./bytes.ts";
 
-/** Whether a text is the location of an object. */
 export function isObject(text: string): boolean {
   return text.startsWith("s3://");
 }

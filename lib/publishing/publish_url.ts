@@ -32,13 +32,11 @@ export interface PublishUrlOptions
   readonly warn?: (text: string) => void;
 }
 
-/** How to request a URL. */
 export type RequestOptions = Patience & Pick<PublishUrlOptions, "timeoutMs">;
 
 /** What the other server states about the content. */
 type Stated = Pick<LinkedItem, "type" | "length" | "validator">;
 
-/** The other server's response. */
 interface RemoteResponse {
   readonly status: number;
   readonly isSuccess: boolean;

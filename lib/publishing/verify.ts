@@ -33,13 +33,11 @@ export type Verification =
 /** The entry of a published item. */
 type PublishedEntry = Exclude<CatalogueEntry, { state: "unpublished" }>;
 
-/** How to verify. */
 export interface VerifyOptions extends Patience {
   /** Whether to leave public URLs out. */
   readonly withoutUrls?: boolean | undefined;
   /** Whether to read content and compare its digest. */
   readonly withContent?: boolean | undefined;
-  /** Cancels the work. */
   readonly signal: AbortSignal;
   /** Called for each verification, and awaited. */
   readonly report: (verification: Verification) => Promise<void>;

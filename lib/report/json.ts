@@ -9,12 +9,10 @@ const INSTANTS = new Set(
   ["now", "recordedSince", "deprecatedAt", "sunsetAt", "start", "end", "first", "last", "reported"],
 );
 
-/** Formats the whole report. */
 export function usageJson(report: UsageReport): string {
   return JSON.stringify(report, replace);
 }
 
-/** Formats the verdict and the remaining clients. */
 export function gateJson(
   { days, from, now, ignored, atMost, verdict, clients, contradictions }: UsageReport,
 ): string {

@@ -26,7 +26,6 @@ import {
   verdictText,
 } from "./words.ts";
 
-/** Renders the page as HTML. */
 export function usagePage(report: UsageReport): string {
   const { from, today, routes, verdict } = report;
   const title = escape(titleText(report));

@@ -24,7 +24,6 @@ export interface DayUsage {
   readonly byPhase: Readonly<Partial<Record<Phase, number>>>;
 }
 
-/** Calls to one route in the period. */
 export interface RouteUsage {
   readonly route: string;
   readonly calls: number;
@@ -33,7 +32,6 @@ export interface RouteUsage {
   readonly days: readonly DayUsage[];
 }
 
-/** Calls by one client in the period. */
 export interface ClientUsage {
   readonly client: string;
   readonly calls: number;
@@ -41,13 +39,11 @@ export interface ClientUsage {
   readonly first: number;
   readonly last: number;
   readonly routes: readonly string[];
-  /** The calls by phase. */
   readonly phases: Readonly<Partial<Record<Phase, number>>>;
   /** The brownouts in which it called. */
   readonly brownouts: readonly Interval[];
 }
 
-/** What to report on. */
 export interface UsageReportOptions {
   /** The deprecated routes, so that the report includes those without calls. */
   readonly routes: readonly string[];
@@ -198,7 +194,6 @@ function clientUsage([client, { calls, first, last, ...tally }]: [string, Tally]
   };
 }
 
-/** What rows add up to. */
 class Tally {
   calls = 0;
   otherRequests = 0;
@@ -230,7 +225,6 @@ function getOrAdd(tallies: Map<string, Tally>, key: string): Tally {
   return tally;
 }
 
-/** Returns the sum of the calls. */
 export function callsIn(usages: readonly { readonly calls: number }[]): number {
   return usages.reduce((sum, { calls }) => sum + calls, 0);
 }

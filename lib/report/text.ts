@@ -26,7 +26,6 @@ import {
 /** The length of the longest bar in characters. */
 const BAR = 40;
 
-/** Formats the report. */
 export function usageText(report: UsageReport): string {
   return [
     `${titleText(report)} from ${periodText(report)}\n${sinceText(report)}`,

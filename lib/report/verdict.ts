@@ -115,7 +115,6 @@ function uncounted(heartbeats: readonly Heartbeat[], route: string, within: Inte
   return gaps.map((gap) => ({ reason: "not counted", route, ...gap }));
 }
 
-/** Whether a server reported from the future. */
 export function isAhead({ until }: Heartbeat, now: number): boolean {
   return until > now;
 }

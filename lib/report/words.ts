@@ -16,7 +16,6 @@ import type { Gap } from "./verdict.ts";
 /** The maximum number of clients or gaps listed; the JSON has all of them. */
 export const MAX_LISTED = 25;
 
-/** Formats the title, e.g. "Calls by app curl to deprecated routes". */
 export function titleText(report: UsageReport): string {
   return `Calls${byText(report)} to deprecated routes`;
 }
@@ -36,7 +35,6 @@ export function requestsText({ calls, otherRequests }: RouteUsage): string {
   return plural(calls, "call") + others;
 }
 
-/** Formats the verdict in one sentence. */
 export function verdictText(report: UsageReport): string {
   const { verdict, clients, ignored, atMost } = report;
   const by = byText(report);

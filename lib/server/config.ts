@@ -14,7 +14,6 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-/** The settings of a server. */
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 
 /** The date from which the samples are deprecated. */
@@ -144,12 +143,10 @@ function readServer({ get, read }: Reading) {
     usageDays: read("USAGE_DAYS", "days from 1 to 3650", DAYS.default(400)),
     /** The name of the request field by which the operator knows clients, if there is one. */
     clientField: read("CLIENT_FIELD", field, CLIENT_FIELD.optional()),
-    /** Whether Deno exports telemetry. */
     isTelemetryOn: ["true", "1"].includes(get("OTEL_DENO") ?? ""),
   };
 }
 
-/** Reads where the catalogue and the content are. */
 function readStorage(reader: Reading, timeoutMs: number) {
   const { get, read } = reader;
   const isOnDeploy = get("DENO_DEPLOY") !== undefined; // files do not outlive an instance there

@@ -26,7 +26,6 @@ export type Listen = (
   options: Deno.ServeTcpOptions & { onListen(address: Deno.NetAddr): void },
 ) => Deno.HttpServer<Deno.NetAddr>;
 
-/** Where and how to listen. */
 export interface ListenOptions extends Pick<Config, "host" | "port" | "reusePort"> {
   readonly listen: Listen;
   readonly log: Log;
@@ -34,7 +33,6 @@ export interface ListenOptions extends Pick<Config, "host" | "port" | "reusePort
   readonly onListen: (address: Deno.NetAddr) => void;
 }
 
-/** The state of a shutdown. */
 export interface Shutdown {
   /** Aborts as soon as the process is stopping. */
   readonly stopping: AbortSignal;

@@ -5,15 +5,12 @@
 import type { Body } from "../http/outcome.ts";
 import { StorageError } from "../storage/errors.ts";
 
-/** An event, with its facts. */
 export interface LogEvent {
-  /** What happened. */
   readonly event: "create" | "start" | "phase" | "stop" | "error" | "warning";
   /** More members of the line, as JSON values. */
   readonly [fact: string]: unknown;
 }
 
-/** Logs an event. */
 export type Log = (event: LogEvent) => void;
 
 /** Creates a log that writes lines to standard error, each with a timestamp. */
@@ -58,7 +55,6 @@ const LOG_INTERVAL_MS = 60_000;
 /** Faults kept apart within that time; all others count as one. */
 const MAX_FAULTS = 100;
 
-/** A fault that was logged. */
 interface Fault {
   readonly id: string;
   /** When it was last logged, and when it last occurred; milliseconds, from any origin. */

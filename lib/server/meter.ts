@@ -6,13 +6,9 @@ import type { Phase } from "../lifecycle/policy.ts";
 
 /** A class of responses that are counted together, by client. */
 export interface AnswerClass {
-  /** The route's path, e.g. `/audio/:token`. */
   readonly route: string;
-  /** The request method. */
   readonly method: string;
-  /** The phase in which the request came. */
   readonly phase: Phase;
-  /** The status of the response. */
   readonly status: number;
   /** In a brownout, the status that the response would have had otherwise. */
   readonly replaces?: number | undefined;
@@ -20,7 +16,6 @@ export interface AnswerClass {
   readonly hasToken: boolean;
 }
 
-/** Counts one class of responses. */
 export interface Counter {
   /**
    * Counts one response.
@@ -31,7 +26,6 @@ export interface Counter {
   count(fields: Headers, instant: number): void;
 }
 
-/** Counts responses. */
 export interface Meter {
   /** Returns the counter for a class of responses. Callers may keep it. */
   counterOf(answer: AnswerClass): Counter;

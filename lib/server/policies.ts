@@ -4,7 +4,6 @@
 
 import { momentAt, type Policy } from "../lifecycle/policy.ts";
 
-/** The policies of a server. */
 export interface Policies {
   /** The policy of every deprecated route without values of its own. */
   readonly policy: Policy;

@@ -10,7 +10,6 @@ import type { Problem, ProblemType } from "../http/problem.ts";
 /** The page that explains the types; their names are the fragments. */
 export const PROBLEM_TYPES_PAGE = "/deprecation";
 
-/** The types by name. */
 export const PROBLEM_TYPES = {
   "no-such-route": {
     status: 404,
@@ -72,7 +71,6 @@ export const PROBLEM_TYPES = {
   },
 } as const satisfies Record<string, ProblemType>;
 
-/** The name of a problem type. */
 export type ProblemName = keyof typeof PROBLEM_TYPES;
 
 /** The names of the types with a status. */

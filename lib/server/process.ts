@@ -35,11 +35,9 @@ export function requireHonestHead(version: string): void {
   );
 }
 
-/** Records who calls. */
 interface UsageRecorder {
   /** The server's name in the ledger; it can change. */
   readonly server: string;
-  /** Registers the server. */
   start(): Promise<void>;
   /** Flushes the counts so far. Never rejects. */
   flush(): Promise<void>;
@@ -112,7 +110,6 @@ export async function runServer(
   Deno.exit(0);
 }
 
-/** Logs what a server serves, once it listens. */
 function logStart(app: App, { hostname, port }: Deno.NetAddr): void {
   const { log, recorder: { server } } = app;
   const now = Date.now();

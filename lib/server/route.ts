@@ -21,7 +21,6 @@ export interface Route {
 /** A generated document: the retirement notice, or the OpenAPI description. */
 export type DocumentName = "notice" | "description";
 
-/** Returns the path of a route, e.g. `/audio/:token`. */
 export function pathOf({ pattern }: Route): string {
   return pattern.pathname;
 }
@@ -36,7 +35,6 @@ export function pathsOf(
     .map((route) => withToken(pathOf(route), token));
 }
 
-/** Returns the deprecated paths. */
 export function deprecatedPaths(routes: readonly Route[]): string[] {
   return routes.filter(({ successor }) => successor !== undefined).map(pathOf);
 }
@@ -65,7 +63,6 @@ export function normalizeUrl(url: string): string {
   return `http://localhost${segments.map((segment) => segment.slice(0, MAX_SEGMENT)).join("/")}`;
 }
 
-/** Decodes percent-encoded unreserved characters. */
 function decodeUnreserved(path: string): string {
   return path.replaceAll(/%[2-7][0-9a-f]/gi, (encoded) => {
     const char = String.fromCharCode(parseInt(encoded.slice(1), 16));

@@ -2,10 +2,8 @@
  * Signals to stop: SIGINT (Ctrl-C), SIGTERM, and SIGHUP (a closed terminal).
  */
 
-/** The numbers of the signals to stop. */
 const NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 
-/** A signal to stop. */
 export type StopSignal = keyof typeof NUMBERS;
 
 /**

@@ -4,7 +4,6 @@
 
 import type { Token } from "./token.ts";
 
-/** The two kinds of published media. */
 export type Kind = "audio" | "video";
 
 /** Identifies content, and where it is. */
@@ -24,9 +23,7 @@ export interface ContentReference {
 
 /** An item as it was published. It never changes; it can only be unpublished. */
 export interface PublishedItem extends ContentReference {
-  /** Names the item in URLs. */
   readonly token: Token;
-  /** Whether it is audio or video. */
   readonly kind: Kind;
   /** Media type, e.g. `audio/mpeg`. */
   readonly type: string;
@@ -44,9 +41,7 @@ export interface PublishedItem extends ContentReference {
  * never fetches it.
  */
 export interface LinkedItem {
-  /** Names the item in URLs. */
   readonly token: Token;
-  /** Whether it is audio or video. */
   readonly kind: Kind;
   /**
    * The URL of the content: absolute, `https:` or `http:`, in the ASCII characters of RFC 3986, of
@@ -72,7 +67,6 @@ export const MAX_LOCATION = 2_048;
 /** Characters of the longest media type and validator recorded from another server. */
 export const MAX_STATED = 255;
 
-/** The result of looking up a token. */
 export type LookupResult =
   & (
     | { readonly state: "published"; readonly kind: Kind; readonly item: PublishedItem }
@@ -93,7 +87,6 @@ export type LookupResult =
 /** What the catalogue has on record for a token. */
 export type CatalogueEntry = Exclude<LookupResult, { state: "unknown" }>;
 
-/** Returns the entry of a published item. */
 export function entryOf(item: PublishedItem | LinkedItem): CatalogueEntry {
   const { kind } = item;
   return "digest" in item ? { state: "published", kind, item } : { state: "linked", kind, item };

@@ -39,6 +39,5 @@ export interface ItemStorage {
    */
   check(): Promise<void>;
 
-  /** Releases all resources. */
   close(): Promise<void>;
 }

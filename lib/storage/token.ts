@@ -22,7 +22,6 @@ export function parseToken(text: string): Token | undefined {
   return validate(text) ? tokenOf(text) : undefined;
 }
 
-/** Generates a random token. */
 export function newToken(): Token {
   return tokenOf(crypto.randomUUID());
 }

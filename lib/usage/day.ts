@@ -2,7 +2,6 @@
  * The days by which calls are counted.
  */
 
-/** Milliseconds of a day. */
 export const DAY_MS = 86_400_000;
 
 /** Returns the UTC day of an instant, e.g. `2027-01-31`. */

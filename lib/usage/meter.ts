@@ -16,7 +16,6 @@ const REFUSED = new Set([400, 404, 405, 410]);
 
 /** The counts of one class of answers, by client. For {@linkcode UsageMeter} only. */
 export interface ClientCounter extends Counter {
-  /** The columns that all its rows share. */
   readonly common: Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">;
   readonly rows: Map<string, UsageRow>;
 }
@@ -75,7 +74,6 @@ export class UsageMeter implements Meter {
     row.last = now;
   }
 
-  /** Marks a client as known, so that it keeps its own rows. */
   know(client: string): void {
     this.#names.know(client);
   }

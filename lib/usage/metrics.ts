@@ -6,10 +6,8 @@
 import type { RoutePolicies, UsageRow } from "../storage/ledger/ledger.ts";
 import type { Phase } from "../lifecycle/policy.ts";
 
-/** The labels of a time series. */
 type Labels = Readonly<Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">>;
 
-/** The functions by which a recorder reports. */
 export type UsageMetrics = Awaited<ReturnType<typeof exportUsage>>;
 
 /**

@@ -38,7 +38,6 @@ const [STOP_TRIES, STOP_DELAY_MS] = [6, 200];
 /** Clients of this many past days are known when a server starts. */
 const KNOWN_DAYS = 7;
 
-/** What recording depends on. */
 export interface RecorderOptions {
   readonly ledger: Omit<Ledger, "keptFrom">;
   readonly config:
@@ -61,7 +60,6 @@ type Continuity = "whole" | "suspended" | "broken";
 /** What a heartbeat says about the end. */
 type End = Pick<Heartbeat, "end">;
 
-/** Records the usage of one server. */
 export class Recorder {
   readonly meter: UsageMeter;
   readonly #options: RecorderOptions;

@@ -13,11 +13,9 @@ import { messageOf } from "../../input/printable.ts";
 import { RefusedError } from "../../input/refused_error.ts";
 import { inspectObject, publishObject } from "../publish_object.ts";
 
-/** How to import content. */
 export interface ContentOptions {
   /** Only determines what would be done. */
   readonly isDryRun: boolean;
-  /** Cancels the work. */
   readonly signal: AbortSignal;
   /** Resolves a path given in a record, or throws why it is refused. */
   readonly resolve: (path: string) => Promise<string>;
@@ -86,7 +84,6 @@ async function importUnread(
   return "added";
 }
 
-/** Looks up the entry of a token. */
 export async function findEntry(
   storage: MediaStorage,
   token: Token,

@@ -26,7 +26,6 @@ export interface ImportCounts {
   unpublished: number;
 }
 
-/** How to import. */
 export interface ImportOptions extends ContentOptions {
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
@@ -55,7 +54,6 @@ interface Unreadable {
   readonly fault: RecordError | undefined;
 }
 
-/** A line that was read. */
 type Inspected = Candidate | Unreadable;
 
 /**
@@ -184,7 +182,6 @@ function isUnpublishing(
   return entry.state === "unpublished" && known !== undefined && known.state !== "unpublished";
 }
 
-/** Reads the record of a line. */
 function inspectLine(line: ImportLine, isContinued: boolean): Inspected {
   if (!line.isWhole) {
     const fault = new RecordError(`the line is longer than ${MAX_LINE} bytes`);

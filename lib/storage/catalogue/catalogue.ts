@@ -32,7 +32,6 @@ export class TokenTakenError extends Error {
   }
 }
 
-/** A token and its entry. */
 export type CatalogueRecord = readonly [Token, CatalogueEntry];
 
 /** The columns of an item, their types, and the properties of items and tombstones in them. */
@@ -50,7 +49,6 @@ const COLUMNS = [
   ["unpublished_at", "bigint", "unpublishedAt"],
 ] as const;
 
-/** The columns of an item, as a list. */
 export const ITEM_COLUMNS = COLUMNS.map(([column]) => column).join(", ");
 
 /** Sorts before every token. */
@@ -69,7 +67,6 @@ const bumpVersion = (): Statement => ({
 export interface Lookups {
   /** Returns an entry's {@linkcode ITEM_COLUMNS}. */
   readonly find: (token: Token) => Promise<Row | undefined>;
-  /** Returns the version of the catalogue. */
   readonly version: () => Promise<number>;
   /** See {@linkcode Versioned.versionTtl}. */
   readonly versionTtl: number;
@@ -97,7 +94,6 @@ export class Catalogue implements Versioned {
     return this.#lookups.version();
   }
 
-  /** Looks up a token. */
   async find(token: Token): Promise<LookupResult> {
     const row = await this.#lookups.find(token);
     return row === undefined ? { state: "unknown" } : readEntry(row);
@@ -204,7 +200,6 @@ export class Catalogue implements Versioned {
     return rows.map(({ digest }) => digest as string);
   }
 
-  /** Whether nothing was ever published. */
   async isEmpty(): Promise<boolean> {
     return (await this.#database.query({ text: "SELECT token FROM item LIMIT 1" })).length === 0;
   }

@@ -86,7 +86,6 @@ interface Store {
   /** Lists the digests of all content copied here, reading incrementally. */
   list(): AsyncIterable<string>;
 
-  /** Releases all resources. */
   close(): Promise<void>;
 }
 
@@ -114,5 +113,4 @@ export interface ObjectStore extends Store {
   inspect(location: string): Promise<ExistingContent>;
 }
 
-/** A content store. */
 export type ContentStore = PlainStore | ObjectStore;

@@ -23,13 +23,10 @@ export interface OpenOptions extends Patience {
 /** Why a database is refused that must exist. */
 export const NONE_YET = "There is none yet: expected one that start, publish or import has created";
 
-/** An open database. */
 export interface Engine {
   readonly catalogue: Catalogue;
-  /** The ledger of calls to the deprecated routes. */
   readonly ledger: Ledger;
   /** Runs an action exclusively; throws {@linkcode StorageError} when locking fails. */
   readonly exclusively: Exclusively;
-  /** Releases all resources. */
   close(): Promise<void>;
 }

@@ -17,7 +17,6 @@ export const IMPACTS = ["breaking", "none"] as const;
 export interface UsageKey {
   /** UTC, e.g. `2027-01-31`. */
   readonly day: string;
-  /** The route's path, e.g. `/audio/:token`. */
   readonly route: string;
   readonly method: string;
   readonly phase: Phase;
@@ -28,7 +27,6 @@ export interface UsageKey {
   readonly client: string;
 }
 
-/** A row of the ledger: who called what, how often, and when. */
 export interface UsageRow extends UsageKey {
   calls: number;
   /** Milliseconds since the epoch, as is `last`. */

@@ -25,7 +25,6 @@ const PART = 100;
 /** Milliseconds. */
 const DAY = 86_400_000;
 
-/** The columns of the primary key. */
 const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
 
 /** The types of the columns: the key, then the numbers. */
@@ -43,7 +42,6 @@ export class Ledger {
     this.#database = database;
   }
 
-  /** Returns the time. */
   async time(): Promise<LedgerTime> {
     const [row] = await this.#database.query({
       text: `SELECT ${this.#database.clock} AS now, max(until) AS latest FROM heartbeat

@@ -22,7 +22,6 @@ const CHECK_TIMEOUT_MS = 5_000;
 /** Contents checked at once for an import. */
 const CHECKS = 16;
 
-/** The metadata of an item to publish. */
 export type ItemMetadata = Omit<PublishedItem, keyof ContentReference>;
 
 /** The result of adding entries. Those in neither set had a token that was taken. */
@@ -31,10 +30,8 @@ export interface Added {
   readonly faults: ReadonlyMap<Token, StorageError>;
 }
 
-/** Combines a catalogue and a content store. */
 export class MediaStorage implements ItemStorage, Versioned {
   readonly catalogue: Catalogue;
-  /** The ledger of calls to the deprecated routes. */
   readonly ledger: Ledger;
   readonly content: ContentStore;
   readonly #close: () => Promise<void>;

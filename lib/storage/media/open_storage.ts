@@ -6,7 +6,6 @@ import type { ContentPlace } from "../content/content_place.ts";
 import type { OpenOptions } from "../database/engine.ts";
 import { MediaStorage } from "./media_storage.ts";
 
-/** Where to find both halves. */
 export interface StoragePlaces {
   readonly engine: "sqlite" | "postgres";
   readonly databaseUrl: string;

@@ -30,7 +30,6 @@ const MAX_TEXT = 4_096;
 /** What to send besides the method and the key. */
 export interface RequestOptions {
   readonly fields?: Readonly<Record<string, string>>;
-  /** The body. */
   readonly text?: string;
   /** Names and values, not encoded. */
   readonly query?: Readonly<Record<string, string>>;
@@ -38,11 +37,9 @@ export interface RequestOptions {
   readonly maxText?: number;
 }
 
-/** An answer of the store. */
 export interface StoreResponse {
   readonly status: number;
   readonly headers: Headers;
-  /** The beginning of the body. */
   readonly text: string;
 }
 
@@ -56,7 +53,6 @@ export interface Download extends StoreResponse {
   readonly end: () => void;
 }
 
-/** Sends requests for the objects of a bucket. */
 export class StoreClient {
   readonly #settings: BucketSettings;
   readonly #onWait: Patience["onWait"];
@@ -77,7 +73,6 @@ export class StoreClient {
     this.#onWait = onWait;
   }
 
-  /** Sends a request whose answer is short. */
   async request(method: string, key: string, options: RequestOptions = {}): Promise<StoreResponse> {
     const { response, signal, end } = await this.#send(this.#requests, method, key, options);
     try {
@@ -88,7 +83,6 @@ export class StoreClient {
     }
   }
 
-  /** Requests content. */
   async download(key: string, fields: Readonly<Record<string, string>>): Promise<Download> {
     const sent = await this.#send(this.#downloads, "GET", key, { fields });
     const { response, signal, timer, end } = sent;
@@ -124,7 +118,6 @@ export class StoreClient {
     return { url, headers };
   }
 
-  /** Closes the connections. */
   close(): void {
     if (!this.#isClosed) this.#http.close();
     this.#isClosed = true;

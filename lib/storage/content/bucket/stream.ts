@@ -6,9 +6,7 @@ import { fulfilledWithin } from "../../../async/deadline.ts";
 import { StorageError } from "../../errors.ts";
 import type { Download } from "./client.ts";
 
-/** Options for streaming content. */
 export interface StreamOptions {
-  /** The expected length in bytes. */
   readonly length: number;
   /** Milliseconds to wait for the next bytes. */
   readonly timeoutMs?: number;

@@ -18,10 +18,8 @@ const STALL_TIMEOUT_MS = 30_000;
 /** Milliseconds for the store's answer after the last byte. */
 const ANSWER_TIMEOUT_MS = 120_000;
 
-/** The connection timeout, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** What to upload, and where to. */
 export interface Upload {
   readonly url: URL;
   /** Signed with the digest of the content. */

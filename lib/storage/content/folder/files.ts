@@ -31,13 +31,11 @@ interface StagedFile extends Staged {
   readonly path: string;
 }
 
-/** An open file, and its size in bytes. */
 interface OpenFile {
   readonly file: Deno.FsFile;
   readonly size: number;
 }
 
-/** Content files in a local folder. */
 export class Files implements PlainStore {
   readonly kind = "folder";
   readonly #folder: string;

@@ -292,7 +292,6 @@ export class PostgresDatabase implements Database {
   }
 }
 
-/** Commits a transaction and closes its connection. */
 async function release(client: Client): Promise<void> {
   const query = { text: "COMMIT", query_timeout: READ_TIMEOUT_MS };
   try {

@@ -41,13 +41,11 @@ export class BatchedLookups implements Lookups {
     this.#database = database;
   }
 
-  /** Returns the row of an item, if there is one. */
   async find(token: Token): Promise<Row | undefined> {
     const { rows } = await this.#query(token);
     return rows.get(token);
   }
 
-  /** Returns the version of the catalogue. */
   async version(): Promise<number> {
     const { version } = await this.#query();
     return version;

@@ -5,7 +5,6 @@
 /** A column's value; numbers are safe integers. */
 export type Value = string | number | null;
 
-/** A row, by column name. */
 export type Row = Readonly<Record<string, Value>>;
 
 /** A statement in the SQL that all engines share, with `$1`, `$2` … for its values. */

@@ -38,7 +38,6 @@ const GONE = "The file was removed or replaced since it was opened: put the righ
  */
 const abandoned: DatabaseSync[] = [];
 
-/** How to use a database. */
 export interface SqliteOptions extends OpenOptions {
   readonly schema: Schema;
   /** What a power failure may lose: the last transactions with `NORMAL`, nothing with `FULL`. */
@@ -47,7 +46,6 @@ export interface SqliteOptions extends OpenOptions {
   readonly timeout: number;
 }
 
-/** A database file. */
 export class SqliteDatabase implements Database {
   readonly driver = "sqlite";
   readonly clock = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";

@@ -3,7 +3,6 @@
  * for a lock themselves; they fail, and are retried.
  */
 
-/** Milliseconds between retries. */
 const RETRY_MS = 20;
 
 /** SQLite's primary result code and message for a lock that another process holds. */

@@ -8,17 +8,14 @@ import { IMPACTS } from "../../ledger/ledger.ts";
 import { EXPORT } from "../../errors.ts";
 import { MAX_LOCATION, MAX_STATED } from "../../item.ts";
 
-/** The schema of a file. */
 export interface Schema {
   /** The name for messages. */
   readonly name: "catalogue" | "ledger";
   /** SQLite's `application_id`, which distinguishes our files from those of other programs. */
   readonly applicationId: number;
-  /** The version; other ones are refused. */
   readonly version: number;
   /** What to do about a file of an earlier version. */
   readonly upgrade: string;
-  /** Creates the tables. */
   readonly tables: string;
 }
 
@@ -26,12 +23,10 @@ export interface Schema {
 
 /** Milliseconds since the epoch, within the range of `Date`. */
 const instantCheck = (column: string) => `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
-/** A version 4 UUID. */
 const TOKEN = "xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx".replaceAll("x", "[0-9a-f]");
 /** SQLite's text functions stop at the first NUL; its byte functions do not. */
 const bytesCheck = (column: string, length: number | string) =>
   `length(CAST(${column} AS BLOB)) = ${length}`;
-/** Printable ASCII. */
 const printableCheck = (column: string) =>
   `${column} NOT GLOB '*[^ -~]*' AND ${bytesCheck(column, `length(${column})`)}`;
 const nameCheck = (column: string, max = 64) =>
