@@ -15,6 +15,7 @@ export type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuff
 export interface Outcome {
   /** Tells it from a problem, whose members are not all known yet. */
   readonly kind: "final";
+  /** The status code. */
   readonly status: number;
   /** Includes an explicit Content-Length if a GET has content, since Deno sends 0 on a HEAD. */
   readonly fields: readonly Field[];
