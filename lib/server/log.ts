@@ -4,6 +4,7 @@
 
 import type { Body } from "../http/outcome.ts";
 import { StorageError } from "../storage/errors.ts";
+import { TOKEN_PATTERN } from "../storage/token.ts";
 
 export interface LogEvent {
   readonly event: "create" | "start" | "phase" | "stop" | "error" | "warning";
@@ -23,7 +24,7 @@ export function lineLog(clock: () => number): Log {
   };
 }
 
-const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
+const TOKENS = new RegExp(TOKEN_PATTERN, "gi");
 
 /**
  * Describes an error and its causes; those of a bug with the innermost stack. Tokens are redacted,
@@ -46,7 +47,7 @@ export function describeError(error: unknown): string {
   const stack = error instanceof StorageError || innermost?.stack === undefined
     ? ""
     : `\n${innermost.stack}`;
-  return `${messages.join(", caused by ") || String(error)}${stack}`.replaceAll(UUID, "(token)");
+  return `${messages.join(", caused by ") || String(error)}${stack}`.replaceAll(TOKENS, "(token)");
 }
 
 /** Milliseconds between two log lines on one fault. */

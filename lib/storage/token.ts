@@ -7,6 +7,10 @@ import { validate } from "@std/uuid/v4";
 /** A version 4 UUID in lower case. Only {@linkcode tokenOf} makes one. */
 export type Token = string & { readonly token: unique symbol };
 
+/** What a token consists of, for GLOB and for regular expressions. */
+export const TOKEN_PATTERN = "xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx"
+  .replaceAll("x", "[0-9a-f]");
+
 /** Returns the token that a valid UUID is: UUIDs are case-insensitive (RFC 9562 §4), tokens not. */
 export function tokenOf(uuid: ReturnType<typeof crypto.randomUUID>): Token {
   return uuid.toLowerCase() as Token;

@@ -65,13 +65,12 @@ const LEDGER_ROWS: Row[] = [
   ["no day", "usage", { ...USAGE, day: null }, false],
   ["an invalid day", "usage", { ...USAGE, day: "2027-02-29" }, false],
   ["a day with a time", "usage", { ...USAGE, day: "2027-02-28 12:00" }, false],
-  ...(["route", "method", "status", "client"] as const).flatMap((column): Row[] => [
+  ...(["route", "method", "phase", "status", "client"] as const).flatMap((column): Row[] => [
     [`an empty ${column}`, "usage", { ...USAGE, [column]: "" }, false],
     [`a ${column} of two lines`, "usage", { ...USAGE, [column]: "a\nb" }, false],
     [`a ${column} that is too long`, "usage", { ...USAGE, [column]: "x".repeat(81) }, false],
     [`a ${column} and more`, "usage", { ...USAGE, [column]: `x${NUL}\n` }, false],
   ]),
-  ["another phase", "usage", { ...USAGE, phase: "soon" }, false],
   ["another impact", "usage", { ...USAGE, impact: "some" }, false],
   ["no calls", "usage", { ...USAGE, calls: 0 }, false],
   ["half a call", "usage", { ...USAGE, calls: 1.5 }, false],
