@@ -12,27 +12,25 @@ import { StartError } from "./process.ts";
  */
 export function requireStorageAccess({ databaseUrl, content, reusePort }: Config): void {
   const file = /^sqlite:(?!:memory:)(.+)/.exec(databaseUrl)?.[1];
-  const write = new Set([
-    ...file === undefined ? [] : [file.slice(0, file.lastIndexOf("/") + 1) || "."],
-    ...content.kind === "folder" ? [content.path] : [],
-  ]);
+  const folder = file && (file.slice(0, file.lastIndexOf("/") + 1) || ".");
+  const places = content.kind === "folder" ? [folder, content.path] : [folder];
+  const write = [...new Set(places.filter((path) => path !== undefined))];
   const parameters = URL.parse(databaseUrl)?.searchParams;
-  const certificates = ["sslrootcert", "sslcert", "sslkey"]
-    .flatMap((name) => parameters?.get(name) ?? []);
-  const wanted = { read: new Set([...write, ...certificates]), write };
-  const refused = (["read", "write"] as const).flatMap((name) =>
-    [...wanted[name]].filter((path) =>
-      Deno.permissions.querySync({ name, path }).state !== "granted"
-    )
-  );
-  if (refused.length === 0) return;
-  const flags = Object.entries({ read: [".env", ...wanted.read], write: [...write] })
-    .filter(([, paths]) => paths.length > 0)
-    .map(([name, paths]) => ` ${quoted(`--allow-${name}=${paths.join()}`)}`).join("");
+  const certificates = ["sslrootcert", "sslcert", "sslkey"];
+  const read = [...write, ...certificates.flatMap((name) => parameters?.get(name) ?? [])];
+  const isRefused = (name: "read" | "write") => (path: string) =>
+    Deno.permissions.querySync({ name, path }).state !== "granted";
+  const refused = new Set([...read.filter(isRefused("read")), ...write.filter(isRefused("write"))]);
+  if (refused.size === 0) return;
+  const flags = [
+    ...reusePort ? ["--unstable-net"] : [],
+    "-P",
+    `--allow-read=${[".env", ...read].join()}`,
+    ...write.length > 0 ? [`--allow-write=${write.join()}`] : [],
+  ];
   throw new StartError(
-    `Deno's permissions do not allow ${[...new Set(refused)].join(" and ")} (DATABASE_URL,` +
-      ` CONTENT); run:\n  deno run --quiet --no-prompt` +
-      `${reusePort ? " --unstable-net" : ""} -P${flags} main.ts`,
+    `Deno's permissions do not allow ${[...refused].join(" and ")} (DATABASE_URL, CONTENT); ` +
+      `run:\n  deno run --quiet --no-prompt ${flags.map(quoted).join(" ")} main.ts`,
   );
 }
 
