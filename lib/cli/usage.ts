@@ -24,7 +24,7 @@ import {
 } from "./command.ts";
 import { markGone } from "./usage_gone.ts";
 import { openOutput } from "./output.ts";
-import { gateJson, usageJson } from "../report/json.ts";
+import { usageJson } from "../report/json.ts";
 import { usagePage } from "../report/page.ts";
 import { gateText, usageText } from "../report/text.ts";
 
@@ -124,7 +124,7 @@ async function runUsage(
     ...{ routes, environment, days: gate ?? days, now, ...options },
   });
   if (gate !== undefined) {
-    const text = json ? gateJson(report) : gateText(report);
+    const text = json ? usageJson(report) : gateText(report);
     await print(text).catch((error) => printError(`media: ${messageOf(error)}`));
     throw new ExitError(STATUS[report.verdict.verdict]);
   }

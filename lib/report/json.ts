@@ -9,15 +9,9 @@ const INSTANTS = new Set(
   ["now", "recordedSince", "deprecatedAt", "sunsetAt", "start", "end", "first", "last", "reported"],
 );
 
+/** Formats the whole report, with the members of the verdict beside the others. */
 export function usageJson(report: UsageReport): string {
-  return JSON.stringify(report, replace);
-}
-
-export function gateJson(
-  { days, from, now, ignored, atMost, verdict, clients, contradictions }: UsageReport,
-): string {
-  const report = { days, from, ignored, atMost, now, ...verdict, clients, contradictions };
-  return JSON.stringify(report, replace);
+  return JSON.stringify({ ...report, ...report.verdict }, replace);
 }
 
 function replace(name: string, value: unknown): unknown {

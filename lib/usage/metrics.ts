@@ -4,7 +4,7 @@
  */
 
 import type { RoutePolicies, UsageRow } from "../storage/ledger/ledger.ts";
-import type { Phase } from "../lifecycle/policy.ts";
+import { PHASES } from "../lifecycle/policy.ts";
 
 type Labels = Readonly<Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">>;
 
@@ -30,18 +30,11 @@ export async function exportUsage(policies: RoutePolicies) {
     description: "When a deprecated route is removed, in seconds since the epoch",
     unit: "s",
   });
-  for (const [route, { sunsetAt, brownoutStatus }] of Object.entries(policies)) {
+  for (const [route, { sunsetAt }] of Object.entries(policies)) {
     if (sunsetAt !== undefined) sunset.record(sunsetAt / 1000, { route });
-    /** The classes of status that a breaking call can have. */
-    const statuses: Readonly<Record<Phase, readonly string[]>> = {
-      announced: ["2xx", "3xx", "4xx", "5xx"],
-      deprecated: ["2xx", "3xx", "4xx", "5xx"],
-      brownout: [brownoutStatus === 503 ? "5xx" : "4xx"],
-      removed: ["3xx", "4xx"],
-    };
     for (const method of ["GET", "HEAD"]) {
-      for (const [phase, classes] of Object.entries(statuses) as [Phase, string[]][]) {
-        for (const status of classes) {
+      for (const phase of PHASES) {
+        for (const status of ["2xx", "3xx", "4xx", "5xx"]) {
           count(0, { route, method, phase, status, impact: "breaking" });
         }
       }

@@ -118,7 +118,7 @@ test("a server process exports calls and removal dates to an OTLP collector", as
   ]);
   // The series of breaking calls are exported from the start, at 0.
   const known = first.filter(([name]) => name.startsWith(REQUESTS));
-  assertEquals(known.length, 2 * 2 * 11); // routes, methods, classes of status by phase
+  assertEquals(known.length, 2 * 2 * 4 * 4); // routes, methods, phases, classes of status
   assertEquals(known.filter(([, value]) => value > 0), []);
 });
 
