@@ -33,8 +33,6 @@ export function describeApi(
       return [withToken(path, "{token}"), describeRoute(route, policyOf(policies, path))];
     }),
   );
-  const text = JSON.stringify(paths);
-  const names = (Object.keys(FIELDS) as FieldName[]).filter((name) => text.includes(refTo(name)));
   const document = {
     openapi: "3.1.0",
     info: {
@@ -64,7 +62,8 @@ export function describeApi(
         },
       },
       headers: Object.fromEntries(
-        names.map((name) => [name, { ...headerOf(name), required: true }]),
+        Object.entries(FIELDS).filter(([name]) => JSON.stringify(paths).includes(`/${name}"`))
+          .map(([name, description]) => [name, { description, schema: { type: "string" } }]),
       ),
       schemas: Object.fromEntries(
         Object.entries(SCHEMAS).map(([name, schema]) => [name, schemaOf(schema)]),
@@ -83,9 +82,6 @@ function schemaOf(schema: z.ZodType) {
   });
   return rest;
 }
-
-const headerOf = (name: FieldName) => ({ description: FIELDS[name], schema: { type: "string" } });
-const refTo = (name: FieldName) => `#/components/headers/${name}`;
 
 // A member that is `undefined` is left out of the JSON.
 function describeRoute(route: Route, policy: Policy) {
@@ -113,13 +109,11 @@ function describeResponses(method: string, route: Route, policy: Policy) {
   );
   return Object.fromEntries(
     responses.filter(([status]) => !isHead || !RANGE.includes(status))
-      .map(([status, { description, always, sometimes = [], content }]) => {
+      .map(([status, { description, fields, content }]) => {
         const announced = Number(status) < 400 && !isOptions ? announcedFields(route, policy) : [];
-        const headers = Object.fromEntries([
-          ...[...always, ...announced].map((name) => [name, { $ref: refTo(name) }]),
-          // Type generators treat a reference as required.
-          ...sometimes.map((name) => [name, headerOf(name)]),
-        ]);
+        const headers = Object.fromEntries(
+          [...fields, ...announced].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+        );
         return [status, { description, headers, content: isHead ? undefined : content }];
       }),
   );

@@ -62,29 +62,24 @@ export const FIELDS = {
 
 export type FieldName = keyof typeof FIELDS;
 
-/** A response: its description, the fields that it always or sometimes has, and its content. */
+/** A response: its description, the fields that it can have, and its content. */
 export interface ResponseDescription {
   readonly description: string;
-  readonly always: readonly FieldName[];
-  readonly sometimes?: readonly FieldName[] | undefined;
+  readonly fields: readonly FieldName[];
   readonly content?: Readonly<Record<string, object>> | undefined;
 }
 
 /** The responses to a GET, by status. HEAD has the same, except those to Range. */
 export type Responses = Readonly<Record<number, ResponseDescription>>;
 
-function error(description: string, ...always: FieldName[]): ResponseDescription {
-  return {
-    description,
-    always,
-    content: { "application/problem+json": reference("Problem") },
-  };
+function error(description: string, ...fields: FieldName[]): ResponseDescription {
+  return { description, fields, content: { "application/problem+json": reference("Problem") } };
 }
 
 const BAD_HOST = "Host is invalid";
 
 export const OPTIONS_RESPONSES: Responses = {
-  204: { description: "The methods that the route accepts", always: ["Allow"] },
+  204: { description: "The methods that the route accepts", fields: ["Allow"] },
   400: error(BAD_HOST),
 };
 
@@ -101,21 +96,17 @@ export function responsesOf(route: Route, policy: Policy): Responses {
         ...COMMON,
         200: {
           description: "Storage is available",
-          always: [],
+          fields: [],
           content: { "text/plain": { schema: { const: "ok\n" } } },
         },
         503: error("Storage is unavailable", "Retry-After"),
       };
-    case "notice":
-      return representation(
-        "The document",
-        {
-          "text/html": { schema: { type: "string" } },
-          "application/json": reference("Notice"),
-        },
-        ["ETag", "Vary"],
-        ["Content-Language", "Content-Security-Policy"],
-      );
+    case "notice": {
+      const html = { "text/html": { schema: { type: "string" } } };
+      const content = { ...html, "application/json": reference("Notice") };
+      const page: FieldName[] = ["Content-Language", "Content-Security-Policy"];
+      return representation("The document", content, ["ETag", "Vary"], page);
+    }
     case "description": {
       const content = { "application/json": { schema: { type: "object" } } };
       return representation("The document", content, ["ETag"]);
@@ -130,15 +121,15 @@ function representation(
   description: string,
   content: ResponseDescription["content"],
   validators: readonly FieldName[],
-  sometimes?: readonly FieldName[],
+  more: readonly FieldName[] = [],
 ): Responses {
-  const always: FieldName[] = ["Accept-Ranges", "Repr-Digest", ...validators];
-  const [range, part] = ["The requested range", [...always, "Content-Range" as const]];
+  const fields: FieldName[] = ["Accept-Ranges", "Repr-Digest", ...validators, ...more];
+  const part = [...fields, "Content-Range" as const];
   return {
     ...COMMON,
-    200: { description, always, sometimes, content },
-    206: { description: range, always: part, sometimes, content },
-    304: { description: "Not modified", always: validators },
+    200: { description, fields, content },
+    206: { description: "The requested range", fields: part, content },
+    304: { description: "Not modified", fields: validators },
     412: error("A precondition of the request failed"),
     416: error("The requested range lies beyond the content", "Content-Range"),
   };
@@ -161,17 +152,17 @@ function itemResponses(
     ...representation("Published", content, ["ETag", "Last-Modified"], names),
     307: {
       description: "At a public URL, which handles preconditions and Range",
-      always: ["Location"],
+      fields: ["Location"],
     },
     ...isRedirected && {
-      308: { description: "Removed; Location is the item's replacement", always: ["Location"] },
+      308: { description: "Removed; Location is the item's replacement", fields: ["Location"] },
     },
     400: error(`The token is not a version 4 UUID; or: ${BAD_HOST}`),
     404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
-    410: {
-      ...error(`Unpublished${disabled(410)}${isRemoved ? removed : ""}`),
-      ...brownout === 410 ? { sometimes: ["Retry-After"] } : {},
-    },
+    410: error(
+      `Unpublished${disabled(410)}${isRemoved ? removed : ""}`,
+      ...brownout === 410 ? ["Retry-After" as const] : [],
+    ),
     502: error("Content replaced"),
     503: error(`Storage is unavailable${disabled(503)}`, "Retry-After"),
   };
