@@ -10,7 +10,7 @@ import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import type { Interval, Phase, Policy } from "../lifecycle/policy.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { contradictions } from "../usage/dates.ts";
-import { DAY_MS, dayOf } from "../usage/day.ts";
+import { DAY_MS, dayOf } from "../storage/ledger/day.ts";
 import { FLUSH_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 import { gapsIn, isAhead, judge, recordedSince, running, type Verdict } from "./verdict.ts";
 

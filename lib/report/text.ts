@@ -3,7 +3,7 @@
  */
 
 import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
-import { dayOf } from "../usage/day.ts";
+import { dayOf } from "../storage/ledger/day.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import {
   CLIENT_COLUMNS,

@@ -9,7 +9,7 @@ import {
   type RouteUsage,
   type UsageReport,
 } from "./report.ts";
-import { DAY_MS } from "../usage/day.ts";
+import { DAY_MS } from "../storage/ledger/day.ts";
 import { formatInstant, PHASES, type Policy } from "../lifecycle/policy.ts";
 import type { Gap } from "./verdict.ts";
 

@@ -5,7 +5,7 @@
  */
 
 import { clientOf, IDENTIFYING, NONE, OTHER } from "../http/client_name.ts";
-import { dayOf } from "./day.ts";
+import { dayOf } from "../storage/ledger/day.ts";
 
 /** New names admitted per UTC day, by one server. */
 export const MAX_NEW_NAMES_A_DAY = 500;

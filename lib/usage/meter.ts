@@ -6,7 +6,7 @@ import { addUp, type Impact, type UsageRow } from "../storage/ledger/ledger.ts";
 import type { AnswerClass, Counter, Meter } from "../server/meter.ts";
 import { OTHER } from "../http/client_name.ts";
 import { callerOf, ClientNames } from "./client_names.ts";
-import { DAY_MS, dayOf } from "./day.ts";
+import { DAY_MS, dayOf } from "../storage/ledger/day.ts";
 
 /** Methods counted by name: those that a deprecated route accepts. Clients can invent others. */
 const METHODS = new Set(["GET", "HEAD", "OPTIONS"]);

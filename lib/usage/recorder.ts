@@ -19,7 +19,7 @@ import {
 } from "../storage/ledger/ledger.ts";
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import { contradictions } from "./dates.ts";
-import { DAY_MS, dayOf } from "./day.ts";
+import { DAY_MS, dayOf } from "../storage/ledger/day.ts";
 import { exportUsage, type UsageMetrics } from "./metrics.ts";
 import { UsageMeter } from "./meter.ts";
 

@@ -3,6 +3,7 @@
  * `tests/storage/ledger/ledger_suite.ts`.
  */
 
+import { DAY_MS } from "./day.ts";
 import {
   addUp,
   type Heartbeat,
@@ -21,9 +22,6 @@ import {
 
 /** Rows per transaction, during which SQLite blocks the thread. */
 const PART = 100;
-
-/** Milliseconds. */
-const DAY = 86_400_000;
 
 const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
 
@@ -135,7 +133,7 @@ export class Ledger {
   async forget(beforeDay: string, now: number): Promise<boolean> {
     const heartbeats = await this.heartbeats();
     const countedADayAgo = heartbeats.some(({ from, until }) =>
-      from <= now - DAY && until >= now - 2 * DAY
+      from <= now - DAY_MS && until >= now - 2 * DAY_MS
     );
     if (!countedADayAgo) return false;
     if (heartbeats.some(({ from }) => from < Date.parse(beforeDay))) {
