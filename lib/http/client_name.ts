@@ -5,9 +5,6 @@
 /** The client names of calls without a User-Agent, and of those whose own name is not counted. */
 export const [NONE, OTHER] = ["(no User-Agent)", "(other)"];
 
-/** The characters of a User-Agent that are read, and of a name that are kept. */
-const [MAX_READ, MAX_NAME] = [256, 64];
-
 /** Products that many clients name: browsers, and with them engines and platforms. */
 const BROWSERS = ["Chrome", "Safari", "Mobile Safari"];
 const SHARED = new Set(
@@ -39,7 +36,7 @@ export const IDENTIFYING = /\d{6}|[\da-f]{8}|@|eyJ[\w-]{8}/i;
  */
 export function clientOf(userAgent: string | null): string {
   if (userAgent === null || userAgent === "") return NONE;
-  const name = productOf(userAgent.slice(0, MAX_READ)).slice(0, MAX_NAME);
+  const name = productOf(userAgent.slice(0, 256)).slice(0, 64); // at a bounded cost
   const printable = name.replace(/[\p{C}\p{Z}]+/gu, " ").trim();
   return /\p{L}/u.test(printable) && !IDENTIFYING.test(printable) ? printable : OTHER;
 }

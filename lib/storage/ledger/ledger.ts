@@ -23,7 +23,7 @@ export interface UsageKey {
   /** The class of the status, e.g. `2xx`. */
   readonly status: string;
   readonly impact: Impact;
-  /** The product that called, without its version. */
+  /** The name of the client, e.g. `app Overcast`. */
   readonly client: string;
 }
 
