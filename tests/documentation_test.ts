@@ -1,6 +1,4 @@
-/**
- * The pages of the documentation: that they lead somewhere, and that README stays short.
- */
+/** The pages of the documentation: that they lead somewhere, and that README stays short. */
 
 import { assert, assertEquals } from "@std/assert";
 import project from "../deno.json" with { type: "json" };

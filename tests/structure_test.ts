@@ -1,6 +1,4 @@
-/**
- * The structure of the code: which folder uses which.
- */
+/** The structure of the code: which folder uses which. */
 
 import { assert, assertEquals } from "@std/assert";
 import { dirname, join } from "node:path";

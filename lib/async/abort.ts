@@ -1,6 +1,4 @@
-/**
- * Abandoning an operation that cannot be cancelled, and telling that one takes long.
- */
+/** Abandoning an operation that cannot be cancelled, and telling that one takes long. */
 
 /** Milliseconds after which a wait is told. */
 const PATIENCE_MS = 2_000;

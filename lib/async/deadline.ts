@@ -1,6 +1,4 @@
-/**
- * Waiting with a timeout.
- */
+/** Waiting with a timeout. */
 
 /**
  * Waits until a promise is settled, for `limit` milliseconds at most.

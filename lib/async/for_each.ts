@@ -1,6 +1,4 @@
-/**
- * Bounded concurrency.
- */
+/** Bounded concurrency. */
 
 import { unlessAborted } from "./abort.ts";
 

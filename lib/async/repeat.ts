@@ -1,6 +1,4 @@
-/**
- * Periodic work beside serving requests.
- */
+/** Periodic work beside serving requests. */
 
 /** Milliseconds until the first run, so that it does not delay the first responses. */
 const FIRST_MS = 500;

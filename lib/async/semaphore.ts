@@ -1,6 +1,4 @@
-/**
- * A limit on concurrency.
- */
+/** A limit on concurrency. */
 
 import { unlessAborted } from "./abort.ts";
 

@@ -1,6 +1,4 @@
-/**
- * A queue that runs one action at a time, within one process.
- */
+/** A queue that runs one action at a time, within one process. */
 
 /** Runs actions one after the other, first come, first served. */
 export class SerialQueue {

@@ -1,6 +1,4 @@
-/**
- * What the commands share: opening storage, reading tokens, reporting errors and printing.
- */
+/** What the commands share: opening storage, reading tokens, reporting errors and printing. */
 
 import { InvalidArgumentError } from "commander";
 import { resolve } from "node:path";

@@ -1,6 +1,4 @@
-/**
- * `media export`
- */
+/** `media export` */
 
 import { Command } from "commander";
 import { toRecord } from "../publishing/record.ts";

@@ -1,6 +1,4 @@
-/**
- * `media import FILE`
- */
+/** `media import FILE` */
 
 import { waitFor } from "../async/abort.ts";
 import { Command } from "commander";

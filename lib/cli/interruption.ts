@@ -1,6 +1,4 @@
-/**
- * Ctrl-C and other signals to stop, for commands that must clean up before they end.
- */
+/** Ctrl-C and other signals to stop, for commands that must clean up before they end. */
 
 import { printError } from "./command.ts";
 import { exitStatusOf, onStopSignal, type StopSignal } from "../server/stop_signal.ts";

@@ -1,6 +1,4 @@
-/**
- * `media list`
- */
+/** `media list` */
 
 import { Command } from "commander";
 import { toRecord } from "../publishing/record.ts";

@@ -25,13 +25,7 @@ import { verifyCommand } from "./verify.ts";
 /** The commands that only print. */
 const LISTS = ["list", "export", "show"];
 
-/**
- * Runs one command.
- *
- * @param args What follows `deno task media`.
- * @param program The server that the commands manage.
- * @returns The exit status.
- */
+/** Runs one command. */
 export async function runMedia(args: readonly string[], program: Program): Promise<number> {
   const context = {
     ...program,

@@ -1,6 +1,4 @@
-/**
- * Files that commands write.
- */
+/** Files that commands write. */
 
 import { dirname } from "node:path";
 import { quoted } from "../input/printable.ts";

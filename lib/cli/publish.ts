@@ -1,6 +1,4 @@
-/**
- * `media publish FILE|FOLDER|URL|OBJECT…`
- */
+/** `media publish FILE|FOLDER|URL|OBJECT…` */
 
 import { Command, InvalidArgumentError, Option } from "commander";
 import { parseInstant } from "../lifecycle/instant.ts";

@@ -1,6 +1,4 @@
-/**
- * What `media publish` prints.
- */
+/** What `media publish` prints. */
 
 import { messageOf, printable } from "../input/printable.ts";
 import type { PublishOutcome } from "../publishing/publish_all.ts";

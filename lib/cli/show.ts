@@ -1,6 +1,4 @@
-/**
- * `media show TOKEN`
- */
+/** `media show TOKEN` */
 
 import { RefusedError } from "../input/refused_error.ts";
 import { Command } from "commander";

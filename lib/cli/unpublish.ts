@@ -1,6 +1,4 @@
-/**
- * `media unpublish TOKEN`
- */
+/** `media unpublish TOKEN` */
 
 import { toRecord } from "../publishing/record.ts";
 import { RefusedError } from "../input/refused_error.ts";

@@ -1,6 +1,4 @@
-/**
- * `media usage`
- */
+/** `media usage` */
 
 import { messageOf } from "../input/printable.ts";
 import { Command, Option } from "commander";

@@ -1,6 +1,4 @@
-/**
- * `media usage --gone`
- */
+/** `media usage --gone` */
 
 import { formatInstant } from "../lifecycle/policy.ts";
 import { isAhead } from "../report/verdict.ts";
@@ -12,7 +10,6 @@ import { RefusedError } from "../input/refused_error.ts";
 /**
  * Marks silent servers as gone, all or none.
  *
- * @returns Their last heartbeats.
  * @throws {RefusedError} If a server is unknown or not silent.
  */
 export async function markGone(

@@ -1,6 +1,4 @@
-/**
- * `media verify`
- */
+/** `media verify` */
 
 import { Command } from "commander";
 import { type CheckOutcome, type Verification, verify } from "../publishing/verify.ts";

@@ -1,6 +1,4 @@
-/**
- * HTML fragments for the notice page.
- */
+/** HTML fragments for the notice page. */
 
 import { escape } from "@std/html/entities";
 

@@ -1,6 +1,4 @@
-/**
- * The retirement notice for people: one self-contained page, complete without its script.
- */
+/** The retirement notice for people: one self-contained page, complete without its script. */
 
 import { createHash } from "node:crypto";
 import { formatHttpDate } from "../http/http_date.ts";

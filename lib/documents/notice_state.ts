@@ -1,6 +1,4 @@
-/**
- * The current state on the notice page, and the dates of deprecation and removal.
- */
+/** The current state on the notice page, and the dates of deprecation and removal. */
 
 import type { Notice } from "./notice.ts";
 import { time } from "./notice_html.ts";

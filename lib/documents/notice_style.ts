@@ -1,6 +1,4 @@
-/**
- * The style sheet of the notice page.
- */
+/** The style sheet of the notice page. */
 
 /** Text contrast is at least 4.5 in both colour schemes. */
 export const NOTICE_STYLE = `

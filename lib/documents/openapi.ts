@@ -1,6 +1,4 @@
-/**
- * The OpenAPI description (OpenAPI 3.1), generated from the route table and the policies.
- */
+/** The OpenAPI description (OpenAPI 3.1), generated from the route table and the policies. */
 
 import { z } from "zod";
 import project from "../../deno.json" with { type: "json" };

@@ -1,6 +1,4 @@
-/**
- * The responses of each route for the OpenAPI description: their statuses, fields and content.
- */
+/** The responses of each route for the OpenAPI description: their statuses, fields and content. */
 
 import { z } from "zod";
 import { Notice } from "./notice.ts";

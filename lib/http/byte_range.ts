@@ -1,6 +1,4 @@
-/**
- * Single byte ranges (RFC 9110 §14).
- */
+/** Single byte ranges (RFC 9110 §14). */
 
 /** A satisfiable byte range, inclusive and zero-based. */
 export interface ByteRange {

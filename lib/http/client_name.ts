@@ -1,6 +1,4 @@
-/**
- * Client names: what a client calls itself in User-Agent (RFC 9110 §10.1.5).
- */
+/** Client names: what a client calls itself in User-Agent (RFC 9110 §10.1.5). */
 
 /** The client names of calls without a User-Agent, and of those whose own name is not counted. */
 export const [NONE, OTHER] = ["(no User-Agent)", "(other)"];

@@ -1,6 +1,4 @@
-/**
- * The Content-Disposition field (RFC 6266).
- */
+/** The Content-Disposition field (RFC 6266). */
 
 /**
  * Returns a Content-Disposition for inline display, with a file name for saving.

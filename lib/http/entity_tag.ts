@@ -1,6 +1,4 @@
-/**
- * Entity tags (RFC 9110 §8.8.3): parsing and comparison.
- */
+/** Entity tags (RFC 9110 §8.8.3): parsing and comparison. */
 
 /** An entity tag, e.g. `W/"a,b"` is `{ weak: true, opaque: "a,b" }`. */
 export interface EntityTag {

@@ -1,6 +1,4 @@
-/**
- * Link (RFC 8288), read tolerantly.
- */
+/** Link (RFC 8288), read tolerantly. */
 
 /** The parts of a link that it has. The target and the anchor, its context, are URL references. */
 export interface Link {

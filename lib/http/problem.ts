@@ -1,6 +1,4 @@
-/**
- * Errors as problem details (RFC 9457).
- */
+/** Errors as problem details (RFC 9457). */
 
 import { type Outcome, textOutcome } from "./outcome.ts";
 

@@ -1,6 +1,4 @@
-/**
- * The announcement of a retirement.
- */
+/** The announcement of a retirement. */
 
 import type { Field } from "../http/outcome.ts";
 import { formatHttpDate } from "../http/http_date.ts";

@@ -1,6 +1,4 @@
-/**
- * The command that checks what URLs announce.
- */
+/** The command that checks what URLs announce. */
 
 import { inspect, type Inspection, RELATIONS } from "./inspect.ts";
 import { formatInstant } from "./instant.ts";

@@ -1,6 +1,4 @@
-/**
- * Limits on caching: a cached response must not outlive the phase in which it was sent.
- */
+/** Limits on caching: a cached response must not outlive the phase in which it was sent. */
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import type { Field } from "../http/outcome.ts";

@@ -1,6 +1,4 @@
-/**
- * Inspection of responses: what they announce, and what is wrong with how they say it.
- */
+/** Inspection of responses: what they announce, and what is wrong with how they say it. */
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import { parseLinks } from "../http/link.ts";

@@ -1,6 +1,4 @@
-/**
- * Parsing of instants and intervals.
- */
+/** Parsing of instants and intervals. */
 
 import { isDay } from "../http/http_date.ts";
 

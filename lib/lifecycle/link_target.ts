@@ -1,6 +1,4 @@
-/**
- * Validation of URLs for Link and Location.
- */
+/** Validation of URLs for Link and Location. */
 
 /**
  * Printable ASCII, except what ends a Link target (`<`, `>`, `"` and space), and the backslash,

@@ -1,6 +1,4 @@
-/**
- * The options of `withLifecycle()` and `retire()`.
- */
+/** The options of `withLifecycle()` and `retire()`. */
 
 import type { Field } from "../http/outcome.ts";
 import type { Phase } from "./policy.ts";

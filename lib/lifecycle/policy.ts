@@ -1,6 +1,4 @@
-/**
- * The retirement policy: what is announced, and when.
- */
+/** The retirement policy: what is announced, and when. */
 
 import type { Interval } from "./instant.ts";
 

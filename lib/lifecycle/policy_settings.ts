@@ -1,6 +1,4 @@
-/**
- * Validation of policy settings.
- */
+/** Validation of policy settings. */
 
 import {
   formatInstant,

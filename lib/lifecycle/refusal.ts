@@ -1,6 +1,4 @@
-/**
- * The outcomes in a brownout and after the sunset.
- */
+/** The outcomes in a brownout and after the sunset. */
 
 import { formatHttpDate } from "../http/http_date.ts";
 import { type Field, NO_STORE, type Outcome } from "../http/outcome.ts";

@@ -1,6 +1,4 @@
-/**
- * Retirement for servers on `node:http`, and the frameworks on it.
- */
+/** Retirement for servers on `node:http`, and the frameworks on it. */
 
 import { isHost } from "../http/host.ts";
 import type { Field } from "../http/outcome.ts";

@@ -1,6 +1,4 @@
-/**
- * What a policy comes to for a request, whichever kind of server handles it.
- */
+/** What a policy comes to for a request, whichever kind of server handles it. */
 
 import { clientOf } from "../http/client_name.ts";
 import { CORS_FIELDS } from "../http/cors.ts";

@@ -1,6 +1,4 @@
-/**
- * Validation of the successor that a user's function returns for an untrusted request.
- */
+/** Validation of the successor that a user's function returns for an untrusted request. */
 
 import { isPath, isPathAt } from "./link_target.ts";
 import type { LifecycleOptions, RequestHead } from "./options.ts";

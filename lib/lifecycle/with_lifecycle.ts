@@ -1,6 +1,4 @@
-/**
- * Retirement for any Fetch API handler.
- */
+/** Retirement for any Fetch API handler. */
 
 import type { Field } from "../http/outcome.ts";
 import type { LifecycleOptions } from "./options.ts";

@@ -1,6 +1,4 @@
-/**
- * Random access to content, to find out what it holds.
- */
+/** Random access to content, to find out what it holds. */
 
 /** Content of a known size that can be read at any offset. */
 export interface Bytes {

@@ -1,6 +1,4 @@
-/**
- * Compares what a public URL has now with what it had when it was published.
- */
+/** Compares what a public URL has now with what it had when it was published. */
 
 import type { Comparison } from "../storage/content/content_store.ts";
 import type { LinkedItem } from "../storage/item.ts";
@@ -19,7 +17,6 @@ const TEMPORARY = [408, 425, 429];
  * fields differ from the record, since those on record may come from a GET.
  *
  * @throws {RefusedError} When there is no conclusive answer.
- * @throws What aborted the signal.
  */
 export async function compareUrl(
   item: LinkedItem,

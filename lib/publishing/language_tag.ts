@@ -1,6 +1,4 @@
-/**
- * Language tags (RFC 5646). Subtags are never replaced by preferred ones.
- */
+/** Language tags (RFC 5646). Subtags are never replaced by preferred ones. */
 
 /** RFC 5646 §2.1, `langtag` and `privateuse`; no language is registered with four letters or more. */
 const WELL_FORMED = new RegExp(

@@ -1,6 +1,4 @@
-/**
- * Validating and normalizing public URLs of content on other servers.
- */
+/** Validating and normalizing public URLs of content on other servers. */
 
 import { MAX_LOCATION } from "../storage/item.ts";
 import { quoted, withoutPassword } from "../input/printable.ts";

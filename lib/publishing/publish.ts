@@ -1,6 +1,4 @@
-/**
- * Publishing files.
- */
+/** Publishing files. */
 
 import { RefusedError } from "../input/refused_error.ts";
 import { createHash } from "node:crypto";
@@ -65,8 +63,6 @@ export type ProgressWatcher = (
  * @returns The item. If its token is not the one asked for, it had already been published.
  * @throws {RefusedError} When the file cannot be read, is neither audio nor video, or the token is
  *   taken.
- * @throws {StorageError} When storage fails.
- * @throws The signal's abort reason.
  */
 export async function publishFile(
   storage: MediaStorage,
@@ -130,7 +126,6 @@ interface Source {
  * Reads content to its end, and returns its media type, digest and length, without publishing it.
  *
  * @throws {RefusedError} When it cannot be read, is neither audio nor video, or not as expected.
- * @throws The signal's abort reason.
  */
 export async function inspect(
   content: Source,
@@ -153,11 +148,7 @@ function detect({ source, bytes }: Source, options: PublishOptions): Promise<Med
   return unlessAborted(detectMediaType(source, bytes, options), options.signal);
 }
 
-/**
- * Requires content to match what is expected.
- *
- * @throws {RefusedError} When it does not.
- */
+/** Requires content to match what is expected. */
 export function requireExpected(
   source: string,
   found: Expected,
@@ -174,11 +165,7 @@ export function requireExpected(
   }
 }
 
-/**
- * Requires a token that was never used.
- *
- * @throws {RefusedError} When it was.
- */
+/** Requires a token that was never used. */
 export async function requireFree(storage: MediaStorage, token: Token): Promise<void> {
   const { state } = await storage.catalogue.find(token);
   if (state === "unknown") return;

@@ -1,6 +1,4 @@
-/**
- * Publishing many sources in sequence.
- */
+/** Publishing many sources in sequence. */
 
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { LinkedItem, PublishedItem } from "../storage/item.ts";
@@ -34,7 +32,6 @@ export type PublishOutcome =
  *
  * @returns Each outcome, as soon as it is known.
  * @throws {StorageError} When storage fails. Outcomes already yielded remain valid.
- * @throws What aborted the signal.
  */
 export async function* publishAll(
   storage: MediaStorage,

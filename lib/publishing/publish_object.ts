@@ -1,6 +1,4 @@
-/**
- * Publishing an object of the bucket in place, under its own key.
- */
+/** Publishing an object of the bucket in place, under its own key. */
 
 import type { Body } from "../http/outcome.ts";
 import type { ExistingContent, Step } from "../storage/content/content_store.ts";
@@ -32,7 +30,6 @@ export function isObject(text: string): boolean {
  * @throws {RefusedError} When it is neither audio nor video, or the token is taken.
  * @throws {ObjectError} When the object does not exist, or cannot be published in place.
  * @throws {StorageError} When the object is replaced while it is read, or storage fails.
- * @throws What aborted the signal.
  */
 export async function publishObject(
   storage: MediaStorage,

@@ -51,8 +51,6 @@ interface RemoteResponse {
  *
  * @throws {RefusedError} When the URL is unfit for clients or has no content, its kind is unknown,
  *   or the token is taken.
- * @throws {StorageError} When storage fails.
- * @throws The signal's abort reason.
  */
 export async function publishUrl(
   storage: MediaStorage,
@@ -113,7 +111,6 @@ function statedKind(
  * Sends a request for the content in its original encoding.
  *
  * @throws {RefusedError} When there is no response.
- * @throws The signal's abort reason.
  */
 export async function sendRequest(
   method: "HEAD" | "GET",

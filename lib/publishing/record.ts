@@ -1,6 +1,4 @@
-/**
- * Records, as commands print them and `import` reads them.
- */
+/** Records, as commands print them and `import` reads them. */
 
 import type { CatalogueEntry, LinkedItem, PublishedItem } from "../storage/item.ts";
 import type { Token } from "../storage/token.ts";

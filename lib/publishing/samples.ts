@@ -1,6 +1,4 @@
-/**
- * The two samples that let a newcomer's first request succeed.
- */
+/** The two samples that let a newcomer's first request succeed. */
 
 import { fileURLToPath } from "node:url";
 import { pathsOf, type Route } from "../server/route.ts";

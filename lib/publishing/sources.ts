@@ -1,6 +1,4 @@
-/**
- * Finding what to publish: each named source, and the files of named folders.
- */
+/** Finding what to publish: each named source, and the files of named folders. */
 
 import { basename, dirname, join, sep } from "node:path";
 import { isPublicUrl } from "./location.ts";

@@ -1,6 +1,4 @@
-/**
- * What containers hold: MP4, 3GP and QuickTime; Matroska and WebM; Ogg.
- */
+/** What containers hold: MP4, 3GP and QuickTime; Matroska and WebM; Ogg. */
 
 import type { Bytes, WindowedBytes } from "./bytes.ts";
 
@@ -19,7 +17,6 @@ const UNKNOWN: Tracks = { hasSound: false, hasPicture: false, isOpus: false };
  *
  * @param type Its media type, which chooses the parser.
  * @returns Neither sound nor picture where that cannot be told.
- * @throws What reading throws.
  */
 export async function findTracks(content: WindowedBytes, type: string): Promise<Tracks> {
   // Damaged content makes the parsers throw anything, and they conceal that reading failed.

@@ -1,6 +1,4 @@
-/**
- * Verifying that storage has exactly what the catalogue says.
- */
+/** Verifying that storage has exactly what the catalogue says. */
 
 import type { Comparison } from "../storage/content/content_store.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
@@ -50,8 +48,6 @@ export interface VerifyOptions extends Patience {
  * used. Items published or unpublished meanwhile are not differences.
  *
  * @param storage Must be prepared, unless it has no content.
- * @throws {StorageError} When storage as a whole fails.
- * @throws What aborted the signal.
  */
 export async function verify(storage: MediaStorage, options: VerifyOptions): Promise<void> {
   const { withoutUrls, signal, report, onProgress = () => {} } = options;

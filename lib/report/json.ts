@@ -1,6 +1,4 @@
-/**
- * The retirement report as JSON, with instants in ISO 8601. Unknown values are left out.
- */
+/** The retirement report as JSON, with instants in ISO 8601. Unknown values are left out. */
 
 import type { UsageReport } from "./report.ts";
 

@@ -1,6 +1,4 @@
-/**
- * The style sheet of the report page.
- */
+/** The style sheet of the report page. */
 
 /** Contrast is at least 4.5 for text and 3 for bars and marks, in both colour schemes. */
 export const PAGE_STYLE = `

@@ -1,6 +1,4 @@
-/**
- * The retirement report as text for a terminal.
- */
+/** The retirement report as text for a terminal. */
 
 import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
 import { dayOf } from "../storage/ledger/day.ts";

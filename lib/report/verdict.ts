@@ -1,6 +1,4 @@
-/**
- * The verdict on removing the deprecated routes, and the gaps in the ledger's record.
- */
+/** The verdict on removing the deprecated routes, and the gaps in the ledger's record. */
 
 import { type Heartbeat, latestHeartbeats } from "../storage/ledger/ledger.ts";
 import type { Interval } from "../lifecycle/policy.ts";

@@ -1,6 +1,4 @@
-/**
- * The sentences of the retirement report, shared by text and page.
- */
+/** The sentences of the retirement report, shared by text and page. */
 
 import {
   callsIn,

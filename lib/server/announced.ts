@@ -1,6 +1,4 @@
-/**
- * What a server is about to announce, for the line that it logs at its start.
- */
+/** What a server is about to announce, for the line that it logs at its start. */
 
 import { formatInstant, momentAt, type Policy } from "../lifecycle/policy.ts";
 import type { Config } from "./config.ts";

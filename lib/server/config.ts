@@ -1,6 +1,4 @@
-/**
- * The settings, read and validated once at startup.
- */
+/** The settings, read and validated once at startup. */
 
 import { z } from "zod";
 import { withoutPassword } from "../input/printable.ts";

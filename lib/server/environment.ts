@@ -1,6 +1,4 @@
-/**
- * The variables of the environment, and of the file `.env` beside main.ts.
- */
+/** The variables of the environment, and of the file `.env` beside main.ts. */
 
 import { join } from "node:path";
 import { parseEnv } from "node:util";

@@ -1,6 +1,4 @@
-/**
- * The types of a handler: what it depends on, and what it returns.
- */
+/** The types of a handler: what it depends on, and what it returns. */
 
 import type { Policies } from "./policies.ts";
 import type { ItemStorage } from "../storage/storage.ts";

@@ -1,6 +1,4 @@
-/**
- * Listening for requests, even after the process runs out of file descriptors.
- */
+/** Listening for requests, even after the process runs out of file descriptors. */
 
 import type { Config } from "./config.ts";
 import { FaultLog, type Log } from "./log.ts";

@@ -1,6 +1,4 @@
-/**
- * The log: one JSON object per line, never with a token.
- */
+/** The log: one JSON object per line, never with a token. */
 
 import type { Body } from "../http/outcome.ts";
 import { StorageError } from "../storage/errors.ts";

@@ -1,6 +1,4 @@
-/**
- * The handler's interface for counting responses of deprecated routes.
- */
+/** The handler's interface for counting responses of deprecated routes. */
 
 import type { Phase } from "../lifecycle/policy.ts";
 

@@ -1,6 +1,4 @@
-/**
- * The retirement policy of each deprecated route.
- */
+/** The retirement policy of each deprecated route. */
 
 import { momentAt, type Policy } from "../lifecycle/policy.ts";
 

@@ -1,6 +1,4 @@
-/**
- * The life of a server process, from startup to exit.
- */
+/** The life of a server process, from startup to exit. */
 
 import { momentAt } from "../lifecycle/policy.ts";
 import { policyOf } from "./policies.ts";

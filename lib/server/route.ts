@@ -1,6 +1,4 @@
-/**
- * Routes: what each serves, and the URLs to match them with.
- */
+/** Routes: what each serves, and the URLs to match them with. */
 
 import type { Kind } from "../storage/item.ts";
 import type { Token } from "../storage/token.ts";

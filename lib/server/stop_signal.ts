@@ -1,6 +1,4 @@
-/**
- * Signals to stop: SIGINT (Ctrl-C), SIGTERM, and SIGHUP (a closed terminal).
- */
+/** Signals to stop: SIGINT (Ctrl-C), SIGTERM, and SIGHUP (a closed terminal). */
 
 const NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 

@@ -1,6 +1,4 @@
-/**
- * The permissions that storage needs, checked before it is opened.
- */
+/** The permissions that storage needs, checked before it is opened. */
 
 import type { Config } from "./config.ts";
 import { StartError } from "./process.ts";

@@ -1,6 +1,4 @@
-/**
- * A bounded cache of lookups.
- */
+/** A bounded cache of lookups. */
 
 import type { Body } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";

@@ -1,19 +1,13 @@
-/**
- * The errors of storage.
- */
+/** The errors of storage. */
 
 /** What to do about a database of an earlier release. */
 export const EXPORT = "export it with the earlier one, and import that into a new database";
 
-/** A storage fault. The message names content by digest, and never contains a token. */
+/** A storage fault, which whatever uses storage may throw. The message names content by digest, and never contains a token. */
 export class StorageError extends Error {
   override readonly name: string = "StorageError";
 
-  /**
-   * @param driver The part of storage that failed, e.g. `sqlite`.
-   * @param fault What failed.
-   * @param options The cause, where there is one.
-   */
+  /** @param driver The part of storage that failed, e.g. `sqlite`. */
   constructor(readonly driver: string, readonly fault: string, options?: ErrorOptions) {
     super(`${driver}: ${fault}`, options);
   }

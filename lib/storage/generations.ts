@@ -5,11 +5,7 @@
 
 /** Something whose version changes when others write to it. */
 export interface Versioned {
-  /**
-   * Reads the version, which differs after every change.
-   *
-   * @throws {StorageError} When it cannot be read.
-   */
+  /** Reads the version, which differs after every change. */
   version(): Promise<number>;
 
   /** Milliseconds for which a version may be reused, and so for which a change may go unnoticed. */
@@ -28,11 +24,7 @@ export class Generations {
   #isReadable = true;
   #look: Promise<void> | undefined;
 
-  /**
-   * Follows the version of a source.
-   *
-   * @param source Where the version is read.
-   */
+  /** Follows the version of a source. */
   constructor(source: Versioned) {
     this.#source = source;
   }

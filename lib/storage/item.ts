@@ -1,6 +1,4 @@
-/**
- * Items: what is published, and what the catalogue has on record for a token.
- */
+/** Items: what is published, and what the catalogue has on record for a token. */
 
 import type { Token } from "./token.ts";
 

@@ -1,6 +1,4 @@
-/**
- * The interface between the server and storage.
- */
+/** The interface between the server and storage. */
 
 import type { Body } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";
@@ -32,11 +30,7 @@ export interface ItemStorage {
    */
   open(item: PublishedItem, range?: ByteRange): Promise<Body>;
 
-  /**
-   * Checks that storage answers.
-   *
-   * @throws {StorageError} When it does not.
-   */
+  /** Checks that storage answers. */
   check(): Promise<void>;
 
   close(): Promise<void>;

@@ -1,6 +1,4 @@
-/**
- * Media tokens: the version 4 UUIDs (RFC 9562 §5.4) that name published items.
- */
+/** Media tokens: the version 4 UUIDs (RFC 9562 §5.4) that name published items. */
 
 import { validate } from "@std/uuid/v4";
 

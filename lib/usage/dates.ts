@@ -1,6 +1,4 @@
-/**
- * Contradictions between the dates that servers announce.
- */
+/** Contradictions between the dates that servers announce. */
 
 import { formatInstant, type Policy } from "../lifecycle/policy.ts";
 import type { Heartbeat, RoutePolicies } from "../storage/ledger/ledger.ts";

@@ -1,6 +1,4 @@
-/**
- * Counts calls to deprecated routes by client, in memory: no request waits for the ledger.
- */
+/** Counts calls to deprecated routes by client, in memory: no request waits for the ledger. */
 
 import { addUp, type Impact, type UsageRow } from "../storage/ledger/ledger.ts";
 import type { AnswerClass, Counter, Meter } from "../server/meter.ts";

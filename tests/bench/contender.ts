@@ -1,6 +1,4 @@
-/**
- * A server under measurement: its process, its port, and its resource usage.
- */
+/** A server under measurement: its process, its port, and its resource usage. */
 
 import { accepts } from "../support/ports.ts";
 

@@ -1,6 +1,4 @@
-/**
- * How to start this server and its peers.
- */
+/** How to start this server and its peers. */
 
 import { join } from "node:path";
 import type { PublishedItem } from "../../lib/storage/item.ts";

@@ -1,6 +1,4 @@
-/**
- * Storage filled for a measurement, which the contenders serve.
- */
+/** Storage filled for a measurement, which the contenders serve. */
 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";

@@ -1,6 +1,4 @@
-/**
- * Measuring a process as a whole: its start and its memory.
- */
+/** Measuring a process as a whole: its start and its memory. */
 
 import { newToken } from "../../lib/storage/token.ts";
 import { Contender, type Launch } from "./contender.ts";

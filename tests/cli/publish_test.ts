@@ -1,6 +1,4 @@
-/**
- * `media publish` of many sources.
- */
+/** `media publish` of many sources. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { createHash } from "node:crypto";

@@ -1,6 +1,4 @@
-/**
- * The library as users install it: from the tarball, with npm, on every runtime.
- */
+/** The library as users install it: from the tarball, with npm, on every runtime. */
 
 import { assert, assertEquals } from "@std/assert";
 import { definePolicy, withLifecycle } from "@media-head/lifecycle";

@@ -1,6 +1,4 @@
-/**
- * Publishing into a bucket, and publishing objects that are already there.
- */
+/** Publishing into a bucket, and publishing objects that are already there. */
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";

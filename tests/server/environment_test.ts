@@ -1,6 +1,4 @@
-/**
- * The file `.env`: what it says reaches the server and the commands, or stops them.
- */
+/** The file `.env`: what it says reaches the server and the commands, or stops them. */
 
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { ConfigError } from "../../lib/server/config.ts";

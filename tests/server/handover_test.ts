@@ -1,6 +1,4 @@
-/**
- * One server process takes over from another on a shared port, under load.
- */
+/** One server process takes over from another on a shared port, under load. */
 
 import { assert, assertEquals } from "@std/assert";
 import { openLocal } from "../support/local_storage.ts";

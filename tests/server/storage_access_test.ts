@@ -1,6 +1,4 @@
-/**
- * The permissions in `deno.json`, as operators meet them.
- */
+/** The permissions in `deno.json`, as operators meet them. */
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { inFolder } from "../support/media_cli.ts";

@@ -1,6 +1,4 @@
-/**
- * Storage on a database of either engine, with content in a folder.
- */
+/** Storage on a database of either engine, with content in a folder. */
 
 import type { Engine } from "../../lib/storage/database/engine.ts";
 import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";

@@ -1,6 +1,4 @@
-/**
- * Reading the bodies that storage returns.
- */
+/** Reading the bodies that storage returns. */
 
 import type { Body } from "../../lib/http/outcome.ts";
 

@@ -1,6 +1,4 @@
-/**
- * A real browser, for what only a browser shows.
- */
+/** A real browser, for what only a browser shows. */
 
 // deno-lint-ignore-file no-import-prefix -- a start would download what the import map has
 

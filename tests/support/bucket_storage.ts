@@ -1,6 +1,4 @@
-/**
- * Storage with content in a bucket, for one test.
- */
+/** Storage with content in a bucket, for one test. */
 
 import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";

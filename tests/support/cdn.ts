@@ -1,6 +1,4 @@
-/**
- * nginx as packaged by Debian, as the web server or CDN that already has the content.
- */
+/** nginx as packaged by Debian, as the web server or CDN that already has the content. */
 
 import { Daemon, nginx } from "./daemon.ts";
 

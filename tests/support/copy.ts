@@ -1,6 +1,4 @@
-/**
- * Copies of folders.
- */
+/** Copies of folders. */
 
 import { join } from "node:path";
 import { fromRoot } from "./paths.ts";

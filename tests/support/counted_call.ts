@@ -1,6 +1,4 @@
-/**
- * One call, as answered, counted and recorded.
- */
+/** One call, as answered, counted and recorded. */
 
 import type { AnswerClass } from "../../lib/server/meter.ts";
 import type { UsageMeter } from "../../lib/usage/meter.ts";

@@ -1,6 +1,4 @@
-/**
- * A program of Debian that listens on a free port and keeps its files in a temporary folder.
- */
+/** A program of Debian that listens on a free port and keeps its files in a temporary folder. */
 
 import { pathOf } from "./permissions.ts";
 import { accepts, freePort } from "./ports.ts";

@@ -1,6 +1,4 @@
-/**
- * The server's handler, for tests that send requests to it without a socket.
- */
+/** The server's handler, for tests that send requests to it without a socket. */
 
 import type { HandlerOptions } from "../../lib/server/handler.ts";
 import { prepared } from "../../lib/server/prepared.ts";

@@ -1,6 +1,4 @@
-/**
- * Ledgers with some of their methods replaced, and with a clock of the test's.
- */
+/** Ledgers with some of their methods replaced, and with a clock of the test's. */
 
 import type { RecorderOptions } from "../../lib/usage/recorder.ts";
 

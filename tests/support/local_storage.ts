@@ -1,6 +1,4 @@
-/**
- * Local storage in a temporary folder, for one test.
- */
+/** Local storage in a temporary folder, for one test. */
 
 import type { Engine } from "../../lib/storage/database/engine.ts";
 import { Files } from "../../lib/storage/content/folder/files.ts";

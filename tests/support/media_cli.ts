@@ -1,6 +1,4 @@
-/**
- * Running the command line as a process.
- */
+/** Running the command line as a process. */
 
 import { fromRoot } from "./paths.ts";
 import { MAIN } from "./routes.ts";

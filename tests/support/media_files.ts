@@ -1,6 +1,4 @@
-/**
- * Media files with many contents and names, made from the samples.
- */
+/** Media files with many contents and names, made from the samples. */
 
 import { dirname } from "node:path";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "./paths.ts";

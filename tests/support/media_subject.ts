@@ -1,6 +1,4 @@
-/**
- * Storage into which a test publishes.
- */
+/** Storage into which a test publishes. */
 
 import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import type { Subject } from "../storage/storage_suite.ts";

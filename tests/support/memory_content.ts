@@ -1,6 +1,4 @@
-/**
- * A content store in memory, which needs no permissions.
- */
+/** A content store in memory, which needs no permissions. */
 
 import type { Catalogue } from "../../lib/storage/catalogue/catalogue.ts";
 import type { ByteRange } from "../../lib/http/byte_range.ts";

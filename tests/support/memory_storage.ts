@@ -1,6 +1,4 @@
-/**
- * Storage in memory, for one test; needs no permissions.
- */
+/** Storage in memory, for one test; needs no permissions. */
 
 import type { Engine } from "../../lib/storage/database/engine.ts";
 import { MediaStorage } from "../../lib/storage/media/media_storage.ts";

@@ -1,6 +1,4 @@
-/**
- * The notice and the handler in every phase.
- */
+/** The notice and the handler in every phase. */
 
 import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
 import { noticeAt } from "../../lib/documents/notice.ts";

@@ -1,6 +1,4 @@
-/**
- * The library's tarball, installed with npm.
- */
+/** The library's tarball, installed with npm. */
 
 import { assertEquals } from "@std/assert";
 import { fromRoot } from "./paths.ts";

@@ -1,6 +1,4 @@
-/**
- * Storage with one item, which succeeds and fails as a test wants, and records its calls.
- */
+/** Storage with one item, which succeeds and fails as a test wants, and records its calls. */
 
 import { spy } from "@std/testing/mock";
 import type { LookupResult } from "../../lib/storage/item.ts";

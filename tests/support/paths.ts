@@ -1,6 +1,4 @@
-/**
- * The paths of this project's files, whatever the working directory.
- */
+/** The paths of this project's files, whatever the working directory. */
 
 import { fileURLToPath } from "node:url";
 

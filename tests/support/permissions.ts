@@ -1,6 +1,4 @@
-/**
- * Registering tests that need more than bare `deno test` grants, or than every machine has.
- */
+/** Registering tests that need more than bare `deno test` grants, or than every machine has. */
 
 import { within } from "./within.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Free ports of this machine.
- */
+/** Free ports of this machine. */
 
 /**
  * Returns a port for a program that cannot choose one itself, outside the ephemeral range, so that

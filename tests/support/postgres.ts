@@ -1,6 +1,4 @@
-/**
- * PostgreSQL as packaged by Debian, in a temporary folder and on a free port.
- */
+/** PostgreSQL as packaged by Debian, in a temporary folder and on a free port. */
 
 import { LINUX, type Need, pathOf, program } from "./permissions.ts";
 import { freePort } from "./ports.ts";

@@ -1,6 +1,4 @@
-/**
- * HTTP/1.1 on a raw socket, which, unlike `fetch`, shows exactly what was sent.
- */
+/** HTTP/1.1 on a raw socket, which, unlike `fetch`, shows exactly what was sent. */
 
 import { within } from "./within.ts";
 

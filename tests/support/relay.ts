@@ -1,6 +1,4 @@
-/**
- * A TCP relay in front of a server, which fails on demand.
- */
+/** A TCP relay in front of a server, which fails on demand. */
 
 import { within } from "./within.ts";
 

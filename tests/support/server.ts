@@ -1,6 +1,4 @@
-/**
- * A real server process, on an ephemeral port and in a temporary folder.
- */
+/** A real server process, on an ephemeral port and in a temporary folder. */
 
 import { dirname, join } from "node:path";
 import { fromRoot } from "./paths.ts";

@@ -1,6 +1,4 @@
-/**
- * Another program that locks a SQLite database, using Python's SQLite module.
- */
+/** Another program that locks a SQLite database, using Python's SQLite module. */
 
 import { within } from "./within.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Reports on ledgers written by hand.
- */
+/** Reports on ledgers written by hand. */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { reportUsage, type UsageReport, type UsageReportOptions } from "../../lib/report/report.ts";

@@ -1,6 +1,4 @@
-/**
- * Waiting with a timeout: no test may hang.
- */
+/** Waiting with a timeout: no test may hang. */
 
 import { fulfilledWithin } from "../../lib/async/deadline.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Backup and restore with the documentation's own commands, while items change.
- */
+/** Backup and restore with the documentation's own commands, while items change. */
 
 import { assert, assertEquals } from "@std/assert";
 import type { Engine } from "../../lib/storage/database/engine.ts";

@@ -1,6 +1,4 @@
-/**
- * What one process publishes or unpublishes shows in the HEAD and GET of every server.
- */
+/** What one process publishes or unpublishes shows in the HEAD and GET of every server. */
 
 import { assert, assertEquals } from "@std/assert";
 import type { Token } from "../../lib/storage/token.ts";

@@ -1,6 +1,4 @@
-/**
- * An item much larger than the memory limit, published into a bucket and read from it.
- */
+/** An item much larger than the memory limit, published into a bucket and read from it. */
 
 import { assert, assertEquals } from "@std/assert";
 import { newPrefix } from "../support/bucket_storage.ts";

@@ -1,6 +1,4 @@
-/**
- * The whole request table on the wire, for every content store and engine.
- */
+/** The whole request table on the wire, for every content store and engine. */
 
 import { assertMatch } from "@std/assert";
 import { openEngine as openSqlite } from "../../lib/storage/database/sqlite/engine.ts";

@@ -1,6 +1,4 @@
-/**
- * Who a server process says called.
- */
+/** Who a server process says called. */
 
 import { assertEquals } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";

@@ -1,6 +1,4 @@
-/**
- * What pages of other origins can read of a retirement. Only a browser decides that.
- */
+/** What pages of other origins can read of a retirement. Only a browser decides that. */
 
 import { assertEquals } from "@std/assert";
 import { definePolicy, type LifecycleOptions, withLifecycle } from "../../lib/lifecycle/mod.ts";

@@ -1,6 +1,4 @@
-/**
- * Properties of the lifecycle library for any fields, by random fields and independent parsers.
- */
+/** Properties of the lifecycle library for any fields, by random fields and independent parsers. */
 
 // deno-lint-ignore-file no-import-prefix -- a start would download what the import map has
 

@@ -1,6 +1,4 @@
-/**
- * The programs in the library's README, run as they stand there, with the real frameworks.
- */
+/** The programs in the library's README, run as they stand there, with the real frameworks. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { gzipSync } from "node:zlib";

@@ -1,6 +1,4 @@
-/**
- * Importing content that may have to be read: a file, or an object with incomplete metadata.
- */
+/** Importing content that may have to be read: a file, or an object with incomplete metadata. */
 
 import type { MediaStorage } from "../../storage/media/media_storage.ts";
 import type { CatalogueEntry } from "../../storage/item.ts";
@@ -29,7 +27,6 @@ export type ContentRecord = ImportRecord & { readonly source: "file" | "object" 
  *
  * @param token Left out if it depends on the content.
  * @throws {RecordError} When it cannot be published, or another item has its token.
- * @throws {StorageError} When storage fails.
  */
 export async function importContent(
   storage: MediaStorage,

@@ -1,6 +1,4 @@
-/**
- * Comparing records to import with the catalogue.
- */
+/** Comparing records to import with the catalogue. */
 
 import { createHash } from "node:crypto";
 import { type CatalogueEntry, entryOf } from "../../storage/item.ts";

@@ -56,12 +56,7 @@ interface Unreadable {
 
 type Inspected = Candidate | Unreadable;
 
-/**
- * Imports every record of the input into storage.
- *
- * @throws {StorageError} When storage fails.
- * @throws What aborted the signal.
- */
+/** Imports every record of the input into storage. */
 export async function importRecords(
   storage: MediaStorage,
   input: ReadableStream<Uint8Array<ArrayBuffer>>,
@@ -118,7 +113,6 @@ async function settle(
  * Returns the outcome of a record.
  *
  * @param result The entries that there were before, and what adding the others came to.
- * @throws {StorageError} When storage fails, so that the import fails as a whole.
  */
 async function outcomeOf(
   storage: MediaStorage,
@@ -144,7 +138,6 @@ async function outcomeOf(
  * unpublishes.
  *
  * @param known Left out if there was none before.
- * @throws {RecordError} When the record is refused.
  */
 async function conclude(
   storage: MediaStorage,

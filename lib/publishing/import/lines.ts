@@ -1,6 +1,4 @@
-/**
- * Splitting input of any length into lines of bytes.
- */
+/** Splitting input of any length into lines of bytes. */
 
 import { Buffer } from "node:buffer";
 

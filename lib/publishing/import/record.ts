@@ -146,11 +146,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 /** The members of a record, before validation. */
 export type RawRecord = Readonly<Record<string, unknown>>;
 
-/**
- * Validates a record.
- *
- * @throws {RecordError} When it is invalid.
- */
+/** Validates a record. */
 export function readRecord(raw: RawRecord): ImportRecord {
   const source = sourceOf(raw);
   const { success, data, error } = SCHEMAS[source].safeParse(raw);
@@ -178,11 +174,7 @@ export function readRecord(raw: RawRecord): ImportRecord {
   return record;
 }
 
-/**
- * Parses a line.
- *
- * @throws {RecordError} When it is not a JSON object.
- */
+/** Parses a line. */
 export function parseLine(bytes: Uint8Array): RawRecord {
   let text;
   try {

@@ -215,12 +215,7 @@ export class Catalogue implements Versioned {
     for await (const row of rows) yield [tokenIn(row), readEntry(row)];
   }
 
-  /**
-   * Records the identifier of the content store, unless one is already recorded.
-   *
-   * @param id The identifier of the store at hand.
-   * @returns The identifier on record.
-   */
+  /** Records the identifier of the content store, unless one is already recorded. */
   async claimContent(id: string): Promise<string> {
     const known = await this.contentId();
     if (known !== null) return known;

@@ -1,6 +1,4 @@
-/**
- * Where content can be stored.
- */
+/** Where content can be stored. */
 
 /** A bucket of an S3-compatible object store, with its credentials. */
 export interface BucketSettings {

@@ -1,6 +1,4 @@
-/**
- * Content: the bytes of published items, each stored once under its digest.
- */
+/** Content: the bytes of published items, each stored once under its digest. */
 
 import type { Body } from "../../http/outcome.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
@@ -74,7 +72,6 @@ interface Store {
    * Runs a change that affects which items use some content, exclusively for that content. If the
    * process is killed meanwhile, no item loses its content.
    *
-   * @param digest The content's digest.
    * @param commit Commits the change to the catalogue.
    * @param staged Content to move to its place first.
    */

@@ -1,6 +1,4 @@
-/**
- * Finding content that no item uses.
- */
+/** Finding content that no item uses. */
 
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { ContentStore, ObjectStore } from "./content_store.ts";

@@ -1,6 +1,4 @@
-/**
- * The interface of databases, which hold the catalogue and the ledger.
- */
+/** The interface of databases, which hold the catalogue and the ledger. */
 
 import type { Patience } from "../../async/abort.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";

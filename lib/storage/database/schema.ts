@@ -1,6 +1,4 @@
-/**
- * The tables of a catalogue and of a ledger, in the SQL that all engines share.
- */
+/** The tables of a catalogue and of a ledger, in the SQL that all engines share. */
 
 import { MAX_LOCATION, MAX_STATED } from "../item.ts";
 import { IMPACTS } from "../ledger/ledger.ts";

@@ -1,6 +1,4 @@
-/**
- * The days by which calls are counted.
- */
+/** The days by which calls are counted. */
 
 export const DAY_MS = 86_400_000;
 

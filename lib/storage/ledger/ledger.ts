@@ -1,6 +1,4 @@
-/**
- * What a ledger records: who called the deprecated routes, and which periods were counted.
- */
+/** What a ledger records: who called the deprecated routes, and which periods were counted. */
 
 import type { Phase, Policy } from "../../lifecycle/policy.ts";
 

@@ -89,8 +89,6 @@ export class MediaStorage implements ItemStorage, Versioned {
   /**
    * Checks that the content store is the one that the catalogue's items use, and creates it if no
    * item uses any.
-   *
-   * @throws {StorageError} When it is another one.
    */
   async prepare(): Promise<void> {
     const found = await this.content.id();
@@ -105,8 +103,6 @@ export class MediaStorage implements ItemStorage, Versioned {
   /**
    * Checks that the content store is the one that the catalogue's items use, if it has one on
    * record. Changes nothing.
-   *
-   * @throws {StorageError} When it is another one.
    */
   async checkContent(): Promise<void> {
     const id = await this.catalogue.contentId();
@@ -130,7 +126,6 @@ export class MediaStorage implements ItemStorage, Versioned {
    * Publishes staged content, entirely or not at all.
    *
    * @throws {TokenTakenError} When the token was ever used.
-   * @throws {StorageError} When the catalogue fails.
    */
   async publish(metadata: ItemMetadata, staged: Staged): Promise<PublishedItem> {
     const { digest, length } = staged;
@@ -169,7 +164,6 @@ export class MediaStorage implements ItemStorage, Versioned {
    * @param records At most one for each token.
    * @param isDryRun Whether to tell only what would be added.
    * @returns The tokens that were added, and the content faults of others.
-   * @throws {StorageError} When the catalogue or the content store fails.
    */
   async addAll(records: readonly CatalogueRecord[], isDryRun = false): Promise<Added> {
     const items = records.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);

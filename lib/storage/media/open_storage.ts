@@ -1,6 +1,4 @@
-/**
- * Opening the storage that the settings name. Each driver is loaded only where it is used.
- */
+/** Opening the storage that the settings name. Each driver is loaded only where it is used. */
 
 import type { ContentPlace } from "../content/content_place.ts";
 import type { OpenOptions } from "../database/engine.ts";
@@ -12,11 +10,7 @@ export interface StoragePlaces {
   readonly content: ContentPlace;
 }
 
-/**
- * Opens the catalogue and the content.
- *
- * @throws {StorageError} When the database cannot be opened. The content is first used later.
- */
+/** Opens the catalogue and the content. */
 export async function openStorage(
   { engine, databaseUrl, content }: StoragePlaces,
   options: OpenOptions,

@@ -1,6 +1,4 @@
-/**
- * What the peers on Deno have in common: the response to send, and how they listen.
- */
+/** What the peers on Deno have in common: the response to send, and how they listen. */
 
 /** A response: what media-head sends in the same case. */
 export interface Expected {

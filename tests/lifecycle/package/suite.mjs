@@ -1,6 +1,4 @@
-/**
- * Tests of the installed package for any runtime. It finds no global of Node or Deno.
- */
+/** Tests of the installed package for any runtime. It finds no global of Node or Deno. */
 
 import assert from "node:assert/strict";
 

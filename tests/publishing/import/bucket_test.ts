@@ -1,6 +1,4 @@
-/**
- * Importing from a bucket: content stored under its digest, and objects in place.
- */
+/** Importing from a bucket: content stored under its digest, and objects in place. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { createHash } from "node:crypto";

@@ -1,6 +1,4 @@
-/**
- * Content that is being published is not reported as unused.
- */
+/** Content that is being published is not reported as unused. */
 
 import { assert, assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";

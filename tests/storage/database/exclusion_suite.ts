@@ -1,6 +1,4 @@
-/**
- * The suite of exclusive actions, for every engine.
- */
+/** The suite of exclusive actions, for every engine. */
 
 import { assertEquals } from "@std/assert";
 import type { Engine } from "../../../lib/storage/database/engine.ts";

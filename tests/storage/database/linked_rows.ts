@@ -1,6 +1,4 @@
-/**
- * Rows of items at URLs and of objects in place, for every engine.
- */
+/** Rows of items at URLs and of objects in place, for every engine. */
 
 import { MAX_LOCATION, MAX_STATED } from "../../../lib/storage/item.ts";
 

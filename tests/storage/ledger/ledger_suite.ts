@@ -1,6 +1,4 @@
-/**
- * The suite of every ledger.
- */
+/** The suite of every ledger. */
 
 import { ROW as CALL } from "../../support/counted_call.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";

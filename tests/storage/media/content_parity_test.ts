@@ -1,6 +1,4 @@
-/**
- * A HEAD says what the GET would say of content that is there and cannot be read.
- */
+/** A HEAD says what the GET would say of content that is there and cannot be read. */
 
 import { assertEquals } from "@std/assert";
 import { CACHE_TTL_MS } from "../../../lib/storage/cache.ts";

@@ -1,6 +1,4 @@
-/**
- * The suite of storage made of any catalogue and any content store.
- */
+/** The suite of storage made of any catalogue and any content store. */
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { type CatalogueRecord, TokenTakenError } from "../../../lib/storage/catalogue/catalogue.ts";

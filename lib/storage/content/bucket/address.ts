@@ -1,6 +1,4 @@
-/**
- * Addressing objects: as `s3://bucket/key` for people and records, by URL for requests.
- */
+/** Addressing objects: as `s3://bucket/key` for people and records, by URL for requests. */
 
 import type { BucketSettings } from "../content_place.ts";
 

@@ -1,6 +1,4 @@
-/**
- * A client of an S3-compatible store: requests are signed, limited in number, and time out.
- */
+/** A client of an S3-compatible store: requests are signed, limited in number, and time out. */
 
 import { AwsV4Signer } from "aws4fetch";
 import type { BucketSettings } from "../content_place.ts";

@@ -1,6 +1,4 @@
-/**
- * Listing a bucket page by page.
- */
+/** Listing a bucket page by page. */
 
 import { unescape } from "@std/html/entities";
 import { StorageError } from "../../errors.ts";
@@ -18,7 +16,6 @@ const KEY = /<(?:Key|CommonPrefixes>\s*<Prefix)>([^<]*)</g;
  * folder, with the slash.
  *
  * @param location The name of the place in messages.
- * @throws {StorageError} When the store cannot list them.
  */
 export async function* listNames(
   client: StoreClient,

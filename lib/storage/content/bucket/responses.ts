@@ -1,6 +1,4 @@
-/**
- * Interpreting the store's answers about content.
- */
+/** Interpreting the store's answers about content. */
 
 import type { ByteRange } from "../../../http/byte_range.ts";
 import type { ContentReference } from "../../item.ts";

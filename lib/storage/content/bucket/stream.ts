@@ -1,6 +1,4 @@
-/**
- * Reading content from the store.
- */
+/** Reading content from the store. */
 
 import { fulfilledWithin } from "../../../async/deadline.ts";
 import { StorageError } from "../../errors.ts";

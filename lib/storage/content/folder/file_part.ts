@@ -1,6 +1,4 @@
-/**
- * Reading a part of an open file, from its current position.
- */
+/** Reading a part of an open file, from its current position. */
 
 import { StorageError } from "../../errors.ts";
 

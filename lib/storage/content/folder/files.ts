@@ -117,7 +117,6 @@ export class Files implements PlainStore {
    * also removes what killed processes left behind. The result must be disposed of.
    *
    * @param source Read once. If it fails, nothing is left behind.
-   * @throws {StorageError} When it cannot be written.
    */
   async stage(source: Source): Promise<StagedFile> {
     const folder = `${this.#folder}/staged`;
@@ -160,8 +159,6 @@ export class Files implements PlainStore {
   /**
    * Changes which items use some content, exclusively in this folder. If the process is killed
    * meanwhile, the next change repairs what it left.
-   *
-   * @throws {StorageError} When the folder cannot be written to.
    */
   async change<T>(digest: string, commit: () => Promise<T>, staged?: StagedFile): Promise<T> {
     const unsettled = `${this.#folder}/unsettled`;

@@ -169,8 +169,6 @@ export class PostgresDatabase implements Database {
   /**
    * Runs an action while a separate connection holds locks, which end with that connection. If that
    * breaks, nothing is committed any more.
-   *
-   * @throws {StorageError} When the locks cannot be acquired.
    */
   exclusively<T>(keys: readonly string[], action: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
@@ -301,11 +299,7 @@ async function release(client: Client): Promise<void> {
   }
 }
 
-/**
- * Requires the schema version of this release.
- *
- * @throws {StorageError} When it is another one.
- */
+/** Requires the schema version of this release. */
 export function requireKnown(schema: number): void {
   if (schema === VERSION) return;
   throw new StorageError(

@@ -1,6 +1,4 @@
-/**
- * The PostgreSQL engine, which many servers can share.
- */
+/** The PostgreSQL engine, which many servers can share. */
 
 import { waitFor } from "../../../async/abort.ts";
 import type { Engine, OpenOptions } from "../engine.ts";

@@ -1,6 +1,4 @@
-/**
- * The tables of a catalogue and of a ledger in PostgreSQL.
- */
+/** The tables of a catalogue and of a ledger in PostgreSQL. */
 
 import { type Dialect, itemTable, usageTables } from "../schema.ts";
 

@@ -1,6 +1,4 @@
-/**
- * The interface between the catalogue, the ledger and an SQL database.
- */
+/** The interface between the catalogue, the ledger and an SQL database. */
 
 /** A column's value; numbers are safe integers. */
 export type Value = string | number | null;

@@ -1,6 +1,4 @@
-/**
- * Creating the tables of a file, and recognising those of another program or release.
- */
+/** Creating the tables of a file, and recognising those of another program or release. */
 
 import type { DatabaseSync } from "node:sqlite";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
@@ -37,11 +35,7 @@ export function createTables(
   useLog(database); // only now: it must not change the file of another program
 }
 
-/**
- * Returns whether a file has the tables.
- *
- * @throws {Error} When the file belongs to another program or another release.
- */
+/** Returns whether a file has the tables; throws for one of another program or release. */
 export function hasTables(
   database: DatabaseSync,
   { name, applicationId, version: supported, upgrade }: Schema,

@@ -1,6 +1,4 @@
-/**
- * The SQLite engine: the catalogue in one file, the ledger in another beside it.
- */
+/** The SQLite engine: the catalogue in one file, the ledger in another beside it. */
 
 import type { Engine, Exclusively, OpenOptions } from "../engine.ts";
 import { Catalogue, ITEM_COLUMNS } from "../../catalogue/catalogue.ts";
@@ -28,7 +26,6 @@ const VERSION = "SELECT version FROM catalogue";
  *
  * @param url The ledger is at the same path with `-ledger` appended; `-lock` is a file that is
  *   locked while content in a bucket changes.
- * @throws {StorageError} When it cannot be opened.
  */
 export async function openEngine(
   url: string,

@@ -14,7 +14,6 @@ const [SQLITE_BUSY, BUSY_MESSAGE] = [5, "database is locked"];
  * @param limit Milliseconds.
  * @param signal Ends the wait.
  * @throws What the action throws for any other reason, or when the time is up.
- * @throws The signal's abort reason.
  */
 export async function retryWhileBusy<T>(
   limit: number,

@@ -1,6 +1,4 @@
-/**
- * Listing a bucket page by page, in any spelling that a store uses.
- */
+/** Listing a bucket page by page, in any spelling that a store uses. */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts";

@@ -1,6 +1,4 @@
-/**
- * A server while its content store fails, and after.
- */
+/** A server while its content store fails, and after. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { openEngine } from "../../../../lib/storage/database/sqlite/engine.ts";

@@ -1,6 +1,4 @@
-/**
- * How storage handles answers that no sound store gives.
- */
+/** How storage handles answers that no sound store gives. */
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { ByteRange } from "../../../../lib/http/byte_range.ts";

@@ -1,6 +1,4 @@
-/**
- * Uploading to a store that rejects content, and content that changes meanwhile.
- */
+/** Uploading to a store that rejects content, and content that changes meanwhile. */
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";

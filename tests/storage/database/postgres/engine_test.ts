@@ -1,6 +1,4 @@
-/**
- * The suites of every engine, on PostgreSQL: directly, and behind a pooler.
- */
+/** The suites of every engine, on PostgreSQL: directly, and behind a pooler. */
 
 import type { Engine } from "../../../../lib/storage/database/engine.ts";
 import { openMemory } from "../../../support/memory_storage.ts";

@@ -1,6 +1,4 @@
-/**
- * Several servers on one PostgreSQL.
- */
+/** Several servers on one PostgreSQL. */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { newToken } from "../../../../lib/storage/token.ts";

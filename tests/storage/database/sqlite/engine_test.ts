@@ -1,6 +1,4 @@
-/**
- * The suites of every engine, on SQLite.
- */
+/** The suites of every engine, on SQLite. */
 
 import { openEngine } from "../../../../lib/storage/database/sqlite/engine.ts";
 import { needing } from "../../../support/permissions.ts";

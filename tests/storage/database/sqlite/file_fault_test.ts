@@ -1,6 +1,4 @@
-/**
- * What happens to a server whose files are removed or replaced while it runs.
- */
+/** What happens to a server whose files are removed or replaced while it runs. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
