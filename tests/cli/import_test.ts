@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
 import { inFolder, makeCatalogue, media, mediaCommand } from "../support/media_cli.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
-import { needing, shared, type Test } from "../support/permissions.ts";
+import { needing, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
@@ -199,58 +199,6 @@ test("media import reports what it has done when it is stopped while it waits fo
     const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
     assertEquals(names.filter((name) => name.startsWith(".")), [], "a draft is left");
   }));
-
-/** KILLS=10 makes it a long run. */
-const killsWanted = () => Number(Deno.env.get("KILLS") ?? 4);
-
-/** Each engine, with a function that returns the URL of an empty database. */
-const ENGINES: [name: string, register: Test, makeDatabase: (folder: string) => Promise<string>][] =
-  [
-    ["SQLite", test, (folder) => Promise.resolve(`sqlite:${folder}/${newToken()}.sqlite`)],
-    ["PostgreSQL", onPostgres, async () => postgres().urlOf(await postgres().createDatabase())],
-  ];
-
-for (const [name, register, makeDatabase] of ENGINES) {
-  register(
-    `media import, killed at any moment on ${name}, ends up with the result of a clean run`,
-    () =>
-      inFolder(async (folder) => {
-        await media(folder, ["publish", SAMPLE_MP3, "--token", newToken()]); // the content
-        const records = recordsOf(30_000);
-        await Deno.writeTextFile(`${folder}/in`, toLines(records));
-        const clean = { DATABASE_URL: await makeDatabase(folder) };
-        const started = performance.now();
-        const first = await media(folder, ["import", `${folder}/in`], clean);
-        let patience = performance.now() - started;
-        assertEquals([first.stdout, first.code], ["Added: 30,000; unchanged: 0; refused: 0\n", 0]);
-
-        const killed = { DATABASE_URL: await makeDatabase(folder) };
-        await media(folder, ["import", "/dev/null"], killed);
-        const sorted = await exported(folder, clean);
-        const [whole, kept] = [new Set(sorted.split("\n")), new Set<number>()];
-        for (let run = 0; run < killsWanted(); run++) {
-          const child = mediaCommand(folder, ["import", `${folder}/in`], killed).spawn();
-          const output = child.output();
-          const timer = setTimeout(() => {
-            try {
-              child.kill("SIGKILL");
-            } catch { // it has ended
-            }
-          }, patience * (0.3 + 0.5 * Math.random()));
-          await output;
-          clearTimeout(timer);
-          const lines = (await exported(folder, killed)).split("\n").slice(0, -1);
-          assert(lines.every((line) => whole.has(line)), "only whole records");
-          kept.add(lines.length);
-          patience *= lines.length === 0 ? 1.2 : lines.length === records.length ? 0.6 : 0.9;
-        }
-        const last = await media(folder, ["import", `${folder}/in`], killed);
-        assertEquals(last.code, 0);
-        assertEquals(await exported(folder, killed), sorted);
-        console.log(`after each kill there were ${[...kept].join(", ")} records`);
-      }),
-  );
-}
 
 onPostgres(
   "media export prints the same from SQLite, PostgreSQL and SQLite again",

@@ -7,8 +7,6 @@ import { ServerProcess } from "../support/server.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { LINUX, needing } from "../support/permissions.ts";
 
-const test = needing("processes");
-
 const SHARED = { REUSE_PORT: "true" };
 const END_OF_HEAD = "\r\n\r\n";
 const CONTENT = new Uint8Array(10_000).fill(7);
@@ -178,29 +176,3 @@ needing("processes", LINUX)(
     console.log(JSON.stringify({ answers: load.answers, unanswered: load.unanswered }));
   },
 );
-
-test("a server process on a shared port asks clients to close connections before it does", async () => {
-  await using subject = await openLocal();
-  const { token } = await subject.publish(newMetadata(), CONTENT);
-  const server = await ServerProcess.start(SHARED, subject.folder);
-  using kept = await Connection.open(server.port);
-  const first = await kept.ask("HEAD", `/media/${token}`);
-  assertEquals(field(first, "connection"), undefined);
-  const stopped = server.stop();
-  for (let last = first; field(last, "connection") !== "close";) {
-    last = await kept.ask("HEAD", `/media/${token}`);
-    assertEquals(last.status, 200);
-  }
-  for (const method of ["HEAD", "GET"] as const) {
-    using other = await Connection.open(server.port);
-    const response = await other.ask(method, `/media/${token}`);
-    assertEquals(fieldsOf(response), { ...fieldsOf(first), connection: "close" });
-    assertEquals(response.content, method === "GET" ? CONTENT : new Uint8Array());
-  }
-  assertEquals((await stopped).code, 0);
-});
-
-/** The fields of a response by name, except Date. */
-function fieldsOf({ fields }: RawResponse): Record<string, string> {
-  return Object.fromEntries(fields.filter(([name]) => name !== "date"));
-}

@@ -322,38 +322,3 @@ test("a server process never compresses, even if Deno is told to: GET would diff
   checkParity("/deprecation", head, get);
   assert(!get.fields.some(([name]) => name === "content-encoding"));
 });
-
-// Memory is read from /proc.
-needing("processes", LINUX)(
-  "long URLs and conditions do not accumulate in a server process's memory",
-  async () => {
-    await using subject = await openLocal();
-    const { token } = await subject.publish(newMetadata(), new Uint8Array(7));
-    await using server = await ServerProcess.start({}, subject.folder);
-    const head = (target: string, fields = "") =>
-      `HEAD ${target} HTTP/1.1\r\nHost: test\r\n${fields}\r\n`;
-    const long = (index: number) => `${index}-${"x".repeat(60_000)}`;
-    for (let index = 0; index < 6_000; index += 30) {
-      using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
-      for (let part = 0; part < 30; part += 3) {
-        const value = long(index + part);
-        const text = head(`/media/${value}`) + head(`/media/${token}?${value}`) +
-          head(`/media/${token}`, `If-None-Match: "${value}"\r\n`);
-        const bytes = new TextEncoder().encode(text);
-        for (let done = 0; done < bytes.length;) {
-          done += await connection.write(bytes.subarray(done));
-        }
-        const answers = new Uint8Array(64 * 1024);
-        for (let seen = ""; seen.split("\r\n\r\n").length < 4;) {
-          const length = await connection.read(answers);
-          assert(length !== null, "The server closed the connection");
-          seen += new TextDecoder().decode(answers.subarray(0, length));
-        }
-      }
-    }
-    const status = Deno.readTextFileSync(`/proc/${server.pid}/status`);
-    const megabytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1000;
-    console.log(`after 6,000 long HEADs: ${megabytes} MB`);
-    assert(megabytes < 150, `${megabytes} MB`);
-  },
-);

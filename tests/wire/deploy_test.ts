@@ -3,7 +3,7 @@
  * persistent disk; SIGINT, then SIGKILL five seconds later.
  */
 
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { newPrefix, settingsOf } from "../support/bucket_storage.ts";
@@ -120,15 +120,3 @@ test("on Deno Deploy, a server stops in time during a download, and flushes its 
     });
     assertEquals(JSON.parse(usage.stdout).routes[0].calls, 1, usage.stdout);
   }));
-
-needing("processes")(
-  "on Deno Deploy, no server starts without a database",
-  () =>
-    inFolder(async (folder) => {
-      const refusal = await assertRejects(() => start({ DATABASE_URL: "" }, folder), Error);
-      assertStringIncludes(
-        refusal.message,
-        'DATABASE_URL: expected the "postgres://…" URL of a database attached to the app, with',
-      );
-    }),
-);

@@ -1,12 +1,8 @@
 import { assertEquals } from "@std/assert";
-import { publishUrl } from "../../lib/publishing/publish_url.ts";
-import { Cdn } from "../support/cdn.ts";
-import { openLocal } from "../support/local_storage.ts";
 import { openEngine } from "../../lib/storage/database/sqlite/engine.ts";
 import { inFolder, media } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
-import { SAMPLE_MP3 } from "../support/paths.ts";
-import { needing, program } from "../support/permissions.ts";
+import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
@@ -60,39 +56,3 @@ test("an item at a URL is redirected to, counted and unpublished, and the server
   }));
 
 const FIELDS = { "Content-Type": "audio/mpeg", "Content-Length": "7", ETag: '"a"' };
-
-needing("processes", program("curl"), program("nginx"))(
-  "curl follows redirects to a public URL by HEAD and GET, with ranges and conditions",
-  async () => {
-    const content = await Deno.readFile(SAMPLE_MP3);
-    await using cdn = await Cdn.start({ "a.mp3": content });
-    await using subject = await openLocal();
-    const item = await publishUrl(subject.storage, cdn.url("/a.mp3"));
-    await using server = await ServerProcess.start({}, subject.folder);
-    const url = `${server.origin}/audio/${item.token}`;
-    const curl = async (...args: string[]) => {
-      const { stdout } = await new Deno.Command("curl", { args: ["-sSL", ...args, url] }).output();
-      return stdout;
-    };
-    /** Returns the statuses and fields of every response on the way, without dates. */
-    const heads = async (...args: string[]) =>
-      new TextDecoder().decode(await curl(...args)).replaceAll(/^date:.*\n/gim, "")
-        .split("\r\n\r\n").filter((head) => head !== "");
-    const rows: [args: string[], status: number, length: number][] = [
-      [[], 200, content.length],
-      [["-r", "0-9"], 206, 10],
-      [["-H", `If-None-Match: ${item.validator}`], 304, 0],
-      [["-H", 'If-Match: "other"'], 412, NaN],
-    ];
-    for (const [args, status, length] of rows) {
-      const get = await heads(...args, "-o", "/dev/null", "-D", "-");
-      const statuses = get.map((head) => Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]));
-      assertEquals(statuses, [307, status], args.join(" "));
-      if (status < 400) assertEquals((await curl(...args)).length, length);
-      if (status === 206) continue; // for GET only
-      assertEquals((await heads(...args, "-I"))[0], get[0], args.join(" "));
-    }
-    assertEquals((await heads("-I")).length, 2);
-    assertEquals(await curl(), content);
-  },
-);
