@@ -1,31 +1,23 @@
 /**
- * What the gate says for every way in which a server can serve: "clear" only where every call is in
- * the ledger.
+ * What the gate says for every way in which servers can serve: "clear" only where every call is in
+ * the ledger, or where the operator says so.
  */
 
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
 import type { Heartbeat } from "../../lib/storage/ledger/ledger.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { openEngine } from "../../lib/storage/database/postgres/engine.ts";
-import { openIn } from "../support/local_storage.ts";
 import { type CommandResult, inFolder, media } from "../support/media_cli.ts";
-import { type Condition, isFile, LINUX, needing, program, shared } from "../support/permissions.ts";
+import { fromRoot } from "../support/paths.ts";
+import { type Condition, isFile, needing, program, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+import { until } from "../support/within.ts";
 import { DAY, POLICIES } from "../support/usage_report.ts";
 
 const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];
-
-/** What a way to serve works with. */
-interface Ground {
-  readonly folder: string;
-  readonly ledger: string;
-  readonly start: (environment?: Record<string, string>) => Promise<ServerProcess>;
-}
-
-/** Serves, and returns the servers that still run. */
-type Way = (ground: Ground) => Promise<readonly ServerProcess[]>;
 
 /** The library that gives a process another clock, from Debian's package `libfaketime`. */
 const FAKETIME = `/usr/lib/${Deno.build.arch}-linux-gnu/faketime/libfaketime.so.1`;
@@ -36,28 +28,11 @@ const TWO_YEARS_AHEAD = {
   FAKETIME_DONT_FAKE_MONOTONIC: "1",
 };
 
-const test = needing("processes", LINUX, program("python3"));
+/** After the removal every valid token counts as a call, though nothing is published. */
+const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
 
-async function call(server: ServerProcess): Promise<void> {
-  await requestRaw(server.port, "HEAD", `/audio/${newToken()}`);
-}
-
-/** Waits until a server has reported once more. */
-async function report(ledger: string, times = 1): Promise<void> {
-  const last = () => run("python3", ["-c", LAST, ledger]);
-  for (let time = 0; time < times; time++) {
-    const before = await last();
-    for (let waits = 0; await last() === before; waits++) {
-      if (waits > 150) throw new Error("No server reports");
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
-}
-
-const LAST = `
-import sqlite3, sys
-database = sqlite3.connect(sys.argv[1], timeout=10)
-print(database.execute("SELECT max(until) FROM heartbeat").fetchone()[0])`;
+const dumps: Condition[] = [program("pg_dump"), program("pg_restore")];
+const postgres = shared([...POSTGRES, faketime, ...dumps], () => PostgresServer.start());
 
 /** Copies a database into another, which may be in use. */
 const COPY = `
@@ -65,87 +40,257 @@ import sqlite3, sys
 source, target = [sqlite3.connect(path, timeout=10) for path in sys.argv[1:]]
 source.backup(target)`;
 
-async function run(name: string, args: string[]): Promise<string> {
-  const { success, stdout, stderr } = await new Deno.Command(name, { args }).output();
+async function run(name: string, args: string[]): Promise<void> {
+  const { success, stderr } = await new Deno.Command(name, { args }).output();
   if (!success) throw new Error(`${name} failed:\n${new TextDecoder().decode(stderr)}`);
-  return new TextDecoder().decode(stdout);
 }
 
-/** After the removal every valid token counts as a call, though nothing is published. */
-const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
+/** A ledger on one of the engines, and what an operator can do to it. */
+interface Place {
+  readonly environment: Readonly<Record<string, string>>;
+  /** Runs a statement, and returns its rows as text. */
+  readonly execute: (sql: string) => Promise<string>;
+  readonly save: () => Promise<void>;
+  readonly restore: () => Promise<void>;
+}
 
-const WAYS: readonly (readonly [what: string, way: Way, verdict: number, said?: RegExp])[] = [
-  ["it runs", async ({ start }) => [await start()], CLEAR, /^Waiting for the next report of /],
+function onSqlite(folder: string): Place {
+  const [ledger, copy] = [`${folder}/catalogue.sqlite-ledger`, `${folder}/copy`];
+  return {
+    environment: {},
+    execute(sql) {
+      using database = new DatabaseSync(ledger, { timeout: 5_000 });
+      return Promise.resolve(JSON.stringify(database.prepare(sql).all()));
+    },
+    save: () => run("python3", ["-c", COPY, ledger, copy]),
+    restore: () => run("python3", ["-c", COPY, copy, ledger]),
+  };
+}
+
+async function onPostgres(folder: string): Promise<Place> {
+  const name = await postgres().createDatabase();
+  const [url, copy] = [postgres().urlOf(name), `${folder}/copy`];
+  return {
+    environment: { DATABASE_URL: url },
+    execute: async (sql) => String(await postgres().query(sql, name)),
+    save: () => run("pg_dump", ["--format=custom", `--file=${copy}`, url]),
+    restore: () => run("pg_restore", ["--clean", "--no-owner", "--dbname", url, copy]),
+  };
+}
+
+/** The record of a server that ran for three days, like the first, and stopped when it started. */
+const BEFORE = `
+  INSERT INTO heartbeat (server, policies, since, until, ending)
+  SELECT 'before', policies, since - ${3 * DAY}, since, 'stopped' FROM heartbeat`;
+
+/** What servers do. */
+interface Scene extends Place {
+  readonly start: typeof ServerProcess.start;
+  /** Lets minutes pass. */
+  readonly pass: (minutes: number) => unknown;
+  /** Waits until a server has reported. */
+  readonly report: () => Promise<void>;
+}
+
+/** What happens, the verdicts without and with `--trust-stops`, and what the last one says. */
+type Event = readonly [
+  what: string,
+  happen: (scene: Scene) => Promise<readonly ServerProcess[]>,
+  verdicts: readonly [number, number],
+  said: RegExp,
+];
+
+async function call(server: ServerProcess, route = "audio"): Promise<void> {
+  await requestRaw(server.port, "HEAD", `/${route}/${newToken()}`);
+}
+
+const EVENTS: readonly Event[] = [
   [
-    "it was killed at once after a call",
+    "deploys",
     async ({ start }) => {
+      const [one, two] = [await start(), await start()];
+      await one.stop();
+      const three = await start();
+      await two.stop();
+      return [three];
+    },
+    [CLEAR, CLEAR],
+    /^Waiting for the next report of .*\nClear: .* counting throughout\.\n/,
+  ],
+  [
+    "a server that cannot listen",
+    async ({ start }) => {
+      const server = await start();
+      const taken = start({ PORT: String(server.port) });
+      assertMatch(String(await taken.catch((error) => error)), /address already in use/);
+      return [server];
+    },
+    [CLEAR, CLEAR],
+    /Clear/,
+  ],
+  [
+    "a reboot",
+    async ({ start, pass }) => {
+      await (await start()).stop();
+      await pass(10);
+      return [await start()];
+    },
+    [UNKNOWN, CLEAR],
+    /Clear, trusting 1 stop of 10 min in all: no calls .* counting otherwise/,
+  ],
+  [
+    "a power cut after a call",
+    async ({ start, pass }) => {
       const server = await start();
       await call(server);
       await server.stop("SIGKILL");
-      return [];
+      await pass(10);
+      return [await start()];
     },
-    UNKNOWN,
+    [UNKNOWN, UNKNOWN],
     /no heartbeat from server/,
   ],
-  ["it was called, and stopped", async ({ start }) => {
-    const server = await start();
-    await call(server);
-    await server.stop();
-    return [];
-  }, CALLED],
-  ["another could not listen", async ({ start }) => {
-    const server = await start();
-    const taken = start({ PORT: String(server.port) });
-    assertMatch(String(await taken.catch((error) => error)), /address already in use/);
-    return [server];
-  }, CLEAR],
   [
-    "its ledger was removed",
-    async ({ start, ledger }) => {
-      const server = await start();
-      await report(ledger);
-      await call(server);
-      for (const suffix of ["", "-wal", "-shm"]) await Deno.remove(ledger + suffix);
-      return [server];
+    "scaling to zero",
+    async ({ start, pass }) => {
+      for (const minutes of [130, 60]) {
+        await (await start()).stop();
+        await pass(minutes);
+      }
+      return [];
     },
-    UNKNOWN,
-    /./,
+    [UNKNOWN, CLEAR],
+    /Clear, trusting 2 stops of 3 h 10 min in all: no calls/,
   ],
   [
-    "its ledger was restored from a backup",
-    async ({ start, ledger, folder }) => {
+    "scaling to zero after a call",
+    async ({ start, pass }) => {
       const server = await start();
-      await report(ledger);
-      await run("python3", ["-c", COPY, ledger, `${folder}/backup`]);
       await call(server);
-      await report(ledger, 2);
-      await run("python3", ["-c", COPY, `${folder}/backup`, ledger]);
-      await report(ledger, 1);
+      await server.stop();
+      await pass(10);
+      return [];
+    },
+    [CALLED, CALLED],
+    /Still called: 1 call/,
+  ],
+  [
+    "a cold copy restored, which lacks a call",
+    async ({ start, pass, save, restore }) => {
+      await (await start()).stop();
+      await save();
+      const server = await start();
+      await call(server);
+      await server.stop();
+      await restore();
+      await pass(10);
+      return [await start()];
+    },
+    [UNKNOWN, CLEAR],
+    /trusting 1 stop/,
+  ], // only the operator can know
+  [
+    "a backup restored, which lacks a call",
+    async ({ start, report, save, restore }) => {
+      const server = await start();
+      await report();
+      await save();
+      await call(server);
+      await report();
+      await restore();
+      await report();
       return [server];
     },
-    UNKNOWN,
+    [UNKNOWN, UNKNOWN],
     /no heartbeat from server .*, which is back/,
+  ],
+  [
+    "a record lost",
+    async ({ start, report, execute }) => {
+      const server = await start();
+      await report();
+      await execute("DELETE FROM heartbeat");
+      await report();
+      return [server];
+    },
+    [UNKNOWN, UNKNOWN],
+    /no server was registered\n/,
+  ],
+  ...[0, 1].map((calls): Event => [
+    `a route marked later, with ${calls} calls before`,
+    async ({ start }) => {
+      const flags = ["--quiet", "--no-prompt", "-A", `--config=${fromRoot("deno.json")}`];
+      const main = fromRoot("tests/support/audio_main.ts");
+      const before = await start({}, undefined, { main, flags });
+      if (calls > 0) await call(before, "video");
+      await before.stop();
+      const after = await start();
+      await after.stop();
+      return [];
+    },
+    [UNKNOWN, UNKNOWN],
+    /calls to \/video\/:token were not counted/,
+  ]),
+  [
+    "two servers that disagree",
+    async ({ start }) => {
+      const one = await start({ SUNSET_AT: "2001-01-01" });
+      const two = await start();
+      await one.stop();
+      return [two];
+    },
+    [CLEAR, CLEAR],
+    /\/video\/:token announces .*; but server .*, sunset 2001-01-01T/,
   ],
 ];
 
-for (const [what, way, verdict, said = /^/] of WAYS) {
-  test(`the gate on a server: ${what}`, () =>
-    inFolder(async (folder) => {
-      const ledger = `${folder}/catalogue.sqlite-ledger`;
-      const now = Date.now();
-      const before = { server: "a", policies: POLICIES, from: now - 3 * DAY, until: now } as const;
-      const storage = await openIn(folder);
-      await storage.ledger.recordHeartbeat({ ...before, end: "stopped" });
-      await storage.close();
-      const start = (environment = {}) =>
-        ServerProcess.start({ ...REMOVED, ...environment }, folder);
-      const servers = await way({ folder, ledger, start });
-      try {
-        check(await media(folder, ["usage", "--gate", "1"]), verdict, said);
-      } finally {
-        for (const server of servers) await server.stop();
-      }
-    }));
+for (const [engine, open] of Object.entries({ SQLite: onSqlite, PostgreSQL: onPostgres })) {
+  const needs = engine === "SQLite" ? [program("python3")] : [...POSTGRES, faketime, ...dumps];
+  for (const [what, happen, verdicts, said] of EVENTS) {
+    needing("processes", ...needs)(
+      `the gate on ${engine}: ${what}`,
+      () =>
+        inFolder(async (folder) => {
+          const place = await open(folder);
+          const back = (column: string, minutes: number) =>
+            `${column} = ${column} - ${minutes}*60000`;
+          const last = () => place.execute("SELECT max(until) FROM heartbeat");
+          let hasBegun = false;
+          const servers = await happen({
+            ...place,
+            async start(environment, _folder, options) {
+              const all = { ...REMOVED, ...place.environment, ...environment };
+              const server = await ServerProcess.start(all, folder, options);
+              if (!hasBegun) await place.execute(BEFORE);
+              hasBegun = true;
+              return server;
+            },
+            pass: (minutes) =>
+              place.execute(
+                `UPDATE heartbeat SET ${back("since", minutes)}, ${back("until", minutes)}`,
+              ),
+            async report() {
+              const before = await last();
+              await until("a server's report", async () => await last() !== before);
+            },
+          });
+          try {
+            // As on a machine without any setting of the servers.
+            const environment = { ...place.environment, DEPRECATED_AT: "" };
+            const [plain, trusting] = await Promise.all([[], ["--trust-stops"]].map((more) =>
+              media(folder, ["usage", "--gate", "1", ...more], environment)
+            )) as [CommandResult, CommandResult];
+            check(plain, verdicts[0], /./);
+            check(trusting, verdicts[1], said);
+            assert(!trusting.stdout.includes("environment"), "it has no dates");
+          } finally {
+            for (const server of servers) {
+              await server.stop();
+            }
+          }
+        }),
+    );
+  }
 }
 
 function check({ code, stdout, stderr }: CommandResult, verdict: number, said: RegExp): void {
@@ -153,29 +298,19 @@ function check({ code, stdout, stderr }: CommandResult, verdict: number, said: R
   assertMatch(`${stderr}${stdout}`, said);
 }
 
-const dumps: Condition[] = [program("pg_dump"), program("pg_restore")];
-const postgres = shared([...POSTGRES, faketime, ...dumps], () => PostgresServer.start());
-
 needing(...POSTGRES, faketime, ...dumps)(
-  "the gate on servers of one PostgreSQL: a clock is off, and the ledger is restored",
+  "the gate on PostgreSQL: a server whose clock is two years ahead",
   () =>
     inFolder(async (folder) => {
       const DATABASE_URL = postgres().urlOf(await postgres().createDatabase());
       const now = Date.now();
       const { ledger, close } = await openEngine(DATABASE_URL);
-      await ledger.recordHeartbeat({
-        server: "a",
-        policies: POLICIES,
-        from: now - 3 * DAY,
-        until: now,
-        end: "stopped",
-      });
+      const record = { server: "a", policies: POLICIES, from: now - 3 * DAY, until: now } as const;
+      await ledger.recordHeartbeat({ ...record, end: "stopped" });
       const gate = () => media(folder, ["usage", "--gate", "1"], { DATABASE_URL });
       const start = (clock: Record<string, string> = {}) =>
         ServerProcess.start({ ...REMOVED, DATABASE_URL, ...clock }, folder);
       const server = await start();
-      check(await gate(), CLEAR, /^Waiting for/);
-
       const ahead = await start(TWO_YEARS_AHEAD);
       await call(ahead);
       check(await gate(), CALLED, /Still called/);
@@ -188,21 +323,17 @@ needing(...POSTGRES, faketime, ...dumps)(
       const gone = (await ledger.heartbeats()).findLast(({ end }) => end === undefined);
       await ledger.recordHeartbeat({ ...gone as Heartbeat, end: "gone" });
       check(await gate(), CLEAR, /^Waiting for/);
-
-      const [dump, url] = [`${folder}/media.dump`, DATABASE_URL];
-      await run("pg_dump", ["--format=custom", `--file=${dump}`, url]);
-      await call(server);
-      check(await gate(), CALLED, /Still called/);
-      await run("pg_restore", ["--clean", "--no-owner", "--dbname", url, dump]);
-      check(await gate(), UNKNOWN, /, which is back/);
       await server.stop();
       await close();
     }),
 );
 
-test("a gate that cannot read the ledger is unknown", () =>
-  inFolder(async (folder) => {
-    await Deno.writeTextFile(`${folder}/catalogue.sqlite`, "no database, but text".repeat(99));
-    check(await media(folder, ["usage", "--gate", "1"]), UNKNOWN, /^media: sqlite: /);
-    assertEquals((await media(folder, ["usage"])).code, 1);
-  }));
+needing("processes")(
+  "a gate that cannot read the ledger is unknown",
+  () =>
+    inFolder(async (folder) => {
+      await Deno.writeTextFile(`${folder}/catalogue.sqlite`, "no database, but text".repeat(99));
+      check(await media(folder, ["usage", "--gate", "1"]), UNKNOWN, /^media: sqlite: /);
+      assertEquals((await media(folder, ["usage"])).code, 1);
+    }),
+);
