@@ -8,6 +8,7 @@ import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
 import type { RecordError } from "../publishing/import/record.ts";
 import { printable, quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
+import { readable } from "../input/user_file.ts";
 import { isWithin, refusalOfOwn } from "../publishing/sources.ts";
 import {
   type Context,
@@ -102,13 +103,14 @@ async function openInput(
   resolve: ContentOptions["resolve"],
   signal: AbortSignal,
 ) {
-  if (path === "-") return { stream: Deno.stdin.readable, info: await infoOf("/dev/stdin") };
+  if (path === "-") { // not every system has /dev/stdin
+    const info = await Deno.stat("/dev/stdin").catch(() => undefined);
+    return { stream: Deno.stdin.readable, info };
+  }
   const place = await resolve(path);
   // A pipe opens once somebody writes to it.
-  const file = await waitFor(quoted(path), opened(path, () => Deno.open(place)), {
-    signal,
-    onWait: tellWait,
-  });
+  const opening = readable(path, () => Deno.open(place));
+  const file = await waitFor(quoted(path), opening, { signal, onWait: tellWait });
   const info = await file.stat();
   if (!info.isDirectory) return { stream: file.readable, info };
   file.close();
@@ -128,20 +130,4 @@ async function openRejects(path: string, input: string, own: readonly string[]):
 /** Returns the bytes of a refused line; the input may end without a newline. */
 function rejectedBytes({ bytes, isWhole }: ImportLine): Uint8Array {
   return isWhole && bytes.at(-1) !== NEWLINE ? new Uint8Array([...bytes, NEWLINE]) : bytes;
-}
-
-async function opened<T>(path: string, operation: () => Promise<T>): Promise<T> {
-  try {
-    return await operation();
-  } catch (cause) {
-    if (cause instanceof Deno.errors.NotFound) {
-      throw new RefusedError(`There is no file ${quoted(path)}`);
-    }
-    throw new RefusedError(`${quoted(path)} cannot be used`, { cause });
-  }
-}
-
-/** Returns the information about a file, if there is one; not every system has /dev/stdin. */
-function infoOf(path: string): Promise<Deno.FileInfo | undefined> {
-  return Deno.stat(path).catch(() => undefined);
 }

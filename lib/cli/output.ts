@@ -1,15 +1,14 @@
 /** Files that commands write. */
 
 import { dirname } from "node:path";
-import { quoted } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { writable } from "../input/user_file.ts";
 import { isWithin, refusalOfOwn } from "../publishing/sources.ts";
 import { fromUser } from "./command.ts";
 
-/** A file to write. Once writing has failed, nothing is left of it, and no more is written. */
+/** A file to write. */
 export interface Output {
   readonly write: (bytes: Uint8Array) => Promise<void>;
-  /** Replaces the file that is there, if there is one. */
+  /** Replaces the file that is there, unless writing has failed. */
   readonly close: () => Promise<void>;
 }
 
@@ -28,42 +27,24 @@ export async function openOutput(name: string, own: readonly string[]): Promise<
   const found = await Deno.stat(path).catch(() => undefined);
   const isMoved = found?.isFile ?? true;
   const draft = isMoved ? `${dirname(path)}/.${crypto.randomUUID()}` : path;
-  const file = await written(name, async () => {
+  const file = await writable(name, async () => {
     if (found?.isFile) (await Deno.open(path, { write: true })).close(); // unless it is protected
     const mode = (found?.mode ?? 0o666) & 0o777;
     return await Deno.open(draft, { write: true, createNew: isMoved, mode });
   });
-  let hasFailed = false;
-  const step = async (operation: () => Promise<void>) => {
-    if (hasFailed) return;
-    try {
-      await written(name, operation);
-    } catch (error) {
-      hasFailed = true;
-      file[Symbol.dispose]();
-      if (isMoved) await Deno.remove(draft).catch(() => {});
-      throw error;
-    }
-  };
+  let isWhole = true;
   return {
     write: (bytes) =>
-      step(async () => {
+      writable(name, async () => {
+        isWhole = false;
         for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+        isWhole = true;
       }),
     close: () =>
-      step(async () => {
-        if (isMoved) await file.sync();
+      writable(name, async () => {
+        if (isMoved && isWhole) await file.sync();
         file.close();
-        if (isMoved) await Deno.rename(draft, path);
+        if (isMoved) await (isWhole ? Deno.rename(draft, path) : Deno.remove(draft));
       }),
   };
-}
-
-/** Runs an operation on a file to write, and refuses the file if it fails. */
-async function written<T>(name: string, operation: () => Promise<T>): Promise<T> {
-  try {
-    return await operation();
-  } catch (cause) {
-    throw new RefusedError(`${quoted(name)} cannot be written`, { cause });
-  }
 }

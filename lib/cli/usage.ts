@@ -128,8 +128,8 @@ async function runUsage(
   }
   if (html !== undefined) {
     const output = await openOutput(html, ownPlaces(config));
-    await output.write(new TextEncoder().encode(usagePage(report)));
-    await output.close();
+    const page = new TextEncoder().encode(usagePage(report));
+    await output.write(page).finally(output.close);
     await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
     return;
   }

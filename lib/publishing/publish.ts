@@ -1,5 +1,6 @@
 /** Publishing files. */
 
+import { readable } from "../input/user_file.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
@@ -91,10 +92,7 @@ export async function publishFile(
     const metadata = { token, ...detected, name, ...statedIn(options) };
     return await storage.publish(metadata, staged).catch(refuseTaken);
   } catch (error) {
-    if (error instanceof SourceChangedError) {
-      throw new RefusedError(`${quoted(path)} changed while it was read`);
-    }
-    throw error;
+    throw error instanceof SourceChangedError ? changed(path) : error;
   }
 }
 
@@ -183,59 +181,36 @@ async function openFile(
   path: string,
   { name = fileName(path), signal, watch = (chunks) => chunks }: PublishOptions,
 ): Promise<Source & Disposable> {
-  const { isFile, size } = await readable(path, () => Deno.stat(path));
+  const { isFile, size: begun } = await readable(path, () => Deno.stat(path));
   if (!isFile) throw new RefusedError(`${quoted(path)} is not a file`);
-  if (size === 0) throw new RefusedError(`${quoted(path)} is empty`);
+  if (begun === 0) throw new RefusedError(`${quoted(path)} is empty`);
   const file = await readable(path, () => Deno.open(path));
-  const info = await readable(path, () => file.stat());
-  const chunk = new Uint8Array(Math.min(info.size, CHUNK));
+  const { size, mtime } = await readable(path, () => file.stat());
+  const chunk = new Uint8Array(Math.min(size, CHUNK));
+  const read = async function* () {
+    await readable(path, () => file.seek(0, Deno.SeekMode.Start));
+    for (let left = size; left >= 0;) {
+      const length = await unlessAborted(readable(path, () => file.read(chunk)), signal);
+      if (length === null) {
+        const now = await readable(path, () => file.stat());
+        if (now.size === size && now.mtime?.getTime() === mtime?.getTime()) return;
+        break;
+      }
+      left -= length;
+      yield chunk.subarray(0, length);
+    }
+    throw changed(path);
+  };
   return {
     source: path,
-    bytes: fileBytes(file, info.size),
-    read: (step) =>
-      watch(chunksOf(file, { path, info, chunk, signal }), { name, size: info.size, step }),
+    bytes: fileBytes(file, size),
+    read: (step) => watch(read(), { name, size, step }),
     [Symbol.dispose]: () => file.close(),
   };
 }
 
-/** Reads a file, which must not change from the time of `info` on until its end was read. */
-async function* chunksOf(
-  file: Deno.FsFile,
-  { path, info, chunk, signal }: {
-    readonly path: string;
-    readonly info: Deno.FileInfo;
-    readonly chunk: Uint8Array;
-    readonly signal: AbortSignal | undefined;
-  },
-): AsyncGenerator<Uint8Array> {
-  await readable(path, () => file.seek(0, Deno.SeekMode.Start));
-  for (let left = info.size; left >= 0;) {
-    const read = await unlessAborted(readable(path, () => file.read(chunk)), signal);
-    if (read === null) {
-      const { size, mtime } = await readable(path, () => file.stat());
-      if (size === info.size && mtime?.getTime() === info.mtime?.getTime()) return;
-      break;
-    }
-    left -= read;
-    yield chunk.subarray(0, read);
-  }
-  throw new RefusedError(`${quoted(path)} changed while it was read`);
-}
-
-/** Runs an operation on the file to publish, and refuses the file if it fails. */
-async function readable<T>(path: string, operation: () => Promise<T>): Promise<T> {
-  try {
-    return await operation();
-  } catch (cause) {
-    if (!(cause instanceof Deno.errors.NotFound)) {
-      throw new RefusedError(`${quoted(path)} cannot be read`, { cause });
-    }
-    // Deno replaces bytes that are not UTF-8 before the program sees them.
-    const hint = path.includes("\ufffd")
-      ? "; names must be UTF-8: rename the file, or pass a link to it"
-      : "";
-    throw new RefusedError(`There is no file ${quoted(path)}${hint}`);
-  }
+function changed(path: string): RefusedError {
+  return new RefusedError(`${quoted(path)} changed while it was read`);
 }
 
 /** Derives from a path the file name to offer for saving, cut where it is too long. */
