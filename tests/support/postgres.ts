@@ -64,19 +64,6 @@ export class PostgresServer implements AsyncDisposable {
     return server;
   }
 
-  /** Starts a hot standby, which follows this server. */
-  async startStandby(): Promise<PostgresServer> {
-    const folder = await makeFolder();
-    await run("pg_basebackup", [
-      ...["--host", this.folder, "--port", String(this.port), "--username", "postgres"],
-      ...["--pgdata", `${folder}/data`, "--write-recovery-conf", "--checkpoint", "fast"],
-      "--no-sync",
-    ]);
-    const standby = new PostgresServer(folder, freePort(), this.#settings);
-    await standby.launch();
-    return standby;
-  }
-
   /** The path of the certificate to trust. */
   get certificate(): string {
     return `${this.folder}/certificate.pem`;

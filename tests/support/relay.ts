@@ -2,17 +2,13 @@
 
 import { within } from "./within.ts";
 
-/**
- * What is forwarded of a connection: everything, what the client sends, or nothing. Neither side
- * learns of it.
- */
-type Carried = "all" | "requests" | "nothing";
+type End = Deno.TcpConn | undefined;
 
 /** A connection through the relay. */
 interface Link {
-  readonly client: Deno.TcpConn;
-  readonly server: Deno.TcpConn | undefined;
-  carried: Carried;
+  readonly client: End;
+  readonly server: End;
+  isLost: boolean;
 }
 
 /** Forwards TCP connections to a port of this machine. Disposing of it closes them all. */
@@ -21,7 +17,7 @@ export class Relay implements AsyncDisposable {
   readonly #links = new Set<Link>();
   readonly #running = new Set<Promise<void>>();
   #target: number;
-  #carried: Carried = "all";
+  #isLost = false;
 
   constructor(target: number) {
     this.#target = target;
@@ -33,14 +29,14 @@ export class Relay implements AsyncDisposable {
   }
 
   /** Drops what is sent from now on, without closing connections. New ones are still accepted. */
-  lose(what: "answers" | "everything"): void {
-    this.#carried = what === "answers" ? "requests" : "nothing";
-    for (const link of this.#links) link.carried = this.#carried;
+  lose(): void {
+    this.#isLost = true;
+    for (const link of this.#links) link.isLost = true;
   }
 
   /** Forwards new connections again; existing ones stay broken. */
   restore(): void {
-    this.#carried = "all";
+    this.#isLost = false;
   }
 
   /** Closes every connection, and forwards new ones to another port. */
@@ -65,12 +61,12 @@ export class Relay implements AsyncDisposable {
   }
 
   async #serve(client: Deno.TcpConn): Promise<void> {
-    const carried = this.#carried;
-    const server = carried === "nothing" ? undefined : await connect(this.#target);
-    const link: Link = { client, server, carried };
+    const isLost = this.#isLost;
+    const server = isLost ? undefined : await connect(this.#target);
+    const link: Link = { client, server, isLost };
     this.#links.add(link);
-    if (carried !== "nothing" && server === undefined) close(link); // connection refused
-    await Promise.all([forward("requests", link), forward("answers", link)]);
+    if (!isLost && server === undefined) close(link); // connection refused
+    await Promise.all([forward(client, server, link), forward(server, client, link)]);
     close(link);
     this.#links.delete(link);
   }
@@ -85,15 +81,12 @@ async function connect(port: number): Promise<Deno.TcpConn | undefined> {
   }
 }
 
-/** Forwards data and the close of one side, unless that direction is dropped. */
-async function forward(what: "requests" | "answers", link: Link): Promise<void> {
-  const { client, server } = link;
-  const [from, to] = what === "requests" ? [client, server] : [server, client];
-  const isCarried = () => link.carried === "all" || link.carried === what;
+/** Forwards data and the close of one side, unless they are lost. */
+async function forward(from: End, to: End, link: Link): Promise<void> {
   const buffer = new Uint8Array(65_536);
   try {
     for (let length; (length = await from?.read(buffer) ?? null) !== null;) {
-      for (let done = 0; isCarried() && done < length;) {
+      for (let done = 0; !link.isLost && done < length;) {
         done += await to?.write(buffer.subarray(done, length)) ?? length;
       }
     }
@@ -102,7 +95,7 @@ async function forward(what: "requests" | "answers", link: Link): Promise<void> 
     const ends = [BadResource, BrokenPipe, ConnectionReset, Interrupted];
     if (!ends.some((type) => error instanceof type)) throw error;
   }
-  if (isCarried()) close(link);
+  if (!link.isLost) close(link);
 }
 
 function close({ client, server }: Link): void {

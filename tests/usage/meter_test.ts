@@ -4,7 +4,7 @@ import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { AnswerClass } from "../../lib/server/meter.ts";
 import { impactOf, UsageMeter } from "../../lib/usage/meter.ts";
-import type { Impact, UsageRow } from "../../lib/storage/ledger/ledger.ts";
+import type { Impact } from "../../lib/storage/ledger/ledger.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { servedHandler } from "../support/handlers.ts";
 import { CONFIG, publishTableItems } from "../server/request_table.ts";
@@ -75,30 +75,6 @@ Deno.test("UsageMeter follows a clock that is set back to another day", () => {
     "2027-02-01: 2",
     "2027-02-02: 1",
   ]);
-});
-
-Deno.test("invented User-Agents create a bounded number of rows, and displace no known client", () => {
-  const meter = new UsageMeter();
-  const rows: UsageRow[] = [];
-  const call = (client: string, now: number) => countOne(meter, { userAgent: `${client}/1` }, now);
-  const callsOf = (client: string) =>
-    rows.filter((row) => row.client === client).reduce((sum, { calls }) => sum + calls, 0);
-
-  meter.know("app Returning"); // from the ledger's last days
-  for (let flush = 0; flush < 20; flush++) {
-    const now = NOON + flush * 5_000;
-    for (let index = 0; index < 1_000; index++) call(`Invented-${flush}-${index}`, now);
-    for (const client of ["Returning", "Busy", "Busy"]) call(client, now);
-    rows.push(...meter.take(now));
-  }
-  assertEquals(["app Returning", "app Busy"].map(callsOf), [20, 40]);
-  assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), 20 * 1_003);
-  // With "Returning" and "(other)".
-  assertEquals(new Set(rows.map(({ client }) => client)).size, MAX_NEW_NAMES_A_DAY + 2);
-
-  call("Fresh", NOON + DAY);
-  rows.push(...meter.take(NOON + DAY));
-  assertEquals(callsOf("app Fresh"), 1);
 });
 
 Deno.test("UsageMeter bounds its memory of hostile names", () => {

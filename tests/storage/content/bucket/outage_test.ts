@@ -135,7 +135,7 @@ const FAILURES: Failure[] = [
   {
     what: "is behind a network that is half open",
     logged: /no answer from the store within 4\.5 s/,
-    begin: ({ relay }) => relay.lose("everything"),
+    begin: ({ relay }) => relay.lose(),
     end: ({ relay }) => relay.restore(),
   },
   {

@@ -184,7 +184,7 @@ test("a transaction whose connection breaks silently does not block others", asy
   const release = await server().hold(database, "TRIGGER hold BEFORE INSERT ON usage");
   const adding = ledger.add([ROW], () => {}).catch(() => {});
   await subject.until(1, "query ~ '^INSERT' AND state = 'active'");
-  relay.lose("everything");
+  relay.lose();
   await release();
   await subject.until(1, "state = 'idle in transaction'"); // and holds a row lock
   const other = await openEngine(server().urlOf(database));

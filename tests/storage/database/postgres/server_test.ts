@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { newToken } from "../../../../lib/storage/token.ts";
 import { openLocal } from "../../../support/local_storage.ts";
-import { inFolder, media } from "../../../support/media_cli.ts";
+import { media } from "../../../support/media_cli.ts";
 import { needing, shared } from "../../../support/permissions.ts";
 import { openEngine } from "../../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../../../support/postgres.ts";
@@ -35,30 +35,6 @@ test("a server process under load opens two connections to PostgreSQL at most", 
   await Promise.all(asking);
   assert(counts.every((count) => count <= 2), `${counts}`);
   assert(counts.some((count) => count > 0), `${counts}`);
-});
-
-test("servers that start simultaneously on an empty database all come up", async () => {
-  const database = await postgres().createDatabase();
-  await postgres().query(
-    `CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS
-       'BEGIN PERFORM pg_sleep(1); END';
-     CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE INDEX')
-       EXECUTE FUNCTION slow()`,
-    database,
-  );
-  const DATABASE_URL = postgres().urlOf(database);
-  await inFolder(async (folder) => {
-    const starts = [1, 2, 3].map(() => ServerProcess.start({ DATABASE_URL }, folder));
-    const settled = await Promise.allSettled(starts);
-    const statuses = [];
-    for (const start of settled) {
-      if (start.status === "rejected") continue;
-      statuses.push((await requestRaw(start.value.port, "HEAD", "/healthz")).status);
-      await start.value.stop();
-    }
-    assertEquals(settled.filter(({ status }) => status === "rejected"), []);
-    assertEquals(statuses, [200, 200, 200]);
-  });
 });
 
 test("a later release's schema is refused, at startup and while a server runs", async () => {

@@ -85,38 +85,3 @@ for (const { file, lets, ...options } of CASES) {
     assertEquals(await callsIn(subject.folder), calls, "every call is in the ledger");
   });
 }
-
-/** Adds records under other tokens for some seconds at full speed. */
-const WRITER = `
-import sqlite3, sys, time, uuid
-database = sqlite3.connect(sys.argv[1], isolation_level=None)
-columns = [row[1] for row in database.execute("PRAGMA table_info(item)") if row[1] != "token"]
-record = database.execute("SELECT " + ",".join(columns) + " FROM item").fetchone()
-insert = "INSERT INTO item (token, %s) VALUES (?%s)" % (",".join(columns), ",?" * len(columns))
-end = time.time() + ${HELD / 1_000}
-while time.time() < end:
-    database.execute("BEGIN IMMEDIATE")
-    for _ in range(500): database.execute(insert, (str(uuid.uuid4()), *record))
-    database.execute("COMMIT")
-`;
-
-test("a server answers every request while another program adds many records", async () => {
-  await using subject = await openLocal();
-  const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
-  await using server = await ServerProcess.start({}, subject.folder);
-  const path = `${subject.folder}/catalogue.sqlite`;
-  const writer = new Deno.Command("python3", { args: ["-c", WRITER, path] }).spawn();
-  let isOver = false;
-  const written = writer.status.then(({ success }) => {
-    isOver = true;
-    return success;
-  });
-  while (!isOver) {
-    assertEquals((await requestRaw(server.port, "HEAD", `/audio/${token}`)).status, 200);
-    assertEquals((await requestRaw(server.port, "HEAD", `/audio/${newToken()}`)).status, 404);
-  }
-  assert(await written);
-  const { size } = await Deno.stat(path);
-  assert(size > 1_000_000, "the log was flushed to the file meanwhile");
-  assertEquals((await server.stop()).log.filter(({ event }) => event === "error"), []);
-});
