@@ -1,6 +1,7 @@
 /** Validation of policy settings. */
 
 import {
+  correctionOf,
   formatInstant,
   type InstantSetting,
   type Interval,
@@ -172,12 +173,17 @@ type Refuse = (setting: string, value: unknown, expected: string) => undefined;
 type Brownout = Interval & { readonly setting: string; readonly text: string };
 
 function instantIn(setting: string, value: unknown, refuse: Refuse): number | undefined {
-  const other = typeof value === "string" ? "" : "a Date, a Temporal.Instant, or ";
-  return readInstant(value) ?? refuse(setting, value, other + INSTANT);
+  const expected = typeof value === "string"
+    ? correctionOf(value) ?? INSTANT
+    : `a Date, a Temporal.Instant, or ${INSTANT}`;
+  return readInstant(value) ?? refuse(setting, value, expected);
 }
 
 function intervalIn(setting: string, value: unknown, refuse: Refuse): Interval | undefined {
-  if (typeof value === "string") return readInterval(value) ?? refuse(setting, value, INTERVAL);
+  if (typeof value === "string") {
+    const [correction = INTERVAL] = value.split("/").flatMap((part) => correctionOf(part) ?? []);
+    return readInterval(value) ?? refuse(setting, value, correction);
+  }
   if (!isRecord(value)) return refuse(setting, value, `{ start, end }, or ${INTERVAL}`);
   refuseOthers(value, { known: { start: true, end: true }, prefix: `${setting}.`, refuse });
   const start = instantIn(`${setting}.start`, value["start"], refuse);

@@ -73,7 +73,7 @@ const INVALID_VALUES: Readonly<Partial<Record<keyof PolicySettings, readonly Inv
   ],
   sunsetAt: [
     ["empty", "", INSTANT],
-    ["without offset", "2027-06-30T12:00", INSTANT],
+    ["without offset", "2027-06-30T12:00", 'an offset after the time, like "2027-06-30T12:00Z"'],
     ["an HTTP-date", "Wed, 30 Jun 2027 00:00:00 GMT", INSTANT],
     ["before 1970", "1969-12-31", "from 1970"],
     ["more than an HTTP-date can express", "+010000-01-01T00:00Z", "to 9999"],
@@ -126,6 +126,7 @@ Deno.test("definePolicy() rejects invalid values, with the name, the value and w
 
 Deno.test("definePolicy() rejects brownouts that are no intervals or out of order", () => {
   const interval = "ISO 8601 intervals";
+  const duration = "a duration of whole weeks, days, hours, minutes and seconds";
   const positive = "an interval that ends after it starts";
   const beforeSunset = "an end before the sunset at 2027-06-30T00:00:00Z";
   const rows: [what: string, brownout: string, expected: string][] = [
@@ -133,14 +134,15 @@ Deno.test("definePolicy() rejects brownouts that are no intervals or out of orde
     ["three parts", "2027-03-01/P1D/P1D", interval],
     ["no start", "/P1D", interval],
     ["no end", "2027-03-01/", interval],
-    ["a wrong duration", "2027-03-01/PX", interval],
+    ["a wrong duration", "2027-03-01/PX", duration],
     ["empty", "", interval],
     ["beyond what an HTTP-date can express", "2027-03-01/P500000W", interval],
     ["no length", "2027-03-01/2027-03-01", positive],
-    ["of no fixed length", "2027-01-31/P1M", interval],
-    ["less than a second", "2027-03-01/PT0.5S", interval],
-    ["nothing after the T", "2027-03-01/P1DT", interval],
-    ["no amount", "2027-03-01/P", interval],
+    ["of no fixed length", "2027-01-31/P1M", duration],
+    ["less than a second", "2027-03-01/PT0.5S", duration],
+    ["nothing after the T", "2027-03-01/P1DT", duration],
+    ["a start without offset", "2027-03-01T09:00/PT1H", 'like "2027-03-01T09:00Z"'],
+    ["no amount", "2027-03-01/P", duration],
     ["an end before the start", "2027-03-02/2027-03-01", positive],
     ["past the sunset", "2027-06-29T23:30Z/PT1H", beforeSunset],
     ["an end at the sunset", "2027-06-29T23:00Z/PT1H", beforeSunset],
