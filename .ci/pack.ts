@@ -3,7 +3,7 @@
  * for JSR as the folder `jsr`, in which `deno publish` runs.
  */
 
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import project from "../deno.json" with { type: "json" };
 
 const root = join(import.meta.dirname ?? "", "..");
@@ -56,13 +56,13 @@ try {
     main: entry.default,
     types: entry.types,
     exports: { ".": entry },
-    bin: { check: "command.js" },
+    bin: { lifecycle: "command.js" },
     sideEffects: false,
   };
   await Deno.writeTextFile(join(target, "package.json"), JSON.stringify(manifest, undefined, 2));
   const tarball = join(folder, `media-head-lifecycle-${version}.tgz`);
   await run(dirname(target), "tar", "-czf", tarball, "package");
-  console.log(relative(Deno.cwd(), tarball));
+  console.log(/[^\w@%+=:,./-]/.test(tarball) ? `'${tarball.replaceAll("'", "'\\''")}'` : tarball);
 } finally {
   await Deno.remove(stage, { recursive: true });
 }

@@ -1,9 +1,13 @@
 /** The command that checks what URLs announce. */
 
-import { inspect, type Inspection, RELATIONS } from "./inspect.ts";
+import { parseArgs } from "node:util";
+import { parseHttpDate } from "../http/http_date.ts";
+import type { Field } from "../http/outcome.ts";
+import { isCacheControl } from "./freshness.ts";
+import { type Fault, inspect, type Inspection, RELATIONS } from "./inspect.ts";
 import { formatInstant } from "./instant.ts";
 
-const USAGE = `Usage: check [--json] URL...
+const USAGE = `Usage: lifecycle check [--json] [--header "NAME: VALUE"]... URL...
 
 Sends a HEAD and a GET to each URL; prints what they announce, and every fault.
 Exits with 0 if there is none, 1 if there are some, 2 if a URL cannot be reached.`;
@@ -11,53 +15,107 @@ Exits with 0 if there is none, 1 if there are some, 2 if a URL cannot be reached
 /** Milliseconds until a response must have begun. */
 const TIME_LIMIT_MS = 10_000;
 
-/** Fields that may differ between any two responses. */
-const PER_MESSAGE = new RegExp(
-  "^(?:age|alt-svc|cf-.*|connection|date|expires|keep-alive|nel|report-to|server-timing|" +
-    "set-cookie|trace.*|transfer-encoding|via|x-cache.*|x-timer|.*ratelimit.*|.*-id(?:-2)?)$",
-);
+/** What a middleware that was lost looks like. */
+const NOTHING: Fault = {
+  name: "not-announced",
+  section: "RFC 9745 §2",
+  message: "Nothing is announced: expected Deprecation, Sunset, or a link to an explanation",
+};
+
+/** Fields of the representation, the retirement and caching, which a HEAD has as its GET. */
+const SHARED = new Set([
+  ...["accept-ranges", "content-disposition", "content-encoding", "content-language"],
+  ...["content-length", "content-location", "content-type", "etag", "last-modified", "repr-digest"],
+  ...["deprecation", "sunset", "location", "retry-after", "expires", "vary", "x-accel-expires"],
+]);
 
 /**
  * Runs the command.
  *
- * @param args The words after the command's name.
+ * @param args The words after the program's name.
  * @returns What to print, and the exit status: 0 without faults, 1 with some, 2 for wrong usage or
  *   a URL that cannot be reached.
  */
-export async function runCheck(
+export async function runLifecycle(
   args: readonly string[],
 ): Promise<{ readonly text: string; readonly exitStatus: number }> {
-  if (args.includes("--help")) return { text: USAGE, exitStatus: 0 };
-  const urls = args.filter((arg) => arg !== "--json");
-  const isUrl = (text: string) => /^https?:/i.test(text) && URL.canParse(text);
-  if (urls.length === 0 || !urls.every(isUrl)) return { text: USAGE, exitStatus: 2 };
+  let words: ReturnType<typeof readWords>;
+  try {
+    words = readWords(args);
+  } catch (error) {
+    return { text: `lifecycle: ${(error as TypeError).message}\n\n${USAGE}`, exitStatus: 2 };
+  }
+  const { urls, fields, isJson } = words;
+  if (urls === undefined) return { text: USAGE, exitStatus: 0 };
   const results: Awaited<ReturnType<typeof check>>[] = [];
-  for (const url of urls) results.push(await check(url));
-  const text = args.includes("--json")
-    ? JSON.stringify(results.map(({ data }) => data), undefined, 2)
-    : results.flatMap(({ lines }) => lines).join("\n");
-  return { text, exitStatus: Math.max(...results.map(({ exitStatus }) => exitStatus)) };
+  for (const url of urls) results.push(await check(url, fields));
+  const lines = isJson
+    ? JSON.stringify(results.map(({ data }) => data), undefined, 2).split("\n")
+    : results.flatMap(({ lines }) => lines);
+  // What a server says must not control the terminal.
+  const escape = (text: string) => `\\u${text.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return {
+    text: lines.map((line) => line.replace(/\p{Cc}/gu, escape)).join("\n"),
+    exitStatus: Math.max(...results.map(({ exitStatus }) => exitStatus)),
+  };
+}
+
+/**
+ * Reads the words after the program's name; without URLs, help is asked for.
+ *
+ * @throws {TypeError} If they are wrong.
+ */
+function readWords(args: readonly string[]) {
+  const { values, positionals: [command, ...urls] } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      json: { type: "boolean" },
+      header: { type: "string", multiple: true, default: [] },
+      help: { type: "boolean" },
+    },
+  });
+  const { json: isJson, header, help } = values;
+  const fields = new Headers(header.map((line): Field => {
+    const [, name, value] = /^([^:]+):(.*)$/.exec(line) ?? [];
+    if (name === undefined) throw new TypeError(`expected "NAME: VALUE", got "${line}"`);
+    return [name, value ?? ""];
+  }));
+  if (help) return { fields, isJson };
+  if (command !== "check") throw new TypeError(`expected "check", got "${command ?? ""}"`);
+  if (urls.length === 0) throw new TypeError("expected a URL");
+  const wrong = urls.find((url) => !/^https?:/i.test(url) || !URL.canParse(url));
+  if (wrong === undefined) return { urls, fields, isJson };
+  throw new TypeError(`expected a URL that starts with "https://" or "http://", got "${wrong}"`);
 }
 
 async function check(
   url: string,
+  fields: Headers,
 ): Promise<{ exitStatus: number; lines: readonly string[]; data: unknown }> {
   const now = Date.now();
   try {
-    const head = await send("HEAD", url);
-    const get = await send("GET", url);
+    const head = await send("HEAD", url, fields);
+    const get = await send("GET", url, fields);
     const { status } = get;
     const inspection = inspect(get, { url, now });
-    const ofHead = head.status === status ? inspect(head, { url, now }).faults : [];
-    const faults = [
-      ...inspection.faults,
-      ...ofHead.filter(({ name }) => !inspection.faults.some((fault) => fault.name === name)),
-      ...differencesOf(head, get, (Date.now() - now) / 1000 + 1)
-        .map((message) => ({ name: "head-differs", section: "RFC 9110 §9.3.2", message })),
-    ];
+    const ofHead = inspect(head, { url, now });
+    const faults = [...inspection.faults];
+    if (inspection.state === "none") faults.push(NOTHING);
+    if (head.status !== status) {
+      faults.push(differs("the status", head.status, status));
+    } else {
+      const known = new Set(faults.map(({ name }) => name));
+      faults.push(...ofHead.faults.filter(({ name }) => !known.has(name)));
+      faults.push(...differencesOf(head, get, (Date.now() - now) / 1000 + 1));
+      for (const name of RELATIONS) {
+        const [a, b] = [ofHead, inspection].map(({ links }) => links.get(name)?.join(" "));
+        if (a !== b) faults.push(differs(`the link "${name}"`, a, b));
+      }
+    }
     const links = Object.fromEntries(inspection.links);
     const lines = [
-      `${url}: ${status}, ${describe(status, inspection, now)}`,
+      `${url}: ${status}, ${describe(inspection)}`,
       ...RELATIONS.flatMap((name) => links[name]?.map((target) => `  ${name}: ${target}`) ?? []),
       ...faults.map(({ section, message }) => `  fault: ${message} (${section})`),
     ];
@@ -71,31 +129,38 @@ async function check(
   }
 }
 
-async function send(method: string, url: string): Promise<Response> {
+async function send(method: string, url: string, fields: Headers): Promise<Response> {
   // Decoded content no longer has the length that is stated.
-  const headers = { "Accept-Encoding": "identity", "User-Agent": "media-head-check" };
+  const defaults = { "Accept-Encoding": "identity", "User-Agent": "media-head-check" };
+  const headers = { ...defaults, ...Object.fromEntries(fields) };
   const signal = AbortSignal.timeout(TIME_LIMIT_MS);
   const response = await fetch(url, { method, headers, redirect: "manual", signal });
   await response.body?.cancel();
   return response;
 }
 
-/** Describes differences that the seconds between a HEAD and a GET do not explain. */
-function differencesOf(head: Response, get: Response, seconds: number): string[] {
-  if (head.status !== get.status) return [`HEAD answers ${head.status}, GET ${get.status}`];
+/** Returns the shared fields in which a HEAD differs from a GET sent some seconds later. */
+function differencesOf(head: Response, get: Response, seconds: number): Fault[] {
   const names = new Set([...head.headers.keys(), ...get.headers.keys()]);
   return [...names].flatMap((name) => {
     const [a, b] = [head.headers.get(name), get.headers.get(name)];
-    if (a === b || PER_MESSAGE.test(name) || isCountdown(name, [a ?? "", b ?? ""], seconds)) {
-      return [];
-    }
-    if (name === "content-length" && a === null) return []; // only the content may tell it
-    return [`${name} is ${JSON.stringify(a)} on HEAD, ${JSON.stringify(b)} on GET`];
+    const isShared = SHARED.has(name) || isCacheControl(name);
+    if (a === b || !isShared || isCountdown(name, [a ?? "", b ?? ""], seconds)) return [];
+    // Only the content may tell its length.
+    return name === "content-length" && a === null ? [] : [differs(name, a, b)];
   });
 }
 
-/** Whether a field tells the seconds until something, and its values differ only in so many. */
+function differs(what: string, ofHead: unknown, ofGet: unknown): Fault {
+  const [a, b] = [ofHead, ofGet].map((value) => JSON.stringify(value ?? undefined) ?? "none");
+  const message = `${what} is ${a} on HEAD, ${b} on GET`;
+  return { name: "head-differs", section: "RFC 9110 §9.3.2", message };
+}
+
+/** Whether values are instants, or contain seconds until one, and differ by at most so many. */
 function isCountdown(name: string, values: [string, string], seconds: number): boolean {
+  const [at = NaN, other = NaN] = values.map((value) => parseHttpDate(value, Date.now()));
+  if (Math.abs(at - other) <= seconds * 1000) return true;
   const [parts, others] = values.map((value) => value.split(/(\d+)/)) as [string[], string[]];
   return /-control$|^retry-after$/.test(name) && parts.length === others.length &&
     parts.every((part, index) =>
@@ -103,34 +168,14 @@ function isCountdown(name: string, values: [string, string], seconds: number): b
     );
 }
 
-/** Says what is announced, like "deprecated since …, removed in 7 months (…)". */
-function describe(
-  status: number,
-  { deprecatedAt, sunsetAt, retryAt }: Inspection,
-  now: number,
-): string {
-  const said: string[] = [];
-  const relative = (at: number) => `${inWords((at - now) / 1000)} (${formatInstant(at)})`;
-  if (deprecatedAt !== undefined) {
-    const since = `since ${formatInstant(deprecatedAt)}`;
-    said.push(`deprecated ${deprecatedAt <= now ? since : relative(deprecatedAt)}`);
-  }
-  if (retryAt !== undefined) said.push(`unavailable until ${formatInstant(retryAt)}`);
-  if (sunsetAt !== undefined) {
-    const isOverdue = sunsetAt <= now && (status < 300 || status === 304);
-    said.push(`${isOverdue ? "due for removal" : "removed"} ${relative(sunsetAt)}`);
-  }
-  return said.join(", ") || "announces no date";
-}
-
-const UNITS = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], [
-  "hour",
-  3600,
-]] as const;
-
-/** Says a length of time in its largest unit, rounded down: "in 7 months", "2 days ago". */
-function inWords(seconds: number): string {
-  const [unit, length] = UNITS.find(([, length]) => Math.abs(seconds) >= 2 * length) ??
-    ["minute", 60] as const;
-  return new Intl.RelativeTimeFormat("en").format(Math.trunc(seconds / length), unit);
+/** Says what is announced, like "deprecated (deprecation 2026-11-21T00:00:00Z)". */
+function describe({ state, deprecatedAt, retryAt, sunsetAt }: Inspection): string {
+  const instants = Object.entries({
+    deprecation: deprecatedAt,
+    "retry-after": retryAt,
+    sunset: sunsetAt,
+  })
+    .flatMap(([name, at]) => at === undefined ? [] : [`${name} ${formatInstant(at)}`]);
+  const said = state === "none" ? "nothing announced" : state;
+  return instants.length === 0 ? said : `${said} (${instants.join(", ")})`;
 }

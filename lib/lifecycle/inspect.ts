@@ -4,6 +4,7 @@ import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import { parseLinks } from "../http/link.ts";
 import { isCacheControl, limitAges } from "./freshness.ts";
 import { LAST, readInstant } from "./instant.ts";
+import type { Phase } from "./policy.ts";
 
 /** A fault in how a retirement is announced. */
 export interface Fault {
@@ -15,8 +16,16 @@ export interface Fault {
   readonly message: string;
 }
 
+/** The phase that a response tells of; `none` if it announces no retirement. */
+export type State = Phase | "none";
+
 /** What a response announces. Instants are milliseconds since the epoch, read tolerantly. */
 export interface Inspection {
+  /**
+   * The phase, which a HEAD alone tells: of an announcement, a Sunset that has passed means removed,
+   * a 503 or 410 with Retry-After a brownout, and a Deprecation that has begun deprecated.
+   */
+  readonly state: State;
   /** When the deprecation begins or began. */
   readonly deprecatedAt: number | undefined;
   /** When the removal follows or followed. */
@@ -38,6 +47,24 @@ const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:"(?:[^"\\]|\\.)*"|[^\s;",
 /** Permission to serve a stale response (RFC 5861). */
 const STALE = /\bstale-(?:while-revalidate|if-error)\s*=\s*"?(\d+)/gi;
 
+/** Statuses that caches may keep without being told for how long (RFC 9110 §15.1). */
+const HEURISTIC = new Set([200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]);
+
+/** A link of the resource: its target, resolved if it can be, and as it was given. */
+type Relation = {
+  readonly name: string;
+  readonly target: string | undefined;
+  readonly given: string;
+};
+
+/** A response, and what was read of it. */
+interface Reading extends Omit<Inspection, "state" | "faults"> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly now: number;
+  readonly relations: readonly Relation[];
+}
+
 /**
  * Returns what a response announces, and every fault in it. It throws on no response.
  *
@@ -51,7 +78,8 @@ const STALE = /\bstale-(?:while-revalidate|if-error)\s*=\s*"?(\d+)/gi;
  *
  * const headers = { Deprecation: "true", Link: '</v2/songs>; rel="successor-version"' };
  * const url = "https://example.com/v1/songs";
- * const { links, faults } = inspect(new Response("", { headers }), { url });
+ * const { state, links, faults } = inspect(new Response("", { headers }), { url });
+ * assertEquals(state, "deprecated");
  * assertEquals(links.get("successor-version"), ["https://example.com/v2/songs"]);
  * assertEquals(faults.map(({ section }) => section), ["RFC 9745 §2.1"]);
  * ```
@@ -61,92 +89,133 @@ export function inspect(
   { url = response.url, now = Date.now() }: { readonly url?: string; readonly now?: number } = {},
 ): Inspection {
   const { status, headers } = response;
-  const faults: Fault[] = [];
-  const blame = (name: string, section: string, message: string) =>
-    faults.push({ name, section, message });
-  const is = (field: string, value: string, expected: string) =>
-    `${field} is ${JSON.stringify(value)}: expected ${expected}`;
-
-  const deprecation = headers.get("deprecation");
-  const deprecatedAt = readLoosely(deprecation, now);
-  if (deprecation !== null && !(Math.abs(Number(DATE.exec(deprecation)?.[1])) <= LAST / 1000)) {
-    const expected = deprecatedAt === undefined
-      ? "@SECONDS"
-      : `@${Math.floor(deprecatedAt / 1000)}`;
-    blame("invalid-deprecation", "RFC 9745 §2.1", is("Deprecation", deprecation, expected));
-  }
-  const sunset = headers.get("sunset");
-  const sunsetAt = readLoosely(sunset, now);
-  const expected = sunsetAt === undefined ? "an HTTP-date" : formatHttpDate(sunsetAt);
-  if (sunset !== null && sunset !== expected) {
-    blame("invalid-sunset", "RFC 8594 §3", is("Sunset", sunset, expected));
-  }
-  if (deprecatedAt !== undefined && sunsetAt !== undefined && sunsetAt < deprecatedAt) {
-    const message = `Sunset precedes Deprecation, which is ${formatHttpDate(deprecatedAt)}`;
-    blame("sunset-before-deprecation", "RFC 9745 §4", message);
-  }
-  if (sunsetAt !== undefined && sunsetAt <= now && (status < 300 || status === 304)) {
-    blame("served-after-sunset", "RFC 8594 §3", `Sunset has passed, but the status is ${status}`);
-  }
-
+  const relations = readRelations(headers.get("link") ?? "", url);
   const links = new Map<string, string[]>();
-  for (const { target, rel = [], anchor } of parseLinks(headers.get("link") ?? "")) {
-    if (anchor !== undefined) continue; // a link of another resource (RFC 8288 §3.2)
-    for (const relation of rel) {
-      const targets = links.get(relation) ?? [];
-      const base = URL.canParse(url) ? url : undefined;
-      // An empty reference leads to the resource itself.
-      if (target && (base === undefined || URL.canParse(target, base))) {
-        links.set(relation, [...targets, base ? new URL(target, base).href : target]);
-      } else if (RELATIONS.includes(relation)) {
-        links.set(relation, targets);
-        const got = JSON.stringify(target ?? "");
-        blame("no-link-target", "RFC 8288 §3.1", `The link "${relation}" has the target ${got}`);
-      }
-    }
+  for (const { name, target } of relations) {
+    if (target === undefined && !RELATIONS.includes(name)) continue;
+    links.set(name, [...links.get(name) ?? [], ...target === undefined ? [] : [target]]);
   }
-  // An error may be about a resource that never was, or be the removal of one without successor.
-  if (deprecation !== null && !links.has("successor-version") && status < 400) {
-    blame("no-successor", "RFC 5829 §3.6", 'No link has the relation "successor-version"');
-  }
-
-  const said = ["deprecation", "sunset"].filter((name) => headers.has(name));
-  if (RELATIONS.some((relation) => links.has(relation))) said.push("link");
-  const isOut = said.length > 0 && (status === 503 || status === 410);
-  const retryAfter = isOut ? headers.get("retry-after") : null;
-  const retryAt = /^\d{1,9}$/.test(retryAfter ?? "")
-    ? now + Number(retryAfter) * 1000
-    : parseHttpDate(retryAfter ?? "", now);
-  const until = Math.min(
-    ...[deprecatedAt, sunsetAt, retryAt].map((at = 0) => at > now ? at : Infinity),
+  const isAnnounced = ["deprecation", "sunset"].some((name) =>
+    headers.has(name) || links.has(name)
   );
+  const retryAfter = headers.get("retry-after") ?? "";
+  const isOut = isAnnounced && (status === 503 || status === 410);
+  const announced = {
+    deprecatedAt: readLoosely(headers.get("deprecation"), now),
+    sunsetAt: readLoosely(headers.get("sunset"), now),
+    retryAt: !isOut
+      ? undefined
+      : /^\d{1,9}$/.test(retryAfter)
+      ? now + Number(retryAfter) * 1000
+      : parseHttpDate(retryAfter, now),
+    links,
+  };
+  const reading = { ...announced, status, headers, now, relations };
+  const faults = FAULTS.flatMap(([name, section, find]) =>
+    find(reading).map((message) => ({ name, section, message }))
+  );
+  return { state: isAnnounced ? phaseOf(reading) : "none", ...announced, faults };
+}
+
+function phaseOf({ deprecatedAt = 0, sunsetAt = Infinity, retryAt, headers, now }: Reading): Phase {
+  if (sunsetAt <= now) return "removed";
+  if (retryAt !== undefined) return "brownout";
+  return headers.has("deprecation") && deprecatedAt <= now ? "deprecated" : "announced";
+}
+
+/** Reads the links of the resource itself, and not of another one (RFC 8288 §3.2). */
+function readRelations(value: string, url: string): Relation[] {
+  const base = URL.canParse(url) ? url : undefined;
+  return parseLinks(value).flatMap(({ target: given = "", rel = [], anchor }) => {
+    // An empty reference leads to the resource itself.
+    const isUsable = given !== "" && (base === undefined || URL.canParse(given, base));
+    const target = isUsable ? base ? new URL(given, base).href : given : undefined;
+    return anchor === undefined ? rel.map((name) => ({ name, target, given })) : [];
+  });
+}
+
+/** Each fault, the section that it violates, and a function that returns a message for each. */
+const FAULTS: readonly [name: string, section: string, find: (reading: Reading) => string[]][] = [
+  ["invalid-deprecation", "RFC 9745 §2.1", ({ headers, deprecatedAt }) => {
+    const value = headers.get("deprecation");
+    if (value === null || Math.abs(Number(DATE.exec(value)?.[1])) <= LAST / 1000) return [];
+    const date = deprecatedAt === undefined ? "SECONDS" : Math.floor(deprecatedAt / 1000);
+    return [describe("Deprecation", value, `@${date}`)];
+  }],
+  ["invalid-sunset", "RFC 8594 §3", ({ headers, sunsetAt }) => {
+    const value = headers.get("sunset");
+    const expected = sunsetAt === undefined ? "an HTTP-date" : formatHttpDate(sunsetAt);
+    return value === null || value === expected ? [] : [describe("Sunset", value, expected)];
+  }],
+  [
+    "sunset-before-deprecation",
+    "RFC 9745 §4",
+    ({ deprecatedAt = -Infinity, sunsetAt = Infinity }) =>
+      sunsetAt < deprecatedAt
+        ? [`Sunset precedes Deprecation, which is ${formatHttpDate(deprecatedAt)}`]
+        : [],
+  ],
+  [
+    "served-after-sunset",
+    "RFC 8594 §3",
+    ({ sunsetAt = Infinity, now, status }) =>
+      sunsetAt <= now && (status < 300 || status === 304)
+        ? [`Sunset has passed, but the status is ${status}`]
+        : [],
+  ],
+  [
+    "no-link-target",
+    "RFC 8288 §3.1",
+    ({ relations }) =>
+      relations.filter(({ name, target }) => target === undefined && RELATIONS.includes(name))
+        .map(({ name, given }) => `The link "${name}" has the target ${JSON.stringify(given)}`),
+  ],
+  ["fresh-beyond-phase", "RFC 9111 §4.2", (reading) => {
+    const { deprecatedAt = 0, sunsetAt = 0, retryAt = 0, headers, now } = reading;
+    const next = [deprecatedAt, sunsetAt, retryAt].filter((at) => at > now);
+    const until = Math.min(...next);
+    return [...headers].flatMap(([field, value]) =>
+      freshUntil(field, value, reading) <= until
+        ? []
+        : [describe(field, value, `an end by ${formatHttpDate(until)}`)]
+    );
+  }],
+  // Pages of other origins that may read the content must be able to read the announcement.
+  ["unreadable-by-pages", "Fetch §3.3.3", ({ headers, links, retryAt }) => {
+    const said = ["deprecation", "sunset"].filter((name) => headers.has(name));
+    if (RELATIONS.some((relation) => links.has(relation))) said.push("link");
+    if (retryAt !== undefined) said.push("retry-after");
+    const value = headers.get("access-control-expose-headers") ?? "";
+    const exposed = value.toLowerCase().split(/[\s,]+/);
+    // With credentials, "*" is a field's name.
+    const isOpen = !headers.has("access-control-allow-origin") ||
+      exposed.includes("*") && headers.get("access-control-allow-credentials") !== "true";
+    const hidden = said.filter((name) => !isOpen && !exposed.includes(name)).join(", ");
+    return hidden ? [`Access-Control-Expose-Headers hides from pages: ${hidden}`] : [];
+  }],
+];
+
+/** Returns until when a field lets some cache reuse the response. */
+function freshUntil(field: string, value: string, { status, headers, now }: Reading): number {
   const sent = parseHttpDate(headers.get("date") ?? "", now) ?? now;
-  for (const [field, value] of headers) {
-    const isStored = !/\bno-(?:store|cache)\b(?!\s*=)/i.test(value);
-    const hasAge = /\bmax-age\b/i.test(headers.get("cache-control") ?? "");
+  const control = headers.get("cache-control") ?? "";
+  const isTold = /\b(?:s-maxage|no-store|no-cache)\b/i.test(control) || headers.has("expires");
+  if (isCacheControl(field)) {
+    if (/\bno-(?:store|cache)\b(?!\s*=)/i.test(value)) return 0;
     const stale = /\bmust-revalidate\b/i.test(value) ? [] : value.matchAll(STALE);
-    const longestStale = Math.max(0, ...[...stale].map(([, seconds]) => Number(seconds)));
-    const end = isCacheControl(field) && isStored
-      ? sent + (limitAges(value, Infinity, 0).longest + longestStale) * 1000
-      : field === "expires" && !hasAge && parseHttpDate(value, now) || 0;
-    if (end <= until) continue;
-    const expected = `an end by ${formatHttpDate(until)}`;
-    blame("fresh-beyond-phase", "RFC 9111 §4.2", is(field, value, expected));
+    const longest = Math.max(0, ...[...stale].map(([, seconds]) => Number(seconds)));
+    return sent + (limitAges(value, Infinity, 0).longest + longest) * 1000;
   }
+  const date = parseHttpDate(value, now);
+  if (date === undefined || /\bmax-age\b/i.test(control)) return 0;
+  if (field === "expires") return date;
+  // Caches may take a tenth of the time since the last change for fresh, unless told (§4.2.2).
+  const isHeuristic = field === "last-modified" && !isTold && HEURISTIC.has(status);
+  return isHeuristic ? sent + (sent - date) / 10 : 0;
+}
 
-  if (retryAt !== undefined) said.push("retry-after");
-  const exposed = (headers.get("access-control-expose-headers") ?? "").toLowerCase().split(
-    /[\s,]+/,
-  );
-  // With credentials, "*" is a field's name.
-  const isOpen = !headers.has("access-control-allow-origin") ||
-    exposed.includes("*") && headers.get("access-control-allow-credentials") !== "true";
-  const hidden = said.filter((name) => !isOpen && !exposed.includes(name)).join(", ");
-  if (hidden !== "") {
-    const message = `Access-Control-Expose-Headers hides from pages: ${hidden}`;
-    blame("unreadable-by-pages", "Fetch §3.3.3", message);
-  }
-  return { deprecatedAt, sunsetAt, retryAt, links, faults };
+function describe(field: string, value: string, expected: string): string {
+  return `${field} is ${JSON.stringify(value)}: expected ${expected}`;
 }
 
 /** Reads an instant in any form that servers send, except those that depend on the machine. */

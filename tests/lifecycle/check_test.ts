@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { publishFile } from "../../lib/publishing/publish.ts";
-import { runCheck } from "../../lib/lifecycle/check.ts";
+import { runLifecycle } from "../../lib/lifecycle/check.ts";
 import { Daemon, nginx } from "../support/daemon.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { Origin } from "../support/origin.ts";
@@ -14,35 +14,39 @@ const inDays = (days: number) =>
   new Date(Date.now() + days * 86_400_000 + 60_000).toISOString().slice(0, 19) + "Z";
 
 needing("processes")(
-  "check finds no fault in this server, and describes every phase",
+  "check finds no fault in this server, and tells every phase",
   async (t) => {
     await using subject = await openLocal();
     const { token } = await publishFile(subject.storage, SAMPLE_MP3);
     const [past, soon, later] = [inDays(-40), inDays(10), inDays(220)];
-    const [deprecated, removal] = [`deprecated since ${past}`, `removed in 7 months (${later})`];
     const brownout = { BROWNOUTS: `${inDays(-1)}/${soon}` };
     const gone = { SUNSET_AT: past };
-    const out = `${deprecated}, unavailable until ${soon}, ${removal}`;
+    const dates = (sunset: string, retry = "") => `(deprecation ${past}, ${retry}sunset ${sunset})`;
+    const out = `brownout ${dates(later, `retry-after ${soon}, `)}`;
     const rows: [settings: Record<string, string>, expected: string][] = [
-      [{ DEPRECATED_AT: soon }, `200, deprecated in 10 days (${soon}), ${removal}`],
-      [{}, `200, ${deprecated}, ${removal}`],
+      [{ DEPRECATED_AT: soon }, `200, announced (deprecation ${soon}, sunset ${later})`],
+      [{}, `200, deprecated ${dates(later)}`],
       [brownout, `503, ${out}`],
       [{ ...brownout, BROWNOUT_STATUS: "410" }, `410, ${out}`],
-      [gone, `410, ${deprecated}, removed 39 days ago (${past})`],
-      [{ ...gone, AFTER_SUNSET: "redirect" }, `308, ${deprecated}, removed 39 days ago (${past})`],
+      [gone, `410, removed ${dates(past)}`],
+      [{ ...gone, AFTER_SUNSET: "redirect" }, `308, removed ${dates(past)}`],
     ];
     for (const [changes, expected] of rows) {
       await t.step(expected, async () => {
         const settings = { DEPRECATED_AT: past, SUNSET_AT: later, ...changes };
         await using server = await ServerProcess.start(settings, subject.folder);
         const url = `${server.origin}/audio/${token}`;
-        const { text, exitStatus } = await runCheck([url]);
+        const { text, exitStatus } = await runLifecycle(["check", url]);
         const [first, successor] = text.split("\n");
         assertEquals(first, `${url}: ${expected}`);
         assertEquals(successor, `  successor-version: ${server.origin}/media/${token}`);
         assert(text.endsWith("\n  no faults"), text);
         assertEquals(exitStatus, 0);
-        const malformed = await runCheck([`${server.origin}/audio/malformed`, "--json"]);
+        const malformed = await runLifecycle([
+          "check",
+          `${server.origin}/audio/malformed`,
+          "--json",
+        ]);
         const [result] = JSON.parse(malformed.text);
         assertEquals([result.faults, malformed.exitStatus], [[], 0]);
         assertEquals(result.deprecatedAt, Date.parse(settings.DEPRECATED_AT));
@@ -61,62 +65,98 @@ needing("processes", program("nginx"))(
       location / { add_header Deprecation true; return 200 old; } }`,
       ));
     const url = `http://127.0.0.1:${daemon.port}/`;
-    assertEquals(await runCheck([url]), {
-      text: `${url}: 200, announces no date
-  fault: Deprecation is "true": expected @SECONDS (RFC 9745 §2.1)
-  fault: No link has the relation "successor-version" (RFC 5829 §3.6)`,
+    assertEquals(await runLifecycle(["check", url]), {
+      text: `${url}: 200, deprecated
+  fault: Deprecation is "true": expected @SECONDS (RFC 9745 §2.1)`,
       exitStatus: 1,
     });
   },
 );
 
 needing("network")(
-  "check compares HEAD with GET, but not what any two responses differ in",
+  "check compares what a HEAD shares with its GET, and sends the fields that it is given",
   async () => {
     let count = 0;
     await using origin = new Origin(({ method, url, headers }) => {
       assertEquals(headers.get("user-agent"), "media-head-check");
+      if (headers.get("authorization") !== "Basic a:b") return new Response("", { status: 401 });
       const isHead = method === "HEAD";
       const at = new URL(url).pathname;
-      const fields = new Headers({ "X-Request-Id": `${++count}`, "Retry-After": `${9 - count}` });
-      if (at === "/fields") fields.set("ETag", `"${method}"`);
-      if (at === "/fields") fields.set("Cache-Control", `max-age=${isHead ? 0 : 300}`);
-      if (at === "/fields" && !isHead) fields.set("Link", "<a>; rel=b");
+      const fields = new Headers({
+        "Deprecation": "@1",
+        "X-Runtime": `${++count}`,
+        "Content-Security-Policy": `script-src 'nonce-${count}'`,
+        "Link": `</a.js>; rel=preload; nonce=${count}`,
+        "Expires": new Date((count + 1_800_000_000) * 1000).toUTCString(),
+        "Retry-After": `${99 - count}`,
+      });
+      if (at === "/fields") {
+        fields.set("ETag", `"${method}"`);
+        fields.set("Cache-Control", `max-age=${isHead ? 0 : 300}`);
+        if (!isHead) fields.set("Link", "<a>; rel=sunset");
+      }
+      if (at === "/terminal") fields.set("Sunset", "\x9b31m");
+      if (at === "/lost" || at === "/lost-on-head" && isHead) fields.delete("Deprecation");
       const status = at === "/status" && isHead ? 405 : 200;
       return new Response("text", { status, headers: fields });
     });
     const faultsAt = async (path: string) => {
-      const { text, exitStatus } = await runCheck(["--json", origin.url(path)]);
+      const header = ["--header", "Authorization: Basic a:b"];
+      const words = ["check", ...header, origin.url(path)];
+      const { text, exitStatus } = await runLifecycle(["--json", ...words]);
+      for (const said of [text, (await runLifecycle(words)).text]) {
+        assert(!/[^\P{Cc}\n]/u.test(said), "a control character");
+      }
       const [{ faults }] = JSON.parse(text);
       assertEquals(exitStatus, faults.length > 0 ? 1 : 0);
       return faults.map(({ message }: { message: string }) => message);
     };
     assertEquals(await faultsAt("/same"), []);
-    assertEquals(await faultsAt("/status"), ["HEAD answers 405, GET 200"]);
+    assertEquals(await faultsAt("/status"), ["the status is 405 on HEAD, 200 on GET"]);
     assertEquals(await faultsAt("/fields"), [
       'cache-control is "max-age=0" on HEAD, "max-age=300" on GET',
       'etag is "\\"HEAD\\"" on HEAD, "\\"GET\\"" on GET',
-      'link is null on HEAD, "<a>; rel=b" on GET',
+      `the link "sunset" is none on HEAD, "${origin.url("/a")}" on GET`,
     ]);
+    assertEquals(await faultsAt("/terminal"), [
+      'Sunset is "\x9b31m": expected an HTTP-date',
+    ]);
+    const nothing =
+      "Nothing is announced: expected Deprecation, Sunset, or a link to an explanation";
+    assertEquals(await faultsAt("/lost"), [nothing]);
+    assertEquals(await faultsAt("/lost-on-head"), ['deprecation is none on HEAD, "@1" on GET']);
   },
 );
 
 needing("network")(
   "check exits with 2 for wrong usage, or if a URL cannot be reached",
   async () => {
-    for (
-      const args of [[], ["--json"], ["--colour", "http://a"], ["ftp://a"], ["a"], ["http://"]]
-    ) {
-      const { text, exitStatus } = await runCheck(args);
+    const rows: [args: string[], reason: string][] = [
+      [[], 'expected "check", got ""'],
+      [["https://a"], 'expected "check", got "https://a"'],
+      [["check"], "expected a URL"],
+      [["check", "--json"], "expected a URL"],
+      [["check", "--colour", "http://a"], "--colour"],
+      [["check", "--header", "a", "http://a"], 'expected "NAME: VALUE", got "a"'],
+      [["check", "--header", "a b: c", "http://a"], "a b"],
+      ...["ftp://a", "example.com/v1", "localhost:80", "http://"].map((url): [string[], string] => [
+        ["check", "http://a", url],
+        `expected a URL that starts with "https://" or "http://", got "${url}"`,
+      ]),
+    ];
+    for (const [args, reason] of rows) {
+      const { text, exitStatus } = await runLifecycle(args);
       assertEquals(exitStatus, 2, args.join());
-      assertStringIncludes(text, "Usage: check [--json] URL...");
+      assertStringIncludes(text, "Usage: lifecycle check [--json] [--header ");
+      assertStringIncludes(text.split("\n")[0] ?? "", reason);
     }
-    assertEquals((await runCheck(["--help"])).exitStatus, 0);
-    await using origin = new Origin(() => new Response("text"));
+    assertEquals((await runLifecycle(["--help"])).exitStatus, 0);
+    await using origin = new Origin(() => new Response("text", { headers: { Deprecation: "@1" } }));
     const closed = `http://127.0.0.1:${freePort()}/`;
-    const { text, exitStatus } = await runCheck([closed, origin.url("/")]);
+    const { text, exitStatus } = await runLifecycle(["check", closed, origin.url("/")]);
     assertEquals(exitStatus, 2);
     assertStringIncludes(text, `${closed}: `);
-    assertStringIncludes(text, `${origin.url("/")}: 200, announces no date\n  no faults`);
+    const said = `${origin.url("/")}: 200, deprecated (deprecation 1970-01-01T00:00:01Z)`;
+    assertStringIncludes(text, `${said}\n  no faults`);
   },
 );

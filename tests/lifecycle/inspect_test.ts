@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { inspect } from "../../lib/lifecycle/inspect.ts";
+import { inspect, type State } from "../../lib/lifecycle/inspect.ts";
 
 const NOW = Date.parse("2027-02-01T00:00:00Z");
 const URL = "https://example.com/v1/songs?page=2";
@@ -56,10 +56,6 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
     ],
     ["served-after-sunset", "RFC 8594 §3", [{ sunset: PAST }]],
     ["served-after-sunset", "RFC 8594 §3", [{ sunset: PAST }], 304],
-    ["no-successor", "RFC 5829 §3.6", [
-      { link: '</next>; rel="next"' },
-      { link: '</v2>; rel="successor-version"; anchor="/v0"' },
-    ]],
     ["no-link-target", "RFC 8288 §3.1", [
       { link: '<>; rel="successor-version"' },
       { link: 'rel="successor-version"' },
@@ -74,6 +70,7 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
       { "cache-control": "max-age=1, stale-if-error=86400000" },
       { "cloudflare-cdn-cache-control": "max-age=86400000" },
       { "surrogate-control": "max-age=86400000" },
+      { "cache-control": "public", "last-modified": "Wed, 01 Jan 2020 00:00:00 GMT" },
       { "cache-control": "public", expires: "Thu, 01 Jul 2027 00:00:00 GMT" },
     ]],
     [
@@ -103,7 +100,10 @@ Deno.test("inspect() finds no fault where there is none", () => {
     [{}, 200],
     [{ "cache-control": "max-age=86400000", link: "<" }, 200], // announces nothing
     [{ sunset: SOUND.sunset }, 200], // a resource that was meant to be temporary
-    [{ deprecation: "@1798761600" }, 404],
+    [{ deprecation: "@1798761600" }, 200], // without a successor
+    [{ ...SOUND, "cache-control": "public", "last-modified": PAST }, 200],
+    [{ ...SOUND, "cache-control": "", "last-modified": "Wed, 01 Jan 2020 00:00:00 GMT" }, 403],
+    [{ ...SOUND, expires: "0", "last-modified": "Wed, 01 Jan 2020 00:00:00 GMT" }, 200],
     [{ deprecation: "@1798761600", sunset: PAST }, 410],
     [{ ...SOUND, deprecation: '@1798761600; a="b;c"; d' }, 200],
     [{ ...SOUND, "cache-control": "no-store, max-age=86400000" }, 200],
@@ -117,9 +117,14 @@ Deno.test("inspect() finds no fault where there is none", () => {
 });
 
 Deno.test("inspect() returns what was announced, and reads it tolerantly", () => {
-  const { faults: _, links, ...instants } = inspected(SOUND);
-  const expected = { deprecatedAt: DEPRECATED_AT, sunsetAt: SUNSET_AT, retryAt: undefined };
-  assertEquals(instants, expected);
+  const { faults: _, links, ...said } = inspected(SOUND);
+  const expected = {
+    state: "deprecated",
+    deprecatedAt: DEPRECATED_AT,
+    sunsetAt: SUNSET_AT,
+    retryAt: undefined,
+  };
+  assertEquals<unknown>(said, expected);
   assertEquals(Object.fromEntries(links), {
     "successor-version": ["https://example.com/v2/songs"],
     "deprecation": ["https://docs.example/a,b"],
@@ -138,4 +143,27 @@ Deno.test("inspect() returns what was announced, and reads it tolerantly", () =>
   const headers = { Link: '<../b>; rel=Sunset; rel=next, <c>; title="a, b"; REL = "x\\y sunset"' };
   const { links: unresolved } = inspect(new Response(null, { headers }));
   assertEquals([...unresolved], [["sunset", ["../b", "c"]], ["xy", ["c"]]]);
+});
+
+Deno.test("inspect() tells the state by the head alone", () => {
+  const out = { ...SOUND, "retry-after": "60" };
+  const rows: [state: State, fields: Record<string, string>, status: number][] = [
+    ["none", {}, 200],
+    ["none", { "retry-after": "60", link: '</v2>; rel="successor-version"' }, 503],
+    ["announced", { ...SOUND, deprecation: "@1811808000" }, 200],
+    ["announced", { sunset: SOUND.sunset }, 200],
+    ["announced", { link: '</why>; rel="deprecation"' }, 404],
+    ["deprecated", SOUND, 404],
+    ["deprecated", { deprecation: "true" }, 200],
+    ["deprecated", out, 429],
+    ["deprecated", SOUND, 410], // an item that was unpublished
+    ["brownout", out, 503],
+    ["brownout", out, 410],
+    ["removed", { ...SOUND, sunset: PAST }, 410],
+    ["removed", { ...out, sunset: PAST }, 503],
+    ["removed", { ...SOUND, sunset: PAST }, 308],
+  ];
+  for (const [state, fields, status] of rows) {
+    assertEquals(inspected(fields, status).state, state, JSON.stringify(fields));
+  }
 });

@@ -50,16 +50,16 @@ test("the package's command works on every Node, on Deno, and by npx", async () 
   const retired = withLifecycle(() => new Response("old"), policy, { successor: () => "/v2" });
   await using origin = new Origin(retired);
   const url = origin.url("/v1");
-  const expected = `${url}: 200, deprecated since 2026-01-01T00:00:00Z\n` +
+  const expected = `${url}: 200, deprecated (deprecation 2026-01-01T00:00:00Z)\n` +
     `  successor-version: ${origin.url("/v2")}\n  no faults\n`;
   const command = "node_modules/@media-head/lifecycle/command.js";
-  const npx = ["npx", "--yes", `--package=./${tarball}`, "check"];
+  const npx = ["npx", "--yes", `--package=${tarball}`, "lifecycle"];
   for (const [program = "", ...args] of [...runtimes.map((words) => [...words, command]), npx]) {
-    const { code, text, errors } = await run(folder, program, ...args, url);
+    const { code, text, errors } = await run(folder, program, ...args, "check", url);
     assertEquals([code, text], [0, expected], `${program}: ${errors}`);
   }
   const [[program = ""] = []] = runtimes;
-  assertEquals((await run(folder, program, command, url, "http://127.0.0.1:9")).code, 2);
+  assertEquals((await run(folder, program, command, "check", url, "http://127.0.0.1:9")).code, 2);
 });
 
 test("the package has its types, for both ways of resolving modules", async () => {
@@ -94,7 +94,7 @@ test("the package is small, and needs no other", async () => {
     const code = await Deno.readTextFile(`${path}/${name}`);
     const imports = [...code.matchAll(/\bfrom\s*"([^"]+)"/g)].map(([, from = ""]) => from);
     const isAllowed = (from: string) =>
-      from.startsWith("./") || name === "command.js" && from === "node:process";
+      from.startsWith("./") || name === "command.js" && /^node:(?:process|util)$/.test(from);
     assertEquals(imports.filter((from) => !isAllowed(from)), [], name);
   }
 });

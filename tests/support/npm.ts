@@ -27,14 +27,15 @@ export async function run(cwd: string, program: string, ...args: string[]) {
 
 /** Installs the tarball beside other packages in a new folder. */
 export async function installTarball(packages: readonly string[]) {
-  const folder = await Deno.makeTempDir();
+  const folder = await Deno.makeTempDir({ prefix: "it's $1 " });
   const packed = await run(fromRoot("."), Deno.execPath(), "task", "--quiet", "pack", folder);
   assertEquals(packed.code, 0, packed.errors);
   await Deno.writeTextFile(`${folder}/package.json`, '{ "type": "module" }');
-  const [tarball = ""] = [...Deno.readDirSync(folder)].map(({ name }) => name)
-    .filter((name) => name.endsWith(".tgz"));
   const options = ["--prefer-offline", "--no-audit", "--no-fund"];
-  const npm = await run(folder, "npm", "install", ...options, `./${tarball}`, ...packages);
+  const words = ["npm", "install", ...options, packed.text.trim(), ...packages];
+  const npm = await run(folder, "sh", "-c", words.join(" ")); // pastes the path as it was printed
   assertEquals(npm.code, 0, npm.errors);
-  return { folder, tarball };
+  const [name = ""] = [...Deno.readDirSync(folder)].map(({ name }) => name)
+    .filter((name) => name.endsWith(".tgz"));
+  return { folder, tarball: `${folder}/${name}` };
 }
