@@ -3,15 +3,8 @@
 import type { Field } from "../http/outcome.ts";
 import type { Phase } from "./policy.ts";
 
-/** The head of a request: a `Request`, or what `retire()` makes of a request of Node. */
-export interface RequestHead {
-  /** The method. */
-  readonly method: string;
-  /** The whole URL; not a valid one if the client sent an invalid Host. */
-  readonly url: string;
-  /** The fields. */
-  readonly headers: Headers;
-}
+/** A request as options see it: a `Request`, or what `retire()` makes of one of Node. */
+export type RequestHead = Pick<Request, "method" | "url" | "headers">;
 
 /** A request to a retired endpoint, as passed to `onCount`. */
 export interface LifecycleCall {
@@ -21,27 +14,21 @@ export interface LifecycleCall {
   readonly phase: Phase;
   /** The status of the response. */
   readonly status: number;
-  /** The product name in User-Agent, like "curl"; "(no User-Agent)" without one, "(other)" if invalid. */
+  /** The product in User-Agent, like "curl"; "(no User-Agent)", or "(other)" if it names none. */
   readonly client: string;
-  /**
-   * Whether removal breaks the call: it applies to the call, which does not fail anyway with 400,
-   * 404, 405 or 410. Each refused call counts as one, because nothing is looked up for it.
-   */
+  /** Whether removal breaks the call: any refused one, or one that does not fail by itself. */
   readonly breaks: boolean;
 }
 
-/**
- * Options besides the policy. If one of the functions throws, or its promise rejects, that is logged
- * to the console, and the request is handled without it.
- */
+/** Options besides the policy. What one throws or rejects with is logged, and costs no request. */
 export interface LifecycleOptions<
   Incoming extends RequestHead = Request,
   Rest extends readonly unknown[] = readonly unknown[],
 > {
   /**
    * Returns the URL of what replaces the requested resource, if anything does: a path that starts
-   * with one `/`, a URL at the origin of the request, which is sent as a path, or one at
-   * `successorOrigin`; with at most 1,024 characters. Requests are untrusted, so anything else, the
+   * with one `/`, or a URL at the origin of the request, which is sent as a path, or at
+   * `successorOrigin`; of at most 1,024 characters. Requests are untrusted, so anything else, the
    * request's own URL, or an exception, counts as no successor: no link, and 410 instead of 308. The
    * first one ignored is logged to the console.
    */
@@ -63,51 +50,38 @@ export interface LifecycleOptions<
   readonly maxAge?: number | undefined;
   /** Names the route of a request, for `onCount`. */
   readonly route?: ((request: Incoming) => string) | undefined;
-  /** Called with each response, to count who still calls, and with what the handler was called. */
+  /** Called with each response, and what the handler got, to count who still calls. */
   readonly onCount?: ((call: LifecycleCall, request: Incoming, ...rest: Rest) => void) | undefined;
   /** Returns the time in milliseconds since the epoch. Default: the system clock. */
   readonly clock?: (() => number) | undefined;
 }
 
-/** The name of every option. */
-const NAMES: Readonly<Record<keyof LifecycleOptions, true>> = {
-  successor: true,
-  successorOrigin: true,
-  applies: true,
-  refusalFields: true,
-  maxAge: true,
-  route: true,
-  onCount: true,
-  clock: true,
-};
+const NAMES = "successor successorOrigin applies refusalFields maxAge route onCount clock".split(
+  " ",
+);
 
 /**
  * Checks what the types may not have checked.
  *
- * @throws {TypeError} If an option is unknown, or `maxAge` is not a whole number from 0 to 2³¹
+ * @throws {TypeError} If an option is unknown, or `maxAge` not a whole number from 0 to 2³¹
  *   (RFC 9111 §1.2.2).
  */
 export function requireOptions(options: { readonly maxAge?: number | undefined }): void {
-  for (const name of Object.keys(options)) { // a misspelt one would silently count as absent
-    if (Object.hasOwn(NAMES, name)) continue;
-    throw new TypeError(`${name}: expected one of ${Object.keys(NAMES).join(", ")}`);
-  }
+  const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
+  if (unknown !== undefined) throw new TypeError(`${unknown}: expected one of ${NAMES.join(", ")}`);
   const { maxAge = 0 } = options;
-  if (!Number.isInteger(maxAge) || maxAge < 0 || maxAge > 2 ** 31) {
-    const expected = "a whole number of seconds from 0 to 2147483648";
-    throw new TypeError(`maxAge: expected ${expected}, got ${String(maxAge)}`);
-  }
+  if (Number.isInteger(maxAge) && maxAge >= 0 && maxAge <= 2 ** 31) return;
+  const expected = "a whole number of seconds from 0 to 2147483648";
+  throw new TypeError(`maxAge: expected ${expected}, got ${String(maxAge)}`);
 }
 
 /** Calls a function of the options, and logs what it throws, or what its promise rejects with. */
 export function attempt<Result>(name: string, call: () => Result): Result | undefined {
-  const log = (error: unknown) => console.error(`The option ${name} failed:`, error);
+  const log = (error: unknown) => void console.error(`The option ${name} failed:`, error);
   try {
     const result = call();
-    if (!(result instanceof Promise)) return result;
-    result.catch(log);
+    return result instanceof Promise ? void result.catch(log) : result;
   } catch (error) {
-    log(error);
+    return log(error);
   }
-  return undefined;
 }

@@ -6,37 +6,24 @@ import type { LifecycleOptions, RequestHead } from "./options.ts";
 import type { Policy } from "./policy.ts";
 import { retirementOf } from "./retirement.ts";
 
-/** What is used of a request of Node: an `IncomingMessage`, or an `Http2ServerRequest`. */
-export interface NodeRequest {
-  /** The method. */
+/** What is used of an `IncomingMessage`, or an `Http2ServerRequest`. */
+export type NodeRequest = {
   readonly method?: string | undefined;
-  /** The request target; in Express, without the path of the router. */
   readonly url?: string | undefined;
-  /** The request target that was sent, if the framework has changed `url`. */
   readonly originalUrl?: string | undefined;
-  /** The fields, by name in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The connection. */
   readonly socket?: object | null;
-}
+};
 
-/** What is used of a response of Node: a `ServerResponse`, or an `Http2ServerResponse`. */
-export interface NodeResponse {
-  /** The status. */
+/** What is used of a `ServerResponse`, or an `Http2ServerResponse`. */
+export type NodeResponse = {
   statusCode: number;
-  /** Whether the head was sent. */
   readonly headersSent: boolean;
-  /** Returns all fields. */
-  getHeaders(): Readonly<Record<string, number | string | string[] | undefined>>;
-  /** Sets a field, one line for each value. */
-  setHeader(name: string, value: number | string | string[]): unknown;
-  /** Removes a field. */
-  removeHeader(name: string): unknown;
-  /** Sends the head; Node calls it, too, when content comes first. */
+  getHeaders(): Readonly<Record<string, unknown>>;
+  setHeader(name: string, value: string | string[]): unknown;
   writeHead: (...args: never[]) => unknown;
-  /** Sends the rest. */
   end(content?: unknown): unknown;
-}
+};
 
 /**
  * Creates a middleware that retires what comes after it, on `node:http` (also over HTTP/2), Express,
@@ -77,24 +64,12 @@ export function retire<
     const { refused, announce, count } = meet(headOf(request), request, response);
     const { writeHead } = response;
     response.writeHead = (status: number, reason?: unknown, fields?: unknown) => {
-      const reasons = typeof reason === "string" ? [reason] : [];
-      const send = (): unknown => Reflect.apply(writeHead, response, [status, ...reasons]);
-      if (response.headersSent) return send(); // which throws
-      setFields(response, typeof reason === "string" ? fields : fields ?? reason);
-      const before = response.getHeaders();
-      const changes = announce(fieldsOf(response));
-      setFields(response, changes);
-      let result: unknown;
-      try {
-        result = send();
-      } catch (error) { // of an invalid status: the application may send another, with its own fields
-        for (const [name] of changes) {
-          const value = before[name.toLowerCase()];
-          if (value === undefined) response.removeHeader(name);
-          else response.setHeader(name, value);
-        }
-        throw error;
+      const args = typeof reason === "string" ? [status, reason] : [status];
+      if (!response.headersSent) { // or it throws
+        setFields(response, typeof reason === "string" ? fields : fields ?? reason);
+        setFields(response, announce(fieldsOf(response)));
       }
+      const result: unknown = Reflect.apply(writeHead, response, args);
       count(response.statusCode);
       return result;
     };

@@ -44,9 +44,8 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     throw new TypeError(`policy: expected the result of definePolicy(), got deprecatedAt ${got}`);
   }
   requireOptions(options);
-  const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, clock = Date.now } =
-    options;
-  const { refusalFields = () => CORS_FIELDS, route, onCount } = options;
+  const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, route, onCount } = options;
+  const { refusalFields = () => CORS_FIELDS, clock = () => Date.now() } = options;
   const nameSuccessor = successorOf(options);
   const readClock = () => attempt("clock", clock) ?? Date.now();
 
