@@ -39,16 +39,25 @@ export type NodeResponse = {
  *
  * @example Retire what a server on `node:http` answers
  * ```ts
+ * import { assertEquals } from "@std/assert";
+ * import { once } from "node:events";
  * import { createServer } from "node:http";
+ * import type { AddressInfo } from "node:net";
  * import { definePolicy, retire } from "@media-head/lifecycle";
  *
- * const policy = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2027-06-30" });
+ * const policy = definePolicy({ deprecatedAt: "2026-11-21" });
  * const retired = retire(policy, { successor: () => "/v2/songs" });
  * const server = createServer((request, response) =>
  *   retired(request, response, () => response.end("old"))
  * );
  *
- * if (import.meta.main) server.listen(8000);
+ * server.listen(0, "127.0.0.1");
+ * await once(server, "listening");
+ * const { port } = server.address() as AddressInfo;
+ * const { headers } = await fetch(`http://127.0.0.1:${port}/v1/songs`, { method: "HEAD" });
+ * assertEquals(headers.get("Link"), '</v2/songs>; rel="successor-version"');
+ * server.closeAllConnections();
+ * await new Promise((resolve) => server.close(resolve));
  * ```
  */
 export function retire<
