@@ -44,7 +44,7 @@ const PG_VARIABLES = {
 async function productionFlags(port: number, folder: string, database: number): Promise<string[]> {
   const readme = await Deno.readTextFile(fromRoot("README.md"));
   const [, flags = ""] = /\n +deno run ([^`]*?)\\?\n +main\.ts\n/.exec(readme) ?? [];
-  assertMatch(flags, / -P .*--allow-net=0\.0\.0\.0:8000 .*--allow-read=\/srv\/media /s);
+  assertMatch(flags, / -P .*--allow-net=0\.0\.0\.0:8000 .*--allow-read=\.env,\/srv\/media /s);
   return flags.replaceAll("\\", "").trim().split(/\s+/).map((flag) =>
     flag.replace("0.0.0.0:8000", `127.0.0.1:${port},127.0.0.1:${database}`)
       .replace("/srv/media", folder)
