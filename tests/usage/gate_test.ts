@@ -136,7 +136,7 @@ const EVENTS: readonly Event[] = [
       return [await start()];
     },
     [UNKNOWN, CLEAR],
-    /Clear, trusting 1 stop of 10 min in all: no calls .* counting otherwise/,
+    /Clear, trusting 1 stop of 10 min in all: no calls .* counting the rest/,
   ],
   [
     "a power cut after a call",
