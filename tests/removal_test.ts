@@ -39,7 +39,7 @@ needing("processes")(
     inFolder(async (folder) => {
       await using subject = await openLocal();
       const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1000));
-      const before = await ServerProcess.start({}, subject.folder);
+      const before = await ServerProcess.start({ SUNSET_AT: "2998-01-01" }, subject.folder);
       assertEquals((await requestRaw(before.port, "HEAD", `/audio/${token}`)).status, 200);
       await before.stop();
 
@@ -83,7 +83,7 @@ needing("processes")(
       const gate = await media("usage", "--gate", "1");
       assertEquals(gate.code, 1, gate.err);
       assertMatch(gate.out, /Still called: 1 call by 1 client/);
-      assertMatch((await media("usage")).out, /\/audio\/:token: 1 call\./);
+      assertMatch((await media("usage")).out, /\/audio\/:token: 1 call\. Sunset: 2998/);
       const shown = await media("show", token);
       assertMatch(shown.out, new RegExp(`\nHEAD /media/${token}\n200\n`));
       assert(!shown.out.includes("/audio/"), shown.out);

@@ -127,7 +127,9 @@ export async function reportUsage(
   // before they happen, so they are read last.
   const heartbeats = await ledger.heartbeats();
   const read = await ledger.time();
-  const policies = heartbeats.findLast((each) => !isAhead(each, read.now))?.policies ?? {};
+  const announced = heartbeats.filter((each) => !isAhead(each, read.now))
+    .map(({ policies }) => policies);
+  const policies: RoutePolicies = Object.assign({}, ...announced); // of a deleted route, its last
   const tallies = await addUp(ledger.usage(""), { ...options, from, today, policies });
   const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
   const gapsOf = (routes: readonly string[], day: string, end = Date.parse(day) + DAY_MS) =>
@@ -145,7 +147,7 @@ export async function reportUsage(
   const clients = [...tallies.clients].map(clientUsage)
     .filter(({ client, calls }) => calls > 0 && !ignore.includes(client))
     .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
-  const counted = [...new Set([...options.routes, ...Object.keys(policies)])];
+  const counted = [...new Set([...options.routes, ...Object.keys(announced.at(-1) ?? {})])];
   const isCalled = callsIn(clients) > atMost;
   return {
     ...{ days, client, from, today, now, routes, clients, atMost, policies },
