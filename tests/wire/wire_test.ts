@@ -168,3 +168,52 @@ test("a server process is healthy only while its content folder is in place", as
   await Deno.rename(`${folder}/moved`, `${folder}/files`);
   assertEquals(await statuses(), [200, 200, 404, 404, 200, 200]);
 });
+
+test("a running server goes through every phase to the second, without a restart", async () => {
+  await using subject = await openLocal();
+  const { token } = await subject.publish(newMetadata("audio"), CONTENT);
+  const video = await subject.publish(newMetadata("video"), CONTENT);
+  const launched = Date.now();
+  await (await ServerProcess.start()).stop();
+  const soon = Date.now() + 3 * (Date.now() - launched); // by then, another one will have started
+  const brownout = Math.ceil(soon / 1000) * 1000 + 1000;
+  const [after, sunset] = [brownout + 3000, brownout + 6000];
+  const instant = (time: number) => new Date(time).toISOString();
+  await using server = await ServerProcess.start({
+    DEPRECATED_AT: "2026-01-01",
+    SUNSET_AT: `${instant(sunset)},video=2999-01-01`,
+    BROWNOUTS: `${instant(brownout)}/PT3S,video=none`,
+    AFTER_SUNSET: "redirect",
+  }, subject.folder);
+
+  const phases = [
+    { until: brownout, status: 200 },
+    { until: after, status: 503 },
+    { until: sunset, status: 200 },
+    { until: Infinity, status: 308 },
+  ];
+  const seen = new Set<unknown>();
+  for (let isOver = false; !isOver;) {
+    const sent = Date.now();
+    const ask = (method: string) => requestRaw(server.port, method, `/audio/${token}`);
+    const answers = await Promise.all([ask("HEAD"), ask("GET")]);
+    const received = Date.now();
+    const possible = phases.filter(({ until }, index) =>
+      sent < until && received >= (phases[index - 1]?.until ?? 0)
+    );
+    for (const answer of answers) {
+      const phase = possible.find(({ status }) => status === answer.status);
+      const when = `between ${instant(sent)} and ${instant(received)}`;
+      assert(phase !== undefined, `${answer.status} ${when}`);
+      seen.add(phase);
+      const maxAge = Number(/max-age=(\d+)/.exec(field(answer, "cache-control") ?? "")?.[1] ?? 0);
+      assert(sent + maxAge * 1000 <= phase.until, `max-age=${maxAge} reaches past the phase`);
+    }
+    const [head, get] = answers;
+    if (possible.length === 1 && get.status !== 200) checkParity(String(get.status), head, get);
+    const other = await requestRaw(server.port, "HEAD", `/video/${video.token}`);
+    assertEquals([other.status, field(other, "sunset")], [200, "Tue, 01 Jan 2999 00:00:00 GMT"]);
+    isOver = sent > sunset + 500;
+  }
+  assertEquals(seen.size, phases.length);
+});
