@@ -30,11 +30,11 @@ import { refusal } from "./lib/lifecycle/refusal.ts";
 import { readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfUnused } from "./lib/server/environment.ts";
 import type { Answer, Handler, HandlerOptions } from "./lib/server/handler.ts";
-import { closing, type Shutdown } from "./lib/server/listener.ts";
+import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { FaultLog, lineLog } from "./lib/server/log.ts";
 import { openStorage } from "./lib/storage/media/open_storage.ts";
 import { nextChange, policyOf } from "./lib/server/policies.ts";
-import { prepared } from "./lib/server/prepared.ts";
+import { prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problem_types.ts";
 import { type App, requireHonestHead, runServer } from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
@@ -71,10 +71,7 @@ const UNPUBLISHED = "This item was permanently unpublished";
 const REPLACED = "The stored content is not what was published";
 const FOREVER = { freshUntil: Infinity }; // as long as the process runs
 
-/**
- * Creates the handler for all requests. `assemble()` wraps it, to answer repeated requests with the
- * same responses for as long as these hold.
- */
+/** Creates the handler for all requests; `assemble()` wraps it to reuse valid responses. */
 export function createHandler(options: HandlerOptions): Handler {
   const freshness: Field = ["Cache-Control", `max-age=${options.config.cacheMaxAge}`];
   const server = { ...options, freshness, faults: new FaultLog(options.log) };
@@ -93,11 +90,11 @@ type Server = HandlerOptions & { readonly freshness: Field; readonly faults: Fau
 /** What is known of a request before anything is looked up, and the server that it came to. */
 type Call = ReturnType<typeof readCall>;
 
-/** @param instant When the request came, which decides on the phase, however long it takes. */
+/** @param instant When the request arrived, which decides its phase, however long it takes. */
 function readCall(server: Server, { method, url, headers }: Request, instant: number) {
   const { routes, config } = server;
-  const hasHost = isHost(headers.get("host")); // Deno builds the URL from Host, unchecked
-  const { route, segment } = hasHost ? match(routes, normalizeUrl(url)) : NOWHERE;
+  const badHost = !isHost(headers.get("host")); // Deno builds the URL from Host, unchecked
+  const { route, segment } = badHost ? NOWHERE : match(routes, normalizeUrl(url));
   const token = validate(segment) ? tokenOf(segment) : undefined; // a version 4 UUID
   const path = route?.pattern.pathname;
   const policy = policyOf(config, path); // the route's own, or the common one
@@ -107,7 +104,7 @@ function readCall(server: Server, { method, url, headers }: Request, instant: nu
   // A deprecated route's responses may change with its phase, and the notice with any.
   const deprecated = route?.serves === "notice" ? deprecatedPaths(routes) : [];
   const phaseEnd = nextChange(config, retirement ? [retirement.path] : deprecated, instant);
-  return { server, method, headers, instant, hasHost, route, segment, token, retirement, phaseEnd };
+  return { server, method, headers, instant, badHost, route, segment, token, retirement, phaseEnd };
 }
 
 /** Finds the route of a URL, and the segment in place of its token; empty if it has none. */
@@ -121,9 +118,9 @@ function match(routes: readonly Route[], url: string) {
 
 /** Returns the first outcome that applies. */
 async function answer(call: Call): Promise<Decision> {
-  const { method, headers, instant, hasHost, route, segment, token, retirement } = call;
+  const { method, headers, instant, badHost, route, segment, token, retirement } = call;
   const { routes, storage, config, meter } = call.server;
-  if (!hasHost) return problem(400, "bad-host", "The Host field is not a valid host");
+  if (badHost) return problem(400, "bad-host", "The Host field is not a valid host");
   if (route === undefined) return problem(404, "no-such-route", "No such route", FOREVER);
   if (!METHODS.includes(method)) {
     const detail = `This route accepts ${ALLOW[1]}`;
@@ -156,11 +153,11 @@ async function answer(call: Call): Promise<Decision> {
     return problem(400, "malformed-token", `"${segment}" is not a version 4 UUID`, FOREVER);
   }
   // This also compares the stored content with what was published, so that a HEAD, which opens
-  // nothing, fails where the GET does (502, 503): the promise hangs on it. Reused for 5 s at most.
+  // nothing, fails where the GET does (502, 503): the promise hangs on it. Reused for up to 5 s.
   return await answerItem(call, await storage.find(token, instant), serves);
 }
 
-/** Adds to a brownout's refusal the status that it replaces: only what is served can be broken. */
+/** Adds to a brownout's refusal the status that it replaces: removal breaks only what is served. */
 async function replace(call: Call, refused: Decision): Promise<Decision> {
   const undisturbed: Call = { ...call, method: "HEAD", retirement: undefined };
   const replaced = await answer(undisturbed).catch((error) => fail(call, error));
@@ -287,8 +284,9 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const recorder = new Recorder({ ...common, ledger: media.ledger, routes: deprecated });
   const storage = new CachedStorage(media);
   const handle = createHandler({ ...common, routes, storage, meter: recorder.meter });
-  // Sends a response again while it is true, and during shutdown asks clients to close connections.
-  const serving = closing(prepared(handle, { generations: storage.generations, clock }), shutdown);
+  // Reuses responses while they stay valid; during shutdown, asks clients to close connections.
+  const prepared = prepareResponses(handle, { generations: storage.generations, clock });
+  const serving = closeWhenStopping(prepared, shutdown);
   return {
     ...config,
     recorder,

@@ -88,8 +88,8 @@ export interface UsageReport extends Pick<UsageReportOptions, "days" | "client" 
 const POLL_INTERVAL_MS = 200;
 
 /**
- * Waits until every server has reported what it had counted by a certain time, for two flushes at
- * most. Those that have long been silent are not waited for.
+ * Waits until every server has reported the calls that it counted before a certain time, for two
+ * flushes at most. Servers that have long been silent are not awaited.
  *
  * @param onWait Called once with the names of the servers to wait for, if any.
  */
@@ -101,7 +101,7 @@ export async function waitForReports(
   const deadline = performance.now() + 2 * FLUSH_INTERVAL_MS;
   for (let isFirst = true; performance.now() < deadline; isFirst = false) {
     const heartbeats = await ledger.heartbeats();
-    const { now } = await ledger.time(); // a report beyond it is none: the clock was set back
+    const { now } = await ledger.time(); // a later heartbeat does not count: the clock was set back
     const awaited = running(heartbeats).filter(({ until }) =>
       Math.abs(asked - until) <= HEARTBEAT_TIMEOUT_MS && (until < asked || until > now)
     );

@@ -17,8 +17,8 @@ export type Config = Readonly<ReturnType<typeof readConfig>>;
 /** The date from which the samples are deprecated. */
 export const SAMPLES_DEPRECATED_AT = "2026-11-21";
 
-/** The variables that show a server to be more than a trial, which must state `DEPRECATED_AT`. */
-const IN_EARNEST = ["DATABASE_URL", "SUNSET_AT", "BROWNOUTS", "DENO_DEPLOY"];
+/** Variables that nobody sets for a mere trial: with any of them, `DEPRECATED_AT` is required. */
+const NO_TRIAL = ["DATABASE_URL", "SUNSET_AT", "BROWNOUTS", "DENO_DEPLOY"];
 
 /** The variables whose values errors must not show. */
 const SECRETS = ["DATABASE_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
@@ -64,7 +64,7 @@ const BUCKET = z.string().regex(/^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](?:\/.*)?$/)
   },
 ).refine(({ prefix }) => prefix === "" || !/(?:^|\/)\.{0,2}(?:\/|$)/.test(prefix));
 const REGION = z.string().regex(/^[\w-]+$/);
-/** Only fits in a header field; the store checks the rest. */
+/** Any text that fits in a header field; the store checks the rest. */
 const SECRET = z.string().regex(/^[!-~]+$/);
 
 const integer = (min: number, max: number) =>
@@ -73,8 +73,8 @@ const PORT = integer(0, 65_535);
 const MAX_AGE = integer(0, 31_536_000);
 const DAYS = integer(1, 3_650);
 
-/** Returns functions that read variables, and collect what is wrong with them. */
-function reading(variable: (name: string) => string | undefined) {
+/** Returns functions that read variables, and collect the faults. */
+function createReader(variable: (name: string) => string | undefined) {
   const faults: string[] = [];
   const get = (name: string) => variable(name) || undefined;
   const expect = (name: string, expected: string, value: unknown, route?: string) => {
@@ -93,14 +93,13 @@ function reading(variable: (name: string) => string | undefined) {
   return { faults, get, expect, read };
 }
 
-type Reading = ReturnType<typeof reading>;
+type Reader = ReturnType<typeof createReader>;
 
 /**
  * Reads and validates the settings.
  *
  * @param variable Looks up a variable. An empty value counts as unset.
- * @param user The server must know when the deprecation began, unless it is only being tried;
- *   commands need not.
+ * @param user Only the server needs the date of the deprecation, and not for a trial.
  * @param paths The paths of the deprecated routes, which may have values of their own.
  * @throws {ConfigError} If any value is invalid or missing, with its name and what was expected.
  */
@@ -109,12 +108,12 @@ export function readConfig(
   user: "server" | "command",
   paths: readonly string[] = [],
 ) {
-  const reader = reading(variable);
+  const reader = createReader(variable);
   const { faults, get, expect } = reader;
   const settings = { ...readServer(reader), ...readStorage(reader, STORE_TIMEOUT_MS[user]) };
   /** Whether nobody chose the date of the deprecation here. */
   const isDeprecationUnset = get("DEPRECATED_AT") === undefined;
-  const reason = IN_EARNEST.find((name) => get(name) !== undefined);
+  const reason = NO_TRIAL.find((name) => get(name) !== undefined);
   if (user === "server" && isDeprecationUnset && reason !== undefined) {
     const date = 'the ISO 8601 date from which the old paths are deprecated, like "2026-11-21"';
     expect("DEPRECATED_AT", `${date}, since ${reason} is set`, undefined);
@@ -125,7 +124,7 @@ export function readConfig(
 }
 
 /** Reads how the server listens, what it tells clients, and what it counts. */
-function readServer({ get, read }: Reading) {
+function readServer({ get, read }: Reader) {
   const origin = 'the "https:" or "http:" URL of this server, without a path';
   const field = "the name of a request field that names the client, and is no credential";
   return {
@@ -145,7 +144,7 @@ function readServer({ get, read }: Reading) {
   };
 }
 
-function readStorage(reader: Reading, timeoutMs: number) {
+function readStorage(reader: Reader, timeoutMs: number) {
   const { get, read } = reader;
   const isOnDeploy = get("DENO_DEPLOY") !== undefined; // files do not outlive an instance there
   const databaseUrl = isOnDeploy
@@ -165,7 +164,7 @@ function readStorage(reader: Reading, timeoutMs: number) {
 }
 
 function readContent(
-  { get, read }: Reading,
+  { get, read }: Reader,
   { isOnDeploy, timeoutMs }: { isOnDeploy: boolean; timeoutMs: number },
 ): ContentPlace {
   const place = get("CONTENT") ?? (isOnDeploy ? "none" : "./data/files");
@@ -201,7 +200,7 @@ function readContent(
   };
 }
 
-/** The settings that a route may have values of its own for, and whether it can do without. */
+/** The settings of which a route may have values of its own, and whether it can do without one. */
 const OWN = { deprecatedAt: false, sunsetAt: true, brownouts: true } as const;
 type OwnSetting = keyof typeof OWN;
 
@@ -209,7 +208,7 @@ type OwnSetting = keyof typeof OWN;
 const OWN_VALUE = /(?:^|,)\s*([a-z][\w-]*)\s*=/i;
 
 /** Reads the common policy, and those of the routes with values of their own. */
-function readPolicies(reader: Reading, paths: readonly string[]): Policies | undefined {
+function readPolicies(reader: Reader, paths: readonly string[]): Policies | undefined {
   const { get, expect } = reader;
   const names = new Map(paths.map((path) => [/(\w+)(?:\/:\w+)?$/.exec(path)?.[1] ?? path, path]));
   const common = new Map<OwnSetting, string | undefined>();
@@ -246,13 +245,13 @@ function readPolicies(reader: Reading, paths: readonly string[]): Policies | und
 
 /** @param route The name of the route whose policy it is, for errors; none for the common one. */
 function readPolicy(
-  { get, expect }: Reading,
+  { get, expect }: Reader,
   values: ReadonlyMap<OwnSetting, string | undefined>,
   route?: string,
 ): Policy | undefined {
   const set = (name: keyof PolicySettings) => get(POLICY_VARIABLES[name]);
   const { deprecatedAt, sunsetAt, brownouts } = Object.fromEntries(values);
-  // A date that nobody chose must not make another one invalid.
+  // A default must not make a date that was chosen invalid.
   const unset = sunsetAt ?? brownouts ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
   const status = set("brownoutStatus") ?? "";
   try {

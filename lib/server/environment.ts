@@ -21,7 +21,7 @@ const OF_DENO = /^(?:DENO|OTEL)_/;
 /**
  * Reads the file, unless there is none, or `--deny-read` excludes it.
  *
- * @throws {ConfigError} If it cannot be read: without it, the settings would be others.
+ * @throws {ConfigError} If it cannot be read: without it, other settings would apply.
  */
 export function readVariables(path = ENV_FILE): Variables {
   const file = new Map(Object.entries(readFile(path)));
@@ -38,8 +38,9 @@ export function readVariables(path = ENV_FILE): Variables {
 /** Logs a warning of names in the file that are no settings: mistyped ones, perhaps. */
 export function warnOfUnused({ unused }: Variables, log: Log): void {
   if (unused.size === 0) return;
-  const message = `Nothing reads ${[...unused].join(", ")} in .env: what is no setting, such as ` +
-    "OTEL_…, which Deno reads, belongs in the environment of the process";
+  const message =
+    `Nothing reads ${[...unused].join(", ")} in .env: variables that are no settings, ` +
+    "such as OTEL_…, belong in the environment of the process";
   log({ event: "warning", message });
 }
 
@@ -48,7 +49,7 @@ function readFile(path: string): Record<string, string | undefined> {
   let isThere = false;
   try {
     Deno.lstatSync(path);
-    isThere = true; // if only as a link to nothing
+    isThere = true; // even if it is a broken link
     const text = new TextDecoder("utf-8", { fatal: true }).decode(Deno.readFileSync(path));
     const at = text.split("\n").findIndex((line) => !/^\s*(?:#|$)|=/.test(line));
     if (at >= 0) throw new Error(`line ${at + 1} is not NAME=VALUE`); // parseEnv would skip it

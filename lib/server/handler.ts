@@ -13,11 +13,11 @@ export type Handler = (request: Request) => Promise<Answer>;
 export interface Answer {
   readonly response: Response;
   /**
-   * How long the same request gets the same response, in milliseconds since the epoch; never again
-   * if that is past.
+   * Until when the same request gets the same response, in milliseconds since the epoch; a past
+   * time means never again.
    */
   readonly freshUntil: number;
-  /** Counts each further time it is sent, where such responses are counted. */
+  /** Counts each reuse, if such responses are counted. */
   readonly counter: Counter | undefined;
 }
 

@@ -34,15 +34,15 @@ export interface ListenOptions extends Pick<Config, "host" | "port" | "reusePort
 export interface Shutdown {
   /** Aborts as soon as the process is stopping. */
   readonly stopping: AbortSignal;
-  /** Whether the counts are being recorded for the last time. */
+  /** Whether the last flush has begun. */
   isCounted: boolean;
 }
 
 /**
  * Wraps a handler to ask clients to close their connections as soon as the process is stopping.
- * After the last counts it answers nothing: such a call would be on no record.
+ * After the last flush it answers nothing, because such a call would be on no record.
  */
-export function closing(
+export function closeWhenStopping(
   handle: (request: Request) => Response | Promise<Response>,
   shutdown: Shutdown,
 ): (request: Request) => Response | Promise<Response> {

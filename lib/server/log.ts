@@ -25,7 +25,7 @@ export function lineLog(clock: () => number): Log {
 const TOKENS = new RegExp(TOKEN_PATTERN, "gi");
 
 /**
- * Describes an error and its causes; those of a bug with the innermost stack. Tokens are redacted,
+ * Describes an error and its causes, and a bug also by its innermost stack. Tokens are redacted,
  * since the runtime's messages may quote a URL.
  *
  * Faults of storage have no stack, and not only because nobody needs one: to map a stack to a module,
@@ -63,7 +63,7 @@ interface Fault {
   repeated: number;
 }
 
-/** Logs a fault with its stack once, and while it lasts, how often it occurred, once a minute. */
+/** Logs a fault in full once, and then, once a minute, how often it recurred. */
 export class FaultLog {
   readonly #log: Log;
   readonly #faults = new Map<string, Fault>();
@@ -106,8 +106,8 @@ export class FaultLog {
   }
 
   /**
-   * Returns content that ends where reading it fails, which is logged. As that is before its
-   * Content-Length, Deno then closes the connection; given the error, it would also print its stack.
+   * Returns the content, cut where reading it fails, and logs the failure. Deno closes the connection
+   * of content that is too short; given the error, it would also print a stack.
    *
    * @param facts More members of the line.
    */

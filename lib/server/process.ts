@@ -2,7 +2,7 @@
 
 import { momentAt } from "../lifecycle/policy.ts";
 import { policyOf } from "./policies.ts";
-import { type Announced, announced } from "./announced.ts";
+import { type Announced, startFacts } from "./start_line.ts";
 import { type Config, ConfigError, SAMPLES_DEPRECATED_AT } from "./config.ts";
 import { messageOf } from "../input/printable.ts";
 import { fulfilledWithin } from "../async/deadline.ts";
@@ -92,7 +92,7 @@ export async function runServer(
     const [grace, closing] = app.isOnDeploy
       ? [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS]
       : [GRACE_MS, CLOSE_TIMEOUT_MS];
-    onStopSignal(() => stopping.abort()); // once it registers, the ledger must hear of its end
+    onStopSignal(() => stopping.abort()); // once it registers, the ledger must learn of its end
     await recorder.start();
     const listener = await listen(app, (address) => logStart(app, address));
     await stopped;
@@ -114,7 +114,7 @@ function logStart(app: App, { hostname, port }: Deno.NetAddr): void {
   const { deno } = Deno.version;
   const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
   const machine = state === "granted" ? Deno.hostname() : undefined;
-  log({ event: "start", server, machine, hostname, port, deno, ...announced(app, now) });
+  log({ event: "start", server, machine, hostname, port, deno, ...startFacts(app, now) });
   const past = app.routes.filter((path) => momentAt(policyOf(app, path), now).phase === "removed");
   if (past.length > 0) log({ event: "warning", message: PAST, routes: past });
   if (app.isDeprecationUnset) log({ event: "warning", message: UNSET });

@@ -42,7 +42,7 @@ export function withToken(path: string, token: Token | "{token}"): string {
   return path.replace(":token", token);
 }
 
-/** The most segments of a path that any route has, and characters of one that tell it from others. */
+/** The most segments that a route has, and the characters of a segment that tell routes apart. */
 const [MAX_SEGMENTS, MAX_SEGMENT] = [2, 64];
 
 /** One or two segments without anything to normalize, as in most requests. */

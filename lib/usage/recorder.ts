@@ -1,6 +1,6 @@
 /**
- * Flushes counts to the ledger every few seconds, each time with a heartbeat, which tells a report
- * for which time its counts are complete, and which servers are silent.
+ * Flushes counts to the ledger every few seconds, each time with a heartbeat, from which a report
+ * learns for what time the counts are complete, and which servers are silent.
  */
 
 import type { Config } from "../server/config.ts";
@@ -189,7 +189,7 @@ export class Recorder {
       }
       await this.#beginAgain(now, end);
     }
-    // A fault in what follows must not end the record twice.
+    // A fault from here on must not end the record twice.
     if (end.end === undefined) await this.#forget(now);
   }
 
@@ -199,7 +199,7 @@ export class Recorder {
     this.#record = record;
   }
 
-  /** Begins a new record. One without an end before it says that calls may be missing. */
+  /** Begins a new record. If the one before it has no end, calls may be missing. */
   async #beginAgain(now: number, end: End): Promise<void> {
     const last = this.#record;
     if (now >= last.from) await this.#begin(last.server, now, end);
@@ -208,8 +208,8 @@ export class Recorder {
       const message = `From now on, the ledger names this server ${this.server}`;
       this.#options.log({ event: "warning", server: last.server, message });
     }
-    // Nothing was served during a suspension. The old record ends only now, or for a moment this
-    // server would have none.
+    // Nothing was served during a suspension. The old record ends after the new one begins, so that
+    // this server always has one.
     if (this.#continuity === "suspended") {
       const { until: known } = last;
       await this.#options.ledger.extendHeartbeat({ ...last, known, end: "stopped" });

@@ -335,7 +335,7 @@ Deno.test("readConfig() refuses what is wrong for one route, with its name and t
   assertEquals(message, 'SUNSET_AT: expected no route: none is deprecated, got "video"');
 });
 
-Deno.test("readConfig() requires DEPRECATED_AT of a server in earnest, and not of commands", () => {
+Deno.test("readConfig() requires DEPRECATED_AT of a server beyond a trial, and not of commands", () => {
   const expected = "DEPRECATED_AT: expected the ISO 8601 date from which the old paths are " +
     'deprecated, like "2026-11-21", since ';
   const rows: [reason: string, environment: Record<string, string>][] = [

@@ -1,9 +1,9 @@
 import { assertEquals } from "@std/assert";
-import { closing } from "../../lib/server/listener.ts";
+import { closeWhenStopping } from "../../lib/server/listener.ts";
 
-Deno.test("closing() answers nothing after the last counts, not even what had begun", async () => {
+Deno.test("closeWhenStopping() answers nothing after the last counts, not even what had begun", async () => {
   const shutdown = { stopping: AbortSignal.abort(), isCounted: false };
-  const handle = closing(async () => await Promise.resolve(new Response()), shutdown);
+  const handle = closeWhenStopping(async () => await Promise.resolve(new Response()), shutdown);
   const send = () => handle(new Request("http://test/"));
   const before = await send();
   assertEquals([before.status, before.headers.get("connection")], [200, "close"]);

@@ -1,7 +1,7 @@
 /** The server's handler, for tests that send requests to it without a socket. */
 
 import type { HandlerOptions } from "../../lib/server/handler.ts";
-import { prepared } from "../../lib/server/prepared.ts";
+import { prepareResponses } from "../../lib/server/prepared_responses.ts";
 import { createHandler } from "../../main.ts";
 import { ROUTES } from "./routes.ts";
 
@@ -13,7 +13,7 @@ export function servedHandler(
   options: Options,
 ): (request: Request) => Response | Promise<Response> {
   const { storage: { generations }, clock } = options;
-  return prepared(createHandler({ ...options, routes: ROUTES }), { generations, clock });
+  return prepareResponses(createHandler({ ...options, routes: ROUTES }), { generations, clock });
 }
 
 /** Creates the handler without prepared responses. */

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
-import { prepared } from "../../lib/server/prepared.ts";
+import { prepareResponses } from "../../lib/server/prepared_responses.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { CACHE_TTL_MS, CachedStorage } from "../../lib/storage/cache.ts";
@@ -162,10 +162,10 @@ Deno.test("an answer belongs to the phase in which its request arrived", async (
   assertEquals((await head()).status, 503); // the earlier response was not kept
 });
 
-/** A handler whose responses stay true until the version of its source changes. */
+/** A handler whose responses stay valid until the version of its source changes. */
 function preparedOn(source: OneItem, clock: { now: number }) {
   const runs = { count: 0 };
-  const handle = prepared(() => {
+  const handle = prepareResponses(() => {
     runs.count++;
     const answer = { response: new Response(null), freshUntil: Infinity, counter: undefined };
     return Promise.resolve(answer);
@@ -174,7 +174,7 @@ function preparedOn(source: OneItem, clock: { now: number }) {
   return { runs, head };
 }
 
-Deno.test("prepared() sends a response again after a pause, once it is known to be true", async () => {
+Deno.test("prepareResponses() reuses a response after a pause, once it is known to be valid", async () => {
   const [source, clock] = [new OneItem(), { now: NOW }];
   const { runs, head } = preparedOn(source, clock);
   for (let sent = 0; sent < 10; sent++) {
@@ -190,7 +190,7 @@ Deno.test("prepared() sends a response again after a pause, once it is known to 
   assertEquals(runs.count, 3);
 });
 
-Deno.test("prepared() keeps nothing that it made while the clock was set back", async () => {
+Deno.test("prepareResponses() keeps nothing that it made while the clock was set back", async () => {
   const [source, clock] = [new OneItem(), { now: NOW }];
   const { runs, head } = preparedOn(source, clock);
   await head();
@@ -207,9 +207,9 @@ Deno.test("prepared() keeps nothing that it made while the clock was set back", 
   assertEquals(runs.count, before);
 });
 
-Deno.test("prepared() keeps a limited number of responses, and none with a long key", async () => {
+Deno.test("prepareResponses() keeps a limited number of responses, and none with a long key", async () => {
   let handled = 0;
-  const handle = prepared(() => {
+  const handle = prepareResponses(() => {
     handled++;
     const answer = { response: new Response(null), freshUntil: Infinity, counter: undefined };
     return Promise.resolve(answer);
@@ -237,11 +237,11 @@ Deno.test("prepared() keeps a limited number of responses, and none with a long 
   assert(count >= 2_500 && count <= 5_000, `${count} are kept`);
 });
 
-Deno.test("prepared() distinguishes requests by everything that they depend on", async () => {
+Deno.test("prepareResponses() distinguishes requests by everything that they depend on", async () => {
   const textOf = ({ method, url, headers }: Request) =>
     JSON.stringify([method, headers.get("host"), url, headers.get("if-match")]);
   let handled = 0;
-  const handle = prepared((request) => {
+  const handle = prepareResponses((request) => {
     handled++;
     const response = new Response(null, { headers: { "X-Text": textOf(request) } });
     return Promise.resolve({ response, freshUntil: Infinity, counter: undefined });

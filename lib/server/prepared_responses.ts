@@ -1,7 +1,7 @@
 /**
  * Prepared responses. Most requests repeat a recent one, and building a dozen fields costs more than
- * everything else, so a response is kept for as long as it stays true, and sent again to identical
- * requests. What is sent is the same either way; a test compares them.
+ * everything else, so a response is kept while it stays valid, and reused for identical requests.
+ * Clients get the same either way; a test compares them.
  */
 
 import QuickLRU from "quick-lru";
@@ -21,12 +21,11 @@ const MAX_CONTENT = 16_384;
 /** The maximum length of a key: clients choose the length of URLs and conditions. */
 const MAX_KEY = 1_024;
 
-/** Tells when what responses were made from has changed. */
+/** Shows whether storage has changed since a response was made. */
 type Generations = Pick<StorageGenerations, "generation" | "refresh" | "holds">;
 
-/** Options besides the handler. */
 export interface PreparedOptions {
-  /** If left out, responses depend on nothing that changes before they expire. */
+  /** By default, only time makes a response invalid. */
   readonly generations?: Generations | undefined;
   /** Returns the time in milliseconds since the epoch. */
   readonly clock: () => number;
@@ -40,14 +39,14 @@ interface Kept extends Answer {
 const CONSTANT: Generations = { generation: 0, refresh: () => undefined, holds: () => true };
 
 /**
- * Wraps a handler to keep the responses to HEAD and GET that stay true, from the second time on, by
- * all that they depend on: URL, Host and conditions. Ranges are not kept, because the same one is
- * rarely requested again.
+ * Wraps a handler to keep valid responses to HEAD and GET, from the second request on, by all that
+ * they depend on: URL, Host and conditions. Responses to ranges are not kept, because clients rarely
+ * request the same range again.
  *
  * @returns A handler for `Deno.serve`, which answers synchronously where it can. Responses to HEAD
  *   are shared: do not modify them.
  */
-export function prepared(
+export function prepareResponses(
   handle: Handler,
   { generations = CONSTANT, clock }: PreparedOptions,
 ): (request: Request) => Response | Promise<Response> {
@@ -61,9 +60,9 @@ export function prepared(
 
   function find(request: Request, instant: number): Kept | undefined {
     const kept = keptFor(request)?.get(requestKeyOf(request));
-    const isTrue = kept !== undefined && instant < kept.freshUntil &&
+    const isValid = kept !== undefined && instant < kept.freshUntil &&
       generations.holds(kept.generation, instant);
-    return isTrue ? kept : undefined;
+    return isValid ? kept : undefined;
   }
 
   function sendAgain({ response, counter }: Kept, request: Request, instant: number): Response {
@@ -73,7 +72,7 @@ export function prepared(
 
   async function make(request: Request, instant: number): Promise<Response> {
     const look = generations.refresh(instant);
-    if (look !== undefined) { // what is kept may still be true, as is known only now
+    if (look !== undefined) { // it decides whether kept responses are still valid
       await look;
       const kept = find(request, instant);
       if (kept !== undefined) return sendAgain(kept, request, instant);
@@ -85,9 +84,9 @@ export function prepared(
     const key = requestKeyOf(request);
     const length = Number(response.headers.get("content-length"));
     const isShort = key.length <= MAX_KEY && (responses === heads || length <= MAX_CONTENT);
-    const isTrue = freshUntil > instant && latest >= instant; // unless the clock was set back
-    if (responses === undefined || !isShort || !isTrue) return response;
-    // Most requests never come again, and to keep and drop a response costs a tenth of making it.
+    const isValid = freshUntil > instant && latest >= instant; // unless the clock was set back
+    if (responses === undefined || !isShort || !isValid) return response;
+    // Most requests never recur, and keeping and dropping a response costs a tenth of making it.
     if (!responses.has(key) && !once.has(key)) {
       once.set(key, true);
       return response;
@@ -110,7 +109,7 @@ export function prepared(
   };
 }
 
-/** Deno makes the URL of Host and target, so different ones may give the same URL. */
+/** Deno builds the URL from Host and target, so different pairs may give the same URL. */
 function requestKeyOf({ url, headers }: Request): string {
   return `${headers.get("host")} ${url}${conditionsIn(headers)}`;
 }

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { announced } from "../../lib/server/announced.ts";
+import { startFacts } from "../../lib/server/start_line.ts";
 import type { Phase } from "../../lib/lifecycle/policy.ts";
 import { readConfig } from "../../lib/server/config.ts";
 import { needing } from "../support/permissions.ts";
@@ -8,7 +8,7 @@ import { ServerProcess } from "../support/server.ts";
 
 const routes = ["/audio/:token"];
 
-Deno.test("announced() lists phase, dates and next brownout, and storage without credentials", () => {
+Deno.test("startFacts() lists phase, dates and next brownout, and storage without credentials", () => {
   const [key, secret] = ["key-of-the-bucket", "keep-this-out-of-logs"];
   const environment: Record<string, string> = {
     DATABASE_URL: `postgres://media:${secret}@db.test:5433/media?password=${secret}`,
@@ -21,7 +21,7 @@ Deno.test("announced() lists phase, dates and next brownout, and storage without
     BROWNOUTS: "2027-03-01T09:00Z/PT1H, 2027-04-01T09:00Z/PT2H",
   };
   const config = readConfig((name) => environment[name], "server");
-  const at = (time: string) => announced({ ...config, routes }, Date.parse(time));
+  const at = (time: string) => startFacts({ ...config, routes }, Date.parse(time));
   const dates = { deprecation: "2026-11-21T00:00:00Z", sunset: "2027-06-30T00:00:00Z" };
   const second = "2027-04-01T09:00:00Z/2027-04-01T11:00:00Z";
   const rows: [now: string, phase: Phase, brownout: string][] = [
@@ -38,7 +38,7 @@ Deno.test("announced() lists phase, dates and next brownout, and storage without
     });
   }
   const databaseUrl = `postgres:///media?host=/run/postgresql&password=${secret}`;
-  const local = announced({ ...config, databaseUrl, routes }, 0);
+  const local = startFacts({ ...config, databaseUrl, routes }, 0);
   assertEquals(local.catalogue, "postgres:///media");
 });
 

@@ -1,21 +1,22 @@
-/** What a server is about to announce, for the line that it logs at its start. */
+/** The line that a server logs at its start. */
 
 import { formatInstant, momentAt, type Policy } from "../lifecycle/policy.ts";
 import type { Config } from "./config.ts";
 import { type Policies, policyOf } from "./policies.ts";
 
+/** What the line describes. */
 export interface Announced extends Policies, Pick<Config, "databaseUrl" | "content"> {
   /** The paths of the deprecated routes. */
   readonly routes: readonly string[];
 }
 
 /**
- * Returns the members of the line: for each deprecated route, its phase, its dates and its next
+ * Returns members of the line: for each deprecated route, its phase, its dates and its next
  * brownout; and where catalogue and content are, without credentials.
  *
  * @param now Milliseconds since the epoch.
  */
-export function announced(
+export function startFacts(
   { routes, databaseUrl, content, ...policies }: Announced,
   now: number,
 ) {
