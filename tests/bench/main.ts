@@ -8,18 +8,12 @@
 
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
-import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
-import { openEngine } from "../../lib/storage/database/sqlite/engine.ts";
 import type { PublishedItem } from "../../lib/storage/item.ts";
-import { settingsOf } from "../support/bucket_storage.ts";
-import { missingOf } from "../support/permissions.ts";
 import { type RawResponse, requestRaw } from "../support/raw_http.ts";
-import { BUCKET, S3_STORE, S3Store } from "../support/s3_store.ts";
 import { Contender, type Launch } from "./contender.ts";
 import { inTurn, type Load, prepareRequest } from "./load.ts";
 import { measure, quantile, ratio } from "./measurement.ts";
-import { type FileServers, launchServer, type Peer, peer, prepareFileServers } from "./peers.ts";
+import { launchServer, type Nginx, type Peer, peer, prepareNginx } from "./peers.ts";
 import { GET_FIELDS } from "./peers/serve.ts";
 import { coldToken, contentPath, publishAll, type Published } from "./published.ts";
 import { measureMemory, measureStart } from "./whole_process.ts";
@@ -39,7 +33,7 @@ const [ROUNDS, REQUESTS] = quick ? [3, 3_000] : [15, 20_000];
 const PART = 65_536;
 
 /** The columns of the table. */
-const PEERS = ["floor", "bare handler", "Hono", "nginx", "Caddy"] as const;
+const PEERS = ["floor", "bare handler", "Hono", "nginx"] as const;
 
 /** A row of the table. */
 interface Case {
@@ -51,16 +45,16 @@ interface Case {
   readonly peers: Partial<Record<typeof PEERS[number], Peer>>;
 }
 
-/** The cases with content in a folder. */
-function casesOf(storage: string, published: Published, fileServers: FileServers): Case[] {
+/** The cases, with the peers that are installed. */
+function casesOf(storage: string, published: Published, nginx: Nginx): Case[] {
   const { hot, megabyte, medium, large } = published;
   const catalogue = join(storage, "catalogue.sqlite");
-  const server = launchServer(storage, {});
+  const server = launchServer(storage);
   const get = (name: string, load: Load, item: PublishedItem): Case => ({
     name: `GET ${name}`,
     load,
     server,
-    peers: { "bare handler": peer("bare_get.ts", contentPath(storage, item)), ...fileServers },
+    peers: { "bare handler": peer("bare_get.ts", contentPath(storage, item)), ...nginx },
   });
   return [
     {
@@ -70,7 +64,7 @@ function casesOf(storage: string, published: Published, fileServers: FileServers
       peers: {
         "bare handler": peer("bare_head.ts", catalogue),
         "Hono": peer("hono.ts", catalogue, "map"),
-        ...fileServers,
+        ...nginx,
       },
     },
     {
@@ -82,7 +76,7 @@ function casesOf(storage: string, published: Published, fileServers: FileServers
     {
       name: "cold HEAD beside Hono",
       load: coldHeads(Math.min(EXTENT.cold, 300_000)),
-      server: launchServer(storage, {}),
+      server: launchServer(storage),
       peers: { "Hono": peer("hono.ts", catalogue, "sqlite") },
     },
     get("4 kB", wholes("GET", hot, REQUESTS / 5), hot[0] as PublishedItem),
@@ -90,35 +84,6 @@ function casesOf(storage: string, published: Published, fileServers: FileServers
     get("1 MB", wholes("GET", [megabyte], REQUESTS / 50), megabyte),
     get(`${EXTENT.medium / 1e6} MB`, wholes("GET", [medium], REQUESTS / 2_000), medium),
   ];
-}
-
-/** GETs of content in a bucket, whose store limits how many a second there can be. */
-async function measureFromBucket(storage: string, { megabyte, medium }: Published): Promise<void> {
-  const missing = missingOf(S3_STORE);
-  if (missing !== "") return console.log(`\nLeft out: content in a bucket (needs ${missing})`);
-  await using store = await S3Store.start();
-  const url = `sqlite:${join(storage, "bucket.sqlite")}`;
-  const engine = await openEngine(url);
-  const copy = new MediaStorage(engine, new BucketContent(settingsOf(store, "bench"), engine));
-  await copy.prepare();
-  for (const item of [megabyte, medium]) {
-    const read = () => Deno.openSync(contentPath(storage, item)).readable;
-    await using staged = await copy.stage({ read });
-    await copy.publish(item, staged);
-  }
-  await copy.close();
-  const environment = { ...store.environment("bench"), DATABASE_URL: url };
-  const measureGet = ({ digest }: PublishedItem, what: string, load: Load) => {
-    const object = `${BUCKET}/bench/${digest.slice(0, 2)}/${digest}`;
-    return measureCase({
-      name: `GET ${what} from a bucket`,
-      load,
-      server: launchServer(storage, environment),
-      peers: { "bare handler": peer("bare_fetch.ts", `http://127.0.0.1:${store.port}/${object}`) },
-    });
-  };
-  await measureGet(medium, `64 kB of ${EXTENT.medium / 1e6} MB`, parts(medium, REQUESTS / 100));
-  await measureGet(megabyte, "1 MB", wholes("GET", [megabyte], REQUESTS / 400));
 }
 
 /** Requests for items in turn. */
@@ -202,11 +167,10 @@ try {
   const published = await publishAll(storage, EXTENT);
   const { hot, megabyte, medium, large } = published;
   const items = [...hot, megabyte, medium, large];
-  const fileServers = await prepareFileServers(join(folder, "files"), storage, items);
+  const nginx = await prepareNginx(join(folder, "files"), storage, items);
   const measurements = new Map([
-    ...casesOf(storage, published, fileServers)
+    ...casesOf(storage, published, nginx)
       .map((each) => [each.name, () => measureCase(each)] as const),
-    ["GET from a bucket", () => measureFromBucket(storage, published)],
     ["start", () => measureStart(storage, ROUNDS)],
     ["memory", () => measureMemory(storage, EXTENT.cold)],
   ]);

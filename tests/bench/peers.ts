@@ -13,8 +13,8 @@ import { contentPath } from "./published.ts";
 /** Returns how to start a peer that sends the same response. */
 export type Peer = (expected: Expected) => Launch;
 
-/** The file servers that are installed. */
-export type FileServers = Partial<Record<"nginx" | "Caddy", Peer>>;
+/** nginx, if it is installed. */
+export type Nginx = { readonly nginx?: Peer };
 
 /** Everything enabled: announcements with a sunset and a brownout ahead, usage, CORS. */
 const EVERYTHING = {
@@ -24,11 +24,11 @@ const EVERYTHING = {
 };
 
 /** This server. */
-export function launchServer(storage: string, environment: Record<string, string>): Launch {
+export function launchServer(storage: string): Launch {
   return {
     command: Deno.execPath(),
     args: ["run", "--allow-all", fromRoot("main.ts")],
-    env: { ...storageIn(storage), ...EVERYTHING, ...environment },
+    env: { ...storageIn(storage), ...EVERYTHING },
   };
 }
 
@@ -43,36 +43,23 @@ export function peer(file: string, ...args: string[]): Peer {
 }
 
 /**
- * Returns the file servers that are installed.
+ * Returns nginx, if it is installed.
  *
- * @param folder Where to put what they serve, and their configuration.
+ * @param folder Where to put what it serves, and its configuration.
  */
-export async function prepareFileServers(
+export async function prepareNginx(
   folder: string,
   storage: string,
   items: readonly PublishedItem[],
-): Promise<FileServers> {
+): Promise<Nginx> {
   await Deno.mkdir(join(folder, "audio"), { recursive: true });
   for (const item of items) {
     await Deno.link(contentPath(storage, item), join(folder, "audio", item.token));
   }
-  const configure = (name: string) => {
-    const [path, port] = [join(folder, name), freePort()];
-    const text = Deno.readTextFileSync(fromRoot(`tests/bench/peers/${name}`));
-    Deno.writeTextFileSync(path, text.replaceAll("FOLDER", folder).replaceAll("PORT", `${port}`));
-    return { path, port };
-  };
-  const servers: FileServers = {};
-  const [nginx, caddy] = [pathOf("nginx"), pathOf("caddy")];
-  if (nginx !== undefined) {
-    const { path, port } = configure("nginx.conf");
-    servers.nginx = () => ({ command: nginx, args: ["-p", folder, "-c", path], port });
-  }
-  if (caddy !== undefined) {
-    const { path, port } = configure("Caddyfile");
-    const args = ["run", "--adapter", "caddyfile", "--config", path];
-    const env = { XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
-    servers.Caddy = () => ({ command: caddy, args, env, port });
-  }
-  return servers;
+  const nginx = pathOf("nginx");
+  if (nginx === undefined) return {};
+  const [path, port] = [join(folder, "nginx.conf"), freePort()];
+  const text = Deno.readTextFileSync(fromRoot("tests/bench/peers/nginx.conf"));
+  Deno.writeTextFileSync(path, text.replaceAll("FOLDER", folder).replaceAll("PORT", `${port}`));
+  return { nginx: () => ({ command: nginx, args: ["-p", folder, "-c", path], port }) };
 }

@@ -13,7 +13,7 @@ const UNKNOWN = inTurn([prepareRequest("HEAD", `/audio/${newToken()}`)], 404, 1)
 /** Measures the time from a start to the first response, beside that of the floor. */
 export async function measureStart(storage: string, rounds: number): Promise<void> {
   const floor = peer("floor.ts")({ status: 404, headers: [], length: 0 });
-  const server = launchServer(storage, {});
+  const server = launchServer(storage);
   const times: Record<"floor" | "server", number[]> = { floor: [], server: [] };
   for (let round = 0; round < rounds; round++) {
     times.floor.push(await timeToResponse(floor));
@@ -34,7 +34,7 @@ async function timeToResponse(launch: Launch): Promise<number> {
 
 /** Measures memory at rest, with full caches, and after requests for every cold item. */
 export async function measureMemory(storage: string, cold: number): Promise<void> {
-  await using server = await Contender.start("media-head", launchServer(storage, {}));
+  await using server = await Contender.start("media-head", launchServer(storage));
   const say = (when: string) => console.log(`Memory ${when}: ${server.memory().toFixed(0)} MB`);
   await sendLoad(server.port, UNKNOWN);
   say("at rest");

@@ -5,34 +5,23 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import type { Heartbeat } from "../../lib/storage/ledger/ledger.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { openEngine } from "../../lib/storage/database/postgres/engine.ts";
 import { type CommandResult, inFolder, media } from "../support/media_cli.ts";
 import { fromRoot } from "../support/paths.ts";
-import { type Condition, isFile, needing, program, shared } from "../support/permissions.ts";
+import { type Condition, needing, program, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 import { until } from "../support/within.ts";
-import { DAY, POLICIES } from "../support/usage_report.ts";
+import { DAY } from "../support/usage_report.ts";
 
 const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];
-
-/** The library that gives a process another clock, from Debian's package `libfaketime`. */
-const FAKETIME = `/usr/lib/${Deno.build.arch}-linux-gnu/faketime/libfaketime.so.1`;
-const faketime: Condition = { what: "libfaketime", isMet: () => isFile(FAKETIME) };
-const TWO_YEARS_AHEAD = {
-  LD_PRELOAD: FAKETIME,
-  FAKETIME: "+2y",
-  FAKETIME_DONT_FAKE_MONOTONIC: "1",
-};
 
 /** After the removal every valid token counts as a call, though nothing is published. */
 const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
 
 const dumps: Condition[] = [program("pg_dump"), program("pg_restore")];
-const postgres = shared([...POSTGRES, faketime, ...dumps], () => PostgresServer.start());
+const postgres = shared([...POSTGRES, ...dumps], () => PostgresServer.start());
 
 /** Copies a database into another, which may be in use. */
 const COPY = `
@@ -245,7 +234,7 @@ const EVENTS: readonly Event[] = [
 ];
 
 for (const [engine, open] of Object.entries({ SQLite: onSqlite, PostgreSQL: onPostgres })) {
-  const needs = engine === "SQLite" ? [program("python3")] : [...POSTGRES, faketime, ...dumps];
+  const needs = engine === "SQLite" ? [program("python3")] : [...POSTGRES, ...dumps];
   for (const [what, happen, verdicts, said] of EVENTS) {
     needing("processes", ...needs)(
       `the gate on ${engine}: ${what}`,
@@ -297,36 +286,6 @@ function check({ code, stdout, stderr }: CommandResult, verdict: number, said: R
   assertEquals(code, verdict, `${stdout}\n${stderr}`);
   assertMatch(`${stderr}${stdout}`, said);
 }
-
-needing(...POSTGRES, faketime, ...dumps)(
-  "the gate on PostgreSQL: a server whose clock is two years ahead",
-  () =>
-    inFolder(async (folder) => {
-      const DATABASE_URL = postgres().urlOf(await postgres().createDatabase());
-      const now = Date.now();
-      const { ledger, close } = await openEngine(DATABASE_URL);
-      const record = { server: "a", policies: POLICIES, from: now - 3 * DAY, until: now } as const;
-      await ledger.recordHeartbeat({ ...record, end: "stopped" });
-      const gate = () => media(folder, ["usage", "--gate", "1"], { DATABASE_URL });
-      const start = (clock: Record<string, string> = {}) =>
-        ServerProcess.start({ ...REMOVED, DATABASE_URL, ...clock }, folder);
-      const server = await start();
-      const ahead = await start(TWO_YEARS_AHEAD);
-      await call(ahead);
-      check(await gate(), CALLED, /Still called/);
-      const { log } = await ahead.stop();
-      const fault = log.find(({ event }) => event === "error");
-      assertMatch(String(fault?.["cause"]), /it is 20.* in the database, but 20.* here/);
-      const usage = new URL(DATABASE_URL).pathname.slice(1);
-      await postgres().query("TRUNCATE usage", usage); // as if it had not been called
-      check(await gate(), UNKNOWN, /no heartbeat from server/);
-      const gone = (await ledger.heartbeats()).findLast(({ end }) => end === undefined);
-      await ledger.recordHeartbeat({ ...gone as Heartbeat, end: "gone" });
-      check(await gate(), CLEAR, /^Waiting for/);
-      await server.stop();
-      await close();
-    }),
-);
 
 needing("processes")(
   "a gate that cannot read the ledger is unknown",
