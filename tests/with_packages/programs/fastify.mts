@@ -1,5 +1,5 @@
 import { fastify, type RouteHandler } from "fastify";
-import { breaking, retired, stream } from "./on_node.mts";
+import { breaking, isOld, retired, stream } from "./on_node.mts";
 import { CACHE, COOKIES, FIELDS, NEXT, ORIGIN } from "./shared.mts";
 
 const app = fastify();
@@ -13,7 +13,10 @@ app.addHook("onRequest", (_, reply, done) => {
   }
   done();
 });
-app.addHook("onRequest", (request, reply, done) => retired(request.raw, reply.raw, done));
+app.addHook(
+  "onRequest",
+  (request, reply, done) => isOld(request) ? retired(request.raw, reply.raw, done) : done(),
+);
 
 export const ways: RouteHandler[] = [
   (_, reply) => reply.headers(FIELDS).send("old"),

@@ -1,5 +1,5 @@
 import Koa, { type Context } from "koa";
-import { breaking, retired, stream } from "./on_node.mts";
+import { breaking, isOld, retired, stream } from "./on_node.mts";
 import { CACHE, COOKIES, FIELDS, NEXT, ORIGIN } from "./shared.mts";
 
 const app = new Koa();
@@ -8,7 +8,7 @@ app.use((context, next) => {
   context.set("Access-Control-Allow-Origin", ORIGIN);
   return next();
 });
-app.use((context, next) => retired(context.req, context.res, next));
+app.use((context, next) => isOld(context) ? retired(context.req, context.res, next) : next());
 
 const answer = (context: Context, body: unknown) => {
   context.set({ "Cache-Control": CACHE, "Link": NEXT });

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { breaking, retired, stream } from "./on_node.mts";
+import { breaking, isOld, retired, stream } from "./on_node.mts";
 import { FIELDS, ORIGIN } from "./shared.mts";
 
 export const ways: ((response: ServerResponse) => unknown)[] = [
@@ -16,9 +16,10 @@ function handle({ url = "" }: IncomingMessage, response: ServerResponse): unknow
   response.statusCode = url === "/v1/error" ? 500 : 404;
   return response.end();
 }
-const server = createServer((request, response) =>
-  retired(request, response, () => handle(request, response))
-);
+const server = createServer((request, response) => {
+  const answer = () => handle(request, response);
+  return isOld(request) ? retired(request, response, answer) : answer();
+});
 server.prependListener("request", (_, response) => {
   response.setHeader("Access-Control-Allow-Origin", ORIGIN);
 });

@@ -6,5 +6,6 @@ import { policy } from "./policy.ts";
 import { broken, options, parts } from "./shared.mts";
 
 export const retired = retire(policy, options);
+export const isOld = ({ url = "" }) => url.startsWith("/v1/");
 export const stream = () => Readable.from(parts(), { objectMode: false });
 export const breaking = () => Readable.from(broken(), { objectMode: false });
