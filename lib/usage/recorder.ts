@@ -212,7 +212,7 @@ export class Recorder {
     // this server always has one.
     if (this.#continuity === "suspended") {
       const { until: known } = last;
-      await this.#options.ledger.extendHeartbeat({ ...last, known, end: "stopped" });
+      await this.#options.ledger.add([], () => {}, { ...last, known, end: "stopped" });
     }
     this.#continuity = "whole";
   }

@@ -15,7 +15,6 @@ export function altered(
     add: (...args) => ledger.add(...args),
     heartbeats: () => ledger.heartbeats(),
     recordHeartbeat: (heartbeat) => ledger.recordHeartbeat(heartbeat),
-    extendHeartbeat: (...args) => ledger.extendHeartbeat(...args),
     forget: (...args) => ledger.forget(...args),
     usage: (fromDay) => ledger.usage(fromDay),
     ...changes,

@@ -11,7 +11,7 @@ export type Impact = typeof IMPACTS[number];
 /** Every {@linkcode Impact}. */
 export const IMPACTS = ["breaking", "none"] as const;
 
-/** What tells rows apart: what was called, and by whom. */
+/** What distinguishes rows: what was called, and by whom. */
 export interface UsageKey {
   /** UTC, e.g. `2027-01-31`. */
   readonly day: string;
@@ -50,7 +50,7 @@ export interface Heartbeat {
   readonly end?: "stopped" | "gone";
 }
 
-/** What to replace a heartbeat by. */
+/** The new version of a heartbeat. */
 export interface HeartbeatExtension extends Heartbeat {
   /** The least `until` that it must have. */
   readonly known: number;

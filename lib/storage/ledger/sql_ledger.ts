@@ -24,6 +24,7 @@ import {
 const PART = 100;
 
 const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
+const KEY_COLUMNS = KEY.join(", ");
 
 /** The types of the columns: the key, then the numbers. */
 const TYPES = [...KEY.map(() => "text" as const), ...Array(3).fill("bigint" as const)];
@@ -54,7 +55,8 @@ export class Ledger {
    * @param onAdded Called with each part once it is committed, so that only the rest is retried
    *   after a fault.
    * @param extension A heartbeat to extend together with the last part: neither is lost alone.
-   * @returns Whether the heartbeat was there; see {@linkcode Ledger.extendHeartbeat}.
+   * @returns Whether that heartbeat was there, without an end; not if the ledger was restored from
+   *   a backup, for example.
    */
   async add(
     rows: readonly UsageRow[],
@@ -65,8 +67,7 @@ export class Ledger {
     let isExtended = false;
     for (const [index, part] of parts.entries()) {
       // Sorted, so that two servers that add the same rows cannot deadlock.
-      const sorted = addUp(part).map((row) => ({ row, key: primaryKeyOf(row).join("\0") }))
-        .sort((a, b) => a.key < b.key ? -1 : 1).map(({ row }) => row);
+      const sorted = addUp(part).sort((a, b) => sortKeyOf(a) < sortKeyOf(b) ? -1 : 1);
       const last = extension && index === parts.length - 1 ? [extensionOf(extension)] : [];
       const results = await this.#database.transact([
         ...chunksOf(sorted, this.#database.batch).map((rows) => this.#additionOf(rows)),
@@ -81,15 +82,14 @@ export class Ledger {
 
   /** Lists the rows from a day on, ordered by day, reading incrementally. */
   async *usage(fromDay: string): AsyncGenerator<UsageRow> {
-    const key = KEY.join(", ");
     const rows = pages(this.#database, (after, limit) => {
       const start = after === undefined ? [fromDay] : KEY.map((column) => after[column] as string);
       const condition = after === undefined
         ? "day >= $1"
-        : `(${key}) > (${KEY.map((_, at) => `$${at + 1}`).join(", ")})`;
+        : `(${KEY_COLUMNS}) > (${KEY.map((_, at) => `$${at + 1}`).join(", ")})`;
       return {
-        text: `SELECT ${key}, calls, first, last FROM usage
-               WHERE ${condition} ORDER BY ${key} LIMIT $${start.length + 1}`,
+        text: `SELECT ${KEY_COLUMNS}, calls, first, last FROM usage
+               WHERE ${condition} ORDER BY ${KEY_COLUMNS} LIMIT $${start.length + 1}`,
         values: [...start, limit],
       };
     });
@@ -105,15 +105,6 @@ export class Ledger {
              DO UPDATE SET until = excluded.until, ending = excluded.ending`,
       values: [server, JSON.stringify(policies), from, until, end ?? null],
     }]);
-  }
-
-  /**
-   * Replaces a heartbeat that has no end.
-   *
-   * @returns Whether it was there; not if the ledger was restored from a backup, for example.
-   */
-  extendHeartbeat(extension: HeartbeatExtension): Promise<boolean> {
-    return this.add([], () => {}, extension);
   }
 
   /** Returns all heartbeats, ordered by `from`. */
@@ -140,10 +131,10 @@ export class Ledger {
       const text = "UPDATE ledger SET kept_from = $1 WHERE kept_from IS NULL OR kept_from < $1";
       await this.#database.transact([{ text, values: [beforeDay] }]);
     }
-    const key = KEY.join(", ");
     const removal = {
-      text: `DELETE FROM usage WHERE (${key}) IN
-               (SELECT ${key} FROM usage WHERE day < $1 ORDER BY ${key} LIMIT $2) RETURNING day`,
+      text: `DELETE FROM usage WHERE (${KEY_COLUMNS}) IN (
+               SELECT ${KEY_COLUMNS} FROM usage WHERE day < $1 ORDER BY ${KEY_COLUMNS} LIMIT $2
+             ) RETURNING day`,
       values: [beforeDay, PART],
     };
     while ((await this.#database.transact([removal]))[0]?.length === PART) await yieldToRequests();
@@ -154,12 +145,11 @@ export class Ledger {
 
   /** Returns the statement that adds rows with distinct keys. */
   #additionOf(rows: readonly UsageRow[]): Statement {
-    const all = rows.map((row) => [...primaryKeyOf(row), row.calls, row.first, row.last]);
+    const all = rows.map((row) => [...keyOf(row), row.calls, row.first, row.last]);
     const { text, values } = this.#database.rowsOf(TYPES, all);
-    const key = KEY.join(", ");
     return {
-      text: `INSERT INTO usage (${key}, calls, first, last) ${text}
-             ON CONFLICT (${key}) DO UPDATE SET
+      text: `INSERT INTO usage (${KEY_COLUMNS}, calls, first, last) ${text}
+             ON CONFLICT (${KEY_COLUMNS}) DO UPDATE SET
                calls = usage.calls + excluded.calls,
                first = CASE WHEN excluded.first < usage.first THEN excluded.first
                             ELSE usage.first END,
@@ -183,9 +173,8 @@ function extensionOf({ server, from, until, end, known }: HeartbeatExtension): S
   };
 }
 
-function primaryKeyOf(row: UsageRow): string[] {
-  return KEY.map((column) => row[column]);
-}
+const keyOf = (row: UsageRow) => KEY.map((column) => row[column]);
+const sortKeyOf = (row: UsageRow) => keyOf(row).join("\0");
 
 function heartbeatOf(row: Row): Heartbeat {
   const ending = row["ending"] as "stopped" | "gone" | null;

@@ -14,13 +14,15 @@ export interface LedgerSubject extends AsyncDisposable {
 
 const NOON = Date.parse("2027-02-01T12:00:00Z");
 const DAY = 86_400_000;
-const ROW: UsageRow = {
-  ...CALL,
-  client: "curl",
-  calls: 3,
-  first: NOON,
-  last: NOON + 5,
-};
+const ROW: UsageRow = { ...CALL, client: "curl", calls: 3, first: NOON, last: NOON + 5 };
+
+function heartbeat(
+  server: string,
+  [from, until]: [number, number],
+  end?: "stopped" | "gone",
+): Heartbeat {
+  return { server, policies: {}, from, until, ...end && { end } };
+}
 
 /** Runs the suite on a driver; every test opens its own ledger. */
 export function testLedger(
@@ -86,59 +88,43 @@ export function testLedger(
   });
 
   test("recordHeartbeat() replaces a server's heartbeat of the same beginning, and keeps others", async (ledger) => {
-    const first: Heartbeat = { server: "a", policies: {}, from: NOON, until: NOON };
-    const second: Heartbeat = { server: "a", policies: {}, from: NOON + 9, until: NOON + 10 };
-    const other: Heartbeat = {
-      server: "b",
-      policies: {},
-      from: NOON + 1,
-      until: NOON + 4,
-      end: "stopped",
-    };
-    const before: Heartbeat = {
-      server: "c",
-      policies: {},
-      from: NOON - 1,
-      until: NOON + 4,
-      end: "gone",
-    };
+    const first = heartbeat("a", [NOON, NOON]);
+    const second = heartbeat("a", [NOON + 9, NOON + 10]);
+    const other = heartbeat("b", [NOON + 1, NOON + 4], "stopped");
+    const before = heartbeat("c", [NOON - 1, NOON + 4], "gone");
     for (const heartbeat of [second, first, other, before]) await ledger.recordHeartbeat(heartbeat);
     await ledger.recordHeartbeat({ ...first, until: NOON + 5, end: "stopped" });
     await ledger.recordHeartbeat({ ...first, until: NOON + 7 }); // it is back
     assertEquals(await ledger.heartbeats(), [before, { ...first, until: NOON + 7 }, other, second]);
   });
 
-  test("extendHeartbeat() replaces a heartbeat only as it was written, and without an end", async (ledger) => {
-    const first: Heartbeat = { server: "a", policies: {}, from: NOON, until: NOON + 5 };
-    const other: Heartbeat = { server: "a", policies: {}, from: NOON + 9, until: NOON + 9 };
+  test("add() extends a heartbeat only as it was written, and without an end", async (ledger) => {
+    const first = heartbeat("a", [NOON, NOON + 5]);
+    const other = heartbeat("a", [NOON + 9, NOON + 9]);
     for (const heartbeat of [first, other]) await ledger.recordHeartbeat(heartbeat);
-    const extend = (until: number, known: number, end?: "stopped") =>
-      ledger.extendHeartbeat({ ...first, until, known, ...end && { end } });
+    const extend = (until: number, known: number, end?: "stopped", server = "a") =>
+      ledger.add([], () => {}, { ...heartbeat(server, [NOON, until], end), known });
     assertEquals(await extend(NOON + 8, NOON + 6), false, "restored");
     assertEquals(await extend(NOON + 8, NOON + 5), true);
     assertEquals(await extend(NOON + 9, NOON + 5), true, "the outcome of the last got lost");
     assertEquals(await extend(NOON + 9, NOON + 9, "stopped"), true);
     assertEquals(await extend(NOON + 10, NOON + 9), false, "ended");
-    assertEquals(await ledger.extendHeartbeat({ ...first, server: "b", known: 0 }), false);
+    assertEquals(await extend(NOON + 5, 0, undefined, "b"), false);
     assertEquals(await ledger.heartbeats(), [{ ...first, until: NOON + 9, end: "stopped" }, other]);
   });
 
   test("add() extends a heartbeat with the last rows, or not at all", async (ledger) => {
-    const heartbeat: Heartbeat = { server: "a", policies: {}, from: NOON, until: NOON };
-    await ledger.recordHeartbeat(heartbeat);
+    await ledger.recordHeartbeat(heartbeat("a", [NOON, NOON]));
     const rows = Array.from({ length: 250 }, (_, index) => ({ ...ROW, client: `${index}` }));
-    const extension = { ...heartbeat, until: NOON + 5, known: NOON };
-    assertEquals(await ledger.add(rows, () => {}, extension), true);
-    assertEquals(await ledger.heartbeats(), [{ ...heartbeat, until: NOON + 5 }]);
-    assertEquals(await ledger.add([ROW], () => {}, { ...extension, known: NOON + 6 }), false);
+    const extended = heartbeat("a", [NOON, NOON + 5]);
+    assertEquals(await ledger.add(rows, () => {}, { ...extended, known: NOON }), true);
+    assertEquals(await ledger.heartbeats(), [extended]);
+    assertEquals(await ledger.add([ROW], () => {}, { ...extended, known: NOON + 6 }), false);
     assertEquals((await rowsOf(ledger)).length, 251);
-    const malformed = { ...ROW, client: "" };
-    const until = NOON + 9;
-    await assertRejects(
-      () => ledger.add([malformed], () => {}, { ...extension, until }),
-      StorageError,
-    );
-    assertEquals(await ledger.heartbeats(), [{ ...heartbeat, until: NOON + 5 }]);
+    const later = { ...extended, until: NOON + 9, known: NOON };
+    const adding = () => ledger.add([{ ...ROW, client: "" }], () => {}, later);
+    await assertRejects(adding, StorageError);
+    assertEquals(await ledger.heartbeats(), [extended]);
   });
 
   test("time() returns that of the database, and of the latest heartbeat", async (ledger) => {
@@ -146,8 +132,8 @@ export function testLedger(
     const { now, latest } = await ledger.time();
     assert(before - 1 <= now && now <= Date.now() + 1, `${now} is not the time`);
     assertEquals(latest, 0);
-    await ledger.recordHeartbeat({ server: "a", policies: {}, from: 5, until: 7, end: "stopped" });
-    await ledger.recordHeartbeat({ server: "b", policies: {}, from: 4, until: 9, end: "gone" });
+    await ledger.recordHeartbeat(heartbeat("a", [5, 7], "stopped"));
+    await ledger.recordHeartbeat(heartbeat("b", [4, 9], "gone"));
     assertEquals((await ledger.time()).latest, 7);
   });
 
@@ -155,8 +141,8 @@ export function testLedger(
     await ledger.add([ROW], () => {});
     const later = NOON + 2 * 365 * DAY;
     const day = "2029-01-01";
-    await ledger.recordHeartbeat({ server: "a", policies: {}, from: NOON, until: NOON });
-    await ledger.recordHeartbeat({ server: "b", policies: {}, from: later - 7_000, until: later });
+    await ledger.recordHeartbeat(heartbeat("a", [NOON, NOON]));
+    await ledger.recordHeartbeat(heartbeat("b", [later - 7_000, later]));
     assertEquals(await ledger.forget(day, later), false);
     assertEquals((await rowsOf(ledger)).length, 1);
     assertEquals(await ledger.keptFrom(), undefined);
@@ -170,7 +156,7 @@ export function testLedger(
     await ledger.add(days.map((day) => ({ ...ROW, day })), () => {});
     const clients = Array.from({ length: 500 }, (_, index) => `client-${index}`);
     await ledger.add(clients.map((client) => ({ ...ROW, day: "2027-01-01", client })), () => {});
-    await ledger.recordHeartbeat({ server: "a", policies: {}, from: 0, until: NOON });
+    await ledger.recordHeartbeat(heartbeat("a", [0, NOON]));
     await ledger.forget("2027-01-02", NOON);
     assertEquals((await rowsOf(ledger)).map(({ day }) => day), ["2027-01-02", "2027-02-01"]);
     assertEquals(await ledger.keptFrom(), "2027-01-02");
@@ -181,21 +167,15 @@ export function testLedger(
   test("forget() retains every server that may still be running", async (ledger) => {
     const at = (days: number) => NOON + days * DAY;
     const heartbeats: Heartbeat[] = [
-      { server: "ended", policies: {}, from: at(-20), until: at(-19), end: "stopped" },
-      { server: "gone", policies: {}, from: at(-19), until: at(-18), end: "gone" },
-      { server: "slept", policies: {}, from: at(-18), until: at(-17) },
-      { server: "back", policies: {}, from: at(-17.5), until: at(-17) },
-      { server: "silent", policies: {}, from: at(-17), until: at(-16) },
-      { server: "slept", policies: {}, from: at(-16), until: at(0) },
-      {
-        server: "edge",
-        policies: {},
-        from: at(-15),
-        until: Date.parse("2027-02-01"),
-        end: "stopped",
-      },
-      { server: "whole", policies: {}, from: at(-14), until: at(1), end: "stopped" },
-      { server: "back", policies: {}, from: at(0.5), until: at(1), end: "stopped" }, // its silence reaches the day
+      heartbeat("ended", [at(-20), at(-19)], "stopped"),
+      heartbeat("gone", [at(-19), at(-18)], "gone"),
+      heartbeat("slept", [at(-18), at(-17)]),
+      heartbeat("back", [at(-17.5), at(-17)]),
+      heartbeat("silent", [at(-17), at(-16)]),
+      heartbeat("slept", [at(-16), at(0)]),
+      heartbeat("edge", [at(-15), Date.parse("2027-02-01")], "stopped"),
+      heartbeat("whole", [at(-14), at(1)], "stopped"),
+      heartbeat("back", [at(0.5), at(1)], "stopped"), // its silence reaches the day
     ];
     for (const heartbeat of heartbeats) await ledger.recordHeartbeat(heartbeat);
     await ledger.forget("2027-02-01", NOON);
