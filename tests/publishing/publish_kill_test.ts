@@ -4,11 +4,11 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { newToken, type Token } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { openStorage } from "../support/any_storage.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openIn, openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
 import { type Need, needing, shared } from "../support/permissions.ts";
+import { openEngine } from "../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
@@ -61,6 +61,10 @@ const ENGINES: readonly {
     },
   },
 ];
+
+/** Opens the storage of a place. */
+const openStorage = ({ url, folder }: Pick<Place, "url" | "folder">) =>
+  openIn(folder, url.startsWith("postgres") ? openEngine(url) : undefined);
 
 /** Makes a WAV file of a megabyte; the same seed makes the same bytes. */
 function wav(seed: number): Uint8Array<ArrayBuffer> {
@@ -174,7 +178,7 @@ async function untilShown({ port }: ServerProcess, token: Token, expected: numbe
 /** Checks the database, and every published item against its content; returns the tokens. */
 async function verify({ url, folder, check }: Place): Promise<Token[]> {
   await check();
-  const storage = await openStorage(url, folder);
+  const storage = await openStorage({ url, folder });
   const tokens: Token[] = [];
   for await (const [token, entry] of storage.catalogue.list()) {
     if (entry.state !== "published") continue;
@@ -188,7 +192,7 @@ async function verify({ url, folder, check }: Place): Promise<Token[]> {
 
 /** Files that no published item uses. */
 async function strays({ url, folder }: Pick<Place, "url" | "folder">): Promise<string[]> {
-  const storage = await openStorage(url, folder);
+  const storage = await openStorage({ url, folder });
   const used = new Set<string>();
   for await (const [, entry] of storage.catalogue.list()) {
     if (entry.state === "published") used.add(entry.item.digest);
@@ -274,7 +278,7 @@ onPostgres(
       await Deno.writeFile(`${folder}/1.wav`, wav(1));
       const publish = (file: string) =>
         mediaCommand(folder, ["publish", file], { DATABASE_URL: place.url }).spawn();
-      await (await openStorage(place.url, folder)).close(); // creates the tables
+      await (await openStorage(place)).close(); // creates the tables
       const trigger = "CONSTRAINT TRIGGER hold AFTER INSERT ON item DEFERRABLE INITIALLY DEFERRED";
       const release = await postgres().hold(database, trigger);
       const waiting = async (count: number) => {

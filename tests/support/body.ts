@@ -1,6 +1,16 @@
-/** Reading the bodies that storage returns. */
+/** What storage reads, and the bodies that it returns. */
 
 import type { Body } from "../../lib/http/outcome.ts";
+import type { Source } from "../../lib/storage/content/content_store.ts";
+
+/** Returns content to publish. */
+export function sourceOf(content: Uint8Array): Source {
+  return {
+    async *read() {
+      yield await Promise.resolve(content);
+    },
+  };
+}
 
 /** Returns the stream of a body, even if that is a `Uint8Array`. Rejects if opening throws. */
 export async function streamOf(

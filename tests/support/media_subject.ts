@@ -1,6 +1,7 @@
 /** Storage into which a test publishes. */
 
 import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
+import { sourceOf } from "./body.ts";
 import type { Subject } from "../storage/storage_suite.ts";
 
 /** Storage, with functions that change and show what it holds. */
@@ -28,7 +29,7 @@ export function subjectOn(
   return {
     storage,
     async publish(metadata, content) {
-      await using staged = await storage.stage({ read: () => once(content) });
+      await using staged = await storage.stage(sourceOf(content));
       return await storage.publish(metadata, staged);
     },
     async unpublish(token, at) {
@@ -40,8 +41,4 @@ export function subjectOn(
       await place.remove?.();
     },
   };
-}
-
-async function* once(content: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield await Promise.resolve(content);
 }

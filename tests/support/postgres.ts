@@ -52,7 +52,8 @@ export class PostgresServer implements AsyncDisposable {
 
   /** Starts a server without our databases, and waits until it is ready. */
   static async start({ settings, certifiedFor }: PostgresOptions = {}): Promise<PostgresServer> {
-    const folder = await makeFolder();
+    const folder = await Deno.makeTempDir({ prefix: "media-head-postgres-" });
+    await Deno.chmod(folder, 0o777); // PostgreSQL has another user than root
     await run("initdb", [
       ...["--pgdata", `${folder}/data`, "--username", "postgres", "--encoding", "UTF8"],
       ...["--locale", "C", "--auth-local", "trust", "--auth-host", "scram-sha-256", "--no-sync"],
@@ -132,7 +133,8 @@ export class PostgresServer implements AsyncDisposable {
     this.#log = new Response(process.stderr).text();
     let hasEnded = false;
     process.status.then(() => hasEnded = true);
-    await until("PostgreSQL's start", async () => hasEnded || await this.#isReady(process.pid));
+    const isReady = () => this.query("SELECT 1").then(() => true, () => false);
+    await until("PostgreSQL's start", async () => hasEnded || await isReady());
     if (hasEnded) throw new Error(`PostgreSQL ended:\n${await this.#log}`);
   }
 
@@ -147,7 +149,7 @@ export class PostgresServer implements AsyncDisposable {
 
   /** Suspends every process of the server. The kernel still accepts connections. */
   freeze(): void {
-    const pid = this.#pid;
+    const { pid } = this.#process as Deno.ChildProcess;
     Deno.kill(pid, "SIGSTOP"); // first, so that it starts no more children
     this.#frozen = [...childrenOf(pid), pid];
     for (const child of this.#frozen) Deno.kill(child, "SIGSTOP");
@@ -164,35 +166,12 @@ export class PostgresServer implements AsyncDisposable {
     await this.stop("SIGQUIT");
     await Deno.remove(this.folder, { recursive: true });
   }
-
-  get #pid(): number {
-    if (this.#process === undefined) throw new Error("The server is stopped");
-    return this.#process.pid;
-  }
-
-  /** Whether it is ready, according to `pg_ctl`. */
-  async #isReady(pid: number): Promise<boolean> {
-    try {
-      const lines = (await Deno.readTextFile(`${this.folder}/data/postmaster.pid`)).split("\n");
-      return Number(lines[0]) === pid && lines[7]?.trim() === "ready";
-    } catch (error) {
-      if (error instanceof Deno.errors.NotFound) return false;
-      throw error;
-    }
-  }
 }
 
 /** Returns the children of a process. */
 function childrenOf(pid: number): number[] {
   const text = Deno.readTextFileSync(`/proc/${pid}/task/${pid}/children`).trim();
   return text === "" ? [] : text.split(" ").map(Number);
-}
-
-/** Makes a folder that PostgreSQL's user can write to. */
-async function makeFolder(): Promise<string> {
-  const folder = await Deno.makeTempDir({ prefix: "media-head-postgres-" });
-  await Deno.chmod(folder, 0o777);
-  return folder;
 }
 
 /** Makes a self-signed certificate, and returns the settings for it. */

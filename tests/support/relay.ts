@@ -91,19 +91,28 @@ async function forward(from: End, to: End, link: Link): Promise<void> {
       }
     }
   } catch (error) {
-    const { BadResource, BrokenPipe, ConnectionReset, Interrupted } = Deno.errors;
-    const ends = [BadResource, BrokenPipe, ConnectionReset, Interrupted];
-    if (!ends.some((type) => error instanceof type)) throw error;
+    ignoreEnd(error);
   }
   if (!link.isLost) close(link);
 }
 
 function close({ client, server }: Link): void {
-  for (const end of [client, server]) {
-    try {
-      end?.close();
-    } catch (error) {
-      if (!(error instanceof Deno.errors.BadResource)) throw error; // already closed
-    }
+  closeConnection(client);
+  closeConnection(server);
+}
+
+/** Closes a connection, unless it is closed. */
+export function closeConnection(connection: End): void {
+  try {
+    connection?.close();
+  } catch (error) {
+    ignoreEnd(error);
   }
+}
+
+/** Throws an error again, unless its cause is the end of a connection. */
+export function ignoreEnd(error: unknown): void {
+  const { BadResource, BrokenPipe, ConnectionReset, Interrupted } = Deno.errors;
+  const ends = [BadResource, BrokenPipe, ConnectionReset, Interrupted];
+  if (!ends.some((type) => error instanceof type)) throw error;
 }

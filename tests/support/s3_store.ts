@@ -40,11 +40,8 @@ const ATTEMPTS = 3;
 export const BUCKET = "media";
 
 /** Its credentials. The secret must not be logged. */
-export const [ACCESS_KEY, SECRET_KEY, REGION] = [
-  "test:tester",
-  "keep-this-out-of-logs",
-  "us-east-1",
-];
+export const SECRET_KEY = "keep-this-out-of-logs";
+export const [ACCESS_KEY, REGION] = ["test:tester", "us-east-1"];
 
 /** Its processes. */
 const PARTS = ["memcached", "account", "container", "object", "proxy"] as const;
@@ -258,17 +255,10 @@ use = egg:swift#proxy
 allow_account_management = true
 account_autocreate = true
 error_suppression_limit = 1000000
-[filter:catch_errors]
-use = egg:swift#catch_errors
+${PLAIN_FILTERS.map((name) => `[filter:${name}]\nuse = egg:swift#${name}\n`).join("")}\
 [filter:cache]
 use = egg:swift#memcache
 memcache_servers = 127.0.0.1:${ports.memcached}
-[filter:listing_formats]
-use = egg:swift#listing_formats
-[filter:bulk]
-use = egg:swift#bulk
-[filter:slo]
-use = egg:swift#slo
 [filter:s3api]
 use = egg:swift#s3api
 location = ${REGION}
@@ -285,6 +275,8 @@ user_test_tester = ${SECRET_KEY} .admin
     if (!success) throw new Error(new TextDecoder().decode(stderr));
   }
 }
+
+const PLAIN_FILTERS = ["catch_errors", "listing_formats", "bulk", "slo"];
 
 /** Builds the rings, each with a single device; Swift's own tools would start Python nine times. */
 const RINGS = `

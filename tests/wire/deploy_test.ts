@@ -11,7 +11,7 @@ import { inFolder, media } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
 import { needing, shared } from "../support/permissions.ts";
-import { PGBOUNCER, PgBouncer } from "../support/pgbouncer.ts";
+import { PGBOUNCER, startPgBouncer } from "../support/pgbouncer.ts";
 import { openEngine } from "../support/postgres_engine.ts";
 import { PostgresServer } from "../support/postgres.ts";
 import { field, requestHead, requestRaw } from "../support/raw_http.ts";
@@ -21,7 +21,7 @@ import { newMetadata } from "../storage/storage_suite.ts";
 
 const NEEDS = [...PGBOUNCER, ...S3_STORE];
 const postgres = shared(NEEDS, () => PostgresServer.start());
-const bouncer = shared(NEEDS, () => PgBouncer.start(postgres()));
+const bouncer = shared(NEEDS, () => startPgBouncer(postgres()));
 const store = shared(NEEDS, () => S3Store.start());
 const test = needing(...NEEDS);
 

@@ -6,14 +6,14 @@ import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media } from "../support/media_cli.ts";
 import { needing, shared } from "../support/permissions.ts";
-import { PGBOUNCER, PgBouncer } from "../support/pgbouncer.ts";
+import { PGBOUNCER, startPgBouncer } from "../support/pgbouncer.ts";
 import { openEngine } from "../support/postgres_engine.ts";
 import { PostgresServer } from "../support/postgres.ts";
 import { ServerProcess } from "../support/server.ts";
 import { type Observation, type Status, Truth } from "../support/truth.ts";
 
 const postgres = shared(PGBOUNCER, () => PostgresServer.start());
-const bouncer = shared(PGBOUNCER, () => PgBouncer.start(postgres()));
+const bouncer = shared(PGBOUNCER, () => startPgBouncer(postgres()));
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 

@@ -14,7 +14,7 @@ import { openLocal } from "../support/local_storage.ts";
 import { inFolder } from "../support/media_cli.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 import { needing, shared } from "../support/permissions.ts";
-import { PGBOUNCER, PgBouncer } from "../support/pgbouncer.ts";
+import { PGBOUNCER, startPgBouncer } from "../support/pgbouncer.ts";
 import { openEngine as openPostgres } from "../support/postgres_engine.ts";
 import { PostgresServer } from "../support/postgres.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
@@ -23,7 +23,7 @@ import { ServerProcess } from "../support/server.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
 const postgres = shared(PGBOUNCER, () => PostgresServer.start());
-const bouncer = shared(PGBOUNCER, () => PgBouncer.start(postgres()));
+const bouncer = shared(PGBOUNCER, () => startPgBouncer(postgres()));
 
 /** Sends every row to a server on this storage until its responses are prepared. */
 async function runTable(

@@ -1,11 +1,11 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
 import { openEngine } from "../../lib/storage/database/sqlite/engine.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { checkParity, checkProblem } from "../server/request_table.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { LockHolder } from "../support/sqlite_lock.ts";
 import { fromRoot } from "../support/paths.ts";
-import { needing, program } from "../support/permissions.ts";
+import { needing } from "../support/permissions.ts";
 import { field, requestHead, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess, storageIn } from "../support/server.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
@@ -127,23 +127,16 @@ test("a server process refuses to start with a reason", async () => {
   assert(heartbeats.every(({ end }) => end === "stopped"), "the gate waits for none of them");
 });
 
-needing("processes", program("python3"))(
-  "a server process does not start while it cannot register in the ledger",
-  async () => {
-    await using subject = await openLocal();
-    const path = `${subject.folder}/catalogue.sqlite-ledger`;
-    await using holder = await LockHolder.open(path, {
-      begin: "BEGIN IMMEDIATE",
-      journalMode: "WAL",
-    });
-    await holder.take();
-    const { message } = await assertRejects(() => ServerProcess.start({}, subject.folder), Error);
-    assertMatch(
-      message,
-      /cannot start: sqlite: the ledger ".+" \(DATABASE_URL\) cannot be written \(database is locked\)/,
-    );
-  },
-);
+test("a server process does not start while it cannot register in the ledger", async () => {
+  await using subject = await openLocal();
+  using holder = new DatabaseSync(`${subject.folder}/catalogue.sqlite-ledger`);
+  holder.exec("BEGIN IMMEDIATE");
+  const { message } = await assertRejects(() => ServerProcess.start({}, subject.folder), Error);
+  assertMatch(
+    message,
+    /cannot start: sqlite: the ledger ".+" \(DATABASE_URL\) cannot be written \(database is locked\)/,
+  );
+});
 
 test("a server process is healthy only while its content folder is in place", async () => {
   await using subject = await openLocal();

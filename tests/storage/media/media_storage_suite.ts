@@ -11,6 +11,7 @@ import {
   MAX_STATED,
 } from "../../../lib/storage/item.ts";
 import { newToken } from "../../../lib/storage/token.ts";
+import { sourceOf } from "../../support/body.ts";
 import type { MediaSubject } from "../../support/media_subject.ts";
 import type { Test } from "../../support/permissions.ts";
 import { newMetadata, testStorage } from "../storage_suite.ts";
@@ -68,7 +69,7 @@ export function testMediaStorage(
     assertEquals(await digests(), []);
   });
 
-  test("unpublish() keeps only the kind of an item, and tells whether there was one", async (subject) => {
+  test("unpublish() keeps only the kind of an item, and returns whether there was one", async (subject) => {
     const { storage, publish } = subject;
     const linked = { ...linkedItem("video"), type: "video/mp4", length: 1, validator: '"x"' };
     await storage.catalogue.add(linked);
@@ -219,10 +220,7 @@ export function testMediaStorage(
     await subject.publish(newMetadata(), OTHER);
     assert(!await isUnused(storage, left.digest));
 
-    const read = async function* () {
-      yield await Promise.resolve(new Uint8Array(100));
-    };
-    await using _staged = await storage.stage({ read });
+    await using _staged = await storage.stage(sourceOf(new Uint8Array(100)));
     assertEquals(await Array.fromAsync(unusedIn(storage)), []);
   });
 

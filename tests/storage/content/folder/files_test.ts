@@ -2,24 +2,12 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { readAtOnce } from "../../../../lib/storage/content/folder/file_part.ts";
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import type { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
-import { streamOf } from "../../../support/body.ts";
+import { sourceOf, streamOf } from "../../../support/body.ts";
 import { openIn, openLocal } from "../../../support/local_storage.ts";
 import { LINUX, needing, program } from "../../../support/permissions.ts";
 import { newMetadata } from "../../storage_suite.ts";
 
 const test = needing("files");
-
-test("content that is opened twice at once is whole both times", async () => {
-  await using subject = await openLocal();
-  const { storage, publish } = subject;
-  const content = Uint8Array.from({ length: 100_000 }, (_, index) => index % 251);
-  const item = await publish(newMetadata(), content);
-  const [first, second] = [
-    await storage.open(item, { first: 0, last: 49_999 }),
-    await storage.open(item, { first: 50_000, last: 99_999 }),
-  ];
-  assertEquals([first, second], [content.subarray(0, 50_000), content.subarray(50_000)]);
-});
 
 needing("processes", program("mkfifo"), program("ln"), program("mkdir"))(
   "content that is no regular file is a fault, and blocks nothing",
@@ -55,12 +43,8 @@ test("readAtOnce() refuses a part that the file ends before", async () => {
   assertThrows(() => readAtOnce(file, 37, "ab"), StorageError, "content ab ended early");
 });
 
-/** Publishes a text. */
 async function publishText(storage: MediaStorage, text: string): Promise<string> {
-  const read = async function* () {
-    yield await Promise.resolve(new TextEncoder().encode(text));
-  };
-  await using staged = await storage.stage({ read });
+  await using staged = await storage.stage(sourceOf(new TextEncoder().encode(text)));
   const { digest } = await storage.publish(newMetadata(), staged);
   return digest;
 }
@@ -88,11 +72,8 @@ needing("processes", LINUX)(
       ];
       for (const [path, expected] of rows) {
         const { mode, uid, gid } = await Deno.stat(path);
-        assertEquals(
-          [(mode ?? 0) & 0o7777, uid, gid],
-          [expected, owner ?? uid, owner ?? gid],
-          path,
-        );
+        const actual = [(mode ?? 0) & 0o7777, uid, gid];
+        assertEquals(actual, [expected, owner ?? uid, owner ?? gid], path);
       }
     } finally {
       Deno.umask(before);

@@ -3,7 +3,7 @@
 import type { Engine } from "../../../../lib/storage/database/engine.ts";
 import { openMemory } from "../../../support/memory_storage.ts";
 import { needing, shared } from "../../../support/permissions.ts";
-import { PGBOUNCER, PgBouncer } from "../../../support/pgbouncer.ts";
+import { PGBOUNCER, startPgBouncer } from "../../../support/pgbouncer.ts";
 import { openEngine } from "../../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer, USER } from "../../../support/postgres.ts";
 import { testExclusion } from "../exclusion_suite.ts";
@@ -11,7 +11,7 @@ import { testLedger } from "../../ledger/ledger_suite.ts";
 import { testMediaStorage } from "../../media/media_storage_suite.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
-const bouncer = shared(PGBOUNCER, () => PgBouncer.start(server()));
+const bouncer = shared(PGBOUNCER, () => startPgBouncer(server()));
 
 let database: string | undefined;
 
