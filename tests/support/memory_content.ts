@@ -68,7 +68,7 @@ export class MemoryContent implements PlainStore {
     return { digest, length: bytes.length, bytes, async [Symbol.asyncDispose]() {} };
   }
 
-  hold<T>(_digests: readonly string[], action: () => Promise<T>): Promise<T> {
+  hold<T>(action: () => Promise<T>): Promise<T> {
     return this.#queue.run(action);
   }
 

@@ -3,7 +3,10 @@
  * store does on demand.
  */
 
+import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
+import { openMemoryEngine } from "./memory_storage.ts";
+import { closeConnection, ignoreEnd } from "./relay.ts";
 
 /** Returns what to send for a request head, after which the connection is closed. */
 export type Script = (head: string) => string | Promise<string>;
@@ -37,11 +40,15 @@ export class ScriptedStore implements AsyncDisposable {
     this.#run(this.#accept());
   }
 
+  get port(): number {
+    return this.#listener.addr.port;
+  }
+
   /** The settings that point to this server. */
   get settings(): BucketSettings {
     return {
       ...{ kind: "bucket", bucket: "media", prefix: "p", region: "us-east-1" },
-      endpoint: `http://127.0.0.1:${this.#listener.addr.port}`,
+      endpoint: `http://127.0.0.1:${this.port}`,
       ...{ accessKeyId: "key", secretAccessKey: "secret" },
       timeoutMs: 4_500,
     };
@@ -55,7 +62,7 @@ export class ScriptedStore implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#listener.close();
     this.#end.resolve("");
-    for (const connection of this.#connections) close(connection);
+    this.#connections.forEach(closeConnection);
     await Promise.all(this.#running);
   }
 
@@ -85,20 +92,26 @@ export class ScriptedStore implements AsyncDisposable {
       for (let done = 0; done < bytes.length;) done += await connection.write(bytes.subarray(done));
       if (this.isPatient) { while (await connection.read(buffer) !== null); }
     } catch (error) {
-      const { BadResource, BrokenPipe, ConnectionReset, Interrupted } = Deno.errors;
-      const ends = [BadResource, BrokenPipe, ConnectionReset, Interrupted];
-      if (!ends.some((type) => error instanceof type)) throw error;
+      ignoreEnd(error);
     } finally {
-      close(connection);
+      closeConnection(connection);
       this.#connections.delete(connection);
     }
   }
 }
 
-function close(connection: Deno.TcpConn): void {
+/** Opens content on a store with scripted answers. */
+export async function withStore(
+  script: Script,
+  body: (content: BucketContent, store: ScriptedStore) => Promise<void>,
+): Promise<void> {
+  await using store = new ScriptedStore();
+  store.script = script;
+  await using engine = await openMemoryEngine();
+  const content = new BucketContent(store.settings, engine);
   try {
-    connection.close();
-  } catch (error) {
-    if (!(error instanceof Deno.errors.BadResource)) throw error; // already closed
+    await body(content, store);
+  } finally {
+    await content.close();
   }
 }

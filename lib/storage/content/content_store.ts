@@ -69,16 +69,16 @@ interface Store {
   stage(source: Source): Promise<Staged>;
 
   /**
-   * Runs a change that affects which items use some content, exclusively for that content. If the
-   * process is killed meanwhile, no item loses its content.
+   * Runs a change that affects which items use some content, one at a time. If the process is killed
+   * meanwhile, no item loses its content.
    *
    * @param commit Commits the change to the catalogue.
    * @param staged Content to move to its place first.
    */
   change<T>(digest: string, commit: () => Promise<T>, staged?: Staged): Promise<T>;
 
-  /** Runs an action, during which no content with these digests is added or removed. */
-  hold<T>(digests: readonly string[], action: () => Promise<T>): Promise<T>;
+  /** Runs an action, during which no change runs. */
+  hold<T>(action: () => Promise<T>): Promise<T>;
 
   /** Lists the digests of all content copied here, reading incrementally. */
   list(): AsyncIterable<string>;
@@ -98,7 +98,7 @@ export interface ObjectStore extends Store {
   /** Bytes of the longest content that it accepts. */
   readonly maxLength: number;
 
-  /** Milliseconds for which content may be stored before its publication shows. */
+  /** The maximum time between uploading content and locking it, in milliseconds. */
   readonly settlingMs: number;
 
   /**

@@ -8,7 +8,7 @@ const BATCH = 1_000;
 
 /**
  * Yields the digests of content that no item used, after giving publications in progress time to
- * finish. {@linkcode isUnused} tells whether it is still unused.
+ * finish. {@linkcode isUnused} checks whether it is still unused.
  */
 export async function* unusedIn(
   { content, catalogue }: {
@@ -32,7 +32,7 @@ export function isUnused(
   },
   digest: string,
 ): Promise<boolean> {
-  return content.hold([digest], async () => {
+  return content.hold(async () => {
     if (await catalogue.uses(digest)) return false;
     const { state } = await content.compare({ digest, length: 0 }); // of whatever length
     return state !== "missing";

@@ -5,10 +5,12 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Ledger } from "../ledger/sql_ledger.ts";
 
 /**
- * Runs an action while holding a lock on each key, among all processes that use the same database.
- * The action may use the database.
+ * Runs one action at a time among all processes that use the same database. The action may use the
+ * database.
+ *
+ * @throws {StorageError} When locking fails.
  */
-export type Exclusively = <T>(keys: readonly string[], action: () => Promise<T>) => Promise<T>;
+export type Exclusively = <T>(action: () => Promise<T>) => Promise<T>;
 
 /** How to open a database. The signal ends the wait for a lock, also later. */
 export interface OpenOptions extends Patience {
@@ -24,7 +26,6 @@ export const NONE_YET = "There is none yet: expected one that start, publish or 
 export interface Engine {
   readonly catalogue: Catalogue;
   readonly ledger: Ledger;
-  /** Runs an action exclusively; throws {@linkcode StorageError} when locking fails. */
   readonly exclusively: Exclusively;
   close(): Promise<void>;
 }

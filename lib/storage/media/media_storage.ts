@@ -33,15 +33,13 @@ export interface Added {
 export class MediaStorage implements ItemStorage, Versioned {
   readonly catalogue: Catalogue;
   readonly ledger: Ledger;
-  readonly content: ContentStore;
   readonly #close: () => Promise<void>;
   #contentId: string | undefined;
 
   /** Both are closed together with this. */
-  constructor({ catalogue, ledger, close }: Engine, content: ContentStore) {
+  constructor({ catalogue, ledger, close }: Engine, readonly content: ContentStore) {
     this.catalogue = catalogue;
     this.ledger = ledger;
-    this.content = content;
     this.#close = close;
   }
 
@@ -56,15 +54,11 @@ export class MediaStorage implements ItemStorage, Versioned {
   async find(token: Token): Promise<LookupResult> {
     const result = await this.catalogue.find(token);
     if (result.state !== "published") return result;
-    try {
-      const fault = await this.#contentFault(result.item);
-      if (fault === undefined) return result;
-      throw fault;
-    } catch (error) {
-      const current = await this.catalogue.find(token);
-      if (current.state !== "published") return current; // unpublished meanwhile
-      throw error;
-    }
+    const fault = await this.#contentFault(result.item).catch((error) => error);
+    if (fault === undefined) return result;
+    const current = await this.catalogue.find(token);
+    if (current.state !== "published") return current; // unpublished meanwhile
+    throw fault;
   }
 
   async open(item: PublishedItem, range?: ByteRange): Promise<Body> {
@@ -162,7 +156,7 @@ export class MediaStorage implements ItemStorage, Versioned {
    * whose content is missing, or whose token was ever used, are skipped.
    *
    * @param records At most one for each token.
-   * @param isDryRun Whether to tell only what would be added.
+   * @param isDryRun Whether only to report what would be added.
    * @returns The tokens that were added, and the content faults of others.
    */
   async addAll(records: readonly CatalogueRecord[], isDryRun = false): Promise<Added> {
@@ -183,7 +177,7 @@ export class MediaStorage implements ItemStorage, Versioned {
     if (isDryRun) await this.checkContent();
     else await this.prepare();
     if (isDryRun || copied.length === 0) return await add();
-    return await this.content.hold(copied.map(({ digest }) => digest), add);
+    return await this.content.hold(add);
   }
 
   async #importFaults(items: readonly PublishedItem[]): Promise<Map<Token, StorageError>> {

@@ -48,11 +48,11 @@ needing(...S3_STORE)(
     const [sent, lookedUp] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const slow = {
       ...engine,
-      async exclusively<T>(keys: readonly string[], action: () => Promise<T>) {
+      async exclusively<T>(action: () => Promise<T>) {
         sent.resolve();
         await lookedUp.promise;
         await new Promise((resolve) => setTimeout(resolve, 300));
-        return await engine.exclusively(keys, action);
+        return await engine.exclusively(action);
       },
     };
     const unused = engine.catalogue.unused.bind(engine.catalogue);

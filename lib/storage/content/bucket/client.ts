@@ -10,29 +10,17 @@ import { Semaphore } from "../../../async/semaphore.ts";
 /** Milliseconds before a failed request is retried once. */
 const RETRY_MS = 200;
 
-/** Temporary statuses, worth a retry. */
-const TEMPORARY = [500, 502, 503, 504];
-
 /** Concurrent downloads, each of which holds a connection as long as its client reads. */
 const MAX_DOWNLOADS = 256;
 
 /** Concurrent other requests, which downloads must not delay. */
 const MAX_REQUESTS = 128;
 
-/** Milliseconds after which an idle connection is closed. */
-const MAX_IDLE_MS = 20_000;
-
-/** Characters to read of an answer that is not a download. */
-const MAX_TEXT = 4_096;
-
-/** What to send besides the method and the key. */
 export interface RequestOptions {
   readonly fields?: Readonly<Record<string, string>>;
   readonly text?: string;
   /** Names and values, not encoded. */
   readonly query?: Readonly<Record<string, string>>;
-  /** Characters to read of the answer, unless it is a download. */
-  readonly maxText?: number;
 }
 
 export interface StoreResponse {
@@ -58,7 +46,7 @@ export class StoreClient {
   readonly #http = Deno.createHttpClient({
     http2: false,
     poolMaxIdlePerHost: MAX_REQUESTS,
-    poolIdleTimeout: MAX_IDLE_MS,
+    poolIdleTimeout: 20_000, // milliseconds
   });
   readonly #downloads = new Semaphore(MAX_DOWNLOADS);
   readonly #requests = new Semaphore(MAX_REQUESTS);
@@ -74,7 +62,7 @@ export class StoreClient {
   async request(method: string, key: string, options: RequestOptions = {}): Promise<StoreResponse> {
     const { response, signal, end } = await this.#send(this.#requests, method, key, options);
     try {
-      const text = await beginningOf(response, signal, options.maxText);
+      const text = await textOf(response, signal);
       return { status: response.status, headers: response.headers, text };
     } finally {
       end();
@@ -90,7 +78,7 @@ export class StoreClient {
       return response.body ?? new Blob().stream();
     };
     try {
-      const text = status === 200 || status === 206 ? "" : await beginningOf(response, signal);
+      const text = status === 200 || status === 206 ? "" : await textOf(response, signal);
       return { status, headers, text, bytes: () => response.bytes(), stream, end };
     } catch (error) {
       end();
@@ -161,7 +149,8 @@ export class StoreClient {
       const request = { method, headers: all, body: text ?? null, redirect: "manual" } as const;
       try {
         const response = await fetch(url, { ...request, signal, client: this.#http });
-        if (isLast || !TEMPORARY.includes(response.status)) return response;
+        const isTemporary = [500, 502, 503, 504].includes(response.status);
+        if (isLast || !isTemporary) return response;
         await response.body?.cancel();
       } catch (cause) {
         if (signal.aborted || isLast) {
@@ -175,21 +164,11 @@ export class StoreClient {
   }
 }
 
-/** Reads the beginning of a short answer. */
-async function beginningOf(
-  response: Response,
-  signal: AbortSignal,
-  maxText = MAX_TEXT,
-): Promise<string> {
-  let text = "";
+async function textOf(response: Response, signal: AbortSignal): Promise<string> {
   try {
-    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      text += chunk;
-      if (text.length > maxText) break; // which cancels the rest
-    }
+    return await response.text();
   } catch (cause) {
     signal.throwIfAborted();
     throw new StorageError("bucket", "the store's answer was cut off", { cause });
   }
-  return text;
 }

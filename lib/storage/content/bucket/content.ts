@@ -29,9 +29,9 @@ import {
   codeIn,
   conditionOf,
   type ExpectedContent,
+  faultIn,
   nameOf,
   reasonIn,
-  requireUnchanged,
   unreadable,
 } from "./responses.ts";
 import { type Download, StoreClient, type StoreResponse } from "./client.ts";
@@ -41,32 +41,19 @@ import { contentOf, readAtOnce } from "./stream.ts";
 /** The last part of the key of the object that holds the name of this place. */
 const PLACE = "media-head";
 
-/** The maximum size of a PUT, in bytes. */
-const MAX_PUT = 5 * 2 ** 30;
-
-/** The maximum time between uploading content and locking it, in milliseconds. */
-const SETTLING_MS = 2_000;
-
-/** Content being published; none of it is in the bucket yet. */
+/** Nothing of it is in the bucket yet. */
 interface StagedSource extends Staged {
   readonly source: Source;
 }
 
-/** Content in a bucket. */
 export class BucketContent implements ObjectStore {
   readonly kind = "bucket";
-  readonly maxLength = MAX_PUT;
-  readonly settlingMs = SETTLING_MS;
+  readonly maxLength = 5 * 2 ** 30; // of a PUT
+  readonly settlingMs = 2_000;
   readonly #settings: BucketSettings;
   readonly #client: StoreClient;
   readonly #engine: Pick<Engine, "catalogue" | "exclusively">;
 
-  /**
-   * Sends no request yet.
-   *
-   * @param engine Knows which content is used, and locks content that is about to be removed.
-   * @param patience How to wait for the store.
-   */
   constructor(
     settings: BucketSettings,
     engine: Pick<Engine, "catalogue" | "exclusively">,
@@ -141,8 +128,8 @@ export class BucketContent implements ObjectStore {
   }
 
   /**
-   * Changes which items use some content. New content is in place before and during the commit, and
-   * nobody can remove it in between; content that is no longer used is removed afterwards.
+   * New content is in place before and during the commit, and nobody can remove it in between;
+   * content that is no longer used is removed afterwards.
    */
   async change<T>(digest: string, commit: () => Promise<T>, staged?: StagedSource): Promise<T> {
     const discard = async () => {
@@ -150,7 +137,7 @@ export class BucketContent implements ObjectStore {
     };
     for (;;) {
       if (staged !== undefined) await this.#put(staged); // may take long, so without the lock
-      const changed = await this.#engine.exclusively([lockOf(digest)], async () => {
+      const changed = await this.#engine.exclusively(async () => {
         if (staged !== undefined) {
           const found = await this.compare(staged);
           if (found.state === "missing") return undefined;
@@ -176,19 +163,14 @@ export class BucketContent implements ObjectStore {
     if (response.status === 404) {
       return { state: "missing", reason: `${nameOf(content)} is missing` };
     }
-    try {
-      requireUnchanged(content, response);
-      return { state: "same" };
-    } catch (error) {
-      if (!(error instanceof ReplacedError)) throw error;
-      return { state: "different", reason: error.fault };
-    }
+    const fault = faultIn(response, content);
+    if (fault === undefined) return { state: "same" };
+    if (fault instanceof ReplacedError) return { state: "different", reason: fault.fault };
+    throw fault;
   }
 
   async *list(): AsyncGenerator<string> {
-    const { bucket, prefix } = this.#settings;
-    const location = `${JSON.stringify(locationOf(prefix, { bucket }))} (CONTENT)`;
-    const names = (key: string) => listNames(this.#client, this.#ownKey(key), location);
+    const names = (key: string) => listNames(this.#client, this.#ownKey(key), this.#location);
     for await (const folder of names("")) {
       if (!/^[0-9a-f]{2}\/$/.test(folder)) continue; // not ours
       for await (const name of names(folder + folder.slice(0, 2))) {
@@ -197,8 +179,8 @@ export class BucketContent implements ObjectStore {
     }
   }
 
-  hold<T>(digests: readonly string[], action: () => Promise<T>): Promise<T> {
-    return this.#engine.exclusively([...new Set(digests.map(lockOf))], action);
+  hold<T>(action: () => Promise<T>): Promise<T> {
+    return this.#engine.exclusively(action);
   }
 
   close(): Promise<void> {
@@ -211,13 +193,10 @@ export class BucketContent implements ObjectStore {
       ...conditionOf(content),
       ...(range === undefined ? {} : { Range: `bytes=${range.first}-${range.last}` }),
     });
-    try {
-      requireUnchanged(content, response, range);
-      return response;
-    } catch (error) {
-      response.end();
-      throw error;
-    }
+    const fault = faultIn(response, content, range);
+    if (fault === undefined) return response;
+    response.end();
+    throw fault;
   }
 
   /** Uploads content, unless it is present. */
@@ -262,19 +241,14 @@ export class BucketContent implements ObjectStore {
 
   /** Returns an error about the place as a whole. */
   #fault(what: string, response?: Pick<StoreResponse, "status" | "text">): StorageError {
-    const { bucket, prefix } = this.#settings;
-    const place = JSON.stringify(locationOf(prefix, { bucket }));
     const reason = response === undefined ? "" : reasonIn(response);
-    return new StorageError("bucket", `${place} (CONTENT) ${what}${reason}`);
+    return new StorageError("bucket", `${this.#location} ${what}${reason}`);
   }
-}
 
-/**
- * Returns the name of the lock on whether some content is used. Contents share 256 locks, so that an
- * import takes no more at once.
- */
-function lockOf(digest: string): string {
-  return `content ${digest.slice(0, 2)}`;
+  /** For messages. */
+  get #location(): string {
+    return `${JSON.stringify(locationOf(this.#settings.prefix, this.#settings))} (CONTENT)`;
+  }
 }
 
 function lengthOf({ length }: ExpectedContent, range: ByteRange | undefined): number {

@@ -5,9 +5,6 @@ import { StorageError } from "../../errors.ts";
 import { reasonIn } from "./responses.ts";
 import type { StoreClient } from "./client.ts";
 
-/** Characters of the longest page: a thousand keys of up to 1,024 bytes, with their metadata. */
-const MAX_PAGE = 16 * 2 ** 20;
-
 /** A key, or a common prefix. */
 const KEY = /<(?:Key|CommonPrefixes>\s*<Prefix)>([^<]*)</g;
 
@@ -24,8 +21,7 @@ export async function* listNames(
 ): AsyncGenerator<string> {
   const query = { "delimiter": "/", "encoding-type": "url", "list-type": "2", prefix };
   for (let next: Record<string, string> | undefined = {}; next !== undefined;) {
-    const options = { query: { ...next, ...query }, maxText: MAX_PAGE };
-    const response = await client.request("GET", "", options);
+    const response = await client.request("GET", "", { query: { ...next, ...query } });
     const { status, text } = response;
     if (status !== 200 || !/<\/ListBucketResult>\s*$/.test(text)) {
       throw new StorageError("bucket", `${location} cannot be listed${reasonIn(response)}`);

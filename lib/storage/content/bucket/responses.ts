@@ -24,39 +24,37 @@ export function conditionOf(
 }
 
 /**
- * Requires an answer to give content as it was published, entirely or in part.
- *
- * @throws {ReplacedError} When the content was replaced.
- * @throws {StorageError} When the content is missing or cannot be read.
+ * Returns the fault of an answer that does not give content as it was published, entirely or in
+ * part: a {@linkcode ReplacedError} if the content was replaced.
  */
-export function requireUnchanged(
-  content: ExpectedContent,
+export function faultIn(
   response: StoreResponse,
+  content: ExpectedContent,
   range?: ByteRange,
-): void {
+): StorageError | undefined {
   const { status, headers } = response;
   const { length, validator } = content;
   const name = nameOf(content);
-  if (status === 404) throw new StorageError("bucket", `${name} is missing`);
-  if (status === 412 || status === 416) throw new ReplacedError("bucket", `${name} was replaced`);
-  if (status !== (range === undefined ? 200 : 206)) throw unreadable(name, response);
+  if (status === 404) return new StorageError("bucket", `${name} is missing`);
+  if (status === 412 || status === 416) return new ReplacedError("bucket", `${name} was replaced`);
+  if (status !== (range === undefined ? 200 : 206)) return unreadable(name, response);
   const [, first, last, total] =
     /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
   const size = headers.get("content-length");
   const found = range === undefined ? size : total;
   if (found === undefined || found === null) {
-    throw new StorageError("bucket", `the store does not tell the length of ${name}`);
+    return new StorageError("bucket", `the store does not state the length of ${name}`);
   }
   if (found !== String(length)) {
-    throw new ReplacedError("bucket", `${name} has ${found} bytes instead of ${length}`);
+    return new ReplacedError("bucket", `${name} has ${found} bytes instead of ${length}`);
   }
   if (validator !== undefined && headers.get("etag") !== validator) {
-    throw new ReplacedError("bucket", `${name} was replaced`);
+    return new ReplacedError("bucket", `${name} was replaced`);
   }
-  if (range === undefined) return;
+  if (range === undefined) return undefined;
   const isRange = first === String(range.first) && last === String(range.last);
-  if (isRange && size === String(range.last - range.first + 1)) return;
-  throw new StorageError("bucket", `the store does not give the range asked for of ${name}`);
+  if (isRange && size === String(range.last - range.first + 1)) return undefined;
+  return new StorageError("bucket", `the store does not send the requested range of ${name}`);
 }
 
 export function unreadable(name: string, response: StoreResponse): StorageError {

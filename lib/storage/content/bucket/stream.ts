@@ -4,15 +4,6 @@ import { fulfilledWithin } from "../../../async/deadline.ts";
 import { StorageError } from "../../errors.ts";
 import type { Download } from "./client.ts";
 
-export interface StreamOptions {
-  readonly length: number;
-  /** Milliseconds to wait for the next bytes. */
-  readonly timeoutMs?: number;
-}
-
-/** How long to wait for the next bytes of content. */
-const STALL_TIMEOUT_MS = 30_000;
-
 /**
  * Reads the content of a download at once, which costs less than a stream.
  *
@@ -38,10 +29,12 @@ export async function readAtOnce(
 /**
  * Returns the content of a download as a stream. It reads no faster than its consumer, and
  * cancelling it ends the download.
+ *
+ * @param timeoutMs Milliseconds to wait for the next bytes.
  */
 export function contentOf(
   { stream, end }: Pick<Download, "stream" | "end">,
-  { length, timeoutMs = STALL_TIMEOUT_MS }: StreamOptions,
+  { length, timeoutMs = 30_000 }: { length: number; timeoutMs?: number },
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const reader = stream().getReader();
   let left = length;

@@ -12,9 +12,6 @@ import { type Source, SourceChangedError } from "../content_store.ts";
 import { StorageError } from "../../errors.ts";
 import type { StoreResponse } from "./client.ts";
 
-/** Milliseconds for which the store may accept no data. */
-const STALL_TIMEOUT_MS = 30_000;
-
 /** Milliseconds for the store's answer after the last byte. */
 const ANSWER_TIMEOUT_MS = 120_000;
 
@@ -26,8 +23,8 @@ export interface Upload {
   readonly headers: Headers;
   readonly content: Pick<ContentReference, "digest" | "length">;
   readonly source: Source;
-  /** Overrides {@linkcode STALL_TIMEOUT_MS}. */
-  readonly stall?: number;
+  /** Milliseconds for which the store may accept no data. */
+  readonly stallTimeoutMs?: number;
 }
 
 /**
@@ -39,7 +36,7 @@ export interface Upload {
  * @throws What the source throws, or its signal's abort reason.
  */
 export async function upload(
-  { url, headers, content, source, stall = STALL_TIMEOUT_MS }: Upload,
+  { url, headers, content, source, stallTimeoutMs = 30_000 }: Upload,
 ): Promise<Pick<StoreResponse, "status" | "text">> {
   const { request } = url.protocol === "https:"
     ? await import("node:https")
@@ -66,7 +63,7 @@ export async function upload(
       });
       await settled(limit, Promise.race([flushed, answered.promise]));
       if (response !== undefined) break;
-      limit = stall;
+      limit = stallTimeoutMs;
     }
     if (response === undefined) sending.end();
     await settled(ANSWER_TIMEOUT_MS, answered.promise);

@@ -26,14 +26,8 @@ import {
 import type { ContentReference } from "../../item.ts";
 import { StorageError } from "../../errors.ts";
 
-/** Content on its way in, on disk. */
 interface StagedFile extends Staged {
   readonly path: string;
-}
-
-interface OpenFile {
-  readonly file: Deno.FsFile;
-  readonly size: number;
 }
 
 export class Files implements PlainStore {
@@ -43,10 +37,6 @@ export class Files implements PlainStore {
   readonly #patience: Patience;
   #isSwept = false;
 
-  /**
-   * @param catalogue Knows which content is used.
-   * @param patience How to wait for the lock.
-   */
   constructor(folder: string, catalogue: Pick<Catalogue, "uses">, patience: Patience = {}) {
     this.#folder = folder;
     this.#catalogue = catalogue;
@@ -89,35 +79,25 @@ export class Files implements PlainStore {
     });
   }
 
-  /**
-   * Opens content, or a range of it.
-   *
-   * @throws {StorageError} When it is missing, has another length, or cannot be read.
-   */
   open({ digest, length }: ContentReference, range?: ByteRange): Promise<Body> {
     return Promise.try(() => {
       const { first, last } = range ?? { first: 0, last: length - 1 };
-      let opened: OpenFile | undefined;
+      let opened: Deno.FsFile | undefined;
       try {
-        opened = this.#openFile(digest);
-        const { file, size } = opened;
+        const { file, size } = this.#openFile(digest);
+        opened = file;
         if (size !== length) throw new StorageError("files", otherLength(digest, size, length));
         if (first > 0) file.seekSync(first, Deno.SeekMode.Start);
         const count = last - first + 1;
         return count <= AT_ONCE ? readAtOnce(file, count, digest) : streamPart(file, count, digest);
       } catch (cause) {
-        opened?.file.close();
+        opened?.close();
         throw faultOf(digest, cause);
       }
     });
   }
 
-  /**
-   * Writes content to disk while hashing it, without moving it to its final place. The first call
-   * also removes what killed processes left behind. The result must be disposed of.
-   *
-   * @param source Read once. If it fails, nothing is left behind.
-   */
+  /** The first call also removes what killed processes left behind. */
   async stage(source: Source): Promise<StagedFile> {
     const folder = `${this.#folder}/staged`;
     const path = `${folder}/${crypto.randomUUID()}`;
@@ -156,10 +136,7 @@ export class Files implements PlainStore {
     }
   }
 
-  /**
-   * Changes which items use some content, exclusively in this folder. If the process is killed
-   * meanwhile, the next change repairs what it left.
-   */
+  /** If the process is killed meanwhile, the next change repairs what it left. */
   async change<T>(digest: string, commit: () => Promise<T>, staged?: StagedFile): Promise<T> {
     const unsettled = `${this.#folder}/unsettled`;
     const settle = async (digest: string) => {
@@ -192,8 +169,8 @@ export class Files implements PlainStore {
     }
   }
 
-  /** Needs no permission to write. */
-  async hold<T>(_digests: readonly string[], action: () => Promise<T>): Promise<T> {
+  /** Requires no permission to write. */
+  async hold<T>(action: () => Promise<T>): Promise<T> {
     using lock = await this.#attempt("read", () => Deno.open(this.#lock));
     await this.#wait(lock); // a shared lock would let a few imports keep publishers waiting
     return await action();
@@ -206,7 +183,7 @@ export class Files implements PlainStore {
     return waitFor(what, lock.lock(true), this.#patience);
   }
 
-  #openFile(digest: string): OpenFile {
+  #openFile(digest: string): { file: Deno.FsFile; size: number } {
     const path = this.#path(digest);
     const { isFile, size } = Deno.statSync(path);
     // Opening a pipe or a device would block the thread.
@@ -217,10 +194,10 @@ export class Files implements PlainStore {
   /** Moves content to its place, unless a sound file is there. */
   async #place({ digest, path }: StagedFile): Promise<void> {
     if (await digestOf(this.#path(digest)) === digest) return;
-    const folder = this.#folderOf(digest);
-    await this.#makeFolder(folder);
+    const shard = `${this.#folder}/${digest.slice(0, 2)}`;
+    await this.#makeFolder(shard);
     await Deno.rename(path, this.#path(digest));
-    await syncFolder(folder);
+    await syncFolder(shard);
     await syncFolder(this.#folder);
   }
 
@@ -248,7 +225,7 @@ export class Files implements PlainStore {
     });
   }
 
-  /** Runs an operation, and names the place when the system does not let it. */
+  /** Runs an operation, and names the place if the system refuses it. */
   async #attempt<T>(what: "read" | "write to", operation: () => Promise<T>): Promise<T> {
     try {
       return await operation();
@@ -267,12 +244,8 @@ export class Files implements PlainStore {
     return `${this.#folder}/lock`;
   }
 
-  #folderOf(digest: string): string {
-    return `${this.#folder}/${digest.slice(0, 2)}`;
-  }
-
   #path(digest: string): string {
-    return `${this.#folderOf(digest)}/${digest}`;
+    return `${this.#folder}/${digest.slice(0, 2)}/${digest}`;
   }
 }
 
@@ -289,7 +262,7 @@ async function digestOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** Removes what no living process is writing. */
+/** Removes the staged files that no living process is writing. */
 async function sweep(folder: string): Promise<void> {
   for await (const { name } of Deno.readDir(folder)) {
     const path = `${folder}/${name}`;

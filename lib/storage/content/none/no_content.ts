@@ -21,7 +21,7 @@ export const NO_CONTENT: ContentStore = {
   open: refuse,
   stage: refuse,
   change: refuse,
-  hold: (_digests, action) => action(),
+  hold: (action) => action(),
   async *list() {},
   async close() {},
 };

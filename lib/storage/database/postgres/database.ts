@@ -13,9 +13,6 @@ import { fulfilledWithin } from "../../../async/deadline.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import { TABLES, VERSION } from "./schema.ts";
 
-/** The maximum number of connections: one for requests, one for transactions. */
-const CONNECTIONS = 2;
-
 /** The timeout for connecting, and for statements that requests wait for, in milliseconds. */
 const READ_TIMEOUT_MS = 1_500;
 
@@ -38,17 +35,11 @@ const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
 export const DATABASE = "the database (DATABASE_URL)";
 const LOCK = "the lock on content in the database (DATABASE_URL), which another process holds";
 
-/** The timeout for a lock, in milliseconds. */
-const LOCK_TIMEOUT_MS = 60_000;
-
-/** Milliseconds after which an idle connection is closed. */
-const MAX_IDLE_MS = 60_000;
-
 /**
- * The advisory lock for creating the tables, and the first key of all others: an arbitrary number that other
+ * The advisory locks for creating the tables and for changing content: arbitrary numbers that other
  * programs are unlikely to use.
  */
-const LOCKS = 0x6d68_6361;
+const [TABLES_LOCK, CONTENT_LOCK] = [0x6d68_6361, 0x6d68_6362];
 
 /** Selects a row if the tables exist. Functions like `to_regclass` may return stale results. */
 const TABLE =
@@ -60,19 +51,15 @@ const TABLE =
  */
 const CHANGES: Statement = { text: "SELECT id FROM catalogue FOR UPDATE" };
 
-/** PostgreSQL's type ids of integers, which arrive as text. */
-const INTEGERS = new Set([20, 23]);
-
 /** A database with connections opened on demand. */
 export class PostgresDatabase implements Database {
-  readonly driver = "postgres";
   readonly clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
   readonly #patience: Patience;
   readonly #connection;
   readonly #queue = new SerialQueue();
-  /** Holds the locks while an action runs exclusively. */
+  /** Holds the lock on content while an action runs exclusively. */
   #locker: Client | undefined;
 
   /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
@@ -89,10 +76,11 @@ export class PostgresDatabase implements Database {
     };
     this.#pool = new Pool({
       ...this.#connection,
-      max: CONNECTIONS,
-      idleTimeoutMillis: MAX_IDLE_MS,
+      max: 2, // one for requests, one for transactions
+      idleTimeoutMillis: 60_000,
       allowExitOnIdle: true,
-      types: { getTypeParser: (oid: number) => INTEGERS.has(oid) ? Number : String },
+      // Integers, which have these type ids, arrive as text.
+      types: { getTypeParser: (oid: number) => oid === 20 || oid === 23 ? Number : String },
     });
     this.#pool.on("error", () => {}); // an idle connection broke: the next statement gets another
   }
@@ -110,17 +98,17 @@ export class PostgresDatabase implements Database {
     });
     if (set?.["encoding"] !== "UTF8") {
       const fault = `has the encoding "${set?.["encoding"]}"; expected "UTF8"`;
-      throw new StorageError(this.driver, `the database (DATABASE_URL) ${fault}`);
+      throw new StorageError("postgres", `the database (DATABASE_URL) ${fault}`);
     }
     if ((await this.query({ text: TABLE })).length === 0) {
       const { host, pathname } = new URL(this.#connection.connectionString);
       const name = `the catalogue in "postgres://${host}${pathname}" (DATABASE_URL)`;
       if (mustExist) {
         const cause = new Error(NONE_YET);
-        throw new StorageError(this.driver, `${name} cannot be opened`, { cause });
+        throw new StorageError("postgres", `${name} cannot be opened`, { cause });
       }
       const isCreated = await this.#transaction(async (run) => {
-        await run("SELECT pg_advisory_xact_lock($1)", [LOCKS]);
+        await run("SELECT pg_advisory_xact_lock($1)", [TABLES_LOCK]);
         if ((await run(TABLE)).length > 0) return false; // another process has just created them
         await run(TABLES);
         return true;
@@ -154,7 +142,7 @@ export class PostgresDatabase implements Database {
   async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
     const reading = this.#query(text, values, READ_TIMEOUT_MS);
     if (await fulfilledWithin(LOOKUP_TIMEOUT_MS, reading)) return await reading;
-    throw new StorageError(this.driver, `no answer within ${LOOKUP_TIMEOUT_MS / 1_000} s`);
+    throw new StorageError("postgres", `no answer within ${LOOKUP_TIMEOUT_MS / 1_000} s`);
   }
 
   async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
@@ -167,10 +155,10 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * Runs an action while a separate connection holds locks, which end with that connection. If that
-   * breaks, nothing is committed any more.
+   * Runs an action while a separate connection holds a lock, which ends with that connection. If
+   * that breaks, nothing is committed any more.
    */
-  exclusively<T>(keys: readonly string[], action: () => Promise<T>): Promise<T> {
+  exclusively<T>(action: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
       const client = new Client({
         ...this.#connection,
@@ -178,12 +166,12 @@ export class PostgresDatabase implements Database {
       });
       client.on("error", () => {}); // its next query fails
       try {
-        await waitFor(LOCK, this.#lock(client, keys), this.#patience);
+        await waitFor(LOCK, this.#lock(client), this.#patience);
         this.#locker = client;
         return await action();
       } finally {
         this.#locker = undefined;
-        await release(client).catch(() => {}); // the locks end with the connection at the latest
+        await release(client).catch(() => {}); // the lock ends with the connection at the latest
       }
     });
   }
@@ -238,7 +226,7 @@ export class PostgresDatabase implements Database {
       await run(BEGIN);
       result = await action(run);
       const look = { text: "SELECT", query_timeout: STATEMENT_TIMEOUT_MS };
-      await this.#locker?.query(look); // fails once the locks are lost
+      await this.#locker?.query(look); // fails once the lock is lost
       const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
       id = row?.["id"] as string | null;
       await run("COMMIT");
@@ -263,15 +251,13 @@ export class PostgresDatabase implements Database {
       }
       await new Promise((resolve) => setTimeout(resolve, OUTCOME_RETRY_MS));
     }
-    const unknown = "the database (DATABASE_URL) does not tell whether a transaction was committed";
-    throw new StorageError(this.driver, unknown, { cause: fault });
+    const unknown = "the database (DATABASE_URL) does not say whether a transaction was committed";
+    throw new StorageError("postgres", unknown, { cause: fault });
   }
 
-  async #lock(client: Client, keys: readonly string[]): Promise<void> {
-    // In key order, so that two processes that want the same locks cannot deadlock.
-    const text = `SELECT pg_advisory_xact_lock($1, key) FROM
-      (SELECT DISTINCT hashtext(name) AS key FROM unnest($2::text[]) AS name ORDER BY key) AS keys`;
-    const query = { text, values: [LOCKS, keys], query_timeout: LOCK_TIMEOUT_MS };
+  async #lock(client: Client): Promise<void> {
+    const text = `SELECT pg_advisory_xact_lock(${CONTENT_LOCK})`;
+    const query = { text, query_timeout: 60_000 };
     try {
       await client.connect();
       await client.query("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0");
@@ -286,7 +272,7 @@ export class PostgresDatabase implements Database {
     // A name with several addresses gives one error for each.
     const first = cause instanceof AggregateError ? cause.errors[0] : cause;
     const fault = `the database (DATABASE_URL) cannot be ${what}`;
-    return new StorageError(this.driver, fault, { cause: first });
+    return new StorageError("postgres", fault, { cause: first });
   }
 }
 
@@ -300,7 +286,7 @@ async function release(client: Client): Promise<void> {
 }
 
 /** Requires the schema version of this release. */
-export function requireKnown(schema: number): void {
+function requireKnown(schema: number): void {
   if (schema === VERSION) return;
   throw new StorageError(
     "postgres",

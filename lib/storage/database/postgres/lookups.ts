@@ -8,11 +8,10 @@ import type { Row } from "../sql/database.ts";
 import { ITEM_COLUMNS, type Lookups } from "../../catalogue/catalogue.ts";
 import { StorageError } from "../../errors.ts";
 import type { Token } from "../../token.ts";
-import { type PostgresDatabase, requireKnown } from "./database.ts";
+import type { PostgresDatabase } from "./database.ts";
 
 /** Selects the state of the catalogue with each requested item; one row if there is none. */
-const FIND =
-  `SELECT catalogue.schema, catalogue.version, current_setting('transaction_read_only') AS read_only,
+const FIND = `SELECT catalogue.version, current_setting('transaction_read_only') AS read_only,
      ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
 
 /**
@@ -42,13 +41,11 @@ export class BatchedLookups implements Lookups {
   }
 
   async find(token: Token): Promise<Row | undefined> {
-    const { rows } = await this.#query(token);
-    return rows.get(token);
+    return (await this.#query(token)).rows.get(token);
   }
 
   async version(): Promise<number> {
-    const { version } = await this.#query();
-    return version;
+    return (await this.#query()).version;
   }
 
   #query(token?: Token): Promise<Snapshot> {
@@ -77,7 +74,6 @@ export class BatchedLookups implements Lookups {
   async #look(tokens: Token[]): Promise<Snapshot> {
     const found = await this.#database.read(FIND, [tokens]);
     const [state] = found;
-    requireKnown(state?.["schema"] as number);
     // A standby may lag by any amount.
     if (state?.["read_only"] !== "off") {
       throw new StorageError("postgres", "the database (DATABASE_URL) is read-only: a standby?");

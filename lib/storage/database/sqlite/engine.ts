@@ -9,15 +9,6 @@ import { SerialQueue } from "../../../async/serial_queue.ts";
 import { MEMORY, SqliteDatabase } from "./database.ts";
 import { CATALOGUE, LEDGER } from "./schema.ts";
 
-/** Milliseconds that publishing waits for another publisher. */
-const CATALOGUE_TIMEOUT_MS = 30_000;
-
-/** The same for flushing counts, which the next flush retries. */
-const LEDGER_TIMEOUT_MS = 1_000;
-
-/** Milliseconds; reading the version takes microseconds. */
-const VERSION_TTL_MS = 100;
-
 const FIND = `SELECT ${ITEM_COLUMNS} FROM item WHERE token = $1`;
 const VERSION = "SELECT version FROM catalogue";
 
@@ -37,23 +28,23 @@ export async function openEngine(
     onCreate: (name) => onCreate?.(`the ${name} ${JSON.stringify(path)} (DATABASE_URL)`),
     schema: CATALOGUE,
     synchronous: "FULL",
-    timeout: CATALOGUE_TIMEOUT_MS,
+    timeout: 30_000, // while another process publishes
   });
   const catalogue = new Catalogue(database, {
     find: (token) => database.read(FIND, token),
     version: async () => (await database.read(VERSION))?.["version"] as number,
-    versionTtl: VERSION_TTL_MS,
+    versionTtl: 100, // reading the version takes microseconds
   });
   try {
     const ledgerDatabase = await SqliteDatabase.open(
       path === MEMORY ? path : `${path}-ledger`,
-      { ...options, schema: LEDGER, synchronous: "NORMAL", timeout: LEDGER_TIMEOUT_MS },
+      { ...options, schema: LEDGER, synchronous: "NORMAL", timeout: 1_000 }, // the next flush retries
     );
     const close = async () => {
       await Promise.all([database.close(), ledgerDatabase.close()]);
     };
     const queue = new SerialQueue();
-    const exclusively: Exclusively = (_keys, action) =>
+    const exclusively: Exclusively = (action) =>
       queue.run(() => path === MEMORY ? action() : locked(`${path}-lock`, options, action));
     return { catalogue, ledger: new Ledger(ledgerDatabase), exclusively, close };
   } catch (error) {

@@ -1,11 +1,9 @@
 /** Listing a bucket page by page, in any spelling that a store uses. */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts";
-import { openMemoryEngine } from "../../../support/memory_storage.ts";
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import { needing } from "../../../support/permissions.ts";
-import { refusal, response, ScriptedStore } from "../../../support/scripted_store.ts";
+import { refusal, response, withStore } from "../../../support/scripted_store.ts";
 
 const test = needing("network");
 
@@ -25,57 +23,38 @@ const page = (keys: string[], folders: string[], next?: string) =>
       "</ListBucketResult>\n",
   );
 
-/** Returns the query of a request. */
-function queryOf(head: string): URLSearchParams {
-  return new URL(head.split(" ")[1] ?? "", "http://test").searchParams;
-}
-
-test("list() yields all our content, page by page", async () => {
-  await using store = new ScriptedStore();
-  store.script = (head) => {
-    const query = queryOf(head);
+test("list() yields all our content, page by page", () => {
+  const pages: Record<string, string> = {
+    "p/": page(["p/media-head", "p/0f"], ["p/0f/", "p/ab/", "p/AB/"], "a&amp;b+/="),
+    "p/ a&b+/=": page([], ["p%2Fcd%2F", "p/abc/"]),
+    "p/0f/0f": page([`p/0f/${digest("0f1")}`], [], "2"),
+    "p/0f/0f 2": page([`p/0f/${digest("0f2")}`, `p/0f/${digest("0f3")}.bak`], ["p/0f/0f/"]),
+    "p/ab/ab": page([`p%2Fab%2F${digest("ab")}`, "p/ab/abc%20d"], []),
+    "p/cd/cd": page([], []),
+  };
+  return withStore((head) => {
+    const query = new URL(head.split(" ")[1] ?? "", "http://test").searchParams;
     assertEquals([query.get("list-type"), query.get("delimiter")], ["2", "/"]);
     const asked = `${query.get("prefix")} ${query.get("continuation-token") ?? ""}`.trim();
-    const pages: Record<string, string> = {
-      "p/": page(["p/media-head", "p/0f"], ["p/0f/", "p/ab/", "p/AB/"], "a&amp;b+/="),
-      "p/ a&b+/=": page([], ["p%2Fcd%2F", "p/abc/"]),
-      "p/0f/0f": page([`p/0f/${digest("0f1")}`], [], "2"),
-      "p/0f/0f 2": page([`p/0f/${digest("0f2")}`, `p/0f/${digest("0f3")}.bak`], ["p/0f/0f/"]),
-      "p/ab/ab": page([`p%2Fab%2F${digest("ab")}`, "p/ab/abc%20d"], []),
-      "p/cd/cd": page([], []),
-    };
     return pages[asked] ?? refusal(400, "Unexpected");
-  };
-  await using engine = await openMemoryEngine();
-  const content = new BucketContent(store.settings, engine);
-  const digests = await Array.fromAsync(content.list());
-  await content.close?.();
-  assertEquals(digests, ["0f1", "0f2", "ab"].map(digest));
-  assertEquals(store.heads.length, 6);
-  assert(
-    store.heads.every((head) => !head.split("\r\n")[0]?.includes("+")),
-    "a plus may be a space",
-  );
+  }, async (content, { heads }) => {
+    assertEquals(await Array.fromAsync(content.list()), ["0f1", "0f2", "ab"].map(digest));
+    assertEquals(heads.length, 6);
+    const hasPlus = heads.some((head) => head.split("\r\n")[0]?.includes("+"));
+    assert(!hasPlus, "a plus may be a space");
+  });
 });
 
 test("list() fails when the store refuses, or answers with something else", async () => {
-  await using store = new ScriptedStore();
-  await using engine = await openMemoryEngine();
-  const content = new BucketContent(store.settings, engine);
-  const rows: [answer: string, message: string][] = [
-    [
-      refusal(403, "AccessDenied"),
-      '"s3://media/p" (CONTENT) cannot be listed: the store answers 403',
-    ],
-    [
-      response(200, {}, "<html>Sign in</html>"),
-      "(CONTENT) cannot be listed: the store answers 200",
-    ],
-    [response(200, {}, "<ListBucketResult><Key>p/ab"), "(CONTENT) cannot be listed: the store"],
+  const rows: [answer: string, status: number][] = [
+    [refusal(403, "AccessDenied"), 403],
+    [response(200, {}, "<html>Sign in</html>"), 200],
+    [response(200, {}, "<ListBucketResult><Key>p/ab"), 200],
   ];
-  for (const [answer, message] of rows) {
-    store.script = () => answer;
-    await assertRejects(() => Array.fromAsync(content.list()), StorageError, message);
+  for (const [answer, status] of rows) {
+    const message = `"s3://media/p" (CONTENT) cannot be listed: the store answers ${status}`;
+    await withStore(() => answer, async (content) => {
+      await assertRejects(() => Array.fromAsync(content.list()), StorageError, message);
+    });
   }
-  await content.close?.();
 });

@@ -11,7 +11,10 @@ import { refusal, response, ScriptedStore } from "../../../support/scripted_stor
 
 const test = needing("network", "environment");
 
+const LOCAL = { hostname: "127.0.0.1", port: 0, onListen() {} };
 const CHUNK = new Uint8Array(64 * 1024).fill(7);
+/** The content of a source without an end. */
+const ENDLESS = { digest: "ab".repeat(32), length: Number.MAX_SAFE_INTEGER };
 
 /** Yields chunks that all use one buffer, as when a file is read. */
 function source(count: number, change?: (chunk: Uint8Array, index: number) => void): Source {
@@ -34,32 +37,25 @@ function contentOf(count: number) {
   return { digest: hash.digest("hex"), length: count * CHUNK.length };
 }
 
-const options = (store: ScriptedStore, count: number) => ({
-  url: new URL(`${store.settings.endpoint}/media/key`),
+const optionsFor = (port: number, count: number) => ({
+  url: new URL(`http://127.0.0.1:${port}/media/key`),
   headers: new Headers({ "X-Signed": "yes" }),
   content: contentOf(count),
 });
 
 test("upload() sends content with its length, and returns the answer", async () => {
-  const received: number[] = [];
   const hash = createHash("sha256");
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+  await using server = Deno.serve(LOCAL, async (request) => {
     assertEquals(request.method, "PUT");
     assertEquals(request.headers.get("content-length"), String(40 * CHUNK.length));
     assertEquals(request.headers.get("x-signed"), "yes");
     assertEquals(request.headers.get("transfer-encoding"), null);
-    for await (const chunk of request.body ?? []) {
-      hash.update(chunk);
-      received.push(chunk.length);
-    }
+    for await (const chunk of request.body ?? []) hash.update(chunk);
     return new Response("<Code>Fine</Code>", { status: 203 });
   });
-  await using store = new ScriptedStore();
-  const url = new URL(`http://127.0.0.1:${server.addr.port}/media/key`);
-  const answer = await upload({ ...options(store, 40), url, source: source(40) });
+  const answer = await upload({ ...optionsFor(server.addr.port, 40), source: source(40) });
   assertEquals(answer, { status: 203, text: "<Code>Fine</Code>" });
   assertEquals(hash.digest("hex"), contentOf(40).digest);
-  await server.shutdown();
 });
 
 test("upload() does not complete content that changed since it was hashed", async () => {
@@ -73,24 +69,18 @@ test("upload() does not complete content that changed since it was hashed", asyn
   for (const [what, changed] of changes) {
     let received = 0;
     const ended = Promise.withResolvers<void>();
-    const server = Deno.serve(
-      { hostname: "127.0.0.1", port: 0, onListen() {} },
-      async (request) => {
-        try {
-          for await (const chunk of request.body ?? []) received += chunk.length;
-        } catch { // it was cut off
-        }
-        ended.resolve();
-        return new Response();
-      },
-    );
-    await using store = new ScriptedStore();
-    const url = new URL(`http://127.0.0.1:${server.addr.port}/media/key`);
-    const sending = upload({ ...options(store, 20), url, source: changed });
+    await using server = Deno.serve(LOCAL, async (request) => {
+      try {
+        for await (const chunk of request.body ?? []) received += chunk.length;
+      } catch { // it was cut off
+      }
+      ended.resolve();
+      return new Response();
+    });
+    const sending = upload({ ...optionsFor(server.addr.port, 20), source: changed });
     await assertRejects(() => sending, SourceChangedError);
     if (what !== "nothing") await ended.promise;
     assert(received < 20 * CHUNK.length, `${what}: ${received} bytes were sent`);
-    await server.shutdown();
   }
 });
 
@@ -98,9 +88,8 @@ test("upload() returns an early answer, and sends nothing more", async () => {
   await using store = new ScriptedStore();
   store.isPatient = true;
   store.script = () => refusal(403, "AccessDenied");
-  const endless = source(Infinity);
-  const content = { digest: "ab".repeat(32), length: Number.MAX_SAFE_INTEGER };
-  const answer = await upload({ ...options(store, 1), content, source: endless });
+  const options = { ...optionsFor(store.port, 1), content: ENDLESS, source: source(Infinity) };
+  const answer = await upload(options);
   assertEquals(answer.status, 403);
   assertStringIncludes(answer.text, "AccessDenied");
 });
@@ -108,35 +97,31 @@ test("upload() returns an early answer, and sends nothing more", async () => {
 test("upload() fails when the store stops reading, or does not answer", async () => {
   await using store = new ScriptedStore();
   store.script = () => new Promise(() => {}); // reads only the head
-  const content = { digest: "ab".repeat(32), length: Number.MAX_SAFE_INTEGER };
-  const stalled = { ...options(store, 1), content, source: source(Infinity), stall: 100 };
-  await assertRejects(() => upload(stalled), StorageError, "accepted no data for 0.1 s");
+  const options = { ...optionsFor(store.port, 1), content: ENDLESS, source: source(Infinity) };
+  const stalled = () => upload({ ...options, stallTimeoutMs: 100 });
+  await assertRejects(stalled, StorageError, "accepted no data for 0.1 s");
 
-  const url = new URL(`http://127.0.0.1:${freePort()}/media/key`); // nothing listens there
-  const refused = () => upload({ ...options(store, 1), url, source: source(1) });
+  const refused = () => upload({ ...optionsFor(freePort(), 1), source: source(1) }); // nobody listens
   await assertRejects(refused, StorageError, "cannot be reached");
 });
 
 test("upload() ends at once when aborted, and rejects with what its source throws", async () => {
   await using store = new ScriptedStore();
   store.script = () => new Promise(() => {});
-  const content = { digest: "ab".repeat(32), length: Number.MAX_SAFE_INTEGER };
   const controller = new AbortController();
   const endless = { ...source(Infinity), signal: controller.signal };
-  const sending = upload({ ...options(store, 1), content, source: endless });
+  const sending = upload({ ...optionsFor(store.port, 1), content: ENDLESS, source: endless });
   setTimeout(() => controller.abort(new RangeError("enough")), 200); // while it waits
   await assertRejects(() => sending, RangeError, "enough");
 
   const broken = source(5, (_, index) => {
     if (index === 3) throw new RangeError("broken");
   });
-  await assertRejects(() => upload({ ...options(store, 5), source: broken }), RangeError, "broken");
+  const reading = () => upload({ ...optionsFor(store.port, 5), source: broken });
+  await assertRejects(reading, RangeError, "broken");
 
   store.script = () => response(200, {});
   const aborted = { ...source(1), signal: AbortSignal.abort(new RangeError("before")) };
-  await assertRejects(
-    () => upload({ ...options(store, 1), source: aborted }),
-    RangeError,
-    "before",
-  );
+  const late = () => upload({ ...optionsFor(store.port, 1), source: aborted });
+  await assertRejects(late, RangeError, "before");
 });

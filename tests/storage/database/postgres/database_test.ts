@@ -17,13 +17,8 @@ const server = shared(POSTGRES, () => PostgresServer.start());
 const test = needing(...POSTGRES);
 
 const ITEM = { digest: "ab".repeat(32), length: 1000 };
-const ROW: UsageRow = {
-  ...CALL,
-  client: "curl",
-  calls: 3,
-  first: 1_800_000_000_000,
-  last: 1_800_000_000_000,
-};
+const NOW = 1_800_000_000_000;
+const ROW: UsageRow = { ...CALL, client: "curl", calls: 3, first: NOW, last: NOW };
 
 /** An engine connected to an empty database through a relay. */
 interface Subject extends AsyncDisposable {
@@ -115,14 +110,21 @@ test("processes that start together create one catalogue, and one of them says s
 });
 
 test("a database in another encoding than UTF8 is refused, and nothing created in it", async () => {
-  const database = "latin";
   await server().query(`CREATE DATABASE latin OWNER ${USER} ENCODING LATIN1 TEMPLATE template0`);
   const opening = () => openEngine(server().urlOf("latin"));
   await assertRejects(opening, StorageError, 'has the encoding "LATIN1"; expected "UTF8"');
-  assertEquals(
-    await server().query("SELECT relname FROM pg_class WHERE relname = 'item'", database),
-    [],
-  );
+  const tables = "SELECT 1 FROM pg_tables WHERE tablename = 'item'";
+  assertEquals(await server().query(tables, "latin"), []);
+});
+
+test("a later release's schema is refused", async () => {
+  const database = await server().createDatabase();
+  const open = () => openEngine(server().urlOf(database));
+  await (await open()).close();
+  await server().query("UPDATE catalogue SET schema = 9", database);
+  const message =
+    "(DATABASE_URL) has version 9 of the schema, but this release supports only 5: run";
+  await assertRejects(open, StorageError, message);
 });
 
 test("a start waits for a PostgreSQL that is slow to accept connections", async () => {
@@ -138,28 +140,19 @@ test("a start waits for a PostgreSQL that is slow to accept connections", async 
 });
 
 const DEFERRED = "CONSTRAINT TRIGGER hold AFTER INSERT ON usage DEFERRABLE INITIALLY DEFERRED";
-const BREAKS: readonly {
-  what: string;
-  trigger: string;
-  query: string;
-  isAborted?: boolean;
-}[] = [
-  {
-    what: "its last statement",
-    trigger: "TRIGGER hold BEFORE INSERT ON usage",
-    query: "INSERT",
-  },
-  { what: "its COMMIT", trigger: DEFERRED, query: "COMMIT" },
-  { what: "a COMMIT that fails", trigger: DEFERRED, query: "COMMIT", isAborted: true },
+const BREAKS: [what: string, trigger: string, query: string, isAborted: boolean][] = [
+  ["its last statement", "TRIGGER hold BEFORE INSERT ON usage", "INSERT", false],
+  ["its COMMIT", DEFERRED, "COMMIT", false],
+  ["a COMMIT that fails", DEFERRED, "COMMIT", true],
 ];
 
-for (const { what, trigger, query, isAborted } of BREAKS) {
+for (const [what, trigger, query, isAborted] of BREAKS) {
   test(`add() knows what it added when the connection breaks in ${what}`, async () => {
     await using subject = await open();
     const { ledger } = subject.engine;
     const release = await server().hold(subject.database, trigger);
-    let told = 0;
-    const adding = ledger.add([ROW], (rows) => told += rows.length).catch((error) => {
+    let added = 0;
+    const adding = ledger.add([ROW], (rows) => added += rows.length).catch((error) => {
       assert(error instanceof StorageError, error);
     });
     const isAtIt = `query ~ '^${query}' AND state = 'active'`;
@@ -173,8 +166,8 @@ for (const { what, trigger, query, isAborted } of BREAKS) {
     await adding;
     await subject.until(0, isAtIt);
     const calls = await Array.fromAsync(ledger.usage(""), ({ calls }) => calls);
-    assertEquals(calls, told === 1 ? [ROW.calls] : []);
-    assertEquals(told, query === "COMMIT" && !isAborted ? 1 : 0);
+    assertEquals(calls, added === 1 ? [ROW.calls] : []);
+    assertEquals(added, query === "COMMIT" && !isAborted ? 1 : 0);
   });
 }
 
@@ -208,7 +201,7 @@ test("exclusively() holds its lock however long it is idle; once that ends, noth
     await catalogue.add(item).catch((error) => assert(error instanceof StorageError, error));
     return (await catalogue.find(item.token)).state;
   };
-  const states = await exclusively(["content ab"], async () => {
+  const states = await exclusively(async () => {
     await new Promise((resolve) => setTimeout(resolve, 500));
     const before = await add();
     const ended = await server().query(`SELECT pg_terminate_backend(pid) ${holders}`);
