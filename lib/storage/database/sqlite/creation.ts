@@ -36,7 +36,7 @@ export function createTables(
 }
 
 /** Returns whether a file has the tables; throws for one of another program or release. */
-export function hasTables(
+function hasTables(
   database: DatabaseSync,
   { name, applicationId, version: supported, upgrade }: Schema,
 ): boolean {

@@ -1,7 +1,7 @@
 /**
- * A SQLite database in a file. If the file is removed or replaced, SQLite does not notice, and goes
- * on with one that nobody else sees. So its device and inode are looked at in the background; once
- * they differ, every use fails until the process is started again.
+ * A SQLite database in a file. If the file is removed or replaced, SQLite does not notice, and
+ * continues with one that nobody else sees. So its device and inode are checked in the background;
+ * once they differ, every use fails until the process is restarted.
  *
  * Only SQLite opens the file here: when a process closes any descriptor of a file, the system
  * releases all its locks (fcntl) on that file.
@@ -13,18 +13,12 @@ import { waitFor } from "../../../async/abort.ts";
 import { repeat } from "../../../async/repeat.ts";
 import { StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
-import { createTables, hasTables, inTransaction } from "./creation.ts";
-import { isBusy, retryWhileBusy } from "./lock.ts";
+import { createTables, inTransaction } from "./creation.ts";
+import { retryWhileBusy } from "./lock.ts";
 import type { Schema } from "./schema.ts";
-
-/** Milliseconds between two looks at the file. */
-const LOOK_INTERVAL_MS = 500;
 
 /** Milliseconds that opening waits for a lock, e.g. while the tables are created. */
 const OPEN_TIMEOUT_MS = 30_000;
-
-/** Characters of the longest prepared statement to cache; longer ones vary in length. */
-const MAX_PREPARED = 5_000;
 
 /** The path of a database in memory. */
 export const MEMORY = ":memory:";
@@ -47,7 +41,6 @@ export interface SqliteOptions extends OpenOptions {
 }
 
 export class SqliteDatabase implements Database {
-  readonly driver = "sqlite";
   readonly clock = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
   readonly batch = 20; // longer statements take longer to prepare, and are not cached
   readonly #path: string;
@@ -56,8 +49,6 @@ export class SqliteDatabase implements Database {
   #connection: DatabaseSync | undefined;
   /** The file that was opened; none in memory. */
   #file: Deno.FileInfo | undefined;
-  /** Why the connection must not be used any more. */
-  #fault: Error | undefined;
   #isGone = false;
   #looking: Promise<void> | undefined;
   #stopLooking = () => {};
@@ -83,7 +74,7 @@ export class SqliteDatabase implements Database {
     } catch (cause) {
       throw database.#faultOf("opened", cause);
     }
-    database.#stopLooking = repeat(LOOK_INTERVAL_MS, () => database.#look());
+    database.#stopLooking = repeat(500, () => database.#look());
     return database;
   }
 
@@ -94,7 +85,8 @@ export class SqliteDatabase implements Database {
   }
 
   query(statement: Statement): Promise<readonly Row[]> {
-    return this.#retry(this.#options.timeout, () => this.#read(statement));
+    const read = (connection: DatabaseSync) => this.#rowsFrom(connection, statement);
+    return this.#retry(this.#options.timeout, () => this.#run("read", read));
   }
 
   queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
@@ -110,10 +102,7 @@ export class SqliteDatabase implements Database {
   async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
     await this.#look(); // what is written into a file that is gone is lost
     const commit = (connection: DatabaseSync) =>
-      inTransaction(
-        connection,
-        () => statements.map((statement) => this.#rowsFrom(connection, statement)),
-      );
+      inTransaction(connection, () => statements.map((each) => this.#rowsFrom(connection, each)));
     return await this.#retry(this.#options.timeout, () => this.#run("written", commit));
   }
 
@@ -132,17 +121,13 @@ export class SqliteDatabase implements Database {
     let statement = this.#statements.get(text);
     if (statement === undefined) {
       statement = connection.prepare(text.replaceAll(/\$(?=\d)/g, "?"));
-      if (text.length <= MAX_PREPARED) this.#statements.set(text, statement);
+      if (text.length <= 5_000) this.#statements.set(text, statement); // longer ones vary
     }
     return statement;
   }
 
   #rowsFrom(connection: DatabaseSync, { text, values = [] }: Statement): Row[] {
     return this.#prepare(connection, text).all(...values as Value[]) as Row[];
-  }
-
-  #read(statement: Statement): Row[] {
-    return this.#run("read", (connection) => this.#rowsFrom(connection, statement));
   }
 
   #retry<T>(limit: number, action: () => T): Promise<T> {
@@ -152,8 +137,8 @@ export class SqliteDatabase implements Database {
   }
 
   #run<T>(what: string, action: (connection: DatabaseSync) => T): T {
-    if (this.#connection === undefined || this.#fault !== undefined) {
-      throw this.#faultOf(what, this.#fault ?? new Error("It is closed"));
+    if (this.#connection === undefined || this.#isGone) {
+      throw this.#faultOf(what, new Error(this.#isGone ? GONE : "It is closed"));
     }
     try {
       return action(this.#connection);
@@ -162,31 +147,25 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** Makes sure that the file is the one that was opened, and of this release. */
+  /** Checks whether the file is still the one that was opened. */
   #look(): Promise<void> {
     return this.#looking ??= this.#compare().finally(() => this.#looking = undefined);
   }
 
   async #compare(): Promise<void> {
-    if (this.#file === undefined || this.#fault !== undefined) return;
+    if (this.#file === undefined || this.#isGone) return;
     try {
       const { dev, ino } = await Deno.stat(this.#path);
       this.#isGone = dev !== this.#file.dev || ino !== this.#file.ino;
-    } catch (error) { // any other error tells nothing
+    } catch (error) { // any other error proves nothing
       this.#isGone = error instanceof Deno.errors.NotFound;
-    }
-    try {
-      if (this.#isGone) throw new Error(GONE);
-      if (this.#connection !== undefined) hasTables(this.#connection, this.#options.schema);
-    } catch (error) {
-      if (!isBusy(error)) this.#fault = error as Error;
     }
   }
 
   #faultOf(what: string, cause: unknown): StorageError {
     const { name } = this.#options.schema;
     const fault = `the ${name} ${JSON.stringify(this.#path)} (DATABASE_URL) cannot be ${what}`;
-    return new StorageError(this.driver, fault, { cause });
+    return new StorageError("sqlite", fault, { cause });
   }
 }
 
@@ -206,17 +185,11 @@ function connect(path: string, { schema, synchronous, ...options }: SqliteOption
 
 /** Makes sure that a file exists, or else the folder to create it in. */
 async function requirePlace(path: string, { mustExist }: SqliteOptions): Promise<void> {
-  if (!mustExist) return await Deno.mkdir(folderOf(path), { recursive: true });
+  // The first use of `node:path` loads a part of Node's library, which takes a third of the start-up
+  // time of a bare server on Deno 2.9.6.
+  const name = Deno.build.os === "windows" ? /[^\\/]*$/ : /[^/]*$/;
+  if (!mustExist) return await Deno.mkdir(path.replace(name, "") || ".", { recursive: true });
   await Deno.stat(path).catch((error) => {
     throw error instanceof Deno.errors.NotFound ? new Error(NONE_YET) : error;
   });
-}
-
-/**
- * Returns the folder of a path. The first use of `node:path` loads a part of Node's library, which
- * takes a third of the start-up time of a bare server on Deno 2.9.6.
- */
-function folderOf(path: string): string {
-  const separator = Deno.build.os === "windows" ? /[\\/]/ : "/";
-  return path.split(separator).slice(0, -1).join("/") || ".";
 }

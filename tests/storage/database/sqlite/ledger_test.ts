@@ -2,8 +2,6 @@ import { assert, assertEquals } from "@std/assert";
 import type { UsageRow } from "../../../../lib/storage/ledger/ledger.ts";
 import { openEngine } from "../../../../lib/storage/database/sqlite/engine.ts";
 import { ROW } from "../../../support/counted_call.ts";
-import { inFolder } from "../../../support/media_cli.ts";
-import { needing } from "../../../support/permissions.ts";
 
 /** Runs something, and counts how often other tasks run meanwhile. */
 async function turnsDuring(action: () => Promise<unknown>): Promise<number> {
@@ -39,19 +37,3 @@ Deno.test("Ledger on SQLite yields to requests during long work", async () => {
   assertEquals(await Array.fromAsync(ledger.usage("")), []);
   await close();
 });
-
-needing("files")(
-  "a flush of counts does not change the catalogue's version",
-  () =>
-    inFolder(async (folder) => {
-      const url = `sqlite:${folder}/catalogue.sqlite`;
-      const [server, other] = [await openEngine(url), await openEngine(url)];
-      const version = await server.catalogue.version();
-      await other.ledger.add([{ ...ROW, client: "curl", calls: 1, first: 0, last: 0 }], () => {});
-      await other.ledger.recordHeartbeat({ server: "a", policies: {}, from: 0, until: 1 });
-      await other.ledger.forget("2020-01-01", 0);
-      await other.close();
-      assertEquals(await server.catalogue.version(), version);
-      await server.close();
-    }),
-);

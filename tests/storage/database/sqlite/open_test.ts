@@ -9,7 +9,6 @@ import { CATALOGUE, type Schema } from "../../../../lib/storage/database/sqlite/
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import { inFolder, mediaCommand } from "../../../support/media_cli.ts";
 import { needing } from "../../../support/permissions.ts";
-import { until } from "../../../support/within.ts";
 
 const [onFiles, asProcess] = [needing("files"), needing("processes")];
 
@@ -141,25 +140,5 @@ onFiles(
         assertEquals(await Deno.readTextFile(`${path}-wal`), "the newcomer's");
         await Deno.remove(`${path}-wal`);
       }
-    }),
-);
-
-onFiles(
-  "SqliteDatabase uses no file whose schema another release has changed meanwhile",
-  () =>
-    inFolder(async (folder) => {
-      const path = `${folder}/c.sqlite`;
-      const database = await SqliteDatabase.open(path, OPTIONS);
-      sql(path, "PRAGMA user_version = 3");
-      const read = () => database.query({ text: "SELECT version FROM catalogue" });
-      let fault: StorageError | undefined;
-      const isNoticed = async () => {
-        fault = await read().then(() => undefined, (error) => error);
-        return fault !== undefined;
-      };
-      await until("the other schema", isNoticed);
-      const reason = (fault?.cause as Error).message;
-      assertMatch(reason, /^It has version 3 .* supports only 2: run a later one$/);
-      await database.close();
     }),
 );
