@@ -1,12 +1,12 @@
-/** Abandoning an operation that cannot be cancelled, and telling that one takes long. */
+/** Waiting for operations that cannot be cancelled. */
 
-/** Milliseconds after which a wait is told. */
+/** Milliseconds after which a wait is reported. */
 const PATIENCE_MS = 2_000;
 
-/** How to wait for what others may hold up. */
+/** How to wait for an operation that others may hold up. */
 export interface Patience {
   readonly signal?: AbortSignal | undefined;
-  /** Called with what is waited for, once that takes more than two seconds. */
+  /** Called with the name of an operation that takes more than two seconds. */
   readonly onWait?: ((what: string) => void) | undefined;
 }
 

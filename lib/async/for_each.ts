@@ -2,22 +2,17 @@
 
 import { unlessAborted } from "./abort.ts";
 
-export interface ForEachOptions {
-  /** Actions in flight at most; no more values are read ahead. */
-  readonly concurrency: number;
-  /** Stops the work; actions in flight are awaited. */
-  readonly signal: AbortSignal;
-}
-
 /**
  * Runs an action on each value, in no particular order.
  *
+ * @param concurrency Actions in flight at most; no more values are read ahead.
+ * @param signal Stops the work; actions in flight are awaited.
  * @throws The error of the first action that fails, or the signal's abort reason, once no action is
  *   running.
  */
 export async function forEach<T>(
   values: AsyncIterable<T>,
-  { concurrency, signal }: ForEachOptions,
+  { concurrency, signal }: { concurrency: number; signal: AbortSignal },
   action: (value: T) => Promise<void>,
 ): Promise<void> {
   const iterator = values[Symbol.asyncIterator]();

@@ -13,7 +13,7 @@ const ENTRIES = 10_000;
 
 /**
  * Milliseconds for which a lookup may be reused, since content can be lost without a change of the
- * catalogue; and a fault, since clients are told to retry after that.
+ * catalogue; and a fault, since clients are asked to retry after that.
  */
 export const CACHE_TTL_MS = 5_000;
 
@@ -94,7 +94,7 @@ export class CachedStorage implements ItemStorage {
   }
 
   #keep(token: Token, lookup: Lookup): void {
-    // Others may have derived something from what is forgotten, so that must end, too.
+    // Responses made from the forgotten lookups must end, too.
     if (this.#lookups.size >= ENTRIES) this.generations.end();
     this.#forgetStale();
     this.#lookups.set(token, lookup);

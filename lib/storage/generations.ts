@@ -24,7 +24,6 @@ export class Generations {
   #isReadable = true;
   #look: Promise<void> | undefined;
 
-  /** Follows the version of a source. */
   constructor(source: Versioned) {
     this.#source = source;
   }

@@ -64,12 +64,9 @@ const bumpVersion = (): Statement => ({
 });
 
 /** The reads that every request needs, which each engine optimizes. */
-export interface Lookups {
+export interface Lookups extends Versioned {
   /** Returns an entry's {@linkcode ITEM_COLUMNS}. */
-  readonly find: (token: Token) => Promise<Row | undefined>;
-  readonly version: () => Promise<number>;
-  /** See {@linkcode Versioned.versionTtl}. */
-  readonly versionTtl: number;
+  find(token: Token): Promise<Row | undefined>;
 }
 
 /**
@@ -166,10 +163,9 @@ export class Catalogue implements Versioned {
    * left out. Items published in place or at a public URL use none.
    */
   async uses(digest?: string): Promise<boolean> {
-    const [condition, values] = digest === undefined
-      ? ["digest IS NOT NULL", []]
-      : ["digest = $1", [digest]];
+    const condition = digest === undefined ? "digest IS NOT NULL" : "digest = $1";
     const text = `SELECT token FROM item WHERE ${condition} AND location IS NULL LIMIT 1`;
+    const values = digest === undefined ? [] : [digest];
     return (await this.#database.queryAfterChanges({ text, values })).length > 0;
   }
 

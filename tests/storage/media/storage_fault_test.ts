@@ -6,17 +6,17 @@ import { ServerProcess, storageIn } from "../../support/server.ts";
 
 const test = needing("processes");
 
-test("media names the variable and path of unusable storage", () =>
+test("a server and media name the variable and path of unusable storage", () =>
   inFolder(async (folder) => {
     const path = `${folder}/catalogue`;
     const DATABASE_URL = `sqlite:${path}`;
     await Deno.writeTextFile(path, "no database, and not a short text either");
-    const message = `sqlite: the catalogue "${path}" (DATABASE_URL) cannot be opened` +
-      " (file is not a database)\n";
-    const listed = await media(folder, ["list"], { DATABASE_URL });
-    assertEquals([listed.code, listed.stderr], [1, `media: ${message}`]);
-    const started = await assertRejects(() => ServerProcess.start({ DATABASE_URL }, folder), Error);
-    assert(started.message.endsWith(`media-head cannot start: ${message}`), started.message);
+    const { message } = await assertRejects(
+      () => ServerProcess.start({ DATABASE_URL }, folder),
+      Error,
+    );
+    const fault = `the catalogue "${path}" (DATABASE_URL) cannot be opened`;
+    assert(message.endsWith(`cannot start: sqlite: ${fault} (file is not a database)\n`), message);
 
     const CONTENT = `${path}/files`; // below a file
     const published = await media(folder, ["publish", SAMPLE_MP3], { CONTENT });
