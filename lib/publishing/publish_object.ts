@@ -55,7 +55,7 @@ export async function inspectObject(
   options: PublishOptions,
 ): Promise<MediaType & Required<ContentReference>> {
   const { name = fileName(location), signal, watch = (chunks) => chunks } = options;
-  const object = await unlessAborted(storage.inspect(location), signal);
+  const object = await unlessAborted(storage.statObject(location), signal);
   const { length: size, validator } = object;
   const read = (step: Step) => watch(readContent(object.open(), signal), { name, size, step });
   const found = await inspect(

@@ -102,12 +102,12 @@ export interface ObjectStore extends Store {
   readonly settlingMs: number;
 
   /**
-   * Inspects an existing object.
+   * Returns the length and ETag of an existing object.
    *
    * @param location `s3://bucket/key`
    * @throws {ObjectError} When it cannot be published in place.
    */
-  inspect(location: string): Promise<ExistingContent>;
+  statObject(location: string): Promise<ExistingContent>;
 }
 
 export type ContentStore = PlainStore | ObjectStore;

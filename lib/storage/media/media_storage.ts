@@ -138,13 +138,13 @@ export class MediaStorage implements ItemStorage, Versioned {
   }
 
   /**
-   * Inspects an object to be published in place.
+   * Returns the length and ETag of an object to be published in place.
    *
    * @param location `s3://bucket/key`
    * @throws {ObjectError} When it does not exist, or content is not stored in that bucket.
    */
-  async inspect(location: string): Promise<ExistingContent> {
-    if (this.content.kind === "bucket") return await this.content.inspect(location);
+  async statObject(location: string): Promise<ExistingContent> {
+    if (this.content.kind === "bucket") return await this.content.statObject(location);
     throw new ObjectError(
       "storage",
       "CONTENT is not a bucket, so objects cannot be published in place",
@@ -197,7 +197,7 @@ export class MediaStorage implements ItemStorage, Versioned {
     const { location, length, validator } = item;
     try {
       if (location === undefined) return await this.#contentFault(item);
-      const found = await this.inspect(location);
+      const found = await this.statObject(location);
       if (found.length === length && found.validator === validator) return undefined;
       return new StorageError("content", `${location} is another object than was published`);
     } catch (error) {

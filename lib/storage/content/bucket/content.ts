@@ -88,7 +88,7 @@ export class BucketContent implements ObjectStore {
     return length <= AT_ONCE ? await readAtOnce(download, length) : contentOf(download, { length });
   }
 
-  async inspect(location: string): Promise<ExistingContent> {
+  async statObject(location: string): Promise<ExistingContent> {
     const refusal = (why: string) => new ObjectError("bucket", `${location} ${why}`);
     const key = objectKeyIn(location, this.#settings);
     if (key === undefined || location.length > MAX_LOCATION) {

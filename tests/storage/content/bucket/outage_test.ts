@@ -48,7 +48,7 @@ async function withServer(body: (world: World) => Promise<void>): Promise<void> 
     const copied = await subject.publish(newMetadata("audio"), CONTENT);
     const other = await subject.publish(newMetadata("audio"), CONTENT.subarray(1));
     await putOwn(CONTENT.subarray(2));
-    const object = await subject.storage.inspect(`s3://${BUCKET}/${OWN_KEY}`);
+    const object = await subject.storage.statObject(`s3://${BUCKET}/${OWN_KEY}`);
     const { location, length, validator } = object;
     const hash = await crypto.subtle.digest("SHA-256", CONTENT.subarray(2));
     const digest = new Uint8Array(hash).toHex();
