@@ -95,19 +95,13 @@ export function inspect(
     if (target === undefined && !RELATIONS.includes(name)) continue;
     links.set(name, [...links.get(name) ?? [], ...target === undefined ? [] : [target]]);
   }
-  const isAnnounced = ["deprecation", "sunset"].some((name) =>
-    headers.has(name) || links.has(name)
-  );
-  const retryAfter = headers.get("retry-after") ?? "";
+  const isSaid = (name: string) => headers.has(name) || links.has(name);
+  const isAnnounced = isSaid("deprecation") || isSaid("sunset");
   const isOut = isAnnounced && (status === 503 || status === 410);
   const announced = {
     deprecatedAt: readLoosely(headers.get("deprecation"), now),
     sunsetAt: readLoosely(headers.get("sunset"), now),
-    retryAt: !isOut
-      ? undefined
-      : /^\d{1,9}$/.test(retryAfter)
-      ? now + Number(retryAfter) * 1000
-      : parseHttpDate(retryAfter, now),
+    retryAt: isOut ? readDelay(headers.get("retry-after") ?? "", now) : undefined,
     links,
   };
   const reading = { ...announced, status, headers, now, relations };
@@ -123,6 +117,11 @@ function phaseOf({ deprecatedAt = 0, sunsetAt = Infinity, retryAt, headers, now 
   return headers.has("deprecation") && deprecatedAt <= now ? "deprecated" : "announced";
 }
 
+/** Reads a Retry-After, which may be a number of seconds (RFC 9110 §10.2.3). */
+function readDelay(value: string, now: number): number | undefined {
+  return /^\d{1,9}$/.test(value) ? now + Number(value) * 1000 : parseHttpDate(value, now);
+}
+
 /** Reads the links of the resource itself, and not of another one (RFC 8288 §3.2). */
 function readRelations(value: string, url: string): Relation[] {
   const base = URL.canParse(url) ? url : undefined;
@@ -134,7 +133,7 @@ function readRelations(value: string, url: string): Relation[] {
   });
 }
 
-/** Each fault, the section that it violates, and a function that returns a message for each. */
+/** Each fault, the section that it violates, and a function that returns its messages. */
 const FAULTS: readonly [name: string, section: string, find: (reading: Reading) => string[]][] = [
   ["invalid-deprecation", "RFC 9745 §2.1", ({ headers, deprecatedAt }) => {
     const value = headers.get("deprecation");
@@ -150,35 +149,24 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
   [
     "sunset-before-deprecation",
     "RFC 9745 §4",
-    ({ deprecatedAt = -Infinity, sunsetAt = Infinity }) =>
-      sunsetAt < deprecatedAt
-        ? [`Sunset precedes Deprecation, which is ${formatHttpDate(deprecatedAt)}`]
-        : [],
+    ({ deprecatedAt = -Infinity, sunsetAt = Infinity }) => {
+      const deprecation = `Deprecation, which is ${formatHttpDate(deprecatedAt)}`;
+      return sunsetAt < deprecatedAt ? [`Sunset precedes ${deprecation}`] : [];
+    },
   ],
-  [
-    "served-after-sunset",
-    "RFC 8594 §3",
-    ({ sunsetAt = Infinity, now, status }) =>
-      sunsetAt <= now && (status < 300 || status === 304)
-        ? [`Sunset has passed, but the status is ${status}`]
-        : [],
-  ],
-  [
-    "no-link-target",
-    "RFC 8288 §3.1",
-    ({ relations }) =>
-      relations.filter(({ name, target }) => target === undefined && RELATIONS.includes(name))
-        .map(({ name, given }) => `The link "${name}" has the target ${JSON.stringify(given)}`),
-  ],
+  ["served-after-sunset", "RFC 8594 §3", ({ sunsetAt = Infinity, now, status }) => {
+    const isServed = sunsetAt <= now && (status < 300 || status === 304);
+    return isServed ? [`Sunset has passed, but the status is ${status}`] : [];
+  }],
+  ["no-link-target", "RFC 8288 §3.1", ({ relations }) => {
+    const broken = relations.filter(({ name, target }) => !target && RELATIONS.includes(name));
+    return broken.map(({ name, given }) => `The link "${name}" has the target "${given}"`);
+  }],
   ["fresh-beyond-phase", "RFC 9111 §4.2", (reading) => {
     const { deprecatedAt = 0, sunsetAt = 0, retryAt = 0, headers, now } = reading;
-    const next = [deprecatedAt, sunsetAt, retryAt].filter((at) => at > now);
-    const until = Math.min(...next);
-    return [...headers].flatMap(([field, value]) =>
-      freshUntil(field, value, reading) <= until
-        ? []
-        : [describe(field, value, `an end by ${formatHttpDate(until)}`)]
-    );
+    const until = Math.min(...[deprecatedAt, sunsetAt, retryAt].filter((at) => at > now));
+    const late = [...headers].filter(([name, value]) => freshUntil(name, value, reading) > until);
+    return late.map(([name, value]) => describe(name, value, `an end by ${formatHttpDate(until)}`));
   }],
   // Pages of other origins that may read the content must be able to read the announcement.
   ["unreadable-by-pages", "Fetch §3.3.3", ({ headers, links, retryAt }) => {

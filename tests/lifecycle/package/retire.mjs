@@ -6,7 +6,14 @@ import { Agent, createServer, request } from "node:http";
 import * as http2 from "node:http2";
 import { Readable } from "node:stream";
 import fc from "fast-check";
-import { announcementFields, definePolicy, limitFreshness, retire } from "@media-head/lifecycle";
+import {
+  announcementFields,
+  definePolicy,
+  inspect,
+  limitFreshness,
+  retire,
+  withLifecycle,
+} from "@media-head/lifecycle";
 
 const policy = definePolicy({
   deprecatedAt: "2027-01-01",
@@ -235,4 +242,10 @@ for (const path of ["/v1/a", "/v1/b"]) {
 }
 session.close();
 h2.close();
+
+// Around a Fetch handler.
+const fetched = withLifecycle(() => new Response("old"), policy, { successor, clock: () => now });
+const response = await fetched(new Request("https://a.example/v1/a"));
+const { state, faults } = inspect(response, { url: "https://a.example/v1/a", now });
+assert.deepEqual([await response.text(), state, faults], ["old", "deprecated", []]);
 console.log("passed");
