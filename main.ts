@@ -69,7 +69,7 @@ const EMPTY: Field = ["Content-Length", "0"];
 const CDN_NO_STORE: Field = ["Deno-CDN-Cache-Control", "no-store"];
 const UNPUBLISHED = "This item was permanently unpublished";
 const REPLACED = "The stored content is not what was published";
-const FOREVER = { freshUntil: Infinity }; // as long as the process runs
+const FOREVER = { validUntil: Infinity }; // as long as the process runs
 
 /** Creates the handler for all requests; `assemble()` wraps it to reuse valid responses. */
 export function createHandler(options: HandlerOptions): Handler {
@@ -161,7 +161,7 @@ async function answer(call: Call): Promise<Decision> {
 async function replace(call: Call, refused: Decision): Promise<Decision> {
   const undisturbed: Call = { ...call, method: "HEAD", retirement: undefined };
   const replaced = await answer(undisturbed).catch((error) => fail(call, error));
-  return { ...refused, replaces: replaced.status, freshUntil: replaced.freshUntil };
+  return { ...refused, replaces: replaced.status, validUntil: replaced.validUntil };
 }
 
 /** Returns the outcome for what a lookup found. */
@@ -170,9 +170,9 @@ async function answerItem(
   found: LookupResult,
   kinds: readonly Kind[],
 ): Promise<Decision> {
-  const { freshUntil } = found;
+  const { validUntil } = found;
   const hasNoSuccessor = found.state === "unknown" || found.state === "unpublished";
-  const options = { freshUntil, hasNoSuccessor };
+  const options = { validUntil, hasNoSuccessor };
   if (found.state === "unknown" || !kinds.includes(found.kind)) {
     const detail = `No such ${kinds.join(" or ")} was ever published`;
     return problem(404, "never-published", detail, options);
@@ -182,24 +182,24 @@ async function answerItem(
     // Preconditions and Range apply at the target (RFC 9110 §13.2.1): clients resend them.
     const location: Field = ["Location", found.item.location];
     const fields = [location, EMPTY, call.server.freshness];
-    return { kind: "final", status: 307, fields, freshUntil };
+    return { kind: "final", status: 307, fields, validUntil };
   }
   const representation = representItem(found.item, call.server.storage, call.instant);
   // If the publisher's clock was ahead, Last-Modified is the current time, and so changes.
   const isSettled = found.item.publishedAt <= call.instant;
-  return await serve(call, representation, isSettled ? freshUntil : undefined);
+  return await serve(call, representation, isSettled ? validUntil : undefined);
 }
 
 /** Serves a representation as the request's conditions and range ask: 412, 304, 416, 206 or 200. */
-async function serve(call: Call, selected: Representation, freshUntil?: number): Promise<Decision> {
+async function serve(call: Call, selected: Representation, validUntil?: number): Promise<Decision> {
   const { server: { freshness, faults }, method, headers, instant } = call;
   const { length, contentFields } = selected;
   const status = evaluatePreconditions(headers, selected, instant);
   if (status === 412) {
-    return problem(412, "precondition-failed", "A precondition failed", { freshUntil });
+    return problem(412, "precondition-failed", "A precondition failed", { validUntil });
   }
   const validatorFields = [...selected.validatorFields, freshness];
-  if (status === 304) return { kind: "final", status, fields: validatorFields, freshUntil };
+  if (status === 304) return { kind: "final", status, fields: validatorFields, validUntil };
 
   // (1) Only a GET has its Range evaluated (RFC 9110 §14.2).
   const isGet = method === "GET";
@@ -216,7 +216,7 @@ async function serve(call: Call, selected: Representation, freshUntil?: number):
     status: range === undefined ? 200 : 206,
     fields: [...contentFields, ...lengthFields(length, range), ...validatorFields],
     body,
-    freshUntil: isStream ? undefined : freshUntil,
+    validUntil: isStream ? undefined : validUntil,
   };
 }
 
@@ -244,7 +244,7 @@ function respond(call: Call, decision: Decision): Answer {
   const successor = isProblem && decision.hasNoSuccessor ? undefined : retirement?.successor;
   const links = { successor, documentation: retirement?.policy.documentation };
   const outcome = isProblem ? problemDetails(decision, links) : decision;
-  const { status, body, freshUntil = 0 } = outcome;
+  const { status, body, validUntil = 0 } = outcome;
   // On every status, a deprecated route announces its retirement by Deprecation (RFC 9745), Sunset
   // (RFC 8594) and Link (RFC 8288). No cache may keep what depends on the phase beyond its end.
   const { fields, unchangedUntil } = limitFreshness([
@@ -261,7 +261,7 @@ function respond(call: Call, decision: Decision): Answer {
   const counter = retirement &&
     meter?.counterOf({ route: retirement.path, phase: retirement.phase, ...answered });
   counter?.count(call.headers, instant);
-  return { response, freshUntil: Math.min(freshUntil, unchangedUntil), counter };
+  return { response, validUntil: Math.min(validUntil, unchangedUntil), counter };
 }
 
 /** Assembles the server, in the order given at the top, until it registers. */

@@ -27,7 +27,7 @@ export interface Outcome {
    * How long the same request has the same outcome, in milliseconds since the epoch; not beyond this
    * request if left out.
    */
-  readonly freshUntil?: number | undefined;
+  readonly validUntil?: number | undefined;
 }
 
 /**

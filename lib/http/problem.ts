@@ -38,9 +38,9 @@ export interface ProblemLinks {
 
 /** Returns the outcome that presents a problem as JSON. */
 export function problemDetails(problem: Omit<Problem, "kind">, links: ProblemLinks): Outcome {
-  const { status, fields, freshUntil, type, title, detail, instance } = problem;
+  const { status, fields, validUntil, type, title, detail, instance } = problem;
   const { successor, documentation } = links;
   const members = { type, title, status, detail, instance, successor, documentation };
   const text = JSON.stringify(members);
-  return { ...textOutcome(status, { type: "application/problem+json", text, fields }), freshUntil };
+  return { ...textOutcome(status, { type: "application/problem+json", text, fields }), validUntil };
 }

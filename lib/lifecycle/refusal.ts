@@ -43,7 +43,7 @@ export interface Refusal extends Outcome {
    */
   readonly status: 308 | 410 | 503;
   /** How long it stays the same, in milliseconds since the epoch; `Infinity` for ever. */
-  readonly freshUntil: number;
+  readonly validUntil: number;
 }
 
 /**
@@ -67,15 +67,15 @@ export interface Refusal extends Outcome {
  */
 export function refusal(policy: Policy, options: RefusalOptions): Refusal | undefined {
   const { now, successor, maxAge } = options;
-  const { phase, until: freshUntil } = momentAt(policy, now);
+  const { phase, until: validUntil } = momentAt(policy, now);
   if (phase === "brownout") {
     return details("brownout", policy, {
       ...options,
       status: policy.brownoutStatus,
-      detail: `Disabled by a brownout until ${formatInstant(freshUntil)}, ahead of its removal`,
+      detail: `Disabled by a brownout until ${formatInstant(validUntil)}, ahead of its removal`,
       // A date, not a number of seconds, so that a HEAD matches a GET sent a second earlier.
-      fields: [NO_STORE, ["Retry-After", formatHttpDate(freshUntil)]],
-      freshUntil,
+      fields: [NO_STORE, ["Retry-After", formatHttpDate(validUntil)]],
+      validUntil,
     });
   }
   if (phase !== "removed") return undefined;
@@ -83,11 +83,11 @@ export function refusal(policy: Policy, options: RefusalOptions): Refusal | unde
   const cacheControl: Field = ["Cache-Control", `max-age=${maxAge}`];
   if (policy.afterSunset === "redirect" && successor !== undefined) {
     const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
-    return { kind: "final", status: 308, fields, freshUntil };
+    return { kind: "final", status: 308, fields, validUntil };
   }
   const detail = `Removed at ${formatInstant(policy.sunsetAt as number)}`;
   const fields = [cacheControl];
-  return details("removed", policy, { ...options, status: 410, detail, fields, freshUntil });
+  return details("removed", policy, { ...options, status: 410, detail, fields, validUntil });
 }
 
 /** Returns the refusal that presents its reason as a problem. */
@@ -99,13 +99,13 @@ function details(
     & Omit<Refusal, "kind">
     & { readonly detail: string },
 ): Refusal {
-  const { status, freshUntil } = problem;
+  const { status, validUntil } = problem;
   const kind = problemTypesPage === undefined
     ? { title: status === 410 ? "Gone" : "Service Unavailable" }
     : { type: `${problemTypesPage}#${name}`, title: REFUSAL_TYPES[name].title };
   return {
     ...problemDetails({ ...problem, ...kind }, { successor, documentation }),
     status,
-    freshUntil,
+    validUntil,
   };
 }

@@ -16,7 +16,7 @@ export interface Answer {
    * Until when the same request gets the same response, in milliseconds since the epoch; a past
    * time means never again.
    */
-  readonly freshUntil: number;
+  readonly validUntil: number;
   /** Counts each reuse, if such responses are counted. */
   readonly counter: Counter | undefined;
 }

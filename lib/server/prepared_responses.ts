@@ -60,7 +60,7 @@ export function prepareResponses(
 
   function find(request: Request, instant: number): Kept | undefined {
     const kept = keptFor(request)?.get(requestKeyOf(request));
-    const isValid = kept !== undefined && instant < kept.freshUntil &&
+    const isValid = kept !== undefined && instant < kept.validUntil &&
       generations.holds(kept.generation, instant);
     return isValid ? kept : undefined;
   }
@@ -79,12 +79,12 @@ export function prepareResponses(
     }
     const { generation } = generations; // that of all lookups from now on
     const answer = await handle(request);
-    const { response, freshUntil } = answer;
+    const { response, validUntil } = answer;
     const responses = keptFor(request);
     const key = requestKeyOf(request);
     const length = Number(response.headers.get("content-length"));
     const isShort = key.length <= MAX_KEY && (responses === heads || length <= MAX_CONTENT);
-    const isValid = freshUntil > instant && latest >= instant; // unless the clock was set back
+    const isValid = validUntil > instant && latest >= instant; // unless the clock was set back
     if (responses === undefined || !isShort || !isValid) return response;
     // Most requests never recur, and keeping and dropping a response costs a tenth of making it.
     if (!responses.has(key) && !once.has(key)) {

@@ -20,7 +20,7 @@ export const CACHE_TTL_MS = 5_000;
 /** A lookup in flight or its result, and how long it may be reused. */
 interface Lookup {
   readonly result: Promise<LookupResult>;
-  readonly freshUntil: number;
+  readonly validUntil: number;
 }
 
 /**
@@ -50,13 +50,13 @@ export class CachedStorage implements ItemStorage {
     this.#now = now;
     this.#forgetStale();
     const known = this.#lookups.get(token);
-    const left = (known?.freshUntil ?? now) - now;
+    const left = (known?.validUntil ?? now) - now;
     if (known !== undefined && left > 0 && left <= this.#ttl) { // if more, the clock was set back
       return await known.result;
     }
-    const freshUntil = now + this.#ttl;
-    const result = this.#storage.find(token, now).then((found) => ({ ...found, freshUntil }));
-    const lookup = { result, freshUntil };
+    const validUntil = now + this.#ttl;
+    const result = this.#storage.find(token, now).then((found) => ({ ...found, validUntil }));
+    const lookup = { result, validUntil };
     this.#keep(token, lookup);
     result.catch(() => {
       if (this.#lookups.get(token) === lookup) this.#lookups.delete(token);
@@ -71,10 +71,10 @@ export class CachedStorage implements ItemStorage {
       this.generations.end(); // other items with this content are stale, too
       this.#forgetStale();
       if (error instanceof StorageError) {
-        const freshUntil = this.#now + this.#ttl;
+        const validUntil = this.#now + this.#ttl;
         const result = Promise.reject(error);
         result.catch(() => {}); // reported where it is found
-        this.#keep(item.token, { result, freshUntil });
+        this.#keep(item.token, { result, validUntil });
       }
       throw error;
     }

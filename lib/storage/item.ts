@@ -79,7 +79,7 @@ export type LookupResult =
   )
   & {
     /** Milliseconds since the epoch until which this may be reused; not at all if left out. */
-    readonly freshUntil?: number;
+    readonly validUntil?: number;
   };
 
 /** What the catalogue has on record for a token. */

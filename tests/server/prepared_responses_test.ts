@@ -167,7 +167,7 @@ function preparedOn(source: OneItem, clock: { now: number }) {
   const runs = { count: 0 };
   const handle = prepareResponses(() => {
     runs.count++;
-    const answer = { response: new Response(null), freshUntil: Infinity, counter: undefined };
+    const answer = { response: new Response(null), validUntil: Infinity, counter: undefined };
     return Promise.resolve(answer);
   }, { generations: new Generations(source), clock: () => clock.now });
   const head = async () => await handle(new Request("http://test/", { method: "HEAD" }));
@@ -211,7 +211,7 @@ Deno.test("prepareResponses() keeps a limited number of responses, and none with
   let handled = 0;
   const handle = prepareResponses(() => {
     handled++;
-    const answer = { response: new Response(null), freshUntil: Infinity, counter: undefined };
+    const answer = { response: new Response(null), validUntil: Infinity, counter: undefined };
     return Promise.resolve(answer);
   }, { clock: () => NOW });
   /** Returns whether the response to a request was kept. */
@@ -244,7 +244,7 @@ Deno.test("prepareResponses() distinguishes requests by everything that they dep
   const handle = prepareResponses((request) => {
     handled++;
     const response = new Response(null, { headers: { "X-Text": textOf(request) } });
-    return Promise.resolve({ response, freshUntil: Infinity, counter: undefined });
+    return Promise.resolve({ response, validUntil: Infinity, counter: undefined });
   }, { clock: () => NOW });
   const requests: [method: string, url: string, fields: Record<string, string>][] = [
     ["GET", "http://a/b", { Host: "a" }],

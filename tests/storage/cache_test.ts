@@ -15,7 +15,7 @@ testStorage("CachedStorage", async (): Promise<Subject> => {
 });
 
 /** Removes the expiry time of a lookup result. */
-function stateOf({ freshUntil: _, ...result }: LookupResult) {
+function stateOf({ validUntil: _, ...result }: LookupResult) {
   return result;
 }
 

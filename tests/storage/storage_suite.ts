@@ -55,7 +55,7 @@ export function testStorage(
     for (const metadata of [plain, rich]) {
       const item = await publish(metadata, CONTENT);
       assertEquals(item, { ...metadata, length: CONTENT.length, digest: sha256(CONTENT) });
-      const { freshUntil: _, ...found } = await storage.find(metadata.token, later());
+      const { validUntil: _, ...found } = await storage.find(metadata.token, later());
       assertEquals(found, { state: "published", kind: metadata.kind, item });
     }
   });
