@@ -1,22 +1,14 @@
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { type DocumentOptions, representDocument } from "../../lib/documents/documents.ts";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { representDocument } from "../../lib/documents/documents.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { DocumentName } from "../../lib/server/route.ts";
 import { ROUTES } from "../support/routes.ts";
 
-Deno.test("representDocument() retries after a failure, then generates the OpenAPI description once", () => {
+Deno.test("representDocument() generates the OpenAPI description once", () => {
   const config = { policy: definePolicy({ deprecatedAt: "2027-01-01" }) };
-  const headers = new Headers();
-  const represent = (routes: DocumentOptions["routes"]) =>
-    representDocument("description", headers, { routes, config, now: 0 });
-  const failing = new Proxy(ROUTES, {
-    get() {
-      throw new TypeError("bug");
-    },
-  });
-  assertThrows(() => represent(failing), TypeError, "bug");
-  const description = represent(ROUTES);
-  assertEquals(represent(failing), description); // not generated again
+  const represent = (now: number) =>
+    representDocument("description", new Headers(), { routes: ROUTES, config, now });
+  assert(represent(0) === represent(1));
 });
 
 Deno.test("representDocument() states where clients reach the server, if that is known", async () => {

@@ -42,27 +42,3 @@ Deno.test("parseByteRange() follows RFC 9110 §14", () => {
     assertEquals(parseByteRange(value, length), outcome, `${value} of ${length}`);
   }
 });
-
-/** The requested bytes, found by testing every byte. */
-function bytesMeant(first: number | undefined, last: number | undefined, length: number): number[] {
-  const positions = Array.from({ length }, (_, index) => index);
-  if (first === undefined) return positions.slice(last === 0 ? length : -(last ?? 0));
-  return positions.filter((position) => position >= first && position <= (last ?? Infinity));
-}
-
-Deno.test("parseByteRange() selects the requested bytes", () => {
-  const positions = [undefined, ...Array.from({ length: 12 }, (_, position) => position)];
-  const pairs = positions.flatMap((first) => positions.map((last) => [first, last] as const));
-  for (const [first, last] of pairs) {
-    for (let length = 1; length < 10; length++) {
-      const value = `bytes=${first ?? ""}-${last ?? ""}`;
-      const meant = bytesMeant(first, last, length);
-      const isInvalid = first === undefined
-        ? last === undefined
-        : last !== undefined && last < first;
-      const range = { first: meant[0] as number, last: meant.at(-1) as number };
-      const expected = isInvalid ? undefined : meant.length === 0 ? "unsatisfiable" : range;
-      assertEquals(parseByteRange(value, length), expected, `${value} of ${length}`);
-    }
-  }
-});

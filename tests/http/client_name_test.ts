@@ -17,7 +17,6 @@ Shifty Jelly Pocket Casts | Shifty Jelly Pocket Casts, Android v4.3.5
 PocketCasts | ${WINDOWS} PocketCasts/2.2.0 Chrome/144.0.7559.220 Electron/40.6.1 Safari/537.36
 Overcast | Overcast/3.0 (+http://overcast.fm/; iOS podcast app)
 Overcast | Overcast (+http://overcast.fm/; Apple Watch podcast app)
-Overcast | Overcast/1.0 Podcast Sync (123 subscribers; feed-id=456; +http://overcast.fm/)
 AppleCoreMedia | AppleCoreMedia/1.0.0.16G78 (HomePod; U; CPU OS 12_4 like Mac OS X; en_us)
 iOS VG Hermes | AppleCoreMedia/1.0.0.19E239 (iPhone; U; CPU OS 15_4 like Mac OS X; sv_se) iOS VG Hermes/90.0.0 _app_
 Podcasts | Podcasts/1410.53 CFNetwork/1111 Darwin/19.0.0 (x86_64)
@@ -26,30 +25,20 @@ Podcasts | Podcasts/1410.53 CFNetwork/1111 Darwin/19.0.0 (x86_64)
 iTunes | iTunes/12.10.9 (Windows; Microsoft Windows 10 x64 Home (Build 19041); x64) AppleWebKit/7609.3005.1003.3
 AntennaPod | AntennaPod/1.5.2.0
 de.danoeh.antennapod | de.danoeh.antennapod/1.7.3b (Linux;Android 8.0.0) ExoPlayerLib/2.9.3
-CastBox | CastBox/8.2.6-191015245 (Linux;Android 10) ExoPlayerLib/2.10.4
 Podbean | Podbean/Android App 7.6.4 (http://podbean.com),1927526fe23b5acf535b3e91b64cee95
-Podbean | Podbean/iOS (http://podbean.com) 5.2.0 - 19c4ff292bd09cd2ccbad22cc6755a45
 Spotify | Spotify/8.7.10 iOS/15.3.1 (iPhone13,2)
-Spotify | Spotify/8.6.26 Android/29 (SM-G975F)
 Deezer | Deezer/6.2.2.80 (Android; 9; Mobile; fr) samsung SM-G950F
 Castro | Castro 2019.13/1167
-Castro | Castro/1024 CFNetwork/955.1.2 Darwin/18.0.0
 Downcast | Downcast/2.9.57 (Mac OS X Version 10.15.7 (Build 19H15))
-PodcastAddict | PodcastAddict/v5 (+https://podcastaddict.com/; Android podcast app)
 TuneIn Radio | TuneIn Radio/18.1; iPhone12,8; iOS/13.4.1
-GooglePodcasts | GooglePodcasts/2.0.10 iPhone/14.6 hw/iPhone12_1
 gPodder | gPodder/3.10.15 (+http://gpodder.org/) Linux/5.4.0-74-generic
 Fountain | Fountain/0.2.6 iOS https://www.fountain.fm
 101 ESPN | 101 ESPN/iOS 8.1.13 (iPad Air /12.5.7) HubbardApp/120
 Googlebot | Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)
 Googlebot | ${ANDROID} Chrome/86.0.4240.96 Mobile Safari/537.36 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)
 UptimeRobot | Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)
-bingbot | Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)
 Yahoo! Slurp | Mozilla/5.0 (compatible; Yahoo! Slurp; http://help.yahoo.com/ysearch/slurp)
-facebookexternalhit | facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)
 Slackbot | Slackbot 1.0 (+https://api.slack.com/robots)
-Slackbot-LinkExpanding | Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)
-Twitterbot | Twitterbot/1.0
 LinkedInBot | LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://linkedin.com)
 Applebot | ${IPHONE} Version/8.0.2 Safari/600.2.5 (Applebot/0.1; +http://www.apple.com/go/applebot)
 GPTBot | Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)
@@ -60,26 +49,18 @@ AhrefsBot.Feeds | AhrefsBot.Feeds v0.1; http://ahrefs.com/
 ProbelySPDR | Mozilla/5.0 (compatible; +https://probely.com/sos) ${WEBKIT} ProbelySPDR/0.2.0
 HeadlessChrome | ${WINDOWS} HeadlessChrome/120.0.0.0 Safari/537.36
 python-requests | python-requests/1.2.0 CPython/2.7.3 Linux/3.8.0-33-generic
-Python-urllib | Python-urllib/3.9
 Python | Python/3.11
 aiohttp | Python/3.11 aiohttp/3.9.3
-okhttp | okhttp/4.12.0
 BBC Sounds | BBC Sounds/2.1 okhttp/4.12.0
 Dart | Dart/2.18 (dart:io)
 Go-http-client | Go-http-client/1.1
-Go-http-client | Go-http-client/2.0
-axios | axios/1.2.0
-curl | curl/8.5.0
 curl | curl/7.21.0 (i386-redhat-linux-gnu) libcurl/7.21.0 NSS/3.12.10.0
 Wget | Wget/1.11.4 Red Hat modified
-libwww-perl | libwww-perl/6.34
-Java | Java/17
 Apache-HttpClient | Apache-HttpClient/4.5.3 (Java/1.8.0_292)
 GuzzleHttp | GuzzleHttp/6.1.0 curl/7.50.1 PHP/7.0.13-0ubuntu0.16.10.1
 node-fetch | node-fetch/1.0 (+https://github.com/bitinn/node-fetch)
 Dalvik | Dalvik/2.1.0 (Linux; U; Android 9; SM-G960F Build/PPR1.180610.011)
 nprone_android | Dalvik/2.1.0 (Linux; U; Android 13; SM-G991U) nprone_android/3.7.0/OSv:13
-VLC | VLC/3.0.8 LibVLC/3.0.8
 mpv | mpv 0.35.1
 Lavf | Lavf/58.76.100
 Lavf | Lavf52.104.0 WMPlayer/10.0.0.364
@@ -108,22 +89,10 @@ FBAN | ${IPHONE} Mobile/15E148 [FBAN/FBIOS;FBDV/iPhone7,2;FBMD/iPhone;FBSN/iOS]`
 
 /** What identifies a person, an installation or an item, and what is no name. */
 const NAMELESS = [
-  ...[
-    TOKEN,
-    TOKEN.toUpperCase(),
-    TOKEN.replaceAll("-", ""),
-    `${TOKEN.slice(0, 8)}/1`,
-    `App-${TOKEN}`,
-  ],
-  ...[`Mozilla/5.0 (compatible; ${TOKEN})`, `%37${TOKEN.slice(1)}`, "amazon-on-behalf-of-ab5a6944"],
-  ...[
-    "jane@example.com",
-    "Jane%40example.com/1",
-    "user-491511/1",
-    "192.0.2.4",
-    "2001:db8::1",
-    "4.0",
-  ],
+  ...[TOKEN, TOKEN.toUpperCase(), TOKEN.replaceAll("-", ""), `${TOKEN.slice(0, 8)}/1`],
+  ...[`App-${TOKEN}`, `Mozilla/5.0 (compatible; ${TOKEN})`, `%37${TOKEN.slice(1)}`],
+  ...["amazon-on-behalf-of-ab5a6944", "jane@example.com", "Jane%40example.com/1"],
+  ...["user-491511/1", "192.0.2.4", "2001:db8::1", "4.0"],
   ...["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dBjftJeZ4CVP", "https://audioboom.com/boos/"],
   ...["(Macintosh)", " ", "/", "((((", "%", "%00/1", "\x1b[;"],
 ];

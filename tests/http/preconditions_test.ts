@@ -1,5 +1,4 @@
 import { assertEquals } from "@std/assert";
-import type { ByteRange } from "../../lib/http/byte_range.ts";
 import {
   conditionsIn,
   evaluatePreconditions,
@@ -93,11 +92,8 @@ Deno.test("evaluatePreconditions() follows the order of RFC 9110 §13.2.2", () =
 
 Deno.test("requestedRange() returns the range unless If-Range does not match", () => {
   const part = { first: 2, last: 3 };
-  const rows: [
-    ifRange: string | undefined,
-    range: ByteRange | undefined,
-    validators?: Validators,
-  ][] = [
+  type Range = ReturnType<typeof requestedRange>;
+  const rows: [ifRange: string | undefined, range: Range, validators?: Validators][] = [
     [undefined, part],
     ['"a,b"', part],
     [DATE, part],
@@ -126,22 +122,11 @@ Deno.test("requestedRange() returns the range unless If-Range does not match", (
     if (ifRange !== undefined) fields.set("If-Range", ifRange);
     const note = `If-Range: ${ifRange} of ${JSON.stringify(validators)}`;
     assertEquals(requestedRange(fields, { ...validators, length: 10 }, NOW), range, note);
-  }
-});
-
-Deno.test("requestedRange() handles missing, invalid and unsatisfiable ranges", () => {
-  const rows: [fields: Fields, range: ReturnType<typeof requestedRange>][] = [
-    [{}, undefined],
-    [{ "If-Range": '"a,b"' }, undefined],
-    [{ Range: "bytes=3-2" }, undefined],
-    [{ Range: "bytes=10-" }, "unsatisfiable"],
-    [{ Range: "bytes=10-", "If-Range": '"a,b"' }, "unsatisfiable"],
-    [{ Range: "bytes=10-", "If-Range": '"x"' }, undefined],
-    [{ Range: "bytes=9-20" }, { first: 9, last: 9 }],
-  ];
-  for (const [fields, range] of rows) {
-    const note = JSON.stringify(fields);
-    assertEquals(requestedRange(new Headers(fields), { ...DATED, length: 10 }, NOW), range, note);
+    fields.set("Range", "bytes=10-");
+    const beyond = requestedRange(fields, { ...validators, length: 10 }, NOW);
+    assertEquals(beyond, range && "unsatisfiable", note);
+    fields.delete("Range");
+    assertEquals(requestedRange(fields, { ...validators, length: 10 }, NOW), undefined, note);
   }
 });
 
@@ -170,10 +155,7 @@ Deno.test("conditionsIn() returns the same key for the same conditions only", ()
   // If-Range applies to Range, which a HEAD ignores (RFC 9110 §14.2).
   const others = { "If-Range": '"x"', Range: "bytes=0-1", Accept: "*/*" };
   for (const [index, fields] of kinds.entries()) {
-    const again = new Headers({
-      ...others,
-      ...Object.fromEntries(Object.entries(fields).toReversed()),
-    });
+    const again = new Headers([...Object.entries(others), ...Object.entries(fields).toReversed()]);
     assertEquals(conditionsIn(again), texts[index]);
   }
 });

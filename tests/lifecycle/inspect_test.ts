@@ -145,7 +145,7 @@ Deno.test("inspect() returns what was announced, and reads it tolerantly", () =>
   assertEquals([...unresolved], [["sunset", ["../b", "c"]], ["xy", ["c"]]]);
 });
 
-Deno.test("inspect() tells the state by the head alone", () => {
+Deno.test("inspect() derives the state from the status and the fields", () => {
   const out = { ...SOUND, "retry-after": "60" };
   const rows: [state: State, fields: Record<string, string>, status: number][] = [
     ["none", {}, 200],

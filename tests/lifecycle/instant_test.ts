@@ -1,10 +1,5 @@
 import { assertEquals } from "@std/assert";
-import {
-  formatInstant,
-  parseInstant,
-  readInstant,
-  readInterval,
-} from "../../lib/lifecycle/instant.ts";
+import { parseInstant, readInstant, readInterval } from "../../lib/lifecycle/instant.ts";
 
 const LAST = Date.parse("9999-12-31T23:59:59Z");
 
@@ -67,17 +62,5 @@ Deno.test("readInterval() adds durations as Temporal does in UTC", () => {
       const interval = end === undefined ? undefined : { start: Date.parse(from), end };
       assertEquals(readInterval(`${from}/${text}`), interval, `${from}/${text}`);
     }
-  }
-});
-
-Deno.test("instants work on runtimes without Temporal", () => {
-  const { Temporal } = globalThis;
-  try {
-    Reflect.deleteProperty(globalThis, "Temporal");
-    assertEquals(readInstant("2027-06-30"), Date.UTC(2027, 5, 30));
-    assertEquals(formatInstant(Date.UTC(2027, 5, 30)), "2027-06-30T00:00:00Z");
-    assertEquals(readInterval("2027-01-31/P1W")?.end, Date.UTC(2027, 1, 7));
-  } finally {
-    Object.assign(globalThis, { Temporal });
   }
 });

@@ -2,6 +2,7 @@
 
 // deno-lint-ignore-file no-import-prefix -- a start would download what the import map has
 
+import { assert } from "@std/assert";
 import type { Browser, BrowserContextOptions, Page } from "npm:playwright-core@1.65.1";
 import { isFile, needing } from "./permissions.ts";
 
@@ -36,8 +37,15 @@ export async function launchBrowser(): Promise<Browser> {
 
 export type { Browser, BrowserContextOptions, Page };
 
-/** Returns the script of axe, which checks the accessibility of pages. */
-export async function readAxe(): Promise<string> {
+/** Returns what axe finds wrong with a page's accessibility, and what it could not decide. */
+export async function checkAccessibility(page: Page) {
   const { default: axe } = await import("npm:axe-core@4.14.1");
-  return axe.source;
+  await page.evaluate(axe.source);
+  const [violations, undecided, passes] = await page.evaluate(`axe.run().then((results) =>
+    [results.violations, results.incomplete, results.passes].map((rules) =>
+      rules.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).join(" "))
+    )
+  )`) as [string[], string[], string[]];
+  assert(passes.some((rule) => rule.startsWith("color-contrast")), "no colours were checked");
+  return { violations, undecided };
 }

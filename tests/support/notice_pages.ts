@@ -1,12 +1,10 @@
-/** The notice and the handler in every phase. */
+/** The notice in every phase. */
 
 import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
 import { noticeAt } from "../../lib/documents/notice.ts";
 import { noticePage } from "../../lib/documents/notice_page.ts";
 import type { PHASES } from "../../lib/lifecycle/policy.ts";
 import { definePolicy, type PolicySettings } from "../../lib/lifecycle/policy_settings.ts";
-import { servedHandler } from "./handlers.ts";
-import { OneItem } from "./one_item.ts";
 
 export const SETTINGS: PolicySettings = {
   deprecatedAt: "2027-01-01",
@@ -38,18 +36,4 @@ export function pageAt(instant: string, policy = POLICY, video = policy) {
     policy: endpoint.path.startsWith("/video") ? video : policy,
   }));
   return noticePage(noticeAt(policy, endpoints, Date.parse(instant)), PROBLEM_TYPES);
-}
-
-/** The handler as served, at an instant. */
-export function handlerAt(instant: string) {
-  const handle = servedHandler({
-    storage: new OneItem(),
-    config: { policy: POLICY, cacheMaxAge: 300 },
-    clock: () => Date.parse(instant),
-    log() {},
-  });
-  return async (method: string, target: string, accept?: string) => {
-    const headers = new Headers(accept === undefined ? {} : { Accept: accept });
-    return await handle(new Request(`http://test${target}`, { method, headers }));
-  };
 }

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { usagePage } from "../../lib/report/page.ts";
 import type { UsageReport } from "../../lib/report/report.ts";
-import { launchBrowser, readAxe, testInBrowser } from "../support/browser.ts";
+import { checkAccessibility, launchBrowser, testInBrowser } from "../support/browser.ts";
 import { ALWAYS, heartbeat, report, row, ROWS } from "../support/usage_report.ts";
 
 const NAMES = [
@@ -28,7 +28,6 @@ testInBrowser(
   "the report page is whole, accessible and legible on any screen, and loads nothing",
   async () => {
     const file = await Deno.makeTempFile({ suffix: ".html" });
-    const axe = await readAxe();
     await using browser = await launchBrowser();
     for (const [what, makeReport, names, bars] of PAGES) {
       await Deno.writeTextFile(file, usagePage(await makeReport()));
@@ -50,11 +49,7 @@ testInBrowser(
         assertEquals(layout.bars, bars, seen);
         assertEquals(layout.overflowing, [], `${seen}: wider than the screen, or scrolling inside`);
         assert(layout.smallest >= 12, `${seen}: text of ${layout.smallest} px`);
-        await page.evaluate(axe);
-        const violations = await page.evaluate(
-          "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))",
-        );
-        assertEquals(violations, [], seen);
+        assertEquals((await checkAccessibility(page)).violations, [], seen);
         assertEquals(requests, [`file://${file}`]);
         await context.close();
       }

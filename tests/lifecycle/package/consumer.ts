@@ -34,6 +34,6 @@ const fields: [string, string][] = limitFreshness(announcementFields(policy), {
   now: 0,
 }).fields;
 const status: 308 | 410 | 503 | undefined = refusal(policy, { now: 0, maxAge: 1 })?.status;
-// @ts-expect-error -- the types are no "any"
+// @ts-expect-error -- the types are not "any"
 definePolicy({ deprecatedAt: 1 });
 export { faults, fields, status };
