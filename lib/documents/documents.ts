@@ -1,7 +1,4 @@
-/**
- * The documents that the server generates from its routes and policy: the retirement notice and the
- * OpenAPI description.
- */
+/** The documents that the server generates: the retirement notice and the OpenAPI description. */
 
 import { accepts } from "@std/http/negotiation";
 import { createHash } from "node:crypto";
@@ -15,28 +12,29 @@ import type { HandlerConfig } from "../server/handler.ts";
 import { policyOf } from "../server/policies.ts";
 import { type DocumentName, METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 
-/** What documents are generated from, besides the fields of the request. */
-export interface DocumentOptions {
-  readonly routes: readonly Route[];
-  readonly config: Omit<HandlerConfig, "cacheMaxAge">;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
+/** The OpenAPI description by configuration. It never changes, so it is generated only once. */
+const descriptions = new WeakMap<object, Representation>();
 
-/** Returns the representation of the document that a route serves. */
+/**
+ * Returns the representation of a document: the OpenAPI description, or the notice, as HTML for
+ * people or as JSON for programs that request it.
+ */
 export function representDocument(
   document: DocumentName,
   headers: Headers,
-  options: DocumentOptions,
+  { routes, config, now }: {
+    readonly routes: readonly Route[];
+    readonly config: Omit<HandlerConfig, "cacheMaxAge">;
+    /** Milliseconds since the epoch. */
+    readonly now: number;
+  },
 ): Representation {
-  return document === "notice" ? representNotice(headers, options) : representApi(options);
-}
-
-/** Represents the retirement notice: HTML for people, JSON for programs that request it. */
-function representNotice(
-  headers: Headers,
-  { routes, config, now }: DocumentOptions,
-): Representation {
+  if (document === "description") {
+    const description = descriptions.get(config) ??
+      representText("application/json", describeApi(routes, config));
+    descriptions.set(config, description);
+    return description;
+  }
   const { policy, publicUrl } = config;
   const endpoints = routes.flatMap((route) => {
     const { successor } = route;
@@ -56,18 +54,6 @@ function representNotice(
     validatorFields,
     contentFields: [["Content-Language", "en"], ["Content-Security-Policy", contentSecurityPolicy]],
   });
-}
-
-const descriptions = new WeakMap<DocumentOptions["config"], Representation>();
-
-/** Represents the OpenAPI description. It never changes, so it is generated only once. */
-function representApi({ routes, config }: DocumentOptions): Representation {
-  const known = descriptions.get(config);
-  if (known !== undefined) return known;
-  const text = describeApi(routes, config);
-  const description = representText("application/json", text);
-  descriptions.set(config, description);
-  return description;
 }
 
 /**

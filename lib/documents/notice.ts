@@ -10,10 +10,8 @@ const instant = z.iso.datetime();
 
 /** When an endpoint is retired. */
 const Dates = z.object({
-  phase: z.enum(PHASES)
-    .describe("The current phase"),
-  phaseEndsAt: instant.nullable()
-    .describe("When the next phase begins; null if none follows"),
+  phase: z.enum(PHASES).describe("The current phase"),
+  phaseEndsAt: instant.nullable().describe("When the next phase begins; null if none follows"),
   deprecatedAt: instant.describe("When the deprecation starts"),
   sunsetAt: instant.nullable()
     .describe("When the endpoints are removed; null while no date is set"),

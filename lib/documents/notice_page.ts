@@ -9,12 +9,6 @@ import { block, code, duration, originIn, rfc, time } from "./notice_html.ts";
 import { banner, facts } from "./notice_state.ts";
 import { NOTICE_STYLE } from "./notice_style.ts";
 
-export interface NoticePage {
-  readonly html: string;
-  /** The Content-Security-Policy, which allows only the page's own style, script and icon. */
-  readonly contentSecurityPolicy: string;
-}
-
 /**
  * Adds the reader's local time to every date, unless that is UTC, and puts the origin, which a
  * server behind a proxy does not know, into the commands.
@@ -78,7 +72,7 @@ export function noticePage(
   notice: Notice,
   types: Readonly<Record<string, ProblemType>>,
   publicUrl?: string,
-): NoticePage {
+): { html: string; contentSecurityPolicy: string } {
   const { endpoints } = notice;
   const notices = noticesOf(notice);
   const isRemoved = notices.every(({ phase }) => phase === "removed");
@@ -219,9 +213,7 @@ function forPrograms(
 <dt>${code(deprecation)}</dt>
 <dd>When the deprecation starts, in seconds since 1970 (${rfc(9745)}).</dd>
 <dt>${code(sunset)}</dt>
-<dd>${
-    sunsetAt === null ? "When the path is removed, once a date is set" : "When the path is removed"
-  }
+<dd>When the path is removed${sunsetAt === null ? ", once a date is set" : ""}
 (${rfc(8594)}).</dd>
 <dt>${code("Link")}</dt>
 <dd>The item's replacement, if any, with ${code('rel="successor-version"')}; this notice, with

@@ -5,9 +5,8 @@ import { time } from "./notice_html.ts";
 
 /** Renders the current phase as a banner. */
 export function banner(notice: Notice): string {
-  const { phase } = notice;
   const [title, text] = stateNow(notice);
-  return `<section class="banner ${phase}" aria-label="Current state">
+  return `<section class="banner ${notice.phase}" aria-label="Current state">
 <p class="state">Right now</p>
 <p><strong>${title}.</strong> ${text}</p>
 </section>`;
@@ -16,6 +15,7 @@ export function banner(notice: Notice): string {
 function stateNow(notice: Notice): [title: string, text: string] {
   const { phase, phaseEndsAt, sunsetAt, brownoutStatus, afterSunset } = notice;
   const until = phaseEndsAt === null ? "" : time(phaseEndsAt);
+  const change = phaseEndsAt === sunsetAt ? "removal" : "next brownout";
   switch (phase) {
     case "announced":
       return ["Announced", `Everything works as usual. The deprecation starts ${until}.`];
@@ -24,9 +24,7 @@ function stateNow(notice: Notice): [title: string, text: string] {
         "Deprecated, and still working",
         phaseEndsAt === null
           ? "No date is set for the removal yet. Move now, while there is no rush."
-          : `Everything works until the ${
-            phaseEndsAt === sunsetAt ? "removal" : "next brownout"
-          }, ${until}.`,
+          : `Everything works until the ${change}, ${until}.`,
       ];
     case "brownout":
       return [

@@ -102,27 +102,22 @@ function describeRoute(route: Route, policy: Policy) {
 
 function describeResponses(method: string, route: Route, policy: Policy) {
   const [isHead, isOptions] = [method === "HEAD", method === "OPTIONS"];
+  const announcement: FieldName[] = ["Deprecation", "Link"];
+  if (policy.sunsetAt !== undefined) announcement.push("Sunset");
+  const isAnnounced = route.successor !== undefined && !isOptions;
   const responses: [string, ResponseDescription][] = Object.entries(
     isOptions ? OPTIONS_RESPONSES : responsesOf(route, policy),
   );
   return Object.fromEntries(
-    responses.filter(([status]) => !isHead || !RANGE.includes(status))
+    responses.filter(([status]) => !isHead || status !== "206" && status !== "416")
       .map(([status, { description, fields, content }]) => {
-        const announced = Number(status) < 400 && !isOptions ? announcedFields(route, policy) : [];
+        const names = isAnnounced && Number(status) < 400 ? [...fields, ...announcement] : fields;
         const headers = Object.fromEntries(
-          [...fields, ...announced].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+          names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
         );
         return [status, { description, headers, content: isHead ? undefined : content }];
       }),
   );
-}
-
-const RANGE = ["206", "416"];
-
-/** Returns the fields that announce the retirement of a route. */
-function announcedFields({ successor }: Route, { sunsetAt }: Policy): FieldName[] {
-  if (successor === undefined) return [];
-  return sunsetAt === undefined ? ["Deprecation", "Link"] : ["Deprecation", "Link", "Sunset"];
 }
 
 function textOf(method: string, { serves }: Route): { summary: string; description: string } {

@@ -13,7 +13,6 @@ const SINGLE_RANGE = /^bytes=[ \t,]*(\d*)-(\d*)[ \t,]*$/i;
 /**
  * Parses a Range field.
  *
- * @param value The field value.
  * @param length The length of the representation in bytes.
  * @returns The range, clamped to the representation; `"unsatisfiable"` if it contains no byte of it
  *   (416); `undefined` to send the whole representation, for a malformed range, another unit or

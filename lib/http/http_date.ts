@@ -33,7 +33,6 @@ export function formatHttpDate(instant: number): string {
  * Parses an HTTP-date in any of its three formats. The weekday must be a name, but not the right
  * one, because some senders get it wrong, and nothing depends on it.
  *
- * @param text The field value.
  * @param now Milliseconds since the epoch; determines the century of a two-digit year.
  * @returns Milliseconds since the epoch, or `undefined` if invalid, in which case a recipient
  *   ignores the field (RFC 9110 §13.1.3, §13.1.4).

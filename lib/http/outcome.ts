@@ -13,7 +13,7 @@ export type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuff
 
 /** An outcome that can be sent as it is: status, fields and content. */
 export interface Outcome {
-  /** Tells it from a problem, whose members are not all known yet. */
+  /** Distinguishes it from a problem, whose members are not all known yet. */
   readonly kind: "final";
   /** The status code. */
   readonly status: number;
@@ -30,12 +30,7 @@ export interface Outcome {
   readonly validUntil?: number | undefined;
 }
 
-/**
- * Creates an outcome whose content is a text.
- *
- * @param type The media type; the text is sent in UTF-8.
- * @param fields Additional fields.
- */
+/** Creates an outcome whose content is a text, in UTF-8. */
 export function textOutcome(
   status: number,
   { type, text, fields }: { type: string; text: string; fields: readonly Field[] },

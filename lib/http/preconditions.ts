@@ -36,8 +36,6 @@ function line(fields: Headers, name: string): string {
  * Evaluates the preconditions of a GET or HEAD in the order of RFC 9110 §13.2.2. Call this only if
  * the answer without them would be a 2xx (§13.2.1).
  *
- * @param fields The request's fields.
- * @param validators The validators of the representation that would be sent.
  * @param now Milliseconds since the epoch; determines the century of a two-digit year.
  * @returns The status to answer with, or `undefined` to proceed.
  */

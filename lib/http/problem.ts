@@ -28,18 +28,12 @@ export interface Problem extends Omit<Outcome, "kind" | "body"> {
 /** What a request comes to. */
 export type Decision = Outcome | Problem;
 
-/** Extension members of a problem, as URL references. */
-export interface ProblemLinks {
-  /** What replaces the requested resource. */
-  readonly successor?: string | undefined;
-  /** An explanation of the route's retirement. */
-  readonly documentation?: string | undefined;
-}
-
-/** Returns the outcome that presents a problem as JSON. */
-export function problemDetails(problem: Omit<Problem, "kind">, links: ProblemLinks): Outcome {
+/** Returns the outcome that presents a problem as JSON, with its links as URL references. */
+export function problemDetails(
+  problem: Omit<Problem, "kind">,
+  { successor, documentation }: Partial<Record<"successor" | "documentation", string | undefined>>,
+): Outcome {
   const { status, fields, validUntil, type, title, detail, instance } = problem;
-  const { successor, documentation } = links;
   const members = { type, title, status, detail, instance, successor, documentation };
   const text = JSON.stringify(members);
   return { ...textOutcome(status, { type: "application/problem+json", text, fields }), validUntil };

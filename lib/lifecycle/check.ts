@@ -15,8 +15,8 @@ Exits with 0 if there is none, 1 if there are some, 2 if a URL cannot be reached
 /** Milliseconds until a response must have begun. */
 const TIME_LIMIT_MS = 10_000;
 
-/** What a middleware that was lost looks like. */
-const NOTHING: Fault = {
+/** The fault of a response whose middleware was lost. */
+const NOT_ANNOUNCED: Fault = {
   name: "not-announced",
   section: "RFC 9745 §2",
   message: "Nothing is announced: expected Deprecation, Sunset, or a link to an explanation",
@@ -36,9 +36,7 @@ const SHARED = new Set([
  * @returns What to print, and the exit status: 0 without faults, 1 with some, 2 for wrong usage or
  *   a URL that cannot be reached.
  */
-export async function runLifecycle(
-  args: readonly string[],
-): Promise<{ readonly text: string; readonly exitStatus: number }> {
+export async function runLifecycle(args: readonly string[]) {
   let words: ReturnType<typeof readWords>;
   try {
     words = readWords(args);
@@ -61,7 +59,7 @@ export async function runLifecycle(
 }
 
 /**
- * Reads the words after the program's name; without URLs, help is asked for.
+ * Reads the words after the program's name; `--help` gives no URLs.
  *
  * @throws {TypeError} If they are wrong.
  */
@@ -89,10 +87,7 @@ function readWords(args: readonly string[]) {
   throw new TypeError(`expected a URL that starts with "https://" or "http://", got "${wrong}"`);
 }
 
-async function check(
-  url: string,
-  fields: Headers,
-): Promise<{ exitStatus: number; lines: readonly string[]; data: unknown }> {
+async function check(url: string, fields: Headers) {
   const now = Date.now();
   try {
     const head = await send("HEAD", url, fields);
@@ -101,7 +96,7 @@ async function check(
     const inspection = inspect(get, { url, now });
     const ofHead = inspect(head, { url, now });
     const faults = [...inspection.faults];
-    if (inspection.state === "none") faults.push(NOTHING);
+    if (inspection.state === "none") faults.push(NOT_ANNOUNCED);
     if (head.status !== status) {
       faults.push(differs("the status", head.status, status));
     } else {
@@ -130,7 +125,7 @@ async function check(
 }
 
 async function send(method: string, url: string, fields: Headers): Promise<Response> {
-  // Decoded content no longer has the length that is stated.
+  // Content-Length is that of the encoded content, which fetch() decodes.
   const defaults = { "Accept-Encoding": "identity", "User-Agent": "media-head-check" };
   const headers = { ...defaults, ...Object.fromEntries(fields) };
   const signal = AbortSignal.timeout(TIME_LIMIT_MS);
@@ -146,7 +141,7 @@ function differencesOf(head: Response, get: Response, seconds: number): Fault[] 
     const [a, b] = [head.headers.get(name), get.headers.get(name)];
     const isShared = SHARED.has(name) || isCacheControl(name);
     if (a === b || !isShared || isCountdown(name, [a ?? "", b ?? ""], seconds)) return [];
-    // Only the content may tell its length.
+    // A length may show only once there is content.
     return name === "content-length" && a === null ? [] : [differs(name, a, b)];
   });
 }
@@ -157,7 +152,7 @@ function differs(what: string, ofHead: unknown, ofGet: unknown): Fault {
   return { name: "head-differs", section: "RFC 9110 §9.3.2", message };
 }
 
-/** Whether values are instants, or contain seconds until one, and differ by at most so many. */
+/** Whether two values are instants, or count down to one, and differ by at most some seconds. */
 function isCountdown(name: string, values: [string, string], seconds: number): boolean {
   const [at = NaN, other = NaN] = values.map((value) => parseHttpDate(value, Date.now()));
   if (Math.abs(at - other) <= seconds * 1000) return true;
@@ -170,12 +165,9 @@ function isCountdown(name: string, values: [string, string], seconds: number): b
 
 /** Says what is announced, like "deprecated (deprecation 2026-11-21T00:00:00Z)". */
 function describe({ state, deprecatedAt, retryAt, sunsetAt }: Inspection): string {
-  const instants = Object.entries({
-    deprecation: deprecatedAt,
-    "retry-after": retryAt,
-    sunset: sunsetAt,
-  })
+  const dates = { deprecation: deprecatedAt, "retry-after": retryAt, sunset: sunsetAt };
+  const stated = Object.entries(dates)
     .flatMap(([name, at]) => at === undefined ? [] : [`${name} ${formatInstant(at)}`]);
-  const said = state === "none" ? "nothing announced" : state;
-  return instants.length === 0 ? said : `${said} (${instants.join(", ")})`;
+  const name = state === "none" ? "nothing announced" : state;
+  return stated.length === 0 ? name : `${name} (${stated.join(", ")})`;
 }

@@ -60,10 +60,9 @@ export function limitFreshness(
   const left = Math.max(0, Math.floor((until - TRAVEL - now) / 1000));
   const names = fields.map(([name]) => name.toLowerCase());
   const valueOf = (name: string) => fields[names.indexOf(name)]?.[1];
-  const expires = valueOf("expires");
   // An invalid date means that the response has already expired (§5.3).
-  const expiry = expires === undefined ? 0 : parseHttpDate(expires, now) ?? 0;
-  const date = expires === undefined ? now : parseHttpDate(valueOf("date") ?? "", now) ?? now;
+  const expiry = parseHttpDate(valueOf("expires") ?? "", now) ?? 0;
+  const date = parseHttpDate(valueOf("date") ?? "", now) ?? now;
   const lifetime = Math.floor((expiry - date) / 1000);
   let longest = 0; // of all ages, in seconds
   const limit = (value: string, lifetime: number): string => {
@@ -110,7 +109,7 @@ export function limitAges(
   lifetime: number,
 ): { value: string; longest: number } {
   const limited: string[] = [];
-  /** Each directive, and whether it has no argument wherever it is stated: caches use any. */
+  /** Each directive, and whether none of its occurrences has an argument: caches use any of them. */
   const stated = new Map<string, boolean>();
   let longest = 0;
   const addAge = (name: string, seconds: number) => {

@@ -1,4 +1,4 @@
-/** Inspection of responses: what they announce, and what is wrong with how they say it. */
+/** Inspection of responses: what they announce, and the faults in it. */
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import { parseLinks } from "../http/link.ts";
@@ -16,15 +16,12 @@ export interface Fault {
   readonly message: string;
 }
 
-/** The phase that a response tells of; `none` if it announces no retirement. */
+/** The phase that a response announces; `none` without an announcement. */
 export type State = Phase | "none";
 
 /** What a response announces. Instants are milliseconds since the epoch, read tolerantly. */
 export interface Inspection {
-  /**
-   * The phase, which a HEAD alone tells: of an announcement, a Sunset that has passed means removed,
-   * a 503 or 410 with Retry-After a brownout, and a Deprecation that has begun deprecated.
-   */
+  /** By status and fields alone, so that a HEAD is enough. */
   readonly state: State;
   /** When the deprecation begins or began. */
   readonly deprecatedAt: number | undefined;
@@ -47,26 +44,19 @@ const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:"(?:[^"\\]|\\.)*"|[^\s;",
 /** Permission to serve a stale response (RFC 5861). */
 const STALE = /\bstale-(?:while-revalidate|if-error)\s*=\s*"?(\d+)/gi;
 
-/** Statuses that caches may keep without being told for how long (RFC 9110 §15.1). */
+/** Statuses that caches may keep without explicit freshness (RFC 9110 §15.1). */
 const HEURISTIC = new Set([200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]);
-
-/** A link of the resource: its target, resolved if it can be, and as it was given. */
-type Relation = {
-  readonly name: string;
-  readonly target: string | undefined;
-  readonly given: string;
-};
 
 /** A response, and what was read of it. */
 interface Reading extends Omit<Inspection, "state" | "faults"> {
   readonly status: number;
   readonly headers: Headers;
   readonly now: number;
-  readonly relations: readonly Relation[];
+  readonly relations: ReturnType<typeof readRelations>;
 }
 
 /**
- * Returns what a response announces, and every fault in it. It throws on no response.
+ * Returns what a response announces, and every fault in it. Never throws.
  *
  * @param url The URL of the response, unless it states its own.
  * @param now Milliseconds since the epoch. Default: the system clock.
@@ -95,13 +85,13 @@ export function inspect(
     if (target === undefined && !RELATIONS.includes(name)) continue;
     links.set(name, [...links.get(name) ?? [], ...target === undefined ? [] : [target]]);
   }
-  const isSaid = (name: string) => headers.has(name) || links.has(name);
-  const isAnnounced = isSaid("deprecation") || isSaid("sunset");
-  const isOut = isAnnounced && (status === 503 || status === 410);
+  const isPresent = (name: string) => headers.has(name) || links.has(name);
+  const isAnnounced = isPresent("deprecation") || isPresent("sunset");
+  const isUnavailable = isAnnounced && (status === 503 || status === 410);
   const announced = {
     deprecatedAt: readLoosely(headers.get("deprecation"), now),
     sunsetAt: readLoosely(headers.get("sunset"), now),
-    retryAt: isOut ? readDelay(headers.get("retry-after") ?? "", now) : undefined,
+    retryAt: isUnavailable ? readDelay(headers.get("retry-after") ?? "", now) : undefined,
     links,
   };
   const reading = { ...announced, status, headers, now, relations };
@@ -123,7 +113,7 @@ function readDelay(value: string, now: number): number | undefined {
 }
 
 /** Reads the links of the resource itself, and not of another one (RFC 8288 §3.2). */
-function readRelations(value: string, url: string): Relation[] {
+function readRelations(value: string, url: string) {
   const base = URL.canParse(url) ? url : undefined;
   return parseLinks(value).flatMap(({ target: given = "", rel = [], anchor }) => {
     // An empty reference leads to the resource itself.
@@ -146,14 +136,10 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
     const expected = sunsetAt === undefined ? "an HTTP-date" : formatHttpDate(sunsetAt);
     return value === null || value === expected ? [] : [describe("Sunset", value, expected)];
   }],
-  [
-    "sunset-before-deprecation",
-    "RFC 9745 §4",
-    ({ deprecatedAt = -Infinity, sunsetAt = Infinity }) => {
-      const deprecation = `Deprecation, which is ${formatHttpDate(deprecatedAt)}`;
-      return sunsetAt < deprecatedAt ? [`Sunset precedes ${deprecation}`] : [];
-    },
-  ],
+  ["sunset-before-deprecation", "RFC 9745 §4", ({ deprecatedAt = NaN, sunsetAt = NaN }) => {
+    const deprecation = `Deprecation, which is ${formatHttpDate(deprecatedAt)}`;
+    return sunsetAt < deprecatedAt ? [`Sunset precedes ${deprecation}`] : [];
+  }],
   ["served-after-sunset", "RFC 8594 §3", ({ sunsetAt = Infinity, now, status }) => {
     const isServed = sunsetAt <= now && (status < 300 || status === 304);
     return isServed ? [`Sunset has passed, but the status is ${status}`] : [];
@@ -170,24 +156,24 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
   }],
   // Pages of other origins that may read the content must be able to read the announcement.
   ["unreadable-by-pages", "Fetch §3.3.3", ({ headers, links, retryAt }) => {
-    const said = ["deprecation", "sunset"].filter((name) => headers.has(name));
-    if (RELATIONS.some((relation) => links.has(relation))) said.push("link");
-    if (retryAt !== undefined) said.push("retry-after");
+    const sent = ["deprecation", "sunset"].filter((name) => headers.has(name));
+    if (RELATIONS.some((relation) => links.has(relation))) sent.push("link");
+    if (retryAt !== undefined) sent.push("retry-after");
     const value = headers.get("access-control-expose-headers") ?? "";
     const exposed = value.toLowerCase().split(/[\s,]+/);
     // With credentials, "*" is a field's name.
     const isOpen = !headers.has("access-control-allow-origin") ||
       exposed.includes("*") && headers.get("access-control-allow-credentials") !== "true";
-    const hidden = said.filter((name) => !isOpen && !exposed.includes(name)).join(", ");
+    const hidden = sent.filter((name) => !isOpen && !exposed.includes(name)).join(", ");
     return hidden ? [`Access-Control-Expose-Headers hides from pages: ${hidden}`] : [];
   }],
 ];
 
-/** Returns until when a field lets some cache reuse the response. */
+/** Returns how long a field lets some cache reuse the response, in milliseconds since the epoch. */
 function freshUntil(field: string, value: string, { status, headers, now }: Reading): number {
   const sent = parseHttpDate(headers.get("date") ?? "", now) ?? now;
   const control = headers.get("cache-control") ?? "";
-  const isTold = /\b(?:s-maxage|no-store|no-cache)\b/i.test(control) || headers.has("expires");
+  const isExplicit = /\b(?:s-maxage|no-store|no-cache)\b/i.test(control) || headers.has("expires");
   if (isCacheControl(field)) {
     if (/\bno-(?:store|cache)\b(?!\s*=)/i.test(value)) return 0;
     const stale = /\bmust-revalidate\b/i.test(value) ? [] : value.matchAll(STALE);
@@ -197,8 +183,8 @@ function freshUntil(field: string, value: string, { status, headers, now }: Read
   const date = parseHttpDate(value, now);
   if (date === undefined || /\bmax-age\b/i.test(control)) return 0;
   if (field === "expires") return date;
-  // Caches may take a tenth of the time since the last change for fresh, unless told (§4.2.2).
-  const isHeuristic = field === "last-modified" && !isTold && HEURISTIC.has(status);
+  // Without explicit freshness, caches may use a tenth of the time since the last change (§4.2.2).
+  const isHeuristic = field === "last-modified" && !isExplicit && HEURISTIC.has(status);
   return isHeuristic ? sent + (sent - date) / 10 : 0;
 }
 

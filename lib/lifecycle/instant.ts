@@ -48,11 +48,7 @@ export function millisecondsOf(value: unknown): number | undefined {
   return typeof epochMilliseconds === "number" ? epochMilliseconds : undefined;
 }
 
-/**
- * Parses an interval: `start/end` or `start/duration`.
- *
- * @returns `undefined` if invalid. The end may still precede the start.
- */
+/** Parses an interval; returns `undefined` if it is invalid. Its end may precede its start. */
 export function readInterval(text: string): Interval | undefined {
   const [startText, endText, ...rest] = text.split("/");
   if (startText === undefined || endText === undefined || rest.length > 0) return undefined;
@@ -80,14 +76,12 @@ const INSTANT = new RegExp(
  * @returns Milliseconds since the epoch; `undefined` if invalid, like 30 February.
  */
 export function parseInstant(text: string): number | undefined {
-  const [, date, hour = "00", minute = "00", second, fraction = "", ...zone] = INSTANT.exec(text) ??
-    [];
-  const [sign = "+", hours = "00", minutes = "00"] = zone;
+  const [, date, hour = "00", minute = "00", ...rest] = INSTANT.exec(text) ?? [];
+  const [second = "00", fraction = "", sign = "+", hours = "00", minutes = "00"] = rest;
   if (date === undefined || !isDay(date)) return undefined;
   // A leap second counts as the one before.
-  const milliseconds = Math.min(Number(second ?? 0), 59) * 1000 +
-    Number(fraction.slice(0, 3).padEnd(3, "0"));
-  return Date.parse(`${date}T${hour}:${minute}${sign}${hours}:${minutes}`) + milliseconds;
+  const seconds = `${second === "60" ? "59" : second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
+  return Date.parse(`${date}T${hour}:${minute}:${seconds}${sign}${hours}:${minutes}`);
 }
 
 const DURATION = /^P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/i;

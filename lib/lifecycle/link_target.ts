@@ -16,7 +16,8 @@ export function isPathAt(origin: string | undefined, text: string): boolean {
   return origin !== undefined && text.startsWith(origin) && isPath(text.slice(origin.length));
 }
 
-/** Tests for an `https:` URL. */
-export function isSecureUrl(text: string): boolean {
-  return text.startsWith("https://") && CHARACTERS.test(text) && URL.canParse(text);
+/** Tests for an absolute path, or an `https:` URL. */
+export function isPathOrSecureUrl(value: unknown): boolean {
+  return typeof value === "string" && CHARACTERS.test(value) &&
+    (isPath(value) || value.startsWith("https://") && URL.canParse(value));
 }

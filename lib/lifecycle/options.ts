@@ -16,34 +16,33 @@ export interface LifecycleCall {
   readonly status: number;
   /** The product in User-Agent, like "curl"; "(no User-Agent)", or "(other)" if it names none. */
   readonly client: string;
-  /** Whether removal breaks the call: any refused one, or one that does not fail by itself. */
+  /** Whether the removal breaks the call: it was refused, or does not fail anyway. */
   readonly breaks: boolean;
 }
 
-/** Options besides the policy. What one throws or rejects with is logged, and costs no request. */
+/** Options besides the policy. If one throws or rejects, that is logged; the request is served. */
 export interface LifecycleOptions<
   Incoming extends RequestHead = Request,
   Rest extends readonly unknown[] = readonly unknown[],
 > {
   /**
-   * Returns the URL of what replaces the requested resource, if anything does: a path that starts
-   * with one `/`, or a URL at the origin of the request, which is sent as a path, or at
-   * `successorOrigin`; of at most 1,024 characters. Requests are untrusted, so anything else, the
-   * request's own URL, or an exception, counts as no successor: no link, and 410 instead of 308. The
-   * first one ignored is logged to the console.
+   * Returns the URL of the requested resource's replacement, if there is one: a path that starts
+   * with one `/`, or a URL at the origin of the request (sent as a path) or at `successorOrigin`; of
+   * at most 1,024 characters. Requests are untrusted: anything else, the request's own URL, or an
+   * exception means no link, and 410 instead of 308. The first is logged to the console.
    */
   readonly successor?: ((request: Incoming) => string | undefined) | undefined;
   /** An origin allowed for successors besides the request's own, like `https://example.com`. */
   readonly successorOrigin?: string | undefined;
   /**
-   * Tells whether brownouts and the removal apply to a request. Other requests are still handled,
-   * with the announcement. Default: all but OPTIONS, so that CORS preflights succeed and a page can
+   * Returns whether brownouts and the removal apply to a request. Others are still handled, with
+   * the announcement. Default: all but OPTIONS, so that CORS preflights succeed and a page can
    * read the refusal.
    */
   readonly applies?: ((request: Incoming) => boolean) | undefined;
   /**
-   * Returns fields to add to refusals, which the handler does not see. Default: those that let pages
-   * of any origin read them. Return none if something outside adds Access-Control-Allow-Origin.
+   * Returns fields to add to refusals, which the handler never sees. Default: fields that let pages
+   * of any origin read them. Return none if a layer in front adds Access-Control-Allow-Origin.
    */
   readonly refusalFields?: ((request: Incoming) => Iterable<Field>) | undefined;
   /** Seconds for which caches may store the response after the sunset, up to 2³¹. Default: 300. */
@@ -56,9 +55,8 @@ export interface LifecycleOptions<
   readonly clock?: (() => number) | undefined;
 }
 
-const NAMES = "successor successorOrigin applies refusalFields maxAge route onCount clock".split(
-  " ",
-);
+const NAMES = "successor, successorOrigin, applies, refusalFields, maxAge, route, onCount, clock"
+  .split(", ");
 
 /**
  * Checks what the types may not have checked.

@@ -31,9 +31,7 @@ export interface Policy {
   readonly documentation: string | undefined;
 }
 
-/**
- * A phase of a retirement: before the deprecation, deprecated, in a brownout, or after the sunset.
- */
+/** A phase: before the deprecation, deprecated, in a brownout, or after the sunset. */
 export type Phase = "announced" | "deprecated" | "brownout" | "removed";
 
 /** Every {@linkcode Phase}, in chronological order. */

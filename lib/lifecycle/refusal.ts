@@ -65,47 +65,28 @@ export interface Refusal extends Outcome {
  * assertEquals(refusal(policy, { ...options, now: before + 1000 })?.status, 308);
  * ```
  */
-export function refusal(policy: Policy, options: RefusalOptions): Refusal | undefined {
-  const { now, successor, maxAge } = options;
+export function refusal(
+  policy: Policy,
+  { now, successor, maxAge, problemTypesPage }: RefusalOptions,
+): Refusal | undefined {
+  const { documentation, brownoutStatus, afterSunset, sunsetAt } = policy;
   const { phase, until: validUntil } = momentAt(policy, now);
-  if (phase === "brownout") {
-    return details("brownout", policy, {
-      ...options,
-      status: policy.brownoutStatus,
-      detail: `Disabled by a brownout until ${formatInstant(validUntil)}, ahead of its removal`,
-      // A date, not a number of seconds, so that a HEAD matches a GET sent a second earlier.
-      fields: [NO_STORE, ["Retry-After", formatHttpDate(validUntil)]],
-      validUntil,
-    });
-  }
-  if (phase !== "removed") return undefined;
-
-  const cacheControl: Field = ["Cache-Control", `max-age=${maxAge}`];
-  if (policy.afterSunset === "redirect" && successor !== undefined) {
+  if (phase !== "brownout" && phase !== "removed") return undefined;
+  const isBrownout = phase === "brownout";
+  const cacheControl: Field = isBrownout ? NO_STORE : ["Cache-Control", `max-age=${maxAge}`];
+  if (!isBrownout && afterSunset === "redirect" && successor !== undefined) {
     const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
     return { kind: "final", status: 308, fields, validUntil };
   }
-  const detail = `Removed at ${formatInstant(policy.sunsetAt as number)}`;
-  const fields = [cacheControl];
-  return details("removed", policy, { ...options, status: 410, detail, fields, validUntil });
-}
-
-/** Returns the refusal that presents its reason as a problem. */
-function details(
-  name: keyof typeof REFUSAL_TYPES,
-  { documentation }: Policy,
-  { problemTypesPage, successor, ...problem }:
-    & Omit<RefusalOptions, "now" | "maxAge">
-    & Omit<Refusal, "kind">
-    & { readonly detail: string },
-): Refusal {
-  const { status, validUntil } = problem;
+  const status = isBrownout ? brownoutStatus : 410;
+  const detail = isBrownout
+    ? `Disabled by a brownout until ${formatInstant(validUntil)}, ahead of its removal`
+    : `Removed at ${formatInstant(sunsetAt as number)}`;
+  // A date, not a number of seconds, so that a HEAD matches a GET sent a second earlier.
+  const retryAfter: Field[] = isBrownout ? [["Retry-After", formatHttpDate(validUntil)]] : [];
   const kind = problemTypesPage === undefined
     ? { title: status === 410 ? "Gone" : "Service Unavailable" }
-    : { type: `${problemTypesPage}#${name}`, title: REFUSAL_TYPES[name].title };
-  return {
-    ...problemDetails({ ...problem, ...kind }, { successor, documentation }),
-    status,
-    validUntil,
-  };
+    : { type: `${problemTypesPage}#${phase}`, title: REFUSAL_TYPES[phase].title };
+  const problem = { ...kind, status, detail, fields: [cacheControl, ...retryAfter] };
+  return { ...problemDetails(problem, { successor, documentation }), status, validUntil };
 }

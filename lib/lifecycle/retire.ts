@@ -67,10 +67,10 @@ export function retire<
   policy: Policy,
   options: LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]> = {},
 ): <Result>(request: Incoming, response: Outgoing, next: () => Result) => Result | undefined {
-  const meet = retirementOf(policy, options);
+  const apply = retirementOf(policy, options);
   return (request, response, next) => {
     if (response.headersSent) return next();
-    const { refused, announce, count } = meet(headOf(request), request, response);
+    const { refused, announce, count } = apply(headOf(request), request, response);
     const { writeHead } = response;
     response.writeHead = (status: number, reason?: unknown, fields?: unknown) => {
       const args = typeof reason === "string" ? [status, reason] : [status];
@@ -90,7 +90,6 @@ export function retire<
     setFields(response, fields.filter((field) => !hasCors || !isCors(field)));
     response.statusCode = status;
     response.end(request.method === "HEAD" ? undefined : body);
-    return undefined;
   };
 }
 

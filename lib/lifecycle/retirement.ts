@@ -1,4 +1,4 @@
-/** What a policy comes to for a request, whichever kind of server handles it. */
+/** How a policy applies to a request, whichever kind of server handles it. */
 
 import { clientOf } from "../http/client_name.ts";
 import { CORS_FIELDS } from "../http/cors.ts";
@@ -10,12 +10,12 @@ import { momentAt, type Policy } from "./policy.ts";
 import { type Refusal, refusal } from "./refusal.ts";
 import { successorOf } from "./successor.ts";
 
-/** What a policy comes to for one request. */
+/** How a policy applies to one request. */
 export interface Retirement {
   /** What to send instead of what was requested, if anything, with the fields for pages. */
   readonly refused: Refusal | undefined;
   /**
-   * Returns the fields to set on a response when its head is sent. Applied twice, they are the same.
+   * Returns the fields to set on a response when its head is sent. Setting them twice is harmless.
    *
    * @param fields All fields of the response, each but Set-Cookie at most once.
    */
@@ -31,7 +31,7 @@ const FAILED = new Set([400, 404, 405, 410]);
 const EXPOSED = ["Deprecation", "Link", "Retry-After", "Sunset"];
 
 /**
- * Returns a function that tells what the policy comes to for a request.
+ * Returns a function that applies a policy to a request.
  *
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  */

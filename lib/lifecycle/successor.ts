@@ -43,13 +43,14 @@ export function successorOf<Incoming extends RequestHead>(
     }
     const got = JSON.stringify(target.slice(0, 200));
     if (isItself(request, target)) return warn(`${got} is what was requested`), undefined;
-    const origin = originOf(request);
+    const { url } = request;
+    const origin = URL.canParse(url) ? new URL(url).origin : undefined; // Host may be invalid
     // As a path, since behind a proxy that ends TLS the request's origin is not the client's.
     const sent = origin !== undefined && isPathAt(origin, target)
       ? target.slice(origin.length)
       : target;
-    const isFit = isPath(sent) || isPathAt(successorOrigin, sent);
-    if (isFit && sent.length <= MAX_LENGTH) return sent;
+    const isSafe = isPath(sent) || isPathAt(successorOrigin, sent);
+    if (isSafe && sent.length <= MAX_LENGTH) return sent;
     const expected =
       'a path that starts with one "/", or a URL at the origin of the request or at ' +
       `successorOrigin, in printable ASCII, of at most ${MAX_LENGTH} characters`;
@@ -59,14 +60,9 @@ export function successorOf<Incoming extends RequestHead>(
 
 /** Whether a successor is the requested resource: a redirect to it would never end. */
 function isItself({ url }: RequestHead, target: string): boolean {
-  if (!URL.canParse(target, url)) return false;
-  const [resolved] = new URL(target, url).href.split("#");
-  return resolved === url.split("#")[0];
-}
-
-/** Returns the origin of a request; `undefined` if its Host field is invalid. */
-function originOf({ url }: RequestHead): string | undefined {
-  return URL.canParse(url) ? new URL(url).origin : undefined;
+  const withoutFragment = (url: string) => url.replace(/#.*/s, "");
+  return URL.canParse(target, url) &&
+    withoutFragment(new URL(target, url).href) === withoutFragment(url);
 }
 
 function isOrigin(text: unknown): boolean {

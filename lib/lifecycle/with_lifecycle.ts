@@ -15,8 +15,7 @@ import { retirementOf } from "./retirement.ts";
  * @param handler Handles requests that are not refused. Any Link it sets is kept.
  * @param policy See `definePolicy()`.
  * @returns A handler with the same signature. It rejects when `handler` does.
- * @throws {TypeError} If the policy is not from `definePolicy()`, an option is unknown,
- *   `successorOrigin` is not an origin, or `maxAge` not a whole number from 0 to 2³¹.
+ * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  *
  * @example Retire a whole server
  * ```ts
@@ -47,9 +46,9 @@ export function withLifecycle<Incoming extends Request, Rest extends unknown[]>(
   policy: Policy,
   options: LifecycleOptions<Incoming, Rest> = {},
 ): (request: Incoming, ...rest: Rest) => Promise<Response> {
-  const meet = retirementOf(policy, options);
+  const apply = retirementOf(policy, options);
   return async (request, ...rest) => {
-    const { refused, announce, count } = meet(request, ...rest);
+    const { refused, announce, count } = apply(request, ...rest);
     const response = refused === undefined
       ? await handler(request, ...rest)
       : new Response(request.method === "HEAD" ? null : refused.body, {
@@ -61,7 +60,7 @@ export function withLifecycle<Incoming extends Request, Rest extends unknown[]>(
   };
 }
 
-/** Responses that were announced on: for which request, and the fields that the handler had set. */
+/** Responses with the announcement: their request, and the fields that the handler had set. */
 const announced = new WeakMap<Response, { request: Request; fields: Field[] }>();
 
 /** Sets fields on a response, or on a copy if it is immutable or was sent for another request. */
