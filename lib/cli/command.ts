@@ -33,7 +33,7 @@ export class ExitError extends Error {
   }
 }
 
-/** What commands use that change nothing but what is there. */
+/** Opens storage that must already exist. */
 export const EXISTING = { mustExist: true };
 
 /** Runs an action on the configured storage, which is closed afterwards even on errors. */
@@ -45,7 +45,7 @@ export async function withStorage<T>(
   const storage = await openStorage(config, {
     ...options,
     onCreate: (what) => printError(`media: created ${what}`),
-    onWait: tellWait,
+    onWait: reportWait,
   });
   try {
     return await action(storage);
@@ -64,7 +64,7 @@ export function fromUser(path: string): string {
   return resolve(isTask && Deno.env.get("INIT_CWD") || folder, path);
 }
 
-/** Returns the files and folders of storage: to close one of SQLite's files ends all locks on it. */
+/** Returns the paths of storage, never to be opened: closing a SQLite file releases its locks. */
 export function ownPlaces({ databaseUrl, content }: Config): string[] {
   const file = /^sqlite:(.*)/s.exec(databaseUrl)?.[1];
   const files = file === undefined
@@ -84,15 +84,15 @@ export function printError(text: string): void {
   }
 }
 
-const told = new Set<string>();
+const reported = new Set<string>();
 
-/** Tells what the command waits for, once. */
-export function tellWait(what: string): void {
-  if (!told.has(what)) printError(`media: waiting for ${what}`);
-  told.add(what);
+/** Prints what the command waits for, once. */
+export function reportWait(what: string): void {
+  if (!reported.has(what)) printError(`media: waiting for ${what}`);
+  reported.add(what);
 }
 
-/** Returns a parser of an argument, which is refused where `parse` returns `undefined`. */
+/** Returns a parser for an argument, which refuses it if `parse` returns `undefined`. */
 export function argument<T>(expected: string, parse: (text: string) => T | undefined) {
   return (text: string): T => {
     const value = parse(text);
@@ -101,7 +101,7 @@ export function argument<T>(expected: string, parse: (text: string) => T | undef
   };
 }
 
-/** Returns a parser of a whole number from 1 on, given as an argument. */
+/** Returns a parser for an argument that is a whole number from 1 on. */
 export function numberArgument(what: string, max: number) {
   return argument(
     `${what} from 1 to ${max}`,
@@ -111,7 +111,7 @@ export function numberArgument(what: string, max: number) {
 
 export const tokenArgument = argument("a version 4 UUID", parseToken);
 
-/** Returns the public origin of a server with these settings, or else that for this machine. */
+/** Returns the public origin of the server, or its origin on this machine if none is set. */
 export function originOf({ publicUrl, host, port }: Config): string {
   if (publicUrl !== undefined) return publicUrl;
   const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;

@@ -17,7 +17,7 @@ import {
   ownPlaces,
   print,
   printError,
-  tellWait,
+  reportWait,
   withStorage,
 } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
@@ -110,7 +110,7 @@ async function openInput(
   const place = await resolve(path);
   // A pipe opens once somebody writes to it.
   const opening = readable(path, () => Deno.open(place));
-  const file = await waitFor(quoted(path), opening, { signal, onWait: tellWait });
+  const file = await waitFor(quoted(path), opening, { signal, onWait: reportWait });
   const info = await file.stat();
   if (!info.isDirectory) return { stream: file.readable, info };
   file.close();

@@ -24,7 +24,7 @@ import {
   originOf,
   ownPlaces,
   printError,
-  tellWait,
+  reportWait,
   tokenArgument,
   withStorage,
 } from "./command.ts";
@@ -103,7 +103,7 @@ export function publishCommand(context: Context): Command {
           reuse: !again && options.token === undefined,
           own,
           signal,
-          onWait: tellWait,
+          onWait: reportWait,
           watch,
           warn: (text) => printError(`media: warning: ${text}`),
         });

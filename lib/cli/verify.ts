@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { type CheckOutcome, type Verification, verify } from "../publishing/verify.ts";
 import { toRecord } from "../publishing/record.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
-import { type Context, EXISTING, ExitError, print, tellWait, withStorage } from "./command.ts";
+import { type Context, EXISTING, ExitError, print, reportWait, withStorage } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { showProgress } from "./progress.ts";
 
@@ -50,14 +50,14 @@ export function verifyCommand(context: Context): Command {
         let done = 0;
         const onProgress = (token?: string) => {
           if (token === undefined) return showProgress("looking for unused content");
-          // Tokens are random and come in order, so each tells roughly what part is done.
+          // Tokens are random and come in order, so each shows roughly how much is done.
           const part = (parseInt(token.slice(0, 8), 16) + 1) / 2 ** 32;
           showProgress(`${(++done).toLocaleString("en")} items`, part);
         };
         let isComplete = false;
         try {
           const scope = { withContent, withoutUrls: !urls };
-          await verify(storage, { ...scope, signal, onWait: tellWait, report, onProgress });
+          await verify(storage, { ...scope, signal, onWait: reportWait, report, onProgress });
           isComplete = true;
         } finally {
           await print(

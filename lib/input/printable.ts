@@ -20,7 +20,7 @@ export function printable(text: string): string {
   return text.replaceAll(UNPRINTABLE, escaped);
 }
 
-/** Does the same but keeps line breaks: for whole outputs, whose parts were made printable. */
+/** Does the same but keeps line breaks, for whole outputs. */
 export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }

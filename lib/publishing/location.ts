@@ -7,7 +7,7 @@ import { RefusedError } from "../input/refused_error.ts";
 /** The signatures in presigned URLs: AWS (versions 4 and 2), Google, CloudFront, Azure. */
 const SIGNATURE = /^(x-(amz|goog)-)?signature$|^sig$/i;
 
-/** The parameters of which a presigned URL has one, so that others may have a `sig`. */
+/** Parameters that show that a URL is presigned; others may have a `sig`. */
 const SIGNED_WITH = /^(x-(amz|goog)-signature|awsaccesskeyid|googleaccessid|key-pair-id|se|si)$/i;
 
 export function isPublicUrl(text: string): boolean {

@@ -7,7 +7,7 @@ import { basename } from "node:path";
 import { TokenTakenError } from "../storage/catalogue/catalogue.ts";
 import { SourceChangedError, type Step } from "../storage/content/content_store.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
-import type { PublishedItem } from "../storage/item.ts";
+import type { ContentReference, PublishedItem } from "../storage/item.ts";
 import { newToken, type Token } from "../storage/token.ts";
 import { detectMediaType, type MediaType, type Stated } from "./media_type.ts";
 import { isPrintable, quoted, withoutUnprintable } from "../input/printable.ts";
@@ -42,15 +42,10 @@ export interface PublishOptions extends Stated, Patience {
   readonly watch?: ProgressWatcher;
 }
 
-/** What content must match, as far as that is known. */
-export interface Expected {
-  /** SHA-256, 64 lower-case hexadecimal digits. */
-  readonly digest?: string | undefined;
-  /** Bytes. */
-  readonly length?: number | undefined;
-  /** The ETag of an object. */
-  readonly validator?: string | undefined;
-}
+/** Known properties of content, which must match it. */
+export type Expected = {
+  readonly [Name in "digest" | "length" | "validator"]?: ContentReference[Name] | undefined;
+};
 
 /** Passes the chunks of a file on unchanged. The size is in bytes. */
 export type ProgressWatcher = (
@@ -110,8 +105,9 @@ export async function sha256Of(chunks: AsyncIterable<Uint8Array>): Promise<strin
   return hash.digest("hex");
 }
 
-interface Source {
-  /** Names it in messages. */
+/** Content that is open for reading. */
+interface OpenContent {
+  /** Its path or location, for messages. */
   readonly source: string;
   readonly bytes: Bytes;
   /** Reads it from the beginning. */
@@ -125,8 +121,8 @@ interface Source {
  *
  * @throws {RefusedError} When it cannot be read, is neither audio nor video, or not as expected.
  */
-export async function inspect(
-  content: Source,
+export async function describe(
+  content: OpenContent,
   options: PublishOptions,
 ): Promise<MediaType & { readonly digest: string; readonly length: number }> {
   const { source, bytes, read, validator } = content;
@@ -136,18 +132,16 @@ export async function inspect(
   return { ...detected, ...found };
 }
 
-/** Does the same with a file. */
-export async function inspectFile(path: string, options: PublishOptions) {
+export async function describeFile(path: string, options: PublishOptions) {
   using file = await openFile(path, options);
-  return await inspect(file, options);
+  return await describe(file, options);
 }
 
-function detect({ source, bytes }: Source, options: PublishOptions): Promise<MediaType> {
+function detect({ source, bytes }: OpenContent, options: PublishOptions): Promise<MediaType> {
   return unlessAborted(detectMediaType(source, bytes, options), options.signal);
 }
 
-/** Requires content to match what is expected. */
-export function requireExpected(
+function requireExpected(
   source: string,
   found: Expected,
   { digest, length, validator }: Expected = {},
@@ -171,7 +165,7 @@ export async function requireFree(storage: MediaStorage, token: Token): Promise<
   throw new RefusedError(`Token "${token}" ${history}; tokens are never reused`);
 }
 
-/** Turns the error of a token that another process has used meanwhile into a refusal. */
+/** Refuses a token that another process has used meanwhile, and rethrows any other error. */
 export function refuseTaken(error: unknown): never {
   throw error instanceof TokenTakenError ? new RefusedError(error.message) : error;
 }
@@ -180,10 +174,10 @@ export function refuseTaken(error: unknown): never {
 async function openFile(
   path: string,
   { name = fileName(path), signal, watch = (chunks) => chunks }: PublishOptions,
-): Promise<Source & Disposable> {
-  const { isFile, size: begun } = await readable(path, () => Deno.stat(path));
-  if (!isFile) throw new RefusedError(`${quoted(path)} is not a file`);
-  if (begun === 0) throw new RefusedError(`${quoted(path)} is empty`);
+): Promise<OpenContent & Disposable> {
+  const info = await readable(path, () => Deno.stat(path));
+  if (!info.isFile) throw new RefusedError(`${quoted(path)} is not a file`);
+  if (info.size === 0) throw new RefusedError(`${quoted(path)} is empty`);
   const file = await readable(path, () => Deno.open(path));
   const { size, mtime } = await readable(path, () => file.stat());
   const chunk = new Uint8Array(Math.min(size, CHUNK));
@@ -220,7 +214,6 @@ export function fileName(path: string): string {
   return name.slice(0, read);
 }
 
-/** What {@linkcode parseFileName} accepts. */
 export const FILE_NAME =
   `a file name of 1 to ${MAX_NAME} bytes in UTF-8, without a path or control characters`;
 

@@ -8,14 +8,12 @@ import { isPublicUrl } from "./location.ts";
 import { publishFile, type PublishOptions } from "./publish.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { isObject, publishObject } from "./publish_object.ts";
-import { publishUrl } from "./publish_url.ts";
+import { publishUrl, type PublishUrlOptions } from "./publish_url.ts";
 import { findSources, type SourceOutcome } from "./sources.ts";
 
-export interface PublishAllOptions extends PublishOptions {
+export interface PublishAllOptions extends PublishOptions, Pick<PublishUrlOptions, "warn"> {
   /** The files and folders of storage, which are left out. */
   readonly own?: readonly string[];
-  /** Called with warnings for the publisher about what clients will have trouble with. */
-  readonly warn?: (text: string) => void;
 }
 
 export type PublishOutcome =

@@ -8,8 +8,8 @@ import { newToken } from "../storage/token.ts";
 import type { MediaType } from "./media_type.ts";
 import { unlessAborted } from "../async/abort.ts";
 import {
+  describe,
   fileName,
-  inspect,
   type PublishOptions,
   refuseTaken,
   requireFree,
@@ -39,7 +39,7 @@ export async function publishObject(
   const { token = newToken(), name = fileName(location), reuse, signal } = options;
   await requireFree(storage, token); // fails early; the commit checks again
   await unlessAborted(storage.prepare(), signal);
-  const found = await inspectObject(storage, location, options);
+  const found = await describeObject(storage, location, options);
   signal?.throwIfAborted();
   const published = reuse ? await storage.findByContent(found, name) : undefined;
   if (published !== undefined) return published;
@@ -49,7 +49,7 @@ export async function publishObject(
 }
 
 /** Reads an object as {@linkcode publishObject} does, and returns what it would record of it. */
-export async function inspectObject(
+export async function describeObject(
   storage: MediaStorage,
   location: string,
   options: PublishOptions,
@@ -58,10 +58,8 @@ export async function inspectObject(
   const object = await unlessAborted(storage.statObject(location), signal);
   const { length: size, validator } = object;
   const read = (step: Step) => watch(readContent(object.open(), signal), { name, size, step });
-  const found = await inspect(
-    { source: location, bytes: bytesOf(object), read, validator },
-    options,
-  );
+  const content = { source: location, bytes: bytesOf(object), read, validator };
+  const found = await describe(content, options);
   return { ...found, location, validator };
 }
 

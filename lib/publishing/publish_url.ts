@@ -20,7 +20,6 @@ import { memoryBytes } from "./bytes.ts";
 /** Bytes to request and read at most: enough to detect a format. */
 const BEGINNING = 64 * 1024;
 
-/** The timeout of each request. */
 const TIMEOUT_MS = 10_000;
 
 /** Metadata of content at a URL, and how to publish it; everything has a default. */
@@ -28,20 +27,20 @@ export interface PublishUrlOptions
   extends Patience, Pick<PublishOptions, "token" | "kind" | "type" | "publishedAt"> {
   /** The timeout of each request. */
   readonly timeoutMs?: number;
-  /** Called with warnings for the publisher about what clients will have trouble with. */
+  /** Called with each problem that clients will have with the URL. */
   readonly warn?: (text: string) => void;
 }
 
 export type RequestOptions = Patience & Pick<PublishUrlOptions, "timeoutMs">;
 
 /** What the other server states about the content. */
-type Stated = Pick<LinkedItem, "type" | "length" | "validator">;
+type RemoteMetadata = Pick<LinkedItem, "type" | "length" | "validator">;
 
 interface RemoteResponse {
   readonly status: number;
   readonly isSuccess: boolean;
   /** Empty unless successful. */
-  readonly stated: Stated;
+  readonly stated: RemoteMetadata;
   /** The first bytes of the content, of a successful GET. */
   readonly beginning: Uint8Array<ArrayBuffer>;
 }
@@ -71,7 +70,7 @@ export async function publishUrl(
 async function examine(
   location: string,
   options: PublishUrlOptions,
-): Promise<Pick<LinkedItem, "kind"> & Stated> {
+): Promise<Pick<LinkedItem, "kind"> & RemoteMetadata> {
   const head = await sendRequest("HEAD", location, options);
   const kind = statedKind(location, head.stated, options);
   // Some servers state a length of 0 on every HEAD.
@@ -94,17 +93,17 @@ async function examine(
 /** Returns the kind stated by the publisher, or else by the other server. */
 function statedKind(
   location: string,
-  stated: Stated,
+  stated: RemoteMetadata,
   { kind, type = stated.type }: PublishUrlOptions,
 ): Kind | undefined {
-  const told = kindOf(type);
-  if (kind !== undefined && told !== undefined && kind !== told) {
+  const kindOfType = kindOf(type);
+  if (kind !== undefined && kindOfType !== undefined && kind !== kindOfType) {
     throw new RefusedError(
       `${quoted(location)} is ${type}, so its kind cannot be ${kind};` +
         " if that type is wrong, state the right one with --type",
     );
   }
-  return kind ?? told;
+  return kind ?? kindOfType;
 }
 
 /**
@@ -140,7 +139,7 @@ export async function sendRequest(
 }
 
 /** Reads what the fields of a success state about the whole content. */
-function statedBy({ status, headers }: Response): Stated {
+function statedBy({ status, headers }: Response): RemoteMetadata {
   const type = recordable(headers.get("Content-Type"));
   const validator = recordable(headers.get("ETag")) ?? recordable(headers.get("Last-Modified"));
   const isEncoded = (headers.get("Content-Encoding") ?? "identity") !== "identity";

@@ -17,7 +17,7 @@ import { readContent } from "./publish_object.ts";
 /** Items checked at once, each on its own connection if it needs one. */
 const CONCURRENCY = 16;
 
-/** Consecutive failures after which a host is asked no more. */
+/** Consecutive failures after which a host gets no more requests. */
 const MAX_FAILURES = 50;
 
 /** How an item compares with what storage has; "failed" if it could not be checked. */
@@ -59,7 +59,7 @@ export async function verify(storage: MediaStorage, options: VerifyOptions): Pro
       const outcome = host !== undefined && (failures.get(host) ?? 0) >= MAX_FAILURES
         ? {
           state: "failed",
-          reason: `${host} failed ${MAX_FAILURES} times, and is asked no more`,
+          reason: `${host} failed ${MAX_FAILURES} times in a row, so it gets no more requests`,
         } as const
         : await check(storage, token, entry, options);
       if (outcome !== undefined) await report({ token, entry, outcome });

@@ -94,7 +94,7 @@ test("verify() rejects when storage as a whole fails, in any way", async () => {
   }
 });
 
-test("verify() asks a host no more that failed often, checks all else, and can leave URLs out", async () => {
+test("verify() stops requesting a host that keeps failing, checks the rest, and can leave URLs out", async () => {
   await using origin = new Origin(() => new Response(null, { headers: { ETag: '"a"' } }));
   await using failing = new Origin(() => new Response(null, { status: 503 }));
   await using subject = await openMemory();
@@ -107,8 +107,8 @@ test("verify() asks a host no more that failed often, checks all else, and can l
   const states = (await linesOf(storage)).map((line) => line.split(" ")[0]);
   const count = (state: string) => states.filter((other) => other === state).length;
   assertEquals([count("same"), count("failed")], [101, 300]);
-  const asked = failing.requests.length / 2; // by HEAD and GET
-  assert(asked >= 50 && asked <= 66, `${asked} were asked`);
+  const requested = failing.requests.length / 2; // by HEAD and GET
+  assert(requested >= 50 && requested <= 66, `${requested} were requested`);
   assertEquals((await linesOf(storage, { withoutUrls: true })).length, 1);
 });
 

@@ -6,10 +6,10 @@ import { StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
 import { derivedToken, factsOf, requireSame } from "./facts.ts";
 import { type ImportRecord, RecordError } from "./record.ts";
-import { fileName, inspectFile, publishFile } from "../publish.ts";
+import { describeFile, fileName, publishFile } from "../publish.ts";
 import { messageOf } from "../../input/printable.ts";
 import { RefusedError } from "../../input/refused_error.ts";
-import { inspectObject, publishObject } from "../publish_object.ts";
+import { describeObject, publishObject } from "../publish_object.ts";
 
 export interface ContentOptions {
   /** Only determines what would be done. */
@@ -35,7 +35,7 @@ export async function importContent(
   options: ContentOptions,
 ): Promise<"added" | "unchanged"> {
   try {
-    return await importUnread(storage, record, token, options);
+    return await publishRecord(storage, record, token, options);
   } catch (error) {
     if (error instanceof RefusedError) {
       const wrong = error.field === undefined ? "" : "is wrong: ";
@@ -49,7 +49,7 @@ export async function importContent(
   }
 }
 
-async function importUnread(
+async function publishRecord(
   storage: MediaStorage,
   record: ContentRecord,
   token: Token | undefined,
@@ -66,7 +66,7 @@ async function importUnread(
   const isRead = isFile && sha256 === undefined && (token === undefined || known !== undefined);
   if (isRead || isDryRun && known === undefined) {
     const { digest, ...found } =
-      await (isFile ? inspectFile(place, options) : inspectObject(storage, place, options));
+      await (isFile ? describeFile(place, options) : describeObject(storage, place, options));
     options = { ...options, expected: { ...options.expected, digest, length: found.length } };
     facts = { ...facts, ...found, sha256: digest };
     token ??= derivedToken(digest, name);

@@ -30,7 +30,7 @@ function isoOf(instant: Facts[string]): string | undefined {
 }
 
 /**
- * Requires a record not to contradict what is on record.
+ * Requires the facts of a record to match the entry of its token.
  *
  * @throws {RecordError} For the first difference.
  */
