@@ -1,4 +1,4 @@
-/** Random access to content, to find out what it holds. */
+/** Random access to content, to detect its format. */
 
 /** Content of a known size that can be read at any offset. */
 export interface Bytes {
@@ -46,10 +46,10 @@ const MAX_WINDOWS = 64;
 const MAX_READS = 250_000;
 
 /**
- * Content that is read in windows, of which the latest is kept. After as many as any real file
+ * Content for parsers, read in windows, of which the latest is kept. After as many as any real file
  * needs it ends, so that content made to be read forever takes bounded time and memory.
  */
-export class WindowedBytes implements Bytes {
+export class WindowedBlob extends Blob {
   readonly #content: Bytes;
   #windows = 0;
   #reads = 0;
@@ -58,29 +58,35 @@ export class WindowedBytes implements Bytes {
   /** Why reading failed, which a parser may conceal. */
   failure: unknown;
 
-  constructor(content: Bytes) {
+  constructor(content: Bytes, type = "") {
+    super([], { type });
     this.#content = content;
   }
 
-  get size(): number {
+  override get size(): number {
     const isEnough = this.#windows >= MAX_WINDOWS || this.#reads >= MAX_READS;
     return isEnough ? 0 : this.#content.size;
   }
 
-  async read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
+  override slice(start: number, end: number): Blob {
+    const part = new Blob();
+    part.arrayBuffer = () => this.#read(start, Math.min(end, this.#content.size));
+    return part;
+  }
+
+  async #read(start: number, end: number): Promise<ArrayBuffer> {
     this.#reads++;
-    const end = Math.min(offset + length, this.#content.size);
-    if (offset < this.#start || end > this.#start + this.#window.length) {
-      this.#windows += Math.ceil(length / WINDOW);
+    if (start < this.#start || end > this.#start + this.#window.length) {
+      this.#windows += Math.ceil((end - start) / WINDOW);
       if (this.#windows > MAX_WINDOWS) throw new RangeError("Too long to be read");
       try {
-        this.#window = await this.#content.read(offset, Math.max(length, WINDOW));
+        this.#window = await this.#content.read(start, Math.max(end - start, WINDOW));
       } catch (error) {
         this.failure = error;
         throw error;
       }
-      this.#start = offset;
+      this.#start = start;
     }
-    return this.#window.subarray(offset - this.#start, offset - this.#start + length);
+    return this.#window.slice(start - this.#start, end - this.#start).buffer;
   }
 }

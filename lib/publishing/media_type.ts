@@ -6,11 +6,8 @@
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { type Kind, MAX_STATED } from "../storage/item.ts";
-import { type Bytes, WindowedBytes } from "./bytes.ts";
+import { type Bytes, WindowedBlob } from "./bytes.ts";
 import { findTracks } from "./tracks.ts";
-
-/** Bytes at the beginning that are enough to detect the format. */
-const HEAD_LENGTH = 64 * 1024;
 
 /** One name for each format: of the registered ones, the one that clients know best. */
 const FORMATS: Readonly<Record<string, string>> = {
@@ -48,21 +45,18 @@ export function parseMediaType(text: string): string | undefined {
     : undefined;
 }
 
-/** Returns the kind that a media type names, if it is one of both. */
+/** Returns the kind that a media type names, if it names one. */
 export function kindOf(type: string | undefined): Kind | undefined {
   return /^(audio|video)\//i.exec(type ?? "")?.[1]?.toLowerCase() as Kind | undefined;
-}
-
-/** What the publisher states, which overrides detection. */
-export interface Stated {
-  readonly kind?: Kind | undefined;
-  readonly type?: string | undefined;
 }
 
 export interface MediaType {
   readonly kind: Kind;
   readonly type: string;
 }
+
+/** What the publisher states, which overrides detection. */
+export type Stated = { readonly [Name in keyof MediaType]?: MediaType[Name] | undefined };
 
 /**
  * Detects the kind and media type of content.
@@ -77,17 +71,16 @@ export async function detectMediaType(
   content: Bytes,
   stated: Stated,
 ): Promise<MediaType> {
-  if (stated.type !== undefined) return ofKind(source, stated.type, stated.kind);
-  const windows = new WindowedBytes(content);
-  const type = await detectFormat(windows);
+  if (stated.type !== undefined) return withKind(source, stated.type, stated.kind);
+  const type = await detectFormat(content);
   if (type === undefined) {
     throw new RefusedError(
       `${quoted(source)} has an unknown format; state its media type with --type`,
     );
   }
-  if (!CONTAINERS.includes(type)) return ofKind(source, type, stated.kind);
+  if (!CONTAINERS.includes(type)) return withKind(source, type, stated.kind);
 
-  const { hasSound, hasPicture, isOpus } = await findTracks(windows, type);
+  const { hasSound, hasPicture, isOpus } = await findTracks(content, type);
   if (!hasSound && !hasPicture && stated.kind === undefined) {
     throw new RefusedError(
       `${
@@ -109,8 +102,8 @@ export async function detectMediaType(
   return { kind, type: kind === "audio" ? soundType : type };
 }
 
-/** Uses a type as stated. */
-function ofKind(source: string, type: string, stated: Kind | undefined): MediaType {
+/** Returns a media type with its kind, which must be the stated one. */
+function withKind(source: string, type: string, stated: Kind | undefined): MediaType {
   const kind = kindOf(type);
   if (kind === undefined) {
     throw new RefusedError(`${quoted(source)} is ${type}, which is neither audio nor video`);
@@ -124,29 +117,7 @@ function wrongKind(source: string, type: string, kind: Kind, why = ""): RefusedE
 }
 
 async function detectFormat(content: Bytes): Promise<string | undefined> {
-  const head = await content.read(await tagsLength(content), HEAD_LENGTH);
-  const { fileTypeFromBuffer } = await import("file-type"); // which URLs and records do not need
-  const type: string | undefined = (await fileTypeFromBuffer(head))?.mime;
+  const { fileTypeFromBlob } = await import("file-type"); // which URLs and records do not need
+  const type: string | undefined = (await fileTypeFromBlob(new WindowedBlob(content)))?.mime;
   return type === undefined ? undefined : FORMATS[type] ?? type;
-}
-
-/** ID3v2 tags to skip before the sound: usually one, or one and its update. */
-const MAX_TAGS = 4;
-
-/**
- * Measures the ID3v2 tags at the beginning, which may contain pictures of any size, with the
- * padding after each tag, which its own length leaves out.
- */
-async function tagsLength(content: Bytes): Promise<number> {
-  let length = 0;
-  for (let count = 0; count < MAX_TAGS; count++) {
-    const [i, d, three, _version, _revision, flags = 0, ...size] = await content.read(length, 10);
-    if (i !== 0x49 || d !== 0x44 || three !== 0x33 || size.length < 4) return length;
-    const footer = flags & 0x10 ? 10 : 0;
-    // Seven bits of each byte count (ID3v2.4 §6.2).
-    length += 10 + size.reduce((sum, byte) => sum * 128 + (byte & 0x7f), 0) + footer;
-    const padding = (await content.read(length, HEAD_LENGTH)).findIndex((byte) => byte !== 0);
-    length += Math.max(0, padding);
-  }
-  return length;
 }

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { RefusedError } from "../../lib/input/refused_error.ts";
 import { detectMediaType, type Stated } from "../../lib/publishing/media_type.ts";
-import { type Bytes, memoryBytes, WindowedBytes } from "../../lib/publishing/bytes.ts";
+import { type Bytes, memoryBytes, WindowedBlob } from "../../lib/publishing/bytes.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
@@ -38,14 +38,14 @@ test("detectMediaType() reads little of content that is made to be read forever"
     await assertRejects(() => detectMediaType("it", { ...content, read }, {}), RefusedError);
     assert(reads < 70, `${reads} reads`);
   }
-  const windows = new WindowedBytes(memoryBytes(MP4_WITHOUT_TRACKS));
-  for (let reads = 0; windows.size > 0; reads++) {
+  const blob = new WindowedBlob(memoryBytes(MP4_WITHOUT_TRACKS));
+  for (let reads = 0; blob.size > 0; reads++) {
     assert(reads < 1_000_000);
-    await windows.read(0, 8);
+    await blob.slice(0, 8).arrayBuffer();
   }
 });
 
-test("detectMediaType() throws what reading throws", async () => {
+test("detectMediaType() rethrows errors of reading", async () => {
   const lost = new StorageError("bucket", "gone");
   const read = (offset: number, length: number) =>
     offset > 0 ? Promise.reject(lost) : BOXES.read(offset, length);
@@ -54,18 +54,12 @@ test("detectMediaType() throws what reading throws", async () => {
 });
 
 // The formats themselves have a test of their own, which makes files of each.
-test("detectMediaType() knows formats after tags and padding", async () => {
+test("detectMediaType() knows formats after tags", async () => {
   const rows: [what: string, head: string, type: string][] = [
     ["MP3", MP3, "audio/mpeg"],
     ["MP3 with a tag", tagged("\0\0\0\0", 0, MP3), "audio/mpeg"],
-    ["MP3 with padding after a tag", tagged("\0\0\0\x04", 4, "\0".repeat(700) + MP3), "audio/mpeg"],
     ["FLAC with a tag", tagged("\0\0\x01\x02", 130, FLAC), "audio/flac"],
     ["FLAC with two tags", tagged("\0\0\0\x02", 2, tagged("\0\0\0\x06", 6, FLAC)), "audio/flac"],
-    [
-      "FLAC after a tag with a footer",
-      `ID3\x04\0\x10\0\0\0\x02ab3DI\x04\0\x10\0\0\0\x02${FLAC}`,
-      "audio/flac",
-    ],
     ["MPEG-1 program stream", "\0\0\x01\xba\x21\0\x01\0\x01", "video/mpeg"],
     ["MPEG-2 program stream", "\0\0\x01\xba\x44\0\x04\0\x04", "video/mpeg"],
   ];
@@ -104,7 +98,6 @@ test("detectMediaType() refuses content that is not recognizably audio or video"
     [new Uint8Array(5000), {}, unknown],
     [new Uint8Array(5000), { kind: "audio" }, unknown],
     [ascii(tagged("\0\0\0\x04", 4, "\0".repeat(5000))), {}, unknown],
-    [ascii(tagged("\x7f\x7f\x7f\x7f", 4, "")), {}, unknown],
     [ascii("Dear diary,\n"), {}, unknown],
     [Uint8Array.of(0), {}, unknown],
     [
