@@ -25,7 +25,7 @@ import { openOutput, type Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
 
 interface Options {
-  readonly dryRun?: true;
+  readonly dryRun?: boolean;
   readonly rejects?: string;
   readonly json?: true;
 }
@@ -39,7 +39,7 @@ export function importCommand(context: Context): Command {
     .option("--dry-run", "say what would be done, without doing it")
     .option("--rejects <file>", "write refused lines to this file, unchanged")
     .option("--json", "print one JSON object for each refused line, and the counts at the end")
-    .action(async (path: string, { dryRun, rejects, json }: Options) => {
+    .action(async (path: string, { dryRun: isDryRun = false, rejects, json }: Options) => {
       const config = context.settings();
       const signal = interruptionSignal();
       const own = ownPlaces(config);
@@ -47,28 +47,22 @@ export function importCommand(context: Context): Command {
         if (await isWithin(fromUser(path), own)) throw refusalOfOwn(path);
         return fromUser(path);
       };
-      const { stream, info } = await openInput(path, resolve, signal);
-      const isDryRun = dryRun === true;
+      const input = await openInput(path, resolve, signal);
       await withStorage(config, { mustExist: isDryRun, signal }, async (storage) => {
         const rejected = rejects === undefined ? undefined : await openRejects(rejects, path, own);
-        const refuse = async (line: ImportLine, reason?: RecordError) => {
-          await rejected?.write(rejectedBytes(line));
-          if (reason === undefined) return;
-          if (json) await print(JSON.stringify(toRefusal(line, reason)));
-          else printError(`media: line ${line.number}: ${printable(reason.message)}`);
+        const refuse = async ({ number, bytes }: ImportLine, reason: RecordError) => {
+          const isEnded = bytes.at(-1) === NEWLINE; // the last line may not be
+          await rejected?.write(isEnded ? bytes : new Uint8Array([...bytes, NEWLINE]));
+          if (json) await print(JSON.stringify(toRefusal(number, reason)));
+          else printError(`media: line ${number}: ${printable(reason.message)}`);
         };
-        const size = info?.isFile ? info.size : undefined;
-        let [lines, bytes] = [0, 0];
-        const advance = (more: number) => {
-          bytes += more;
-          lines++;
-          showProgress(`${lines.toLocaleString("en")} lines`, size && bytes / size);
-        };
+        let lines = 0;
+        const onProgress = () => showProgress(`${(++lines).toLocaleString("en")} lines`);
         const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
-        const options = { outcomes, isDryRun, signal, resolve, refuse, advance };
+        const options = { outcomes, isDryRun, signal, resolve, refuse, onProgress };
         let isComplete = false;
         try {
-          await importRecords(storage, stream, options);
+          await importRecords(storage, input, options);
           isComplete = true;
         } finally {
           await rejected?.close();
@@ -80,9 +74,9 @@ export function importCommand(context: Context): Command {
     });
 }
 
-function toRefusal({ number }: ImportLine, { field, value, reason }: RecordError) {
+function toRefusal(line: number, { field, value, reason }: RecordError) {
   const isPlain = typeof value !== "object" || value === null;
-  return { line: number, outcome: "refused", field, value: isPlain ? value : undefined, reason };
+  return { line, outcome: "refused", field, value: isPlain ? value : undefined, reason };
 }
 
 function toSummary(
@@ -97,22 +91,13 @@ function toSummary(
     (isComplete ? "" : "; stopped before the end: import the same input again to continue");
 }
 
-/** Opens the input, with its information if known. */
-async function openInput(
-  path: string,
-  resolve: ContentOptions["resolve"],
-  signal: AbortSignal,
-) {
-  if (path === "-") { // not every system has /dev/stdin
-    const info = await Deno.stat("/dev/stdin").catch(() => undefined);
-    return { stream: Deno.stdin.readable, info };
-  }
+async function openInput(path: string, resolve: ContentOptions["resolve"], signal: AbortSignal) {
+  if (path === "-") return Deno.stdin.readable; // not every system has /dev/stdin
   const place = await resolve(path);
   // A pipe opens once somebody writes to it.
   const opening = readable(path, () => Deno.open(place));
   const file = await waitFor(quoted(path), opening, { signal, onWait: reportWait });
-  const info = await file.stat();
-  if (!info.isDirectory) return { stream: file.readable, info };
+  if (!(await file.stat()).isDirectory) return file.readable;
   file.close();
   throw new RefusedError(`${quoted(path)} is a folder, not a file`);
 }
@@ -125,9 +110,4 @@ async function openRejects(path: string, input: string, own: readonly string[]):
     );
   }
   return await openOutput(path, own);
-}
-
-/** Returns the bytes of a refused line; the input may end without a newline. */
-function rejectedBytes({ bytes, isWhole }: ImportLine): Uint8Array {
-  return isWhole && bytes.at(-1) !== NEWLINE ? new Uint8Array([...bytes, NEWLINE]) : bytes;
 }

@@ -25,18 +25,11 @@ const toLines = (records: readonly object[]) =>
 /** Makes records of every sort whose content is in storage, or elsewhere. */
 function recordsOf(count: number): object[] {
   return Array.from({ length: count }, (_, index) => {
-    const published = {
-      token: newToken(),
-      publishedAt: `2026-11-21T00:00:00.${100 + index % 900}Z`,
-    };
+    const token = newToken();
     if (index % 10 === 0) {
-      return {
-        token: newToken(),
-        state: "unpublished",
-        kind: "video",
-        unpublishedAt: "2026-11-22",
-      };
+      return { token, state: "unpublished", kind: "video", unpublishedAt: "2026-11-22" };
     }
+    const published = { token, publishedAt: `2026-11-21T00:00:00.${100 + index % 900}Z` };
     return index % 2 === 0
       ? { ...published, ...MP3, name: `ü "${index}".mp3`, language: "en-GB" }
       : { ...published, kind: "video", location: `https://h/${index}`, validator: 'W/"x"' };

@@ -14,7 +14,7 @@ import { messageOf } from "../../input/printable.ts";
 import { readContent } from "../publish_object.ts";
 import { type ContentOptions, type ContentRecord, findEntry, importContent } from "./content.ts";
 import { derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
-import { type ImportLine, MAX_LINE, readLines } from "./lines.ts";
+import { type ImportLine, readLines } from "./lines.ts";
 import { type ImportRecord, parseLine, readRecord, RecordError } from "./record.ts";
 
 /** The number of records by outcome. */
@@ -29,10 +29,10 @@ export interface ImportCounts {
 export interface ImportOptions extends ContentOptions {
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
-  /** Called for each refused line; later pieces of a line that is too long have no reason. */
-  readonly refuse: (line: ImportLine, reason?: RecordError) => Promise<void>;
-  /** Called with the number of input bytes that were processed. */
-  readonly advance: (bytes: number) => void;
+  /** Called for each refused line. */
+  readonly refuse: (line: ImportLine, reason: RecordError) => Promise<void>;
+  /** Called after each line that is not blank. */
+  readonly onProgress: () => void;
 }
 
 /** A line with a valid record. */
@@ -45,67 +45,57 @@ interface Candidate {
   readonly entry?: CatalogueEntry | undefined;
 }
 
-/** A line without a valid record; later pieces of a line that is too long have no fault. */
+/** A line without a valid record. */
 interface Unreadable {
   readonly line: ImportLine;
   readonly record?: undefined;
   readonly token?: undefined;
   readonly entry?: undefined;
-  readonly fault: RecordError | undefined;
+  readonly fault: RecordError;
 }
 
-type Inspected = Candidate | Unreadable;
+type ParsedLine = Candidate | Unreadable;
 
-/** Imports every record of the input into storage. */
 export async function importRecords(
   storage: MediaStorage,
   input: ReadableStream<Uint8Array<ArrayBuffer>>,
   options: ImportOptions,
 ): Promise<void> {
-  let latest = 0;
   for await (const lines of readLines(readContent(input, options.signal))) {
-    const inspected: Inspected[] = [];
-    for (const line of lines) {
-      const isContinued = line.number === latest;
-      latest = line.number;
-      if (isBlank(line)) options.advance(line.bytes.length);
-      else inspected.push(inspectLine(line, isContinued));
-    }
-    await settle(storage, inspected, options);
+    await importLines(storage, lines.filter((line) => !isBlank(line)).map(parse), options);
   }
 }
 
-/** Settles lines in order: all at once or, if one may depend on another, one by one. */
-async function settle(
+/** Imports lines in order: all at once or, if one may depend on another, one by one. */
+async function importLines(
   storage: MediaStorage,
-  lines: readonly Inspected[],
+  lines: readonly ParsedLine[],
   options: ImportOptions,
 ): Promise<void> {
-  const { outcomes, isDryRun, refuse, advance } = options;
+  const { outcomes, isDryRun, refuse, onProgress } = options;
   const tokens = lines.flatMap(({ token }) => token ?? []);
   const known = await storage.catalogue.findAll(tokens);
-  const isAlone = ({ record, token, entry }: Inspected) =>
+  const isAlone = ({ record, token, entry }: ParsedLine) =>
     record !== undefined &&
     (token === undefined || entry === undefined || isUnpublishing(entry, known.get(token)));
   if (lines.length > 1 && (new Set(tokens).size < tokens.length || lines.some(isAlone))) {
-    for (const line of lines) await settle(storage, [line], options);
+    for (const line of lines) await importLines(storage, [line], options);
     return;
   }
   const unknown = lines.flatMap(({ token, entry }) =>
     token === undefined || entry === undefined || known.has(token) ? [] : [[token, entry] as const]
   );
   const result = { known, ...await storage.addAll(unknown, isDryRun) };
-  for (const inspected of lines) {
-    const { line } = inspected;
-    const outcome = inspected.record === undefined
-      ? inspected.fault
-      : await outcomeOf(storage, inspected, result, options);
+  for (const parsed of lines) {
+    const outcome = parsed.record === undefined
+      ? parsed.fault
+      : await outcomeOf(storage, parsed, result, options);
     if (typeof outcome === "string") outcomes[outcome]++;
     else {
-      await refuse(line, outcome);
-      if (outcome !== undefined) outcomes.refused++;
+      await refuse(parsed.line, outcome);
+      outcomes.refused++;
     }
-    advance(line.bytes.length);
+    onProgress();
   }
 }
 
@@ -125,7 +115,7 @@ async function outcomeOf(
   if (fault !== undefined) return refusalOf(fault);
   if (token && added.has(token)) return "added";
   try {
-    return await conclude(storage, candidate, token && known.get(token), options);
+    return await importRecord(storage, candidate, token && known.get(token), options);
   } catch (error) {
     if (!(error instanceof RecordError)) options.signal.throwIfAborted();
     if (error instanceof StorageError) throw error;
@@ -139,7 +129,7 @@ async function outcomeOf(
  *
  * @param known Left out if there was none before.
  */
-async function conclude(
+async function importRecord(
   storage: MediaStorage,
   { record, token, entry }: Candidate,
   known: CatalogueEntry | undefined,
@@ -175,11 +165,7 @@ function isUnpublishing(
   return entry.state === "unpublished" && known !== undefined && known.state !== "unpublished";
 }
 
-function inspectLine(line: ImportLine, isContinued: boolean): Inspected {
-  if (!line.isWhole) {
-    const fault = new RecordError(`the line is longer than ${MAX_LINE} bytes`);
-    return { line, fault: isContinued ? undefined : fault };
-  }
+function parse(line: ImportLine): ParsedLine {
   try {
     const record = readRecord(parseLine(line.bytes));
     const token = record.token ?? derivedTokenOf(record);
@@ -190,6 +176,6 @@ function inspectLine(line: ImportLine, isContinued: boolean): Inspected {
 }
 
 /** Whether a line has nothing but JSON's white space. */
-function isBlank({ bytes, isWhole }: ImportLine): boolean {
-  return isWhole && bytes.every((byte) => [0x20, 0x09, 0x0a, 0x0d].includes(byte));
+function isBlank({ bytes }: ImportLine): boolean {
+  return bytes.every((byte) => [0x20, 0x09, 0x0a, 0x0d].includes(byte));
 }

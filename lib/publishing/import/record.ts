@@ -25,15 +25,16 @@ export class RecordError extends Error {
    * @param value The value of that member, or else the line; left out if the reason contains it.
    */
   constructor(readonly reason: string, readonly field?: string, readonly value?: unknown) {
-    const subject = field === undefined ? [] : [`"${field}"`];
-    const told = value === undefined ? [] : [shown(value)];
-    const be = field !== undefined && value !== undefined ? " is " : "";
-    const and = be === "" ? " " : "; ";
-    super([[...subject, ...told].join(be), reason].join(and).trimStart());
+    const name = field && `"${field}"`;
+    const subject = value === undefined
+      ? name
+      : name
+      ? `${name} is ${shown(value)};`
+      : shown(value);
+    super(subject === undefined ? reason : `${subject} ${reason}`);
   }
 }
 
-/** Formats a value for messages. */
 function shown(value: unknown): string {
   if (typeof value === "string") return quoted(beginning(value));
   return typeof value === "object" && value !== null
@@ -41,7 +42,7 @@ function shown(value: unknown): string {
     : String(value);
 }
 
-/** A schema for a string that `parse` accepts; it may throw why not. */
+/** Returns a schema for a string that `parse` accepts; `parse` may throw the reason if not. */
 function read<T>(expected: string, parse: (text: string) => T | undefined) {
   const error = `expected ${expected}`;
   return z.string({ error }).transform((text, context) => {
@@ -52,7 +53,7 @@ function read<T>(expected: string, parse: (text: string) => T | undefined) {
     } catch (refusal) {
       if (!(refusal instanceof RefusedError)) throw refusal;
       // Its message contains the value, without its secrets.
-      context.addIssue({ code: "custom", message: refusal.message, params: { isTold: true } });
+      context.addIssue({ code: "custom", message: refusal.message, params: { showsValue: true } });
     }
     return z.NEVER;
   });
@@ -143,15 +144,14 @@ const NAMES = {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The members of a record, before validation. */
-export type RawRecord = Readonly<Record<string, unknown>>;
+/** A record before validation. */
+type RawRecord = Readonly<Record<string, unknown>>;
 
-/** Validates a record. */
 export function readRecord(raw: RawRecord): ImportRecord {
   const source = sourceOf(raw);
   const { success, data, error } = SCHEMAS[source].safeParse(raw);
   if (!success) {
-    // What is wrong tells more than what is missing, which may belong to another source.
+    // A wrong member says more than a missing one, which may belong to another source.
     const isWrong = ({ code, path: [name = ""] }: z.core.$ZodIssue) =>
       code === "unrecognized_keys" || Object.hasOwn(raw, name);
     const issue = error.issues.find(isWrong) ?? error.issues[0];
@@ -160,21 +160,20 @@ export function readRecord(raw: RawRecord): ImportRecord {
   const record = { source, ...data } as ImportRecord;
   if (source === "tombstone") return record;
   const { kind, type } = record as RecordOf<"file">;
-  const told = kindOf(type);
+  const kindOfType = kindOf(type);
   if (kind === undefined) {
-    if (told !== undefined) return { ...record, kind: told } as ImportRecord;
+    if (kindOfType !== undefined) return { ...record, kind: kindOfType } as ImportRecord;
     if (source !== "url") return record;
     throw new RecordError('is missing; expected "audio" or "video"', "kind");
   }
   // QuickTime has no type for audio only. For a URL, the type comes from the other server, and may
   // be wrong.
-  const isFit = source === "url" || type === undefined || kind === told ||
+  const isFit = source === "url" || type === undefined || kind === kindOfType ||
     kind === "audio" && type === "video/quicktime";
   if (!isFit) throw new RecordError(`its type is ${type}`, "kind", kind);
   return record;
 }
 
-/** Parses a line. */
 export function parseLine(bytes: Uint8Array): RawRecord {
   let text;
   try {
@@ -182,25 +181,12 @@ export function parseLine(bytes: Uint8Array): RawRecord {
   } catch {
     throw new RecordError("is not UTF-8", undefined, beginning(new TextDecoder().decode(bytes)));
   }
-  let value;
   try {
-    value = JSON.parse(text);
-  } catch {
-    throw new RecordError("is not a JSON object", undefined, beginning(text));
-  }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    const repeated = repeatedMember(text);
-    if (repeated === undefined) return value;
-    throw new RecordError("is there twice; expected each member once", repeated);
+    const value = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  } catch { // refused like other values
   }
   throw new RecordError("is not a JSON object", undefined, beginning(text));
-}
-
-/** Finds a member that is there twice, of which parsers see the last. No record has nested ones. */
-function repeatedMember(text: string): string | undefined {
-  const strings = text.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?/g);
-  const names = [...strings].flatMap(([, name = "", colon]) => colon ? JSON.parse(name) : []);
-  return names.find((name, at) => names.indexOf(name) < at);
 }
 
 /** Returns enough of a text to recognize it. */
@@ -233,8 +219,8 @@ function faultIn(
     const what = NAMES[source] + more;
     return new RecordError(`is missing; required for ${what}; ${issue.message}`, field);
   }
-  const isTold = issue.code === "custom" && issue.params?.["isTold"] === true;
-  return isTold
+  const showsValue = issue.code === "custom" && issue.params?.["showsValue"] === true;
+  return showsValue
     ? new RecordError(`cannot be used: ${issue.message}`, field)
     : new RecordError(issue.message, field, raw[field]);
 }

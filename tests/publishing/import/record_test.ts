@@ -119,10 +119,6 @@ Deno.test("parseLine() refuses what is not a JSON object, and quotes its beginni
   const encode = (text: string) => new TextEncoder().encode(text);
   assertEquals(parseLine(encode('\ufeff {"a": 1} \r\n')), { a: 1 });
   const rows: [line: Uint8Array, message: RegExp][] = [
-    [
-      encode('{"a":"\\"b\\":","b": "a" ,"\\u0061" :1}'),
-      /^"a" is there twice; expected /,
-    ],
     [encode("[1]\n"), /^"\[1\]" is not a JSON object$/],
     [encode("null\r\n"), /^"null" is not a JSON object$/],
     [encode('{"a": 1\n'), /^"\{"a": 1" is not a JSON object$/],
