@@ -2,7 +2,6 @@
 
 import { messageOf, printable } from "../input/printable.ts";
 import type { PublishOutcome } from "../publishing/publish_all.ts";
-import type { IgnoredSource } from "../publishing/sources.ts";
 import { toRecord } from "../publishing/record.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
 import { ExitError, print, printError } from "./command.ts";
@@ -42,8 +41,8 @@ export async function reportPublishing(
     }
     isComplete = true;
   } finally {
-    if (isComplete && !isOne && !json) await print(summarise(counts));
-    else if (!isOne) printError(summarise(counts));
+    if (isComplete && !isOne && !json) await print(summaryOf(counts));
+    else if (!isOne) printError(summaryOf(counts));
   }
   if (counts.refused > 0) throw new ExitError(1);
 }
@@ -51,15 +50,13 @@ export async function reportPublishing(
 type Counts = Record<PublishOutcome["outcome"], number>;
 
 /** Returns the counts on one line, and what was left out on a second. */
-function summarise(counts: Counts): string {
+function summaryOf(counts: Counts): string {
   const { published, skipped, refused } = counts;
-  const left = IGNORED.filter((what) => counts[what] > 0).map((what) => `${counts[what]} ${what}`);
+  const ignored = (["hidden", "link", "content"] as const).filter((what) => counts[what] > 0);
+  const left = ignored.map((what) => `${counts[what]} ${what}`);
   return `Published ${published}, skipped ${skipped} (already published), refused ${refused}` +
     (left.length === 0 ? "" : `\nLeft out: ${left.join(", ")}`);
 }
-
-/** What was left out of folders: hidden files and folders, symbolic links, content of storage. */
-const IGNORED: readonly IgnoredSource[] = ["hidden", "link", "content"];
 
 type Done = Extract<PublishOutcome, { outcome: "published" | "skipped" }>;
 
@@ -78,16 +75,14 @@ function toObject(outcome: PublishOutcome, urlsOf: PublishReportOptions["urlsOf"
 
 function itemText({ outcome, item }: Done, urls: readonly string[]): string {
   const what = outcome === "published" ? "Published" : "Skipped: already published as";
-  const lines = [`${what} ${item.kind} ${item.token}`, ...urls.map((url) => `  ${url}`)];
-  if ("digest" in item) {
-    lines.push(`  ${item.type}, ${item.length} bytes, sha-256 ${item.digest}`);
-    if (item.location !== undefined) lines.push(`  in place at ${item.location}`);
-    lines.push(`Try: curl -I ${urls[0]}`);
-  } else {
-    const { location, type = "unknown type", length } = item;
-    lines.push(`  307 to ${location}`);
-    lines.push(`  ${type}, ${length === undefined ? "unknown length" : `${length} bytes`}`);
-    lines.push(`Try: curl -IL ${urls[0]}`);
-  }
-  return lines.join("\n");
+  const { kind, token, location, type = "unknown type", length } = item;
+  const size = length === undefined ? "unknown length" : `${length} bytes`;
+  const isStored = "digest" in item;
+  return [
+    `${what} ${kind} ${token}`,
+    ...urls.map((url) => `  ${url}`),
+    `  ${type}, ${size}${isStored ? `, sha-256 ${item.digest}` : ""}`,
+    ...location === undefined ? [] : [`  ${isStored ? "in place at" : "307 to"} ${location}`],
+    `Try: curl ${isStored ? "-I" : "-IL"} ${urls[0]}`,
+  ].join("\n");
 }

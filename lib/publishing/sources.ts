@@ -7,12 +7,9 @@ import { RefusedError } from "../input/refused_error.ts";
 import type { ObjectError } from "../storage/errors.ts";
 import { isObject } from "./publish_object.ts";
 
-/** Why something in a folder is left out. */
-export type IgnoredSource = "hidden" | "link" | "content";
-
-/** The outcome of what is not published. */
+/** The outcome of what is not published; within a folder, the first three are left out. */
 export type SourceOutcome =
-  | { readonly outcome: IgnoredSource; readonly source: string }
+  | { readonly outcome: "hidden" | "link" | "content"; readonly source: string }
   | {
     readonly outcome: "refused";
     readonly source: string;
@@ -78,7 +75,7 @@ async function* filesIn(
   }
 }
 
-/** Whether a path leads to one of others, or into it, by whatever name. */
+/** Whether a path leads to or into one of the others, by whatever name. */
 export async function isWithin(path: string, others: readonly string[]): Promise<boolean> {
   const [inner, ...outer] = await Promise.all([path, ...others].map(realPathOf));
   if (outer.some((other) => `${inner}${sep}`.startsWith(`${other}${sep}`))) return true;
@@ -88,7 +85,7 @@ export async function isWithin(path: string, others: readonly string[]): Promise
   return infos.some((other) => other.dev === dev && other.ino === ino); // a hard link
 }
 
-/** Returns the real path of what need not be there itself. */
+/** Returns the real path of a file, which need not exist. */
 function realPathOf(path: string): Promise<string> {
   return Deno.realPath(path).catch(async () => {
     const folder = dirname(path);
