@@ -8,8 +8,11 @@ import { deprecatedPaths } from "../server/route.ts";
 import { reportUsage, waitForReports } from "../report/report.ts";
 import type { Config } from "../server/config.ts";
 import { StorageError } from "../storage/errors.ts";
+import { type Heartbeat, latestHeartbeats, MAX_CLOCK_OFFSET_MS } from "../storage/ledger/ledger.ts";
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
-import type { Verdict } from "../report/verdict.ts";
+import { isAhead, type Verdict } from "../report/verdict.ts";
+import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import {
   type Context,
   EXISTING,
@@ -20,7 +23,6 @@ import {
   printError,
   withStorage,
 } from "./command.ts";
-import { markGone } from "./usage_gone.ts";
 import { openOutput } from "./output.ts";
 import { usageJson } from "../report/json.ts";
 import { usagePage } from "../report/page.ts";
@@ -105,11 +107,8 @@ async function runUsage(
   if (gone !== undefined) {
     for (const { server, until, end } of await markGone(ledger, gone, now)) {
       const last = new Date(until).toISOString();
-      await print(
-        json
-          ? JSON.stringify({ server, end, last })
-          : `Server ${server} is ${end}; its last heartbeat was at ${formatInstant(until)}`,
-      );
+      const text = `Server ${server} is ${end}; its last heartbeat was at ${formatInstant(until)}`;
+      await print(json ? JSON.stringify({ server, end, last }) : text);
     }
     return;
   }
@@ -117,10 +116,8 @@ async function runUsage(
     if (!json) printError(`Waiting for the next report of ${servers.join(", ")} …`);
   });
   const routes = deprecatedPaths(context.routes);
-  const environment = datesIn(config, routes);
-  const report = await reportUsage(ledger, {
-    ...{ routes, environment, days: gate ?? days, now, ...options },
-  });
+  const scope = { routes, environment: datesIn(config, routes), days: gate ?? days, now };
+  const report = await reportUsage(ledger, { ...scope, ...options });
   if (gate !== undefined) {
     const text = json ? usageJson(report) : gateText(report);
     await print(text).catch((error) => printError(`media: ${messageOf(error)}`));
@@ -134,6 +131,37 @@ async function runUsage(
     return;
   }
   await print(json ? usageJson(report) : usageText(report));
+}
+
+/**
+ * Marks silent servers as gone, all or none.
+ *
+ * @throws {RefusedError} If a server is unknown or not silent.
+ */
+async function markGone(
+  ledger: Ledger,
+  servers: readonly string[],
+  now: number,
+): Promise<Heartbeat[]> {
+  const latest = latestHeartbeats(await ledger.heartbeats());
+  const gone = servers.map((server): Heartbeat => {
+    const heartbeat = latest.get(server);
+    if (heartbeat === undefined) {
+      throw new RefusedError(
+        `server "${server}" is not in the ledger, expected one that \`media usage\` lists`,
+      );
+    }
+    if (isAhead(heartbeat, now + MAX_CLOCK_OFFSET_MS)) return { ...heartbeat, end: "gone" };
+    if (heartbeat.end === undefined && now - heartbeat.until <= HEARTBEAT_TIMEOUT_MS) {
+      const since = formatInstant(heartbeat.until);
+      throw new RefusedError(
+        `server "${server}" sent a heartbeat at ${since}, expected a silent server: stop it first`,
+      );
+    }
+    return { ...heartbeat, end: heartbeat.end ?? "gone" };
+  });
+  for (const heartbeat of gone) await ledger.recordHeartbeat(heartbeat);
+  return gone;
 }
 
 /** Returns the dates that are set, by route. */

@@ -45,11 +45,9 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals([judged.verdict, judged.days, judged.clients], ["unknown", 2, []]);
   assertEquals(judged.gaps.length, 1);
   assertEquals(judged.gaps[0].start, new Date(now - HOUR).toISOString());
-  for (const [server, refusal] of [["nobody", "is not in the"]]) {
-    const { code, stderr } = await usage("--gone", "killed", server as string);
-    assertEquals(code, 1);
-    assertStringIncludes(stderr, `media: server "${server}" ${refusal}`);
-  }
+  const refused = await usage("--gone", "killed", "nobody");
+  assertEquals(refused.code, 1);
+  assertStringIncludes(refused.stderr, 'media: server "nobody" is not in the ledger');
   assertEquals((await gate())[0], 3, "all or none");
   const unread = mediaCommand(subject.folder, ["usage", "--gate", "2"]).spawn();
   await unread.stdout.cancel();
@@ -71,27 +69,12 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
     clients,
     /^Still called: 12 calls by 1 client .*\n {2}Overcast, 12 calls, last at 20/,
   );
-  const { clients: named, ...rest } = JSON.parse((await gate("--json"))[1]);
-  assertEquals(rest.verdict, "called");
-  assertEquals(named, [{
-    client: "Overcast",
-    calls: 12,
-    routes: ["/audio/:token"],
-    phases: { deprecated: 12 },
-    brownouts: [],
-    first: new Date(now - 5000).toISOString(),
-    last: new Date(now).toISOString(),
-  }]);
+  const { verdict, clients: [named] } = JSON.parse((await gate("--json"))[1]);
+  assertEquals([verdict, named.client, named.calls], ["called", "Overcast", 12]);
 
-  for (
-    const [code, ...more] of [[0, "--ignore", "Overcast"], [0, "--at-most", "12"], [
-      1,
-      "--at-most",
-      "11",
-    ]]
-  ) {
-    assertEquals((await gate(...more as string[]))[0], code, more.join(" "));
-  }
+  assertEquals((await gate("--ignore", "Overcast"))[0], 0);
+  assertEquals((await gate("--at-most", "12"))[0], 0);
+  assertEquals((await gate("--at-most", "11"))[0], 1);
   assertMatch(
     (await gate("--ignore", "x", "--ignore", "Overcast"))[1],
     /\nIgnored: x, 0 calls\nIgnored: Overcast, 12 calls\n/,
@@ -103,15 +86,17 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
     assertMatch(stderr, /Expected a number of days from 1 to 3650|unknown option/);
   }
   assertEquals((await usage("--gate", "3650")).code, 1);
-  const conflicts = [["--gate", "7", "--days", "3"], ["--gate", "1", "--html", "x"], [
-    "--gate",
-    "1",
-    "--client",
-    "x",
-  ]];
-  for (const together of [...conflicts, ["--gone", "x", "--html", "y"]]) {
-    const { code, stderr } = await usage(...together);
-    assertEquals(code, 2, together.join(" "));
+  const gated = [["--days", "3"], ["--html", "x"], ["--client", "x"]];
+  for (
+    const conflict of [...gated.map((args) => ["--gate", "1", ...args]), [
+      "--gone",
+      "x",
+      "--html",
+      "y",
+    ]]
+  ) {
+    const { code, stderr } = await usage(...conflict);
+    assertEquals(code, 2, conflict.join(" "));
     assertStringIncludes(stderr, "cannot be used with option");
   }
 });
@@ -121,14 +106,8 @@ test("media usage reports one period as text, JSON and a page", async () => {
   const { ledger } = subject.storage;
   const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
   const now = Date.now();
-  const until = now;
-  await ledger.recordHeartbeat({
-    server: "first",
-    policies,
-    from: now - 9 * DAY,
-    until,
-    end: "stopped",
-  });
+  const from = now - 9 * DAY;
+  await ledger.recordHeartbeat({ server: "first", policies, from, until: now, end: "stopped" });
   const rows = [0, 3, 4].map((daysAgo): UsageRow => {
     const at = now - daysAgo * DAY;
     const day = new Date(at).toISOString().slice(0, 10);
