@@ -1,4 +1,5 @@
 import { assertEquals, assertMatch } from "@std/assert";
+import type { LinkedItem } from "../../lib/storage/item.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix } from "../support/bucket_storage.ts";
@@ -19,12 +20,9 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
   await using subject = await openLocal();
   const { storage, folder, publish, damage } = subject;
   const put = (content: string) => publish(newMetadata(), bytes(content));
-  const [same, missing, corrupted, left] = [
-    await put("same"),
-    await put("missing"),
-    await put("corrupted"),
-    await put("left"),
-  ];
+  await put("same");
+  const [missing, corrupted] = [await put("missing"), await put("corrupted")];
+  const left = await put("left");
   const clean = await media(folder, ["verify", "--content"]);
   assertEquals([clean.code, clean.stderr, clean.stdout], [
     0,
@@ -56,17 +54,6 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
     summary,
     "4 items verified: 2 as published, 2 missing, 0 different, 0 not checked;" +
       " 1 unused",
-  );
-
-  const whole = await media(folder, ["verify", "--content", "--verbose"]);
-  assertEquals(whole.code, 1);
-  assertMatch(whole.stdout, new RegExp(`^= ${same.token}$`, "m"));
-  assertMatch(
-    whole.stdout,
-    new RegExp(
-      `^\\* ${corrupted.token}  content ${corrupted.digest} has the SHA-256 \\w{64}$`,
-      "m",
-    ),
   );
 
   const json = await media(folder, ["verify", "--content", "--json", "--verbose"]);
@@ -165,12 +152,8 @@ test("media verify exits with 1 when nobody reads the differences", async () => 
   await using subject = await openLocal();
   for (let count = 0; count < 40; count++) {
     const location = "http://127.0.0.1:9/";
-    await subject.storage.catalogue.add({
-      token: newToken(),
-      kind: "audio",
-      location,
-      publishedAt: 0,
-    });
+    const item: LinkedItem = { token: newToken(), kind: "audio", location, publishedAt: 0 };
+    await subject.storage.catalogue.add(item);
   }
   const child = mediaCommand(subject.folder, ["verify"]).spawn();
   await child.stdout.cancel();
@@ -183,12 +166,8 @@ test("media verify without content checks public URLs, and reports content as no
   await using subject = await openLocal();
   const location = origin.url("/");
   const run = () => media(subject.folder, ["verify"], { CONTENT: "none" });
-  await subject.storage.catalogue.add({
-    token: newToken(),
-    kind: "audio",
-    location,
-    publishedAt: 0,
-  });
+  const item: LinkedItem = { token: newToken(), kind: "audio", location, publishedAt: 0 };
+  await subject.storage.catalogue.add(item);
   const links = await run();
   assertEquals([links.code, links.stderr], [0, ""]);
   assertMatch(links.stdout, /^1 item verified: 1 as published, /);

@@ -29,7 +29,12 @@ const onlyGet = (head: number): Answer => (request) =>
 test("compareUrl() reports what differs from the record, as HEAD states and GET confirms", async () => {
   const length = (value: string) => ({ ...STATED, "Content-Length": value });
   const { ETag: _, ...unvalidated } = { ...STATED, "Content-Type": "video/mp4" };
-  type Row = [what: string, answer: Answer, told: RegExp | "same", record?: Partial<LinkedItem>];
+  type Row = [
+    what: string,
+    answer: Answer,
+    expected: RegExp | "same",
+    record?: Partial<LinkedItem>,
+  ];
   const byHead: Row[] = [
     ["as on record", stating(STATED), "same"],
     ["nothing on record", stating(STATED), "same", {}],
@@ -68,9 +73,9 @@ test("compareUrl() reports what differs from the record, as HEAD states and GET 
       const location = origin.url("/a.mp3");
       const comparison = await compareUrl(itemAt(location, record), { signal });
       const reason = "reason" in comparison ? `: ${comparison.reason}` : "";
-      const told = `${comparison.state}${reason.replace(location, "URL")}`;
-      if (expected === "same") assertEquals(told, expected, what);
-      else assertMatch(told, expected, what);
+      const found = `${comparison.state}${reason.replace(location, "URL")}`;
+      if (expected === "same") assertEquals(found, expected, what);
+      else assertMatch(found, expected, what);
       assertEquals(
         origin.requests.map((request) => request.split(" ")[0]).join(" "),
         methods,
@@ -91,18 +96,4 @@ test("compareUrl() does not report a failing server as a difference", async () =
   }
   const nowhere = itemAt(`http://127.0.0.1:${freePort()}/a`);
   await assertRejects(() => compareUrl(nowhere, { signal }), Error, "cannot be reached");
-  const end = Promise.withResolvers<Response>();
-  await using silent = new Origin(() => end.promise);
-  const item = itemAt(silent.url("/a"));
-  await assertRejects(
-    () => compareUrl(item, { signal, timeoutMs: 50 }),
-    Error,
-    "did not answer HEAD within 0.05 s",
-  );
-  await assertRejects(
-    () => compareUrl(item, { signal: AbortSignal.abort(new TypeError("enough")) }),
-    TypeError,
-    "enough",
-  );
-  end.resolve(new Response());
 });

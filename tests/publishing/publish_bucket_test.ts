@@ -19,25 +19,17 @@ const test = needing(...S3_STORE);
 
 const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
 
-/** Runs commands in a separate folder, with content in the bucket. */
-async function withMedia(
-  body: (world: {
-    readonly folder: string;
-    readonly prefix: string;
-    readonly environment: Record<string, string>;
-    readonly run: (...args: string[]) => ReturnType<typeof media>;
-  }) => Promise<void>,
-): Promise<void> {
-  await inFolder(async (folder) => {
-    const prefix = newPrefix();
-    const environment = store().environment(prefix);
-    const run = (...args: string[]) => media(folder, args, environment);
-    await body({ folder, prefix, environment, run });
-  });
+/** Returns how to run commands on storage in a folder and under a new prefix of the bucket. */
+function bucketFor(folder: string) {
+  const prefix = newPrefix();
+  const environment = store().environment(prefix);
+  const run = (...args: string[]) => media(folder, args, environment);
+  return { prefix, environment, run };
 }
 
 test("media publish s3://… publishes an object in place, and never removes it", () =>
-  withMedia(async ({ folder, prefix, environment, run }) => {
+  inFolder(async (folder) => {
+    const { prefix, environment, run } = bucketFor(folder);
     const key = "shows/2027/Ü (1)+a.mp4";
     const [location, path] = [`s3://${BUCKET}/${key}`, "shows/2027/%C3%9C%20%281%29%2Ba.mp4"];
     const content = await Deno.readFile(SAMPLE_MP4);
@@ -86,7 +78,8 @@ test("media publish s3://… publishes an object in place, and never removes it"
   }));
 
 test("media publish refuses objects that cannot be published, with one line each", () =>
-  withMedia(async ({ folder, prefix, run }) => {
+  inFolder(async (folder) => {
+    const { prefix, run } = bucketFor(folder);
     const put = (key: string, content: string, fields = {}) =>
       store().request("PUT", key, new TextEncoder().encode(content), fields);
     await put("text.mp3", "Dear diary,\n");
@@ -132,7 +125,8 @@ test("media publish refuses objects that cannot be published, with one line each
   }));
 
 test("media says which bucket cannot be used, and what the store answered", () =>
-  withMedia(async ({ folder, environment }) => {
+  inFolder(async (folder) => {
+    const { environment } = bucketFor(folder);
     const rows: [changes: Record<string, string>, reason: RegExp][] = [
       [
         { CONTENT: "s3://missing/a" },

@@ -1,12 +1,9 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { publishFile } from "../../lib/publishing/publish.ts";
 import { publishUrl, type PublishUrlOptions } from "../../lib/publishing/publish_url.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import { RefusedError } from "../../lib/input/refused_error.ts";
 import type { LinkedItem } from "../../lib/storage/item.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { openIn } from "../support/local_storage.ts";
-import { inFolder } from "../support/media_cli.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { type Answer, Origin } from "../support/origin.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
@@ -142,16 +139,17 @@ test("publishUrl() records what HEAD states, or else what GET states or begins w
       const [token, location] = [newToken(), origin.url("/a%20b?c")];
       const warnings: string[] = [];
       const warn = (text: string) => warnings.push(text);
-      const all = { ...options, token, warn };
-      const { publishedAt, ...item } = await publishUrl(subject.storage, origin.url("/a b?c"), all);
+      const given = origin.url("/a b?c");
+      const published = await publishUrl(subject.storage, given, { ...options, token, warn });
+      const { publishedAt, ...item } = published;
       assertEquals(item, { token, location, ...expected } as typeof item, what);
       assert(Math.abs(Date.now() - publishedAt) < 60_000);
       assertEquals(origin.requests, methods.map((method) => `${method} /a%20b?c`), what);
       assertEquals((await subject.storage.find(token)).state, "linked");
       const status = /refused with (\d+)/.exec(what)?.[1];
       const warning = `"${location}" answers HEAD with ${status}`;
-      const told = status === undefined ? [] : [`${warning}; redirected clients will get the same`];
-      assertEquals(warnings, told, what);
+      const all = `${warning}; redirected clients will get the same`;
+      assertEquals(warnings, status === undefined ? [] : [all], what);
     }
   }
 });
@@ -200,15 +198,15 @@ test("publishUrl() refuses a URL without audio or video, and reports its respons
   for (const [answer, options, refusal, requests = 2] of rows) {
     await using subject = await openMemory();
     await using origin = new Origin(answer);
-    const said = await saidBy(publishUrl(subject.storage, origin.url("/a"), options));
-    assertMatch(said.replaceAll(origin.url("/a"), "URL"), refusal);
+    const message = await messageOf(publishUrl(subject.storage, origin.url("/a"), options));
+    assertMatch(message.replaceAll(origin.url("/a"), "URL"), refusal);
     assertEquals([String(refusal), origin.requests.length], [String(refusal), requests]);
     assert(await subject.storage.catalogue.isEmpty());
   }
 });
 
 /** Returns the message of a failure, with its cause. */
-async function saidBy(failing: Promise<unknown>): Promise<string> {
+async function messageOf(failing: Promise<unknown>): Promise<string> {
   const { message, cause } = await assertRejects(() => failing, Error);
   return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }
@@ -228,12 +226,12 @@ test("publishUrl() sends no request for a token that is taken, and reuses none",
   const publish = (token = newToken()) => publishUrl(subject.storage, origin.url("/"), { token });
   const { token } = await publish();
   assertEquals(
-    await saidBy(publish(token)),
+    await messageOf(publish(token)),
     `Token "${token}" names a published item; tokens are never reused`,
   );
   await subject.storage.unpublish(token, 0);
   assertEquals(
-    await saidBy(publish(token)),
+    await messageOf(publish(token)),
     `Token "${token}" named an item before; tokens are never reused`,
   );
   assertEquals(origin.requests.length, 1);
@@ -316,7 +314,7 @@ test("publishUrl() says why a URL cannot be reached, and times out", async () =>
     const isHead = (await readHead(connection)).startsWith("HEAD");
     await connection.write(head(isHead ? "Connection: close" : "Content-Length: 99"));
   });
-  const rows: [url: string, said: RegExp][] = [
+  const rows: [url: string, message: RegExp][] = [
     [`http://127.0.0.1:${closed.addr.port}/`, /^"URL" cannot be reached: .*Connection refused/],
     ["http://nowhere.invalid/", /^"URL" cannot be reached: dns error: /],
     [silent.url, /^"URL" did not answer HEAD within 0\.3 s$/],
@@ -324,11 +322,10 @@ test("publishUrl() says why a URL cannot be reached, and times out", async () =>
     [garbled.url, /^"URL" cannot be reached: invalid HTTP version/],
     [cut.url, /^"URL" cannot be reached: .*reading a body/],
   ];
-  for (const [url, said] of rows) {
-    const message = await saidBy(publishUrl(subject.storage, url, { timeoutMs: 300 }));
-    assertMatch(message.replaceAll(url, "URL"), said);
+  for (const [url, expected] of rows) {
+    const message = await messageOf(publishUrl(subject.storage, url, { timeoutMs: 300 }));
+    assertMatch(message.replaceAll(url, "URL"), expected);
   }
-
   assert(await subject.storage.catalogue.isEmpty());
 });
 
@@ -346,27 +343,12 @@ test("publishUrl() publishes nothing once it is interrupted, during or after its
   const [early, abortEarly] = controller();
   const asking = publishUrl(subject.storage, silent.url, { signal: early });
   setTimeout(abortEarly, 50);
-  assertEquals(await saidBy(asking), "stopped by SIGINT");
+  assertEquals(await messageOf(asking), "stopped by SIGINT");
   const [late, abortLate] = controller();
   const options = { signal: late, warn: abortLate }; // after all requests
   assertEquals(
-    await saidBy(publishUrl(subject.storage, origin.url("/"), options)),
+    await messageOf(publishUrl(subject.storage, origin.url("/"), options)),
     "stopped by SIGINT",
   );
   assert(await subject.storage.catalogue.isEmpty());
 });
-
-test("a URL may be the first item ever published", () =>
-  inFolder(async (folder) => {
-    await using origin = new Origin(onlyHead(SEVEN_BYTES));
-    const first = await openIn(folder);
-    const { token } = await publishUrl(first, origin.url("/a.mp3"));
-    await first.close();
-    const second = await openIn(folder);
-    await second.prepare(); // as every server does when it starts
-    await second.check();
-    const file = await publishFile(second, SAMPLE_MP3);
-    assertEquals((await second.find(token)).state, "linked");
-    assertEquals((await second.find(file.token)).state, "published");
-    await second.close();
-  }));
