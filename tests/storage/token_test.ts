@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { newToken, parseToken } from "../../lib/storage/token.ts";
 
-Deno.test("parseToken() refuses everything else", () => {
+Deno.test("parseToken() refuses what is not a version 4 UUID", () => {
   const others = [
     "",
     "x",

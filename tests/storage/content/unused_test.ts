@@ -72,7 +72,7 @@ needing(...S3_STORE)(
   },
 );
 
-Deno.test("unusedIn() finds unused content among more than one batch", async () => {
+Deno.test("unusedIn() finds unused content in more than one batch", async () => {
   const digests = Array.from({ length: 2_500 }, (_, index) => String(index));
   const unused = digests.filter((_, index) => index % 600 === 0);
   const content = {

@@ -87,7 +87,7 @@ export function testLedger(
     assertEquals(await from("2027-02-04"), []);
   });
 
-  test("recordHeartbeat() replaces a server's heartbeat of the same beginning, and keeps others", async (ledger) => {
+  test("recordHeartbeat() replaces a server's heartbeat that began at the same time, and keeps others", async (ledger) => {
     const first = heartbeat("a", [NOON, NOON]);
     const second = heartbeat("a", [NOON + 9, NOON + 10]);
     const other = heartbeat("b", [NOON + 1, NOON + 4], "stopped");
@@ -127,7 +127,7 @@ export function testLedger(
     assertEquals(await ledger.heartbeats(), [extended]);
   });
 
-  test("time() returns that of the database, and of the latest heartbeat", async (ledger) => {
+  test("time() returns the database's time and the latest heartbeat", async (ledger) => {
     const before = Date.now();
     const { now, latest } = await ledger.time();
     assert(before - 1 <= now && now <= Date.now() + 1, `${now} is not the time`);

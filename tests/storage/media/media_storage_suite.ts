@@ -251,7 +251,7 @@ export function testMediaStorage(
     assertEquals(listed.filter((token) => token !== first), tokens.toSorted());
   });
 
-  test("addAll() skips tokens that were ever used, and reports them", async (subject) => {
+  test("addAll() skips tokens that were used before, and returns the others", async (subject) => {
     const { storage } = subject;
     const [first, second, tombstone] = [linked(), linked(), buried()];
     await storage.addAll([first, tombstone]);

@@ -31,8 +31,8 @@ import {
   type ExpectedContent,
   faultIn,
   nameOf,
+  readFault,
   reasonIn,
-  unreadable,
 } from "./responses.ts";
 import { type Download, StoreClient, type StoreResponse } from "./client.ts";
 import { listNames } from "./listing.ts";
@@ -98,7 +98,7 @@ export class BucketContent implements ObjectStore {
     const response = await this.#client.request("HEAD", key);
     if (response.status === 404) throw refusal("does not exist");
     if (response.status === 403) throw refusal(`cannot be read${reasonIn(response)}`);
-    if (response.status !== 200) throw unreadable(location, response);
+    if (response.status !== 200) throw readFault(location, response);
     const { headers } = response;
     const [length, validator] = [Number(headers.get("content-length")), headers.get("etag") ?? ""];
     const encoding = headers.get("content-encoding") ?? "";
@@ -207,7 +207,7 @@ export class BucketContent implements ObjectStore {
     const { url, headers } = await this.#client.sign("PUT", this.#objectKeyOf(staged), fields);
     const { upload } = await import("./upload.ts"); // not needed to serve
     const response = await upload({ url, headers, content: staged, source });
-    if (response.status !== 200) throw this.#fault(`does not take content ${digest}`, response);
+    if (response.status !== 200) throw this.#fault(`rejects content ${digest}`, response);
   }
 
   async #remove(digest: string): Promise<void> {
@@ -217,7 +217,7 @@ export class BucketContent implements ObjectStore {
     const location = locationOf(key, this.#settings);
     throw new StorageError(
       "bucket",
-      `${location} is used by no item any more, and cannot be removed${reasonIn(response)}`,
+      `${location} is no longer used by any item, and cannot be removed${reasonIn(response)}`,
     );
   }
 

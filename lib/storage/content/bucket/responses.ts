@@ -37,7 +37,7 @@ export function faultIn(
   const name = nameOf(content);
   if (status === 404) return new StorageError("bucket", `${name} is missing`);
   if (status === 412 || status === 416) return new ReplacedError("bucket", `${name} was replaced`);
-  if (status !== (range === undefined ? 200 : 206)) return unreadable(name, response);
+  if (status !== (range === undefined ? 200 : 206)) return readFault(name, response);
   const [, first, last, total] =
     /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
   const size = headers.get("content-length");
@@ -57,7 +57,7 @@ export function faultIn(
   return new StorageError("bucket", `the store does not send the requested range of ${name}`);
 }
 
-export function unreadable(name: string, response: StoreResponse): StorageError {
+export function readFault(name: string, response: StoreResponse): StorageError {
   return new StorageError("bucket", `${name} cannot be read${reasonIn(response)}`);
 }
 

@@ -51,25 +51,25 @@ export async function upload(
   sending.on("error", (cause) => {
     answered.reject(new StorageError("bucket", "the store cannot be reached", { cause }));
   });
-  const settled = async (limit: number, step: Promise<unknown>) => {
+  const settle = async (limit: number, step: Promise<unknown>) => {
     if (await fulfilledWithin(limit, unlessAborted(step, source.signal))) return;
     throw new StorageError("bucket", `the store accepted no data for ${limit / 1_000} s`);
   };
   try {
     let limit = CONNECT_TIMEOUT_MS;
-    for await (const chunk of unchanged(source.read("sending"), content)) {
+    for await (const chunk of requireUnchanged(source.read("sending"), content)) {
       const flushed = new Promise<void>((resolve) => {
         sending.write(chunk, (error) => error ?? resolve()); // an error is also an event
       });
-      await settled(limit, Promise.race([flushed, answered.promise]));
+      await settle(limit, Promise.race([flushed, answered.promise]));
       if (response !== undefined) break;
       limit = stallTimeoutMs;
     }
     if (response === undefined) sending.end();
-    await settled(ANSWER_TIMEOUT_MS, answered.promise);
+    await settle(ANSWER_TIMEOUT_MS, answered.promise);
     const answer = await answered.promise;
     const reading = Array.fromAsync<string>(answer.setEncoding("utf8"));
-    await settled(ANSWER_TIMEOUT_MS, reading);
+    await settle(ANSWER_TIMEOUT_MS, reading);
     return { status: answer.statusCode ?? 0, text: (await reading).join("") };
   } finally {
     sending.destroy();
@@ -77,7 +77,7 @@ export async function upload(
 }
 
 /** Passes chunks on, the last one only if all of them match the digest. */
-async function* unchanged(
+async function* requireUnchanged(
   chunks: AsyncIterable<Uint8Array>,
   { digest, length }: Pick<ContentReference, "digest" | "length">,
 ): AsyncGenerator<Uint8Array> {

@@ -20,7 +20,7 @@ export function readAtOnce(
   const part = new Uint8Array(length);
   for (let done = 0; done < length;) {
     const read = file.readSync(part.subarray(done));
-    if (read === null) throw endedEarly(digest);
+    if (read === null) throw truncationFault(digest);
     done += read;
   }
   file.close();
@@ -50,7 +50,7 @@ export function streamPart(
       try {
         const chunk = new Uint8Array(Math.min(CHUNK, left));
         const read = await file.read(chunk);
-        if (read === null) throw endedEarly(digest);
+        if (read === null) throw truncationFault(digest);
         controller.enqueue(chunk.subarray(0, read));
         left -= read;
       } catch (error) {
@@ -65,6 +65,6 @@ export function streamPart(
   }, { highWaterMark: 0 });
 }
 
-function endedEarly(digest: string): StorageError {
+function truncationFault(digest: string): StorageError {
   return new StorageError("files", `content ${digest} ended early`);
 }

@@ -71,7 +71,7 @@ export class Files implements PlainStore {
         const { file, size } = this.#openFile(digest); // it may exist and still be unreadable
         file.close();
         if (size === length) return { state: "same" };
-        return { state: "different", reason: otherLength(digest, size, length) };
+        return { state: "different", reason: lengthFault(digest, size, length) };
       } catch (cause) {
         if (!(cause instanceof Deno.errors.NotFound)) throw faultOf(digest, cause);
         return { state: "missing", reason: `content ${digest} is missing` };
@@ -86,7 +86,7 @@ export class Files implements PlainStore {
       try {
         const { file, size } = this.#openFile(digest);
         opened = file;
-        if (size !== length) throw new StorageError("files", otherLength(digest, size, length));
+        if (size !== length) throw new StorageError("files", lengthFault(digest, size, length));
         if (first > 0) file.seekSync(first, Deno.SeekMode.Start);
         const count = last - first + 1;
         return count <= AT_ONCE ? readAtOnce(file, count, digest) : streamPart(file, count, digest);
@@ -296,7 +296,7 @@ async function ifPresent<T>(operation: Promise<T>): Promise<T | undefined> {
   }
 }
 
-function otherLength(digest: string, actual: number, expected: number): string {
+function lengthFault(digest: string, actual: number, expected: number): string {
   return `content ${digest} has ${actual} bytes instead of ${expected}`;
 }
 

@@ -33,7 +33,7 @@ const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
 
 /** The names of what may have to be waited for. */
 export const DATABASE = "the database (DATABASE_URL)";
-const LOCK = "the lock on content in the database (DATABASE_URL), which another process holds";
+const LOCK = `the lock on content in ${DATABASE}, which another process holds`;
 
 /**
  * The advisory locks for creating the tables and for changing content: arbitrary numbers that other
@@ -93,20 +93,16 @@ export class PostgresDatabase implements Database {
    */
   async createTables({ mustExist, onCreate }: OpenOptions): Promise<void> {
     (await this.#connect()).release();
-    const [set] = await this.query({
-      text: "SELECT current_setting('server_encoding') AS encoding",
-    });
-    if (set?.["encoding"] !== "UTF8") {
-      const fault = `has the encoding "${set?.["encoding"]}"; expected "UTF8"`;
-      throw new StorageError("postgres", `the database (DATABASE_URL) ${fault}`);
+    const setting = "SELECT current_setting('server_encoding') AS encoding";
+    const encoding = (await this.query({ text: setting }))[0]?.["encoding"];
+    if (encoding !== "UTF8") {
+      const fault = `${DATABASE} has the encoding "${encoding}"; expected "UTF8"`;
+      throw new StorageError("postgres", fault);
     }
     if ((await this.query({ text: TABLE })).length === 0) {
       const { host, pathname } = new URL(this.#connection.connectionString);
       const name = `the catalogue in "postgres://${host}${pathname}" (DATABASE_URL)`;
-      if (mustExist) {
-        const cause = new Error(NONE_YET);
-        throw new StorageError("postgres", `${name} cannot be opened`, { cause });
-      }
+      if (mustExist) throw this.#faultOf("opened", new Error(NONE_YET), name);
       const isCreated = await this.#transaction(async (run) => {
         await run("SELECT pg_advisory_xact_lock($1)", [TABLES_LOCK]);
         if ((await run(TABLE)).length > 0) return false; // another process has just created them
@@ -130,7 +126,7 @@ export class PostgresDatabase implements Database {
   }
 
   async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return await this.#awaited(this.#query(text, values, STATEMENT_TIMEOUT_MS));
+    return await this.#reportWait(this.#query(text, values, STATEMENT_TIMEOUT_MS));
   }
 
   async queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
@@ -151,7 +147,7 @@ export class PostgresDatabase implements Database {
       for (const { text, values } of statements) results.push(await run(text, values));
       return results;
     });
-    return await this.#awaited(transaction);
+    return await this.#reportWait(transaction);
   }
 
   /**
@@ -182,7 +178,7 @@ export class PostgresDatabase implements Database {
   }
 
   /** Waits for a statement, even if the wait for a lock was ended. */
-  #awaited<T>(operation: Promise<T>): Promise<T> {
+  #reportWait<T>(operation: Promise<T>): Promise<T> {
     return waitFor(DATABASE, operation, { ...this.#patience, signal: undefined });
   }
 
@@ -251,7 +247,7 @@ export class PostgresDatabase implements Database {
       }
       await new Promise((resolve) => setTimeout(resolve, OUTCOME_RETRY_MS));
     }
-    const unknown = "the database (DATABASE_URL) does not say whether a transaction was committed";
+    const unknown = `${DATABASE} does not say whether a transaction was committed`;
     throw new StorageError("postgres", unknown, { cause: fault });
   }
 
@@ -267,12 +263,11 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  #faultOf(what: string, cause: unknown): StorageError {
+  #faultOf(what: string, cause: unknown, name = DATABASE): StorageError {
     if (cause instanceof StorageError) return cause;
     // A name with several addresses gives one error for each.
     const first = cause instanceof AggregateError ? cause.errors[0] : cause;
-    const fault = `the database (DATABASE_URL) cannot be ${what}`;
-    return new StorageError("postgres", fault, { cause: first });
+    return new StorageError("postgres", `${name} cannot be ${what}`, { cause: first });
   }
 }
 
@@ -288,9 +283,10 @@ async function release(client: Client): Promise<void> {
 /** Requires the schema version of this release. */
 function requireKnown(schema: number): void {
   if (schema === VERSION) return;
+  const remedy = schema > VERSION ? "run a later one" : EXPORT;
+  const fault = `${DATABASE} has version ${schema} of the schema`;
   throw new StorageError(
     "postgres",
-    `the database (DATABASE_URL) has version ${schema} of the schema, but this release supports ` +
-      `only ${VERSION}: ${schema > VERSION ? "run a later one" : EXPORT}`,
+    `${fault}, but this release supports only ${VERSION}: ${remedy}`,
   );
 }

@@ -45,7 +45,7 @@ export async function openEngine(
     };
     const queue = new SerialQueue();
     const exclusively: Exclusively = (action) =>
-      queue.run(() => path === MEMORY ? action() : locked(`${path}-lock`, options, action));
+      queue.run(() => path === MEMORY ? action() : withLock(`${path}-lock`, options, action));
     return { catalogue, ledger: new Ledger(ledgerDatabase), exclusively, close };
   } catch (error) {
     await database.close();
@@ -54,7 +54,7 @@ export async function openEngine(
 }
 
 /** Runs an action while holding a file lock, which the system releases if the process dies. */
-async function locked<T>(
+async function withLock<T>(
   path: string,
   patience: Patience,
   action: () => Promise<T>,

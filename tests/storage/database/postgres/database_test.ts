@@ -51,7 +51,7 @@ async function open(): Promise<Subject> {
   };
 }
 
-test("a transaction that PostgreSQL rejects leaves no data, and no connection inside it", async () => {
+test("a transaction that PostgreSQL rejects leaves no data, and no connection in it", async () => {
   await using subject = await open();
   const { catalogue } = subject.engine;
   const malformed = { ...newMetadata(), ...ITEM, kind: "image" as Kind };
@@ -109,7 +109,7 @@ test("processes that start together create one catalogue, and one of them says s
   assertEquals(created.length, 1);
 });
 
-test("a database in another encoding than UTF8 is refused, and nothing created in it", async () => {
+test("a database whose encoding is not UTF8 is refused, and nothing is created in it", async () => {
   await server().query(`CREATE DATABASE latin OWNER ${USER} ENCODING LATIN1 TEMPLATE template0`);
   const opening = () => openEngine(server().urlOf("latin"));
   await assertRejects(opening, StorageError, 'has the encoding "LATIN1"; expected "UTF8"');

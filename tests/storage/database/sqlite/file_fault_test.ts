@@ -42,7 +42,7 @@ const isSound = (path: string) => {
   assertEquals({ ...database.prepare("PRAGMA integrity_check").get() }["integrity_check"], "ok");
 };
 
-test("a server whose catalogue is removed or replaced answers 503 until it is started again", async () => {
+test("a server whose catalogue is removed or replaced answers 503 until it is restarted", async () => {
   for (const [what, change] of CHANGES) {
     await using subject = await openLocal();
     const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
@@ -84,7 +84,7 @@ test("a server whose catalogue is removed or replaced answers 503 until it is st
   }
 });
 
-test("a server whose ledger is removed or replaced serves on, and says that it cannot count", async () => {
+test("a server whose ledger is removed or replaced keeps serving, and says that it cannot count", async () => {
   await Promise.all(CHANGES.map(([what, change]) =>
     inFolder(async (folder) => {
       const [path, copy] = [`${folder}/catalogue.sqlite-ledger`, `${folder}/copy`];

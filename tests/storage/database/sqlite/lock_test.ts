@@ -21,18 +21,18 @@ interface Case {
   readonly journalMode: "WAL" | "DELETE";
   readonly begin: "BEGIN IMMEDIATE" | "BEGIN EXCLUSIVE";
   /** Whether SQLite admits readers. */
-  readonly lets: boolean;
+  readonly admitsReaders: boolean;
 }
 
 const CASES: Case[] = [
-  { file: "catalogue", journalMode: "WAL", begin: "BEGIN IMMEDIATE", lets: true },
-  { file: "catalogue", journalMode: "WAL", begin: "BEGIN EXCLUSIVE", lets: true },
-  { file: "catalogue", journalMode: "DELETE", begin: "BEGIN IMMEDIATE", lets: true },
-  { file: "catalogue", journalMode: "DELETE", begin: "BEGIN EXCLUSIVE", lets: false },
-  { file: "ledger", journalMode: "WAL", begin: "BEGIN EXCLUSIVE", lets: true },
+  { file: "catalogue", journalMode: "WAL", begin: "BEGIN IMMEDIATE", admitsReaders: true },
+  { file: "catalogue", journalMode: "WAL", begin: "BEGIN EXCLUSIVE", admitsReaders: true },
+  { file: "catalogue", journalMode: "DELETE", begin: "BEGIN IMMEDIATE", admitsReaders: true },
+  { file: "catalogue", journalMode: "DELETE", begin: "BEGIN EXCLUSIVE", admitsReaders: false },
+  { file: "ledger", journalMode: "WAL", begin: "BEGIN EXCLUSIVE", admitsReaders: true },
 ];
 
-for (const { file, journalMode, begin, lets } of CASES) {
+for (const { file, journalMode, begin, admitsReaders } of CASES) {
   test(`a server never waits for the ${file}'s lock: ${begin}, ${journalMode}`, async () => {
     await using subject = await openLocal();
     const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
@@ -61,8 +61,8 @@ for (const { file, journalMode, begin, lets } of CASES) {
         const sent = performance.now();
         const response = await requestRaw(server.port, method, target);
         longest = Math.max(longest, performance.now() - sent);
-        assertEquals(response.status, lets ? status : 503, `${method} ${target}`);
-        assertEquals(field(response, "retry-after"), lets ? undefined : "5");
+        assertEquals(response.status, admitsReaders ? status : 503, `${method} ${target}`);
+        assertEquals(field(response, "retry-after"), admitsReaders ? undefined : "5");
         if (target !== "/healthz") calls++;
       }
     }
@@ -83,7 +83,7 @@ for (const { file, journalMode, begin, lets } of CASES) {
     const isLogged = log.some(({ event, cause }) =>
       event === "error" && String(cause).includes(`the ${file}`)
     );
-    assertEquals(isLogged, !lets || file === "ledger", "whether the fault was logged");
+    assertEquals(isLogged, !admitsReaders || file === "ledger", "whether the fault was logged");
     assertEquals(await callsIn(subject.folder), calls, "every call is in the ledger");
   });
 }
