@@ -15,8 +15,7 @@ let isShown = false;
  * Shows how much is done, unless it was just shown.
  *
  * @param text What is done, e.g. `12 items`.
- * @param part The part done, from 0 to 1; if it is an estimate, it may be greater. Left out if
- *   unknown.
+ * @param part The part done, from 0 to 1, or more if it is an estimate; left out if unknown.
  */
 export function showProgress(text: string, part?: number): void {
   const now = performance.now();

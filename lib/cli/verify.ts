@@ -38,7 +38,6 @@ export function verifyCommand(context: Context): Command {
         if (config.content.kind !== "none") await storage.checkContent();
         const { content: withContent, urls, json, verbose } = options;
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
-        const isClean = () => counts.same === Object.values(counts).reduce((a, b) => a + b);
         const queue = new SerialQueue();
         const report = async (verification: Verification) => {
           const state = "unused" in verification ? "unused" : verification.outcome.state;
@@ -66,7 +65,7 @@ export function verifyCommand(context: Context): Command {
               : summaryOf(counts, isComplete),
           );
         }
-        if (!isClean()) throw new ExitError(1);
+        if (counts.same < Object.values(counts).reduce((a, b) => a + b)) throw new ExitError(1);
       });
     });
 }

@@ -1,10 +1,11 @@
 /** Compares what a public URL has now with what it had when it was published. */
 
+import type { Patience } from "../async/abort.ts";
 import type { Comparison } from "../storage/content/content_store.ts";
 import type { LinkedItem } from "../storage/item.ts";
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import { type RequestOptions, sendRequest } from "./publish_url.ts";
+import { sendRequest } from "./publish_url.ts";
 
 /** Statuses that mean the URL is gone. */
 const GONE = [404, 410];
@@ -18,10 +19,7 @@ const TEMPORARY = [408, 425, 429];
  *
  * @throws {RefusedError} When there is no conclusive answer.
  */
-export async function compareUrl(
-  item: LinkedItem,
-  options: RequestOptions,
-): Promise<Comparison> {
+export async function compareUrl(item: LinkedItem, options: Patience): Promise<Comparison> {
   const { location } = item;
   const head = await sendRequest("HEAD", location, options);
   if (head.isSuccess && differencesOf(item, head.stated).length === 0) return { state: "same" };

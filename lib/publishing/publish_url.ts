@@ -31,8 +31,6 @@ export interface PublishUrlOptions
   readonly warn?: (text: string) => void;
 }
 
-export type RequestOptions = Patience & Pick<PublishUrlOptions, "timeoutMs">;
-
 /** What the other server states about the content. */
 type RemoteMetadata = Pick<LinkedItem, "type" | "length" | "validator">;
 
@@ -114,7 +112,7 @@ function statedKind(
 export async function sendRequest(
   method: "HEAD" | "GET",
   location: string,
-  { signal, timeoutMs = TIMEOUT_MS, onWait }: RequestOptions,
+  { signal, timeoutMs = TIMEOUT_MS, onWait }: PublishUrlOptions,
 ): Promise<RemoteResponse> {
   const expiry = AbortSignal.timeout(timeoutMs);
   const range = method === "GET" ? { Range: `bytes=0-${BEGINNING - 1}` } : undefined;

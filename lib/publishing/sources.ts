@@ -48,8 +48,7 @@ export function refusalOfOwn(path: string): RefusedError {
 
 /** Whether a path is a folder, or a link to one. */
 export async function isFolder(path: string): Promise<boolean> {
-  const info = await Deno.stat(path).catch(() => undefined); // opening it reports the error
-  return info?.isDirectory ?? false;
+  return (await infoOf(path)).isDirectory ?? false; // opening it reports any error
 }
 
 async function* filesIn(

@@ -2,7 +2,6 @@
 
 import { type Bytes, WindowedBlob } from "./bytes.ts";
 
-/** What a container holds. */
 export interface Tracks {
   readonly hasSound: boolean;
   readonly hasPicture: boolean;
@@ -13,7 +12,7 @@ export interface Tracks {
 const UNKNOWN: Tracks = { hasSound: false, hasPicture: false, isOpus: false };
 
 /**
- * Finds out what a container holds.
+ * Determines what a container holds.
  *
  * @param type Its media type, which chooses the parser.
  * @returns Neither sound nor picture if that cannot be determined.

@@ -51,7 +51,7 @@ interface Unreadable {
   readonly record?: undefined;
   readonly token?: undefined;
   readonly entry?: undefined;
-  readonly fault: RecordError;
+  readonly refusal: RecordError;
 }
 
 type ParsedLine = Candidate | Unreadable;
@@ -88,7 +88,7 @@ async function importLines(
   const result = { known, ...await storage.addAll(unknown, isDryRun) };
   for (const parsed of lines) {
     const outcome = parsed.record === undefined
-      ? parsed.fault
+      ? parsed.refusal
       : await outcomeOf(storage, parsed, result, options);
     if (typeof outcome === "string") outcomes[outcome]++;
     else {
@@ -171,7 +171,7 @@ function parse(line: ImportLine): ParsedLine {
     const token = record.token ?? derivedTokenOf(record);
     return { line, record, token, entry: token && entryFor(record, token, Date.now()) };
   } catch (error) {
-    return { line, fault: refusalOf(error) };
+    return { line, refusal: refusalOf(error) };
   }
 }
 
