@@ -49,18 +49,14 @@ export function noticeAt(
   endpoints: readonly (RetiredEndpoint & { readonly policy?: Policy })[],
   now: number,
 ): Notice {
-  const common = endpoints.length === 0
-    ? datesOf(policy, { phase: "removed", until: Infinity }) // their routes were deleted
-    : datesOf(policy, momentAt(policy, now));
-  const { brownoutStatus, afterSunset } = policy;
+  const isOver = endpoints.length === 0; // their routes were deleted
+  const moment: Moment = isOver ? { phase: "removed", until: Infinity } : momentAt(policy, now);
   return {
-    ...common,
-    brownoutStatus,
-    afterSunset,
-    endpoints: endpoints.map(({ policy: own, ...endpoint }) =>
-      own === undefined || own === policy
-        ? endpoint
-        : { ...endpoint, ...datesOf(own, momentAt(own, now)) }
+    ...datesOf(policy, moment),
+    brownoutStatus: policy.brownoutStatus,
+    afterSunset: policy.afterSunset,
+    endpoints: endpoints.map(({ policy: own = policy, ...endpoint }) =>
+      own === policy ? endpoint : { ...endpoint, ...datesOf(own, momentAt(own, now)) }
     ),
   };
 }

@@ -29,6 +29,10 @@ for (const time of document.querySelectorAll("time")) {
 }
 `;
 
+const META = `<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">`;
+
 /** A clock. Without an icon, browsers would request /favicon.ico. */
 const ICON = `data:image/svg+xml,${
   encodeURIComponent(
@@ -76,7 +80,6 @@ export function noticePage(
   const { endpoints } = notice;
   const notices = noticesOf(notice);
   const isRemoved = notices.every(({ phase }) => phase === "removed");
-  const isOver = endpoints.length === 0; // their routes were deleted
   const areSeveral = notices.length > 1;
   const heading = (each: Notice) => areSeveral ? `<h2>${pathsOf(each)}</h2>\n` : "";
   const of = (each: Notice) => areSeveral ? ` of ${pathsOf(each)}` : "";
@@ -86,9 +89,7 @@ export function noticePage(
   const html = `<!DOCTYPE html>
 <html lang="en">
 <head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+${META}
 <title>Retirement of ${escape(title)}</title>
 <link rel="icon" href="${ICON}">
 <style>${NOTICE_STYLE}</style>
@@ -98,7 +99,7 @@ export function noticePage(
 <header>
 <h1>${paths} ${isRemoved ? "were removed" : "are going away"}</h1>
 ${
-    isOver
+    endpoints.length === 0 // their routes were deleted
       ? `<p class="lead">The remaining paths are described at <a href="/openapi.json">/openapi.json</a>.</p>
 </header>`
       : `<p class="lead">Use ${successors} instead. The token stays the same, and so does everything else.</p>

@@ -16,6 +16,16 @@ import type { HandlerConfig } from "../server/handler.ts";
 import { policyOf } from "../server/policies.ts";
 import { METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 
+const INFO = {
+  title: "media-head",
+  version: project.version,
+  summary: "Serves published audio and video",
+  description: "Serves published media. A HEAD says exactly what the GET would have said. " +
+    COMMON_FIELDS,
+  contact: { name: "The operator of this server" },
+  license: { name: "MIT", identifier: "MIT" },
+};
+
 /**
  * Generates the OpenAPI description of routes.
  *
@@ -33,15 +43,7 @@ export function describeApi(
   );
   const document = {
     openapi: "3.1.0",
-    info: {
-      title: "media-head",
-      version: project.version,
-      summary: "Serves published audio and video",
-      description: "Serves published media. A HEAD says exactly what the GET would have said. " +
-        COMMON_FIELDS,
-      contact: { name: "The operator of this server" },
-      license: { name: "MIT", identifier: "MIT" },
-    },
+    info: INFO,
     servers: [{ url: publicUrl }],
     security: [],
     tags: [

@@ -2,9 +2,7 @@
 
 /** A satisfiable byte range, inclusive and zero-based. */
 export interface ByteRange {
-  /** Position of the first byte, from 0. */
   readonly first: number;
-  /** Position of the last byte, inclusive. */
   readonly last: number;
 }
 

@@ -61,8 +61,7 @@ const NAMES = "successor, successorOrigin, applies, refusalFields, maxAge, route
 /**
  * Checks what the types may not have checked.
  *
- * @throws {TypeError} If an option is unknown, or `maxAge` not a whole number from 0 to 2³¹
- *   (RFC 9111 §1.2.2).
+ * @throws {TypeError} If an option is unknown, or `maxAge` out of range (RFC 9111 §1.2.2).
  */
 export function requireOptions(options: { readonly maxAge?: number | undefined }): void {
   const unknown = Object.keys(options).find((name) => !NAMES.includes(name));

@@ -91,13 +91,12 @@ export function definePolicy(settings: PolicySettings): Policy {
     void issues.push({ setting, value, expected });
   refuseOthers(settings, { known: SETTINGS, prefix: "", refuse });
 
-  const { afterSunset = "gone", brownoutStatus = 503, documentation } = settings;
+  const { sunsetAt: sunset, afterSunset = "gone", brownoutStatus = 503, documentation } = settings;
   const deprecatedAt = instantIn("deprecatedAt", settings.deprecatedAt, refuse);
-  const hasSunset = settings.sunsetAt !== undefined;
-  const sunsetAt = hasSunset ? instantIn("sunsetAt", settings.sunsetAt, refuse) : undefined;
+  const sunsetAt = sunset === undefined ? undefined : instantIn("sunsetAt", sunset, refuse);
   if (deprecatedAt !== undefined && sunsetAt !== undefined && sunsetAt < deprecatedAt) {
     const expected = `an instant no earlier than the deprecation at ${formatInstant(deprecatedAt)}`;
-    refuse("sunsetAt", settings.sunsetAt, expected);
+    refuse("sunsetAt", sunset, expected);
   }
   if (afterSunset !== "gone" && afterSunset !== "redirect") {
     refuse("afterSunset", afterSunset, '"gone" or "redirect"');
@@ -109,47 +108,15 @@ export function definePolicy(settings: PolicySettings): Policy {
     refuse("documentation", documentation, 'a path that starts with "/", or an "https:" URL');
   }
 
-  const brownouts: Brownout[] = [];
-  const { brownouts: list = [] } = settings;
-  if (!Array.isArray(list)) refuse("brownouts", list, "a list of intervals");
-  for (const [index, value] of Array.isArray(list) ? list.entries() : []) {
-    const setting = `brownouts[${index}]`;
-    const interval = intervalIn(setting, value, refuse);
-    if (interval === undefined) continue;
-    const { start, end } = interval;
-    const text = typeof value === "string"
-      ? value
-      : `${formatInstant(start)}/${formatInstant(end)}`;
-    const expected = end <= start
-      ? "an interval that ends after it starts"
-      : !hasSunset
-      ? "a sunset date, since brownouts precede the sunset"
-      : sunsetAt !== undefined && end >= sunsetAt
-      ? `an end before the sunset at ${formatInstant(sunsetAt)}`
-      : deprecatedAt !== undefined && start < deprecatedAt
-      ? `a start no earlier than the deprecation at ${formatInstant(deprecatedAt)}`
-      : undefined;
-    if (expected !== undefined) refuse(setting, text, expected);
-    else brownouts.push({ start, end, setting, text });
-  }
-  brownouts.sort((a, b) => a.start - b.start);
-  const joined: Interval[] = [];
-  for (const [index, { start, end, setting, text }] of brownouts.entries()) {
-    const previous = brownouts[index - 1];
-    const isAdjacent = start === previous?.end;
-    joined.push({ start: isAdjacent ? (joined.pop() as Interval).start : start, end });
-    if (previous === undefined || start >= previous.end) continue;
-    refuse(setting, text, `no overlap with "${previous.text}"`);
-  }
-
+  const brownouts = brownoutsIn(settings, { deprecatedAt, sunsetAt }, refuse);
   if (deprecatedAt === undefined || issues.length > 0) throw new PolicyError(issues);
-  return { deprecatedAt, sunsetAt, brownouts: joined, brownoutStatus, afterSunset, documentation };
+  return { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset, documentation };
 }
+
+type Dates = Record<"deprecatedAt" | "sunsetAt", number | undefined>;
 
 /** Adds an issue. */
 type Refuse = (setting: string, value: unknown, expected: string) => undefined;
-
-type Brownout = Interval & { readonly setting: string; readonly text: string };
 
 function instantIn(setting: string, value: unknown, refuse: Refuse): number | undefined {
   const expected = typeof value === "string"
@@ -168,6 +135,45 @@ function intervalIn(setting: string, value: unknown, refuse: Refuse): Interval |
   const start = instantIn(`${setting}.start`, value["start"], refuse);
   const end = instantIn(`${setting}.end`, value["end"], refuse);
   return start === undefined || end === undefined ? undefined : { start, end };
+}
+
+/** Reads the brownouts in chronological order, and joins adjacent ones. */
+function brownoutsIn(
+  { brownouts: list = [], sunsetAt: sunset }: PolicySettings,
+  { deprecatedAt = -Infinity, sunsetAt = Infinity }: Dates,
+  refuse: Refuse,
+): Interval[] {
+  if (!Array.isArray(list)) return refuse("brownouts", list, "a list of intervals") ?? [];
+  const brownouts: (Interval & { readonly setting: string; readonly text: string })[] = [];
+  for (const [index, value] of list.entries()) {
+    const setting = `brownouts[${index}]`;
+    const interval = intervalIn(setting, value, refuse);
+    if (interval === undefined) continue;
+    const { start, end } = interval;
+    const text = typeof value === "string" ? value : [start, end].map(formatInstant).join("/");
+    const expected = end <= start
+      ? "an interval that ends after it starts"
+      : sunset === undefined
+      ? "a sunset date, since brownouts precede the sunset"
+      : end >= sunsetAt
+      ? `an end before the sunset at ${formatInstant(sunsetAt)}`
+      : start < deprecatedAt
+      ? `a start no earlier than the deprecation at ${formatInstant(deprecatedAt)}`
+      : undefined;
+    if (expected !== undefined) refuse(setting, text, expected);
+    else brownouts.push({ start, end, setting, text });
+  }
+  brownouts.sort((a, b) => a.start - b.start);
+  const joined: Interval[] = [];
+  for (const [index, { start, end, setting, text }] of brownouts.entries()) {
+    const previous = brownouts[index - 1];
+    if (previous && start < previous.end) {
+      refuse(setting, text, `no overlap with "${previous.text}"`);
+    }
+    const isAdjacent = start === previous?.end;
+    joined.push({ start: isAdjacent ? (joined.pop() as Interval).start : start, end });
+  }
+  return joined;
 }
 
 /** Rejects unknown names, because a misspelt setting would silently count as absent. */

@@ -30,7 +30,6 @@ export type NodeResponse = {
  * and whatever else has Node's request and response. It promises what `withLifecycle()` does, by the
  * same options: however the response is made, the announcement is put on as its head is sent.
  *
- * @param policy See `definePolicy()`.
  * @param options Their functions get the method, the whole URL (`originalUrl` where there is one) and
  *   the fields; `onCount` Node's request and response, too. CORS fields that the response already
  *   has stay on refusals, in place of those of `refusalFields`.
@@ -93,7 +92,7 @@ export function retire<
   };
 }
 
-/** Returns the head of a request of Node as that of a `Request`, of any method and with any Host. */
+/** Returns the head of Node's request as that of a `Request`, for any method and Host. */
 function headOf(request: NodeRequest): RequestHead {
   const { method = "GET", url = "/", originalUrl = url, headers, socket } = request;
   const authority = String(headers[":authority"] ?? headers["host"] ?? "");
@@ -118,7 +117,7 @@ function fieldsOf(response: NodeResponse): Field[] {
     .map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : String(value)]);
 }
 
-/** Sets fields, given in any of the forms that Node takes, to which it comes as in Node. */
+/** Sets fields given in any form that `writeHead()` takes, with the same result. */
 function setFields(response: NodeResponse, given: unknown): void {
   const isList = Array.isArray(given);
   const pairs = !isList

@@ -13,7 +13,6 @@ import { retirementOf } from "./retirement.ts";
  * The fields are set on the handler's own response; only an immutable one is copied.
  *
  * @param handler Handles requests that are not refused. Any Link it sets is kept.
- * @param policy See `definePolicy()`.
  * @returns A handler with the same signature. It rejects when `handler` does.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  *
