@@ -39,15 +39,7 @@ for (
     const { ledger, close } = await openEmpty(port());
     return { ledger, [Symbol.asyncDispose]: close };
   }, register);
-  testExclusion(name, async () => {
-    const { openEngine } = await import("../../../../lib/storage/database/postgres/engine.ts");
-    const url = server().urlOf(await server().createDatabase(), port());
-    const engines = [await openEngine(url), await openEngine(url)];
-    return {
-      engines,
-      async [Symbol.asyncDispose]() {
-        for (const engine of engines) await engine.close();
-      },
-    };
-  }, register);
+  const withUrl = async (body: (url: string) => Promise<void>) =>
+    await body(server().urlOf(await server().createDatabase(), port()));
+  testExclusion(name, withUrl, openEngine, register);
 }
