@@ -3,7 +3,7 @@
 /** What to do about a database of an earlier release. */
 export const EXPORT = "export it with the earlier one, and import that into a new database";
 
-/** A storage fault, which whatever uses storage may throw. The message names content by digest, and never contains a token. */
+/** A storage fault. The message names content by digest, and never contains a token. */
 export class StorageError extends Error {
   override readonly name: string = "StorageError";
 

@@ -46,8 +46,8 @@ export type Comparison =
   | { readonly state: "missing" | "different"; readonly reason: string };
 
 /**
- * What every content store does. Every method throws {@linkcode StorageError} when the store fails. Content can
- * only be published in the store that staged it.
+ * What every content store does. Methods throw {@linkcode StorageError} when the store fails. Content
+ * can only be published in the store that staged it.
  */
 interface Store {
   /** Returns the store's identifier: empty before it has one, `undefined` if it does not exist. */
@@ -77,7 +77,7 @@ interface Store {
    */
   change<T>(digest: string, commit: () => Promise<T>, staged?: Staged): Promise<T>;
 
-  /** Runs an action, during which no change runs. */
+  /** Runs an action while no change runs. */
   hold<T>(action: () => Promise<T>): Promise<T>;
 
   /** Lists the digests of all content copied here, reading incrementally. */

@@ -12,7 +12,7 @@ import type { Ledger } from "../ledger/sql_ledger.ts";
  */
 export type Exclusively = <T>(action: () => Promise<T>) => Promise<T>;
 
-/** How to open a database. The signal ends the wait for a lock, also later. */
+/** How to open a database. The signal ends a wait for a lock, also after opening. */
 export interface OpenOptions extends Patience {
   /** Whether to refuse a database without a catalogue, rather than create one. */
   readonly mustExist?: boolean;
@@ -20,7 +20,7 @@ export interface OpenOptions extends Patience {
   readonly onCreate?: (what: string) => void;
 }
 
-/** Why a database is refused that must exist. */
+/** Why a database that must exist is refused. */
 export const NONE_YET = "There is none yet: expected one that start, publish or import has created";
 
 export interface Engine {

@@ -115,11 +115,12 @@ export class Ledger {
   }
 
   /**
-   * Removes the rows before a day, and the heartbeats that ended before it. {@linkcode Ledger.keptFrom} is updated before anything is removed.
+   * Removes the rows before a day, and the heartbeats that ended before it, after updating
+   * {@linkcode Ledger.keptFrom}.
    *
    * @param now In milliseconds since the epoch. Only a ledger in which somebody counted a day ago
    *   is evidence that this clock is right.
-   * @returns Whether it was; otherwise nothing is removed.
+   * @returns Whether there was such evidence; without it, nothing is removed.
    */
   async forget(beforeDay: string, now: number): Promise<boolean> {
     const heartbeats = await this.heartbeats();

@@ -130,7 +130,7 @@ export class MediaStorage implements ItemStorage, Versioned {
 
   /**
    * Finds a published item with this name and this content, in the same place. One whose content is
-   * not there any more does not count: publishing again restores the content.
+   * missing does not count: publishing again restores the content.
    */
   async findByContent(content: ContentReference, name: string): Promise<PublishedItem | undefined> {
     const item = await this.catalogue.findByContent(content, name);
@@ -211,7 +211,7 @@ export class MediaStorage implements ItemStorage, Versioned {
   async #contentFault(item: PublishedItem): Promise<StorageError | undefined> {
     const comparison = await this.content.compare(item);
     if (comparison.state === "same") return undefined;
-    // Only in a bucket can others have put it there.
+    // Only in a bucket can others replace content.
     const isReplaced = comparison.state === "different" && this.content.kind === "bucket";
     return new (isReplaced ? ReplacedError : StorageError)("content", comparison.reason);
   }

@@ -3,7 +3,7 @@
  * under its digest, or wherever it was published in place.
  *
  *     PREFIX/ab/abcd…      content, named by its SHA-256
- *     PREFIX/media-head    holds the name of this place
+ *     PREFIX/media-head    contains the store's identifier
  *
  * An object exists completely or not at all, so nothing is staged. A killed process may leave an
  * object that no item uses.
@@ -38,7 +38,7 @@ import { type Download, StoreClient, type StoreResponse } from "./client.ts";
 import { listNames } from "./listing.ts";
 import { contentOf, readAtOnce } from "./stream.ts";
 
-/** The last part of the key of the object that holds the name of this place. */
+/** The last part of the key of the object with the store's identifier. */
 const PLACE = "media-head";
 
 /** Nothing of it is in the bucket yet. */
@@ -153,7 +153,7 @@ export class BucketContent implements ObjectStore {
         }
       });
       if (changed !== undefined) return changed.result;
-      // Otherwise whoever unpublished its last item has removed it.
+      // Otherwise it was removed when its last item was unpublished.
     }
   }
 

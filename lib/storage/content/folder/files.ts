@@ -4,7 +4,7 @@
  *     <folder>/ab/abcd…     content, named by its SHA-256
  *     <folder>/staged/      content being published; each file is locked by its writer
  *     <folder>/unsettled/   digests whose content is being added or removed
- *     <folder>/lock         held while any of the above changes; holds the name of this folder
+ *     <folder>/lock         locked while any of the above changes; contains the store's identifier
  *
  * Locks are the operating system's (flock), so a killed process holds none, and the next writer
  * recognises and removes what it left behind. All of it belongs to the owner of the folder, with

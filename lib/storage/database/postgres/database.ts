@@ -31,7 +31,7 @@ const [OUTCOME_TIMEOUT_MS, OUTCOME_RETRY_MS] = [60_000, 250];
  */
 const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
 
-/** The names of what may have to be waited for. */
+/** What a process may wait for, as messages name it. */
 export const DATABASE = "the database (DATABASE_URL)";
 const LOCK = `the lock on content in ${DATABASE}, which another process holds`;
 
@@ -177,7 +177,7 @@ export class PostgresDatabase implements Database {
     if (!this.#pool.ending) await this.#pool.end();
   }
 
-  /** Waits for a statement, even if the wait for a lock was ended. */
+  /** Waits for a statement, and reports it if it takes long. The signal does not end it. */
   #reportWait<T>(operation: Promise<T>): Promise<T> {
     return waitFor(DATABASE, operation, { ...this.#patience, signal: undefined });
   }
@@ -235,7 +235,7 @@ export class PostgresDatabase implements Database {
     return result as T;
   }
 
-  /** Whether a transaction was committed whose outcome got lost. */
+  /** Whether a transaction whose outcome is unknown was committed. */
   async #isCommitted(id: string): Promise<boolean> {
     let fault: unknown;
     for (const end = performance.now() + OUTCOME_TIMEOUT_MS; performance.now() < end;) {

@@ -10,7 +10,7 @@ import { StorageError } from "../../errors.ts";
 import type { Token } from "../../token.ts";
 import type { PostgresDatabase } from "./database.ts";
 
-/** Selects the state of the catalogue with each requested item; one row if there is none. */
+/** Selects the state of the catalogue with each requested item; one row if none is found. */
 const FIND = `SELECT catalogue.version, current_setting('transaction_read_only') AS read_only,
      ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
 

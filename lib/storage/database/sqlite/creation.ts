@@ -35,7 +35,7 @@ export function createTables(
   useLog(database); // only now: it must not change the file of another program
 }
 
-/** Returns whether a file has the tables; throws for one of another program or release. */
+/** Returns whether a file has the tables; throws for a file of another program or release. */
 function hasTables(
   database: DatabaseSync,
   { name, applicationId, version: supported, upgrade }: Schema,

@@ -100,7 +100,7 @@ export class SqliteDatabase implements Database {
   }
 
   async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
-    await this.#look(); // what is written into a file that is gone is lost
+    await this.#look(); // a write to a file that is gone would be lost
     const commit = (connection: DatabaseSync) =>
       inTransaction(connection, () => statements.map((each) => this.#rowsFrom(connection, each)));
     return await this.#retry(this.#options.timeout, () => this.#run("written", commit));
