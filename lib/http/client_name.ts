@@ -17,10 +17,10 @@ const BOT = /[(;] ?(?:compatible;[ +]*|(?=[^();]+; ?\+http))([^;)]+)/;
 /** A URL, a comment (which may hold others), or a product, with its version after a slash. */
 const PART = /https?:\S*|\(+(?:[^()]|\([^()]*\))*|([\w%\x80-\xff][^/;,:()[\]]*)(?:\/\S*)?/g;
 
-/** What is no part of a product's name: a version without a slash, or the scheme of a URL. */
+/** What is not part of a product's name: a version without a slash, or the scheme of a URL. */
 const REST = / v?\d.*|[-_]?v?\d{1,4}\.\d.*| \+?https?$/;
 
-/** What may identify a person, an installation or an item: numbers, hashes, UUIDs, mail, JWTs. */
+/** What may identify a person, an installation or an item: numbers, hashes, UUIDs, emails, JWTs. */
 export const IDENTIFYING = /\d{6}|[\da-f]{8}|@|eyJ[\w-]{8}/i;
 
 /**
@@ -51,7 +51,7 @@ function productOf(userAgent: string): string {
   return BROWSERS.find((browser) => shared.includes(browser)) ?? shared[0] ?? "";
 }
 
-/** Decodes percent-encoding, and UTF-8, of which Fetch makes a character for each byte. */
+/** Decodes percent-encoding, and UTF-8, each byte of which Fetch turns into a character. */
 function decode(text: string): string {
   if (!/[%\x80-\xff]/.test(text)) return text;
   const hex = (byte: string) => `%${byte.charCodeAt(0).toString(16)}`;

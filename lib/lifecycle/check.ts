@@ -22,7 +22,7 @@ const NOT_ANNOUNCED: Fault = {
   message: "Nothing is announced: expected Deprecation, Sunset, or a link to an explanation",
 };
 
-/** Fields of the representation, the retirement and caching, which a HEAD has as its GET. */
+/** Fields of the representation, the retirement and caching, which a HEAD shares with its GET. */
 const SHARED = new Set([
   ...["accept-ranges", "content-disposition", "content-encoding", "content-language"],
   ...["content-length", "content-location", "content-type", "etag", "last-modified", "repr-digest"],
@@ -50,7 +50,7 @@ export async function runLifecycle(args: readonly string[]) {
   const lines = isJson
     ? JSON.stringify(results.map(({ data }) => data), undefined, 2).split("\n")
     : results.flatMap(({ lines }) => lines);
-  // What a server says must not control the terminal.
+  // Control characters that a server sends must not reach the terminal.
   const escape = (text: string) => `\\u${text.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return {
     text: lines.map((line) => line.replace(/\p{Cc}/gu, escape)).join("\n"),
@@ -141,7 +141,7 @@ function differencesOf(head: Response, get: Response, seconds: number): Fault[] 
     const [a, b] = [head.headers.get(name), get.headers.get(name)];
     const isShared = SHARED.has(name) || isCacheControl(name);
     if (a === b || !isShared || isCountdown(name, [a ?? "", b ?? ""], seconds)) return [];
-    // A length may show only once there is content.
+    // A HEAD may lack what only the content shows (RFC 9110 §9.3.2).
     return name === "content-length" && a === null ? [] : [differs(name, a, b)];
   });
 }

@@ -32,7 +32,7 @@ export interface LimitedFreshness {
  * Limits a response's freshness (RFC 9111 §4.2) to the time left in the phase, for shared and
  * private caches alike. While a phase change is pending, it also rules out serving stale (§4.2.4)
  * and heuristic freshness (§4.2.2): a response without explicit freshness gets none.
- * Expires and every field for some caches only are limited where present: targeted Cache-Control
+ * Where present, it limits Expires too, and the fields for some caches only: targeted Cache-Control
  * like CDN-Cache-Control (RFC 9213), Surrogate-Control, and nginx's X-Accel-Expires.
  *
  * @param fields Those named above at most once each, as `Headers` lists them.
@@ -92,7 +92,7 @@ export function limitFreshness(
   return { fields: result, unchangedUntil };
 }
 
-/** Whether a field is Cache-Control, for all caches or only some; its name is in lower case. */
+/** Whether a field, by its name in lower case, is Cache-Control for all caches or some. */
 export function isCacheControl(name = ""): boolean {
   return name.endsWith("cache-control") || name === "surrogate-control";
 }

@@ -1,4 +1,4 @@
-/** Inspection of responses: what they announce, and the faults in it. */
+/** Inspection of responses: what they announce, and its faults. */
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import { parseLinks } from "../http/link.ts";
@@ -169,7 +169,7 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
   }],
 ];
 
-/** Returns how long a field lets some cache reuse the response, in milliseconds since the epoch. */
+/** Returns until when a field lets a cache reuse the response, in milliseconds since the epoch. */
 function freshUntil(field: string, value: string, { status, headers, now }: Reading): number {
   const sent = parseHttpDate(headers.get("date") ?? "", now) ?? now;
   const control = headers.get("cache-control") ?? "";

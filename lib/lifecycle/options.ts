@@ -3,7 +3,7 @@
 import type { Field } from "../http/outcome.ts";
 import type { Phase } from "./policy.ts";
 
-/** A request as options see it: a `Request`, or what `retire()` makes of one of Node. */
+/** A request as the options get it: a `Request`, or these parts of Node's. */
 export type RequestHead = Pick<Request, "method" | "url" | "headers">;
 
 /** A request to a retired endpoint, as passed to `onCount`. */
@@ -16,7 +16,7 @@ export interface LifecycleCall {
   readonly status: number;
   /** The product in User-Agent, like "curl"; "(no User-Agent)", or "(other)" if it names none. */
   readonly client: string;
-  /** Whether the removal breaks the call: it was refused, or does not fail anyway. */
+  /** Whether the removal breaks the call: it was refused, or would not fail anyway. */
   readonly breaks: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface LifecycleOptions<
    * Returns the URL of the requested resource's replacement, if there is one: a path that starts
    * with one `/`, or a URL at the origin of the request (sent as a path) or at `successorOrigin`; of
    * at most 1,024 characters. Requests are untrusted: anything else, the request's own URL, or an
-   * exception means no link, and 410 instead of 308. The first is logged to the console.
+   * exception means no link, and 410 instead of 308. Only the first is logged.
    */
   readonly successor?: ((request: Incoming) => string | undefined) | undefined;
   /** An origin allowed for successors besides the request's own, like `https://example.com`. */
@@ -49,7 +49,7 @@ export interface LifecycleOptions<
   readonly maxAge?: number | undefined;
   /** Names the route of a request, for `onCount`. */
   readonly route?: ((request: Incoming) => string) | undefined;
-  /** Called with each response, and what the handler got, to count who still calls. */
+  /** Called for each response, with what the handler got, to count who still calls. */
   readonly onCount?: ((call: LifecycleCall, request: Incoming, ...rest: Rest) => void) | undefined;
   /** Returns the time in milliseconds since the epoch. Default: the system clock. */
   readonly clock?: (() => number) | undefined;
@@ -59,7 +59,7 @@ const NAMES = "successor, successorOrigin, applies, refusalFields, maxAge, route
   .split(", ");
 
 /**
- * Checks what the types may not have checked.
+ * Checks what TypeScript may not have checked.
  *
  * @throws {TypeError} If an option is unknown, or `maxAge` out of range (RFC 9111 §1.2.2).
  */

@@ -27,8 +27,8 @@ export type NodeResponse = {
 
 /**
  * Creates a middleware that retires what comes after it, on `node:http` (also over HTTP/2), Express,
- * and whatever else has Node's request and response. It promises what `withLifecycle()` does, by the
- * same options: however the response is made, the announcement is put on as its head is sent.
+ * and whatever else has Node's request and response. It does what `withLifecycle()` does, with the
+ * same options: however the response is made, the announcement is added as its head is sent.
  *
  * @param options Their functions get the method, the whole URL (`originalUrl` where there is one) and
  *   the fields; `onCount` Node's request and response, too. CORS fields that the response already

@@ -12,7 +12,7 @@ import { successorOf } from "./successor.ts";
 
 /** How a policy applies to one request. */
 export interface Retirement {
-  /** What to send instead of what was requested, if anything, with the fields for pages. */
+  /** The refusal to send, if any, with the fields of `refusalFields`. */
   readonly refused: Refusal | undefined;
   /**
    * Returns the fields to set on a response when its head is sent. Setting them twice is harmless.
@@ -27,7 +27,7 @@ export interface Retirement {
 /** Statuses of calls that removal does not break, because they fail anyway. */
 const FAILED = new Set([400, 404, 405, 410]);
 
-/** What pages of other origins may read besides what the handler exposes (Fetch standard §3.3.3). */
+/** Fields to expose to pages besides those that the handler exposes (Fetch standard §3.3.3). */
 const EXPOSED = ["Deprecation", "Link", "Retry-After", "Sunset"];
 
 /**
@@ -85,7 +85,7 @@ function validFields(get: () => Iterable<Field>): Field[] {
   return attempt("refusalFields", () => [...new Headers([...given])]) ?? [];
 }
 
-/** Returns the announcement, with the members that a response's lists already have. */
+/** Returns the announcement, with its lists added to those that the response has. */
 function announce(fields: readonly Field[], announcement: readonly Field[]): Field[] {
   const valueOf = (name: string) => fields.find((field) => field[0].toLowerCase() === name)?.[1];
   const exposed = withMembers(valueOf("access-control-expose-headers"), EXPOSED);

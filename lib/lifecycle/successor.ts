@@ -45,7 +45,7 @@ export function successorOf<Incoming extends RequestHead>(
     if (isItself(request, target)) return warn(`${got} is what was requested`), undefined;
     const { url } = request;
     const origin = URL.canParse(url) ? new URL(url).origin : undefined; // Host may be invalid
-    // As a path, since behind a proxy that ends TLS the request's origin is not the client's.
+    // As a path, since behind a proxy that terminates TLS the request's origin is not the client's.
     const sent = origin !== undefined && isPathAt(origin, target)
       ? target.slice(origin.length)
       : target;

@@ -83,7 +83,7 @@ function withAnnouncement(
     if (earlier === undefined) announced.set(target, { request, fields });
     return target;
   } catch { // immutable, as those of fetch() and Response.redirect() are
-    // No copy can be made of an upgrade, nor of Response.error().
+    // An upgrade and Response.error() cannot be copied.
     return status < 200 ? response : set(new Response(body, response));
   }
 }

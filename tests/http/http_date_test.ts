@@ -71,7 +71,7 @@ function formatsOf(instant: number): string[] {
   ];
 }
 
-Deno.test("parseHttpDate() parses every weekday and month in each format, of which one is written", () => {
+Deno.test("parseHttpDate() parses every weekday and month in each format, and formatHttpDate() writes them", () => {
   const days = Array.from({ length: 366 }, (_, day) => Date.UTC(2024, 0, 1 + day, 23, 59, 58));
   for (const year of ["0000", "9999"]) {
     const instant = Date.parse(`${year}-12-31T23:59:59Z`);

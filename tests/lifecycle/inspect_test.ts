@@ -84,7 +84,7 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
     ],
   ];
 
-Deno.test("inspect() names exactly the fault there is, with its section", () => {
+Deno.test("inspect() names each fault, with its section", () => {
   assertEquals(inspected(SOUND).faults, []);
   for (const [name, section, rows, status] of FAULTS) {
     for (const fields of rows) {

@@ -60,7 +60,7 @@ test("the package's command works on every Node, on Deno, and by npx", async () 
   assertEquals((await run(folder, program, command, "check", url, "http://127.0.0.1:9")).code, 2);
 });
 
-test("the package has its types, for both ways of resolving modules", async () => {
+test("the package's types are found by both ways of resolving modules", async () => {
   const { folder } = installed();
   for (const resolution of ["nodenext", "bundler"]) {
     const { code, text } = await run(

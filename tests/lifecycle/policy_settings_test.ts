@@ -124,7 +124,7 @@ Deno.test("definePolicy() rejects invalid values, with the name, the value and w
   }
 });
 
-Deno.test("definePolicy() rejects brownouts that are no intervals or out of order", () => {
+Deno.test("definePolicy() rejects brownouts that are not intervals or are out of place", () => {
   const interval = "ISO 8601 intervals";
   const duration = "a duration of whole weeks, days, hours, minutes and seconds";
   const positive = "an interval that ends after it starts";
@@ -174,7 +174,7 @@ Deno.test("definePolicy() rejects brownouts that are no intervals or out of orde
   }
 });
 
-Deno.test("definePolicy() rejects settings that are no object, and unknown names", () => {
+Deno.test("definePolicy() rejects settings that are not an object, and unknown names", () => {
   for (const [settings, got] of [[undefined, "undefined"], [[], "[object Array]"]]) {
     assertEquals(expectedFor(settings, "settings", String(got)), "an object");
   }

@@ -391,7 +391,7 @@ test("the program in front retires what runs behind it, and passes on the rest",
 });
 
 needing(...NPM, program("nginx"))(
-  "what README has for nginx announces on every status",
+  "README's line for nginx announces on every status",
   async () => {
     const [line = ""] = /add_header Deprecation .*? always;/.exec(
       await Deno.readTextFile(fromRoot("lib/lifecycle/README.md")),
