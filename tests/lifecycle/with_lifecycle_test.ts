@@ -118,7 +118,8 @@ Deno.test("withLifecycle() handles requests that the retirement does not apply t
 });
 
 Deno.test("withLifecycle() keeps caches from reusing a response beyond its phase", async () => {
-  const handler = () => new Response("", { headers: { "Cache-Control": "max-age=86400" } });
+  const headers = { "Cache-Control": "max-age=86400", "X-Accel-Expires": "86400" };
+  const handler = () => new Response("", { headers });
   const tail = "must-revalidate, stale-while-revalidate=0";
   const answer = await answerAt(Date.parse("2027-03-01T08:59:00Z"), handler);
   assertEquals(valueOf(answer, "cache-control"), `max-age=59, ${tail}`);
@@ -132,6 +133,7 @@ Deno.test("withLifecycle() keeps caches from reusing a response beyond its phase
   const slow = withLifecycle(takeLong, POLICY, { clock: () => instant });
   const late = await seen(await slow(new Request("http://test/")));
   assertEquals([late.status, valueOf(late, "cache-control")], [200, `max-age=0, ${tail}`]);
+  assertEquals(valueOf(late, "x-accel-expires"), "0");
 });
 
 Deno.test("withLifecycle() passes on all arguments, and rejects when the handler does", async () => {
