@@ -25,8 +25,8 @@ interface Lookup {
 
 /**
  * Storage whose lookups are cached until the catalogue changes, and shared while they are in
- * flight. Only faults found by a GET are cached, because a lookup may miss them, and the HEADs after
- * it must say the same.
+ * flight. Only faults found by a GET are cached, because a lookup may miss them, and later HEADs
+ * must say the same.
  */
 export class CachedStorage implements ItemStorage {
   readonly generations: Generations;

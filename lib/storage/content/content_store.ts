@@ -46,8 +46,8 @@ export type Comparison =
   | { readonly state: "missing" | "different"; readonly reason: string };
 
 /**
- * What every content store does. Methods throw {@linkcode StorageError} when the store fails. Content
- * can only be published in the store that staged it.
+ * What every content store does. Methods throw {@linkcode StorageError} when the store fails.
+ * Content can only be published in the store that staged it.
  */
 interface Store {
   /** Returns the store's identifier: empty before it has one, `undefined` if it does not exist. */
@@ -69,8 +69,8 @@ interface Store {
   stage(source: Source): Promise<Staged>;
 
   /**
-   * Runs a change that affects which items use some content, one at a time. If the process is killed
-   * meanwhile, no item loses its content.
+   * Runs a change that affects which items use some content, one at a time. If the process is
+   * killed meanwhile, no item loses its content.
    *
    * @param commit Commits the change to the catalogue.
    * @param staged Content to move to its place first.

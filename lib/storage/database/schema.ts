@@ -41,7 +41,7 @@ const isPrintable = ({ hasOnly }: Dialect, column: string, max: number) =>
 /** What a tombstone lacks. */
 const FACTS = "type length digest published_at name language location validator".split(" ");
 
-/** Returns the statements that create the table of items: see `lib/storage/catalogue/catalogue.ts`. */
+/** Returns the statements that create the table of items: see `catalogue/catalogue.ts`. */
 export function itemTable(dialect: Dialect): string {
   const { token, text, integer, options, hasOnly } = dialect;
   const isObject = `substr(location, 1, 5) = 's3://'`;
@@ -76,7 +76,7 @@ export function itemTable(dialect: Dialect): string {
   `;
 }
 
-/** Returns the statements that create the tables of calls: see `lib/storage/ledger/sql_ledger.ts`. */
+/** Returns the statements that create the tables of calls: see `ledger/sql_ledger.ts`. */
 export function usageTables(dialect: Dialect): string {
   const { text, integer, json, isDay, options } = dialect;
   const named = (column: string, max = 64) =>

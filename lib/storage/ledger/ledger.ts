@@ -44,8 +44,8 @@ export interface Heartbeat {
   /** When the server last reported: every call answered before is in the ledger. */
   readonly until: number;
   /**
-   * Why no more is expected: the server stopped, or the operator declared it gone. Without a reason,
-   * but with a later period of the same server, what it counted in between may be lost.
+   * Why no more is expected: the server stopped, or the operator declared it gone. Without a
+   * reason, but with a later period of the same server, what it counted in between may be lost.
    */
   readonly end?: "stopped" | "gone";
 }

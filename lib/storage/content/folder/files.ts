@@ -207,7 +207,7 @@ export class Files implements PlainStore {
     if (!isThere) await this.#share(path);
   }
 
-  /** Gives what was just created here the access and, as far as allowed, the owner of the folder. */
+  /** Gives what was just created the access and, as far as allowed, the owner of the folder. */
   async #share(path: string): Promise<void> {
     if (Deno.build.os === "windows") return;
     const { mode, uid, gid } = await Deno.stat(this.#folder);

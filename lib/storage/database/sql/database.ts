@@ -15,7 +15,7 @@ export interface Statement {
 /** The type of a column, for engines that require it. */
 export type ColumnType = "uuid" | "text" | "bigint";
 
-/** A connection to a database. Every method throws {@linkcode StorageError} when the engine fails. */
+/** A connection to a database. Methods throw {@linkcode StorageError} when the engine fails. */
 export interface Database {
   /** The time in milliseconds since the epoch, as an SQL expression. */
   readonly clock: string;

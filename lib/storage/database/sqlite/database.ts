@@ -185,8 +185,8 @@ function connect(path: string, { schema, synchronous, ...options }: SqliteOption
 
 /** Makes sure that a file exists, or else the folder to create it in. */
 async function requirePlace(path: string, { mustExist }: SqliteOptions): Promise<void> {
-  // The first use of `node:path` loads a part of Node's library, which takes a third of the start-up
-  // time of a bare server on Deno 2.9.6.
+  // The first use of `node:path` loads a part of Node's library, which takes a third of the
+  // start-up time of a bare server on Deno 2.9.6.
   const name = Deno.build.os === "windows" ? /[^\\/]*$/ : /[^/]*$/;
   if (!mustExist) return await Deno.mkdir(path.replace(name, "") || ".", { recursive: true });
   await Deno.stat(path).catch((error) => {
