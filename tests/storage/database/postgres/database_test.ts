@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import type { Engine } from "../../../../lib/storage/database/engine.ts";
 import { ROW as CALL } from "../../../support/counted_call.ts";
 import type { UsageRow } from "../../../../lib/storage/ledger/ledger.ts";
@@ -6,12 +6,16 @@ import type { CatalogueRecord } from "../../../../lib/storage/catalogue/catalogu
 import { entryOf, type Kind } from "../../../../lib/storage/item.ts";
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import { newToken } from "../../../../lib/storage/token.ts";
+import { openLocal } from "../../../support/local_storage.ts";
 import { needing, shared } from "../../../support/permissions.ts";
 import { openEngine } from "../../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer, USER } from "../../../support/postgres.ts";
+import { requestRaw } from "../../../support/raw_http.ts";
 import { Relay } from "../../../support/relay.ts";
+import { ServerProcess } from "../../../support/server.ts";
 import { until } from "../../../support/within.ts";
 import { newMetadata } from "../../storage_suite.ts";
+import { LINKED_RECORDS } from "../linked_rows.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 const test = needing(...POSTGRES);
@@ -211,4 +215,40 @@ test("exclusively() holds its lock however long it is idle; once that ends, noth
   });
   assertEquals(states, ["published", 1, "unknown"]);
   assertEquals(await add(), "published", "later changes need no lock");
+});
+
+test("PostgreSQL itself rejects malformed items at URLs", async () => {
+  const database = await server().createDatabase();
+  await (await openEngine(server().urlOf(database))).close();
+  for (const [what, record, isSound] of LINKED_RECORDS) {
+    const values = Object.values(record).map((value) =>
+      typeof value === "string" ? `'${value}'` : String(value)
+    );
+    const insert = `INSERT INTO item (${Object.keys(record)}) VALUES (${values})`;
+    const said = await server().query(`BEGIN; ${insert}; ROLLBACK`, database)
+      .then(() => "taken", String);
+    assertMatch(said, isSound ? /^taken$/ : /violates check constraint/, what);
+  }
+});
+
+test("a server process under load opens two connections to PostgreSQL at most", async () => {
+  const database = await server().createDatabase();
+  const DATABASE_URL = server().urlOf(database);
+  await using subject = await openLocal(openEngine(DATABASE_URL));
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
+  await subject.storage.close();
+  await using process = await ServerProcess.start({ DATABASE_URL }, subject.folder);
+  const counts: number[] = [];
+  const asking = Array.from({ length: 100 }, async (_, index) => {
+    while (counts.length < 20) {
+      const path = index % 3 === 0 ? "/healthz" : `/audio/${index % 3 === 1 ? token : newToken()}`;
+      const { status } = await requestRaw(process.port, "HEAD", path);
+      assertEquals(status, index % 3 === 2 ? 404 : 200);
+    }
+  });
+  const count = `SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}'`;
+  while (counts.length < 20) counts.push(Number((await server().query(count))[0]));
+  await Promise.all(asking);
+  assert(counts.every((count) => count <= 2), `${counts}`);
+  assert(counts.some((count) => count > 0), `${counts}`);
 });
