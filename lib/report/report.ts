@@ -69,7 +69,6 @@ export interface UsageReport extends Pick<UsageReportOptions, "days" | "client" 
   readonly policies: RoutePolicies;
   /** A line for each contradiction: other dates that are announced, or in the environment. */
   readonly contradictions: readonly string[];
-  /** The first day. */
   readonly from: string;
   readonly today: string;
   readonly routes: readonly RouteUsage[];

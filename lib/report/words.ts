@@ -128,21 +128,18 @@ function gapText(gap: Gap): string {
   }
 }
 
-/** Formats the time until or since the sunset. */
+/** Formats the sunset, and the time until or since then. */
 export function sunsetText({ sunsetAt }: Partial<Policy> = {}, now: number): string {
   if (sunsetAt === undefined) return "Sunset: no date set.";
-  const distance = distanceText(Math.abs(sunsetAt - now));
-  return `Sunset: ${formatInstant(sunsetAt)}, ${
-    sunsetAt <= now ? `${distance} ago` : `in ${distance}`
-  }.`;
+  return `Sunset: ${formatInstant(sunsetAt)}, ${distanceText(sunsetAt - now)}.`;
 }
 
 function distanceText(milliseconds: number): string {
-  const minutes = Math.floor(milliseconds / 60_000);
-  const hours = Math.floor(minutes / 60);
-  if (minutes < 1) return "less than a minute";
-  if (hours < 1) return plural(minutes, "minute");
-  return hours < 48 ? plural(hours, "hour") : plural(Math.floor(hours / 24), "day");
+  const format = (value: number, unit: "minute" | "hour" | "day") =>
+    new Intl.RelativeTimeFormat("en").format(value, unit);
+  const hours = Math.trunc(milliseconds / 3_600_000);
+  if (hours === 0) return format(Math.trunc(milliseconds / 60_000), "minute");
+  return Math.abs(hours) < 48 ? format(hours, "hour") : format(Math.trunc(hours / 24), "day");
 }
 
 /** Formats a duration to the minute, e.g. "3 h 10 min". */

@@ -5,7 +5,6 @@ import { parseEnv } from "node:util";
 import { ConfigError } from "./config.ts";
 import type { Log } from "./log.ts";
 
-/** Where settings come from. */
 export interface Variables {
   /** Looks up a variable: in the environment first, then in the file. */
   readonly get: (name: string) => string | undefined;

@@ -50,7 +50,6 @@ export interface App extends
     Config,
     "host" | "port" | "reusePort" | "publicUrl" | "isOnDeploy" | "isDeprecationUnset"
   > {
-  /** Listens, and serves the requests. */
   readonly listen: Listen;
   readonly log: Log;
   readonly recorder: UsageRecorder;

@@ -11,7 +11,6 @@ import { inlineDisposition } from "../http/content_disposition.ts";
 import { formatHttpDate } from "../http/http_date.ts";
 import type { Validators } from "../http/preconditions.ts";
 
-/** A representation that can be served. */
 export interface Representation extends Validators {
   /** Bytes. */
   readonly length: number;

@@ -2,12 +2,10 @@
 
 import { addUp, type Impact, type UsageRow } from "../storage/ledger/ledger.ts";
 import type { AnswerClass, Counter, Meter } from "../server/meter.ts";
+import { METHODS } from "../server/route.ts";
 import { OTHER } from "../http/client_name.ts";
 import { callerOf, ClientNames } from "./client_names.ts";
 import { DAY_MS, dayOf } from "../storage/ledger/day.ts";
-
-/** Methods counted by name: those that a deprecated route accepts. Clients can invent others. */
-const METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** Statuses of calls that removal does not break, because they already fail. */
 const REFUSED = new Set([400, 404, 405, 410]);
@@ -28,7 +26,6 @@ export function impactOf(answer: AnswerClass): Impact {
   return phase !== "removed" && REFUSED.has(replaces) ? "none" : "breaking";
 }
 
-/** Counts answers in memory until they are flushed. */
 export class UsageMeter implements Meter {
   fault: string | undefined;
   /** The counters of the current day, few because methods and statuses are grouped into classes. */
@@ -36,7 +33,6 @@ export class UsageMeter implements Meter {
   /** Rows of previous days. */
   #past: UsageRow[] = [];
   readonly #names = new ClientNames();
-  /** The field by which the operator knows clients. */
   readonly #field: string | undefined;
   #day = "";
   #dayEnd = -Infinity;
@@ -46,11 +42,10 @@ export class UsageMeter implements Meter {
     this.#field = field;
   }
 
-  /** Returns the counter for a class of answers. Callers may keep it. */
   counterOf(answer: AnswerClass): ClientCounter {
     const { route, phase } = answer;
     const impact = impactOf(answer);
-    const method = METHODS.has(answer.method) ? answer.method : OTHER;
+    const method = METHODS.includes(answer.method) ? answer.method : OTHER; // clients invent methods
     const status = `${Math.floor(answer.status / 100)}xx`;
     const key = `${route} ${method} ${phase} ${status} ${impact}`;
     let counter = this.#counters.get(key);

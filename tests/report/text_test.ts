@@ -12,8 +12,8 @@ Deno.test("sunsetText() formats the time until and since the sunset", () => {
     [47.9, "in 47 hours"],
     [1, "in 1 hour"],
     [0.5, "in 30 minutes"],
-    [0.001, "in less than a minute"],
-    [0, "less than a minute ago"],
+    [0.001, "in 0 minutes"],
+    [-0.001, "0 minutes ago"],
     [-6, "6 hours ago"],
     [-48, "2 days ago"],
   ];
