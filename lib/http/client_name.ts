@@ -34,10 +34,19 @@ export const IDENTIFYING = /\d{6}|[\da-f]{8}|@|eyJ[\w-]{8}/i;
  */
 export function clientOf(userAgent: string | null): string {
   if (userAgent === null || userAgent === "") return NONE;
-  const name = productOf(userAgent.slice(0, 256)).slice(0, 64); // at a bounded cost
-  const printable = name.replace(/[\p{C}\p{Z}]+/gu, " ").trim();
-  return /\p{L}/u.test(printable) && !IDENTIFYING.test(printable) ? printable : OTHER;
+  const text = userAgent.slice(0, 256); // at a bounded cost
+  const known = names.get(text);
+  if (known !== undefined) return known;
+  const name = productOf(text).slice(0, 64).replace(/[\p{C}\p{Z}]+/gu, " ").trim();
+  const client = /\p{L}/u.test(name) && !IDENTIFYING.test(name) ? name : OTHER;
+  if (names.size >= MAX_NAMES) names.clear();
+  names.set(text, client);
+  return client;
 }
+
+/** The names of recent User-Agents: to find one costs as much as the rest of a hot HEAD's count. */
+const names = new Map<string, string>();
+const MAX_NAMES = 1_000;
 
 function productOf(userAgent: string): string {
   const bot = userAgent.startsWith("Mozilla/") ? BOT.exec(userAgent)?.[1] : undefined;

@@ -27,7 +27,7 @@ export interface Inspection {
   readonly deprecatedAt: number | undefined;
   /** When the removal follows or followed. */
   readonly sunsetAt: number | undefined;
-  /** When a 503 or 410 ends, as in a brownout. */
+  /** When a brownout ends: the date in Retry-After of a 503 or 410. Seconds mean a fault. */
   readonly retryAt: number | undefined;
   /** The targets of the resource's links by relation type, resolved if the URL is known. */
   readonly links: ReadonlyMap<string, readonly string[]>;
@@ -87,11 +87,11 @@ export function inspect(
   }
   const isPresent = (name: string) => headers.has(name) || links.has(name);
   const isAnnounced = isPresent("deprecation") || isPresent("sunset");
-  const isUnavailable = isAnnounced && (status === 503 || status === 410);
+  const isRefused = isAnnounced && (status === 503 || status === 410);
   const announced = {
     deprecatedAt: readLoosely(headers.get("deprecation"), now),
     sunsetAt: readLoosely(headers.get("sunset"), now),
-    retryAt: isUnavailable ? readDelay(headers.get("retry-after") ?? "", now) : undefined,
+    retryAt: isRefused ? parseHttpDate(headers.get("retry-after") ?? "", now) : undefined,
     links,
   };
   const reading = { ...announced, status, headers, now, relations };
@@ -105,11 +105,6 @@ function phaseOf({ deprecatedAt = 0, sunsetAt = Infinity, retryAt, headers, now 
   if (sunsetAt <= now) return "removed";
   if (retryAt !== undefined) return "brownout";
   return headers.has("deprecation") && deprecatedAt <= now ? "deprecated" : "announced";
-}
-
-/** Reads a Retry-After, which may be a number of seconds (RFC 9110 §10.2.3). */
-function readDelay(value: string, now: number): number | undefined {
-  return /^\d{1,9}$/.test(value) ? now + Number(value) * 1000 : parseHttpDate(value, now);
 }
 
 /** Reads the links of the resource itself, and not of another one (RFC 8288 §3.2). */

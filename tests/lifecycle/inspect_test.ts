@@ -138,15 +138,16 @@ Deno.test("inspect() returns what was announced, and reads it tolerantly", () =>
   for (const text of ["true", "soon", "2027-02-30", "Fri, 01 Jan 2027 00:00:00"]) {
     assertEquals(inspected({ deprecation: text }).deprecatedAt, undefined, text);
   }
-  assertEquals(inspected({ ...SOUND, "retry-after": "60" }, 503).retryAt, NOW + 60_000);
-  assertEquals(inspected({ ...SOUND, "retry-after": "60" }).retryAt, undefined);
+  const soon = { ...SOUND, "retry-after": new Date(NOW + 60_000).toUTCString() };
+  assertEquals(inspected(soon, 503).retryAt, NOW + 60_000);
+  assertEquals(inspected(soon).retryAt, undefined);
   const headers = { Link: '<../b>; rel=Sunset; rel=next, <c>; title="a, b"; REL = "x\\y sunset"' };
   const { links: unresolved } = inspect(new Response(null, { headers }));
   assertEquals([...unresolved], [["sunset", ["../b", "c"]], ["xy", ["c"]]]);
 });
 
 Deno.test("inspect() derives the state from the status and the fields", () => {
-  const out = { ...SOUND, "retry-after": "60" };
+  const out = { ...SOUND, "retry-after": new Date(NOW + 60_000).toUTCString() };
   const rows: [state: State, fields: Record<string, string>, status: number][] = [
     ["none", {}, 200],
     ["none", { "retry-after": "60", link: '</v2>; rel="successor-version"' }, 503],
@@ -157,6 +158,7 @@ Deno.test("inspect() derives the state from the status and the fields", () => {
     ["deprecated", { deprecation: "true" }, 200],
     ["deprecated", out, 429],
     ["deprecated", SOUND, 410], // an item that was unpublished
+    ["deprecated", { ...SOUND, "retry-after": "60" }, 503], // a fault
     ["brownout", out, 503],
     ["brownout", out, 410],
     ["removed", { ...SOUND, sunset: PAST }, 410],

@@ -5,7 +5,8 @@ import { Readable } from "node:stream";
 import { policy } from "./policy.ts";
 import { broken, options, parts } from "./shared.mts";
 
+export { isOld } from "./policy.ts";
+
 export const retired = retire(policy, options);
-export const isOld = ({ url = "" }) => url.startsWith("/v1/");
 export const stream = () => Readable.from(parts(), { objectMode: false });
 export const breaking = () => Readable.from(broken(), { objectMode: false });
