@@ -118,6 +118,9 @@ function wrongKind(source: string, type: string, kind: Kind, why = ""): RefusedE
 
 async function detectFormat(content: Bytes): Promise<string | undefined> {
   const { fileTypeFromBlob } = await import("file-type"); // which URLs and records do not need
-  const type: string | undefined = (await fileTypeFromBlob(new WindowedBlob(content)))?.mime;
+  const blob = new WindowedBlob(content);
+  const detected = await fileTypeFromBlob(blob).catch(() => undefined); // content made to be read forever
+  if (blob.failure !== undefined) throw blob.failure;
+  const type: string | undefined = detected?.mime;
   return type === undefined ? undefined : FORMATS[type] ?? type;
 }

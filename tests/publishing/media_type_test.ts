@@ -21,6 +21,12 @@ const MP4_WITHOUT_TRACKS = ascii("\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41")
 const tagged = (size: string, length: number, rest: string) =>
   `ID3\x04\0\0${size}${"\xff\xfb".repeat(length / 2)}${rest}`;
 
+/** An entry of a ZIP file: the length of its name, and the name; the length of its content, twice. */
+const zipped = (name: string, length: number, bytes: string): BlobPart[] => [
+  ascii(`PK\x03\x04${"\0".repeat(14)}${bytes}${bytes}${name}`),
+  new Uint8Array(length),
+];
+
 /** A terabyte in which one box of a megabyte follows another. */
 const BOXES: Bytes = {
   size: 2 ** 40,
@@ -32,7 +38,15 @@ const BOXES: Bytes = {
 
 test("detectMediaType() reads little of content that is made to be read forever", async () => {
   const tags = memoryBytes(ascii("ID3\x03\0\0\0\0\0\0".repeat(200_000)));
-  for (const content of [tags, BOXES]) {
+  const entries = Array.from(
+    { length: 62 },
+    () => zipped("\x01\0\0\0a", 300_000, "\xe0\x93\x04\0"),
+  );
+  const zip = new Blob([
+    ...entries.flat(),
+    ...zipped("\x08\0\0\0mimetype", 900_000, "\xa0\xbb\x0d\0"),
+  ]);
+  for (const content of [tags, BOXES, memoryBytes(await zip.bytes())]) {
     let reads = 0;
     const read = (offset: number, length: number) => (reads++, content.read(offset, length));
     await assertRejects(() => detectMediaType("it", { ...content, read }, {}), RefusedError);

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import { RefusedError } from "../../input/refused_error.ts";
 
-/** Bytes after which a line must end: many times the longest record. */
+/** Bytes of the longest line: many times the longest record. */
 export const MAX_LINE = 65_536;
 
 /** The byte that ends a line. */
@@ -31,6 +31,7 @@ export async function* readLines(
     const lines: ImportLine[] = [];
     let start = 0;
     for (let newline; (newline = bytes.indexOf(NEWLINE, start)) >= 0; start = newline + 1) {
+      if (newline - start >= MAX_LINE) break;
       lines.push({ number: number++, bytes: bytes.subarray(start, newline + 1) });
     }
     rest = bytes.subarray(start);

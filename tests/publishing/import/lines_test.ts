@@ -33,4 +33,8 @@ Deno.test("readLines() refuses a line that is too long, after those before it", 
   assertEquals((await lines.next()).value?.length, 2);
   const message = "Line 3 is longer than 65536 bytes; expected one JSON object per line";
   await assertRejects(() => Array.fromAsync(lines), RefusedError, message);
+  const bytes = bytesOf(`a\nb\n${"x".repeat(MAX_LINE)}\nc\n`);
+  for (const size of [1_000, MAX_LINE, 3 * MAX_LINE]) { // however the input comes
+    await assertRejects(() => linesOf(bytes, size), RefusedError, message);
+  }
 });
