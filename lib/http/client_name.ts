@@ -44,7 +44,7 @@ export function clientOf(userAgent: string | null): string {
   return client;
 }
 
-/** The names of recent User-Agents: to find one costs as much as the rest of a hot HEAD's count. */
+/** The names of recent User-Agents: parsing one costs as much as the rest of counting. */
 const names = new Map<string, string>();
 const MAX_NAMES = 1_000;
 

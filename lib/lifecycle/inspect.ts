@@ -27,7 +27,7 @@ export interface Inspection {
   readonly deprecatedAt: number | undefined;
   /** When the removal follows or followed. */
   readonly sunsetAt: number | undefined;
-  /** When a brownout ends: the date in Retry-After of a 503 or 410. Seconds mean a fault. */
+  /** When a brownout ends: the date in Retry-After of a 503 or 410. Seconds mean an outage. */
   readonly retryAt: number | undefined;
   /** The targets of the resource's links by relation type, resolved if the URL is known. */
   readonly links: ReadonlyMap<string, readonly string[]>;
@@ -141,7 +141,7 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
   }],
   ["no-link-target", "RFC 8288 §3.1", ({ relations }) => {
     const broken = relations.filter(({ name, target }) => !target && RELATIONS.includes(name));
-    return broken.map(({ name, given }) => `The link "${name}" has the target "${given}"`);
+    return broken.map(({ name, given }) => `The link "${name}" leads to ${JSON.stringify(given)}`);
   }],
   ["fresh-beyond-phase", "RFC 9111 §4.2", (reading) => {
     const { deprecatedAt = 0, sunsetAt = 0, retryAt = 0, headers, now } = reading;

@@ -2,7 +2,6 @@
 
 import type { UsageReport } from "./report.ts";
 
-/** The members that are instants. */
 const INSTANTS = new Set(
   ["now", "recordedSince", "deprecatedAt", "sunsetAt", "start", "end", "first", "last", "reported"],
 );

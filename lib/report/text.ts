@@ -34,7 +34,6 @@ export function usageText(report: UsageReport): string {
   ].join("\n\n");
 }
 
-/** Formats the verdict and the evidence for it. */
 export function gateText(report: UsageReport): string {
   const clients = report.clients.toSorted((a, b) => b.last - a.last).slice(0, MAX_LISTED);
   const lines = clients.map((usage) => {

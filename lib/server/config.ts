@@ -17,8 +17,8 @@ export type Config = Readonly<ReturnType<typeof readConfig>>;
 /** The date from which the samples are deprecated. */
 export const SAMPLES_DEPRECATED_AT = "2026-11-21";
 
-/** Variables that nobody sets for a mere trial: with any of them, `DEPRECATED_AT` is required. */
-const NO_TRIAL = ["DATABASE_URL", "SUNSET_AT", "BROWNOUTS", "DENO_DEPLOY"];
+/** Variables that show a server to be no trial: they require `DEPRECATED_AT`. */
+const PRODUCTION = ["DATABASE_URL", "SUNSET_AT", "BROWNOUTS", "DENO_DEPLOY"];
 
 /** The variables whose values errors must not show. */
 const SECRETS = ["DATABASE_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
@@ -113,7 +113,7 @@ export function readConfig(
   const settings = { ...readServer(reader), ...readStorage(reader, STORE_TIMEOUT_MS[user]) };
   /** Whether nobody chose the date of the deprecation here. */
   const isDeprecationUnset = get("DEPRECATED_AT") === undefined;
-  const reason = NO_TRIAL.find((name) => get(name) !== undefined);
+  const reason = PRODUCTION.find((name) => get(name) !== undefined);
   if (user === "server" && isDeprecationUnset && reason !== undefined) {
     const date = 'the ISO 8601 date from which the old paths are deprecated, like "2026-11-21"';
     expect("DEPRECATED_AT", `${date}, since ${reason} is set`, undefined);

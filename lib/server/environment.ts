@@ -37,9 +37,8 @@ export function readVariables(path = ENV_FILE): Variables {
 /** Logs a warning of names in the file that are no settings: mistyped ones, perhaps. */
 export function warnOfUnused({ unused }: Variables, log: Log): void {
   if (unused.size === 0) return;
-  const message =
-    `Nothing reads ${[...unused].join(", ")} in .env: variables that are no settings, ` +
-    "such as OTEL_…, belong in the environment of the process";
+  const message = `Nothing reads ${[...unused].join(", ")} in .env: a mistyped setting? ` +
+    "Variables for Deno, such as OTEL_…, belong in the process's environment";
   log({ event: "warning", message });
 }
 

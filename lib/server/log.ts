@@ -25,7 +25,7 @@ export function lineLog(clock: () => number): Log {
 const TOKENS = new RegExp(TOKEN_PATTERN, "gi");
 
 /**
- * Describes an error and its causes, and a bug also by its innermost stack. Tokens are redacted,
+ * Describes an error and its causes, and for a bug, the innermost stack. Tokens are redacted,
  * since the runtime's messages may quote a URL.
  *
  * Faults of storage have no stack, and not only because nobody needs one: to map a stack to a module,

@@ -4,7 +4,6 @@ import { formatInstant, momentAt, type Policy } from "../lifecycle/policy.ts";
 import type { Config } from "./config.ts";
 import { type Policies, policyOf } from "./policies.ts";
 
-/** What the line describes. */
 export interface Announced extends Policies, Pick<Config, "databaseUrl" | "content"> {
   /** The paths of the deprecated routes. */
   readonly routes: readonly string[];

@@ -16,7 +16,7 @@ export function exitStatusOf(signal: StopSignal): number {
 }
 
 /**
- * Whether there is a terminal that can be closed. Without one, SIGHUP is ignored, as `nohup` asks: once any
+ * Whether a terminal can be closed. Without one, SIGHUP is ignored, as `nohup` asks: once any
  * signal has a listener, Deno 2.9.6 listens for SIGHUP, too, and ends at one that has no listener.
  */
 function hasTerminal(): boolean {

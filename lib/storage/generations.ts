@@ -9,7 +9,7 @@ export interface Versioned {
   version(): Promise<number>;
 
   /** Milliseconds for which a version may be reused, and so for which a change may go unnoticed. */
-  readonly versionTtl: number;
+  readonly versionTtlMs: number;
 }
 
 /**
@@ -41,7 +41,7 @@ export class Generations {
    */
   refresh(now: number): Promise<void> | undefined {
     const age = now - this.#lookedAt; // negative if the clock was set back
-    const ttl = this.#source.versionTtl;
+    const ttl = this.#source.versionTtlMs;
     if (age >= 0 && age < ttl / 2) return undefined;
     this.#look ??= this.#begin(now).finally(() => this.#look = undefined);
     return this.#isReadable && !(age >= 0 && age < ttl) ? this.#look : undefined;

@@ -10,7 +10,7 @@ import type { Token } from "./token.ts";
  * The part of storage that serves requests. Every driver passes `tests/storage/storage_suite.ts`.
  */
 export interface ItemStorage {
-  /** Says which results of {@linkcode find} are stale, if they are cached. */
+  /** Says whether results of {@linkcode find} still hold, if they are cached. */
   readonly generations?: Generations;
 
   /**

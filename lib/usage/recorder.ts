@@ -57,7 +57,6 @@ export interface RecorderOptions {
  */
 type Continuity = "whole" | "suspended" | "broken";
 
-/** What a heartbeat says about the end. */
 type End = Pick<Heartbeat, "end">;
 
 export class Recorder {
@@ -236,7 +235,6 @@ function clockFault({ now, latest }: LedgerTime, here: number): StorageError | u
   return new StorageError(CLOCK, `${fault}, but ${own} here: correct the clock${remedy}`);
 }
 
-/** The part at fault when clocks differ. */
 const CLOCK = "clock";
 
 const LOST =

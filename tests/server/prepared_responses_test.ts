@@ -179,13 +179,13 @@ Deno.test("prepareResponses() reuses a response after a pause, once it is known 
   const { runs, head } = preparedOn(source, clock);
   for (let sent = 0; sent < 10; sent++) {
     await head();
-    clock.now += 10 * source.versionTtl;
+    clock.now += 10 * source.versionTtlMs;
   }
   assertEquals(runs.count, 2); // kept from the second on
   await Promise.all(Array.from({ length: 10 }, head)); // all at once after a pause
   assertEquals(runs.count, 2);
   source.currentVersion++;
-  clock.now += 10 * source.versionTtl;
+  clock.now += 10 * source.versionTtlMs;
   await head();
   assertEquals(runs.count, 3);
 });
@@ -194,7 +194,7 @@ Deno.test("prepareResponses() keeps nothing that it made while the clock was set
   const [source, clock] = [new OneItem(), { now: NOW }];
   const { runs, head } = preparedOn(source, clock);
   await head();
-  clock.now += 10 * source.versionTtl;
+  clock.now += 10 * source.versionTtlMs;
   const later = head(); // waits for the version
   clock.now -= HOUR;
   const earlier = head();
@@ -202,7 +202,7 @@ Deno.test("prepareResponses() keeps nothing that it made while the clock was set
   const before = runs.count;
   await head();
   assertEquals(runs.count, before); // what was made at the earlier time is kept
-  clock.now += 10 * source.versionTtl;
+  clock.now += 10 * source.versionTtlMs;
   await head();
   assertEquals(runs.count, before);
 });

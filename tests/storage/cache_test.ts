@@ -70,11 +70,11 @@ Deno.test("CachedStorage.find() does not cache a lookup that began before a chan
     const before = cached.find(item.token, 0);
     await new Promise((resolve) => setTimeout(resolve)); // it has begun
     storage.currentVersion++;
-    await cached.generations.refresh(storage.versionTtl);
-    const meanwhile = isAskedMeanwhile ? cached.find(item.token, storage.versionTtl) : undefined;
+    await cached.generations.refresh(storage.versionTtlMs);
+    const meanwhile = isAskedMeanwhile ? cached.find(item.token, storage.versionTtlMs) : undefined;
     lookups[0]?.resolve(published);
     assertEquals(stateOf(await before), published);
-    const after = cached.find(item.token, storage.versionTtl + 1);
+    const after = cached.find(item.token, storage.versionTtlMs + 1);
     await new Promise((resolve) => setTimeout(resolve));
     lookups[1]?.resolve(unpublished);
     for (const found of [after, ...(meanwhile ? [meanwhile] : [])]) {

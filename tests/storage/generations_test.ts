@@ -7,7 +7,7 @@ const DOWN = new StorageError("test", "down");
 
 /** Has a version, or a fault instead, and counts how often it is read. */
 class Source implements Versioned {
-  readonly versionTtl = TTL;
+  readonly versionTtlMs = TTL;
   now: number | Error = 1;
   looks = 0;
 

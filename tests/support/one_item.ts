@@ -14,7 +14,7 @@ export class OneItem implements ItemStorage {
 
   /** Changes with every publication. */
   currentVersion = 0;
-  readonly versionTtl: number = 1_000;
+  readonly versionTtlMs: number = 1_000;
 
   readonly find;
   readonly open;

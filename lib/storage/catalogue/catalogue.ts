@@ -83,8 +83,8 @@ export class Catalogue implements Versioned {
     this.#lookups = lookups;
   }
 
-  get versionTtl(): number {
-    return this.#lookups.versionTtl;
+  get versionTtlMs(): number {
+    return this.#lookups.versionTtlMs;
   }
 
   version(): Promise<number> {

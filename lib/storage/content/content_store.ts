@@ -69,8 +69,8 @@ interface Store {
   stage(source: Source): Promise<Staged>;
 
   /**
-   * Runs a change that affects which items use some content, one at a time. If the process is
-   * killed meanwhile, no item loses its content.
+   * Changes which items use some content; no two changes run at once. If the process is killed
+   * meanwhile, no item loses its content.
    *
    * @param commit Commits the change to the catalogue.
    * @param staged Content to move to its place first.
@@ -98,7 +98,7 @@ export interface ObjectStore extends Store {
   /** Bytes of the longest content that it accepts. */
   readonly maxLength: number;
 
-  /** The maximum time between uploading content and locking it, in milliseconds. */
+  /** The maximum time between uploading content and requesting the lock, in milliseconds. */
   readonly settlingMs: number;
 
   /**

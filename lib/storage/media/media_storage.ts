@@ -43,8 +43,8 @@ export class MediaStorage implements ItemStorage, Versioned {
     this.#close = close;
   }
 
-  get versionTtl(): number {
-    return this.catalogue.versionTtl;
+  get versionTtlMs(): number {
+    return this.catalogue.versionTtlMs;
   }
 
   version(): Promise<number> {
@@ -54,7 +54,7 @@ export class MediaStorage implements ItemStorage, Versioned {
   async find(token: Token): Promise<LookupResult> {
     const result = await this.catalogue.find(token);
     if (result.state !== "published") return result;
-    const fault = await this.#contentFault(result.item).catch((error) => error);
+    const fault = await this.#contentFault(result.item).catch((error: unknown) => error);
     if (fault === undefined) return result;
     const current = await this.catalogue.find(token);
     if (current.state !== "published") return current; // unpublished meanwhile

@@ -41,14 +41,14 @@ import { contentOf, readAtOnce } from "./stream.ts";
 /** The last part of the key of the object with the store's identifier. */
 const PLACE = "media-head";
 
-/** Nothing of it is in the bucket yet. */
+/** Content to publish, not yet in the bucket. */
 interface StagedSource extends Staged {
   readonly source: Source;
 }
 
 export class BucketContent implements ObjectStore {
   readonly kind = "bucket";
-  readonly maxLength = 5 * 2 ** 30; // of a PUT
+  readonly maxLength = 5 * 2 ** 30; // bytes in a PUT
   readonly settlingMs = 2_000;
   readonly #settings: BucketSettings;
   readonly #client: StoreClient;

@@ -221,8 +221,8 @@ export class PostgresDatabase implements Database {
     try {
       await run(BEGIN);
       result = await action(run);
-      const look = { text: "SELECT", query_timeout: STATEMENT_TIMEOUT_MS };
-      await this.#locker?.query(look); // fails once the lock is lost
+      const probe = { text: "SELECT", query_timeout: STATEMENT_TIMEOUT_MS };
+      await this.#locker?.query(probe); // fails once the lock is lost
       const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
       id = row?.["id"] as string | null;
       await run("COMMIT");

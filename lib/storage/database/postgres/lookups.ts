@@ -28,7 +28,7 @@ interface Snapshot {
 
 /** Looks up items, one batch at a time. */
 export class BatchedLookups implements Lookups {
-  readonly versionTtl = 1_000; // reading the version takes a round trip
+  readonly versionTtlMs = 1_000; // reading the version takes a round trip
   readonly #database: PostgresDatabase;
   readonly #queue = new SerialQueue();
   /** The batch that has not been sent yet. */

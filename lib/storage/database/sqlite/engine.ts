@@ -33,12 +33,12 @@ export async function openEngine(
   const catalogue = new Catalogue(database, {
     find: (token) => database.read(FIND, token),
     version: async () => (await database.read(VERSION))?.["version"] as number,
-    versionTtl: 100, // reading the version takes microseconds
+    versionTtlMs: 100, // reading the version takes microseconds
   });
   try {
     const ledgerDatabase = await SqliteDatabase.open(
       path === MEMORY ? path : `${path}-ledger`,
-      { ...options, schema: LEDGER, synchronous: "NORMAL", timeout: 1_000 }, // then retried
+      { ...options, schema: LEDGER, synchronous: "NORMAL", timeout: 1_000 }, // the next flush retries
     );
     const close = async () => {
       await Promise.all([database.close(), ledgerDatabase.close()]);
