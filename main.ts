@@ -147,7 +147,8 @@ async function answer(call: Call): Promise<Decision> {
     return textOutcome(200, { type: "text/plain", text, fields: [NO_STORE] });
   }
   if (serves === "notice" || serves === "description") {
-    return await serve(call, representDocument(serves, headers, { routes, config, now: instant }));
+    const options = { routes, config, now: instant };
+    return await serve(call, await representDocument(serves, headers, options));
   }
   if (token === undefined) {
     return problem(400, "malformed-token", `"${segment}" is not a version 4 UUID`, FOREVER);

@@ -114,7 +114,6 @@ needing("files")("what a start imports needs no driver or command", () => {
     "@std/html/entities",
     "@std/http/negotiation",
     "@std/uuid/v4",
-    "node:crypto",
     "node:path",
     "node:util",
     "quick-lru",

@@ -1,7 +1,6 @@
 /** The documents that the server generates: the retirement notice and the OpenAPI description. */
 
 import { accepts } from "@std/http/negotiation";
-import { createHash } from "node:crypto";
 import { describeApi } from "./openapi.ts";
 import { noticeAt } from "./notice.ts";
 import { noticePage } from "./notice_page.ts";
@@ -19,7 +18,7 @@ const descriptions = new WeakMap<object, Representation>();
  * Returns the representation of a document: the OpenAPI description, or the notice, as HTML for
  * people or as JSON for programs that request it.
  */
-export function representDocument(
+export async function representDocument(
   document: DocumentName,
   headers: Headers,
   { routes, config, now }: {
@@ -28,10 +27,10 @@ export function representDocument(
     /** Milliseconds since the epoch. */
     readonly now: number;
   },
-): Representation {
+): Promise<Representation> {
   if (document === "description") {
     const description = descriptions.get(config) ??
-      representText("application/json", describeApi(routes, config));
+      await representText("application/json", describeApi(routes, config));
     descriptions.set(config, description);
     return description;
   }
@@ -47,10 +46,10 @@ export function representDocument(
   const validatorFields: Field[] = [["Vary", "Accept"]];
   if (accepts({ headers }, "text/html", "application/json") === "application/json") {
     const text = JSON.stringify(notice, null, 2) + "\n";
-    return representText("application/json", text, { validatorFields });
+    return await representText("application/json", text, { validatorFields });
   }
   const { html, contentSecurityPolicy } = noticePage(notice, PROBLEM_TYPES, publicUrl);
-  return representText("text/html; charset=utf-8", html, {
+  return await representText("text/html; charset=utf-8", html, {
     validatorFields,
     contentFields: [["Content-Language", "en"], ["Content-Security-Policy", contentSecurityPolicy]],
   });
@@ -61,14 +60,15 @@ export function representDocument(
  *
  * @param more Additional fields.
  */
-export function representText(
+export async function representText(
   type: string,
   text: string,
   more: Partial<Pick<Representation, "validatorFields" | "contentFields">> = {},
-): Representation {
+): Promise<Representation> {
   const { validatorFields = [], contentFields = [] } = more;
   const content = new TextEncoder().encode(text);
-  const digest = createHash("sha256").update(content).digest("hex");
+  // Importing node:crypto would take a third of the start on Deno 2.9.6.
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content)).toHex();
   return {
     length: content.length,
     etag: { weak: false, opaque: digest },

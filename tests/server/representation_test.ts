@@ -25,8 +25,8 @@ Deno.test("representItem() dates the item in whole seconds, no later than now", 
 const DIGEST = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 const REPR_DIGEST = "sha-256=:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=:";
 
-Deno.test("representText() describes its text, without a date", () => {
-  const { open: _, ...rest } = representText("text/html; charset=utf-8", "abc", {
+Deno.test("representText() describes its text, without a date", async () => {
+  const { open: _, ...rest } = await representText("text/html; charset=utf-8", "abc", {
     validatorFields: [["Vary", "Accept"]],
     contentFields: [["Content-Language", "en"]],
   });
@@ -48,7 +48,7 @@ Deno.test("representText() describes its text, without a date", () => {
 Deno.test("representText() counts and slices bytes", async () => {
   const text = "aé€🎧";
   const bytes = new TextEncoder().encode(text);
-  const { length, open } = representText("text/plain", text);
+  const { length, open } = await representText("text/plain", text);
   assertEquals(length, bytes.length);
   assertEquals(await open(), bytes);
   for (const [first, last] of [[0, 9], [1, 1], [2, 6]] as const) {
