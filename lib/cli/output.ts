@@ -28,7 +28,7 @@ export async function openOutput(name: string, own: readonly string[]): Promise<
   const isMoved = found?.isFile ?? true;
   const draft = isMoved ? `${dirname(path)}/.${crypto.randomUUID()}` : path;
   const file = await writable(name, async () => {
-    if (found?.isFile) (await Deno.open(path, { write: true })).close(); // fails if it is protected
+    if (found?.isFile) (await Deno.open(path, { write: true })).close(); // throws if protected
     const mode = (found?.mode ?? 0o666) & 0o777;
     return await Deno.open(draft, { write: true, createNew: isMoved, mode });
   });

@@ -24,7 +24,7 @@ export interface Outcome {
   /** The content; a HEAD never sends it. */
   readonly body?: Body | undefined;
   /**
-   * How long the same request has the same outcome, in milliseconds since the epoch; not beyond this
+   * Until when the same request has the same outcome, in milliseconds since the epoch; only for this
    * request if left out.
    */
   readonly validUntil?: number | undefined;

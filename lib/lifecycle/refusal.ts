@@ -42,7 +42,7 @@ export interface Refusal extends Outcome {
    * to the successor.
    */
   readonly status: 308 | 410 | 503;
-  /** How long it stays the same, in milliseconds since the epoch; `Infinity` for ever. */
+  /** Until when it stays the same, in milliseconds since the epoch; `Infinity` for ever. */
   readonly validUntil: number;
 }
 

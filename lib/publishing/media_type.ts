@@ -119,7 +119,7 @@ function wrongKind(source: string, type: string, kind: Kind, why = ""): RefusedE
 async function detectFormat(content: Bytes): Promise<string | undefined> {
   const { fileTypeFromBlob } = await import("file-type"); // which URLs and records do not need
   const blob = new WindowedBlob(content);
-  const detected = await fileTypeFromBlob(blob).catch(() => undefined); // content made to be read forever
+  const detected = await fileTypeFromBlob(blob).catch(() => undefined); // it would read too much
   if (blob.failure !== undefined) throw blob.failure;
   const type: string | undefined = detected?.mime;
   return type === undefined ? undefined : FORMATS[type] ?? type;

@@ -45,7 +45,7 @@ export class UsageMeter implements Meter {
   counterOf(answer: AnswerClass): ClientCounter {
     const { route, phase } = answer;
     const impact = impactOf(answer);
-    const method = METHODS.includes(answer.method) ? answer.method : OTHER; // clients invent methods
+    const method = METHODS.includes(answer.method) ? answer.method : OTHER; // an invented one
     const status = `${Math.floor(answer.status / 100)}xx`;
     const key = `${route} ${method} ${phase} ${status} ${impact}`;
     let counter = this.#counters.get(key);

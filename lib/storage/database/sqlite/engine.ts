@@ -38,7 +38,7 @@ export async function openEngine(
   try {
     const ledgerDatabase = await SqliteDatabase.open(
       path === MEMORY ? path : `${path}-ledger`,
-      { ...options, schema: LEDGER, synchronous: "NORMAL", timeout: 1_000 }, // the next flush retries
+      { ...options, schema: LEDGER, synchronous: "NORMAL", timeout: 1_000 }, // flushes retry
     );
     const close = async () => {
       await Promise.all([database.close(), ledgerDatabase.close()]);
