@@ -39,21 +39,27 @@ export interface Shutdown {
 }
 
 /**
- * Wraps a handler to ask clients to close their connections as soon as the process is stopping.
- * After the last flush it answers nothing, because such a call would be on no record.
+ * Wraps a handler to ask clients to close their connections as soon as the process is stopping. After
+ * the last flush no response leaves, whenever its request came, because the call would be on no
+ * record.
  */
 export function closeWhenStopping(
   handle: (request: Request) => Response | Promise<Response>,
   shutdown: Shutdown,
 ): (request: Request) => Response | Promise<Response> {
+  const unlessCounted = (response: Response) => shutdown.isCounted ? NEVER : response;
   const last = async (request: Request) => {
-    const response = shutdown.isCounted ? await NEVER : await handle(request);
-    if (shutdown.isCounted) await NEVER;
+    const response = await unlessCounted(await handle(request));
     const copy = new Response(response.body, response); // the response may be sent again
     copy.headers.set("Connection", "close");
     return copy;
   };
-  return (request) => shutdown.stopping.aborted ? last(request) : handle(request);
+  return (request) => {
+    if (shutdown.isCounted) return NEVER;
+    if (shutdown.stopping.aborted) return last(request);
+    const response = handle(request);
+    return response instanceof Promise ? response.then(unlessCounted) : response;
+  };
 }
 
 const NEVER = new Promise<never>(() => {});
