@@ -2,18 +2,19 @@
 
 import { messageOf } from "../input/printable.ts";
 import { Command, Option } from "commander";
+import { OTHER } from "../http/client_name.ts";
+import { parseInstant } from "../lifecycle/instant.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import { policyOf } from "../server/policies.ts";
 import { deprecatedPaths } from "../server/route.ts";
 import { reportUsage, waitForReports } from "../report/report.ts";
 import type { Config } from "../server/config.ts";
 import { StorageError } from "../storage/errors.ts";
-import { type Heartbeat, latestHeartbeats, MAX_CLOCK_OFFSET_MS } from "../storage/ledger/ledger.ts";
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
-import { isAhead, type Verdict } from "../report/verdict.ts";
-import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { declareGone, declareRestored } from "../report/declarations.ts";
+import type { Verdict } from "../report/verdict.ts";
 import {
+  argument,
   type Context,
   EXISTING,
   ExitError,
@@ -36,6 +37,8 @@ interface UsageOptions {
   readonly atMost?: number;
   readonly trustStops?: true;
   readonly gone?: string[];
+  /** The time of the backup; `true` if no server has started since. */
+  readonly restored?: number | true;
   readonly html?: string;
   readonly json?: true;
 }
@@ -51,13 +54,13 @@ export function usageCommand(context: Context): Command {
         "--gate <days>",
         "print only the verdict: exit 0 if there were no calls in this many whole days and today," +
           " 1 if there were, 3 if unknown",
-        ["html", "gone", "days"],
+        ["html", "gone", "restored", "days"],
       ).argParser(daysArgument),
     )
     .option(
       "--ignore <client>",
       'a client that does not count for the verdict, as the report names it, e.g. "app curl"; repeatable',
-      (name: string, others: string[] = []) => [...others, name],
+      (name: string, others: string[] = []) => [...others, clientArgument(name)],
     )
     .option("--at-most <calls>", "calls that the verdict allows", callsArgument)
     .option(
@@ -69,7 +72,7 @@ export function usageCommand(context: Context): Command {
       exclusive(
         "--client <client>",
         "report on this client only, with nothing of the others",
-        ["gate", "gone", "ignore", "atMost"],
+        ["gate", "gone", "restored", "ignore", "atMost"],
       ),
     )
     .option("--html <file>", "write a page to send to the owners of the clients")
@@ -80,6 +83,14 @@ export function usageCommand(context: Context): Command {
         "mark silent servers as gone: they have answered nothing since their last heartbeat",
         ["html"],
       ),
+    )
+    .addOption(
+      exclusive(
+        "--restored [time]",
+        "say, before the servers start, that the database was restored from a backup: what it had" +
+          " counted since is unknown. If a server has started, give the time of the backup",
+        ["html", "gone"],
+      ).argParser(timeArgument),
     )
     .action(async (options: UsageOptions) => {
       const config = context.settings();
@@ -99,17 +110,26 @@ export function usageCommand(context: Context): Command {
 
 async function runUsage(
   ledger: Ledger,
-  { days, gate, gone, html, json, ...options }: UsageOptions,
+  { days, gate, gone, restored, html, json, ...options }: UsageOptions,
   config: Config,
   context: Context,
 ): Promise<void> {
   const { now } = await ledger.time();
   if (gone !== undefined) {
-    for (const { server, until, end } of await markGone(ledger, gone, now)) {
+    for (const { server, until, end } of await declareGone(ledger, gone, now)) {
       const last = new Date(until).toISOString();
       const text = `Server ${server} is ${end}; its last heartbeat was at ${formatInstant(until)}`;
       await print(json ? JSON.stringify({ server, end, last }) : text);
     }
+    return;
+  }
+  if (restored !== undefined) {
+    const gap = await declareRestored(ledger, now, restored === true ? now : restored);
+    const [start, end] = gap === undefined ? [] : [gap.start, gap.end].map(formatInstant);
+    const text = start === undefined
+      ? "No server had counted, so no call can be missing"
+      : `Calls from ${start} to ${end} may be missing`;
+    await print(json ? JSON.stringify({ start, end }) : text);
     return;
   }
   await waitForReports(ledger, now, (servers) => {
@@ -133,37 +153,6 @@ async function runUsage(
   await print(json ? usageJson(report) : usageText(report));
 }
 
-/**
- * Marks silent servers as gone, all or none.
- *
- * @throws {RefusedError} If a server is unknown or not silent.
- */
-async function markGone(
-  ledger: Ledger,
-  servers: readonly string[],
-  now: number,
-): Promise<Heartbeat[]> {
-  const latest = latestHeartbeats(await ledger.heartbeats());
-  const gone = servers.map((server): Heartbeat => {
-    const heartbeat = latest.get(server);
-    if (heartbeat === undefined) {
-      throw new RefusedError(
-        `server "${server}" is not in the ledger, expected one that \`media usage\` lists`,
-      );
-    }
-    if (isAhead(heartbeat, now + MAX_CLOCK_OFFSET_MS)) return { ...heartbeat, end: "gone" };
-    if (heartbeat.end === undefined && now - heartbeat.until <= HEARTBEAT_TIMEOUT_MS) {
-      const since = formatInstant(heartbeat.until);
-      throw new RefusedError(
-        `server "${server}" sent a heartbeat at ${since}, expected a silent server: stop it first`,
-      );
-    }
-    return { ...heartbeat, end: heartbeat.end ?? "gone" };
-  });
-  for (const heartbeat of gone) await ledger.recordHeartbeat(heartbeat);
-  return gone;
-}
-
 /** Returns the dates that are set, by route. */
 function datesIn(config: Config, routes: readonly string[]) {
   return Object.fromEntries(routes.map((route) => {
@@ -177,6 +166,16 @@ function datesIn(config: Config, routes: readonly string[]) {
 }
 
 const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };
+
+const clientArgument = argument(
+  `the name of one client: ${OTHER} may be anybody`,
+  (name) => name === OTHER ? undefined : name,
+);
+
+const timeArgument = argument(
+  "an ISO 8601 date, or a time with its offset, e.g. 2027-01-31T04:00Z",
+  parseInstant,
+);
 
 const callsArgument = numberArgument("a number of calls", 1_000_000);
 

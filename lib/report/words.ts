@@ -9,6 +9,7 @@ import {
 } from "./report.ts";
 import { DAY_MS } from "../storage/ledger/day.ts";
 import { formatInstant, PHASES, type Policy } from "../lifecycle/policy.ts";
+import { RESTORED } from "./declarations.ts";
 import type { Gap } from "./verdict.ts";
 
 /** The maximum number of clients or gaps listed; the JSON has all of them. */
@@ -119,6 +120,9 @@ function gapText(gap: Gap): string {
       return `${start} to ${end}: calls to ${gap.route} were not counted, because it was not ` +
         "deprecated on every server";
     case "silent":
+      if (gap.server.startsWith(RESTORED)) {
+        return `${start} to ${end}: a backup was restored, which lacks what was counted after it`;
+      }
       return gap.isBack
         ? `${start} to ${end}: no heartbeat from server ${gap.server}, which is back`
         : `since ${start}: no heartbeat from server ${gap.server}`;

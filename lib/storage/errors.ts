@@ -13,6 +13,11 @@ export class StorageError extends Error {
   }
 }
 
+/** Thrown when a database rejects values, although it works. */
+export class RejectedError extends StorageError {
+  override readonly name = "RejectedError";
+}
+
 /** Thrown when an object cannot be published in place, although storage works. */
 export class ObjectError extends StorageError {
   override readonly name = "ObjectError";

@@ -1,11 +1,11 @@
 /** Counts calls to deprecated routes by client, in memory: no request waits for the ledger. */
 
-import { addUp, type Impact, type UsageRow } from "../storage/ledger/ledger.ts";
+import { type Impact, mergeRows, type UsageRow } from "../storage/ledger/ledger.ts";
 import type { AnswerClass, Counter, Meter } from "../server/meter.ts";
 import { METHODS } from "../server/route.ts";
 import { OTHER } from "../http/client_name.ts";
 import { callerOf, ClientNames } from "./client_names.ts";
-import { DAY_MS, dayOf } from "../storage/ledger/day.ts";
+import { dayOf } from "../storage/ledger/day.ts";
 
 /** Statuses of calls that removal does not break, because they already fail. */
 const REFUSED = new Set([400, 404, 405, 410]);
@@ -28,14 +28,10 @@ export function impactOf(answer: AnswerClass): Impact {
 
 export class UsageMeter implements Meter {
   fault: string | undefined;
-  /** The counters of the current day, few because methods and statuses are grouped into classes. */
+  /** Few, because methods and statuses are grouped into classes. */
   readonly #counters = new Map<string, ClientCounter>();
-  /** Rows of previous days. */
-  #past: UsageRow[] = [];
   readonly #names = new ClientNames();
   readonly #field: string | undefined;
-  #day = "";
-  #dayEnd = -Infinity;
 
   /** @param field The name of the field by which the operator knows clients, if there is one. */
   constructor(field?: string) {
@@ -61,7 +57,6 @@ export class UsageMeter implements Meter {
   }
 
   #count(counter: ClientCounter, fields: Headers, now: number): void {
-    if (now >= this.#dayEnd || now < this.#dayEnd - DAY_MS) this.#startDay(now);
     const row = this.#rowOf(counter, fields, now);
     row.calls++;
     row.last = now;
@@ -78,37 +73,23 @@ export class UsageMeter implements Meter {
    * @param now Milliseconds since the epoch.
    */
   take(now: number): UsageRow[] {
-    this.#close();
-    const rows = this.#past;
-    this.#past = [];
+    const rows = [...this.#counters.values()].flatMap(({ rows }) => [...rows.values()]);
+    for (const counter of this.#counters.values()) counter.rows.clear();
     const calls = new Map<string, number>();
     for (const row of rows) calls.set(row.client, (calls.get(row.client) ?? 0) + row.calls);
     const refused = this.#names.admit((client) => calls.get(client) ?? 0, now);
-    return addUp(
+    return mergeRows(
       rows.map((row) => refused.has(row.client) ? { ...row, client: OTHER } : row),
     );
-  }
-
-  #close(): void {
-    for (const { rows } of this.#counters.values()) {
-      this.#past.push(...rows.values());
-      rows.clear();
-    }
   }
 
   #rowOf({ common, rows }: ClientCounter, fields: Headers, now: number): UsageRow {
     const client = this.#names.nameFor(callerOf(fields, this.#field));
     let row = rows.get(client);
     if (row === undefined) {
-      row = { day: this.#day, ...common, client, calls: 0, first: now, last: now };
+      row = { day: dayOf(now), ...common, client, calls: 0, first: now, last: now };
       rows.set(client, row);
     }
     return row;
-  }
-
-  #startDay(now: number): void {
-    this.#close();
-    this.#dayEnd = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
-    this.#day = dayOf(now);
   }
 }

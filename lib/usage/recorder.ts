@@ -9,18 +9,24 @@ import { FaultLog, type Log } from "../server/log.ts";
 import { type Policies, policyOf } from "../server/policies.ts";
 import { repeat } from "../async/repeat.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
-import { StorageError } from "../storage/errors.ts";
+import { RejectedError, StorageError } from "../storage/errors.ts";
 import {
-  addUp,
+  clampTimes,
+  type FlushPart,
   type Heartbeat,
+  latestHeartbeats,
   type LedgerTime,
   MAX_CLOCK_OFFSET_MS,
+  MAX_PART_ROWS,
+  mergeRows,
   type UsageRow,
 } from "../storage/ledger/ledger.ts";
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
+import { yieldToRequests } from "../async/yield.ts";
 import { contradictions } from "./dates.ts";
 import { DAY_MS, dayOf } from "../storage/ledger/day.ts";
 import { exportUsage, type UsageMetrics } from "./metrics.ts";
+import { OTHER } from "../http/client_name.ts";
 import { UsageMeter } from "./meter.ts";
 
 /** Milliseconds between two flushes: the most that a crash can lose. */
@@ -28,7 +34,7 @@ export const FLUSH_INTERVAL_MS = 5_000;
 
 /**
  * Milliseconds without a heartbeat after which an operator can declare a server gone; without any
- * server, after which there is a gap. A server that was suspended for longer starts a new record.
+ * server, after which there is a gap. A server that was suspended for longer begins a new heartbeat.
  */
 export const HEARTBEAT_TIMEOUT_MS = 60_000;
 
@@ -51,23 +57,25 @@ export interface RecorderOptions {
   readonly log: Log;
 }
 
-/**
- * Whether the next heartbeat extends the record; or begins a new one, because nothing was served for
- * a while; or begins one and leaves the old one without an end, because calls may be missing.
- */
-type Continuity = "whole" | "suspended" | "broken";
-
-type End = Pick<Heartbeat, "end">;
+type End = Pick<FlushPart, "end">;
 
 export class Recorder {
   readonly meter: UsageMeter;
   readonly #options: RecorderOptions;
   readonly #faults: FaultLog;
   readonly #queue = new SerialQueue(); // one flush at a time
-  /** The server's record, as it is in the ledger. */
-  #record: Heartbeat;
-  #continuity: Continuity = "whole";
-  /** Rows that are not in the ledger. */
+  /** The server's heartbeat, as this process last knew it to be in the ledger. */
+  #own: Heartbeat;
+  /** The first heartbeat under the server's name. */
+  #first: Heartbeat;
+  /** The ledger's time at the last flush. */
+  #flushedAt: number | undefined;
+  /** How often the process was suspended, and so served nothing; and how often that was recorded. */
+  #suspensions = 0;
+  #recordedSuspensions = 0;
+  /** The part of a flush that was sent, until it is known whether it was committed. */
+  #sent: FlushPart | undefined;
+  /** Rows that were not sent. */
   #backlog: UsageRow[] = [];
   #keptFrom = "";
   #lastTick: number;
@@ -79,14 +87,15 @@ export class Recorder {
     this.meter = new UsageMeter(config.clientField);
     this.#options = options;
     const policies = Object.fromEntries(routes.map((path) => [path, policyOf(config, path)]));
-    this.#record = { server: crypto.randomUUID(), policies, from: 0, until: 0 };
+    this.#own = { server: crypto.randomUUID(), policies, from: 0, until: 0, sequence: 0 };
+    this.#first = this.#own;
     this.#faults = new FaultLog(options.log);
     this.#lastTick = options.clock();
   }
 
-  /** The server's name in the ledger. It changes if the server's last record is from the future. */
+  /** The server's name in the ledger. It changes if its last heartbeat is from the future. */
   get server(): string {
-    return this.#record.server;
+    return this.#own.server;
   }
 
   /**
@@ -96,11 +105,13 @@ export class Recorder {
    */
   async start(): Promise<void> {
     const { ledger, config, clock, log } = this.#options;
-    const { server, policies } = this.#record;
+    const { server, policies } = this.#own;
     const known = ledger.usage(dayOf(clock() - KNOWN_DAYS * DAY_MS));
     for await (const { client } of known) this.meter.know(client);
     if (config.isTelemetryOn) this.#metrics = await exportUsage(policies);
-    await this.#begin(server, (await ledger.time()).now);
+    const { now } = await ledger.time();
+    this.#first = this.#own = { ...this.#own, from: now, until: now };
+    await ledger.declare([this.#own]);
     for (const message of contradictions(policies, await ledger.heartbeats())) {
       log({ event: "warning", server, message });
     }
@@ -110,16 +121,16 @@ export class Recorder {
   /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
   flush(end: End = {}): Promise<void> {
     const tick = this.#options.clock(); // when it was due, even if the previous flush is slow
-    const wasAway = tick - this.#lastTick > HEARTBEAT_TIMEOUT_MS;
-    if (wasAway && this.#continuity === "whole") this.#continuity = "suspended";
+    if (tick - this.#lastTick > HEARTBEAT_TIMEOUT_MS) this.#suspensions++;
     this.#logPhases(tick);
     this.#lastTick = tick;
     return this.#queue.run(() => this.#attempt(end));
   }
 
-  /** Flushes the rest, and marks the server as stopped. */
+  /** Flushes the rest, and marks the server as stopped. Call it once nothing is answered any more. */
   async stop(): Promise<void> {
     this.#stopTimer();
+    this.#takeCounts();
     for (let tries = 0; tries < STOP_TRIES; tries++) {
       await this.flush({ end: "stopped" });
       if (this.meter.fault === undefined) return;
@@ -127,15 +138,15 @@ export class Recorder {
     }
   }
 
-  /** Returns the number of calls that are not in the ledger. */
+  /** Returns the number of calls that were taken from the meter, and may not be in the ledger. */
   unrecorded(): number {
-    this.#takeCounts();
-    return this.#backlog.reduce((sum, { calls }) => sum + calls, 0);
+    const rows = [...this.#sent?.rows ?? [], ...this.#backlog];
+    return rows.reduce((sum, { calls }) => sum + calls, 0);
   }
 
   /** Logs each route whose phase has changed since the last tick. */
   #logPhases(instant: number): void {
-    for (const [route, policy] of Object.entries(this.#record.policies)) {
+    for (const [route, policy] of Object.entries(this.#own.policies)) {
       const { phase, until } = momentAt(policy, instant);
       if (phase === momentAt(policy, this.#lastTick).phase) continue;
       const next = until < Infinity ? { until: formatInstant(until) } : {};
@@ -158,62 +169,99 @@ export class Recorder {
   #takeCounts(): void {
     const counted = this.meter.take(this.#options.clock());
     this.#metrics?.add(counted);
-    this.#backlog = addUp([...this.#backlog, ...counted]);
+    this.#backlog = mergeRows([...this.#backlog, ...counted]);
   }
 
   async #write(end: End): Promise<void> {
-    const { ledger, clock, log } = this.#options;
+    const { ledger, clock } = this.#options;
+    const suspensions = this.#suspensions; // before the time is read
+    const wasSuspended = suspensions > this.#recordedSuspensions;
     // The heartbeat vouches for all calls before its time, so that is read before they are taken.
     const time = await ledger.time().finally(() => this.#takeCounts());
-    const { now } = time;
+    const { now, latest } = time;
     const off = clockFault(time, clock());
-    if (off !== undefined) { // the ledger's time is the right one
-      this.#continuity = "broken";
-      const moment = { day: dayOf(now), first: now, last: now };
-      this.#backlog = addUp(this.#backlog.map((row) => ({ ...row, ...moment })));
-    }
-    const isContinued = this.#continuity === "whole";
-    const extension = { ...this.#record, until: now, known: this.#record.until, ...end };
-    const isExtended = await ledger.add(
-      this.#backlog,
-      (added) => this.#backlog = this.#backlog.slice(added.length),
-      isContinued ? extension : undefined,
-    );
-    if (off !== undefined) throw off;
-    if (isExtended) this.#record = { ...this.#record, until: now };
-    else {
-      if (isContinued) {
-        log({ event: "warning", server: this.server, message: LOST });
-        this.#continuity = "broken";
+    const earliest = (this.#flushedAt ?? latest) - MAX_CLOCK_OFFSET_MS;
+    this.#backlog = clampTimes(this.#backlog, { earliest, latest: now });
+
+    // Only the last part moves the heartbeat's time, and none does while the clocks differ, or vouches
+    // for a suspension.
+    const isExtended = off === undefined && !wasSuspended;
+    for (let isDone = false; !isDone;) {
+      const isNew = this.#sent === undefined; // otherwise it is sent again, unchanged
+      const part = this.#sent ??= this.#nextPart(isExtended ? { until: now, ...end } : this.#own);
+      const outcome = await this.#send(part);
+      this.#sent = undefined;
+      if (outcome !== "recorded") {
+        this.#backlog = [...part.rows, ...this.#backlog];
+        if (off === undefined) await this.#beginAgain(now, outcome);
+        throw off ?? new StorageError("ledger", outcome === "behind" ? LOST : ENDED);
       }
-      await this.#beginAgain(now, end);
+      const { rows: _, ...extension } = part;
+      this.#own = { ...this.#own, ...extension, sequence: this.#own.sequence + 1 };
+      isDone = (isNew || this.#own.end !== undefined) && this.#backlog.length === 0;
+      if (!isDone) await yieldToRequests();
     }
-    // A fault from here on must not end the record twice.
+    if (!isSetBack(time)) this.#flushedAt = now;
+    if (off !== undefined) throw off;
+    if (wasSuspended) await this.#beginAgain(now, "suspended", end);
+    this.#recordedSuspensions = suspensions;
+    // A fault from here on must not end the heartbeat twice.
     if (end.end === undefined) await this.#forget(now);
   }
 
-  async #begin(server: string, now: number, end: End = {}): Promise<void> {
-    const record = { ...this.#record, server, from: now, until: now };
-    await this.#options.ledger.recordHeartbeat({ ...record, ...end });
-    this.#record = record;
+  /** Takes the next part from the backlog. */
+  #nextPart(extension: Pick<Heartbeat, "until" | "end">): FlushPart {
+    const rows = this.#backlog.splice(0, MAX_PART_ROWS);
+    const { until, end } = this.#backlog.length === 0 ? extension : this.#own;
+    return { rows, until, end };
   }
 
-  /** Begins a new record. If the one before it has no end, calls may be missing. */
-  async #beginAgain(now: number, end: End): Promise<void> {
-    const last = this.#record;
-    if (now >= last.from) await this.#begin(last.server, now, end);
-    else { // a record from the future would still count as the latest of this server
-      await this.#begin(crypto.randomUUID(), now, end);
-      const message = `From now on, the ledger names this server ${this.server}`;
-      this.#options.log({ event: "warning", server: last.server, message });
+  /** Sends a part. If nothing was recorded, returns what is wrong with the server's heartbeat. */
+  async #send(part: FlushPart): Promise<"recorded" | "ended" | "behind"> {
+    const { ledger } = this.#options;
+    const add = async (part: FlushPart) => await ledger.add(this.#sent = part, this.#own);
+    const isAdded = await add(part).catch((error) => {
+      if (!(error instanceof RejectedError)) throw error;
+      this.#faults.report(error, { server: this.server });
+      return add({ ...part, rows: part.rows.map((row) => ({ ...row, client: OTHER })) });
+    });
+    if (isAdded) return "recorded";
+    const { server, from, sequence } = this.#own;
+    const found = (await ledger.heartbeats()).find((h) => h.server === server && h.from === from);
+    if (found?.sequence === sequence + 1) return "recorded"; // by an earlier attempt
+    return found?.sequence === sequence ? "ended" : "behind";
+  }
+
+  /**
+   * Begins a heartbeat after one that cannot be extended. If calls may be missing, it leaves the
+   * doubt on record: the server's latest heartbeat, as it is in the ledger, loses its end; if there is
+   * none, one of no length says since when the server has been counting.
+   */
+  async #beginAgain(
+    now: number,
+    reason: "ended" | "behind" | "suspended",
+    end: End = {},
+  ): Promise<void> {
+    const { ledger, log } = this.#options;
+    const last = this.#own;
+    // One that began in the future would still be the latest of this server.
+    const server = now < last.from ? crypto.randomUUID() : last.server;
+    const from = server === last.server ? Math.max(now, last.from + 1) : now;
+    const next = { server, policies: last.policies, from, until: from, sequence: 0, ...end };
+    const begun: Heartbeat[] = [next];
+    const ended: Heartbeat[] = [];
+    if (reason === "suspended") ended.push({ ...last, end: "stopped" });
+    if (reason === "behind") {
+      const left = latestHeartbeats(await ledger.heartbeats()).get(last.server);
+      if (left === undefined) begun.push(this.#first);
+      else ended.push({ ...left, end: undefined, declaredAt: undefined });
     }
-    // Nothing was served during a suspension. The old record ends after the new one begins, so that
-    // this server always has one.
-    if (this.#continuity === "suspended") {
-      const { until: known } = last;
-      await this.#options.ledger.add([], () => {}, { ...last, known, end: "stopped" });
-    }
-    this.#continuity = "whole";
+    await ledger.declare(begun, ended);
+    this.#own = next;
+    if (server === last.server) return;
+    this.#first = next;
+    const message = `From now on, the ledger names this server ${server}`;
+    log({ event: "warning", server: last.server, message });
   }
 
   /** Deletes the days that are not retained, once a day. */
@@ -225,9 +273,14 @@ export class Recorder {
   }
 }
 
+/** Whether the ledger's clock is behind what it recorded. */
+function isSetBack({ now, latest }: LedgerTime): boolean {
+  return latest - now > MAX_CLOCK_OFFSET_MS;
+}
+
 /** Returns a fault if this machine's clock differs from the ledger's. */
 function clockFault({ now, latest }: LedgerTime, here: number): StorageError | undefined {
-  const isAhead = latest - now > MAX_CLOCK_OFFSET_MS; // a server that reported from the future
+  const isAhead = isSetBack({ now, latest }); // or a server reported from the future
   if (!isAhead && Math.abs(here - now) <= MAX_CLOCK_OFFSET_MS) return undefined;
   const [own, other] = [here, isAhead ? latest : now].map((time) => new Date(time).toJSON());
   const fault = isAhead ? `a server reported at ${other}` : `it is ${other} in the database`;
@@ -238,5 +291,7 @@ function clockFault({ now, latest }: LedgerTime, here: number): StorageError | u
 const CLOCK = "clock";
 
 const LOST =
-  "The ledger lacks this server's last report, as if it had been restored or replaced: " +
-  "the gate is unknown for the time since that copy";
+  "it lacks this server's last report, as if it had been restored or replaced: the gate is " +
+  "unknown for the time since that copy";
+
+const ENDED = "this server was declared gone, but it is running, and has registered again";

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { Heartbeat, UsageRow } from "../../lib/storage/ledger/ledger.ts";
+import { addRows } from "../support/ledger_rows.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media, mediaCommand } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
@@ -28,13 +29,20 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
 
   const now = Date.now();
   const from = now - 5 * DAY;
-  const first: Heartbeat = { server: "first", policies, from, until: now, end: "stopped" };
-  await ledger.recordHeartbeat(first);
+  const first: Heartbeat = {
+    server: "first",
+    policies,
+    sequence: 0,
+    from,
+    until: now,
+    end: "stopped",
+  };
+  await ledger.declare([first]);
   const [clear, text] = await gate();
   assertEquals(clear, 0);
   assertMatch(text, /^Clear: no calls since .*, and servers were counting throughout\.\n$/);
 
-  await ledger.recordHeartbeat({ server: "killed", policies, from, until: now - HOUR });
+  await ledger.declare([{ server: "killed", policies, sequence: 0, from, until: now - HOUR }]);
   const [silent, advice] = await gate();
   assertEquals(silent, 3);
   assertMatch(
@@ -57,12 +65,18 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals([gone.code, gone.stderr], [0, ""]);
   assertMatch(gone.stdout, /^Server killed is gone; its last heartbeat was at 20.*Z\n$/);
   assertEquals((await gate())[0], 0);
-  await ledger.recordHeartbeat({ server: "killed", policies, from, until: now - HOUR / 2 }); // it was not gone
+  await ledger.declare([{
+    server: "killed",
+    policies,
+    sequence: 0,
+    from: now - HOUR / 2,
+    until: now - HOUR / 2,
+  }]); // it was not gone
   assertEquals((await gate())[0], 3);
   await usage("--gone", "killed", "--json");
 
   const day = new Date(now).toISOString().slice(0, 10);
-  await ledger.add([{ ...row(0, "Overcast", 12), day, first: now - 5000, last: now }], () => {});
+  await addRows(ledger, [{ ...row(0, "Overcast", 12), day, first: now - 5000, last: now }]);
   const [called, clients] = await gate();
   assertEquals(called, 1);
   assertMatch(
@@ -107,13 +121,20 @@ test("media usage reports one period as text, JSON and a page", async () => {
   const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
   const now = Date.now();
   const from = now - 9 * DAY;
-  await ledger.recordHeartbeat({ server: "first", policies, from, until: now, end: "stopped" });
+  await ledger.declare([{
+    server: "first",
+    policies,
+    sequence: 0,
+    from,
+    until: now,
+    end: "stopped",
+  }]);
   const rows = [0, 3, 4].map((daysAgo): UsageRow => {
     const at = now - daysAgo * DAY;
     const day = new Date(at).toISOString().slice(0, 10);
     return { ...row(0, "Overcast", 12), day, first: at, last: at };
   });
-  await ledger.add(rows, () => {});
+  await addRows(ledger, rows);
 
   const { code, stdout, stderr } = await usage("--days", "3");
   assertEquals([code, stderr], [0, ""]);

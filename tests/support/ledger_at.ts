@@ -13,8 +13,8 @@ export function altered(
   return {
     time: () => ledger.time(),
     add: (...args) => ledger.add(...args),
+    declare: (...args) => ledger.declare(...args),
     heartbeats: () => ledger.heartbeats(),
-    recordHeartbeat: (heartbeat) => ledger.recordHeartbeat(heartbeat),
     forget: (...args) => ledger.forget(...args),
     usage: (fromDay) => ledger.usage(fromDay),
     ...changes,

@@ -18,6 +18,10 @@ export class Relay implements AsyncDisposable {
   readonly #running = new Set<Promise<void>>();
   #target: number;
   #isLost = false;
+  /** Called with what a client sends, before it is forwarded. */
+  onSent: (text: string) => Promise<void> | void = () => {};
+  /** Called with what the server answers, before it is forwarded. */
+  onReceived: (text: string) => Promise<void> | void = () => {};
 
   constructor(target: number) {
     this.#target = target;
@@ -66,7 +70,11 @@ export class Relay implements AsyncDisposable {
     const link: Link = { client, server, isLost };
     this.#links.add(link);
     if (!isLost && server === undefined) close(link); // connection refused
-    await Promise.all([forward(client, server, link), forward(server, client, link)]);
+    const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+    await Promise.all([
+      forward(client, server, link, (bytes) => this.onSent(text(bytes))),
+      forward(server, client, link, (bytes) => this.onReceived(text(bytes))),
+    ]);
     close(link);
     this.#links.delete(link);
   }
@@ -82,10 +90,16 @@ async function connect(port: number): Promise<Deno.TcpConn | undefined> {
 }
 
 /** Forwards data and the close of one side, unless they are lost. */
-async function forward(from: End, to: End, link: Link): Promise<void> {
+async function forward(
+  from: End,
+  to: End,
+  link: Link,
+  onBytes: (bytes: Uint8Array) => Promise<void> | void,
+): Promise<void> {
   const buffer = new Uint8Array(65_536);
   try {
     for (let length; (length = await from?.read(buffer) ?? null) !== null;) {
+      await onBytes(buffer.subarray(0, length));
       for (let done = 0; !link.isLost && done < length;) {
         done += await to?.write(buffer.subarray(done, length)) ?? length;
       }

@@ -69,8 +69,8 @@ async function onPostgres(folder: string): Promise<Place> {
 
 /** The record of a server that ran for three days, like the first, and stopped when it started. */
 const BEFORE = `
-  INSERT INTO heartbeat (server, policies, since, until, ending)
-  SELECT 'before', policies, since - ${3 * DAY}, since, 'stopped' FROM heartbeat`;
+  INSERT INTO heartbeat (server, policies, since, until, sequence, ending)
+  SELECT 'before', policies, since - ${3 * DAY}, since, 0, 'stopped' FROM heartbeat`;
 
 /** What servers do. */
 interface Scene extends Place {
@@ -79,6 +79,8 @@ interface Scene extends Place {
   readonly pass: (minutes: number) => unknown;
   /** Waits until a server has reported. */
   readonly report: () => Promise<void>;
+  /** Runs `media usage` with these arguments. */
+  readonly usage: (...args: string[]) => Promise<CommandResult>;
 }
 
 /** What happens, the verdicts without and with `--trust-stops`, and what the last one says. */
@@ -89,9 +91,16 @@ type Event = readonly [
   said: RegExp,
 ];
 
-async function call(server: ServerProcess, route = "audio"): Promise<void> {
-  await requestRaw(server.port, "HEAD", `/${route}/${newToken()}`);
+async function call(server: ServerProcess, route = "audio", userAgent?: string): Promise<void> {
+  const fields = userAgent === undefined ? {} : { "User-Agent": userAgent };
+  await requestRaw(server.port, "HEAD", `/${route}/${newToken()}`, fields);
 }
+
+/** The name of Podcasts in Chinese, as that app sends it: percent-encoded, or in plain UTF-8. */
+const CHINESE = [
+  "%E6%92%AD%E5%AE%A2/1 CFNetwork/1410",
+  "\xe6\x92\xad\xe5\xae\xa2/1 CFNetwork/1410",
+];
 
 const EVENTS: readonly Event[] = [
   [
@@ -194,6 +203,74 @@ const EVENTS: readonly Event[] = [
     /no heartbeat from server .*, which is back/,
   ],
   [
+    "calls by a client whose name is Chinese",
+    async ({ start, report }) => {
+      const server = await start();
+      for (const userAgent of CHINESE) await call(server, "audio", userAgent);
+      await report(); // it would not report if the name were refused
+      return [server];
+    },
+    [CALLED, CALLED],
+    /Still called: 2 calls by 1 client .*\n {2}app 播客, 2 calls/,
+  ],
+  [
+    "a backup restored from before the server started, which lacks a call",
+    async ({ start, report, save, restore }) => {
+      await (await start()).stop();
+      await save();
+      const server = await start();
+      await call(server);
+      await report();
+      await restore();
+      await report();
+      return [server];
+    },
+    [UNKNOWN, UNKNOWN],
+    /no heartbeat from server .*, which is back/,
+  ],
+  ...["cold", "hot"].map((kind): Event => [
+    `a ${kind} backup restored as documented, which lacks a call`,
+    async ({ start, pass, save, restore, usage }) => {
+      let server = await start();
+      if (kind === "cold") await server.stop();
+      await save();
+      if (kind === "hot") await server.stop();
+      server = await start();
+      await call(server);
+      await server.stop();
+      await restore();
+      if (kind === "hot") {
+        const { code, stderr } = await usage("--restored");
+        assertEquals(code, 1, "within a minute of its heartbeats");
+        assertMatch(stderr, /sent a heartbeat at .*, expected none within a minute/);
+      }
+      await pass(2);
+      const { code, stdout } = await usage("--restored");
+      assertEquals(code, 0);
+      assertMatch(stdout, /^Calls from .* to .* may be missing\n$/);
+      return [await start()];
+    },
+    [UNKNOWN, UNKNOWN],
+    /incomplete\.\n {2}\S+ to \S+: a backup was restored, which lacks what was counted after it\n$/,
+  ]),
+  [
+    "a cold backup restored, and said only after a start",
+    async ({ start, pass, save, restore, usage }) => {
+      await (await start()).stop();
+      await save();
+      await pass(10);
+      await restore();
+      await pass(10);
+      const server = await start();
+      assertEquals((await usage("--restored")).code, 1, "a server has started");
+      const backup = new Date(Date.now() - 5 * 60_000).toISOString();
+      assertEquals((await usage("--restored", backup)).code, 0);
+      return [server];
+    },
+    [UNKNOWN, UNKNOWN],
+    /incomplete\.\n {2}\S+ to \S+: a backup was restored, [^\n]*\n$/,
+  ],
+  [
     "a record lost",
     async ({ start, report, execute }) => {
       const server = await start();
@@ -262,6 +339,8 @@ for (const [engine, open] of Object.entries({ SQLite: onSqlite, PostgreSQL: onPo
               const before = await last();
               await until("a server's report", async () => await last() !== before);
             },
+            usage: (...args) =>
+              media(folder, ["usage", ...args], { ...place.environment, DEPRECATED_AT: "" }),
           });
           try {
             // As on a machine without any setting of the servers.

@@ -1,12 +1,17 @@
+import { DatabaseSync } from "node:sqlite";
 import { metrics } from "@opentelemetry/api";
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { Recorder } from "../../lib/usage/recorder.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
-import type { Heartbeat } from "../../lib/storage/ledger/ledger.ts";
-import { StorageError } from "../../lib/storage/errors.ts";
+import type { FlushPart, Heartbeat } from "../../lib/storage/ledger/ledger.ts";
+import type { Ledger } from "../../lib/storage/ledger/sql_ledger.ts";
+import { RejectedError, StorageError } from "../../lib/storage/errors.ts";
 import { altered, ledgerAt, type RecordingLedger } from "../support/ledger_at.ts";
+import { addRows } from "../support/ledger_rows.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { needing } from "../support/permissions.ts";
 import { openMemoryEngine } from "../support/memory_storage.ts";
 import { countOne, DAY, NOON, ROW } from "../support/counted_call.ts";
 
@@ -72,26 +77,25 @@ Deno.test("Recorder neither loses nor repeats counts in an outage, and logs it o
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
   const clock = { now: NOON };
-  let isFailing = true;
+  // A flush fails before its transaction, or after it, so that its outcome is unknown.
+  let failure: "before" | "after" | undefined;
   const flaky = altered(ledger, {
-    async add(rows, onAdded, extension) {
-      if (!isFailing) return await ledger.add(rows, onAdded, extension);
-      await ledger.add(rows.slice(0, 1), onAdded); // only a part is written
-      return await down();
+    async add(part, own) {
+      if (failure === "before") return await down();
+      const isAdded = await ledger.add(part, own);
+      return failure === "after" ? await down() : isAdded;
     },
   });
   const { meter, flush, stop, events } = await startRecorder(flaky, clock);
-  const heartbeatsDuring: unknown[] = [];
-  for (const _outage of [1, 2]) {
-    isFailing = true;
+  for (const kind of ["before", "after"] as const) {
+    failure = kind;
     for (let round = 0; round < 4; round++) {
       clock.now += 5_000;
       for (const client of ["a", "b", "c"]) countOne(meter, { userAgent: client }, clock.now);
       await flush();
     }
-    heartbeatsDuring.push(...stretches(await ledger.heartbeats()));
     assertEquals(meter.fault, "the ledger fails (see the log)");
-    isFailing = false;
+    failure = undefined;
     await flush();
     assertEquals(meter.fault, undefined);
   }
@@ -103,8 +107,7 @@ Deno.test("Recorder neither loses nor repeats counts in an outage, and logs it o
     "app b: 8",
     "app c: 8",
   ]);
-  // No heartbeat while a flush fails; the next covers the whole time, since nothing is missing.
-  assertEquals(heartbeatsDuring, [[0, 0, undefined], [0, 20_000, undefined]]);
+  // The next heartbeat covers the whole time, since nothing is missing.
   assertEquals(stretches(await ledger.heartbeats()), [[0, 40_000, "stopped"]]);
 });
 
@@ -136,8 +139,15 @@ Deno.test("Recorder warns of other dates beside its own, and of a later sunset b
   for (const [what, before, end, warning] of rows) {
     await using engine = await openMemoryEngine();
     const policies = { "/audio/:token": before, "/other": dates() };
-    const record = { server: "a", policies, from: NOON - DAY, until: NOON, ...end && { end } };
-    await engine.ledger.recordHeartbeat(record);
+    const record = {
+      server: "a",
+      policies,
+      sequence: 0,
+      from: NOON - DAY,
+      until: NOON,
+      ...end && { end },
+    };
+    await engine.ledger.declare([record]);
     const { recorder, stop, events } = await startRecorder(engine.ledger, { now: NOON }, {
       policy,
     });
@@ -151,7 +161,7 @@ Deno.test("Recorder warns of other dates beside its own, and of a later sunset b
 
 Deno.test("Recorder.start() rejects if it cannot register", async () => {
   await using engine = await openMemoryEngine();
-  const failing = altered(engine.ledger, { recordHeartbeat: down });
+  const failing = altered(engine.ledger, { declare: down });
   await assertRejects(() => startRecorder(failing, { now: NOON }), StorageError, "down");
 });
 
@@ -163,12 +173,12 @@ Deno.test("Recorder runs one flush at a time, and a slow flush does not end its 
   let most = 0;
   let released = Promise.withResolvers<void>();
   const slow = altered(ledger, {
-    async add(rows, onAdded, extension) {
+    async add(part, own) {
       most = Math.max(most, ++inFlight);
       await released.promise;
-      const isExtended = await ledger.add(rows, onAdded, extension);
+      const isAdded = await ledger.add(part, own);
       inFlight--;
-      return isExtended;
+      return isAdded;
     },
   });
   const { meter, flush, stop } = await startRecorder(slow, clock);
@@ -239,30 +249,217 @@ Deno.test("Recorder starts a new watch after the process was suspended", async (
   ]);
 });
 
-Deno.test("Recorder begins a new record if it does not find its last heartbeat", async () => {
-  const clock = { now: NOON };
+/** Copies the tables of calls of a SQLite file, and returns a function that puts them back. */
+function copyOf(path: string): () => void {
+  const execute = (sql: string) => {
+    using database = new DatabaseSync(path, { timeout: 5_000 });
+    database.exec(sql);
+  };
+  const tables = ["usage", "heartbeat"];
+  execute(tables.map((name) => `CREATE TABLE copy_${name} AS SELECT * FROM ${name};`).join(""));
+  return () =>
+    execute(
+      tables.map((name) => `DELETE FROM ${name}; INSERT INTO ${name} SELECT * FROM copy_${name};`)
+        .join(""),
+    );
+}
+
+const EARLIER = "an earlier copy";
+
+/** What happens to the heartbeat [0, 20 s] of a running server, and which it has 10 s later. */
+const LOSSES: [
+  what: string,
+  happen: (ledger: Ledger, own: Heartbeat) => Promise<void>,
+  stretches: [from: number, until: number, end?: string][],
+][] = [
+  [EARLIER, () => Promise.resolve(), [[0, 10_000], [25_000, 30_000, "stopped"]]],
+  [
+    "an earlier copy, in which it was declared gone",
+    (ledger, own) => ledger.declare([], [{ ...own, end: "gone", declaredAt: NOON }]),
+    [[0, 10_000], [25_000, 30_000, "stopped"]],
+  ],
+  [
+    "declared gone",
+    (ledger, own) => ledger.declare([], [{ ...own, end: "gone", declaredAt: NOON }]),
+    [[0, 20_000, "gone"], [25_000, 30_000, "stopped"]],
+  ],
+  [
+    "a copy from before it started",
+    () => Promise.resolve(),
+    [[0, 0], [25_000, 30_000, "stopped"]],
+  ],
+];
+
+for (const [what, happen, expected] of LOSSES) {
+  needing("files")(`Recorder finds its heartbeat otherwise: ${what}`, async () => {
+    await using subject = await openLocal();
+    const path = `${subject.folder}/catalogue.sqlite-ledger`;
+    const { ledger } = subject.storage;
+    const clock = { now: NOON };
+    const isBefore = what.includes("before it started");
+    let restore = isBefore ? copyOf(path) : () => {};
+    const { meter, recorder: { server }, flush, stop, events } = await startRecorder(ledger, clock);
+    const tick = async () => {
+      clock.now += 5_000;
+      countOne(meter, { userAgent: "curl" }, clock.now);
+      await flush();
+    };
+    for (let times = 0; times < 2; times++) await tick();
+    if (what.includes("copy") && !isBefore) restore = copyOf(path);
+    for (let times = 0; times < 2; times++) await tick();
+    restore();
+    await happen(ledger, { server, policies: {}, sequence: 0, from: NOON, until: NOON });
+    for (let times = 0; times < 2; times++) await tick();
+    await stop();
+    const own = (await ledger.heartbeats()).filter((heartbeat) => heartbeat.server === server);
+    assertEquals(stretches(own), expected.map(([from, until, end]) => [from, until, end]));
+    const message = what === "declared gone"
+      ? "this server was declared gone"
+      : "it lacks this server's last report";
+    assertEquals(events.length, 1);
+    assertStringIncludes(JSON.stringify(events), message);
+    const calls = await Array.fromAsync(ledger.usage(""), ({ calls }) => calls);
+    assertEquals(calls, [what === "declared gone" ? 6 : isBefore ? 2 : 4], "no other call is lost");
+  });
+}
+
+Deno.test("Recorder sends a part whose outcome is unknown again as it was", async () => {
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
-  const { recorder: { server }, flush, stop, events } = await startRecorder(ledger, clock);
-  const tick = async () => {
+  const clock = { now: NOON };
+  const sent: FlushPart[] = [];
+  let isFailing = false;
+  const flaky = altered(ledger, {
+    async add(part, own) {
+      sent.push(part);
+      const isAdded = await ledger.add(part, own);
+      return isFailing ? await down() : isAdded;
+    },
+  });
+  const { meter, flush, stop } = await startRecorder(flaky, clock);
+  const call = (count: number) => {
     clock.now += 5_000;
-    await flush();
+    for (let index = 0; index < count; index++) {
+      countOne(
+        meter,
+        { userAgent: `App-${String.fromCharCode(65 + index % 26)}${index}` },
+        clock.now,
+      );
+    }
   };
-  for (let times = 0; times < 4; times++) await tick();
-  const backup = { server, policies: {}, from: NOON, until: NOON + 10_000 };
-  await ledger.recordHeartbeat(backup); // restored
-  await tick();
-  await tick();
-  const gone = { ...backup, from: NOON + 25_000, until: NOON + 30_000, end: "gone" } as const;
-  await ledger.recordHeartbeat(gone);
-  await tick();
+  isFailing = true;
+  call(150);
+  await flush();
+  isFailing = false;
+  call(10);
+  await flush();
   await stop();
-  assertEquals(stretches(await ledger.heartbeats()), [
-    [0, 10_000, undefined],
-    [25_000, 30_000, "gone"],
-    [35_000, 35_000, "stopped"],
+  const [first, again, ...others] = sent;
+  assertEquals([first?.rows.length, again], [100, first]);
+  assertEquals(others.map(({ rows, until }) => [rows.length, until - NOON]), [
+    [60, 10_000], // not merged into the part before
+    [0, 10_000],
   ]);
-  assertEquals(events.length, 2);
+  const calls = await Array.fromAsync(ledger.usage(""), ({ calls }) => calls);
+  assertEquals(calls.reduce((a, b) => a + b), 160);
+});
+
+Deno.test("Recorder counts rows that the ledger rejects under no name", async () => {
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const strict = altered(ledger, {
+    add: (part, own) =>
+      part.rows.some(({ client }) => client.includes("播客"))
+        ? Promise.reject(new RejectedError("sqlite", "too narrow"))
+        : ledger.add(part, own),
+  });
+  const { meter, stop, events } = await startRecorder(strict, { now: NOON });
+  for (const userAgent of ["curl", "%E6%92%AD%E5%AE%A2/1"]) countOne(meter, { userAgent }, NOON);
+  await stop();
+  assertEquals(meter.fault, undefined);
+  const rows = await Array.fromAsync(ledger.usage(""), ({ client, calls }) => [client, calls]);
+  assertEquals(rows, [["(other)", 2]]);
+  assertStringIncludes(JSON.stringify(events), "too narrow");
+});
+
+Deno.test("Recorder flushes in small parts, and yields to requests between them", async () => {
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const clock = { now: NOON };
+  const parts: FlushPart[] = [];
+  const watched = altered(ledger, {
+    add: (part, own) => (parts.push(part), ledger.add(part, own)),
+  });
+  const { meter, flush, stop } = await startRecorder(watched, clock);
+  clock.now += 5_000;
+  for (let index = 0; index < 450; index++) {
+    countOne(meter, { userAgent: `App-${index}` }, clock.now);
+  }
+  let turns = 0;
+  const counting = setInterval(() => turns++);
+  await flush();
+  clearInterval(counting);
+  assertEquals(parts.map(({ rows, until }) => [rows.length, until - NOON]), [
+    ...Array(4).fill([100, 0]),
+    [50, 5_000], // only the last part moves the heartbeat
+  ]);
+  assert(turns >= 3, `${turns} turns`);
+  await stop();
+});
+
+/** A wrong clock of the machine or of the ledger, and the days of the calls that it dated. */
+const WRONG_CLOCKS: [what: string, offset: number, isLedgers: boolean, days: string[]][] = [
+  ["the server's is two days back for a moment", -2 * DAY, false, ["2027-02-01"]],
+  ["the server's is two days ahead for a moment", 2 * DAY, false, ["2027-02-01"]],
+  ["the machine's is two days back for a moment", -2 * DAY, true, ["2027-02-01"]],
+];
+
+for (const [what, offset, isLedgers, days] of WRONG_CLOCKS) {
+  Deno.test(`Recorder dates calls by the ledger's clock: ${what}`, async () => {
+    await using engine = await openMemoryEngine();
+    const { ledger } = engine;
+    const clock = { now: NOON, database: NOON };
+    const { meter, flush, stop } = await startRecorder(ledger, clock);
+    for (const wrong of [0, offset, 0]) {
+      clock.database += 5_000;
+      clock.now = clock.database + wrong; // when the call comes
+      countOne(meter, { userAgent: "curl" }, clock.now);
+      const right = clock.database;
+      if (isLedgers) clock.database += wrong;
+      else clock.now = right; // the clock is right again when the counts are flushed
+      await flush();
+      [clock.now, clock.database] = [right, right];
+    }
+    await stop();
+    const rows = await Array.fromAsync(ledger.usage(""));
+    assertEquals(rows.map(({ day }) => day), days);
+    assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), 3);
+  });
+}
+
+Deno.test("Recorder dates the calls of a machine that starts with an old clock by the ledger", async () => {
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const before = {
+    server: "before",
+    policies: {},
+    sequence: 0,
+    from: NOON - DAY,
+    until: NOON,
+  } as const;
+  await ledger.declare([{ ...before, end: "stopped" }]);
+  const clock = { now: NOON - 400 * DAY };
+  const { meter, flush, stop } = await startRecorder(ledger, clock);
+  for (let times = 0; times < 3; times++) {
+    clock.now += 5_000;
+    countOne(meter, { userAgent: "curl" }, clock.now);
+    await flush();
+  }
+  clock.now = NOON + 20_000;
+  await flush();
+  await stop();
+  const rows = await Array.fromAsync(ledger.usage(""), ({ day, calls }) => [day, calls]);
+  assertEquals(rows, [["2027-02-01", 3]]);
 });
 
 Deno.test("Recorder writes no heartbeat while its clock is not the ledger's", async () => {
@@ -282,8 +479,9 @@ Deno.test("Recorder writes no heartbeat while its clock is not the ledger's", as
   await stop();
   const seen = stretches(await ledger.heartbeats());
   assertEquals(seen, [
-    [0, 10_000, undefined],
-    [25_000, 25_000, undefined],
+    // Each time its clock jumps ahead, it could have been suspended.
+    [0, 10_000, "stopped"],
+    [25_000, 25_000, "stopped"],
     [35_000, 35_000, "stopped"],
   ]);
   assertEquals(events.length, 1); // the rest is counted
@@ -296,22 +494,19 @@ Deno.test("Recorder writes no heartbeat behind one from the future, until it is 
   const clock = { now: NOON };
   await using engine = await openMemoryEngine();
   const { ledger } = engine;
-  const ahead = { server: "ahead", policies: {}, from: NOON, until: NOON + DAY };
-  await ledger.recordHeartbeat(ahead);
+  const ahead = { server: "ahead", policies: {}, sequence: 0, from: NOON, until: NOON + DAY };
+  await ledger.declare([ahead]);
   const { recorder: { server }, flush, stop } = await startRecorder(ledger, clock);
   const own = async () =>
     stretches((await ledger.heartbeats()).filter((heartbeat) => heartbeat.server === server));
   clock.now += 5_000;
   await flush();
   assertEquals(await own(), [[0, 0, undefined]]);
-  await ledger.recordHeartbeat({ ...ahead, end: "gone" });
+  await ledger.declare([], [{ ...ahead, end: "gone" }]);
   clock.now += 5_000;
   await flush();
   await stop();
-  assertEquals(await own(), [
-    [0, 0, undefined],
-    [10_000, 10_000, "stopped"],
-  ]);
+  assertEquals(await own(), [[0, 10_000, "stopped"]]); // every call is on record
 });
 
 Deno.test("Recorder takes another name if its last record is from the future", async () => {
@@ -321,7 +516,7 @@ Deno.test("Recorder takes another name if its last record is from the future", a
   const { recorder, flush, stop, events } = await startRecorder(ledger, clock);
   const { server } = recorder;
   const [ahead] = await ledger.heartbeats();
-  await ledger.recordHeartbeat({ ...ahead as Heartbeat, end: "gone" });
+  await ledger.declare([], [{ ...ahead as Heartbeat, end: "gone" }]);
   clock.now += 5_000;
   clock.database = clock.now;
   await flush();
@@ -346,7 +541,7 @@ Deno.test("Recorder keeps the names of recent clients across a restart", async (
   const { ledger } = engine;
   const row = { ...ROW, calls: 1, first: NOON, last: NOON };
   const days = ["2027-01-25", "2027-01-24"];
-  await ledger.add(days.map((day) => ({ ...row, day, client: `app Of-${day}` })), () => {});
+  await addRows(ledger, days.map((day) => ({ ...row, day, client: `app Of-${day}` })));
   const { meter, flush, stop } = await startRecorder(ledger, { now: NOON });
   for (let index = 0; index < 1_100; index++) {
     for (const _ of [1, 2]) countOne(meter, { userAgent: `Invented-${index}` }, NOON);
@@ -393,9 +588,15 @@ Deno.test("Recorder deletes expired days, once a day", async () => {
   const clock = { now: NOON };
   const row = { ...ROW, client: "curl", calls: 1, first: NOON, last: NOON };
   const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-01-03", "2027-02-01"];
-  await ledger.add(days.map((day) => ({ ...row, day })), () => {});
-  const before = { server: "before", policies: {}, from: 0, until: NOON - DAY } as const;
-  await ledger.recordHeartbeat({ ...before, end: "stopped" });
+  await addRows(ledger, days.map((day) => ({ ...row, day })));
+  const before = {
+    server: "before",
+    policies: {},
+    sequence: 0,
+    from: 0,
+    until: NOON - DAY,
+  } as const;
+  await ledger.declare([{ ...before, end: "stopped" }]);
   const forgotten: string[] = [];
   const watched = altered(ledger, {
     forget: (day, now) => (forgotten.push(day), ledger.forget(day, now)),

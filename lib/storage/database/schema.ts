@@ -79,8 +79,9 @@ export function itemTable(dialect: Dialect): string {
 /** Returns the statements that create the tables of calls: see `ledger/sql_ledger.ts`. */
 export function usageTables(dialect: Dialect): string {
   const { text, integer, json, isDay, options } = dialect;
-  const named = (column: string, max = 64) =>
-    `${column} ${text} CHECK (${isPrintable(dialect, column, max)})`;
+  // Clients choose their names, so nothing is asked of these here: one that could not be recorded
+  // would keep all others from being recorded.
+  const named = (column: string) => `${column} ${text} CHECK (${isPrintable(dialect, column, 64)})`;
   return `
     CREATE TABLE usage (
       day ${text} CHECK (${isDay("day")}),
@@ -89,18 +90,28 @@ export function usageTables(dialect: Dialect): string {
       ${named("phase")},
       ${named("status")},
       impact ${text} CHECK (${isOneOf("impact", IMPACTS)}),
-      ${named("client", 80)},
+      client ${text} NOT NULL,
       calls ${integer} NOT NULL CHECK (${isCount("calls", 1)}),
       first ${integer} NOT NULL CHECK (${isInstant("first")}),
       last ${integer} NOT NULL CHECK (${isInstant("last")} AND last >= first),
       PRIMARY KEY (day, route, method, phase, status, impact, client)
+    )${options};
+    CREATE TABLE client_release (
+      day ${text} CHECK (${isDay("day")}),
+      client ${text} NOT NULL,
+      release ${text} NOT NULL,
+      calls ${integer} NOT NULL CHECK (${isCount("calls", 1)}),
+      last ${integer} NOT NULL CHECK (${isInstant("last")}),
+      PRIMARY KEY (day, client, release)
     )${options};
     CREATE TABLE heartbeat (
       ${named("server")},
       ${json("policies")},
       since ${integer} CHECK (${isInstant("since")}),
       until ${integer} NOT NULL CHECK (${isInstant("until")}),
+      sequence ${integer} NOT NULL CHECK (${isCount("sequence", 0)}),
       ending ${text} CHECK (${isOneOf("ending", ["stopped", "gone"])}),
+      declared_at ${integer} CHECK (${isInstant("declared_at")}),
       PRIMARY KEY (since, server)
     )${options};
   `;

@@ -1,6 +1,7 @@
 /** What a ledger records: who called the deprecated routes, and which periods were counted. */
 
 import type { Phase, Policy } from "../../lifecycle/policy.ts";
+import { dayOf } from "./day.ts";
 
 /**
  * How the removal of a route affects a call: "breaking" if the call is served now, or would be
@@ -47,14 +48,23 @@ export interface Heartbeat {
    * Why no more is expected: the server stopped, or the operator declared it gone. Without a
    * reason, but with a later period of the same server, what it counted in between may be lost.
    */
-  readonly end?: "stopped" | "gone";
+  readonly end?: "stopped" | "gone" | undefined;
+  /** When the operator declared the server gone. */
+  readonly declaredAt?: number | undefined;
+  /** The number of transactions that have extended it. */
+  readonly sequence: number;
 }
 
-/** The new version of a heartbeat. */
-export interface HeartbeatExtension extends Heartbeat {
-  /** The least `until` that it must have. */
-  readonly known: number;
+/**
+ * One transaction of a flush. However often it is tried, it is committed once or not at all, because
+ * it also advances the sequence number of the server's heartbeat.
+ */
+export interface FlushPart extends Pick<Heartbeat, "until" | "end"> {
+  readonly rows: readonly UsageRow[];
 }
+
+/** Rows per part, since SQLite blocks the thread while it writes them. */
+export const MAX_PART_ROWS = 100;
 
 /** Times in a ledger, in milliseconds since the epoch. */
 export interface LedgerTime {
@@ -80,7 +90,7 @@ export function latestHeartbeats(heartbeats: readonly Heartbeat[]): Map<string, 
  * Merges rows with the same key. Also repairs rows whose last call is before their first, because
  * the clock was set back while counting.
  */
-export function addUp(rows: readonly UsageRow[]): UsageRow[] {
+export function mergeRows(rows: readonly UsageRow[]): UsageRow[] {
   const sums = new Map<string, UsageRow>();
   for (const row of rows) {
     const { day, route, method, phase, status, impact, client } = row;
@@ -92,4 +102,21 @@ export function addUp(rows: readonly UsageRow[]): UsageRow[] {
     sums.set(key, sum);
   }
   return [...sums.values()];
+}
+
+/**
+ * Brings the times of rows into an interval, and their days with them. A server's clock may be
+ * wrong, even for a moment, and a call that it dated out of the gate's period would not count.
+ *
+ * @param earliest In milliseconds since the epoch, like `latest`; it wins where it is later.
+ */
+export function clampTimes(
+  rows: readonly UsageRow[],
+  { earliest, latest }: { readonly earliest: number; readonly latest: number },
+): UsageRow[] {
+  const clamp = (time: number) => Math.max(earliest, Math.min(time, latest));
+  return mergeRows(rows.map((row) => {
+    const [first, last] = [clamp(row.first), clamp(row.last)];
+    return { ...row, day: dayOf(last), first, last };
+  }));
 }

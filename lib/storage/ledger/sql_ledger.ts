@@ -5,10 +5,11 @@
 
 import { DAY_MS } from "./day.ts";
 import {
-  addUp,
+  type FlushPart,
   type Heartbeat,
-  type HeartbeatExtension,
   type LedgerTime,
+  MAX_PART_ROWS,
+  mergeRows,
   type UsageRow,
 } from "./ledger.ts";
 import {
@@ -17,11 +18,8 @@ import {
   pages,
   type Row,
   type Statement,
-  yieldToRequests,
 } from "../database/sql/database.ts";
-
-/** Rows per transaction, during which SQLite blocks the thread. */
-const PART = 100;
+import { yieldToRequests } from "../../async/yield.ts";
 
 const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
 const KEY_COLUMNS = KEY.join(", ");
@@ -50,34 +48,29 @@ export class Ledger {
   }
 
   /**
-   * Adds rows, merging those with the same key: sums `calls`, and widens `first` and `last`.
+   * Records one part of a flush: extends the server's heartbeat, and adds the rows, merging those
+   * with the same key.
    *
-   * @param onAdded Called with each part once it is committed, so that only the rest is retried
-   *   after a fault.
-   * @param extension A heartbeat to extend together with the last part: neither is lost alone.
-   * @returns Whether that heartbeat was there, without an end; not if the ledger was restored from
-   *   a backup, for example.
+   * @param own The heartbeat as it was before.
+   * @returns Whether the heartbeat was in the ledger as it was before, without an end. Otherwise
+   *   nothing is recorded.
+   * @throws {RejectedError} If the database rejects the rows.
    */
-  async add(
-    rows: readonly UsageRow[],
-    onAdded: (rows: readonly UsageRow[]) => void,
-    extension?: HeartbeatExtension,
-  ): Promise<boolean> {
-    const parts = rows.length === 0 ? [[]] : chunksOf(rows, PART);
-    let isExtended = false;
-    for (const [index, part] of parts.entries()) {
-      // Sorted, so that two servers that add the same rows cannot deadlock.
-      const sorted = addUp(part).sort((a, b) => sortKeyOf(a) < sortKeyOf(b) ? -1 : 1);
-      const last = extension && index === parts.length - 1 ? [extensionOf(extension)] : [];
-      const results = await this.#database.transact([
-        ...chunksOf(sorted, this.#database.batch).map((rows) => this.#additionOf(rows)),
-        ...last,
-      ]);
-      isExtended = last.length > 0 && results.at(-1)?.length === 1;
-      onAdded(part);
-      if (index < parts.length - 1) await yieldToRequests();
-    }
-    return isExtended;
+  async add({ rows, until, end }: FlushPart, own: Heartbeat): Promise<boolean> {
+    const extension: Statement = {
+      text: `UPDATE heartbeat SET sequence = sequence + 1, until = $1, ending = $2
+             WHERE server = $3 AND since = $4 AND sequence = $5 AND ending IS NULL
+             RETURNING server`,
+      values: [until, end ?? null, own.server, own.from, own.sequence],
+    };
+    // Sorted, so that two servers that add the same rows cannot deadlock.
+    const sorted = mergeRows(rows).sort((a, b) => sortKeyOf(a) < sortKeyOf(b) ? -1 : 1);
+    const additions = chunksOf(sorted, this.#database.batch).map((rows) => this.#additionOf(rows));
+    const [extended] = await this.#database.transact([extension, ...additions], {
+      isConditional: true,
+      sync: end ? "with commit" : until > own.until ? "after commit" : undefined,
+    });
+    return extended?.length === 1;
   }
 
   /** Lists the rows from a day on, ordered by day, reading incrementally. */
@@ -96,27 +89,22 @@ export class Ledger {
     for await (const row of rows) yield { ...row } as unknown as UsageRow;
   }
 
-  /** Records a heartbeat, replacing the one with the same `server` and `from`. */
-  async recordHeartbeat({ server, policies, from, until, end }: Heartbeat): Promise<void> {
-    await this.#database.transact([{
-      text: `INSERT INTO heartbeat (server, policies, since, until, ending)
-             VALUES ($1, $2, $3, $4, $5)
-             ON CONFLICT (since, server)
-             DO UPDATE SET until = excluded.until, ending = excluded.ending`,
-      values: [server, JSON.stringify(policies), from, until, end ?? null],
-    }]);
+  /** Begins heartbeats, and ends others or takes their ends off, in one transaction. */
+  async declare(begun: readonly Heartbeat[], ended: readonly Heartbeat[] = []): Promise<void> {
+    const statements = [...ended.map(endingOf), ...begun.map(beginningOf)];
+    await this.#database.transact(statements, { sync: "with commit" });
   }
 
   /** Returns all heartbeats, ordered by `from`. */
   async heartbeats(): Promise<Heartbeat[]> {
-    const text = `SELECT server, policies, since, until, ending FROM heartbeat
-                  ORDER BY since, server`;
+    const text = `SELECT server, policies, since, until, sequence, ending, declared_at
+                  FROM heartbeat ORDER BY since, server`;
     return (await this.#database.query({ text })).map(heartbeatOf);
   }
 
   /**
    * Removes the rows before a day, and the heartbeats that ended before it, after updating
-   * {@linkcode Ledger.keptFrom}.
+   * {@linkcode Ledger.keptFrom}. A heartbeat without an end ends when the server's next one begins.
    *
    * @param now In milliseconds since the epoch. Only a ledger in which somebody counted a day ago
    *   is evidence that this clock is right.
@@ -136,10 +124,14 @@ export class Ledger {
       text: `DELETE FROM usage WHERE (${KEY_COLUMNS}) IN (
                SELECT ${KEY_COLUMNS} FROM usage WHERE day < $1 ORDER BY ${KEY_COLUMNS} LIMIT $2
              ) RETURNING day`,
-      values: [beforeDay, PART],
+      values: [beforeDay, MAX_PART_ROWS],
     };
-    while ((await this.#database.transact([removal]))[0]?.length === PART) await yieldToRequests();
-    const ended = "DELETE FROM heartbeat WHERE until < $1 AND ending IS NOT NULL";
+    while ((await this.#database.transact([removal]))[0]?.length === MAX_PART_ROWS) {
+      await yieldToRequests();
+    }
+    const ended = `DELETE FROM heartbeat WHERE until < $1 AND (ending IS NOT NULL OR EXISTS (
+      SELECT 1 FROM heartbeat AS later
+      WHERE later.server = heartbeat.server AND later.since > heartbeat.since AND later.since < $1))`;
     await this.#database.transact([{ text: ended, values: [Date.parse(beforeDay)] }]);
     return true;
   }
@@ -166,11 +158,27 @@ export class Ledger {
   }
 }
 
-function extensionOf({ server, from, until, end, known }: HeartbeatExtension): Statement {
+function beginningOf(heartbeat: Heartbeat): Statement {
+  const { server, policies, from, until, end, declaredAt, sequence } = heartbeat;
   return {
-    text: `UPDATE heartbeat SET until = $1, ending = $2
-           WHERE server = $3 AND since = $4 AND until >= $5 AND ending IS NULL RETURNING server`,
-    values: [until, end ?? null, server, from, known],
+    text: `INSERT INTO heartbeat (server, policies, since, until, sequence, ending, declared_at)
+           VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    values: [
+      server,
+      JSON.stringify(policies),
+      from,
+      until,
+      sequence,
+      end ?? null,
+      declaredAt ?? null,
+    ],
+  };
+}
+
+function endingOf({ server, from, end, declaredAt }: Heartbeat): Statement {
+  return {
+    text: "UPDATE heartbeat SET ending = $1, declared_at = $2 WHERE server = $3 AND since = $4",
+    values: [end ?? null, declaredAt ?? null, server, from],
   };
 }
 
@@ -179,11 +187,14 @@ const sortKeyOf = (row: UsageRow) => keyOf(row).join("\0");
 
 function heartbeatOf(row: Row): Heartbeat {
   const ending = row["ending"] as "stopped" | "gone" | null;
+  const declaredAt = row["declared_at"] as number | null;
   return {
     server: row["server"] as string,
     policies: JSON.parse(row["policies"] as string),
     from: row["since"] as number,
     until: row["until"] as number,
     ...(ending === null ? {} : { end: ending }),
+    ...(declaredAt === null ? {} : { declaredAt }),
+    sequence: row["sequence"] as number,
   };
 }

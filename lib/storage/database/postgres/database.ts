@@ -5,8 +5,15 @@
 
 // @ts-types="npm:@types/pg@8.20.0"
 import { Client, Pool, type PoolClient } from "pg";
-import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
-import { EXPORT, StorageError } from "../../errors.ts";
+import type {
+  ColumnType,
+  Database,
+  Row,
+  Statement,
+  TransactionOptions,
+  Value,
+} from "../sql/database.ts";
+import { EXPORT, RejectedError, StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
 import { type Patience, waitFor } from "../../../async/abort.ts";
 import { fulfilledWithin } from "../../../async/deadline.ts";
@@ -30,6 +37,9 @@ const [OUTCOME_TIMEOUT_MS, OUTCOME_RETRY_MS] = [60_000, 250];
  * connections may break silently.
  */
 const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
+
+/** The classes of SQLSTATE for invalid values, violated constraints, and values that are too long. */
+const REJECTION = /^(?:22|23|54)...$/;
 
 /** What a process may wait for, as messages name it. */
 export const DATABASE = "the database (DATABASE_URL)";
@@ -141,10 +151,16 @@ export class PostgresDatabase implements Database {
     throw new StorageError("postgres", `no answer within ${LOOKUP_TIMEOUT_MS / 1_000} s`);
   }
 
-  async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+  async transact(
+    statements: readonly Statement[],
+    { isConditional = false }: TransactionOptions = {},
+  ): Promise<readonly (readonly Row[])[]> {
     const transaction = this.#transaction(async (run) => {
-      const results = [];
-      for (const { text, values } of statements) results.push(await run(text, values));
+      const results: Row[][] = [];
+      for (const { text, values } of statements) {
+        if (isConditional && results[0]?.length === 0) break;
+        results.push(await run(text, values));
+      }
       return results;
     });
     return await this.#reportWait(transaction);
@@ -267,7 +283,8 @@ export class PostgresDatabase implements Database {
     if (cause instanceof StorageError) return cause;
     // A name with several addresses gives one error for each.
     const first = cause instanceof AggregateError ? cause.errors[0] : cause;
-    return new StorageError("postgres", `${name} cannot be ${what}`, { cause: first });
+    const type = REJECTION.test(Object(first).code) ? RejectedError : StorageError;
+    return new type("postgres", `${name} cannot be ${what}`, { cause: first });
   }
 }
 

@@ -3,7 +3,7 @@
 import { type Dialect, itemTable, usageTables } from "../schema.ts";
 
 /** The version of the schema; other ones are refused. */
-export const VERSION = 5;
+export const VERSION = 6;
 
 /**
  * Texts are compared byte by byte, whatever the locale of the database. The checks use no bounded

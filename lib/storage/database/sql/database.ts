@@ -1,5 +1,7 @@
 /** The interface between the catalogue, the ledger and an SQL database. */
 
+import { yieldToRequests } from "../../../async/yield.ts";
+
 /** A column's value; numbers are safe integers. */
 export type Value = string | number | null;
 
@@ -10,6 +12,17 @@ export interface Statement {
   readonly text: string;
   /** A list holds the values of a column; see {@linkcode Database.rowsOf}. */
   readonly values?: readonly (Value | readonly Value[])[];
+}
+
+/** How to run a transaction. */
+export interface TransactionOptions {
+  /** Whether the other statements are skipped if the first one returns no row. */
+  readonly isConditional?: boolean;
+  /**
+   * When SQLite has it on disk: with the commit, for which the thread waits, or soon after it, when
+   * the promise resolves. By default, as the database was opened. PostgreSQL decides for itself.
+   */
+  readonly sync?: "with commit" | "after commit" | undefined;
 }
 
 /** The type of a column, for engines that require it. */
@@ -38,8 +51,15 @@ export interface Database {
    */
   queryAfterChanges(statement: Statement): Promise<readonly Row[]>;
 
-  /** Runs statements in one transaction. Returns the rows of each. */
-  transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>;
+  /**
+   * Runs statements in one transaction. Returns the rows of each.
+   *
+   * @throws {RejectedError} If the database rejects values.
+   */
+  transact(
+    statements: readonly Statement[],
+    options?: TransactionOptions,
+  ): Promise<readonly (readonly Row[])[]>;
 }
 
 /** Rows per page. */
@@ -69,9 +89,4 @@ export async function* pages(
 export function chunksOf<T>(rows: readonly T[], size: number): T[][] {
   const count = Math.ceil(rows.length / size);
   return Array.from({ length: count }, (_, at) => rows.slice(at * size, (at + 1) * size));
-}
-
-/** Yields to pending requests between two parts of long work. */
-export function yieldToRequests(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve));
 }

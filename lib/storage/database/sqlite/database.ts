@@ -8,10 +8,17 @@
  */
 
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import type { ColumnType, Database, Row, Statement, Value } from "../sql/database.ts";
+import type {
+  ColumnType,
+  Database,
+  Row,
+  Statement,
+  TransactionOptions,
+  Value,
+} from "../sql/database.ts";
 import { waitFor } from "../../../async/abort.ts";
 import { repeat } from "../../../async/repeat.ts";
-import { StorageError } from "../../errors.ts";
+import { RejectedError, StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
 import { createTables, inTransaction } from "./creation.ts";
 import { retryWhileBusy } from "./lock.ts";
@@ -22,6 +29,9 @@ const OPEN_TIMEOUT_MS = 30_000;
 
 /** The path of a database in memory. */
 export const MEMORY = ":memory:";
+
+/** SQLite's primary result codes for values that are too long, of another type, or refused. */
+const REJECTIONS: ReadonlySet<number> = new Set([18, 19, 20]);
 
 const GONE = "The file was removed or replaced since it was opened: put the right one in place, " +
   "and start again";
@@ -99,11 +109,30 @@ export class SqliteDatabase implements Database {
     return Promise.try(() => this.#run("read", get) as Row | undefined);
   }
 
-  async transact(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+  async transact(
+    statements: readonly Statement[],
+    { isConditional = false, sync }: TransactionOptions = {},
+  ): Promise<readonly (readonly Row[])[]> {
     await this.#look(); // a write to a file that is gone would be lost
-    const commit = (connection: DatabaseSync) =>
-      inTransaction(connection, () => statements.map((each) => this.#rowsFrom(connection, each)));
-    return await this.#retry(this.#options.timeout, () => this.#run("written", commit));
+    const commit = (connection: DatabaseSync) => {
+      const synchronous = (mode: string) => connection.exec(`PRAGMA synchronous = ${mode}`);
+      if (sync === "with commit") synchronous("FULL");
+      try {
+        return inTransaction(connection, () => {
+          const results: Row[][] = [];
+          for (const statement of statements) {
+            if (isConditional && results[0]?.length === 0) break;
+            results.push(this.#rowsFrom(connection, statement));
+          }
+          return results;
+        });
+      } finally {
+        if (sync === "with commit") synchronous(this.#options.synchronous);
+      }
+    };
+    const results = await this.#retry(this.#options.timeout, () => this.#run("written", commit));
+    if (sync === "after commit") await this.#syncLog();
+    return results;
   }
 
   async close(): Promise<void> {
@@ -128,6 +157,20 @@ export class SqliteDatabase implements Database {
 
   #rowsFrom(connection: DatabaseSync, { text, values = [] }: Statement): Row[] {
     return this.#prepare(connection, text).all(...values as Value[]) as Row[];
+  }
+
+  /**
+   * Syncs the log (WAL), beside the thread that serves. Without a log, the commit has synced the file
+   * itself. SQLite holds no lock on the log that closing it here could release.
+   */
+  async #syncLog(): Promise<void> {
+    if (this.#file === undefined) return;
+    try {
+      using log = await Deno.open(`${this.#path}-wal`, { write: true });
+      await log.syncData();
+    } catch (cause) {
+      if (!(cause instanceof Deno.errors.NotFound)) throw this.#faultOf("synced to disk", cause);
+    }
   }
 
   #retry<T>(limit: number, action: () => T): Promise<T> {
@@ -165,7 +208,8 @@ export class SqliteDatabase implements Database {
   #faultOf(what: string, cause: unknown): StorageError {
     const { name } = this.#options.schema;
     const fault = `the ${name} ${JSON.stringify(this.#path)} (DATABASE_URL) cannot be ${what}`;
-    return new StorageError("sqlite", fault, { cause });
+    const type = REJECTIONS.has(Object(cause).errcode & 0xff) ? RejectedError : StorageError;
+    return new type("sqlite", fault, { cause });
   }
 }
 

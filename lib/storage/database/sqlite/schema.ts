@@ -51,7 +51,7 @@ export const CATALOGUE: Schema = {
 export const LEDGER: Schema = {
   name: "ledger",
   applicationId: 0x6d68_6c65,
-  version: 3,
+  version: 4,
   upgrade: "stop the servers, and move it away to start counting afresh",
   tables: `
     CREATE TABLE ledger (

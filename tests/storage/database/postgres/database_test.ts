@@ -6,6 +6,7 @@ import type { CatalogueRecord } from "../../../../lib/storage/catalogue/catalogu
 import { entryOf, type Kind } from "../../../../lib/storage/item.ts";
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import { newToken } from "../../../../lib/storage/token.ts";
+import { addRows } from "../../../support/ledger_rows.ts";
 import { openLocal } from "../../../support/local_storage.ts";
 import { needing, shared } from "../../../support/permissions.ts";
 import { openEngine } from "../../../support/postgres_engine.ts";
@@ -127,7 +128,7 @@ test("a later release's schema is refused", async () => {
   await (await open()).close();
   await server().query("UPDATE catalogue SET schema = 9", database);
   const message =
-    "(DATABASE_URL) has version 9 of the schema, but this release supports only 5: run";
+    "(DATABASE_URL) has version 9 of the schema, but this release supports only 6: run";
   await assertRejects(open, StorageError, message);
 });
 
@@ -154,9 +155,11 @@ for (const [what, trigger, query, isAborted] of BREAKS) {
   test(`add() knows what it added when the connection breaks in ${what}`, async () => {
     await using subject = await open();
     const { ledger } = subject.engine;
+    const own = { server: "a", policies: {}, from: NOW, until: NOW, sequence: 0 };
+    await ledger.declare([own]);
     const release = await server().hold(subject.database, trigger);
-    let added = 0;
-    const adding = ledger.add([ROW], (rows) => added += rows.length).catch((error) => {
+    const part = { rows: [ROW], until: NOW + 5 };
+    const adding = ledger.add(part, own).catch((error) => {
       assert(error instanceof StorageError, error);
     });
     const isAtIt = `query ~ '^${query}' AND state = 'active'`;
@@ -167,11 +170,15 @@ for (const [what, trigger, query, isAborted] of BREAKS) {
         AND pid <> pg_backend_pid()`);
     }
     await release();
-    await adding;
+    const isAdded = await adding;
     await subject.until(0, isAtIt);
-    const calls = await Array.fromAsync(ledger.usage(""), ({ calls }) => calls);
-    assertEquals(calls, added === 1 ? [ROW.calls] : []);
-    assertEquals(added, query === "COMMIT" && !isAborted ? 1 : 0);
+    const isCommitted = query === "COMMIT" && !isAborted;
+    assertEquals(isAdded, isCommitted ? true : undefined);
+    const calls = () => Array.fromAsync(ledger.usage(""), ({ calls }) => calls);
+    assertEquals(await calls(), isCommitted ? [ROW.calls] : []);
+    // Whatever its outcome was, sent again it is recorded once.
+    assertEquals(await ledger.add(part, own), !isCommitted);
+    assertEquals([await calls(), (await ledger.heartbeats())[0]?.sequence], [[ROW.calls], 1]);
   });
 }
 
@@ -179,13 +186,13 @@ test("a transaction whose connection breaks silently does not block others", asy
   await using subject = await open();
   const { database, relay, engine: { ledger } } = subject;
   const release = await server().hold(database, "TRIGGER hold BEFORE INSERT ON usage");
-  const adding = ledger.add([ROW], () => {}).catch(() => {});
+  const adding = addRows(ledger, [ROW]).catch(() => {});
   await subject.until(1, "query ~ '^INSERT' AND state = 'active'");
   relay.lose();
   await release();
   await subject.until(1, "state = 'idle in transaction'"); // and holds a row lock
   const other = await openEngine(server().urlOf(database));
-  await other.ledger.add([ROW], () => {});
+  await addRows(other.ledger, [ROW]);
   await other.close();
   relay.restore();
   subject.disconnect();

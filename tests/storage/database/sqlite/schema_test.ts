@@ -58,19 +58,21 @@ const ITEMS: Row[] = [
 ].map(([what, record, isSound]) => [what, "item", record, isSound] as Row);
 
 const USAGE = { ...ROW, client: "curl", calls: 3, first: 5, last: 5 };
-const HEARTBEAT = { server: "a", policies: "{}", since: 5, until: 9 };
+const HEARTBEAT = { server: "a", policies: "{}", since: 5, until: 9, sequence: 0 };
 
 const LEDGER_ROWS: Row[] = [
   ["a row", "usage", USAGE, true],
   ["no day", "usage", { ...USAGE, day: null }, false],
   ["an invalid day", "usage", { ...USAGE, day: "2027-02-29" }, false],
   ["a day with a time", "usage", { ...USAGE, day: "2027-02-28 12:00" }, false],
-  ...(["route", "method", "phase", "status", "client"] as const).flatMap((column): Row[] => [
+  ...(["route", "method", "phase", "status"] as const).flatMap((column): Row[] => [
     [`an empty ${column}`, "usage", { ...USAGE, [column]: "" }, false],
     [`a ${column} of two lines`, "usage", { ...USAGE, [column]: "a\nb" }, false],
     [`a ${column} that is too long`, "usage", { ...USAGE, [column]: "x".repeat(81) }, false],
     [`a ${column} and more`, "usage", { ...USAGE, [column]: `x${NUL}\n` }, false],
   ]),
+  ["any name of a client", "usage", { ...USAGE, client: `${NUL}\n播客${"x".repeat(99)}` }, true],
+  ["a client without a name", "usage", { ...USAGE, client: null }, false],
   ["another impact", "usage", { ...USAGE, impact: "some" }, false],
   ["no calls", "usage", { ...USAGE, calls: 0 }, false],
   ["half a call", "usage", { ...USAGE, calls: 1.5 }, false],
@@ -79,6 +81,7 @@ const LEDGER_ROWS: Row[] = [
   ["a heartbeat of nobody", "heartbeat", { ...HEARTBEAT, server: "" }, false],
   ["a heartbeat with half a policy", "heartbeat", { ...HEARTBEAT, policies: "{" }, false],
   ["a heartbeat without an instant", "heartbeat", { ...HEARTBEAT, until: null }, false],
+  ["a heartbeat out of sequence", "heartbeat", { ...HEARTBEAT, sequence: -1 }, false],
   ["a heartbeat that ended otherwise", "heartbeat", { ...HEARTBEAT, ending: "bored" }, false],
   ["a second ledger", "ledger", { only: 2 }, false],
 ];

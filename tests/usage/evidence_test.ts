@@ -1,0 +1,206 @@
+/** What the ledger promises while its database, the clocks and the machine fail. */
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
+import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
+import { newToken } from "../../lib/storage/token.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
+import { newPrefix, settingsOf } from "../support/bucket_storage.ts";
+import { inFolder, media } from "../support/media_cli.ts";
+import { needing, program, shared } from "../support/permissions.ts";
+import { openEngine } from "../support/postgres_engine.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import { requestHead, requestRaw } from "../support/raw_http.ts";
+import { Relay } from "../support/relay.ts";
+import { S3_STORE, S3Store } from "../support/s3_store.ts";
+import { ServerProcess } from "../support/server.ts";
+import { until } from "../support/within.ts";
+
+const postgres = shared(POSTGRES, () => PostgresServer.start());
+const store = shared(S3_STORE, () => S3Store.start());
+
+/** After the removal every valid token counts as a call, though nothing is published. */
+const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
+
+/** Calls with so many names that their rows need two parts of a flush. */
+async function callByMany({ port }: ServerProcess): Promise<void> {
+  for (let index = 0; index < 150; index++) {
+    await requestRaw(port, "HEAD", `/audio/${newToken()}`, { "User-Agent": `App-${index}` });
+  }
+}
+
+/** A server behind a relay to PostgreSQL, and what is in its database. */
+async function onPostgres(
+  body: (scene: {
+    readonly relay: Relay;
+    readonly server: ServerProcess;
+    readonly query: (sql: string) => Promise<string[]>;
+    readonly gate: (...args: string[]) => ReturnType<typeof media>;
+  }) => Promise<void>,
+): Promise<void> {
+  await inFolder(async (folder) => {
+    const name = await postgres().createDatabase();
+    await using relay = new Relay(postgres().port);
+    const environment = { ...REMOVED, DATABASE_URL: postgres().urlOf(name, relay.port) };
+    await using server = await ServerProcess.start(environment, folder);
+    const direct = { ...REMOVED, DATABASE_URL: postgres().urlOf(name) };
+    await body({
+      relay,
+      server,
+      query: (sql) => postgres().query(sql, name),
+      gate: (...args) => media(folder, ["usage", "--gate", "1", ...args], direct),
+    });
+  });
+}
+
+const CALLS = "SELECT coalesce(sum(calls), 0) FROM usage";
+
+needing(...POSTGRES)(
+  "a failover between two parts of a flush leaves the doubt on record",
+  () =>
+    onPostgres(async ({ relay, server, query, gate }) => {
+      const copy = (from: string, to: string) => `INSERT INTO ${to} SELECT * FROM ${from};`;
+      const tables = ["usage", "heartbeat"];
+      let inserts = 0;
+      const isOver = Promise.withResolvers<void>();
+      relay.onSent = async (text) => {
+        if (!text.includes("INSERT INTO usage")) return;
+        inserts++;
+        if (inserts === 1) { // the replica does not get what follows
+          for (const table of tables) await query(`CREATE TABLE copy_${table} AS TABLE ${table}`);
+        } else if (inserts === 2) {
+          relay.lead(1); // nothing listens there
+          await query(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity " +
+              "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+          );
+          assertEquals(await query(CALLS), ["100"], "the first part was committed");
+          await query(
+            tables.map((table) => `DELETE FROM ${table};${copy(`copy_${table}`, table)}`).join(""),
+          );
+          relay.lead(postgres().port);
+          isOver.resolve();
+        }
+      };
+      await callByMany(server);
+      await isOver.promise;
+      await until("the second part", async () => (await query(CALLS))[0] !== "0");
+      const { code, stdout } = await gate("--at-most", "1000");
+      assertEquals(code, 3, stdout);
+      assertMatch(stdout, /no heartbeat from server .*, which is back/);
+      const { log } = await server.stop();
+      assertMatch(JSON.stringify(log), /lacks this server's last report/);
+    }),
+);
+
+needing(...POSTGRES)(
+  "a flush whose connection is lost after its COMMIT is recorded once",
+  () =>
+    onPostgres(async ({ relay, server, query, gate }) => {
+      const isCommitted = Promise.withResolvers<void>();
+      let isAdding = false;
+      relay.onSent = (text) => void (isAdding ||= text.includes("INSERT INTO usage"));
+      relay.onReceived = (text) => {
+        if (!isAdding || !text.includes("COMMIT")) return;
+        relay.onReceived = () => {};
+        relay.lead(1); // nothing listens there
+        isCommitted.resolve();
+      };
+      await callByMany(server);
+      await isCommitted.promise;
+      // For longer than the server asks whether it was committed.
+      await new Promise((resolve) => setTimeout(resolve, 63_000));
+      relay.lead(postgres().port);
+      await until("all rows", async () => Number((await query(CALLS))[0]) >= 150);
+      const { log } = await server.stop();
+      assertEquals(log.at(-1)?.["lost"], undefined);
+      assertEquals(await query(CALLS), ["150"]);
+      const { stdout } = await gate("--at-most", "150");
+      assert(!stdout.includes("no heartbeat"), stdout);
+    }),
+);
+
+needing(...POSTGRES, ...S3_STORE)(
+  "no response leaves after the last flush, however early its request came",
+  () =>
+    inFolder(async (folder) => {
+      const prefix = newPrefix();
+      const DATABASE_URL = postgres().urlOf(await postgres().createDatabase());
+      const engine = await openEngine(DATABASE_URL);
+      const storage = new MediaStorage(
+        engine,
+        new BucketContent(settingsOf(store(), prefix), engine),
+      );
+      await storage.prepare();
+      async function* read() {
+        yield await Promise.resolve(new Uint8Array(1000));
+      }
+      const item = await storage.publish(newMetadata(), await storage.stage({ read }));
+      await storage.close();
+
+      await using database = new Relay(postgres().port);
+      await using relay = new Relay(store().port);
+      const asked = Promise.withResolvers<void>();
+      relay.onSent = async (text) => {
+        if (!text.startsWith("GET /")) return;
+        asked.resolve();
+        await new Promise((resolve) => setTimeout(resolve, 3_400)); // longer than Deno Deploy waits
+      };
+      const bucket = store().environment(prefix);
+      await using server = await ServerProcess.start(
+        {
+          ...{ DENO_DEPLOY: "true", ...bucket },
+          DATABASE_URL: DATABASE_URL.replace(`:${postgres().port}/`, `:${database.port}/`),
+          AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${relay.port}`,
+        },
+        folder,
+        { flags: ["--no-prompt", "--allow-all"] },
+      );
+      using client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+      await client.write(requestHead("GET", `/audio/${item.token}`));
+      await asked.promise;
+      database.onSent = async (text) => { // the last flush takes until the bucket has answered
+        if (text.includes("COMMIT")) await new Promise((resolve) => setTimeout(resolve, 1_000));
+      };
+      const received = new Response(client.readable).text().catch(() => "");
+      const { code, log } = await server.stop("SIGINT");
+      assertEquals([code, await received], [0, ""]);
+      assertEquals([log.at(-1)?.event, log.at(-1)?.["lost"]], ["stop", undefined]);
+    }),
+);
+
+needing("processes", program("strace"))(
+  "what counts as evidence is synced to disk on SQLite",
+  () =>
+    inFolder(async (folder) => {
+      const trace = `${folder}/trace`;
+      const runner = [
+        "strace",
+        "-D",
+        "-f",
+        "-y",
+        "-qq",
+        "-e",
+        "trace=fsync,fdatasync",
+        "-o",
+        trace,
+      ];
+      const syncs = async () => {
+        const lines = (await Deno.readTextFile(trace)).split("\n");
+        return lines.filter((line) => line.includes("-ledger-wal>")).map((line) =>
+          line.split(" ")[0]
+        );
+      };
+      const server = await ServerProcess.start(REMOVED, folder, { runner });
+      const registered = await syncs();
+      assert(registered.length > 0, "the registration, before the first response");
+      const [serving] = registered;
+      await until("a flush", async () => (await syncs()).length >= registered.length + 2);
+      const flushed = (await syncs()).slice(registered.length);
+      assert(flushed.every((thread) => thread !== serving), "beside the thread that serves");
+      const before = (await syncs()).length;
+      await server.stop();
+      const stopped = (await syncs()).slice(before);
+      assert(stopped.includes(serving), "the stop");
+    }),
+);
