@@ -5,7 +5,6 @@ import { withoutPassword } from "../input/printable.ts";
 import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts";
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
-import type { Policies } from "./policies.ts";
 
 /** Thrown for settings that cannot be used; one line for each. */
 export class ConfigError extends Error {
@@ -114,7 +113,7 @@ export function readConfig(
   /** Whether nobody chose the date of the deprecation here. */
   const isDeprecationUnset = get("DEPRECATED_AT") === undefined;
   const reason = PRODUCTION.find((name) => get(name) !== undefined);
-  if (user === "server" && isDeprecationUnset && reason !== undefined) {
+  if (user === "server" && isDeprecationUnset && reason !== undefined && paths.length > 0) {
     const date = 'the ISO 8601 date from which the old paths are deprecated, like "2026-11-21"';
     expect("DEPRECATED_AT", `${date}, since ${reason} is set`, undefined);
   }
@@ -207,8 +206,14 @@ type OwnSetting = keyof typeof OWN;
 /** A variable's common value, and those of routes, by name: "2027-06-30,video=2027-12-31". */
 const OWN_VALUE = /(?:^|,)\s*([a-z][\w-]*)\s*=/i;
 
-/** Reads the common policy, and those of the routes with values of their own. */
-function readPolicies(reader: Reader, paths: readonly string[]): Policies | undefined {
+/** Names that settings may have after the removal of their routes, so that a server still starts. */
+const FORMER_NAMES = ["audio", "video"];
+
+/**
+ * Reads the common policy, and those of the routes with values of their own. Also names the settings
+ * that have no effect, because what they are for is not deprecated.
+ */
+function readPolicies(reader: Reader, paths: readonly string[]) {
   const { get, expect } = reader;
   const names = new Map(paths.map((path) => [/(\w+)(?:\/:\w+)?$/.exec(path)?.[1] ?? path, path]));
   const common = new Map<OwnSetting, string | undefined>();
@@ -224,15 +229,18 @@ function readPolicies(reader: Reader, paths: readonly string[]): Policies | unde
       const [name = "", value = ""] = rest.slice(index, index + 2).map((text) => text.trim());
       const values = own.get(name) ?? new Map<OwnSetting, string | undefined>();
       const isNone = value === "none" && OWN[setting];
-      if (!names.has(name)) {
-        const known = [...names.keys()].join('" or "');
-        expect(variable, known ? `"${known}" before "="` : "no route: none is deprecated", name);
+      const known = new Set([...names.keys(), ...FORMER_NAMES]);
+      if (!known.has(name)) {
+        expect(variable, `"${[...known].join('" or "')}" before "="`, name);
       } else if (values.has(setting)) {
         expect(variable, `one value of "${name}"`, `${name}=${value}`);
       }
       own.set(name, values.set(setting, isNone ? undefined : value));
     }
   }
+  const ineffective = paths.length === 0
+    ? Object.values(POLICY_VARIABLES).filter((variable) => get(variable) !== undefined)
+    : [...own.keys()].filter((name) => !names.has(name)).map((name) => `the dates of "${name}"`);
   const policy = readPolicy(reader, common);
   const ownPolicies = new Map<string, Policy>();
   for (const [name, values] of own) {
@@ -240,7 +248,7 @@ function readPolicies(reader: Reader, paths: readonly string[]): Policies | unde
     const ownPolicy = path && readPolicy(reader, new Map([...common, ...values]), name);
     if (ownPolicy) ownPolicies.set(path, ownPolicy);
   }
-  return policy && { policy, ...ownPolicies.size > 0 ? { ownPolicies } : {} };
+  return policy && { policy, ineffective, ...ownPolicies.size > 0 ? { ownPolicies } : {} };
 }
 
 /** @param route The name of the route whose policy it is, for errors; none for the common one. */

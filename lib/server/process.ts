@@ -48,7 +48,13 @@ export interface App extends
   Announced,
   Pick<
     Config,
-    "host" | "port" | "reusePort" | "publicUrl" | "isOnDeploy" | "isDeprecationUnset"
+    | "host"
+    | "port"
+    | "reusePort"
+    | "publicUrl"
+    | "isOnDeploy"
+    | "isDeprecationUnset"
+    | "ineffective"
   > {
   readonly listen: Listen;
   readonly log: Log;
@@ -116,7 +122,13 @@ function logStart(app: App, { hostname, port }: Deno.NetAddr): void {
   log({ event: "start", server, machine, hostname, port, deno, ...startFacts(app, now) });
   const past = app.routes.filter((path) => momentAt(policyOf(app, path), now).phase === "removed");
   if (past.length > 0) log({ event: "warning", message: PAST, routes: past });
-  if (app.isDeprecationUnset) log({ event: "warning", message: UNSET });
+  if (app.isDeprecationUnset && app.routes.length > 0) log({ event: "warning", message: UNSET });
+  if (app.ineffective.length > 0) {
+    const message = `Without effect, since no such route is deprecated: ${
+      app.ineffective.join(", ")
+    }`;
+    log({ event: "warning", message });
+  }
   const origin = app.publicUrl ?? `http://localhost:${port}`;
   for (const path of app.samples) console.log(`curl -I ${origin}${path}`);
 }

@@ -3,7 +3,7 @@ import { type Config, ConfigError, readConfig } from "../../lib/server/config.ts
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
 
 const read = (environment: Record<string, string>, user: "server" | "command" = "command") =>
-  readConfig((name) => environment[name], user);
+  readConfig((name) => environment[name], user, PATHS);
 
 Deno.test("readConfig() has a default for everything", () => {
   const { policy, ...config } = read({});
@@ -22,6 +22,7 @@ Deno.test("readConfig() has a default for everything", () => {
     clientField: undefined,
     isTelemetryOn: false,
     isDeprecationUnset: true,
+    ineffective: [],
   });
   assertEquals(policy, {
     deprecatedAt: Date.parse("2026-11-21"),
@@ -331,8 +332,35 @@ Deno.test("readConfig() refuses what is wrong for one route, with its name and t
     const read = () => readConfig((name) => environment[name], "command", PATHS);
     assertEquals(assertThrows(read, ConfigError).message.split("\n"), faults);
   }
-  const { message } = assertThrows(() => read({ SUNSET_AT: "video=2027-12-31" }), ConfigError);
-  assertEquals(message, 'SUNSET_AT: expected no route: none is deprecated, got "video"');
+});
+
+Deno.test("readConfig() accepts the settings of the day before once routes are deleted", () => {
+  const settings: Record<string, string> = {
+    DATABASE_URL: "postgres://db/media",
+    SUNSET_AT: "2027-06-30,video=2027-12-31",
+    BROWNOUTS: "audio=2027-05-03T09:00Z/PT1H",
+  };
+  const rows: [paths: string[], ineffective: string[]][] = [
+    [PATHS.slice(0, 1), ['the dates of "video"']],
+    [[], ["SUNSET_AT", "BROWNOUTS"]],
+  ];
+  for (const [paths, ineffective] of rows) {
+    const date = paths.length > 0 ? { DEPRECATED_AT: "2026-11-21" } : {};
+    const environment = { ...settings, ...date };
+    const config = readConfig(
+      (name) => environment[name as keyof typeof environment],
+      "server",
+      paths,
+    );
+    assertEquals(config.ineffective, ineffective);
+    const other = { ...environment, SUNSET_AT: "2027-06-30,films=2027-12-31" };
+    const read = () => readConfig((name) => other[name as keyof typeof other], "server", paths);
+    assertThrows(
+      read,
+      ConfigError,
+      'SUNSET_AT: expected "audio" or "video" before "=", got "films"',
+    );
+  }
 });
 
 Deno.test("readConfig() requires DEPRECATED_AT of a server beyond a trial, and not of commands", () => {
