@@ -81,8 +81,8 @@ needing("processes")(
           env: { ...storageIn(subject.folder), NO_COLOR: "1" },
         });
       const gate = await media("usage", "--gate", "1");
-      assertEquals(gate.code, 1, gate.err);
-      assertMatch(gate.out, /Still called: 1 call by 1 client/);
+      assertEquals(gate.code, 3, gate.err);
+      assertMatch(gate.out, /^Unknown: no route is deprecated, here or on a running server/);
       assertMatch((await media("usage")).out, /\/audio\/:token: 1 call\. Sunset: 2998/);
       const shown = await media("show", token);
       assertMatch(shown.out, new RegExp(`\nHEAD /media/${token}\n200\n`));

@@ -7,10 +7,11 @@ import { parseInstant } from "../lifecycle/instant.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import { policyOf } from "../server/policies.ts";
 import { deprecatedPaths } from "../server/route.ts";
-import { reportUsage, waitForReports } from "../report/report.ts";
+import { ask } from "../report/question.ts";
+import { announcedPolicies, reportUsage, waitForReports } from "../report/report.ts";
 import type { Config } from "../server/config.ts";
 import { StorageError } from "../storage/errors.ts";
-import type { Ledger } from "../storage/ledger/sql_ledger.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { declareGone, declareRestored } from "../report/declarations.ts";
 import type { Verdict } from "../report/verdict.ts";
 import {
@@ -65,8 +66,8 @@ export function usageCommand(context: Context): Command {
     .option("--at-most <calls>", "calls that the verdict allows", callsArgument)
     .option(
       "--trust-stops",
-      "trust that nothing else served, and nothing was restored, between an orderly stop and the" +
-        " next start",
+      "trust that nothing else served, and nothing was restored, between a server's stop, or the end" +
+        " that --gone declared, and the next start",
     )
     .addOption(
       exclusive(
@@ -98,7 +99,7 @@ export function usageCommand(context: Context): Command {
         await withStorage(
           config,
           EXISTING,
-          ({ ledger }) => runUsage(ledger, options, config, context),
+          (storage) => runUsage(storage, options, config, context),
         );
       } catch (error) {
         if (options.gate === undefined || !(error instanceof StorageError)) throw error;
@@ -109,7 +110,7 @@ export function usageCommand(context: Context): Command {
 }
 
 async function runUsage(
-  ledger: Ledger,
+  { ledger, catalogue }: MediaStorage,
   { days, gate, gone, restored, html, json, ...options }: UsageOptions,
   config: Config,
   context: Context,
@@ -132,12 +133,19 @@ async function runUsage(
     await print(json ? JSON.stringify({ start, end }) : text);
     return;
   }
-  await waitForReports(ledger, now, (servers) => {
+  const { publicUrl: url, usageDays } = config;
+  const routes = deprecatedPaths(context.routes);
+  const policies = announcedPolicies(await ledger.heartbeats());
+  const question = gate !== undefined && url !== undefined
+    ? await ask({ ledger, catalogue }, { url, routes: context.routes, policies, now })
+    : undefined;
+  const asked = question === undefined ? now : (await ledger.time()).now;
+  await waitForReports(ledger, asked, (servers) => {
     if (!json) printError(`Waiting for the next report of ${servers.join(", ")} …`);
   });
-  const routes = deprecatedPaths(context.routes);
-  const scope = { routes, environment: datesIn(config, routes), days: gate ?? days, now };
-  const report = await reportUsage(ledger, { ...scope, ...options });
+  const scope = { routes, environment: datesIn(config, routes), days: gate ?? days, now: asked };
+  const found = { publicUrl: question && url, hidden: await question?.(), usageDays };
+  const report = await reportUsage(ledger, { ...scope, ...found, ...options });
   if (gate !== undefined) {
     const text = json ? usageJson(report) : gateText(report);
     await print(text).catch((error) => printError(`media: ${messageOf(error)}`));

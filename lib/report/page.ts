@@ -23,6 +23,7 @@ import {
   sinceText,
   sunsetText,
   titleText,
+  trustLines,
   verdictText,
 } from "./words.ts";
 
@@ -45,7 +46,14 @@ export function usagePage(report: UsageReport): string {
 <p class="soft">${periodText(report)}</p>
 <section class="verdict ${verdict.verdict}" aria-label="Verdict">
 <p><strong>${escape(verdictText(report))}</strong></p>
-${list([...gapLines(report), ...ignoredLines(report), ...report.contradictions])}
+${
+    list([
+      ...gapLines(report),
+      ...trustLines(report),
+      ...ignoredLines(report),
+      ...report.contradictions,
+    ])
+  }
 </section>
 ${clientSection(report)}
 ${routes.map((route) => routeSection(route, report)).join("\n")}

@@ -5,14 +5,24 @@
  * "Calls" are requests that removal breaks; all others are "other requests".
  */
 
-import type { RoutePolicies, UsageRow } from "../storage/ledger/ledger.ts";
+import type { Heartbeat, RoutePolicies, UsageRow } from "../storage/ledger/ledger.ts";
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import type { Interval, Phase, Policy } from "../lifecycle/policy.ts";
 import { RefusedError } from "../input/refused_error.ts";
+import { OWN_CLIENTS } from "../usage/client_names.ts";
 import { contradictions } from "../usage/dates.ts";
 import { DAY_MS, dayOf } from "../storage/ledger/day.ts";
 import { FLUSH_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
-import { gapsIn, isAhead, judge, recordedSince, running, type Verdict } from "./verdict.ts";
+import {
+  gapsIn,
+  type HiddenCalls,
+  isAhead,
+  judge,
+  recordedSince,
+  running,
+  stillSilent,
+  type Verdict,
+} from "./verdict.ts";
 
 /** Calls to one route on one UTC day. */
 export interface DayUsage {
@@ -53,18 +63,24 @@ export interface UsageReportOptions {
   readonly days: number;
   /** The only client to report on; every client by default. */
   readonly client?: string | undefined;
-  /** The names of clients that do not count for the verdict. */
+  /** The names of clients that do not count for the verdict, besides our own. */
   readonly ignore?: readonly string[] | undefined;
   /** The calls that the verdict allows; 0 by default. */
   readonly atMost?: number | undefined;
   /** Whether nothing else served, and nothing was restored, while servers were stopped. */
   readonly trustStops?: boolean | undefined;
+  /** The public URL through which the gate has asked, and what it did not learn there. */
+  readonly publicUrl?: string | undefined;
+  readonly hidden?: readonly HiddenCalls[] | undefined;
+  /** Whole days that servers retain. */
+  readonly usageDays: number;
   /** The time of the report, in milliseconds since the epoch. */
   readonly now: number;
 }
 
 /** The report of a period: a number of whole UTC days, and today so far. */
-export interface UsageReport extends Pick<UsageReportOptions, "days" | "client" | "now"> {
+export interface UsageReport
+  extends Pick<UsageReportOptions, "days" | "client" | "now" | "publicUrl"> {
   /** What the server that started last announces. */
   readonly policies: RoutePolicies;
   /** A line for each contradiction: other dates that are announced, or in the environment. */
@@ -72,7 +88,9 @@ export interface UsageReport extends Pick<UsageReportOptions, "days" | "client" 
   readonly from: string;
   readonly today: string;
   readonly routes: readonly RouteUsage[];
-  /** Most calls first; without those that are ignored. */
+  /** The routes that the verdict is on: deprecated here, or on a server that is running. */
+  readonly judged: readonly string[];
+  /** The clients of these routes; most calls first; without those that are ignored. */
   readonly clients: readonly ClientUsage[];
   /** Clients that do not count for the verdict, even without calls. */
   readonly ignored: readonly Pick<ClientUsage, "client" | "calls">[];
@@ -81,6 +99,8 @@ export interface UsageReport extends Pick<UsageReportOptions, "days" | "client" 
   /** The start of the record, in milliseconds since the epoch; `undefined` if there is none. */
   readonly recordedSince: number | undefined;
   readonly verdict: Verdict;
+  /** When the verdict can be clear, if it is unknown and that can be said. */
+  readonly recovery: ReturnType<typeof recoveryOf>;
 }
 
 /** Milliseconds between two checks for a server's report. */
@@ -119,17 +139,20 @@ export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom" | "time">,
   options: UsageReportOptions,
 ): Promise<UsageReport> {
-  const { environment, days, client, now, ignore = [], atMost = 0, trustStops = false } = options;
+  const { environment, days, client, now, publicUrl, hidden = [] } = options;
+  const { ignore = [], atMost = 0, trustStops = false } = options;
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
   const [from, today] = [period[0] as string, dayOf(now)];
   // In this order: heartbeats vouch for rows, so they are read before them; deletions are announced
   // before they happen, so they are read last.
   const heartbeats = await ledger.heartbeats();
   const read = await ledger.time();
-  const announced = heartbeats.filter((each) => !isAhead(each, read.now))
-    .map(({ policies }) => policies);
-  const policies: RoutePolicies = Object.assign({}, ...announced); // of a deleted route, its last
-  const tallies = await addUp(ledger.usage(""), { ...options, from, today, policies });
+  const valid = heartbeats.filter((each) => !isAhead(each, read.now));
+  const policies = announcedPolicies(valid);
+  const judged = [
+    ...new Set([...options.routes, ...Object.keys(announcedPolicies(running(valid)))]),
+  ];
+  const tallies = await addUp(ledger.usage(""), { ...options, from, today, policies, judged });
   const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
   const gapsOf = (routes: readonly string[], day: string, end = Date.parse(day) + DAY_MS) =>
     gapsIn(coverage, { routes, start: Date.parse(day), end }, read.now);
@@ -143,25 +166,52 @@ export async function reportUsage(
       return { day, isWhole: gapsOf([route], day, end).length === 0, calls, byPhase };
     }),
   }));
-  const clients = [...tallies.clients].map(clientUsage)
-    .filter(({ client, calls }) => calls > 0 && !ignore.includes(client))
+  const called = [...tallies.clients].map(clientUsage).filter(({ calls }) => calls > 0);
+  const ours = called.map(({ client }) => client).filter((name) => OWN_CLIENTS.includes(name));
+  const ignored = client === undefined ? [...new Set([...ignore, ...ours])] : [];
+  const clients = called.filter(({ client }) => !ignored.includes(client))
     .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
-  const counted = [...new Set([...options.routes, ...Object.keys(announced.at(-1) ?? {})])];
-  const isCalled = callsIn(clients) > atMost;
+  const gone = valid.filter(({ end, until, declaredAt = until }) =>
+    end === "gone" && declaredAt >= Date.parse(from)
+  );
+  const verdict: Verdict = judged.length === 0
+    ? { verdict: "unknown", gaps: [], hidden: [] }
+    : callsIn(clients) > atMost
+    ? { verdict: "called" }
+    : judge(gapsOf(judged, from, now), hidden, { trustStops, gone });
   return {
-    ...{ days, client, from, today, now, routes, clients, atMost, policies },
-    ignored: ignore.map((client) => ({ client, calls: tallies.clients.get(client)?.calls ?? 0 })),
+    ...{ days, client, from, today, now, routes, judged, clients, atMost, policies, publicUrl },
+    ignored: ignored.map((client) => ({ client, calls: tallies.clients.get(client)?.calls ?? 0 })),
     recordedSince: recordedSince(coverage),
     contradictions: contradictions(policies, heartbeats, environment),
-    verdict: isCalled ? { verdict: "called" } : judge(gapsOf(counted, from, now), trustStops),
+    verdict,
+    recovery: recoveryOf(verdict, options),
   };
+}
+
+/**
+ * Returns from which day on an unknown verdict can be clear without anybody's word, and for how many
+ * whole days the record is complete now; `undefined` if that cannot be said.
+ */
+function recoveryOf(verdict: Verdict, { now, days, usageDays }: UsageReportOptions) {
+  if (verdict.verdict !== "unknown" || verdict.hidden.length > 0 || usageDays < days) return;
+  const { gaps } = verdict;
+  if (gaps.length === 0 || stillSilent(gaps).length > 0) return;
+  const firstDay = Math.ceil(Math.max(...gaps.map(({ end }) => end)) / DAY_MS); // after the gaps
+  const from = dayOf((firstDay + days) * DAY_MS);
+  return { from, complete: Math.floor(now / DAY_MS) - firstDay };
+}
+
+/** Returns what the servers announce for each route: the one that started last, or that had it last. */
+export function announcedPolicies(heartbeats: readonly Heartbeat[]): RoutePolicies {
+  return Object.assign({}, ...heartbeats.map(({ policies }) => policies));
 }
 
 /** Adds up the rows of a ledger by route, by route and day, and by client. */
 async function addUp(
   rows: AsyncIterable<UsageRow>,
-  { routes, client, from, today, policies }:
-    & Pick<UsageReport, "from" | "today" | "policies">
+  { routes, client, from, today, policies, judged }:
+    & Pick<UsageReport, "from" | "today" | "policies" | "judged">
     & Pick<UsageReportOptions, "routes" | "client">,
 ) {
   const tallies = {
@@ -171,7 +221,8 @@ async function addUp(
   };
   for await (const row of rows) {
     if (client !== undefined && row.client !== client) continue;
-    const ofClient = getOrAdd(tallies.clients, row.client);
+    const isJudged = judged.length === 0 || judged.includes(row.route);
+    const ofClient = isJudged ? getOrAdd(tallies.clients, row.client) : new Tally();
     if (row.impact === "breaking") ofClient.first = Math.min(ofClient.first, row.first);
     if (row.day < from) continue;
     const day = row.day < today ? row.day : today; // a server's clock may be ahead

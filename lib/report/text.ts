@@ -18,6 +18,7 @@ import {
   sinceText,
   sunsetText,
   titleText,
+  trustLines,
   verdictText,
 } from "./words.ts";
 
@@ -48,7 +49,7 @@ export function gateText(report: UsageReport): string {
 
 function judgement(report: UsageReport, callers: readonly string[] = []): string {
   const gaps = gapLines(report).map((line) => `  ${line}`);
-  const others = [...ignoredLines(report), ...report.contradictions];
+  const others = [...trustLines(report), ...ignoredLines(report), ...report.contradictions];
   return [verdictText(report), ...gaps, ...callers, ...others].join("\n");
 }
 

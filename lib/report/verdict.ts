@@ -4,26 +4,50 @@ import { type Heartbeat, latestHeartbeats } from "../storage/ledger/ledger.ts";
 import type { Interval } from "../lifecycle/policy.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 
-/** The verdict on whether removal is safe. */
+/** The verdict on whether the routes that it names can be removed. */
 export type Verdict =
-  /** On the operator's word that nothing else served during these stops. */
-  | { readonly verdict: "clear"; readonly trusted: readonly Interval[] }
+  /** On the operator's word, where it was needed. */
+  | { readonly verdict: "clear"; readonly trusted: Trusted }
   | { readonly verdict: "called" }
-  /** No more calls than allowed were counted, but the record is incomplete. */
-  | { readonly verdict: "unknown"; readonly gaps: readonly Gap[] };
+  /** No more calls than allowed were counted, but some may be missing. */
+  | {
+    readonly verdict: "unknown";
+    readonly gaps: readonly Gap[];
+    readonly hidden: readonly HiddenCalls[];
+  };
+
+/** What a clear verdict takes from the operator. */
+export interface Trusted {
+  /** Nothing else served between a server's end and the next start. */
+  readonly stops: readonly Interval[];
+  /** These servers answered nothing after their last heartbeat. */
+  readonly gone: readonly Pick<Heartbeat, "server" | "until">[];
+}
 
 /** An interval for which the ledger may lack calls, and why. */
 export type Gap =
   /** The rows of these days were deleted. */
   | Interval & { readonly reason: "deleted" }
-  /** No server was registered; whether the one before had stopped in order. */
+  /** No server was registered; whether the one before has an end. */
   | Interval & { readonly reason: "no server"; readonly isStop: boolean }
   /** Servers ran that did not count this route. */
   | Interval & { readonly reason: "not counted"; readonly route: string }
-  /** A registered server sent no heartbeat; whether it has begun a new record since. */
-  | Interval & { readonly reason: "silent"; readonly server: string; readonly isBack: boolean }
-  /** A server reported from the future, so some clock was wrong, and its heartbeat proves nothing. */
-  | Interval & { readonly reason: "ahead"; readonly server: string; readonly reported: number };
+  /**
+   * A registered server sent no heartbeat since it reported; or it reported from the future, so some
+   * clock was wrong, and its heartbeat proves nothing. That is over once the server has begun
+   * another heartbeat, or the operator has declared it gone.
+   */
+  | Interval & Pick<Heartbeat, "server"> & {
+    readonly reason: "silent" | "ahead";
+    readonly reported: number;
+    readonly isOver: boolean;
+  };
+
+/** Why calls to a route may not reach the servers, though they are sent. */
+export interface HiddenCalls {
+  readonly route: string;
+  readonly reason: string;
+}
 
 /** The data that shows how complete a ledger is. */
 export interface Coverage {
@@ -34,11 +58,21 @@ export interface Coverage {
 }
 
 /** Returns the verdict on a period with no more calls than allowed. */
-export function judge(gaps: readonly Gap[], trustStops: boolean): Verdict {
+export function judge(
+  gaps: readonly Gap[],
+  hidden: readonly HiddenCalls[],
+  { trustStops, gone }: Pick<Trusted, "gone"> & { readonly trustStops: boolean },
+): Verdict {
   const isTrusted = (gap: Gap) => trustStops && gap.reason === "no server" && gap.isStop;
   const open = gaps.filter((gap) => !isTrusted(gap));
-  if (open.length > 0) return { verdict: "unknown", gaps: open };
-  return { verdict: "clear", trusted: gaps.map(({ start, end }) => ({ start, end })) };
+  if (open.length + hidden.length > 0) return { verdict: "unknown", gaps: open, hidden };
+  const stops = gaps.map(({ start, end }) => ({ start, end }));
+  return { verdict: "clear", trusted: { stops, gone } };
+}
+
+/** Returns the names of servers whose silence has no end yet. */
+export function stillSilent(gaps: readonly Gap[]): string[] {
+  return [...new Set(gaps.flatMap((gap) => "isOver" in gap && !gap.isOver ? [gap.server] : []))];
 }
 
 /**
@@ -71,9 +105,10 @@ export function gapsIn(
   for (const [index, heartbeat] of heartbeats.entries()) {
     const { server, until } = heartbeat;
     if (isAhead(heartbeat, now)) {
-      if (heartbeat.end === "gone") continue;
       const since = heartbeat.from > now ? kept : Math.max(heartbeat.from, kept);
-      if (since < end) gaps.push({ reason: "ahead", server, reported: until, start: since, end });
+      const until = Math.min(heartbeat.declaredAt ?? end, end);
+      const ahead = { server, reported: heartbeat.until, isOver: heartbeat.end === "gone" };
+      if (since < until) gaps.push({ reason: "ahead", ...ahead, start: since, end: until });
       continue;
     }
     const from = Math.min(heartbeat.from, end);
@@ -85,7 +120,8 @@ export function gapsIn(
       const next = later?.from ?? Infinity;
       const silent = { start: Math.max(until, kept), end: Math.min(next, end) };
       if (silent.start < silent.end) {
-        gaps.push({ reason: "silent", server, isBack: next < Infinity, ...silent });
+        const isOver = next < Infinity;
+        gaps.push({ reason: "silent", server, reported: until, isOver, ...silent });
       }
       covered = Math.max(covered, next);
     }
@@ -97,13 +133,16 @@ export function gapsIn(
 }
 
 function gapAfter(last: Heartbeat | undefined, start: number, end: number): Gap {
-  return { reason: "no server", isStop: last?.end === "stopped", start, end };
+  return { reason: "no server", isStop: last?.end !== undefined, start, end };
 }
 
 /** Returns when servers ran that did not count a route, and merges times in quick succession. */
 function uncounted(heartbeats: readonly Heartbeat[], route: string, within: Interval): Gap[] {
   const gaps: { start: number; end: number }[] = [];
-  for (const { policies, from, until } of heartbeats) {
+  const awaited = new Set(running(heartbeats));
+  for (const heartbeat of heartbeats) {
+    const { policies, from } = heartbeat;
+    const until = awaited.has(heartbeat) ? Infinity : heartbeat.until;
     const [start, end] = [Math.max(from, within.start), Math.min(until, within.end)];
     if (start >= end || Object.hasOwn(policies, route)) continue;
     const last = gaps.at(-1);
@@ -113,8 +152,9 @@ function uncounted(heartbeats: readonly Heartbeat[], route: string, within: Inte
   return gaps.map((gap) => ({ reason: "not counted", route, ...gap }));
 }
 
-export function isAhead({ until }: Heartbeat, now: number): boolean {
-  return until > now;
+/** Whether a heartbeat was in the future; by now, or when the operator declared its server gone. */
+export function isAhead({ until, declaredAt = Infinity }: Heartbeat, now: number): boolean {
+  return until > Math.min(now, declaredAt);
 }
 
 /** Returns the latest heartbeats of the servers that have not ended. */

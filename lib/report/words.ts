@@ -10,7 +10,7 @@ import {
 import { DAY_MS } from "../storage/ledger/day.ts";
 import { formatInstant, PHASES, type Policy } from "../lifecycle/policy.ts";
 import { RESTORED } from "./declarations.ts";
-import type { Gap } from "./verdict.ts";
+import { type Gap, stillSilent } from "./verdict.ts";
 
 /** The maximum number of clients or gaps listed; the JSON has all of them. */
 export const MAX_LISTED = 25;
@@ -35,33 +35,59 @@ export function requestsText({ calls, otherRequests }: RouteUsage): string {
 }
 
 export function verdictText(report: UsageReport): string {
-  const { verdict, clients, ignored, atMost } = report;
-  const by = byText(report);
+  const { verdict, clients, ignored, atMost, judged } = report;
+  if (judged.length === 0) {
+    return "Unknown: no route is deprecated, here or on a running server, so there is no verdict.";
+  }
+  const to = ` to ${judged.join(" and ")}${byText(report)}`;
   const span = `since ${report.from} (${plural(report.days, "whole day")} and today, UTC)`;
   const none = ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls";
   const calls = clients.length === 0 ? none : plural(callsIn(clients), "call");
   switch (verdict.verdict) {
     case "clear": {
       const allowed = clients.length === 0 ? "" : `, at most ${count(atMost)} allowed,`;
-      const { trusted } = verdict;
-      const length = durationText(trusted.reduce((sum, { start, end }) => sum + end - start, 0));
-      const [trust, when] = trusted.length === 0 ? ["", "throughout"] : [
-        `, trusting ${plural(trusted.length, "stop")} of ${length} in all`,
-        "the rest of the time",
+      const { stops, gone } = verdict.trusted;
+      const length = durationText(stops.reduce((sum, { start, end }) => sum + end - start, 0));
+      const trusted = [
+        ...stops.length > 0 ? [`${plural(stops.length, "stop")} of ${length} in all`] : [],
+        ...gone.length > 0
+          ? [`that ${plural(gone.length, "server")} had answered its last call`]
+          : [],
       ];
-      return `Clear${trust}: ${calls}${allowed}${by} ${span}, and servers were counting ${when}.`;
+      const [trust, when] = trusted.length === 0
+        ? ["", "throughout"]
+        : [`, trusting ${trusted.join(" and ")}`, "the rest of the time"];
+      return `Clear${trust}: ${calls}${to}${allowed} ${span}, and servers were counting ${when}.`;
     }
     case "called": {
       const latest = clients.reduce((a, b) => b.last > a.last ? b : a);
-      const [whose, last] = by === ""
+      const [whose, last] = report.client === undefined
         ? [` by ${plural(clients.length, "client")}`, ` by ${latest.client}`]
-        : [by, ""];
-      return `Still called: ${calls}${whose} ${span}, the last${last} at ` +
+        : ["", ""];
+      return `Still called: ${calls}${to}${whose} ${span}, the last${last} at ` +
         `${formatInstant(latest.last)}.`;
     }
     case "unknown":
-      return `Unknown: ${calls}${by} counted ${span}, but the record is incomplete.`;
+      return `Unknown: ${calls}${to} counted ${span}, but some may be missing.`;
   }
+}
+
+/** Says on what a clear verdict rests, beyond the record: a line for each. */
+export function trustLines({ verdict, publicUrl }: UsageReport): string[] {
+  if (verdict.verdict !== "clear") return [];
+  const gone = verdict.trusted.gone.map(({ server, until }) =>
+    `Declared gone: ${server}, last heartbeat at ${
+      formatInstant(until)
+    }. Calls of some five seconds ` +
+    "after it may be missing; of a longer time, if its log says that the ledger failed"
+  );
+  const unasked = publicUrl === undefined
+    ? [
+      "This is on the calls that reached the servers: a cache in front may hide others. With" +
+      " PUBLIC_URL set, the gate asks",
+    ]
+    : [];
+  return [...gone, ...unasked];
 }
 
 /** Says which clients are ignored: a line for each. */
@@ -69,13 +95,16 @@ export function ignoredLines({ ignored }: UsageReport): string[] {
   return ignored.map(({ client, calls }) => `Ignored: ${client}, ${plural(calls, "call")}`);
 }
 
-/** Formats the phases in which a client called, e.g. "deprecated, brownout of 2027-06-10T09:00Z". */
+/**
+ * Formats the phases in which a client called, e.g. "deprecated, 5 calls in brownouts of
+ * 2027-06-10T09:00:00Z". Calls in brownouts only may be of links that were dead before.
+ */
 export function phasesText({ phases, brownouts }: ClientUsage): string {
-  return PHASES.filter((phase) => phases[phase] !== undefined).map((phase) =>
-    phase === "brownout" && brownouts.length > 0
-      ? `brownouts of ${brownouts.map(({ start }) => formatInstant(start)).join(" and ")}`
-      : phase
-  ).join(", ");
+  return PHASES.filter((phase) => phases[phase] !== undefined).map((phase) => {
+    if (phase !== "brownout") return phase;
+    const starts = brownouts.map(({ start }) => formatInstant(start)).join(" and ");
+    return `${plural(phases.brownout ?? 0, "call")} in brownouts${starts && ` of ${starts}`}`;
+  }).join(", ");
 }
 
 /** The columns of the table of clients: title and cells. */
@@ -88,22 +117,27 @@ export const CLIENT_COLUMNS: readonly (readonly [string, (usage: ClientUsage) =>
   ["Phases", phasesText],
 ];
 
-/** Explains the verdict "unknown": a line for each gap in the record, and what to do about it. */
-export function gapLines({ verdict }: UsageReport): string[] {
+/** Explains the verdict "unknown": a line for each cause with what to do, and when it can be clear. */
+export function gapLines({ verdict, recovery }: UsageReport): string[] {
   if (verdict.verdict !== "unknown") return [];
-  const lines = verdict.gaps.slice(0, MAX_LISTED).map(gapText);
-  const more = verdict.gaps.length - lines.length;
-  if (more > 0) lines.push(`and ${count(more)} more`);
-  const open = verdict.gaps.flatMap((gap) => {
-    const isOver = !("server" in gap) || gap.reason === "silent" && gap.isBack;
-    return isOver ? [] : [gap.server];
-  });
+  const causes = [
+    ...verdict.hidden.map(({ route, reason }) => `${route}: ${reason}`),
+    ...verdict.gaps.map(gapText),
+  ];
+  const lines = causes.slice(0, MAX_LISTED);
+  if (causes.length > lines.length) lines.push(`and ${count(causes.length - lines.length)} more`);
+  const open = stillSilent(verdict.gaps);
   if (open.length > 0) {
     lines.push(
       "A silent server may still be answering calls. If it is running, check its log and its clock." +
         " If it has answered nothing since then, run:" +
-        ` deno task media usage --gone ${[...new Set(open)].join(" ")}`,
+        ` deno task media usage --gone ${open.join(" ")}`,
     );
+  }
+  if (recovery !== undefined) {
+    const { from, complete } = recovery;
+    const now = `. \`--gate ${complete}\` asks only about what is on record`;
+    lines.push(`Can be clear from ${from}${complete > 0 ? now : ""}.`);
   }
   return lines;
 }
@@ -112,23 +146,28 @@ function gapText(gap: Gap): string {
   const [start, end] = [formatInstant(gap.start), formatInstant(gap.end)];
   switch (gap.reason) {
     case "deleted":
-      return `${start} to ${end}: deleted, because of USAGE_DAYS`;
+      return `${start} to ${end}: deleted, because USAGE_DAYS is too short for this period: raise it`;
     case "no server":
       return `${start} to ${end}: no server was registered` +
-        (gap.isStop ? ", after an orderly stop (see --trust-stops)" : "");
+        (gap.isStop ? ", after an orderly stop or a declared end (see --trust-stops)" : "");
     case "not counted":
       return `${start} to ${end}: calls to ${gap.route} were not counted, because it was not ` +
-        "deprecated on every server";
+        "deprecated on every server: deprecate it on all, or delete it on all";
     case "silent":
       if (gap.server.startsWith(RESTORED)) {
         return `${start} to ${end}: a backup was restored, which lacks what was counted after it`;
       }
-      return gap.isBack
-        ? `${start} to ${end}: no heartbeat from server ${gap.server}, which is back`
-        : `since ${start}: no heartbeat from server ${gap.server}`;
+      return gap.isOver
+        ? `${
+          formatInstant(gap.reported)
+        } to ${end}: no heartbeat from server ${gap.server}, which ` +
+          "is back: its log says why"
+        : `since ${formatInstant(gap.reported)}: no heartbeat from server ${gap.server}`;
     case "ahead":
-      return `since ${start}: server ${gap.server} reported at ${formatInstant(gap.reported)},` +
-        " which is in the future";
+      return `${start} to ${end}: server ${gap.server} reported at ${
+        formatInstant(gap.reported)
+      },` +
+        " which was in the future" + (gap.isOver ? "" : ": correct the clock that is wrong");
   }
 }
 

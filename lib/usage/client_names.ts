@@ -13,6 +13,15 @@ export const MAX_NEW_NAMES_A_DAY = 500;
 /** New names tracked between two flushes. */
 const MAX_PENDING_NAMES = 2_000;
 
+/** What the gate calls itself when it asks through the public URL, by two names. */
+export const QUESTIONERS = ["media-head-gate-1", "media-head-gate-2"] as const;
+
+/** What our own clients send in User-Agent: the library's checker, and the gate. */
+const OWN = new Set<string | null>(["media-head-check", ...QUESTIONERS]);
+
+/** The names of our own clients, which the gate ignores. Every server knows them. */
+export const OWN_CLIENTS: readonly string[] = [...OWN].map((name) => `app ${name}`);
+
 /** What the operator's field can hold, e.g. a consumer's id from a gateway. */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 
@@ -20,15 +29,16 @@ const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 const SITE = /^https?:\/\/((?=[a-z0-9.-]*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
 
 /**
- * Returns the name of the client that sent a request: "id …" by the operator's field, "site …" for a
+ * Returns the name of the client that sent a request: ours, "id …" by the operator's field, "site …" for a
  * browser, or "app …" by User-Agent. Only the operator's field can add an address or token to it.
  *
  * @param field The name of the field by which the operator knows clients, if there is one.
  */
 export function callerOf(fields: Headers, field: string | undefined): string {
+  const userAgent = fields.get("user-agent");
+  if (OWN.has(userAgent)) return `app ${userAgent}`;
   const id = field === undefined ? null : fields.get(field);
   if (id !== null) return ID.test(id) ? `id ${id}` : OTHER;
-  const userAgent = fields.get("user-agent");
   if (userAgent?.startsWith("Mozilla/")) { // a browser
     const site = siteOf(fields.get("origin")) ?? siteOf(fields.get("referer"));
     if (site !== undefined) return site;
@@ -44,7 +54,7 @@ function siteOf(url: string | null): string | undefined {
 
 /** The client names of one server. */
 export class ClientNames {
-  readonly #known = new Set([NONE, OTHER]);
+  readonly #known = new Set([NONE, OTHER, ...OWN_CLIENTS]);
   readonly #pending = new Set<string>();
   /** The day of the last admission, and how many it has left. */
   #day = "";

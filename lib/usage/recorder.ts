@@ -284,8 +284,10 @@ function clockFault({ now, latest }: LedgerTime, here: number): StorageError | u
   if (!isAhead && Math.abs(here - now) <= MAX_CLOCK_OFFSET_MS) return undefined;
   const [own, other] = [here, isAhead ? latest : now].map((time) => new Date(time).toJSON());
   const fault = isAhead ? `a server reported at ${other}` : `it is ${other} in the database`;
-  const remedy = isAhead ? ", or declare that server gone (`deno task media usage`)" : "";
-  return new StorageError(CLOCK, `${fault}, but ${own} here: correct the clock${remedy}`);
+  const remedy = isAhead
+    ? "or declare that server gone, if this one is right (`deno task media usage`)"
+    : "or the database's, if this one is right";
+  return new StorageError(CLOCK, `${fault}, but ${own} here: correct this clock, ${remedy}`);
 }
 
 const CLOCK = "clock";

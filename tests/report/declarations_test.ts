@@ -43,7 +43,9 @@ Deno.test("declareRestored() leaves one gap, and ends the servers of a hot backu
   const others = heartbeats.filter(({ server }) => server !== "ahead" && server !== "silent");
   const period = { start: at(9.5), end: at(30.5), routes: [] };
   const gaps = gapsIn({ heartbeats: others, keptFrom: undefined }, period, at(31));
-  assertEquals(gaps, [{ reason: "silent", server, isBack: true, start: at(10), end: now }]);
+  assertEquals(gaps, [
+    { reason: "silent", server, reported: at(10), isOver: true, start: at(10), end: now },
+  ]);
   await ledger.forget("2027-02-03", at(24 * 60));
   const left = (await ledger.heartbeats()).map(({ server }) => server);
   assertEquals(left, ["silent", "ahead"], "it leaves the record like any other");

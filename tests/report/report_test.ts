@@ -1,4 +1,5 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import type { Heartbeat } from "../../lib/storage/ledger/ledger.ts";
 import { gateText } from "../../lib/report/text.ts";
 import { phasesText } from "../../lib/report/words.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
@@ -15,6 +16,9 @@ import {
   row,
   ROWS,
 } from "../support/usage_report.ts";
+
+const UNASKED = "This is on the calls that reached the servers: a cache in front may hide others." +
+  " With PUBLIC_URL set, the gate asks";
 
 Deno.test("reportUsage() sums a period by day, route and client", async () => {
   const { from, today, routes, clients, ...rest } = await report(ROWS, ALWAYS);
@@ -71,10 +75,11 @@ Deno.test("the gate leaves out ignored clients and allows some calls, but never 
     await report(rows, ALWAYS, { days: 2, ignore: ["app monitor", "x"], atMost: 5 }),
   );
   assertEquals(text.split("\n"), [
-    "Clear: 5 calls, at most 5 allowed, since 2027-06-13 (2 whole days and today, UTC), and servers" +
-    " were counting throughout.",
+    "Clear: 5 calls to /audio/:token and /video/:token, at most 5 allowed, since 2027-06-13 (2 whole" +
+    " days and today, UTC), and servers were counting throughout.",
     "  app curl, 3 calls, last at 2027-06-15T13:00:00Z (deprecated)",
     "  site a.test, 2 calls, last at 2027-06-14T13:00:00Z (deprecated)",
+    UNASKED,
     "Ignored: app monitor, 50 calls",
     "Ignored: x, 0 calls",
   ]);
@@ -86,7 +91,9 @@ Deno.test("the report says in which brownouts a client called", async () => {
   assertEquals(clients.map(({ phases, brownouts }) => ({ phases, brownouts })), [
     { phases: { brownout: 2, deprecated: 1 }, brownouts: POLICY.brownouts },
   ]);
-  assertEquals(clients.map(phasesText), ["deprecated, brownouts of 2027-06-10T09:00:00Z"]);
+  assertEquals(clients.map(phasesText), [
+    "deprecated, 2 calls in brownouts of 2027-06-10T09:00:00Z",
+  ]);
 });
 
 Deno.test("a report and its gate agree on period boundaries", async () => {
@@ -126,6 +133,7 @@ Deno.test("the report takes the dates from the record, and lists others beside t
     const byRoute = { "/audio/:token": environment, "/video/:token": environment };
     const text = gateText(await report([], servers, { environment: byRoute }));
     assertEquals(text.split("\n").slice(1), [
+      UNASKED,
       ...routes.map((route) =>
         `${route}/:token announces ${announced}; but the environment of this command: ` +
         announced.replace("01-01", "01-02")
@@ -136,4 +144,125 @@ Deno.test("the report takes the dates from the record, and lists others beside t
   }
   const { policies } = await report([], servers);
   assertEquals(policies["/video/:token"]?.sunsetAt, POLICY.sunsetAt);
+});
+
+Deno.test("a verdict is on the routes that are deprecated here or on a running server, and names them", async () => {
+  const [audio, video] = ["/audio/:token", "/video/:token"] as const;
+  const only = (route: keyof typeof POLICIES) => ({ [route]: POLICIES[route] });
+  const calls = [row(1, "curl", 3, { route: video })];
+  const running = (policies: Partial<typeof POLICIES>) => [heartbeat(1000, 0, { policies })];
+  const rows: [
+    what: string,
+    routes: string[],
+    heartbeats: Heartbeat[],
+    verdict: string,
+    judged: string[],
+  ][] = [
+    ["both", [audio, video], running(POLICIES), "called", [audio, video]],
+    ["one that a running server does not count", [audio, video], running(only(audio)), "called", [
+      audio,
+      video,
+    ]],
+    ["the line of one deleted", [audio], running(only(audio)), "clear", [audio]],
+    ["the line of one deleted, beside old servers", [audio], running(POLICIES), "called", [
+      audio,
+      video,
+    ]],
+    ["both lines deleted, beside old servers", [], running(POLICIES), "called", [audio, video]],
+    ["both lines deleted", [], running({}), "unknown", []],
+    [
+      "both lines deleted, and no server",
+      [],
+      [heartbeat(99, 9, { end: "stopped" })],
+      "unknown",
+      [],
+    ],
+  ];
+  for (const [what, routes, heartbeats, expected, judged] of rows) {
+    const options = { routes, days: 7, usageDays: 400 };
+    const called = await report(calls, heartbeats, options);
+    assertEquals([called.verdict.verdict, called.judged], [expected, judged], what);
+    const text = gateText(called);
+    for (const route of judged) assert(text.includes(route), text);
+    if (judged.length === 0) assertMatch(text, /^Unknown: no route is deprecated, here or on a/);
+  }
+  const uncounted = await report([], running(only(audio)));
+  assertEquals(uncounted.verdict.verdict, "unknown");
+});
+
+Deno.test("the gate ignores our own clients by default, and says so", async () => {
+  const own = ["app media-head-check", "app media-head-gate-1", "app media-head-gate-2"];
+  const usage = own.map((client, index) => row(1, client, index + 1));
+  const quiet = await report(usage, ALWAYS);
+  assertEquals(quiet.verdict.verdict, "clear");
+  assertEquals(quiet.ignored.map(({ client, calls }) => `${client}: ${calls}`), [
+    "app media-head-check: 1",
+    "app media-head-gate-1: 2",
+    "app media-head-gate-2: 3",
+  ]);
+  assertStringIncludes(gateText(quiet), "no other calls to");
+  assertEquals((await report([], ALWAYS)).ignored, [], "nothing is said of nobody");
+});
+
+Deno.test("a clear verdict says on whose word it rests", async () => {
+  const heartbeats = [
+    heartbeat(1000, 50, { end: "gone", declaredAt: NOW - 49 * HOUR }),
+    heartbeat(50, 0, { server: "b" }),
+    heartbeat(1000, 900, { server: "c", end: "gone", declaredAt: NOW - 800 * HOUR }), // before
+  ];
+  const text = gateText(await report([], heartbeats));
+  assertMatch(text, /^Clear, trusting that 1 server had answered its last call: no calls to /);
+  assertMatch(
+    text,
+    /\nDeclared gone: a, last heartbeat at 2027-06-13T10:00:00Z\. Calls of some five/,
+  );
+  assert(!text.includes("Declared gone: c"));
+  const cut = [heartbeats[0] as Heartbeat, heartbeat(49, 0, { server: "b" })];
+  const both = gateText(await report([], cut, { trustStops: true }));
+  assertMatch(
+    both,
+    /^Clear, trusting 1 stop of 1 h 0 min in all and that 1 server had answered its/,
+  );
+});
+
+Deno.test("an unknown verdict says when it can be clear, if that is known", async () => {
+  const gap = [heartbeat(1000, 30, { end: "stopped" }), heartbeat(29, 0)]; // ends on 14 June, 07:00
+  const old = [heartbeat(1000, 150, { end: "stopped" }), heartbeat(149, 0)]; // ends on 9 June, 07:00
+  const silent = heartbeat(9, 8, { server: "b" });
+  const rows: [
+    what: string,
+    heartbeats: Heartbeat[],
+    line: string | undefined,
+    usageDays?: number,
+  ][] = [
+    ["a gap of yesterday", gap, "Can be clear from 2027-06-22."],
+    [
+      "an older gap",
+      old,
+      "Can be clear from 2027-06-17. `--gate 5` asks only about what is on record.",
+    ],
+    ["never counted", [], "Can be clear from 2027-06-23."],
+    [
+      "a server that is back",
+      [heartbeat(1000, 30), heartbeat(29, 0)],
+      "Can be clear from 2027-06-22.",
+    ],
+    ["a silent server", [...gap, silent], undefined],
+    ["a server of the future", [...gap, heartbeat(9, -1, { server: "b" })], undefined],
+    ["days deleted before they are asked for", gap, undefined, 6],
+  ];
+  for (const [what, heartbeats, expected, usageDays = 7] of rows) {
+    const text = gateText(await report([], heartbeats, { days: 7, usageDays }));
+    const [line] = /Can be clear.*/.exec(text) ?? [];
+    assertEquals(line, expected, `${what}: ${text}`);
+  }
+  // It is as said.
+  const { recovery } = await report([], old, { days: 7 });
+  const at = (day: string) => Date.parse(day) + HOUR;
+  const later = (now: number) =>
+    report([], [old[0] as Heartbeat, heartbeat(149, (NOW - now) / HOUR)], { days: 7, now });
+  assertEquals((await later(at("2027-06-16"))).verdict.verdict, "unknown");
+  assertEquals((await later(at(recovery?.from ?? ""))).verdict.verdict, "clear");
+  assertEquals((await report([], old, { days: 5 })).verdict.verdict, "clear");
+  assertEquals((await report([], old, { days: 6 })).verdict.verdict, "unknown");
 });

@@ -72,9 +72,14 @@ Deno.test("the gate is never clear when the record is incomplete, and lists the 
       TRUSTING,
     ],
     [
-      "marked gone, after another had stopped, though stops are trusted",
-      [heartbeat(100, 9, stopped), heartbeat(100, 5, { end: "gone" }), heartbeat(4, 0)],
+      "a power cut",
+      [heartbeat(100, 5, { end: "gone" }), heartbeat(4, 0, { server: "b" })],
       ["no server 5 to 4"],
+    ],
+    [
+      "a power cut, if stops are trusted",
+      [heartbeat(100, 5, { end: "gone" }), heartbeat(4, 0, { server: "b" })],
+      "clear",
       TRUSTING,
     ],
     [
@@ -108,6 +113,15 @@ Deno.test("the gate is never clear when the record is incomplete, and lists the 
       heartbeat(100, 0),
       heartbeat(9, 8, { ...stopped, policies: AUDIO }),
     ], ["not counted /video/:token 9 to 8"]],
+    [
+      "a route that a server which has just started does not count",
+      [
+        heartbeat(100, 0),
+        heartbeat(0, 0, { server: "b", policies: AUDIO }),
+      ],
+      ["silent a 0 to 0", "silent b 0 to 0", "not counted /video/:token 0 to 0"],
+      { now: NOW + 1_000 },
+    ],
     ["no route was marked", [heartbeat(100, 0, { policies: {} })], [
       "not counted /audio/:token 60 to 0",
       "not counted /video/:token 60 to 0",
@@ -150,13 +164,29 @@ Deno.test("the gate is never clear when the record is incomplete, and lists the 
     ],
     [
       "a server of the future was declared gone",
-      [heartbeat(100, 0), heartbeat(-9, -10, { ...silent, end: "gone" })],
+      [heartbeat(100, 0), heartbeat(-9, -10, { ...silent, end: "gone", declaredAt: NOW - HOUR })],
+      ["ahead b 60 to 1"],
+    ],
+    [
+      "one reported from the future, was declared gone, and its time has passed since",
+      [
+        heartbeat(100, 0),
+        heartbeat(50, 10, { ...silent, end: "gone", declaredAt: NOW - 20 * HOUR }),
+      ],
+      ["ahead b 50 to 20"],
+    ],
+    [
+      "the same, before the period",
+      [
+        heartbeat(100, 0),
+        heartbeat(90, 10, { ...silent, end: "gone", declaredAt: NOW - 70 * HOUR }),
+      ],
       "clear",
     ],
     [
       "only a server of the future, declared gone",
-      [heartbeat(50, -10, { end: "gone" })],
-      ["no server 60 to 0"],
+      [heartbeat(50, -10, { end: "gone", declaredAt: NOW })],
+      ["no server 60 to 0", "ahead a 50 to 0"],
     ],
     ["days were deleted", ALWAYS, ["deleted 60 to 36"], { keptFrom: "2027-06-14" }],
     ["days before were deleted", ALWAYS, "clear", { keptFrom: "2027-06-13" }],

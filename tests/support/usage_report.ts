@@ -58,8 +58,20 @@ export function heartbeat(
 /** How to report. */
 interface ReportOptions extends
   Partial<
-    Pick<UsageReportOptions, "client" | "ignore" | "atMost" | "trustStops" | "environment">
+    Pick<
+      UsageReportOptions,
+      | "client"
+      | "ignore"
+      | "atMost"
+      | "trustStops"
+      | "environment"
+      | "usageDays"
+      | "hidden"
+      | "publicUrl"
+    >
   > {
+  /** The deprecated routes of the code that reports. */
+  readonly routes?: readonly string[];
   readonly days?: number;
   readonly now?: number;
   readonly keptFrom?: string;
@@ -80,8 +92,8 @@ export async function report(
     time: () => Promise.resolve({ now, latest: 0 }),
     keptFrom: () => Promise.resolve(keptFrom),
   };
-  const routes = ["/audio/:token", "/video/:token"];
-  return await reportUsage(ledger, { routes, days, now, ...options });
+  const routes = Object.keys(POLICIES);
+  return await reportUsage(ledger, { routes, days, now, usageDays: 400, ...options });
 }
 
 /** A server that has been counting for weeks. */

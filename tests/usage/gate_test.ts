@@ -134,7 +134,7 @@ const EVENTS: readonly Event[] = [
       return [await start()];
     },
     [UNKNOWN, CLEAR],
-    /Clear, trusting 1 stop of 10 min in all: no calls .* counting the rest/,
+    /Clear, trusting 1 stop of 10 min in all: no calls to .* counting the rest/,
   ],
   [
     "a power cut after a call",
@@ -147,6 +147,35 @@ const EVENTS: readonly Event[] = [
     },
     [UNKNOWN, UNKNOWN],
     /no heartbeat from server/,
+  ],
+  [
+    "a power cut, and the operator's word",
+    async ({ start, pass, usage }) => {
+      await (await start()).stop("SIGKILL");
+      await pass(10);
+      const next = await start();
+      const { stdout } = await usage("--gate", "1");
+      const [, command = ""] = /deno task media usage (--gone \S+)\n/.exec(stdout) ?? [];
+      assertEquals((await usage(...command.split(" "))).code, 0, stdout);
+      return [next];
+    },
+    [UNKNOWN, CLEAR],
+    /^Waiting[^]*Clear, trusting 1 stop of 10 min in all and that 1 server had answered its last call: no /,
+  ],
+  [
+    "a crash that is back within seconds, and the operator's word",
+    async ({ start, pass, usage }) => {
+      await (await start()).stop("SIGKILL");
+      const next = await start();
+      await pass(2);
+      const { stdout } = await usage("--gate", "1");
+      const [, command = ""] = /deno task media usage (--gone \S+)/.exec(stdout) ?? [];
+      const [gone = ""] = command.split(" ").slice(1);
+      assertEquals((await usage("--gone", gone)).code, 0, stdout);
+      return [next];
+    },
+    [CLEAR, CLEAR],
+    /\nDeclared gone: \S+, last heartbeat at \S+ Calls of some five seconds after it may be missing/,
   ],
   [
     "scaling to zero",
@@ -211,7 +240,7 @@ const EVENTS: readonly Event[] = [
       return [server];
     },
     [CALLED, CALLED],
-    /Still called: 2 calls by 1 client .*\n {2}app 播客, 2 calls/,
+    /Still called: 2 calls to .* by 1 client .*\n {2}app 播客, 2 calls/,
   ],
   [
     "a backup restored from before the server started, which lacks a call",
@@ -251,7 +280,7 @@ const EVENTS: readonly Event[] = [
       return [await start()];
     },
     [UNKNOWN, UNKNOWN],
-    /incomplete\.\n {2}\S+ to \S+: a backup was restored, which lacks what was counted after it\n$/,
+    /missing\.\n {2}\S+ to \S+: a backup was restored, which lacks what was counted after it\n {2}Can be clear/,
   ]),
   [
     "a cold backup restored, and said only after a start",
@@ -268,7 +297,7 @@ const EVENTS: readonly Event[] = [
       return [server];
     },
     [UNKNOWN, UNKNOWN],
-    /incomplete\.\n {2}\S+ to \S+: a backup was restored, [^\n]*\n$/,
+    /missing\.\n {2}\S+ to \S+: a backup was restored, [^\n]*\n {2}Can be clear from 20\S+\n$/,
   ],
   [
     "a record lost",

@@ -64,19 +64,6 @@ Deno.test("UsageMeter counts by day, route, method, phase, status, impact and cl
   assertEquals(meter.take(NOON), []);
 });
 
-Deno.test("UsageMeter follows a clock that is set back to another day", () => {
-  const meter = new UsageMeter();
-  countOne(meter, { userAgent: "curl" }, NOON + DAY);
-  countOne(meter, { userAgent: "curl" }, NOON);
-  countOne(meter, { userAgent: "curl" }, NOON - 12 * HOUR); // the first moment of the day
-  countOne(meter, { userAgent: "curl" }, NOON - 12 * HOUR - 1);
-  assertEquals(meter.take(NOON).map(({ day, calls }) => `${day}: ${calls}`).toSorted(), [
-    "2027-01-31: 1",
-    "2027-02-01: 2",
-    "2027-02-02: 1",
-  ]);
-});
-
 Deno.test("UsageMeter bounds its memory of hostile names", () => {
   const meter = new UsageMeter();
   const hostile = (index: number) =>

@@ -61,7 +61,7 @@ testInBrowser(
 Deno.test("the report page says the verdict, then who calls, then each route's days, then the rules", async () => {
   const page = usagePage(await report(CALLED, [heartbeat(160, 0)], { ignore: ["zebra"] }));
   const parts = [
-    "<strong>Still called: 160 calls by 34 clients since 2027-06-08",
+    "<strong>Still called: 160 calls to /audio/:token and /video/:token by 34 clients since 2027-06-08",
     "<li>Ignored: zebra, 10,000 calls</li>",
     `<td data-label="Last seen">2027-06-15T13:00:00Z</td>`,
     "/audio/{token}",

@@ -196,6 +196,15 @@ export class Catalogue implements Versioned {
     return rows.map(({ digest }) => digest as string);
   }
 
+  /** Returns the token of any item that is published as one of these kinds. */
+  async anyPublished(kinds: readonly Kind[]): Promise<Token | undefined> {
+    const list = kinds.map((_, at) => `$${at + 1}`).join(", ");
+    const text = `SELECT token FROM item
+                  WHERE kind IN (${list}) AND unpublished_at IS NULL LIMIT 1`;
+    const [row] = await this.#database.query({ text, values: kinds });
+    return row && tokenIn(row);
+  }
+
   async isEmpty(): Promise<boolean> {
     return (await this.#database.query({ text: "SELECT token FROM item LIMIT 1" })).length === 0;
   }
