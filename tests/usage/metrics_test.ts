@@ -9,7 +9,11 @@ import { ServerProcess } from "../support/server.ts";
 
 const test = needing("processes");
 
-const [ALERT, NOT_RECORDED] = ["DeprecatedRouteStillCalled", "DeprecatedRouteNotRecorded"];
+const [ALERT, NOT_RECORDED, MISSING] = [
+  "DeprecatedRouteStillCalled",
+  "DeprecatedRouteNotRecorded",
+  "DeprecatedRouteServerMissing",
+];
 
 interface Metrics {
   readonly resourceMetrics: readonly {
@@ -176,6 +180,18 @@ needing("processes", program("promtool"))(
         alert_rule_test: [
           { eval_time: "1m", alertname: NOT_RECORDED, exp_alerts: [] },
           { eval_time: "2m", alertname: NOT_RECORDED, exp_alerts: [{ exp_labels: {} }] },
+        ],
+      }, {
+        interval: "1m",
+        // Of three servers, one is killed after three minutes, and later the others.
+        input_series: ["1x25", "1x15", "1 1 1 stale"].map((values, index) => ({
+          series: `media_head_recording{instance="${index}"}`,
+          values: values.replace("x", "+0x") + (index < 2 ? " stale" : ""),
+        })),
+        alert_rule_test: [
+          { eval_time: "2m", alertname: MISSING, exp_alerts: [] },
+          { eval_time: "9m", alertname: MISSING, exp_alerts: [{ exp_labels: {} }] },
+          { eval_time: "35m", alertname: MISSING, exp_alerts: [{ exp_labels: {} }] },
         ],
       }],
     };
