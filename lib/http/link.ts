@@ -7,30 +7,29 @@ export interface Link {
   anchor?: string;
 }
 
-/** A target, a quoted string, a delimiter, or a token; anything between them is skipped. */
-const PART = /<([^<>]*)>|"((?:[^"\\]|\\.)*)"|[,;=]|[^\s<,;="]+/g;
+/**
+ * A target, a comma, a quoted string, or a parameter with its value, if any; anything between them is
+ * skipped. A quoted string that nothing closes extends to the end (RFC 8288 §B.4): reading on after
+ * each of its quotes would take quadratic time.
+ */
+const PART =
+  /<([^<>]*)>|,|"(?:[^"\\]|\\.?)*"?|([^\s<,;="]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.?)*)"?|([^\s<,;="]+))?)?/g;
 
 /** Parses the value of a Link field. Malformed parts are skipped, the links kept. */
 export function parseLinks(value: string): Link[] {
   const links: Link[] = [];
   let link: Link | undefined;
-  let name = "";
-  let isValue = false;
-  for (const [text, target, quoted] of value.matchAll(PART)) {
+  for (const [text, target, name = "", quoted, token] of value.matchAll(PART)) {
     if (text === ",") link = undefined;
     else if (link === undefined) links.push(link = {});
     if (link === undefined) continue;
     if (target !== undefined) link.target ??= target;
-    else if (text === "=") isValue = true;
-    else if (text === ";") [name, isValue] = ["", false];
-    else if (!isValue) name = text.toLowerCase();
-    else {
-      const argument = quoted?.replaceAll(/\\(.)/g, "$1") ?? text;
-      // Only the first rel counts (§3.3).
-      if (name === "rel") link.rel ??= argument.toLowerCase().split(/\s+/).filter(Boolean);
-      if (name === "anchor") link.anchor ??= argument;
-      [name, isValue] = ["", false];
-    }
+    const argument = quoted?.replaceAll(/\\(.)/g, "$1") ?? token;
+    if (argument === undefined) continue;
+    const parameter = name.toLowerCase();
+    // Only the first rel counts (§3.3).
+    if (parameter === "rel") link.rel ??= argument.toLowerCase().split(/\s+/).filter(Boolean);
+    if (parameter === "anchor") link.anchor ??= argument;
   }
   return links;
 }

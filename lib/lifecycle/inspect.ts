@@ -44,22 +44,36 @@ const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:"(?:[^"\\]|\\.)*"|[^\s;",
 /** Permission to serve a stale response (RFC 5861). */
 const STALE = /\bstale-(?:while-revalidate|if-error)\s*=\s*"?(\d+)/gi;
 
+/** Every field that is read; the last are for some caches only (RFC 9213). */
+const FIELDS = [
+  ...["cache-control", "date", "deprecation", "expires", "last-modified", "link", "retry-after"],
+  ...["expose-headers", "allow-credentials", "allow-origin"].map((of) => `access-control-${of}`),
+  ...["sunset", "surrogate-control", "cdn-cache-control", "akamai-cache-control"],
+  ...["cloudflare", "netlify", "vercel"].map((network) => `${network}-cdn-cache-control`),
+];
+
+/** The most links that are read: no honest server sends as many, and resolving each takes time. */
+const MAX_LINKS = 1000;
+
 /** Statuses that caches may keep without explicit freshness (RFC 9110 §15.1). */
 const HEURISTIC = new Set([200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]);
 
 /** A response, and what was read of it. */
 interface Reading extends Omit<Inspection, "state" | "faults"> {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: ReadonlyMap<string, string>;
   readonly now: number;
   readonly relations: ReturnType<typeof readRelations>;
 }
 
 /**
- * Returns what a response announces, and every fault in it. Never throws.
+ * Returns what a response announces, and every fault in it. Nothing that a server sends makes it
+ * throw, or take more than linear time.
  *
+ * @param response A `Response`, or whatever else has a `status` and `headers` with `get()`.
  * @param url The URL of the response, unless it states its own.
  * @param now Milliseconds since the epoch. Default: the system clock.
+ * @throws {TypeError} If the response has no such `status` and `headers`, like an `IncomingMessage`.
  *
  * @example A deprecation without a date
  * ```ts
@@ -75,15 +89,26 @@ interface Reading extends Omit<Inspection, "state" | "faults"> {
  * ```
  */
 export function inspect(
-  response: Pick<Response, "status" | "headers" | "url">,
-  { url = response.url, now = Date.now() }: { readonly url?: string; readonly now?: number } = {},
+  response: { status: number; headers: { get(name: string): unknown }; url?: string },
+  { url = response.url ?? "", now = Date.now() }: { url?: string; now?: number } = {},
 ): Inspection {
-  const { status, headers } = response;
+  const { status, headers: given } = response;
+  if (typeof status !== "number" || typeof given?.get !== "function") {
+    const expected = "a Response, or an object with a status and headers that have get()";
+    const pass = "{ status: message.statusCode, headers: new Headers(message.headers) }";
+    throw new TypeError(`response: expected ${expected}; of an IncomingMessage, pass ${pass}`);
+  }
+  const headers = new Map<string, string>();
+  for (const name of FIELDS) {
+    const value = given.get(name) ?? undefined;
+    if (value !== undefined) headers.set(name, String(value));
+  }
   const relations = readRelations(headers.get("link") ?? "", url);
   const links = new Map<string, string[]>();
   for (const { name, target } of relations) {
     if (target === undefined && !RELATIONS.includes(name)) continue;
-    links.set(name, [...links.get(name) ?? [], ...target === undefined ? [] : [target]]);
+    if (!links.has(name)) links.set(name, []);
+    if (target !== undefined) links.get(name)?.push(target);
   }
   const isPresent = (name: string) => headers.has(name) || links.has(name);
   const isAnnounced = isPresent("deprecation") || isPresent("sunset");
@@ -110,11 +135,13 @@ function phaseOf({ deprecatedAt = 0, sunsetAt = Infinity, retryAt, headers, now 
 /** Reads the links of the resource itself, and not of another one (RFC 8288 §3.2). */
 function readRelations(value: string, url: string) {
   const base = URL.canParse(url) ? url : undefined;
-  return parseLinks(value).flatMap(({ target: given = "", rel = [], anchor }) => {
+  const links = parseLinks(value).slice(0, MAX_LINKS);
+  return links.flatMap(({ target: given = "", rel = [], anchor }) => {
     // An empty reference leads to the resource itself.
     const isUsable = given !== "" && (base === undefined || URL.canParse(given, base));
     const target = isUsable ? base ? new URL(given, base).href : given : undefined;
-    return anchor === undefined ? rel.map((name) => ({ name, target, given })) : [];
+    const names = anchor === undefined ? [...new Set(rel)] : [];
+    return names.map((name) => ({ name, target, given }));
   });
 }
 
@@ -122,14 +149,14 @@ function readRelations(value: string, url: string) {
 const FAULTS: readonly [name: string, section: string, find: (reading: Reading) => string[]][] = [
   ["invalid-deprecation", "RFC 9745 §2.1", ({ headers, deprecatedAt }) => {
     const value = headers.get("deprecation");
-    if (value === null || Math.abs(Number(DATE.exec(value)?.[1])) <= LAST / 1000) return [];
+    if (value === undefined || Math.abs(Number(DATE.exec(value)?.[1])) <= LAST / 1000) return [];
     const date = deprecatedAt === undefined ? "SECONDS" : Math.floor(deprecatedAt / 1000);
     return [describe("Deprecation", value, `@${date}`)];
   }],
   ["invalid-sunset", "RFC 8594 §3", ({ headers, sunsetAt }) => {
     const value = headers.get("sunset");
     const expected = sunsetAt === undefined ? "an HTTP-date" : formatHttpDate(sunsetAt);
-    return value === null || value === expected ? [] : [describe("Sunset", value, expected)];
+    return value === undefined || value === expected ? [] : [describe("Sunset", value, expected)];
   }],
   ["sunset-before-deprecation", "RFC 9745 §4", ({ deprecatedAt = NaN, sunsetAt = NaN }) => {
     const deprecation = `Deprecation, which is ${formatHttpDate(deprecatedAt)}`;
@@ -188,8 +215,8 @@ function describe(field: string, value: string, expected: string): string {
 }
 
 /** Reads an instant in any form that servers send, except those that depend on the machine. */
-function readLoosely(value: string | null, now: number): number | undefined {
-  if (value === null) return undefined;
+function readLoosely(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
   const number = /^@?(-?\d+)(?:;|$)/.exec(value)?.[1];
   if (number !== undefined) { // beyond the year 9999, it must be milliseconds
     return [Number(number) * 1000, Number(number)].find((at) => Math.abs(at) <= LAST);

@@ -1,5 +1,7 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { inspect, type State } from "../../lib/lifecycle/inspect.ts";
+import { needing } from "../support/permissions.ts";
+import { within } from "../support/within.ts";
 
 const NOW = Date.parse("2027-02-01T00:00:00Z");
 const URL = "https://example.com/v1/songs?page=2";
@@ -83,6 +85,46 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
       ].map((fields) => ({ "access-control-allow-origin": "https://a.example", ...fields })),
     ],
   ];
+
+Deno.test("inspect() takes whatever has a status and headers with get()", () => {
+  const said = (headers: { get(name: string): unknown }) => {
+    const { deprecatedAt, sunsetAt, links } = inspect({ status: 200, headers }, { now: NOW });
+    return [deprecatedAt, sunsetAt, links.get("deprecation")];
+  };
+  const expected = [DEPRECATED_AT, SUNSET_AT, ["https://docs.example/a,b"]];
+  const values = new Map<string, unknown>(Object.entries(SOUND));
+  assertEquals(said(values), expected);
+  assertEquals(said({ get: (name) => values.get(name) ?? null }), expected);
+  const [first, ...rest] = SOUND.link.split(", ");
+  assertEquals(said(new Map([...values, ["link", [first, ...rest]]])), expected);
+});
+
+Deno.test("inspect() says what to pass in place of what it cannot read", () => {
+  const message = { statusCode: 200, headers: { deprecation: "@1" } }; // an IncomingMessage
+  const given: unknown[] = [message, { status: 200 }, { status: () => 200, headers: new Map() }];
+  const pass = "{ status: message.statusCode, headers: new Headers(message.headers) }";
+  for (const response of given) {
+    assertThrows(() => inspect(response as Response), TypeError, pass);
+  }
+});
+
+needing("files")(
+  "inspect() reads fields of any length in a moment, whatever is in them",
+  async () => {
+    // What took a time quadratic to the length: 256 kB took minutes. The test is of that, not of speed.
+    const source = new globalThis.URL("inspect_worker.ts", import.meta.url);
+    const worker = new Worker(source, { type: "module" });
+    const ended = new Promise<number>((resolve, reject) => {
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = ({ message }) => reject(new Error(message));
+    });
+    try {
+      assert(await within("the end of inspect()", ended, { timeout: 60_000 }) > 100);
+    } finally {
+      worker.terminate();
+    }
+  },
+);
 
 Deno.test("inspect() names each fault, with its section", () => {
   assertEquals(inspected(SOUND).faults, []);
