@@ -3,8 +3,11 @@
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import type { Field } from "../http/outcome.ts";
 
-/** A Cache-Control directive (RFC 9111 §5.2): a name and an optional token or quoted string. */
-const DIRECTIVE = /([^\s,="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]*))?/g;
+/**
+ * A Cache-Control directive (RFC 9111 §5.2): a name and an optional token or quoted string. A
+ * semicolon ends it, because nginx reads two directives in `public;max-age=3600`.
+ */
+const DIRECTIVE = /([^\s,;="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,;"]*))?/g;
 
 /**
  * Milliseconds allowed for a response to reach a cache. Few caches correct for the delay (RFC 9111
@@ -95,6 +98,11 @@ export function limitFreshness(
 /** Whether a field, by its name in lower case, is Cache-Control for all caches or some. */
 export function isCacheControl(name = ""): boolean {
   return name.endsWith("cache-control") || name === "surrogate-control";
+}
+
+/** Whether a field, by its name in lower case, tells any cache how long it may keep a response. */
+export function isForCaches(name: string): boolean {
+  return isCacheControl(name) || name === "expires" || name === "x-accel-expires";
 }
 
 /**

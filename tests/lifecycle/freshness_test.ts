@@ -25,6 +25,12 @@ const VALUES: [stated: string, limited: string][] = [
   ["stale-if-error=9, max-age=50", `max-age=50, ${TAIL}`],
   ['private="a, max-age=9", max-age=300', `private="a, max-age=9", max-age=100, ${TAIL}`],
 
+  // A semicolon separates directives for nginx.
+  ["public;max-age=3600", `public, max-age=100, ${TAIL}`],
+  ["max-age=9; s-maxage = 900;stale-if-error=86400", `max-age=9, s-maxage=100, ${TAIL}`],
+  ["no-cache;max-age=300", "no-cache, max-age=100"],
+  ['private="a;b";max-age="300;9"', `private="a;b", max-age=0, ${TAIL}`],
+
   // Responses that are never reused need no limit, but get no age beyond the phase either.
   ["no-store", "no-store"],
   ["no-cache, max-age=300", "no-cache, max-age=100"],
@@ -87,10 +93,10 @@ const ROWS: [stated: Fields, limited: Fields][] = [
     { "cache-control": "no-store", "cloudflare-cdn-cache-control": `max-age=100, ${TAIL}` },
   ],
   [
-    { "cache-control": "no-store", "surrogate-control": 'max-age=60+900, content="ESI/1.0"' },
+    { "cache-control": "no-store", "surrogate-control": 'max-age=60+900, content="ESI/1.0";a' },
     {
       "cache-control": "no-store",
-      "surrogate-control": `max-age=60, content="ESI/1.0", ${TAIL}`,
+      "surrogate-control": `max-age=60, content="ESI/1.0", a, ${TAIL}`,
     },
   ],
   ...[

@@ -94,8 +94,10 @@ const flags = fc.constantFrom(
   ...["public", "private", "no-store", "no-cache", "must-understand", "must-revalidate"],
   ...["proxy-revalidate", "immutable", 'no-cache="a, max-age=9"', 'private="b"', 'x="no-store"'],
 );
-const cacheControl = fc.array(fc.oneof(...ages, ...ages, flags), { maxLength: 5 })
-  .map((directives) => directives.join(", "));
+const cacheControl = fc.tuple(
+  fc.array(fc.oneof(...ages, ...ages, flags), { maxLength: 5 }),
+  fc.constantFrom(", ", ", ", ";"), // the last for nginx
+).map(([directives, separator]) => directives.join(separator));
 const targeted = cacheControl.filter((value) => value !== "");
 const fields = fc.record({
   "cache-control": cacheControl,
