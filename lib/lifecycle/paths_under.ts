@@ -1,0 +1,66 @@
+/** Tests for the paths of a retired part of a site. */
+
+/** How `pathsUnder()` compares paths. */
+export interface PathOptions {
+  /** Whether `/V1` differs from `/v1`. Default: no, as in Express. */
+  readonly caseSensitive?: boolean | undefined;
+  /**
+   * Whether `//`, `.` and `..` are resolved first, as proxies and URL parsers do: `/v2//../v1` is
+   * under `/v1`, `/v1/../v2` is not. Default: yes.
+   */
+  readonly collapse?: boolean | undefined;
+}
+
+/** A request of any framework, or its URL, absolute or not. */
+export type Located = string | URL | { url?: string | undefined; originalUrl?: string | undefined };
+
+/**
+ * Returns a function that tests whether a request is for a path or anything below it, for servers and
+ * frameworks that do not mount by path. It compares whole segments, and percent-encoded unreserved
+ * characters as the characters themselves (RFC 3986 §6.2.2.2); an encoded slash separates nothing. The
+ * authority of an absolute URL does not matter.
+ *
+ * @throws {TypeError} If the path does not start with `/`.
+ *
+ * @example What is under `/v1`
+ * ```ts
+ * import { assertEquals } from "@std/assert";
+ * import { pathsUnder } from "@media-head/lifecycle";
+ *
+ * const isOld = pathsUnder("/v1");
+ * assertEquals(isOld(new Request("https://example.com/V1/songs?page=2")), true);
+ * assertEquals(isOld("/%761/songs"), true);
+ * assertEquals(isOld({ url: "/v10/songs" }), false);
+ * ```
+ */
+export function pathsUnder(
+  path: string,
+  { caseSensitive = false, collapse = true }: PathOptions = {},
+): (request: Located) => boolean {
+  if (!/^\//.test(path)) {
+    throw new TypeError(`path: expected one that starts with "/", got ${JSON.stringify(path)}`);
+  }
+  const normal = (url: string) => {
+    const path = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/\\?#]*/i, "").replace(/[?#].*/s, "");
+    const decoded = (collapse ? resolve(path) : path).replace(/%[\da-f]{2}/gi, decodeUnreserved);
+    return `${caseSensitive ? decoded : decoded.toLowerCase()}/`;
+  };
+  const prefix = normal(path.replace(/[^!-~]+/g, encodeURIComponent)).replace(/\/+$/, "/");
+  return (request) => normal(urlOf(request)).startsWith(prefix);
+}
+
+function urlOf(request: Located): string {
+  if (typeof request === "string" || request instanceof URL) return String(request);
+  return request.originalUrl ?? request.url ?? "";
+}
+
+/** Resolves empty segments, and then `.` and `..`, encoded or not. */
+function resolve(path: string): string {
+  return new URL(`/${path}`.replace(/[\\/]+/g, "/"), "http://localhost").pathname;
+}
+
+/** Decodes a percent-encoded character if it is unreserved (RFC 3986 §2.3). */
+function decodeUnreserved(escape: string): string {
+  const character = String.fromCharCode(parseInt(escape.slice(1), 16));
+  return /[\w.~-]/.test(character) ? character : escape.toUpperCase();
+}
