@@ -20,7 +20,10 @@ export interface LifecycleCall {
   readonly breaks: boolean;
 }
 
-/** Options besides the policy. If one throws or rejects, that is logged; the request is served. */
+/**
+ * Options besides the policy. If one throws or rejects, that is logged; the request is served. All but
+ * `onCount` return values, not promises: the first promise of each is logged, and the default used.
+ */
 export interface LifecycleOptions<
   Incoming extends RequestHead = Request,
   Rest extends readonly unknown[] = readonly unknown[],
@@ -58,12 +61,7 @@ export interface LifecycleOptions<
 const NAMES = "successor, successorOrigin, applies, refusalFields, maxAge, route, onCount, clock"
   .split(", ");
 
-/**
- * Checks what TypeScript may not have checked.
- *
- * @throws {TypeError} If an option is unknown, or `maxAge` out of range (RFC 9111 §1.2.2).
- */
-export function requireOptions(options: { readonly maxAge?: number | undefined }): void {
+function requireOptions(options: { readonly maxAge?: number | undefined }): void {
   const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
   if (unknown !== undefined) throw new TypeError(`${unknown}: expected one of ${NAMES.join(", ")}`);
   const { maxAge = 0 } = options;
@@ -77,8 +75,35 @@ export function attempt<Result>(name: string, call: () => Result): Result | unde
   const log = (error: unknown) => void console.error(`The option ${name} failed:`, error);
   try {
     const result = call();
-    return result instanceof Promise ? void result.catch(log) : result;
+    if (isPromise(result)) result.then(undefined, log);
+    return result;
   } catch (error) {
     return log(error);
   }
+}
+
+/**
+ * Checks what TypeScript may not have checked, and returns a function that calls a function of the
+ * options for its value. A promise would count as true, as an instant or as fields, so the default
+ * takes its place, and the first one of each option is logged.
+ *
+ * @throws {TypeError} If an option is unknown, or `maxAge` out of range (RFC 9111 §1.2.2).
+ */
+export function optionReader(options: { readonly maxAge?: number | undefined }) {
+  requireOptions(options);
+  const logged = new Set<string>();
+  return <Result>(name: string, call: () => Result, byDefault: Result): Result | undefined => {
+    const result = attempt(name, call);
+    if (!isPromise(result)) return result;
+    if (!logged.has(name)) {
+      console.error(`The option ${name} returned a promise, not a value: used the default`);
+    }
+    logged.add(name);
+    return byDefault;
+  };
+}
+
+/** Whether a value is a promise, of whatever realm: each test of Jest runs in its own. */
+export function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof Object(value).then === "function";
 }

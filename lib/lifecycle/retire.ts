@@ -2,6 +2,7 @@
 
 import { isHost } from "../http/host.ts";
 import type { Field } from "../http/outcome.ts";
+import { isForCaches } from "./freshness.ts";
 import type { LifecycleOptions, RequestHead } from "./options.ts";
 import type { Policy } from "./policy.ts";
 import { retirementOf } from "./retirement.ts";
@@ -21,6 +22,7 @@ export type NodeResponse = {
   readonly headersSent: boolean;
   getHeaders(): Readonly<Record<string, unknown>>;
   setHeader(name: string, value: string | string[]): unknown;
+  removeHeader(name: string): unknown;
   writeHead: (...args: never[]) => unknown;
   end(content?: unknown): unknown;
 };
@@ -31,8 +33,8 @@ export type NodeResponse = {
  * same options: however the response is made, the announcement is added as its head is sent.
  *
  * @param options Their functions get the method, the whole URL (`originalUrl` where there is one) and
- *   the fields; `onCount` Node's request and response, too. CORS fields that the response already
- *   has stay on refusals, in place of those of `refusalFields`.
+ *   the fields; `onCount` Node's request and response, too. Fields that the response already has stay
+ *   on refusals, except those for caches; its CORS fields replace those of `refusalFields`.
  * @returns A function that calls `next` and returns its result, or refuses and returns `undefined`.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  *
@@ -84,6 +86,8 @@ export function retire<
     if (refused === undefined) return next();
 
     const { status, fields, body } = refused;
+    const forCaches = Object.keys(response.getHeaders()).filter(isForCaches);
+    for (const name of forCaches) response.removeHeader(name); // not meant for a refusal
     const isCors = ([name]: Field) => /^access-control-/i.test(name);
     const hasCors = Object.hasOwn(response.getHeaders(), "access-control-allow-origin");
     setFields(response, fields.filter((field) => !hasCors || !isCors(field)));

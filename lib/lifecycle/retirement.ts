@@ -2,10 +2,11 @@
 
 import { clientOf } from "../http/client_name.ts";
 import { CORS_FIELDS } from "../http/cors.ts";
+import { parseHttpDate } from "../http/http_date.ts";
 import type { Field } from "../http/outcome.ts";
 import { announcementFields } from "./announcement.ts";
 import { limitFreshness } from "./freshness.ts";
-import { attempt, type LifecycleOptions, type RequestHead, requireOptions } from "./options.ts";
+import { attempt, type LifecycleOptions, optionReader, type RequestHead } from "./options.ts";
 import { momentAt, type Policy } from "./policy.ts";
 import { type Refusal, refusal } from "./refusal.ts";
 import { successorOf } from "./successor.ts";
@@ -43,30 +44,29 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     const got = JSON.stringify(policy.deprecatedAt);
     throw new TypeError(`policy: expected the result of definePolicy(), got deprecatedAt ${got}`);
   }
-  requireOptions(options);
-  const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, route, onCount } = options;
+  const read = optionReader(options);
+  const isRefusable = ({ method }: Incoming) => method !== "OPTIONS";
+  const { applies = isRefusable, maxAge = 300, route, onCount } = options;
   const { refusalFields = () => CORS_FIELDS, clock = () => Date.now() } = options;
   const nameSuccessor = successorOf(options);
-  const readClock = () => attempt("clock", clock) ?? Date.now();
+  const readClock = () => read("clock", clock, Date.now()) ?? Date.now();
 
   return (request, ...rest) => {
     const start = readClock();
     const { phase, until } = momentAt(policy, start);
     const successor = nameSuccessor(request);
-    const isSubject = attempt("applies", () => applies(request)) ?? false;
+    const isSubject = read("applies", () => applies(request), isRefusable(request)) ?? false;
     const refused = isSubject ? refusal(policy, { now: start, successor, maxAge }) : undefined;
     // Before the handler, since nothing can be read of a request after its upgrade to a WebSocket.
     const caller = onCount && {
-      route: attempt("route", () => route?.(request)),
+      route: read("route", () => route?.(request), undefined),
       client: clientOf(request.headers.get("user-agent")),
     };
+    const added = refused && read("refusalFields", () => refusalFields(request), CORS_FIELDS);
     return {
-      refused: refused && {
-        ...refused,
-        fields: [...refused.fields, ...validFields(() => refusalFields(request))],
-      },
+      refused: refused && { ...refused, fields: [...refused.fields, ...validFields(added)] },
       announce: (fields) => [
-        ...announce(fields, announcementFields(policy, successor)),
+        ...announce(fields, policy, { successor, now: start }),
         ...limitFreshness(fields, { until, now: readClock() }).fields
           .filter(([, value], index) => value !== fields[index]?.[1]),
       ],
@@ -79,26 +79,38 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
   };
 }
 
-/** Returns what the option `refusalFields` gives, or nothing if it cannot be sent. */
-function validFields(get: () => Iterable<Field>): Field[] {
-  const given = attempt("refusalFields", get) ?? [];
+/** Returns what the option `refusalFields` gave, or nothing if it cannot be sent. */
+function validFields(given: Iterable<Field> = []): Field[] {
   return attempt("refusalFields", () => [...new Headers([...given])]) ?? [];
 }
 
-/** Returns the announcement, with its lists added to those that the response has. */
-function announce(fields: readonly Field[], announcement: readonly Field[]): Field[] {
+/**
+ * Returns the fields that announce, beside those that the response has. Where policies nest, an inner
+ * one has announced already: the earlier sunset stays, with its deprecation, and its links come first.
+ */
+function announce(
+  fields: readonly Field[],
+  policy: Policy,
+  { successor, now }: { successor: string | undefined; now: number },
+): Field[] {
   const valueOf = (name: string) => fields.find((field) => field[0].toLowerCase() === name)?.[1];
+  const stated = valueOf("deprecation");
+  const deprecatedAt = Number(/^@(-?\d+)$/.exec(stated ?? "")?.[1]) * 1000; // may be NaN
+  const sunsetAt = parseHttpDate(valueOf("sunset") ?? "", now) ?? Infinity;
+  const order = sunsetAt - (policy.sunsetAt ?? Infinity) || deprecatedAt - policy.deprecatedAt;
+  const announcement = announcementFields(policy, successor).flatMap(([name, value]): Field[] => {
+    const isFirst = stated !== undefined && order > 0;
+    if (name === "Link") return [[name, withMembers(valueOf("link"), value.split(", "), isFirst)]];
+    const isLater = order < 0 && (name === "Sunset" || !Number.isNaN(deprecatedAt));
+    return isLater ? [] : [[name, value]];
+  });
   const exposed = withMembers(valueOf("access-control-expose-headers"), EXPOSED);
-  return [
-    ...announcement.map(([name, value]): Field =>
-      name === "Link" ? [name, withMembers(valueOf("link"), value.split(", "))] : [name, value]
-    ),
-    ["Access-Control-Expose-Headers", exposed],
-  ];
+  return [...announcement, ["Access-Control-Expose-Headers", exposed]];
 }
 
-/** Adds the members to a list (RFC 9110 §5.6.1) that it does not have yet. */
-function withMembers(list: string | undefined, members: readonly string[]): string {
-  const missing = members.filter((member) => !`, ${list},`.includes(`, ${member},`));
-  return (list ? [list, ...missing] : missing).join(", ");
+/** Adds members to a list (RFC 9110 §5.6.1), each once, after its own or before. */
+function withMembers(list = "", members: readonly string[], isFirst = false): string {
+  const others = members.reduce((all, member) => all.replace(`, ${member},`, ","), `, ${list},`)
+    .slice(2, -1);
+  return (isFirst ? [...members, others] : [others, ...members]).filter(Boolean).join(", ");
 }

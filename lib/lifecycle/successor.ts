@@ -1,7 +1,7 @@
 /** Validation of the successor that a user's function returns for an untrusted request. */
 
 import { isPath, isPathAt } from "./link_target.ts";
-import type { LifecycleOptions, RequestHead } from "./options.ts";
+import { isPromise, type LifecycleOptions, type RequestHead } from "./options.ts";
 
 /** The longest successor, in characters: proxies refuse long fields, nginx a head over 4 kB. */
 const MAX_LENGTH = 1024;
@@ -37,9 +37,10 @@ export function successorOf<Incoming extends RequestHead>(
       return warn(error), undefined;
     }
     if (target === undefined) return undefined;
+    if (isPromise(target)) target.then(undefined, () => {}); // it is ignored
     if (typeof target !== "string") {
-      if (target instanceof Promise) target.catch(() => {}); // it is ignored
-      return warn(`expected a string, got ${typeof target}`), undefined;
+      const got = isPromise(target) ? "a promise" : typeof target;
+      return warn(`expected a string, got ${got}`), undefined;
     }
     const got = JSON.stringify(target.slice(0, 200));
     if (isItself(request, target)) return warn(`${got} is what was requested`), undefined;

@@ -157,7 +157,7 @@ Deno.test("withLifecycle() sets the fields on the handler's own response, but on
   }
   assertEquals(kept.headers.get("link"), links("/0"));
 
-  // Around another, each announces once, and the shorter freshness stays.
+  // Around another, each announces once, its own links first, and the shorter freshness stays.
   const soon = definePolicy({ deprecatedAt: new Date(DEPRECATED + 5000) });
   const inner = withLifecycle(() => kept, soon, { successor, clock: () => DEPRECATED });
   const outer = withLifecycle(inner, POLICY, { successor, clock: () => DEPRECATED });
@@ -203,6 +203,131 @@ Deno.test("withLifecycle() reports each response to be counted, with what the ha
   assertEquals(calls.at(-1)?.[0].client, "curl");
 });
 
+Deno.test("withLifecycle() announces the earlier of nested sunsets, in every phase", async () => {
+  const settings = { deprecatedAt: "2027-01-01", documentation: "https://example.com/api" };
+  const api = definePolicy({
+    ...settings,
+    sunsetAt: "2027-12-31",
+    brownouts: ["2027-02-01/P1D"],
+  });
+  const songs = definePolicy({
+    deprecatedAt: "2026-11-21",
+    sunsetAt: "2027-06-30",
+    brownouts: ["2027-05-03T09:00Z/PT1H"],
+    documentation: "https://example.com/songs",
+  });
+  const open = definePolicy({ ...settings, deprecatedAt: "2026-06-01" }); // no sunset yet
+  const later = definePolicy({ ...settings, deprecatedAt: "2027-06-01" });
+  const links = (name: string, relations = ["deprecation", "sunset"]) =>
+    relations.map((rel) => `<https://example.com/${name}>; rel="${rel}"`);
+  const NEXT = '</next>; rel="next"';
+  const SONGS = ["@1795219200", "Wed, 30 Jun 2027 00:00:00 GMT"];
+  const API = ["@1798761600", "Fri, 31 Dec 2027 00:00:00 GMT"];
+
+  type Row = [
+    at: string,
+    inner: Policy | object,
+    outer: Policy,
+    status: number,
+    dates: unknown[],
+    links: string[],
+  ];
+  const rows: Row[] = [
+    // The inner sunset is earlier: it stays, whatever the outer policy says.
+    ["2026-11-01", songs, api, 200, SONGS, [NEXT, ...links("songs"), ...links("api")]],
+    ["2026-12-01", songs, api, 200, SONGS, [NEXT, ...links("songs"), ...links("api")]],
+    ["2027-02-01T12:00Z", songs, api, 503, API, links("api")], // the outer one refuses
+    ["2027-03-01", songs, api, 200, SONGS, [NEXT, ...links("songs"), ...links("api")]],
+    ["2027-05-03T09:30Z", songs, api, 503, SONGS, [...links("songs"), ...links("api")]],
+    ["2027-07-01", songs, api, 410, SONGS, [...links("songs"), ...links("api")]],
+    ["2028-01-01", songs, api, 410, API, links("api")], // both have passed
+    // The outer sunset is earlier.
+    ["2026-12-01", api, songs, 200, SONGS, [...links("songs"), NEXT, ...links("api")]],
+    ["2027-02-01T12:00Z", api, songs, 503, SONGS, [...links("songs"), ...links("api")]],
+    ["2027-05-03T09:30Z", api, songs, 503, SONGS, links("songs")],
+    ["2027-07-01", api, songs, 410, SONGS, links("songs")],
+    // One has no sunset: the other one's stays.
+    ["2026-12-01", open, songs, 200, SONGS, [
+      ...links("songs"),
+      NEXT,
+      ...links("api", ["deprecation"]),
+    ]],
+    ["2026-12-01", songs, open, 200, SONGS, [
+      NEXT,
+      ...links("songs"),
+      ...links("api", ["deprecation"]),
+    ]],
+    // None has: the earlier deprecation stays.
+    ["2026-12-01", open, later, 200, ["@1780272000", null], [
+      NEXT,
+      ...links("api", ["deprecation"]),
+    ]],
+    ["2026-12-01", later, open, 200, ["@1780272000", null], [
+      ...links("api", ["deprecation"]),
+      NEXT,
+    ]],
+    // Fields that the handler has set itself.
+    ["2026-12-01", { Sunset: SONGS[1] }, api, 200, [API[0], SONGS[1]], [NEXT, ...links("api")]],
+    ["2026-12-01", { Deprecation: "true", Sunset: "soon" }, api, 200, API, [...links("api"), NEXT]],
+    ["2026-12-01", { Deprecation: "true", Sunset: SONGS[1] }, api, 200, [API[0], SONGS[1]], [
+      NEXT,
+      ...links("api"),
+    ]],
+  ];
+  for (const [at, inner, outer, status, dates, links] of rows) {
+    const clock = () => Date.parse(at);
+    const isPolicy = "deprecatedAt" in inner;
+    const headers = { Link: NEXT, ...isPolicy ? {} : inner as Record<string, string> };
+    const handler = () => new Response("old", { headers });
+    const nested = isPolicy ? withLifecycle(handler, inner, { clock }) : handler;
+    const retired = withLifecycle(nested, outer, { clock });
+    const response = await retired(new Request("http://test/v1/songs"));
+    const said = ["deprecation", "sunset"].map((name) => response.headers.get(name));
+    const note = `${at} ${JSON.stringify([inner, outer])}`;
+    assertEquals([response.status, said], [status, dates], note);
+    assertEquals(response.headers.get("link")?.split(", "), links, note);
+    await response.body?.cancel();
+  }
+});
+
+Deno.test("withLifecycle() uses the default for a promise, and says so once", async () => {
+  const promise = (value: unknown) => () => Promise.resolve(value) as never;
+  const rows: [name: string, option: () => never, instant: number, status: number][] = [
+    ["applies", promise(false), REMOVED, 410],
+    ["applies", promise(true), REMOVED, 410],
+    ["clock", promise(DEPRECATED), REMOVED, 200], // the system clock is before the sunset
+    ["refusalFields", promise([["X-A", "1"]]), REMOVED, 410],
+    ["route", promise("/v1"), DEPRECATED, 200],
+    ["successor", promise("/v2"), REMOVED, 410],
+  ];
+  for (const [name, option, instant, status] of rows) {
+    using error = stub(console, "error");
+    using warn = stub(console, "warn");
+    const calls: LifecycleCall[] = [];
+    const retired = withLifecycle(() => new Response("old"), POLICY, {
+      clock: () => instant,
+      onCount: (call) => calls.push(call),
+      [name]: option,
+    });
+    for (let count = 0; count < 3; count++) {
+      const response = await retired(new Request("http://test/"));
+      assertEquals(response.status, status, name);
+      const allowed = status === 410 ? "*" : null;
+      assertEquals(response.headers.get("access-control-allow-origin"), allowed);
+      await response.body?.cancel();
+    }
+    const options = await retired(new Request("http://test/", { method: "OPTIONS" }));
+    assertEquals(options.status, 200, name);
+    await options.body?.cancel();
+    assertEquals(calls.map(({ route }) => route), Array(4).fill(undefined));
+    const said = [...error.calls, ...warn.calls].map(({ args }) => args.join(" "));
+    const expected = name === "successor"
+      ? "Ignored a successor: expected a string, got a promise"
+      : `The option ${name} returned a promise, not a value: used the default`;
+    assertEquals(said, [expected]);
+  }
+});
+
 Deno.test("withLifecycle() survives options that throw or reject, and names them", async () => {
   const handler = () => new Response("old");
   const rejected = () => Promise.reject(new Error("bug")) as unknown as never;
@@ -212,12 +337,16 @@ Deno.test("withLifecycle() survives options that throw or reject, and names them
       using warn = stub(console, "warn");
       const options = { onCount: () => {}, clock: () => REMOVED, [name]: option };
       const response = await withLifecycle(handler, POLICY, options)(new Request("http://test/"));
-      assertEquals(response.status, name === "applies" || name === "clock" ? 200 : 410, name);
+      const isServed = name === "clock" || name === "applies" && option === fail;
+      assertEquals(response.status, isServed ? 200 : 410, name);
       await response.body?.cancel();
       await new Promise((resolve) => setTimeout(resolve)); // a rejection unhandled fails the test
-      const [[said] = []] = [...error.calls, ...warn.calls].map(({ args }) => args);
+      const said = [...error.calls, ...warn.calls].map(({ args }) => args[0]);
       const isSuccessor = name === "successor";
-      assertEquals(said, isSuccessor ? "Ignored a successor:" : `The option ${name} failed:`);
+      assertEquals(
+        said.at(-1),
+        isSuccessor ? "Ignored a successor:" : `The option ${name} failed:`,
+      );
     }
   }
 });

@@ -160,9 +160,15 @@ await fc.assert(
     const expected = new Map([...theirs, ...limited])
       .set("deprecation", OURS.Deprecation).set("sunset", OURS.Sunset);
     for (const [name, ours] of Object.entries(LISTS)) {
-      const given = theirs.get(name);
-      const missing = ours.filter((one) => !`, ${given},`.includes(`, ${one},`));
-      expected.set(name, [...given === undefined ? [] : [given], ...missing].join(", "));
+      // Of the values in this test, those of the policy are distinct, and none contains another.
+      const given = ours.reduce(
+        (given, one) => given.replace(`, ${one},`, ","),
+        `, ${theirs.get(name) ?? ""},`,
+      ).slice(2, -1);
+      // Beside another announcement, which is not valid here, the policy's links come first.
+      const isFirst = name === "link" && theirs.has("deprecation");
+      const merged = isFirst ? [...ours, given] : [given, ...ours];
+      expected.set(name, merged.filter(Boolean).join(", "));
     }
     assert.deepEqual([...all].sort(), [...expected].sort());
     const isKept = (name) => !(name in LISTS) && theirs.get(name) === all.get(name);
@@ -222,6 +228,32 @@ const { status: failed, fields } = await send(at, { method: "GET" });
 assert.deepEqual([failed, seen.at(-1)[0]], [500, 500]);
 assert.equal(fields.filter(([name]) => name === "deprecation").length, 1);
 close(other);
+
+// A refusal keeps what was set before, but for the fields that were meant for caches.
+const SET = {
+  ...{ "Cache-Control": "max-age=9999", "Expires": VALUES["Expires"][0], "X-A": "1" },
+  ...{ "CDN-Cache-Control": "max-age=9999", "Surrogate-Control": "max-age=9999" },
+  ...{ "X-Accel-Expires": "9999", "Access-Control-Allow-Origin": "https://a.example" },
+};
+const nested = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2028-06-30" });
+for (const [policyAround, sunset] of [[policy, OURS.Sunset], [nested, OURS.Sunset]]) {
+  const clock = () => policy.sunsetAt;
+  const inner = retire(policy, { successor, clock });
+  const outer = retire(policyAround, { successor, clock });
+  const refusing = createServer((request, response) => {
+    for (const [name, value] of Object.entries(SET)) response.setHeader(name, value);
+    outer(request, response, () => inner(request, response, () => assert.fail("not refused")));
+  });
+  const { status, fields } = await send(await listen(refusing), { method: "GET" });
+  const said = Object.fromEntries(fields);
+  assert.equal(status, 410);
+  const names = ["surrogate-control", "expires", "x-accel-expires", "cdn-cache-control"];
+  assert.deepEqual(names.filter((name) => name in said), []);
+  assert.equal(said["cache-control"].split(",")[0], "max-age=300");
+  assert.deepEqual([said["x-a"], said["access-control-allow-origin"]], ["1", "https://a.example"]);
+  assert.deepEqual([said.sunset, said.deprecation], [sunset, OURS.Deprecation]);
+  close(refusing);
+}
 
 // HTTP/2 has names in lower case, and no reason.
 const h2 = http2.createServer((request, response) =>
