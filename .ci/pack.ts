@@ -5,6 +5,15 @@
 
 import { dirname, join, resolve } from "node:path";
 import project from "../deno.json" with { type: "json" };
+import * as library from "../lib/lifecycle/mod.ts";
+
+/** The compiler, which keeps comments; `deno bundle` removes them. */
+const TYPESCRIPT = "npm:typescript@7.0.2/tsc";
+
+const KEYWORDS = [
+  ...["deprecation", "sunset", "brownout", "rfc9745", "rfc8594", "link", "http", "middleware"],
+  ...["express", "koa", "fastify", "nestjs", "hono", "deno", "cloudflare-workers"],
+];
 
 const root = join(import.meta.dirname ?? "", "..");
 const folder = resolve(root, Deno.args[0] ?? "dist");
@@ -29,34 +38,47 @@ try {
   await Deno.copyFile(join(root, "lib/lifecycle/README.md"), join(sources, "README.md"));
   await Deno.copyFile(join(root, "LICENSE"), join(sources, "LICENSE"));
   const target = join(stage, "npm/package");
-  // The type declarations are those of `deno pack`; a bundle is half as large as its modules.
+  await run(
+    root,
+    ...[Deno.execPath(), "run", "--quiet", "--no-lock", "--allow-all", TYPESCRIPT],
+    ...["--ignoreConfig", "--noCheck", "--rewriteRelativeImportExtensions"],
+    ...["--target", "es2022", "--module", "commonjs", "--moduleResolution", "bundler"],
+    ...["--esModuleInterop", "--rootDir", "lib", "--outDir", target],
+    ...["lib/lifecycle/mod.ts", "lib/lifecycle/command.ts"],
+  );
+  // The type declarations of `deno pack` are those of the interface, without what modules share.
   const output = join(stage, "deno.tgz");
   await run(sources, Deno.execPath(), "pack", "--no-source-maps", `--output=${output}`);
   await run(stage, "tar", "-xzf", output);
   for (const path of modules) {
     const types = path.replace(/ts$/, "d.ts");
-    await Deno.mkdir(join(target, dirname(types)), { recursive: true });
-    const from = join(stage, "package", types);
-    await Deno.rename(from, join(target, types)).catch(() => {}); // internal ones have none
+    const text = await Deno.readTextFile(join(stage, "package", types)).catch(() => undefined);
+    if (text === undefined) continue; // an internal module
+    await Deno.writeTextFile(join(target, types), text.replaceAll("*/ ", "*/\n"));
   }
-  const entries = ["mod", "command"].map((name) => join(root, `lib/lifecycle/${name}.ts`));
-  const options = ["--platform=browser", "--external=node:*", "--code-splitting", "--minify"];
-  await run(root, Deno.execPath(), "bundle", ...options, `--outdir=${target}`, ...entries);
+  // A second implementation would have announced responses and a PolicyError of its own.
+  const wrapper = `// The modules for require(), for import.
+import lifecycle from "./lifecycle/mod.js";
+export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
+  await Deno.writeTextFile(join(target, "mod.mjs"), wrapper);
+  await Deno.writeTextFile(join(target, "mod.d.mts"), 'export * from "./lifecycle/mod.js";');
+  await run(target, Deno.execPath(), "fmt", "--quiet", "--no-config", "--line-width=100", ".");
 
   await Deno.copyFile(join(root, "lib/lifecycle/README.md"), join(target, "README.md"));
   await Deno.copyFile(join(root, "LICENSE"), join(target, "LICENSE"));
-  const entry = { types: "./lifecycle/mod.d.ts", default: "./mod.js" };
+  const required = { types: "./lifecycle/mod.d.ts", default: "./lifecycle/mod.js" };
+  const imported = { types: "./mod.d.mts", default: "./mod.mjs" };
   const manifest = {
     name,
     version,
     description: "Retires HTTP endpoints by the RFCs, and checks how others do",
+    keywords: KEYWORDS,
     license,
-    type: "module",
     engines: { node: ">=20" },
-    main: entry.default,
-    types: entry.types,
-    exports: { ".": entry },
-    bin: { lifecycle: "command.js" },
+    main: required.default,
+    types: required.types,
+    exports: { ".": { import: imported, require: required } },
+    bin: { lifecycle: "lifecycle/command.js" },
     sideEffects: false,
   };
   await Deno.writeTextFile(join(target, "package.json"), JSON.stringify(manifest, undefined, 2));

@@ -10,7 +10,11 @@ import { formatInstant } from "./instant.ts";
 const USAGE = `Usage: lifecycle check [--json] [--header "NAME: VALUE"]... URL...
 
 Sends a HEAD and a GET to each URL; prints what they announce, and every fault.
-Exits with 0 if there is none, 1 if there are some, 2 if a URL cannot be reached.`;
+Exits with 0 if there is none, 1 if there are some, 2 if a URL cannot be reached.
+Prints this for --help or -h, and the version for --version.`;
+
+/** The version of the package. */
+const VERSION = "0.1.0";
 
 /** Milliseconds until a response must have begun. */
 const TIME_LIMIT_MS = 10_000;
@@ -33,18 +37,19 @@ const SHARED = new Set([
  * Runs the command.
  *
  * @param args The words after the program's name.
- * @returns What to print, and the exit status: 0 without faults, 1 with some, 2 for wrong usage or
- *   a URL that cannot be reached.
+ * @returns What to print, whether that is an error of usage, and the exit status: 0 without faults, 1
+ *   with some, 2 for wrong usage or a URL that cannot be reached.
  */
 export async function runLifecycle(args: readonly string[]) {
   let words: ReturnType<typeof readWords>;
   try {
     words = readWords(args);
   } catch (error) {
-    return { text: `lifecycle: ${(error as TypeError).message}\n\n${USAGE}`, exitStatus: 2 };
+    const text = `lifecycle: ${(error as TypeError).message}\n\n${USAGE}`;
+    return { text, isUsageError: true, exitStatus: 2 };
   }
-  const { urls, fields, isJson } = words;
-  if (urls === undefined) return { text: USAGE, exitStatus: 0 };
+  const { urls, fields, isJson, version } = words;
+  if (urls === undefined) return { text: version ? VERSION : USAGE, exitStatus: 0 };
   const results: Awaited<ReturnType<typeof check>>[] = [];
   for (const url of urls) results.push(await check(url, fields));
   const lines = isJson
@@ -59,7 +64,7 @@ export async function runLifecycle(args: readonly string[]) {
 }
 
 /**
- * Reads the words after the program's name; `--help` gives no URLs.
+ * Reads the words after the program's name; `--help` and `--version` give no URLs.
  *
  * @throws {TypeError} If they are wrong.
  */
@@ -70,16 +75,17 @@ function readWords(args: readonly string[]) {
     options: {
       json: { type: "boolean" },
       header: { type: "string", multiple: true, default: [] },
-      help: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
+      version: { type: "boolean" },
     },
   });
-  const { json: isJson, header, help } = values;
+  const { json: isJson, header, help, version } = values;
   const fields = new Headers(header.map((line): Field => {
     const [, name, value] = /^([^:]+):(.*)$/.exec(line) ?? [];
     if (name === undefined) throw new TypeError(`expected "NAME: VALUE", got "${line}"`);
     return [name, value ?? ""];
   }));
-  if (help) return { fields, isJson };
+  if (help || version) return { fields, isJson, version: !help };
   if (command !== "check") throw new TypeError(`expected "check", got "${command ?? ""}"`);
   if (urls.length === 0) throw new TypeError("expected a URL");
   const wrong = urls.find((url) => !/^https?:/i.test(url) || !URL.canParse(url));
@@ -109,13 +115,15 @@ async function check(url: string, fields: Headers) {
       }
     }
     const links = Object.fromEntries(inspection.links);
+    const target = get.headers.get("location") ?? "";
+    const location = target && URL.canParse(target, url) ? new URL(target, url).href : undefined;
     const lines = [
-      `${url}: ${status}, ${describe(inspection)}`,
+      `${url}: ${status}${location ? ` to ${location}` : ""}, ${describe(inspection)}`,
       ...RELATIONS.flatMap((name) => links[name]?.map((target) => `  ${name}: ${target}`) ?? []),
       ...faults.map(({ section, message }) => `  fault: ${message} (${section})`),
     ];
     if (faults.length === 0) lines.push("  no faults");
-    const data = { url, status, ...inspection, links, faults };
+    const data = { url, status, location, ...inspection, links, faults };
     return { exitStatus: faults.length > 0 ? 1 : 0, lines, data };
   } catch (error) { // of the connection, or its time limit
     const { message, cause } = error as Error;

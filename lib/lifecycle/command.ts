@@ -2,6 +2,7 @@
 import process from "node:process";
 import { runLifecycle } from "./check.ts";
 
-const { text, exitStatus } = await runLifecycle(process.argv.slice(2));
-console.log(text);
-process.exitCode = exitStatus;
+runLifecycle(process.argv.slice(2)).then(({ text, isUsageError, exitStatus }) => {
+  console[isUsageError ? "error" : "log"](text);
+  process.exitCode = exitStatus;
+});

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import project from "../../deno.json" with { type: "json" };
 import { publishFile } from "../../lib/publishing/publish.ts";
 import { runLifecycle } from "../../lib/lifecycle/check.ts";
 import { openLocal } from "../support/local_storage.ts";
@@ -37,7 +38,8 @@ needing("processes")(
         const url = `${server.origin}/audio/${token}`;
         const { text, exitStatus } = await runLifecycle(["check", url]);
         const [first, successor] = text.split("\n");
-        assertEquals(first, `${url}: ${expected}`);
+        const target = `308 to ${server.origin}/media/${token},`;
+        assertEquals(first, `${url}: ${expected.replace("308,", target)}`);
         assertEquals(successor, `  successor-version: ${server.origin}/media/${token}`);
         assert(text.endsWith("\n  no faults"), text);
         assertEquals(exitStatus, 0);
@@ -120,17 +122,25 @@ needing("network")(
       ]),
     ];
     for (const [args, reason] of rows) {
-      const { text, exitStatus } = await runLifecycle(args);
+      const { text, exitStatus, isUsageError } = await runLifecycle(args);
       assertEquals(exitStatus, 2, args.join());
       assertStringIncludes(text, "Usage: lifecycle check [--json] [--header ");
       assertStringIncludes(text.split("\n")[0] ?? "", reason);
+      assertEquals(isUsageError, true);
     }
-    assertEquals((await runLifecycle(["--help"])).exitStatus, 0);
+    for (const words of [["--help"], ["-h"], ["check", "-h"], ["--help", "--version"]]) {
+      const { text, exitStatus, isUsageError } = await runLifecycle(words);
+      assertEquals([exitStatus, isUsageError], [0, undefined]);
+      assertStringIncludes(text, "Usage: lifecycle check");
+    }
+    assertEquals(await runLifecycle(["--version"]), { text: project.version, exitStatus: 0 });
     await using origin = new Origin(() => new Response("text", { headers: { Deprecation: "@1" } }));
     const closed = `http://127.0.0.1:${freePort()}/`;
-    const { text, exitStatus } = await runLifecycle(["check", closed, origin.url("/")]);
+    const words = ["check", closed, origin.url("/")];
+    const { text, exitStatus, isUsageError } = await runLifecycle(words);
     assertEquals(exitStatus, 2);
     assertStringIncludes(text, `${closed}: `);
+    assertEquals(isUsageError, undefined);
     const said = `${origin.url("/")}: 200, deprecated (deprecation 1970-01-01T00:00:01Z)`;
     assertStringIncludes(text, `${said}\n  no faults`);
   },

