@@ -1,14 +1,15 @@
+import compression from "compression";
+import cors from "cors";
 import express, { type RequestHandler } from "express";
+import helmet from "helmet";
 import { writeFileSync } from "node:fs";
 import { breaking, retired, stream } from "./on_node.mts";
 import { CACHE, FIELDS, NEXT, ORIGIN } from "./shared.mts";
 
 const app = express();
-app.use((_, response, next) => {
-  response.set("Access-Control-Allow-Origin", ORIGIN);
-  next();
-});
+app.use(helmet(), cors({ origin: ORIGIN }), compression());
 app.use("/v1", retired);
+app.use(express.json());
 
 const file = `${import.meta.dirname}/old.txt`;
 writeFileSync(file, "old");

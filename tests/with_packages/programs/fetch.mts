@@ -1,8 +1,8 @@
 // A handler for Deno and Workers, with nothing around it but withLifecycle().
 
 import { withLifecycle } from "@media-head/lifecycle";
-import { policy } from "./policy.ts";
-import { broken, bytes, control, options, ORIGIN, PAIRS, parts } from "./shared.mts";
+import { isOld, policy } from "./policy.ts";
+import { broken, bytes, control, options, ORIGIN, PAIRS, parts, upgrade } from "./shared.mts";
 
 const manual = { encodeBody: "manual" }; // on Workers: the content is compressed already
 
@@ -23,22 +23,9 @@ export const ways: (() => Response | Promise<Response>)[] = [
 ];
 const kept = new Response(null, { status: 204, headers: PAIRS });
 
-/** Answers an upgrade to a WebSocket, which the types of neither runtime are here to tell. */
-function upgrade(request: Request): Response {
-  const { Deno, WebSocketPair } = globalThis as unknown as Runtime;
-  if (Deno !== undefined) return Deno.upgradeWebSocket(request).response;
-  const [client, server] = Object.values(new WebSocketPair());
-  server?.accept();
-  return new Response(null, { status: 101, webSocket: client } as ResponseInit);
-}
-type Runtime = {
-  Deno?: { upgradeWebSocket(request: Request): { response: Response } };
-  WebSocketPair: new () => Record<string, { accept(): void }>;
-};
-
 function handle(request: Request): Response | Promise<Response> {
   const { pathname } = new URL(request.url);
-  const way = ways[Number(/^\/v1\/ways\/(\d+)$/.exec(pathname)?.[1])];
+  const way = ways[Number(/^\/v1\/ways\/(\d+)$/i.exec(pathname)?.[1])];
   if (way !== undefined) return way();
   if (pathname === "/v1/kept") return kept;
   if (pathname === "/v1/socket") return upgrade(request);
@@ -55,7 +42,10 @@ const retired = withLifecycle(open, policy, {
   ...options,
   refusalFields: () => [["Access-Control-Allow-Origin", ORIGIN]],
 });
+const site = {
+  fetch: (request: Request) => isOld(request) ? retired(request) : open(request),
+};
 export default {
   fetch: (request: Request) =>
-    request.url.includes("/control?") ? new Response(control(request.url)) : retired(request),
+    request.url.includes("/control?") ? new Response(control(request.url)) : site.fetch(request),
 };

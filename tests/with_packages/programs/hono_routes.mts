@@ -3,7 +3,7 @@
 import type { Context, Env, Hono } from "hono";
 import { setCookie } from "hono/cookie";
 import { stream } from "hono/streaming";
-import { broken, bytes, CACHE, control, FIELDS, NEXT, PAIRS, parts } from "./shared.mts";
+import { broken, bytes, CACHE, control, FIELDS, NEXT, PAIRS, parts, upgrade } from "./shared.mts";
 
 const set = (context: Context) => {
   context.header("Cache-Control", CACHE);
@@ -30,6 +30,7 @@ export const ways: ((context: Context) => Response | Promise<Response>)[] = [
 ];
 export function addRoutes<E extends Env>(app: Hono<E>): void {
   for (const [index, way] of ways.entries()) app.get(`/v1/ways/${index}`, way);
+  app.get("/v1/socket", ({ req }) => upgrade(req.raw));
   app.get("/v1/redirect", ({ req }) => Response.redirect(new URL("/v1/ways/0", req.url)));
   app.get("/v1/error", () => {
     throw new Error("wrong");

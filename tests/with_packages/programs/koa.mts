@@ -42,7 +42,7 @@ export const ways: ((context: Context) => void)[] = [
   },
 ];
 app.use((context) => {
-  const way = ways[Number(/^\/v1\/ways\/(\d+)$/.exec(context.path)?.[1])];
+  const way = ways[Number(/^\/v1\/ways\/(\d+)$/i.exec(context.path)?.[1])];
   if (way !== undefined) way(context);
   else if (context.path === "/v1/redirect") context.redirect("/v1/ways/0");
   else if (context.path === "/v1/error") context.throw(500, "wrong");

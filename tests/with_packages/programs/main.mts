@@ -8,8 +8,8 @@ import * as express4 from "./express4.mts";
 import * as fastify from "./fastify.mts";
 import * as fetch from "./fetch.mts";
 import * as honoAnywhere from "./hono_anywhere.mts";
-import * as honoOnNode from "./hono_on_node.mts";
 import * as koa from "./koa.mts";
+import * as nest from "./nest.mts";
 import * as node from "./node.mts";
 import { control } from "./shared.mts";
 
@@ -19,8 +19,8 @@ const programs = {
   "Express 5": express,
   "Koa": koa,
   "Fastify": fastify,
-  "Hono by retire()": honoOnNode,
-  "Hono by withLifecycle()": {
+  "NestJS": nest,
+  "Hono": {
     ways: honoAnywhere.ways,
     listen: () => createAdaptorServer(honoAnywhere.default).listen(0, "127.0.0.1"),
   },

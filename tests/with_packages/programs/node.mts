@@ -9,7 +9,7 @@ export const ways: ((response: ServerResponse) => unknown)[] = [
   (response) => stream().pipe(response.setHeaders(new Map(Object.entries(FIELDS)))),
 ];
 function handle({ url = "" }: IncomingMessage, response: ServerResponse): unknown {
-  const way = ways[Number(/^\/v1\/ways\/(\d+)$/.exec(url)?.[1])];
+  const way = ways[Number(/^\/v1\/ways\/(\d+)$/i.exec(url)?.[1])];
   if (way !== undefined) return way(response);
   if (url === "/v1/redirect") return response.writeHead(302, { Location: "/v1/ways/0" }).end();
   if (url === "/v1/broken") return breaking().on("error", () => response.destroy()).pipe(response);

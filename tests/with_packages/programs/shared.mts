@@ -39,6 +39,19 @@ export const bytes = (parts: AsyncIterable<string>) =>
     },
   }).pipeThrough(new TextEncoderStream());
 
+/** Answers an upgrade to a WebSocket, which the types of neither runtime are here to tell. */
+export function upgrade(request: Request): Response {
+  const { Deno, WebSocketPair } = globalThis as unknown as Runtime;
+  if (Deno !== undefined) return Deno.upgradeWebSocket(request).response;
+  const [client, server] = Object.values(new WebSocketPair());
+  server?.accept();
+  return new Response(null, { status: 101, webSocket: client } as ResponseInit);
+}
+type Runtime = {
+  Deno?: { upgradeWebSocket(request: Request): { response: Response } };
+  WebSocketPair: new () => Record<string, { accept(): void }>;
+};
+
 const calls: LifecycleCall[] = [];
 export const options = {
   successor,
