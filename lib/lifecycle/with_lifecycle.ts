@@ -28,14 +28,14 @@ import { retirementOf } from "./retirement.ts";
  *   documentation: "https://example.com/deprecation",
  * });
  * const handler = withLifecycle(() => new Response("old"), policy, {
- *   successor: (request) => new URL(request.url).pathname.replace("/v1/", "/v2/"),
+ *   successor: ({ url }) => url.replace("/v1/", "/v2/"),
  *   clock: () => Date.parse("2027-05-03T09:30:00Z"), // left out, the system's clock
  * });
  *
- * const { status, headers } = await handler(new Request("https://example.com/v1/songs"));
+ * const { status, headers } = await handler(new Request("https://example.com/v1/songs?page=2"));
  * assertEquals(status, 503); // a brownout
  * assertEquals(headers.get("Retry-After"), "Mon, 03 May 2027 10:00:00 GMT");
- * assertEquals(headers.get("Link")?.split(", ")[0], '</v2/songs>; rel="successor-version"');
+ * assertEquals(headers.get("Link")?.split(", ")[0], '</v2/songs?page=2>; rel="successor-version"');
  *
  * if (import.meta.main) Deno.serve(handler);
  * ```
