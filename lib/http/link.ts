@@ -15,6 +15,9 @@ export interface Link {
 const PART =
   /<([^<>]*)>|,|"(?:[^"\\]|\\.?)*"?|([^\s<,;="]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.?)*)"?|([^\s<,;="]+))?)?/g;
 
+/** The most links, and relations of a link, that are read: no honest server sends as many. */
+const MAX = 1000;
+
 /** Parses the value of a Link field. Malformed parts are skipped, the links kept. */
 export function parseLinks(value: string): Link[] {
   const links: Link[] = [];
@@ -22,13 +25,14 @@ export function parseLinks(value: string): Link[] {
   for (const [text, target, name = "", quoted, token] of value.matchAll(PART)) {
     if (text === ",") link = undefined;
     else if (link === undefined) links.push(link = {});
+    if (link === undefined && links.length === MAX) break;
     if (link === undefined) continue;
     if (target !== undefined) link.target ??= target;
     const argument = quoted?.replaceAll(/\\(.)/g, "$1") ?? token;
     if (argument === undefined) continue;
     const parameter = name.toLowerCase();
     // Only the first rel counts (§3.3).
-    if (parameter === "rel") link.rel ??= argument.toLowerCase().split(/\s+/).filter(Boolean);
+    if (parameter === "rel") link.rel ??= argument.toLowerCase().split(/\s+/, MAX).filter(Boolean);
     if (parameter === "anchor") link.anchor ??= argument;
   }
   return links;

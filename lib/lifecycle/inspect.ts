@@ -52,9 +52,6 @@ const FIELDS = [
   ...["cloudflare", "netlify", "vercel"].map((network) => `${network}-cdn-cache-control`),
 ];
 
-/** The most links that are read: no honest server sends as many, and resolving each takes time. */
-const MAX_LINKS = 1000;
-
 /** Statuses that caches may keep without explicit freshness (RFC 9110 §15.1). */
 const HEURISTIC = new Set([200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]);
 
@@ -135,8 +132,7 @@ function phaseOf({ deprecatedAt = 0, sunsetAt = Infinity, retryAt, headers, now 
 /** Reads the links of the resource itself, and not of another one (RFC 8288 §3.2). */
 function readRelations(value: string, url: string) {
   const base = URL.canParse(url) ? url : undefined;
-  const links = parseLinks(value).slice(0, MAX_LINKS);
-  return links.flatMap(({ target: given = "", rel = [], anchor }) => {
+  return parseLinks(value).flatMap(({ target: given = "", rel = [], anchor }) => {
     // An empty reference leads to the resource itself.
     const isUsable = given !== "" && (base === undefined || URL.canParse(given, base));
     const target = isUsable ? base ? new URL(given, base).href : given : undefined;
