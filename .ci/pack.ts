@@ -56,8 +56,9 @@ try {
     if (text === undefined) continue; // an internal module
     await Deno.writeTextFile(join(target, types), text.replaceAll("*/ ", "*/\n"));
   }
-  // A second implementation would have announced responses and a PolicyError of its own.
-  const wrapper = `// The modules for require(), for import.
+  const wrapper =
+    `// An ES module of what require() loads. A second implementation would not know the first one's
+// announced responses, and its PolicyError would be another class.
 import lifecycle from "./lifecycle/mod.js";
 export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
   await Deno.writeTextFile(join(target, "mod.mjs"), wrapper);
