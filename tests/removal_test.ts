@@ -14,16 +14,19 @@ import { field, requestRaw } from "./support/raw_http.ts";
 import { ServerProcess, storageIn, taskFlags } from "./support/server.ts";
 import { newMetadata } from "./storage/storage_suite.ts";
 
-/** Copies what a server runs from, without the deprecated routes. */
-async function copyWithoutDeprecatedRoutes(folder: string): Promise<string> {
+/** Copies what a server runs from, without some of the deprecated routes. */
+async function copyWithoutRoutes(folder: string, names: readonly string[]): Promise<string> {
   copyProject(folder);
   const lines = (await Deno.readTextFile(fromRoot("main.ts"))).split("\n");
-  const left = lines.filter((line) => !/^ {2}\{ pattern: .*successor: /.test(line));
-  assertEquals(lines.length - left.length, 2);
+  const deleted = names.map((name) => `pathname: "/${name}/:token"`);
+  const left = lines.filter((line) => !deleted.some((route) => line.includes(route)));
+  assertEquals(lines.length - left.length, names.length);
   const main = join(folder, "main.ts");
   await Deno.writeTextFile(main, left.join("\n"));
   return main;
 }
+
+const BOTH = ["audio", "video"];
 
 /** Runs Deno, and returns its exit status and output. */
 async function deno(args: string[], options: Deno.CommandOptions) {
@@ -43,7 +46,7 @@ needing("processes")(
       assertEquals((await requestRaw(before.port, "HEAD", `/audio/${token}`)).status, 200);
       await before.stop();
 
-      const main = await copyWithoutDeprecatedRoutes(folder);
+      const main = await copyWithoutRoutes(folder, BOTH);
       const checked = await deno(["check", "main.ts", "lib"], { cwd: folder });
       assertEquals(checked.code, 0, checked.err);
       const linted = await deno(["lint", "main.ts"], { cwd: folder });
@@ -87,5 +90,50 @@ needing("processes")(
       const shown = await media("show", token);
       assertMatch(shown.out, new RegExp(`\nHEAD /media/${token}\n200\n`));
       assert(!shown.out.includes("/audio/"), shown.out);
+    }),
+);
+
+needing("processes")(
+  "with one or both lines deleted, servers start with the settings of the day before, beside old ones",
+  () =>
+    inFolder(async (folder) => {
+      await using subject = await openLocal();
+      await subject.storage.close();
+      const settings = {
+        DEPRECATED_AT: "",
+        SUNSET_AT: "2998-01-01,video=2999-01-01",
+        BROWNOUTS: "video=2997-01-01/P1D",
+      };
+      const old = await ServerProcess.start(
+        { ...settings, DEPRECATED_AT: "2026-11-21" },
+        subject.folder,
+      );
+      const verdicts: string[] = [];
+      for (const names of [["video"], BOTH]) {
+        const root = join(folder, names.join("-"));
+        const main = await copyWithoutRoutes(root, names);
+        const date = names.length === 1 ? { DEPRECATED_AT: "2026-11-21" } : {};
+        const server = await ServerProcess.start({ ...settings, ...date }, subject.folder, {
+          main,
+        });
+        const gate = await deno(
+          ["run", ...taskFlags(main), main, "media", "usage", "--gate", "1"],
+          {
+            env: { ...storageIn(subject.folder), ...settings, ...date, NO_COLOR: "1" },
+          },
+        );
+        verdicts.push(`${gate.code} ${gate.out}`);
+        const { log } = await server.stop();
+        const warnings = log.filter(({ event }) => event === "warning");
+        const without = names.length === 1 ? 'the dates of "video"' : "SUNSET_AT, BROWNOUTS";
+        assertEquals(warnings.map(({ message }) => message), [
+          `Without effect, since no such route is deprecated: ${without}`,
+        ]);
+      }
+      await old.stop();
+      for (const verdict of verdicts) { // the old server still counts both
+        assertMatch(verdict, /^3 Unknown: no calls to \/audio\/:token and \/video\/:token counted/);
+        assertMatch(verdict, /calls to \/video\/:token were not counted, .* or delete it on all\n/);
+      }
     }),
 );

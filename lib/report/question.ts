@@ -9,7 +9,7 @@ import { dayOf } from "../storage/ledger/day.ts";
 import type { RoutePolicies } from "../storage/ledger/ledger.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { newToken } from "../storage/token.ts";
-import { pathOf, type Route, withToken } from "../server/route.ts";
+import { type Route, withToken } from "../server/route.ts";
 import { QUESTIONERS } from "../usage/client_names.ts";
 import type { HiddenCalls } from "./verdict.ts";
 

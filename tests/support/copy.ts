@@ -12,7 +12,7 @@ export function copy(from: string, to: string): void {
 
 /** Copies what a server runs from. */
 export function copyProject(to: string): void {
-  Deno.mkdirSync(join(to, "tests"));
+  Deno.mkdirSync(join(to, "tests"), { recursive: true });
   for (const path of ["lib", "main.ts", "deno.json", "deno.lock", "tests/std.d.ts"]) {
     copy(fromRoot(path), join(to, path));
   }

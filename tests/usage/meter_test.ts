@@ -10,7 +10,7 @@ import { servedHandler } from "../support/handlers.ts";
 import { CONFIG, publishTableItems } from "../server/request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { ANSWER, countOne, DAY, HOUR, NOON, ROW } from "../support/counted_call.ts";
+import { ANSWER, countOne, HOUR, NOON, ROW } from "../support/counted_call.ts";
 
 Deno.test("impactOf() is breaking exactly for calls that the removal breaks", () => {
   const rows: [change: Partial<AnswerClass>, impact: "breaking" | "none"][] = [
