@@ -266,3 +266,77 @@ Deno.test("an unknown verdict says when it can be clear, if that is known", asyn
   assertEquals((await report([], old, { days: 5 })).verdict.verdict, "clear");
   assertEquals((await report([], old, { days: 6 })).verdict.verdict, "unknown");
 });
+
+Deno.test("thirty days of ordinary operation are clear, by the words that README gives for each", async () => {
+  const servers = Array.from({ length: 40 }, (_, night) => ({ night, server: `server-${night}` }));
+  const hours = (night: number) => (40 - night) * 24;
+  const stopped = { end: "stopped" } as const;
+  const [minute, seconds] = [1 / 60, 1 / 3600];
+  /** The server that runs in the 35th night is killed, declared gone, and followed after a while. */
+  const killed = (hoursAfter: number, isGone: boolean) => [
+    heartbeat(1000, 100, isGone ? { end: "gone", declaredAt: NOW - 99 * HOUR } : {}),
+    heartbeat(100 - hoursAfter, 0, { server: "next" }),
+  ];
+  const rows: [
+    what: string,
+    heartbeats: Heartbeat[],
+    plain: string,
+    trusting: string,
+    declared?: Heartbeat[],
+  ][] = [
+    [
+      "nightly deploys, each server beside the next for a minute",
+      servers.map(({ night, server }) =>
+        heartbeat(hours(night), Math.max(hours(night) - 24 - minute, 0), { server, ...stopped })
+      ),
+      "clear",
+      "clear",
+    ],
+    [
+      "weekly reboots of three minutes",
+      [0, 1, 2, 3, 4, 5].map((week) =>
+        heartbeat((6 - week) * 168 - 3 * minute, (5 - week) * 168, {
+          server: `${week}`,
+          ...stopped,
+        })
+      ),
+      "unknown",
+      "clear",
+    ],
+    [
+      "scaling to zero every night",
+      servers.map(({ night, server }) =>
+        heartbeat(hours(night), hours(night) - 16, { server, ...stopped })
+      ),
+      "unknown",
+      "clear",
+    ],
+    [
+      "a crash that is back in five seconds",
+      killed(5 * seconds, false),
+      "unknown",
+      "unknown",
+      killed(5 * seconds, true),
+    ],
+    [
+      "a power cut of ten minutes",
+      killed(10 * minute, false),
+      "unknown",
+      "unknown",
+      killed(10 * minute, true),
+    ],
+  ];
+  for (const [what, heartbeats, plain, trusting, declared] of rows) {
+    const verdictOf = async (heartbeats: Heartbeat[], trustStops: boolean) =>
+      (await report([], heartbeats, { days: 30, trustStops })).verdict.verdict;
+    assertEquals(await verdictOf(heartbeats, false), plain, what);
+    assertEquals(await verdictOf(heartbeats, true), trusting, what);
+    if (declared === undefined) continue;
+    assertEquals(
+      await verdictOf(declared, false),
+      what.includes("cut") ? "unknown" : "clear",
+      what,
+    );
+    assertEquals(await verdictOf(declared, true), "clear", what);
+  }
+});
