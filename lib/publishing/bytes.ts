@@ -1,5 +1,7 @@
 /** Random access to content, to detect its format. */
 
+import { readable } from "../input/user_file.ts";
+
 /** Content of a known size that can be read at any offset. */
 export interface Bytes {
   readonly size: number;
@@ -7,22 +9,20 @@ export interface Bytes {
   read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** Reads the content of an open file, which the caller closes. */
-export function fileBytes(file: Deno.FsFile, size: number): Bytes {
-  return {
-    size,
-    async read(offset, length) {
-      await file.seek(offset, Deno.SeekMode.Start);
-      const bytes = new Uint8Array(Math.min(length, Math.max(0, size - offset)));
-      let done = 0;
-      while (done < bytes.length) {
-        const read = await file.read(bytes.subarray(done));
-        if (read === null) break; // the file was truncated
-        done += read;
-      }
-      return bytes.subarray(0, done);
-    },
+/** Reads the content of an open file, which the caller closes. The path is for messages. */
+export function fileBytes(path: string, file: Deno.FsFile, size: number): Bytes {
+  const read = async (offset: number, length: number) => {
+    await file.seek(offset, Deno.SeekMode.Start);
+    const bytes = new Uint8Array(Math.min(length, Math.max(0, size - offset)));
+    let done = 0;
+    while (done < bytes.length) {
+      const read = await file.read(bytes.subarray(done));
+      if (read === null) break; // the file was truncated
+      done += read;
+    }
+    return bytes.subarray(0, done);
   };
+  return { size, read: (...range) => readable(path, () => read(...range)) };
 }
 
 /** Reads content in memory. */
@@ -34,20 +34,17 @@ export function memoryBytes(content: Uint8Array<ArrayBuffer>): Bytes {
 }
 
 /** Bytes to read at a time, for parsers that ask for a few. */
-const WINDOW = 256 * 1024;
+const WINDOW = 64 * 1024;
 
-/**
- * Windows to load at most, 16 MiB in all: the sample tables of a day of sound. The memory that a
- * parser takes is a multiple.
- */
+/** Windows to load at most, 4 MiB in all: an MP4 takes one or two for each of its tracks. */
 const MAX_WINDOWS = 64;
 
-/** Reads at most: ten hours in fragments of two seconds take 230,000. Each takes a parser 15 µs. */
-const MAX_READS = 250_000;
+/** Reads at most: each takes a parser up to 20 µs. */
+const MAX_READS = 10_000;
 
 /**
- * Content for parsers, read in windows, of which the latest is kept. After as many as any real file
- * needs it ends, so that content made to be read forever takes bounded time and memory.
+ * Content for parsers, read in windows, of which the latest is kept. It can be read only as often
+ * as any real file needs, so that content made to be read forever takes bounded time and memory.
  */
 export class WindowedBlob extends Blob {
   readonly #content: Bytes;
@@ -55,38 +52,37 @@ export class WindowedBlob extends Blob {
   #reads = 0;
   #start = 0;
   #window = new Uint8Array();
-  /** Why reading failed, which a parser may conceal. */
-  failure: unknown;
 
-  constructor(content: Bytes, type = "") {
-    super([], { type });
+  constructor(content: Bytes) {
+    super();
     this.#content = content;
   }
 
   override get size(): number {
-    const isEnough = this.#windows >= MAX_WINDOWS || this.#reads >= MAX_READS;
-    return isEnough ? 0 : this.#content.size;
+    return this.#content.size;
   }
 
   override slice(start: number, end: number): Blob {
     const part = new Blob();
-    part.arrayBuffer = () => this.#read(start, Math.min(end, this.#content.size));
+    part.arrayBuffer = async () => (await this.read(start, end - start)).slice().buffer;
     return part;
   }
 
-  async #read(start: number, end: number): Promise<ArrayBuffer> {
-    this.#reads++;
+  /**
+   * Reads `length` bytes from an offset, or fewer at the end of the content.
+   *
+   * @throws {RangeError} When more was read than any real file needs.
+   */
+  async read(start: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
+    const end = Math.min(start + length, this.size);
+    if (start >= end) return new Uint8Array();
+    if (++this.#reads > MAX_READS) throw new RangeError("Too many parts to be read");
     if (start < this.#start || end > this.#start + this.#window.length) {
       this.#windows += Math.ceil((end - start) / WINDOW);
       if (this.#windows > MAX_WINDOWS) throw new RangeError("Too long to be read");
-      try {
-        this.#window = await this.#content.read(start, Math.max(end - start, WINDOW));
-      } catch (error) {
-        this.failure = error;
-        throw error;
-      }
+      this.#window = await this.#content.read(start, Math.max(end - start, WINDOW));
       this.#start = start;
     }
-    return this.#window.slice(start - this.#start, end - this.#start).buffer;
+    return this.#window.subarray(start - this.#start, end - this.#start);
   }
 }

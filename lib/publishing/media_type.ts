@@ -6,6 +6,7 @@
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { type Kind, MAX_STATED } from "../storage/item.ts";
+import { StorageError } from "../storage/errors.ts";
 import { type Bytes, WindowedBlob } from "./bytes.ts";
 import { findTracks } from "./tracks.ts";
 
@@ -23,17 +24,6 @@ const FORMATS: Readonly<Record<string, string>> = {
   "audio/ogg; codecs=opus": "video/ogg",
   "application/ogg": "video/ogg",
 };
-
-/** The formats whose kind and media type depend on their tracks. */
-const CONTAINERS: readonly string[] = [
-  "video/mp4",
-  "video/3gpp",
-  "video/3gpp2",
-  "video/quicktime",
-  "video/webm",
-  "video/x-matroska",
-  "video/ogg",
-];
 
 const MEDIA_TYPE =
   /^(audio|video)\/[\w.+-]+(; ?[\w-]+=([\w.+-]+|"[\x20-\x21\x23-\x5b\x5d-\x7e]*"))*$/i;
@@ -78,26 +68,23 @@ export async function detectMediaType(
       `${quoted(source)} has an unknown format; state its media type with --type`,
     );
   }
-  if (!CONTAINERS.includes(type)) return withKind(source, type, stated.kind);
+  const tracks = await findTracks(content, type);
+  if (tracks === undefined) return withKind(source, type, stated.kind);
 
-  const { hasSound, hasPicture, isOpus } = await findTracks(content, type);
-  if (!hasSound && !hasPicture && stated.kind === undefined) {
-    throw new RefusedError(
-      `${
-        quoted(source)
-      } is ${type}, but it is unknown whether it is audio or video; state it with` +
-        " --kind",
-    );
+  const { hasSound, hasPicture, isOpus, isComplete } = tracks;
+  // One picture is enough, whatever could not be read.
+  const found = hasPicture ? "video" : hasSound && isComplete ? "audio" : undefined;
+  const { kind = found } = stated;
+  if (kind === undefined) {
+    const remedy = "it is unknown whether it is audio or video; state it with --kind";
+    throw new RefusedError(`${quoted(source)} is ${type}, but ${remedy}`);
   }
   // For QuickTime, no audio type is registered.
   const subtype = type === "video/quicktime" ? type : type.replace("video", "audio");
   const soundType = subtype === "audio/ogg" && isOpus ? `${subtype}; codecs=opus` : subtype;
-  const kind = stated.kind ?? (hasPicture ? "video" : "audio");
-  if (kind === "audio" && hasPicture && !hasSound) {
-    throw wrongKind(source, type, kind, " (it has no sound)");
-  }
-  if (kind === "video" && hasSound && !hasPicture) {
-    throw wrongKind(source, soundType, kind, " (it has no picture)");
+  if (isComplete && found !== undefined && kind !== found && !(hasSound && hasPicture)) {
+    const lacking = kind === "audio" ? "sound" : "picture";
+    throw wrongKind(source, hasSound ? soundType : type, kind, ` (it has no ${lacking})`);
   }
   return { kind, type: kind === "audio" ? soundType : type };
 }
@@ -118,9 +105,11 @@ function wrongKind(source: string, type: string, kind: Kind, why = ""): RefusedE
 
 async function detectFormat(content: Bytes): Promise<string | undefined> {
   const { fileTypeFromBlob } = await import("file-type"); // which URLs and records do not need
-  const blob = new WindowedBlob(content);
-  const detected = await fileTypeFromBlob(blob).catch(() => undefined); // it would read too much
-  if (blob.failure !== undefined) throw blob.failure;
-  const type: string | undefined = detected?.mime;
-  return type === undefined ? undefined : FORMATS[type] ?? type;
+  try {
+    const type: string | undefined = (await fileTypeFromBlob(new WindowedBlob(content)))?.mime;
+    return type === undefined ? undefined : FORMATS[type] ?? type;
+  } catch (error) {
+    if (error instanceof RefusedError || error instanceof StorageError) throw error;
+    return undefined; // damaged content makes it throw anything
+  }
 }

@@ -197,7 +197,7 @@ async function openFile(
   };
   return {
     source: path,
-    bytes: fileBytes(file, size),
+    bytes: fileBytes(path, file, size),
     read: (step) => watch(read(), { name, size, step }),
     [Symbol.dispose]: () => file.close(),
   };

@@ -1,42 +1,161 @@
-/** What containers hold: MP4, 3GP and QuickTime; Matroska and WebM; Ogg. */
+/**
+ * What containers hold: MP4, 3GP and QuickTime; Matroska and WebM; Ogg. Only the few bytes that say
+ * so are read, because parsing a whole file takes as much time and memory as its author wants.
+ */
 
+import { Buffer } from "node:buffer";
 import { type Bytes, WindowedBlob } from "./bytes.ts";
 
-export interface Tracks {
-  readonly hasSound: boolean;
-  readonly hasPicture: boolean;
-  /** Whether all sound in an Ogg file is Opus, which its media type names (RFC 7845 §9). */
-  readonly isOpus: boolean;
-}
+/** What a track holds. Opus is sound, too. */
+type Holds = "sound" | "opus" | "picture" | "other";
 
-const UNKNOWN: Tracks = { hasSound: false, hasPicture: false, isOpus: false };
+/** The readers of tracks, which throw a `RangeError` when there may be more of them. */
+const READERS = [
+  { types: /^video\/(?:mp4|3gpp2?|quicktime)$/, read: isoTracks },
+  { types: /^video\/(?:webm|x-matroska)$/, read: matroskaTracks },
+  { types: /^video\/ogg$/, read: oggTracks },
+];
 
 /**
  * Determines what a container holds.
  *
- * @param type Its media type, which chooses the parser.
- * @returns Neither sound nor picture if that cannot be determined.
+ * @param type Its media type.
+ * @returns `undefined` if content of that type is no container, so that its type says what it is.
  */
-export async function findTracks(content: Bytes, type: string): Promise<Tracks> {
-  // The parser of MP4 reads 3GP, too, but is not chosen for it.
-  const blob = new WindowedBlob(content, type.replace(/3gpp2?$/, "mp4"));
-  // Damaged content makes the parsers throw anything, and they conceal that reading failed.
-  const tracks = await parse(blob).catch(() => UNKNOWN);
-  if (blob.failure !== undefined) throw blob.failure;
-  return tracks;
+export async function findTracks(content: Bytes, type: string) {
+  const reader = READERS.find(({ types }) => types.test(type));
+  if (reader === undefined) return undefined;
+  const found: Holds[] = [];
+  let isComplete = true; // whether it holds nothing else
+  try {
+    for await (const holds of reader.read(new WindowedBlob(content))) found.push(holds);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    isComplete = false;
+  }
+  // Whether all sound in an Ogg file is Opus, which its media type names (RFC 7845 §9).
+  const isOpus = found.includes("opus") && !found.includes("sound");
+  const hasSound = isOpus || found.includes("sound");
+  return { hasSound, hasPicture: found.includes("picture"), isOpus, isComplete };
 }
 
-async function parse(blob: Blob): Promise<Tracks> {
-  const { parseBlob, TrackType } = await import("music-metadata");
-  const { format } = await parseBlob(blob, { skipCovers: true });
-  const { hasAudio: hasSound = false, hasVideo = false, trackInfo } = format;
-  const pictures = trackInfo.filter(({ type }) => type === TrackType.video);
-  // The pictures of chapters are a track that is not enabled.
-  const isShown = pictures.length === 0 || pictures.some(({ flagEnabled = true }) => flagEnabled);
-  const sounds = trackInfo.filter(({ type }) => type === TrackType.audio);
-  return {
-    hasSound,
-    hasPicture: hasVideo && (isShown || !hasSound),
-    isOpus: sounds.every(({ codecName }) => codecName === "Opus"),
-  };
+/** How the boxes of ISO/IEC 14496-12 are nested. */
+const BOXES = {
+  /** The part that lists all tracks. */
+  list: "moov",
+  /** The parts to enter; others are skipped. */
+  entered: ["moov", "trak", "tref", "mdia"],
+  /**
+   * Parses the header of a part.
+   *
+   * @param rest Bytes from there to the end of the file.
+   * @throws {RangeError} When there is none.
+   */
+  parse(bytes: Buffer, rest: number) {
+    const short = bytes.readUInt32BE();
+    const headerLength = short === 1 ? 16 : 8;
+    const length = short === 0 ? rest : short === 1 ? Number(bytes.readBigUInt64BE(8)) : short;
+    if (length < headerLength) throw new RangeError("Not a box");
+    return { id: bytes.toString("latin1", 4, 8), headerLength, length: length - headerLength };
+  },
+};
+
+/**
+ * Yields the parts of a container up to the end of its list of tracks, each before the parts in it,
+ * so that nesting takes no recursion. Offsets are in bytes from the beginning of the file.
+ *
+ * @throws {RangeError} When the content ends before the list, or takes too long to read.
+ */
+async function* partsOf(content: WindowedBlob, { list, entered, parse }: typeof BOXES) {
+  let listEnd = Infinity;
+  for (let at = 0; at < listEnd;) {
+    const bytes = Buffer.alloc(16); // as long as any header, with zeros after the end of the file
+    bytes.set(await content.read(at, bytes.length));
+    const { id, headerLength, length } = parse(bytes, content.size - at);
+    const start = at + headerLength;
+    const end = start + length;
+    if (id === list) listEnd = end;
+    yield { id, start, end };
+    at = entered.includes(id) ? start : end;
+  }
+}
+
+/** What the type of a track's handler means: "soun", and "vide". */
+const HANDLERS: Readonly<Record<number, Holds>> = { 0x736f756e: "sound", 0x76696465: "picture" };
+
+/** Yields the tracks of MP4, 3GP and QuickTime, but not chapters: their titles and pictures. */
+async function* isoTracks(content: WindowedBlob): AsyncGenerator<Holds> {
+  const read = async (at: number) => Buffer.from(await content.read(at, 4)).readUInt32BE();
+  const tracks: { readonly id: number; readonly holds: Holds }[] = [];
+  const chapters = new Set<number>();
+  let [trackId, nextId] = [0, Infinity];
+  let cut: unknown;
+  try {
+    for await (const { id, start, end } of partsOf(content, BOXES)) {
+      if (id === "mvhd") nextId = await read(end - 4);
+      else if (id === "tkhd") {
+        const version = await read(start) >>> 24; // 1 has times of 64 bits before the identifier
+        trackId = await read(start + (version === 1 ? 20 : 12));
+      } else if (id === "chap") {
+        for (let at = start; at < end; at += 4) chapters.add(await read(at));
+      } else if (id === "hdlr") {
+        tracks.push({ id: trackId, holds: HANDLERS[await read(start + 8)] ?? "other" });
+      }
+    }
+  } catch (error) {
+    cut = error;
+  }
+  yield* tracks.filter(({ id }) => !chapters.has(id)).map(({ holds }) => holds);
+  // Each track has an identifier of its own, below the next one, so there may be no others.
+  const isComplete = cut instanceof RangeError && tracks.length === nextId - 1;
+  if (cut !== undefined && !isComplete) throw cut;
+}
+
+const [SEGMENT, TRACKS, TRACK_ENTRY, TRACK_TYPE] = ["18538067", "1654ae6b", "ae", "83"] as const;
+
+/** How the elements of RFC 8794 are nested, by their identifiers in hexadecimal digits. */
+const ELEMENTS: typeof BOXES = {
+  list: TRACKS,
+  entered: [SEGMENT, TRACKS, TRACK_ENTRY],
+  parse(bytes, rest) {
+    // The leading zeros of an identifier, and those of a length, encode its width (§4).
+    const idWidth = Math.clz32(bytes.readUInt8()) - 23;
+    const lengthWidth = Math.clz32(bytes.readUInt8(idWidth)) - 23;
+    if (idWidth > 4 || lengthWidth > 8) throw new RangeError("Not an element");
+    const bits = 7 * lengthWidth;
+    const aligned = bytes.readBigUInt64BE(idWidth) >> BigInt(64 - 8 * lengthWidth);
+    const stated = Number(BigInt.asUintN(bits, aligned));
+    const length = stated === 2 ** bits - 1 ? rest : stated; // unknown, as in live streams
+    return { id: bytes.toString("hex", 0, idWidth), headerLength: idWidth + lengthWidth, length };
+  },
+};
+
+/** What a TrackType means (RFC 9559 §5.1.4.1.3). */
+const TRACK_TYPES: readonly Holds[] = ["other", "picture", "sound", "picture"];
+
+async function* matroskaTracks(content: WindowedBlob): AsyncGenerator<Holds> {
+  for await (const { id, end } of partsOf(content, ELEMENTS)) {
+    if (id !== TRACK_TYPE) continue;
+    yield TRACK_TYPES[(await content.read(end - 1, 1))[0] ?? 0] ?? "other";
+  }
+}
+
+/** How codecs begin in Ogg (RFC 5334 §10, and others that players know). */
+const OGG_SOUNDS = ["\x01vorbis", "\x7fFLAC", "fLaC", "Speex", "CELT", "PCM     ", "\x01audio"];
+const OGG_PICTURES = ["\x80theora", "BBCD\0", "OVP80", "\x01video"];
+
+/** Yields the tracks of Ogg. The first page of each precedes all other pages (RFC 3533 §6). */
+async function* oggTracks(content: WindowedBlob): AsyncGenerator<Holds> {
+  for (let at = 0;;) {
+    const page = Buffer.from(await content.read(at, 27 + 255 + 8)); // up to the name of the codec
+    const isFirst = page.toString("latin1", 0, 4) === "OggS" && (page.readUInt8(5) & 2) !== 0;
+    if (!isFirst) return;
+    const segments = page.subarray(27, 27 + page.readUInt8(26));
+    const start = 27 + segments.length;
+    const codec = page.toString("latin1", start, start + 8);
+    const isOneOf = (names: readonly string[]) => names.some((name) => codec.startsWith(name));
+    if (codec === "OpusHead") yield "opus";
+    else yield isOneOf(OGG_SOUNDS) ? "sound" : isOneOf(OGG_PICTURES) ? "picture" : "other";
+    at += segments.reduce((sum, length) => sum + length, start);
+  }
 }

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { RefusedError } from "../../lib/input/refused_error.ts";
 import { detectMediaType, type Stated } from "../../lib/publishing/media_type.ts";
-import { type Bytes, memoryBytes, WindowedBlob } from "../../lib/publishing/bytes.ts";
+import { type Bytes, memoryBytes } from "../../lib/publishing/bytes.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
@@ -21,12 +21,6 @@ const MP4_WITHOUT_TRACKS = ascii("\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41")
 const tagged = (size: string, length: number, rest: string) =>
   `ID3\x04\0\0${size}${"\xff\xfb".repeat(length / 2)}${rest}`;
 
-/** An entry of a ZIP file: the length of its name, and the name; the length of its content, twice. */
-const zipped = (name: string, length: number, bytes: string): BlobPart[] => [
-  ascii(`PK\x03\x04${"\0".repeat(14)}${bytes}${bytes}${name}`),
-  new Uint8Array(length),
-];
-
 /** A terabyte in which one box of a megabyte follows another. */
 const BOXES: Bytes = {
   size: 2 ** 40,
@@ -35,29 +29,6 @@ const BOXES: Bytes = {
       (offset === 0 ? MP4_WITHOUT_TRACKS : ascii("\0\x10\0\0free")).subarray(0, length),
     ),
 };
-
-test("detectMediaType() reads little of content that is made to be read forever", async () => {
-  const tags = memoryBytes(ascii("ID3\x03\0\0\0\0\0\0".repeat(200_000)));
-  const entries = Array.from(
-    { length: 62 },
-    () => zipped("\x01\0\0\0a", 300_000, "\xe0\x93\x04\0"),
-  );
-  const zip = new Blob([
-    ...entries.flat(),
-    ...zipped("\x08\0\0\0mimetype", 900_000, "\xa0\xbb\x0d\0"),
-  ]);
-  for (const content of [tags, BOXES, memoryBytes(await zip.bytes())]) {
-    let reads = 0;
-    const read = (offset: number, length: number) => (reads++, content.read(offset, length));
-    await assertRejects(() => detectMediaType("it", { ...content, read }, {}), RefusedError);
-    assert(reads < 70, `${reads} reads`);
-  }
-  const blob = new WindowedBlob(memoryBytes(MP4_WITHOUT_TRACKS));
-  for (let reads = 0; blob.size > 0; reads++) {
-    assert(reads < 1_000_000);
-    await blob.slice(0, 8).arrayBuffer();
-  }
-});
 
 test("detectMediaType() rethrows errors of reading", async () => {
   const lost = new StorageError("bucket", "gone");

@@ -1,0 +1,153 @@
+/** Content that is made to take its reader's time or memory. */
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { RefusedError } from "../../lib/input/refused_error.ts";
+import { memoryBytes, WindowedBlob } from "../../lib/publishing/bytes.ts";
+import { detectMediaType } from "../../lib/publishing/media_type.ts";
+import { publishUrl } from "../../lib/publishing/publish_url.ts";
+import { inFolder, mediaCommand } from "../support/media_cli.ts";
+import { openMemory } from "../support/memory_storage.ts";
+import { Origin } from "../support/origin.ts";
+import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+import { needing } from "../support/permissions.ts";
+import { storageIn, taskFlags } from "../support/server.ts";
+import { within } from "../support/within.ts";
+import { HOSTILE } from "./hostile.ts";
+
+const test = needing("environment");
+
+/** Those that are what they seem at their beginning. */
+const SOUND = ["pages.ogg"];
+
+const NAMES = Object.keys(HOSTILE);
+const contentOf = (name: string) => new Uint8Array(HOSTILE[name]?.() ?? []);
+
+for (const name of NAMES) {
+  test(`detectMediaType() reads little of ${name}`, async () => {
+    const content = memoryBytes(contentOf(name));
+    let [reads, bytes] = [0, 0];
+    const read = (offset: number, length: number) => {
+      reads++;
+      bytes += length;
+      return content.read(offset, length);
+    };
+    const detecting = detectMediaType("it", { ...content, read }, {});
+    if (SOUND.includes(name)) await detecting;
+    else await assertRejects(() => detecting, RefusedError);
+    assert(reads <= 130 && bytes <= 9e6, `${reads} reads of ${bytes} bytes`);
+  });
+}
+
+test("WindowedBlob reads little that is far apart, and little in small parts", async () => {
+  const content = {
+    size: 2 ** 50,
+    read: (_: number, length: number) => Promise.resolve(new Uint8Array(length)),
+  };
+  for (
+    const [distance, length, most] of [[1, 1, 10_000], [2 ** 40, 1, 64], [1, 2 ** 30, 0]] as const
+  ) {
+    const blob = new WindowedBlob(content);
+    let reads = 0;
+    const readAll = async () => {
+      for (; reads < 20_000; reads++) await blob.read(reads % 1_000 * distance, length);
+    };
+    await assertRejects(readAll, RangeError);
+    assertEquals(reads, most);
+  }
+});
+
+/** Fills a folder with what is hostile, and a good file after each of it. */
+async function fill(folder: string): Promise<void> {
+  await Deno.mkdir(folder);
+  for (const [index, name] of NAMES.entries()) {
+    const number = String(index).padStart(2, "0");
+    await Deno.writeFile(`${folder}/${number}-${name}`, contentOf(name));
+    const good = index % 2 ? SAMPLE_MP3 : SAMPLE_MP4;
+    await Deno.copyFile(good, `${folder}/${number}-${name}-good`);
+  }
+}
+
+needing("processes")(
+  "media publish publishes every good file between hostile ones, in a heap of 64 MB",
+  () =>
+    inFolder(async (folder) => {
+      await fill(`${folder}/media`);
+      const main = fromRoot("main.ts");
+      const flags = [...taskFlags(main), "--v8-flags=--max-old-space-size=64"];
+      const process = new Deno.Command(Deno.execPath(), {
+        args: ["run", ...flags, main, "media", "publish", "--json", `${folder}/media`],
+        env: storageIn(folder),
+        stdin: "null",
+        stdout: "piped",
+        stderr: "piped",
+      }).spawn();
+      const { code, stdout, stderr } = await within("the end", process.output(), { process });
+      const outcomes = new TextDecoder().decode(stdout).trimEnd().split("\n")
+        .map((line) => JSON.parse(line) as { outcome: string; source: string; reason?: string });
+      assertEquals(
+        outcomes.map(({ source, outcome }) => [source.replace(/^.*\/\d+-/, ""), outcome]),
+        NAMES.flatMap((name) => [
+          [name, SOUND.includes(name) ? "published" : "refused"],
+          [`${name}-good`, "published"],
+        ]),
+      );
+      for (const { outcome, reason = "", source } of outcomes) {
+        if (outcome === "refused") assert(reason.startsWith(`"${source}" `), reason);
+      }
+      const published = NAMES.length + SOUND.length;
+      const refused = NAMES.length - SOUND.length;
+      const summary = `Published ${published}, skipped 0 (already published), refused ${refused}\n`;
+      assert(new TextDecoder().decode(stderr).endsWith(summary), new TextDecoder().decode(stderr));
+      assertEquals(code, 1);
+    }),
+);
+
+needing("processes")(
+  "media publish hears a signal among hostile files",
+  () =>
+    inFolder(async (folder) => {
+      await fill(`${folder}/media`);
+      for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
+        const process = mediaCommand(folder, ["publish", `${folder}/media`]).spawn();
+        const errors = (async () => {
+          let text = "";
+          for await (const part of process.stderr.pipeThrough(new TextDecoderStream())) {
+            text += part;
+            if (text.includes("refused   ")) process.kill(signal); // the first is refused at once
+          }
+          return text;
+        })().catch((error) => String(error));
+        const ended = within("the end after a signal", process.status, {
+          timeout: 10_000,
+          process,
+        });
+        const [{ code }] = await Promise.all([ended, new Response(process.stdout).text(), errors]);
+        assertEquals(code, status);
+      }
+    }),
+);
+
+needing("environment", "network")(
+  "publishUrl() refuses hostile content, with ranges and without",
+  async () => {
+    await using subject = await openMemory();
+    let hasRanges = true;
+    let content = new Uint8Array();
+    await using origin = new Origin(({ headers }) => {
+      const type = { "Content-Type": "application/octet-stream" };
+      const [, first] = /^bytes=(\d+)-/.exec(headers.get("range") ?? "") ?? [];
+      if (first === undefined || !hasRanges) return new Response(content, { headers: type });
+      const part = content.slice(Number(first), Number(first) + 65_536);
+      const range = `bytes ${first}-${Number(first) + part.length - 1}/${content.length}`;
+      return new Response(part, { status: 206, headers: { ...type, "Content-Range": range } });
+    });
+    for (const name of NAMES) {
+      content = contentOf(name);
+      for (hasRanges of [true, false]) {
+        const publishing = publishUrl(subject.storage, origin.url(`/${name}`));
+        if (SOUND.includes(name) || name === "tags-apart.mp3") await publishing;
+        else await assertRejects(() => publishing, RefusedError);
+      }
+    }
+  },
+);
