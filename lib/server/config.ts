@@ -22,6 +22,9 @@ const PRODUCTION = ["DATABASE_URL", "SUNSET_AT", "BROWNOUTS", "DENO_DEPLOY"];
 /** The variables whose values errors must not show. */
 const SECRETS = ["DATABASE_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 
+/** All lines of a value but the first: settings, even secrets, that an open quote has swallowed. */
+const OTHERS = /[\n\r][^]*/;
+
 /** A server's clients get an error within five seconds; a command can wait for a busy store. */
 const STORE_TIMEOUT_MS = { server: 4_500, command: 30_000 };
 
@@ -79,7 +82,7 @@ function createReader(variable: (name: string) => string | undefined) {
   const expect = (name: string, expected: string, value: unknown, route?: string) => {
     const shown = typeof value !== "string"
       ? String(value ?? "nothing")
-      : JSON.stringify(SECRETS.includes(name) ? "…" : withoutPassword(value));
+      : JSON.stringify(SECRETS.includes(name) ? "…" : withoutPassword(value.replace(OTHERS, "…")));
     const fault = `: expected ${expected}, got ${shown}`;
     if (faults.includes(name + fault)) return; // of all routes
     faults.push(`${name}${route === undefined ? "" : ` of ${route}`}${fault}`);

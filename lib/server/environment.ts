@@ -49,12 +49,18 @@ function readFile(path: string): Record<string, string | undefined> {
     Deno.lstatSync(path);
     isThere = true; // even if it is a broken link
     const text = new TextDecoder("utf-8", { fatal: true }).decode(Deno.readFileSync(path));
-    const at = text.split("\n").findIndex((line) => !/^\s*(?:#|$)|=/.test(line));
-    if (at >= 0) throw new Error(`line ${at + 1} is not NAME=VALUE`); // parseEnv would skip it
-    return parseEnv(text);
+    return Object.assign({}, ...text.split("\n").map(readLine));
   } catch (error) {
     if (!isThere && error instanceof Deno.errors.NotFound) return {};
     const reason = error instanceof TypeError ? "it is not UTF-8" : (error as Error).message;
     throw new ConfigError(`${path} cannot be read (${reason})`);
   }
+}
+
+/** Parses a line by itself, since parseEnv would take the next ones for a part of some values. */
+function readLine(line: string, index: number): Record<string, string | undefined> {
+  if (!/^\s*(?:#|$)|=/.test(line)) throw new Error(`line ${index + 1} is not NAME=VALUE`);
+  const isOpen = /^(?!\s*#)[^=]*=\s*(["'`])(?![^]*\1)/.test(line);
+  if (isOpen) throw new Error(`line ${index + 1}: a quote is not closed`);
+  return parseEnv(line);
 }

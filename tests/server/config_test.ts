@@ -256,6 +256,21 @@ Deno.test("readConfig() lists all faults at once, and shows no secret", () => {
   assertEquals(faults.filter((fault) => fault.includes("keep")), []);
 });
 
+Deno.test("readConfig() shows only the first line of an invalid value", () => {
+  const names = ["HOST", "PORT", "REUSE_PORT", "PUBLIC_URL", "CACHE_MAX_AGE", "DEPRECATED_AT"]
+    .concat("SUNSET_AT", "BROWNOUTS", "BROWNOUT_STATUS", "AFTER_SUNSET", "DEPRECATION_DOC")
+    .concat("USAGE_DAYS", "CLIENT_FIELD", "DATABASE_URL", "CONTENT", "AWS_REGION")
+    .concat("AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY");
+  for (const name of names) {
+    for (const lineBreak of ["\n", "\r\n", "\r"]) {
+      const value = `s3://a b,${lineBreak}AWS_SECRET_ACCESS_KEY=swallowed`;
+      const environment = { ...AWS, CONTENT: "s3://abc", [name]: value };
+      const { message } = assertThrows(() => read(environment), ConfigError, name);
+      assertEquals([message, message.includes("swallowed")], [message, false]);
+    }
+  }
+});
+
 const PATHS = ["/audio/:token", "/video/:token"];
 
 Deno.test("readConfig() gives a route its own dates, and the common ones for the rest", () => {

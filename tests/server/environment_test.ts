@@ -22,6 +22,9 @@ needing("files")(
         ["# c = d\n\n  export A = 'x # y' # z\r\n", "x # y"],
         ["A=", ""],
         ["B=1", undefined],
+        ["A= \nB=2", ""],
+        ["A=it's\nB='2'", "it's"],
+        ["# B='1\nA='x' # isn't", "x"],
       ];
       for (const [text, value] of rows) {
         await Deno.writeTextFile(path, text);
@@ -42,7 +45,7 @@ needing("files")(
   "readVariables() refuses a file that cannot be used, with the reason",
   () =>
     inFolder(async (folder) => {
-      const rows: [reason: string, make: (path: string) => Promise<void>][] = [
+      const rows: (readonly [reason: string, make: (path: string) => Promise<void>])[] = [
         [
           "it is not UTF-8)",
           (path) => Deno.writeFile(path, Uint8Array.of(35, 0xe9, 10, 65, 61, 49)),
@@ -50,6 +53,12 @@ needing("files")(
         ["Is a directory ", (path) => Deno.mkdir(path)],
         ["No such file ", (path) => Deno.symlink("/nowhere", path)],
         ["line 2 is not NAME=VALUE)", (path) => Deno.writeTextFile(path, "A=1\nPORT: 80\nB=1")],
+        ...[`A="1`, "A='./data/files\nB=2\nC='3'", "A=`1\nB='`'", "  export A = '\n'"].map((text) =>
+          [
+            "line 2: a quote is not closed)",
+            (path: string) => Deno.writeTextFile(path, `# '\n${text}\n`),
+          ] as const
+        ),
       ];
       for (const [index, [reason, make]] of rows.entries()) {
         const path = `${folder}/${index}`;
