@@ -101,8 +101,9 @@ function readCall(server: Server, { method, url, headers }: Request, instant: nu
   const { phase } = momentAt(policy, instant);
   const successor = token && route?.successor && withToken(route.successor, token);
   const retirement = path && route?.successor ? { path, policy, phase, successor } : undefined;
-  // A deprecated route's responses may change with its phase, and the notice with any.
-  const deprecated = route?.serves === "notice" ? deprecatedPaths(routes) : [];
+  // A deprecated route's responses may change with its phase, and the notice with that of any
+  // policy, including the common one, which has no path.
+  const deprecated = route?.serves === "notice" ? ["", ...deprecatedPaths(routes)] : [];
   const phaseEnd = nextChange(config, retirement ? [retirement.path] : deprecated, instant);
   return { server, method, headers, instant, badHost, route, segment, token, retirement, phaseEnd };
 }

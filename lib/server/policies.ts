@@ -9,7 +9,7 @@ export interface Policies {
   readonly ownPolicies?: ReadonlyMap<string, Policy>;
 }
 
-/** Returns the policy of a route by its path: its own, or the common one. */
+/** Returns the policy of a route by its path: its own, or the common one, as for no path. */
 export function policyOf({ policy, ownPolicies }: Policies, path = ""): Policy {
   return ownPolicies?.get(path) ?? policy;
 }
@@ -18,7 +18,7 @@ export function policyOf({ policy, ownPolicies }: Policies, path = ""): Policy {
  * Returns when the phase of any of the routes changes next, in milliseconds since the epoch;
  * `Infinity` for never.
  *
- * @param paths The paths of the deprecated routes.
+ * @param paths The paths of the deprecated routes; `""` for the common policy.
  * @param instant Milliseconds since the epoch.
  */
 export function nextChange(policies: Policies, paths: readonly string[], instant: number): number {

@@ -177,6 +177,32 @@ Deno.test("a route with its own policy answers as if all had it, and the others 
   }
 });
 
+Deno.test("the notice stays fresh until the next change of any policy, the common one included", async () => {
+  await using subject = await openMemory();
+  const policy = definePolicy(SETTINGS);
+  const own = definePolicy({ deprecatedAt: "2027-01-01", sunsetAt: "2027-12-31" });
+  const ownPolicies = new Map([["/audio/:token", own], ["/video/:token", own]]);
+  let now = at("2027-06-30T11:59:00Z"); // a minute before the common sunset
+  const handle = servedHandler({
+    storage: new CachedStorage(subject.storage),
+    config: { cacheMaxAge: 300, policy, ownPolicies },
+    clock: () => now,
+    log() {},
+  });
+  const getNotice = async () => {
+    const headers = { Accept: "application/json" };
+    const response = await handle(new Request("http://test/deprecation", { headers }));
+    const { phase, sunsetAt } = await response.json();
+    return { phase, sunsetAt, cacheControl: response.headers.get("cache-control") };
+  };
+  const sunsetAt = "2027-06-30T12:00:00Z";
+  const limited = "max-age=59, must-revalidate, stale-while-revalidate=0";
+  assertEquals(await getNotice(), { phase: "deprecated", sunsetAt, cacheControl: limited });
+  now += 60_000;
+  const unlimited = "max-age=300, must-revalidate, stale-while-revalidate=0";
+  assertEquals(await getNotice(), { phase: "removed", sunsetAt, cacheControl: unlimited });
+});
+
 interface ExpectedPhase {
   phase: Phase;
   until: string | undefined;
