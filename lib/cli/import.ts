@@ -88,7 +88,7 @@ function toSummary(
   const tombstones = unpublished === 0 ? "" : ` (${count(unpublished)} of them unpublished)`;
   return (isDryRun ? "Dry run. Would be added: " : "Added: ") + count(added) + tombstones +
     `; unchanged: ${count(unchanged)}; refused: ${count(refused)}` +
-    (isComplete ? "" : "; stopped before the end: import the same input again to continue");
+    (isComplete ? "" : "; stopped before the end: import again to continue");
 }
 
 async function openInput(path: string, resolve: ContentOptions["resolve"], signal: AbortSignal) {

@@ -26,7 +26,8 @@ export async function openOutput(name: string, own: readonly string[]): Promise<
   const path = await Deno.realPath(given).catch(() => given); // a link remains one
   const found = await Deno.stat(path).catch(() => undefined);
   const isMoved = found?.isFile ?? true;
-  const draft = isMoved ? `${dirname(path)}/.${crypto.randomUUID()}` : path;
+  // A killed process leaves it, so its name says what it is.
+  const draft = isMoved ? `${dirname(path)}/.unfinished-media-${crypto.randomUUID()}` : path;
   const file = await writable(name, async () => {
     if (found?.isFile) (await Deno.open(path, { write: true })).close(); // throws if protected
     const mode = (found?.mode ?? 0o666) & 0o777;

@@ -180,8 +180,8 @@ test("media import reports what it has done when it is stopped while it waits fo
     assertEquals(code, 130);
     assertEquals(
       stdout,
-      `Added: ${count}; unchanged: 0; refused: 1; stopped before the end: import the same input` +
-        " again to continue\n",
+      `Added: ${count}; unchanged: 0; refused: 1; stopped before the end: import again` +
+        " to continue\n",
     );
     assertEquals(
       stderr,
@@ -191,6 +191,47 @@ test("media import reports what it has done when it is stopped while it waits fo
     assertEquals([await Deno.readTextFile(link), mode], ["nonsense\n", 0o100600]);
     const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
     assertEquals(names.filter((name) => name.startsWith(".")), [], "a draft is left");
+  }));
+
+test("media import says which line is too long, and what to do", () =>
+  inFolder(async (folder) => {
+    const input = `${folder}/in.ndjson`;
+    const records = toLines(recordsOf(30).filter((record) => !("sha256" in record)));
+    const count = records.split("\n").length - 1;
+    await Deno.writeTextFile(input, `${records}{"name":"${"x".repeat(70_000)}"}\n${records}`);
+    const { code, stdout, stderr } = await media(folder, ["import", input]);
+    assertEquals(code, 1);
+    assertEquals(
+      stdout,
+      `Added: ${count}; unchanged: 0; refused: 0; stopped before the end:` +
+        ` import again to continue\n`,
+    );
+    const limit = "longer than 65536 bytes; expected one JSON object per line";
+    const line = count + 1;
+    assertEquals(stderr, `media: Line ${line} is ${limit}. Mend line ${line} first\n`);
+    const json = await media(folder, ["import", input, "--json"]);
+    assertEquals([json.code, JSON.parse(json.stdout).complete], [1, false]);
+  }));
+
+test("media import that is killed leaves its rejects under a name that says what they are", () =>
+  inFolder(async (folder) => {
+    await makeCatalogue(folder);
+    const rejects = `${folder}/rejects`;
+    await Deno.writeTextFile(rejects, "of an earlier run");
+    const args = ["import", "-", "--rejects", rejects];
+    const child = mediaCommand(folder, args, {}, "piped").spawn();
+    const writer = child.stdin.getWriter();
+    await writer.write(new TextEncoder().encode("nonsense\n"));
+    const reader = child.stderr.getReader();
+    await reader.read(); // once the line is refused
+    child.kill("SIGKILL");
+    await Promise.all([child.status, child.stdout.cancel(), reader.cancel()]);
+    await writer.close().catch(() => {}); // the reader is gone
+    assertEquals(await Deno.readTextFile(rejects), "of an earlier run");
+    const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
+    const [left = "", ...others] = names.filter((name) => name.startsWith("."));
+    assertMatch(left, /^\.unfinished-media-[0-9a-f-]{36}$/);
+    assertEquals([others, await Deno.readTextFile(`${folder}/${left}`)], [[], "nonsense\n"]);
   }));
 
 onPostgres(

@@ -37,8 +37,8 @@ export async function* readLines(
     rest = bytes.subarray(start);
     yield lines;
     if (rest.length > MAX_LINE) {
-      const fault = `Line ${number} is longer than ${MAX_LINE} bytes`;
-      throw new RefusedError(`${fault}; expected one JSON object per line`);
+      const fault = `Line ${number} is longer than ${MAX_LINE} bytes; expected one JSON object`;
+      throw new RefusedError(`${fault} per line. Mend line ${number} first`);
     }
   }
   if (rest.length > 0) yield [{ number, bytes: rest }];

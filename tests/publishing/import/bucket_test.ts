@@ -99,7 +99,7 @@ test("media import ends when the store is down, and blames no record", () =>
       await store().launch();
       assertEquals([code, stdout], [
         1,
-        "Added: 0; unchanged: 0; refused: 0; stopped before the end: import the same input again to continue\n",
+        "Added: 0; unchanged: 0; refused: 0; stopped before the end: import again to continue\n",
       ]);
       assert(!stderr.includes("line 1"), stderr);
       assertMatch(stderr, /^media: bucket: the store cannot be reached/);
