@@ -10,13 +10,18 @@ export interface Patience {
   readonly onWait?: ((what: string) => void) | undefined;
 }
 
-/** Waits for an operation that others may hold up, or rejects once the signal is aborted. */
+/**
+ * Waits for an operation that others may hold up, or rejects once the signal is aborted.
+ *
+ * @param what Names it, or finds out what it is called, once it takes long.
+ */
 export async function waitFor<T>(
-  what: string,
+  what: string | (() => Promise<string>),
   operation: Promise<T>,
   { signal, onWait }: Patience,
 ): Promise<T> {
-  const timer = onWait && setTimeout(onWait, PATIENCE_MS, what);
+  const report = async () => onWait?.(typeof what === "string" ? what : await what());
+  const timer = onWait && setTimeout(report, PATIENCE_MS);
   try {
     return await unlessAborted(operation, signal);
   } finally {

@@ -70,7 +70,7 @@ export function ownPlaces({ databaseUrl, content }: Config): string[] {
   const files = file === undefined
     ? []
     : [file, `${file}-ledger`].flatMap((path) =>
-      ["", "-lock", "-wal", "-shm", "-journal"].map((end) => path + end)
+      ["", "-lock", "-lock-holder", "-wal", "-shm", "-journal"].map((end) => path + end)
     );
   return content.kind === "folder" ? [content.path, `${content.path}/lock`, ...files] : files;
 }

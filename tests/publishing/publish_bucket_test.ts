@@ -6,15 +6,17 @@ import { publishFile } from "../../lib/publishing/publish.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import type { Step } from "../../lib/storage/content/content_store.ts";
 import { newPrefix, openBucket } from "../support/bucket_storage.ts";
-import { inFolder, media } from "../support/media_cli.ts";
+import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing, shared } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { BUCKET, S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
+const postgres = shared(POSTGRES, () => PostgresServer.start());
 const test = needing(...S3_STORE);
 
 const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
@@ -209,3 +211,60 @@ test("publishFile() leaves nothing behind when aborted at any step", () =>
     }
     assert(await subject.storage.catalogue.isEmpty());
   }));
+
+/** How a test holds the lock on content until it calls the returned function, by engine. */
+const LOCKS = {
+  async SQLite(folder: string) {
+    const file = await Deno.open(`${folder}/catalogue.sqlite-lock`, { write: true, create: true });
+    await file.lock(true);
+    return { environment: {}, release: () => Promise.resolve(file.close()) };
+  },
+  async PostgreSQL() {
+    const database = await postgres().createDatabase();
+    const lock = `SELECT pg_advisory_lock(${0x6d68_6362})`;
+    const environment: Record<string, string> = { DATABASE_URL: postgres().urlOf(database) };
+    return { environment, release: await postgres().keep(database, lock) };
+  },
+};
+
+for (const [engine, hold] of Object.entries(LOCKS)) {
+  needing(...S3_STORE, ...(engine === "SQLite" ? [] : POSTGRES))(
+    `media publish that is stopped while it waits for the lock on ${engine} leaves nothing in the bucket`,
+    () =>
+      inFolder(async (folder) => {
+        const { prefix, environment } = bucketFor(folder);
+        const { release, environment: database } = await hold(folder);
+        const settings = { ...environment, ...database };
+        const own = [`${prefix}/media-head`];
+        /** Stops a publisher once it waits. */
+        const stop = async () => {
+          const child = mediaCommand(folder, ["publish", "--again", SAMPLE_MP3], settings).spawn();
+          const output = child.stdout.cancel();
+          let errors = "";
+          for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
+            errors += text;
+            if (!/waiting for the lock .* holds\n/.test(errors)) continue;
+            assertEquals((await store().keys(prefix)).length, 2);
+            child.kill("SIGINT");
+            break;
+          }
+          assertEquals([(await child.status).code, await output], [130, undefined]);
+        };
+        await stop();
+        assertEquals(await store().keys(prefix), own);
+
+        await release();
+        const published = await media(folder, ["publish", SAMPLE_MP3, "--json"], settings);
+        assertEquals([published.code, published.stderr], [0, ""]);
+        const { token } = JSON.parse(published.stdout);
+        if (engine === "SQLite") { // what an item uses stays
+          const again = await hold(folder);
+          await stop();
+          await again.release();
+          assertEquals((await store().keys(prefix)).length, 2);
+        }
+        const unpublished = await media(folder, ["unpublish", token], settings);
+        assertEquals([unpublished.code, await store().keys(prefix)], [0, own]);
+      }),
+  );
+}

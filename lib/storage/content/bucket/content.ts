@@ -128,30 +128,36 @@ export class BucketContent implements ObjectStore {
   }
 
   /**
-   * New content is in place before and during the commit, and nobody can remove it in between;
-   * content that is no longer used is removed afterwards.
+   * New content is in place before, during and after the commit. Content that is no longer used is
+   * removed afterwards: with the lock, or without it if it could not be had. Then both sides look
+   * once more, so that what another process publishes meanwhile keeps its content.
    */
   async change<T>(digest: string, commit: () => Promise<T>, staged?: StagedSource): Promise<T> {
+    const isUsed = () => this.#engine.catalogue.uses(digest);
     const discard = async () => {
-      if (!await this.#engine.catalogue.uses(digest)) await this.#remove(digest);
+      if (await isUsed()) return;
+      await this.#remove(digest);
+      if (staged !== undefined && await isUsed()) await this.#put(staged);
+    };
+    const fail = async (error: unknown): Promise<never> => {
+      if (staged !== undefined) await discard().catch(() => {});
+      throw error; // the first fault matters
     };
     for (;;) {
       if (staged !== undefined) await this.#put(staged); // may take long, so without the lock
+      let isLocked = false;
       const changed = await this.#engine.exclusively(async () => {
+        isLocked = true;
         if (staged !== undefined) {
           const found = await this.compare(staged);
           if (found.state === "missing") return undefined;
           if (found.state === "different") throw new StorageError("bucket", found.reason);
         }
-        try {
-          const result = await commit();
-          if (staged === undefined) await discard();
-          return { result };
-        } catch (error) {
-          if (staged !== undefined) await discard().catch(() => {}); // the first fault matters
-          throw error;
-        }
-      });
+        const result = await commit().catch(fail);
+        // Once committed, it is published, even if the store fails now.
+        await (staged === undefined ? discard() : this.#put(staged).catch(() => {}));
+        return { result };
+      }).catch((error) => isLocked ? Promise.reject(error) : fail(error));
       if (changed !== undefined) return changed.result;
       // Otherwise it was removed when its last item was unpublished.
     }

@@ -5,13 +5,15 @@
  *     <folder>/staged/      content being published; each file is locked by its writer
  *     <folder>/unsettled/   digests whose content is being added or removed
  *     <folder>/lock         locked while any of the above changes; contains the store's identifier
+ *     <folder>/lock-holder  names the process that holds that lock
  *
  * Locks are the operating system's (flock), so a killed process holds none, and the next writer
  * recognises and removes what it left behind. All of it belongs to the owner of the folder, with
  * the folder's access: servers must read it, whoever publishes, with whatever umask.
  */
 
-import { type Patience, waitFor } from "../../../async/abort.ts";
+import type { Patience } from "../../../async/abort.ts";
+import { withFileLock } from "../../file_lock.ts";
 import type { Body } from "../../../http/outcome.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
@@ -50,11 +52,12 @@ export class Files implements PlainStore {
   create(id: string): Promise<void> {
     return this.#attempt("write to", async () => {
       await Deno.mkdir(this.#folder, { recursive: true });
-      using lock = await Deno.open(this.#lock, { write: true, create: true });
-      await this.#wait(lock);
-      if (await this.id() !== "") return;
-      await this.#share(this.#lock);
-      await lock.write(new TextEncoder().encode(id));
+      const createIfNone = { write: true, create: true };
+      await this.#withLock(async () => {
+        if (await this.id() !== "") return;
+        await this.#share(this.#lock);
+        await Deno.writeTextFile(this.#lock, id);
+      }, createIfNone);
     });
   }
 
@@ -170,17 +173,15 @@ export class Files implements PlainStore {
   }
 
   /** Requires no permission to write. */
-  async hold<T>(action: () => Promise<T>): Promise<T> {
-    using lock = await this.#attempt("read", () => Deno.open(this.#lock));
-    await this.#wait(lock); // a shared lock would let a few imports keep publishers waiting
-    return await action();
+  hold<T>(action: () => Promise<T>): Promise<T> {
+    return this.#withLock(action); // if shared, imports could keep publishers waiting
   }
 
   async close(): Promise<void> {}
 
-  #wait(lock: Deno.FsFile): Promise<void> {
-    const what = `the lock of ${this.#location}, which another process holds`;
-    return waitFor(what, lock.lock(true), this.#patience);
+  #withLock<T>(action: () => Promise<T>, open: Deno.OpenOptions = { read: true }): Promise<T> {
+    const lock = { open, name: `the lock of ${this.#location}`, driver: "files" };
+    return withFileLock(this.#lock, lock, this.#patience, action);
   }
 
   #openFile(digest: string): { file: Deno.FsFile; size: number } {
@@ -191,9 +192,8 @@ export class Files implements PlainStore {
     throw new StorageError("files", `content ${digest} is not a regular file`);
   }
 
-  /** Moves content to its place, unless a sound file is there. */
+  /** Moves content to its place, also where a file is, which may be damaged. */
   async #place({ digest, path }: StagedFile): Promise<void> {
-    if (await digestOf(this.#path(digest)) === digest) return;
     const shard = `${this.#folder}/${digest.slice(0, 2)}`;
     await this.#makeFolder(shard);
     await Deno.rename(path, this.#path(digest));
@@ -218,11 +218,7 @@ export class Files implements PlainStore {
   }
 
   #exclusively<T>(action: () => Promise<T>): Promise<T> {
-    return this.#attempt("write to", async () => {
-      using lock = await Deno.open(this.#lock, { write: true });
-      await this.#wait(lock);
-      return await action();
-    });
+    return this.#attempt("write to", () => this.#withLock(action));
   }
 
   /** Runs an operation, and names the place if the system refuses it. */
@@ -246,19 +242,6 @@ export class Files implements PlainStore {
 
   #path(digest: string): string {
     return `${this.#folder}/${digest.slice(0, 2)}/${digest}`;
-  }
-}
-
-/** Returns the SHA-256 of a file; `undefined` if it cannot be read. */
-async function digestOf(path: string): Promise<string | undefined> {
-  try {
-    if (!(await Deno.lstat(path)).isFile) return undefined;
-    const hash = (await import("node:crypto")).createHash("sha256");
-    const file = await Deno.open(path);
-    for await (const chunk of file.readable) hash.update(chunk);
-    return hash.digest("hex");
-  } catch {
-    return undefined;
   }
 }
 

@@ -17,6 +17,7 @@ import { EXPORT, RejectedError, StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
 import { type Patience, waitFor } from "../../../async/abort.ts";
 import { fulfilledWithin } from "../../../async/deadline.ts";
+import { repeat } from "../../../async/repeat.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import { TABLES, VERSION } from "./schema.ts";
 
@@ -43,7 +44,9 @@ const REJECTION = /^(?:22|23|54)...$/;
 
 /** What a process may wait for, as messages name it. */
 export const DATABASE = "the database (DATABASE_URL)";
-const LOCK = `the lock on content in ${DATABASE}, which another process holds`;
+
+/** Milliseconds between signs of life of a lock's holder, and without any until it loses the lock. */
+const [BEAT_MS, SILENCE_MS] = [10_000, 60_000];
 
 /**
  * The advisory locks for creating the tables and for changing content: arbitrary numbers that other
@@ -60,6 +63,11 @@ const TABLE =
  * later statement in the same transaction sees what they committed.
  */
 const CHANGES: Statement = { text: "SELECT id FROM catalogue FOR UPDATE" };
+
+/** Names the process that holds an advisory lock of this database, as far as that may be known. */
+const HOLDER = `SELECT concat(application_name, ' in process ', pid, ' of PostgreSQL') AS holder
+  FROM pg_locks JOIN pg_stat_activity USING (pid)
+  WHERE locktype = 'advisory' AND granted AND objid = $1 AND datname = current_database()`;
 
 /** A database with connections opened on demand. */
 export class PostgresDatabase implements Database {
@@ -168,7 +176,7 @@ export class PostgresDatabase implements Database {
 
   /**
    * Runs an action while a separate connection holds a lock, which ends with that connection. If
-   * that breaks, nothing is committed any more.
+   * that breaks, nothing is committed any more. PostgreSQL ends it if this process is stopped.
    */
   exclusively<T>(action: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
@@ -177,11 +185,14 @@ export class PostgresDatabase implements Database {
         connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
       });
       client.on("error", () => {}); // its next query fails
+      let stopBeating = () => {};
       try {
-        await waitFor(LOCK, this.#lock(client), this.#patience);
+        await waitFor(() => this.#heldLock(), this.#lock(client), this.#patience);
         this.#locker = client;
+        stopBeating = repeat(BEAT_MS, () => void client.query("SELECT").catch(() => {}));
         return await action();
       } finally {
+        stopBeating();
         this.#locker = undefined;
         await release(client).catch(() => {}); // the lock ends with the connection at the latest
       }
@@ -268,15 +279,21 @@ export class PostgresDatabase implements Database {
   }
 
   async #lock(client: Client): Promise<void> {
-    const text = `SELECT pg_advisory_xact_lock(${CONTENT_LOCK})`;
-    const query = { text, query_timeout: 60_000 };
     try {
       await client.connect();
-      await client.query("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0");
-      await client.query(query);
+      await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${SILENCE_MS};
+        SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0`); // a backup may hold it long
+      await client.query(`SELECT pg_advisory_xact_lock(${CONTENT_LOCK})`);
     } catch (cause) {
       throw this.#faultOf("locked", cause);
     }
+  }
+
+  /** Names the lock, and the process that holds it. */
+  async #heldLock(): Promise<string> {
+    const [row] = await this.#query(HOLDER, [CONTENT_LOCK], STATEMENT_TIMEOUT_MS).catch(() => []);
+    const holder = row?.["holder"] ?? "another process";
+    return `the lock on content in ${DATABASE}, which ${holder} holds`;
   }
 
   #faultOf(what: string, cause: unknown, name = DATABASE): StorageError {

@@ -3,8 +3,7 @@
 import type { Engine, Exclusively, OpenOptions } from "../engine.ts";
 import { Catalogue, ITEM_COLUMNS } from "../../catalogue/catalogue.ts";
 import { Ledger } from "../../ledger/sql_ledger.ts";
-import { StorageError } from "../../errors.ts";
-import { type Patience, waitFor } from "../../../async/abort.ts";
+import { withFileLock } from "../../file_lock.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import { MEMORY, SqliteDatabase } from "./database.ts";
 import { CATALOGUE, LEDGER } from "./schema.ts";
@@ -44,25 +43,18 @@ export async function openEngine(
       await Promise.all([database.close(), ledgerDatabase.close()]);
     };
     const queue = new SerialQueue();
+    const lock = {
+      open: { write: true, create: true },
+      name: `the lock ${JSON.stringify(`${path}-lock`)} (DATABASE_URL)`,
+      driver: "sqlite",
+    };
     const exclusively: Exclusively = (action) =>
-      queue.run(() => path === MEMORY ? action() : withLock(`${path}-lock`, options, action));
+      queue.run(() =>
+        path === MEMORY ? action() : withFileLock(`${path}-lock`, lock, options, action)
+      );
     return { catalogue, ledger: new Ledger(ledgerDatabase), exclusively, close };
   } catch (error) {
     await database.close();
     throw error;
   }
-}
-
-/** Runs an action while holding a file lock, which the system releases if the process dies. */
-async function withLock<T>(
-  path: string,
-  patience: Patience,
-  action: () => Promise<T>,
-): Promise<T> {
-  const name = `the lock ${JSON.stringify(path)} (DATABASE_URL)`;
-  using file = await Deno.open(path, { write: true, create: true }).catch((cause) => {
-    throw new StorageError("sqlite", `${name} cannot be opened`, { cause });
-  });
-  await waitFor(name, file.lock(true), patience);
-  return await action();
 }

@@ -11,4 +11,4 @@ testLedger("Ledger on SQLite", openMemoryEngine);
 
 const withUrl = (body: (url: string) => Promise<void>) =>
   inFolder((folder) => body(`sqlite:${folder}/catalogue.sqlite`));
-testExclusion("SQLite", withUrl, openEngine, needing("files"));
+testExclusion("SQLite", withUrl, openEngine, needing("processes"));
