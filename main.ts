@@ -139,7 +139,7 @@ async function answer(call: Call): Promise<Decision> {
     maxAge: config.cacheMaxAge,
     problemTypesPage: PROBLEM_TYPES_PAGE,
   });
-  if (refused) return retirement.phase === "brownout" ? await replace(call, refused) : refused;
+  if (refused) return refused; // nothing is looked up
 
   const { serves } = route;
   if (serves === "health") {
@@ -157,13 +157,6 @@ async function answer(call: Call): Promise<Decision> {
   // This also compares the stored content with what was published, so that a HEAD, which opens
   // nothing, fails where the GET does (502, 503): the promise hangs on it. Reused for up to 5 s.
   return await answerItem(call, await storage.find(token, instant), serves);
-}
-
-/** Adds to a brownout's refusal the status that it replaces: removal breaks only what is served. */
-async function replace(call: Call, refused: Decision): Promise<Decision> {
-  const undisturbed: Call = { ...call, method: "HEAD", retirement: undefined };
-  const replaced = await answer(undisturbed).catch((error) => fail(call, error));
-  return { ...refused, replaces: replaced.status, validUntil: replaced.validUntil };
 }
 
 /** Returns the outcome for what a lookup found. */
@@ -259,7 +252,7 @@ function respond(call: Call, decision: Decision): Answer {
   // (3) A HEAD says all that and sends no content.
   const response = new Response(method === "HEAD" ? null : body, { status, headers });
 
-  const answered = { method, status, replaces: decision.replaces, hasToken: token !== undefined };
+  const answered = { method, status, hasToken: token !== undefined };
   const counter = retirement &&
     meter?.counterOf({ route: retirement.path, phase: retirement.phase, ...answered });
   counter?.count(call.headers, instant);

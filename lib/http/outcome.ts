@@ -19,8 +19,6 @@ export interface Outcome {
   readonly status: number;
   /** Includes an explicit Content-Length if a GET has content, since Deno sends 0 on a HEAD. */
   readonly fields: readonly Field[];
-  /** The status that the same request would have had, if this takes its place for a while. */
-  readonly replaces?: number | undefined;
   /** The content; a HEAD never sends it. */
   readonly body?: Body | undefined;
   /**

@@ -8,8 +8,6 @@ export interface AnswerClass {
   readonly method: string;
   readonly phase: Phase;
   readonly status: number;
-  /** In a brownout, the status that the response would have had otherwise. */
-  readonly replaces?: number | undefined;
   /** Whether the path has a well-formed token. */
   readonly hasToken: boolean;
 }

@@ -17,13 +17,13 @@ export interface ClientCounter extends Counter {
 }
 
 /**
- * Returns whether removal breaks calls answered like this. After the removal the item is not looked
- * up, so every valid token counts as breaking.
+ * Returns whether removal breaks calls answered like this. In a brownout and after the removal
+ * nothing is looked up, so every valid token counts as breaking.
  */
-export function impactOf(answer: AnswerClass): Impact {
-  const { method, phase, status, replaces = status, hasToken } = answer;
+export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impact {
   if (!hasToken || (method !== "GET" && method !== "HEAD")) return "none";
-  return phase !== "removed" && REFUSED.has(replaces) ? "none" : "breaking";
+  const isLookedUp = phase !== "brownout" && phase !== "removed";
+  return isLookedUp && REFUSED.has(status) ? "none" : "breaking";
 }
 
 export class UsageMeter implements Meter {
