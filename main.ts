@@ -69,7 +69,6 @@ const EMPTY: Field = ["Content-Length", "0"];
 const CDN_NO_STORE: Field = ["Deno-CDN-Cache-Control", "no-store"];
 const UNPUBLISHED = "This item was permanently unpublished";
 const REPLACED = "The stored content is not what was published";
-const FOREVER = { validUntil: Infinity }; // as long as the process runs
 
 /** Creates the handler for all requests; `assemble()` wraps it to reuse valid responses. */
 export function createHandler(options: HandlerOptions): Handler {
@@ -122,7 +121,7 @@ async function answer(call: Call): Promise<Decision> {
   const { method, headers, instant, badHost, route, segment, token, retirement } = call;
   const { routes, storage, config, meter } = call.server;
   if (badHost) return problem(400, "bad-host", "The Host field is not a valid host");
-  if (route === undefined) return problem(404, "no-such-route", "No such route", FOREVER);
+  if (route === undefined) return problem(404, "no-such-route", "No such route", { isKept: true });
   if (!METHODS.includes(method)) {
     const detail = `This route accepts ${ALLOW[1]}`;
     return problem(405, "method-not-allowed", detail, { fields: [ALLOW] });
@@ -139,7 +138,7 @@ async function answer(call: Call): Promise<Decision> {
     maxAge: config.cacheMaxAge,
     problemTypesPage: PROBLEM_TYPES_PAGE,
   });
-  if (refused) return refused; // nothing is looked up
+  if (refused) return { ...refused, isKept: true }; // nothing is looked up
 
   const { serves } = route;
   if (serves === "health") {
@@ -152,10 +151,12 @@ async function answer(call: Call): Promise<Decision> {
     return await serve(call, await representDocument(serves, headers, options));
   }
   if (token === undefined) {
-    return problem(400, "malformed-token", `"${segment}" is not a version 4 UUID`, FOREVER);
+    return problem(400, "malformed-token", `"${segment}" is not a version 4 UUID`, {
+      isKept: true,
+    });
   }
   // This also compares the stored content with what was published, so that a HEAD, which opens
-  // nothing, fails where the GET does (502, 503): the promise hangs on it. Reused for up to 5 s.
+  // nothing, fails where the GET does (502, 503): the promise hangs on it.
   return await answerItem(call, await storage.find(token, instant), serves);
 }
 
@@ -165,9 +166,8 @@ async function answerItem(
   found: LookupResult,
   kinds: readonly Kind[],
 ): Promise<Decision> {
-  const { validUntil } = found;
   const hasNoSuccessor = found.state === "unknown" || found.state === "unpublished";
-  const options = { validUntil, hasNoSuccessor };
+  const options = { isKept: true, hasNoSuccessor } as const;
   if (found.state === "unknown" || !kinds.includes(found.kind)) {
     const detail = `No such ${kinds.join(" or ")} was ever published`;
     return problem(404, "never-published", detail, options);
@@ -177,24 +177,25 @@ async function answerItem(
     // Preconditions and Range apply at the target (RFC 9110 §13.2.1): clients resend them.
     const location: Field = ["Location", found.item.location];
     const fields = [location, EMPTY, call.server.freshness];
-    return { kind: "final", status: 307, fields, validUntil };
+    return { kind: "final", status: 307, fields, isKept: true };
   }
   const representation = representItem(found.item, call.server.storage, call.instant);
-  // If the publisher's clock was ahead, Last-Modified is the current time, and so changes.
-  const isSettled = found.item.publishedAt <= call.instant;
-  return await serve(call, representation, isSettled ? validUntil : undefined);
+  const outcome = await serve(call, representation);
+  // A stream can be sent only once. If the publisher's clock was ahead, Last-Modified is the current
+  // time, and so changes.
+  const isStream = outcome.kind === "final" && outcome.body instanceof ReadableStream;
+  const isKept = !isStream && found.item.publishedAt <= call.instant;
+  return isKept ? { ...outcome, isKept } : outcome;
 }
 
 /** Serves a representation as the request's conditions and range ask: 412, 304, 416, 206 or 200. */
-async function serve(call: Call, selected: Representation, validUntil?: number): Promise<Decision> {
+async function serve(call: Call, selected: Representation): Promise<Decision> {
   const { server: { freshness, faults }, method, headers, instant } = call;
   const { length, contentFields } = selected;
   const status = evaluatePreconditions(headers, selected, instant);
-  if (status === 412) {
-    return problem(412, "precondition-failed", "A precondition failed", { validUntil });
-  }
+  if (status === 412) return problem(412, "precondition-failed", "A precondition failed");
   const validatorFields = [...selected.validatorFields, freshness];
-  if (status === 304) return { kind: "final", status, fields: validatorFields, validUntil };
+  if (status === 304) return { kind: "final", status, fields: validatorFields };
 
   // (1) Only a GET has its Range evaluated (RFC 9110 §14.2).
   const isGet = method === "GET";
@@ -205,13 +206,11 @@ async function serve(call: Call, selected: Representation, validUntil?: number):
   }
   // (2) Only a GET opens the content.
   const body = isGet ? faults.watch(await selected.open(range), { method }) : undefined;
-  const isStream = body instanceof ReadableStream; // which can be sent only once
   return {
     kind: "final",
     status: range === undefined ? 200 : 206,
     fields: [...contentFields, ...lengthFields(length, range), ...validatorFields],
     body,
-    validUntil: isStream ? undefined : validUntil,
   };
 }
 
@@ -239,7 +238,7 @@ function respond(call: Call, decision: Decision): Answer {
   const successor = isProblem && decision.hasNoSuccessor ? undefined : retirement?.successor;
   const links = { successor, documentation: retirement?.policy.documentation };
   const outcome = isProblem ? problemDetails(decision, links) : decision;
-  const { status, body, validUntil = 0 } = outcome;
+  const { status, body, isKept } = outcome;
   // On every status, a deprecated route announces its retirement by Deprecation (RFC 9745), Sunset
   // (RFC 8594) and Link (RFC 8288). No cache may keep what depends on the phase beyond its end.
   const { fields, unchangedUntil } = limitFreshness([
@@ -256,7 +255,7 @@ function respond(call: Call, decision: Decision): Answer {
   const counter = retirement &&
     meter?.counterOf({ route: retirement.path, phase: retirement.phase, ...answered });
   counter?.count(call.headers, instant);
-  return { response, validUntil: Math.min(validUntil, unchangedUntil), counter };
+  return { response, counter, keepUntil: isKept ? unchangedUntil : 0 };
 }
 
 /** Assembles the server, in the order given at the top, until it registers. */

@@ -22,10 +22,10 @@ export interface Outcome {
   /** The content; a HEAD never sends it. */
   readonly body?: Body | undefined;
   /**
-   * Until when the same request has the same outcome, in milliseconds since the epoch; only for this
-   * request if left out.
+   * Whether the same request has the same outcome until the generation of lookups, or the phase,
+   * ends. Without this mark nothing is reused.
    */
-  readonly validUntil?: number | undefined;
+  readonly isKept?: true | undefined;
 }
 
 /** Creates an outcome whose content is a text, in UTF-8. */

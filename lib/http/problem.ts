@@ -33,8 +33,8 @@ export function problemDetails(
   problem: Omit<Problem, "kind">,
   { successor, documentation }: Partial<Record<"successor" | "documentation", string | undefined>>,
 ): Outcome {
-  const { status, fields, validUntil, type, title, detail, instance } = problem;
+  const { status, fields, isKept, type, title, detail, instance } = problem;
   const members = { type, title, status, detail, instance, successor, documentation };
   const text = JSON.stringify(members);
-  return { ...textOutcome(status, { type: "application/problem+json", text, fields }), validUntil };
+  return { ...textOutcome(status, { type: "application/problem+json", text, fields }), isKept };
 }

@@ -42,8 +42,6 @@ export interface Refusal extends Outcome {
    * to the successor.
    */
   readonly status: 308 | 410 | 503;
-  /** Until when it stays the same, in milliseconds since the epoch; `Infinity` for ever. */
-  readonly validUntil: number;
 }
 
 /**
@@ -70,23 +68,23 @@ export function refusal(
   { now, successor, maxAge, problemTypesPage }: RefusalOptions,
 ): Refusal | undefined {
   const { documentation, brownoutStatus, afterSunset, sunsetAt } = policy;
-  const { phase, until: validUntil } = momentAt(policy, now);
+  const { phase, until } = momentAt(policy, now);
   if (phase !== "brownout" && phase !== "removed") return undefined;
   const isBrownout = phase === "brownout";
   const cacheControl: Field = isBrownout ? NO_STORE : ["Cache-Control", `max-age=${maxAge}`];
   if (!isBrownout && afterSunset === "redirect" && successor !== undefined) {
     const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
-    return { kind: "final", status: 308, fields, validUntil };
+    return { kind: "final", status: 308, fields };
   }
   const status = isBrownout ? brownoutStatus : 410;
   const detail = isBrownout
-    ? `Disabled by a brownout until ${formatInstant(validUntil)}, ahead of its removal`
+    ? `Disabled by a brownout until ${formatInstant(until)}, ahead of its removal`
     : `Removed at ${formatInstant(sunsetAt as number)}`;
   // A date, not a number of seconds, so that a HEAD matches a GET sent a second earlier.
-  const retryAfter: Field[] = isBrownout ? [["Retry-After", formatHttpDate(validUntil)]] : [];
+  const retryAfter: Field[] = isBrownout ? [["Retry-After", formatHttpDate(until)]] : [];
   const kind = problemTypesPage === undefined
     ? { title: status === 410 ? "Gone" : "Service Unavailable" }
     : { type: `${problemTypesPage}#${phase}`, title: REFUSAL_TYPES[phase].title };
   const problem = { ...kind, status, detail, fields: [cacheControl, ...retryAfter] };
-  return { ...problemDetails(problem, { successor, documentation }), status, validUntil };
+  return { ...problemDetails(problem, { successor, documentation }), status };
 }

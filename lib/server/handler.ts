@@ -13,10 +13,10 @@ export type Handler = (request: Request) => Promise<Answer>;
 export interface Answer {
   readonly response: Response;
   /**
-   * Until when the same request gets the same response, in milliseconds since the epoch; a past
-   * time means never again.
+   * When the phase ends or the fields change, in milliseconds since the epoch. Until then, and for
+   * its generation, the same request gets the same response; 0 for never again.
    */
-  readonly validUntil: number;
+  readonly keepUntil: number;
   /** Counts each reuse, if such responses are counted. */
   readonly counter: Counter | undefined;
 }

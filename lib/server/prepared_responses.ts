@@ -1,6 +1,6 @@
 /**
  * Prepared responses. Most requests repeat a recent one, and building a dozen fields costs more than
- * everything else, so a response is kept while it stays valid, and reused for identical requests.
+ * everything else, so a response is kept for its generation, and reused for identical requests.
  * Clients get the same either way; a test compares them.
  */
 
@@ -21,12 +21,11 @@ const MAX_CONTENT = 16_384;
 /** The maximum length of a key: clients choose the length of URLs and conditions. */
 const MAX_KEY = 1_024;
 
-/** Shows whether storage has changed since a response was made. */
+/** Shows whether a response is still true of what is stored. */
 type Generations = Pick<StorageGenerations, "generation" | "refresh" | "holds">;
 
 export interface PreparedOptions {
-  /** By default, only time makes a response invalid. */
-  readonly generations?: Generations | undefined;
+  readonly generations: Generations;
   /** Returns the time in milliseconds since the epoch. */
   readonly clock: () => number;
 }
@@ -36,10 +35,8 @@ interface Kept extends Answer {
   readonly generation: number;
 }
 
-const CONSTANT: Generations = { generation: 0, refresh: () => undefined, holds: () => true };
-
 /**
- * Wraps a handler to keep valid responses to HEAD and GET, from the second request on, by all that
+ * Wraps a handler to keep responses to HEAD and GET that may be kept, from the second request on, by all that
  * they depend on: URL, Host and conditions. Responses to ranges are not kept, because clients rarely
  * request the same range again.
  *
@@ -48,21 +45,20 @@ const CONSTANT: Generations = { generation: 0, refresh: () => undefined, holds: 
  */
 export function prepareResponses(
   handle: Handler,
-  { generations = CONSTANT, clock }: PreparedOptions,
+  { generations, clock }: PreparedOptions,
 ): (request: Request) => Response | Promise<Response> {
   const heads = new QuickLRU<string, Kept>({ maxSize: HEADS });
   const gets = new QuickLRU<string, Kept>({ maxSize: GETS });
   const once = new QuickLRU<string, true>({ maxSize: MAX_SEEN_ONCE });
-  let latest = -Infinity;
 
   const keptFor = ({ method, headers }: Request) =>
     method === "HEAD" ? heads : method === "GET" && !headers.has("range") ? gets : undefined;
 
   function find(request: Request, instant: number): Kept | undefined {
     const kept = keptFor(request)?.get(requestKeyOf(request));
-    const isValid = kept !== undefined && instant < kept.validUntil &&
+    const isTrue = kept !== undefined && instant < kept.keepUntil &&
       generations.holds(kept.generation, instant);
-    return isValid ? kept : undefined;
+    return isTrue ? kept : undefined;
   }
 
   function sendAgain({ response, counter }: Kept, request: Request, instant: number): Response {
@@ -72,20 +68,19 @@ export function prepareResponses(
 
   async function make(request: Request, instant: number): Promise<Response> {
     const look = generations.refresh(instant);
-    if (look !== undefined) { // it decides whether kept responses are still valid
+    if (look !== undefined) { // it decides whether kept responses are still true
       await look;
       const kept = find(request, instant);
       if (kept !== undefined) return sendAgain(kept, request, instant);
     }
     const { generation } = generations; // that of all lookups from now on
     const answer = await handle(request);
-    const { response, validUntil } = answer;
+    const { response, keepUntil } = answer;
     const responses = keptFor(request);
     const key = requestKeyOf(request);
     const length = Number(response.headers.get("content-length"));
     const isShort = key.length <= MAX_KEY && (responses === heads || length <= MAX_CONTENT);
-    const isValid = validUntil > instant && latest >= instant; // unless the clock was set back
-    if (responses === undefined || !isShort || !isValid) return response;
+    if (responses === undefined || !isShort || keepUntil <= instant) return response;
     // Most requests never recur, and keeping and dropping a response costs a tenth of making it.
     if (!responses.has(key) && !once.has(key)) {
       once.set(key, true);
@@ -99,11 +94,6 @@ export function prepareResponses(
 
   return (request) => {
     const instant = clock();
-    if (instant < latest) { // the clock was set back, which must not extend anything
-      heads.clear();
-      gets.clear();
-    }
-    latest = instant;
     const kept = find(request, instant);
     return kept === undefined ? make(request, instant) : sendAgain(kept, request, instant);
   };

@@ -12,56 +12,34 @@ import type { ItemStorage } from "./storage.ts";
 const ENTRIES = 10_000;
 
 /**
- * Milliseconds for which a lookup may be reused, since content can be lost without a change of the
- * catalogue; and a fault, since clients are asked to retry after that.
- */
-export const CACHE_TTL_MS = 5_000;
-
-/** A lookup in flight or its result, and how long it may be reused. */
-interface Lookup {
-  readonly result: Promise<LookupResult>;
-  readonly validUntil: number;
-}
-
-/**
- * Storage whose lookups are cached until the catalogue changes, and shared while they are in
- * flight. Only faults found by a GET are cached, because a lookup may miss them, and later HEADs
- * must say the same.
+ * Storage whose lookups are cached for their generation, and shared while they are in flight. Only
+ * faults found by a GET are cached, because a lookup may miss them, and later HEADs must say the
+ * same.
  */
 export class CachedStorage implements ItemStorage {
   readonly generations: Generations;
   readonly #storage: ItemStorage;
-  readonly #ttl: number;
-  readonly #lookups = new Map<Token, Lookup>();
+  /** Lookups in flight, or their results. */
+  readonly #lookups = new Map<Token, Promise<LookupResult>>();
   /** The generation of all of them. */
   #generation = 0;
-  /** The instant of the last lookup. */
-  #now = 0;
 
-  /** @param ttl Milliseconds for which a lookup or a fault may be reused at most. */
-  constructor(storage: ItemStorage & Versioned, ttl = CACHE_TTL_MS) {
+  constructor(storage: ItemStorage & Versioned) {
     this.#storage = storage;
-    this.#ttl = ttl;
     this.generations = new Generations(storage);
   }
 
   async find(token: Token, now: number): Promise<LookupResult> {
     await this.generations.refresh(now);
-    this.#now = now;
     this.#forgetStale();
     const known = this.#lookups.get(token);
-    const left = (known?.validUntil ?? now) - now;
-    if (known !== undefined && left > 0 && left <= this.#ttl) { // if more, the clock was set back
-      return await known.result;
-    }
-    const validUntil = now + this.#ttl;
-    const result = this.#storage.find(token, now).then((found) => ({ ...found, validUntil }));
-    const lookup = { result, validUntil };
+    if (known !== undefined) return await known;
+    const lookup = this.#storage.find(token, now);
     this.#keep(token, lookup);
-    result.catch(() => {
+    lookup.catch(() => {
       if (this.#lookups.get(token) === lookup) this.#lookups.delete(token);
     });
-    return await result;
+    return await lookup;
   }
 
   async open(item: PublishedItem, range?: ByteRange): Promise<Body> {
@@ -69,12 +47,10 @@ export class CachedStorage implements ItemStorage {
       return await this.#storage.open(item, range);
     } catch (error) {
       this.generations.end(); // other items with this content are stale, too
-      this.#forgetStale();
       if (error instanceof StorageError) {
-        const validUntil = this.#now + this.#ttl;
-        const result = Promise.reject(error);
-        result.catch(() => {}); // reported where it is found
-        this.#keep(item.token, { result, validUntil });
+        const fault = Promise.reject(error);
+        fault.catch(() => {}); // reported where it is found
+        this.#keep(item.token, fault);
       }
       throw error;
     }
@@ -93,7 +69,7 @@ export class CachedStorage implements ItemStorage {
     return this.#storage.close();
   }
 
-  #keep(token: Token, lookup: Lookup): void {
+  #keep(token: Token, lookup: Promise<LookupResult>): void {
     // Responses made from the forgotten lookups must end, too.
     if (this.#lookups.size >= ENTRIES) this.generations.end();
     this.#forgetStale();

@@ -1,6 +1,7 @@
 /**
- * Detecting stale lookups. Other processes publish and unpublish at any time; each change gives the
- * catalogue a new version, which is checked while requests arrive.
+ * Generations: the one clock of all that is remembered of storage. Other processes publish and
+ * unpublish at any time, and content can be lost; so whatever was looked up is true for its
+ * generation, and each generation ends soon.
  */
 
 /** Something whose version changes when others write to it. */
@@ -13,12 +14,21 @@ export interface Versioned {
 }
 
 /**
- * Numbers generations of lookups: every detected change ends one. While the version cannot be read,
- * the generation continues, and callers have to expire what they keep.
+ * Milliseconds after which a generation ends, since content can be lost without a change of the
+ * catalogue; and a fault can be over, since clients are asked to retry after that.
+ */
+export const GENERATION_MS = 5_000;
+
+/**
+ * Numbers generations of lookups. One ends with every change that is detected, after
+ * {@linkcode GENERATION_MS} whether or not the version can be read, and when the clock is set back.
  */
 export class Generations {
   readonly #source: Versioned;
   #generation = 0;
+  #begunAt = -Infinity;
+  /** The instant of the latest request. */
+  #now = -Infinity;
   #version: number | undefined;
   #lookedAt = -Infinity;
   #isReadable = true;
@@ -34,20 +44,24 @@ export class Generations {
   }
 
   /**
-   * Checks the version when that is due.
+   * Ends a generation that is due, and checks the version when that is due.
    *
    * @param now Milliseconds since the epoch.
    * @returns What to await before reusing a lookup; `undefined` for nothing.
    */
   refresh(now: number): Promise<void> | undefined {
-    const age = now - this.#lookedAt; // negative if the clock was set back
+    this.#now = now;
+    const isSetBack = now < this.#lookedAt; // the clock, which must not extend anything
+    if (isSetBack) this.#lookedAt = -Infinity;
+    if (isSetBack || now - this.#begunAt >= GENERATION_MS) this.end();
+    const age = now - this.#lookedAt;
     const ttl = this.#source.versionTtlMs;
-    if (age >= 0 && age < ttl / 2) return undefined;
-    this.#look ??= this.#begin(now).finally(() => this.#look = undefined);
-    return this.#isReadable && !(age >= 0 && age < ttl) ? this.#look : undefined;
+    if (age < ttl / 2) return undefined;
+    this.#look ??= this.#readVersion(now).finally(() => this.#look = undefined);
+    return this.#isReadable && age >= ttl ? this.#look : undefined;
   }
 
-  /** Whether a lookup of a generation can be reused at an instant without waiting. */
+  /** Whether what was made in a generation can be reused at an instant without waiting. */
   holds(generation: number, now: number): boolean {
     return this.refresh(now) === undefined && generation === this.#generation;
   }
@@ -55,9 +69,10 @@ export class Generations {
   /** Ends the generation: a lookup proved wrong. */
   end(): void {
     this.#generation++;
+    this.#begunAt = this.#now;
   }
 
-  async #begin(now: number): Promise<void> {
+  async #readVersion(now: number): Promise<void> {
     try {
       const version = await this.#source.version();
       if (version !== this.#version) this.end();

@@ -66,21 +66,15 @@ export const MAX_LOCATION = 2_048;
 export const MAX_STATED = 255;
 
 export type LookupResult =
-  & (
-    | { readonly state: "published"; readonly kind: Kind; readonly item: PublishedItem }
-    | { readonly state: "linked"; readonly kind: Kind; readonly item: LinkedItem }
-    | {
-      readonly state: "unpublished";
-      readonly kind: Kind;
-      /** Milliseconds since the epoch. */
-      readonly unpublishedAt: number;
-    }
-    | { readonly state: "unknown" }
-  )
-  & {
-    /** Milliseconds since the epoch until which this may be reused; not at all if left out. */
-    readonly validUntil?: number;
-  };
+  | { readonly state: "published"; readonly kind: Kind; readonly item: PublishedItem }
+  | { readonly state: "linked"; readonly kind: Kind; readonly item: LinkedItem }
+  | {
+    readonly state: "unpublished";
+    readonly kind: Kind;
+    /** Milliseconds since the epoch. */
+    readonly unpublishedAt: number;
+  }
+  | { readonly state: "unknown" };
 
 /** What the catalogue has on record for a token. */
 export type CatalogueEntry = Exclude<LookupResult, { state: "unknown" }>;

@@ -2,7 +2,6 @@
 
 import type { Body } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";
-import type { Generations } from "./generations.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
 import type { Token } from "./token.ts";
 
@@ -10,9 +9,6 @@ import type { Token } from "./token.ts";
  * The part of storage that serves requests. Every driver passes `tests/storage/storage_suite.ts`.
  */
 export interface ItemStorage {
-  /** Says whether results of {@linkcode find} still hold, if they are cached. */
-  readonly generations?: Generations;
-
   /**
    * Looks up a token, and checks that the content of a published item is there and complete.
    *

@@ -3,8 +3,8 @@ import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
 import { prepareResponses } from "../../lib/server/prepared_responses.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { CACHE_TTL_MS, CachedStorage } from "../../lib/storage/cache.ts";
-import { Generations } from "../../lib/storage/generations.ts";
+import { CachedStorage } from "../../lib/storage/cache.ts";
+import { GENERATION_MS, Generations } from "../../lib/storage/generations.ts";
 import type { LookupResult } from "../../lib/storage/item.ts";
 import type { Versioned } from "../../lib/storage/generations.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
@@ -63,14 +63,14 @@ function handlerOn(storage: ItemStorage & Versioned, config = CONFIG) {
   return { clock, handle, status };
 }
 
-Deno.test("a prepared response lasts no longer than its lookup", async () => {
+Deno.test("a prepared response ends with the generation of its lookup", async () => {
   const storage = new OneItem();
   const { clock, status } = handlerOn(storage);
   const [media, audio] = [`/media/${storage.item.token}`, `/audio/${storage.item.token}`];
   assertEquals(await status("HEAD", media), 200);
   storage.result = { state: "unpublished", kind: "audio", unpublishedAt: NOW };
 
-  clock.now += CACHE_TTL_MS - 1;
+  clock.now += GENERATION_MS - 1;
   assertEquals(await status("HEAD", media), 200);
   assertEquals(await status("HEAD", audio), 200); // just prepared, from the same lookup
   assertSpyCalls(storage.find, 1);
@@ -162,12 +162,12 @@ Deno.test("an answer belongs to the phase in which its request arrived", async (
   assertEquals((await head()).status, 503); // the earlier response was not kept
 });
 
-/** A handler whose responses stay valid until the version of its source changes. */
+/** A handler whose responses depend on nothing but their generation. */
 function preparedOn(source: OneItem, clock: { now: number }) {
   const runs = { count: 0 };
   const handle = prepareResponses(() => {
     runs.count++;
-    const answer = { response: new Response(null), validUntil: Infinity, counter: undefined };
+    const answer = { response: new Response(null), keepUntil: Infinity, counter: undefined };
     return Promise.resolve(answer);
   }, { generations: new Generations(source), clock: () => clock.now });
   const head = async () => await handle(new Request("http://test/", { method: "HEAD" }));
@@ -177,43 +177,57 @@ function preparedOn(source: OneItem, clock: { now: number }) {
 Deno.test("prepareResponses() reuses a response after a pause, once it is known to be valid", async () => {
   const [source, clock] = [new OneItem(), { now: NOW }];
   const { runs, head } = preparedOn(source, clock);
-  for (let sent = 0; sent < 10; sent++) {
+  for (let sent = 0; sent < 3; sent++) {
     await head();
-    clock.now += 10 * source.versionTtlMs;
+    clock.now += source.versionTtlMs;
   }
   assertEquals(runs.count, 2); // kept from the second on
   await Promise.all(Array.from({ length: 10 }, head)); // all at once after a pause
   assertEquals(runs.count, 2);
   source.currentVersion++;
-  clock.now += 10 * source.versionTtlMs;
+  clock.now += source.versionTtlMs;
   await head();
   assertEquals(runs.count, 3);
 });
 
-Deno.test("prepareResponses() keeps nothing that it made while the clock was set back", async () => {
+Deno.test("prepareResponses() reuses nothing from before the clock was set back", async () => {
   const [source, clock] = [new OneItem(), { now: NOW }];
   const { runs, head } = preparedOn(source, clock);
-  await head();
-  clock.now += 10 * source.versionTtlMs;
+  for (const _ of ["first", "second", "prepared"]) await head();
+  assertEquals(runs.count, 2);
+  clock.now += source.versionTtlMs;
+  source.currentVersion++;
   const later = head(); // waits for the version
   clock.now -= HOUR;
-  const earlier = head();
-  await Promise.all([later, earlier]);
+  const [afterwards] = await Promise.all([later, head()]);
+  assert(await head() !== afterwards);
   const before = runs.count;
-  await head();
-  assertEquals(runs.count, before); // what was made at the earlier time is kept
-  clock.now += 10 * source.versionTtlMs;
+  clock.now += source.versionTtlMs; // what was made at the earlier time is kept
   await head();
   assertEquals(runs.count, before);
+});
+
+Deno.test("prepareResponses() reuses nothing for more than five seconds, nor while the version cannot be read", async () => {
+  const [source, clock] = [new OneItem(), { now: NOW }];
+  const { runs, head } = preparedOn(source, clock);
+  for (const _ of ["first", "second", "prepared"]) await head();
+  assertEquals(runs.count, 2);
+  source.version = () => Promise.reject(new StorageError("test", "down"));
+  clock.now += GENERATION_MS - 1;
+  await head(); // waits for the version in vain
+  assertEquals(runs.count, 2);
+  clock.now += 1;
+  await head();
+  assertEquals(runs.count, 3);
 });
 
 Deno.test("prepareResponses() keeps a limited number of responses, and none with a long key", async () => {
   let handled = 0;
   const handle = prepareResponses(() => {
     handled++;
-    const answer = { response: new Response(null), validUntil: Infinity, counter: undefined };
+    const answer = { response: new Response(null), keepUntil: Infinity, counter: undefined };
     return Promise.resolve(answer);
-  }, { clock: () => NOW });
+  }, { generations: new Generations(new OneItem()), clock: () => NOW });
   /** Returns whether the response to a request was kept. */
   const isKept = async (path: string, headers = {}) => {
     const before = handled;
@@ -244,8 +258,8 @@ Deno.test("prepareResponses() distinguishes requests by everything that they dep
   const handle = prepareResponses((request) => {
     handled++;
     const response = new Response(null, { headers: { "X-Text": textOf(request) } });
-    return Promise.resolve({ response, validUntil: Infinity, counter: undefined });
-  }, { clock: () => NOW });
+    return Promise.resolve({ response, keepUntil: Infinity, counter: undefined });
+  }, { generations: new Generations(new OneItem()), clock: () => NOW });
   const requests: [method: string, url: string, fields: Record<string, string>][] = [
     ["GET", "http://a/b", { Host: "a" }],
     ["GET", "http://a/b", { Host: "a/b" }], // from which Deno makes the same URL

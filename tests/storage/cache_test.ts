@@ -8,30 +8,25 @@ import { type Subject, testStorage } from "./storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
 
-// The suite's clock advances with every lookup, so changes behind the cache are seen.
+// The suite's clock begins a generation with every lookup, so changes behind the cache are seen.
 testStorage("CachedStorage", async (): Promise<Subject> => {
   const subject = await openMemory();
-  return { ...subject, storage: new CachedStorage(subject.storage, 1) };
+  return { ...subject, storage: new CachedStorage(subject.storage) };
 });
-
-/** Removes the expiry time of a lookup result. */
-function stateOf({ validUntil: _, ...result }: LookupResult) {
-  return result;
-}
 
 const { item, result: published } = new OneItem();
 
-Deno.test("CachedStorage.find() reuses a lookup until it expires", async () => {
+Deno.test("CachedStorage.find() reuses a lookup until its generation ends", async () => {
   let now = 1_000;
   const results: LookupResult[] = [published, { state: "unknown" }];
   for (const result of results) {
     const storage = new OneItem({ find: () => Promise.resolve(result) });
     const cached = new CachedStorage(storage);
-    // The last step sets the clock back, which must not extend the expiry.
+    // The last step but one sets the clock back, which must not extend the generation.
     const steps = [[0, 1], [0, 1], [4_999, 1], [1, 2], [0, 2], [-5_000, 3], [0, 3]] as const;
     for (const [advance, finds] of steps) {
       now += advance;
-      assertEquals(stateOf(await cached.find(item.token, now)), result);
+      assertEquals(await cached.find(item.token, now), result);
       assertSpyCalls(storage.find, finds);
     }
   }
@@ -43,7 +38,7 @@ Deno.test("CachedStorage.find() shares a lookup in flight", async () => {
   const cached = new CachedStorage(storage);
   const finds = Array.from({ length: 50 }, () => cached.find(item.token, 0));
   answers.resolve(published);
-  for (const found of await Promise.all(finds)) assertEquals(stateOf(found), published);
+  for (const found of await Promise.all(finds)) assertEquals(found, published);
   assertSpyCalls(storage.find, 1);
 });
 
@@ -52,7 +47,7 @@ Deno.test("CachedStorage.find() does not cache faults", async () => {
   const storage = new OneItem({ find: resolvesNext<LookupResult>(answers) });
   const cached = new CachedStorage(storage);
   await assertRejects(async () => await cached.find(item.token, 0), StorageError, "down");
-  assertEquals(stateOf(await cached.find(item.token, 0)), published);
+  assertEquals(await cached.find(item.token, 0), published);
   assertSpyCalls(storage.find, 2);
 });
 
@@ -66,19 +61,19 @@ Deno.test("CachedStorage.find() does not cache a lookup that began before a chan
         return (lookups.at(-1) as PromiseWithResolvers<LookupResult>).promise;
       },
     });
-    const cached = new CachedStorage(storage, 3_600_000);
+    const cached = new CachedStorage(storage);
     const before = cached.find(item.token, 0);
     await new Promise((resolve) => setTimeout(resolve)); // it has begun
     storage.currentVersion++;
     await cached.generations.refresh(storage.versionTtlMs);
     const meanwhile = isAskedMeanwhile ? cached.find(item.token, storage.versionTtlMs) : undefined;
     lookups[0]?.resolve(published);
-    assertEquals(stateOf(await before), published);
+    assertEquals(await before, published);
     const after = cached.find(item.token, storage.versionTtlMs + 1);
     await new Promise((resolve) => setTimeout(resolve));
     lookups[1]?.resolve(unpublished);
     for (const found of [after, ...(meanwhile ? [meanwhile] : [])]) {
-      assertEquals(stateOf(await found), unpublished, "requested after the change");
+      assertEquals(await found, unpublished, "requested after the change");
     }
     assertSpyCalls(storage.find, 2);
   }

@@ -29,13 +29,31 @@ interface Step {
   readonly version?: number | Error;
   /** How often the version was read in total after this step. */
   readonly looks: number;
-  /** Whether a generation ended. */
-  readonly ends: boolean;
+  /** Whether a generation ended: at once, or when the version was read. */
+  readonly ends: boolean | "at once";
   /** Whether to wait before reusing a lookup. */
   readonly waits: boolean;
 }
 
 const TABLE: [rule: string, steps: Step[]][] = [
+  ["ends every five seconds, whether or not the version can be read", [
+    { at: 0, looks: 1, ends: "at once", waits: true },
+    { at: 4_999, looks: 2, ends: false, waits: true },
+    { at: 5_000, looks: 2, ends: "at once", waits: false },
+    { at: 5_001, version: DOWN, looks: 2, ends: false, waits: false },
+    { at: 9_999, looks: 3, ends: false, waits: true },
+    { at: 10_000, looks: 3, ends: "at once", waits: false },
+    { at: 10_098, looks: 4, ends: false, waits: false },
+    { at: 17_000, looks: 5, ends: "at once", waits: false },
+    { at: 21_999, looks: 6, ends: false, waits: false },
+    { at: 22_000, looks: 6, ends: "at once", waits: false },
+  ]],
+  ["lasts five seconds from the last change on", [
+    { at: 0, looks: 1, ends: "at once", waits: true },
+    { at: 4_000, version: 2, looks: 2, ends: true, waits: true },
+    { at: 8_999, looks: 3, ends: false, waits: true },
+    { at: 9_000, looks: 3, ends: "at once", waits: false },
+  ]],
   ["reads the version before anything is cached", [
     { at: 0, looks: 1, ends: true, waits: true },
     { at: 0, looks: 1, ends: false, waits: false },
@@ -46,7 +64,7 @@ const TABLE: [rule: string, steps: Step[]][] = [
     { at: 50, looks: 2, ends: false, waits: false },
     { at: 99, looks: 2, ends: false, waits: false },
     { at: 150, looks: 3, ends: false, waits: true },
-    { at: 10_000, looks: 4, ends: false, waits: true },
+    { at: 4_999, looks: 4, ends: false, waits: true },
   ]],
   ["ends a generation with each change", [
     { at: 0, looks: 1, ends: true, waits: true },
@@ -68,15 +86,16 @@ const TABLE: [rule: string, steps: Step[]][] = [
     { at: 200, version: 2, looks: 3, ends: true, waits: false },
   ]],
   ["keeps nothing from before the first version it reads", [
-    { at: 0, version: DOWN, looks: 1, ends: false, waits: true },
+    { at: 0, version: DOWN, looks: 1, ends: "at once", waits: true },
     { at: 50, version: 1, looks: 2, ends: true, waits: false },
   ]],
-  ["does not wait longer because the clock was set back", [
+  ["ends when the clock is set back, and does not wait longer", [
     { at: 1_000_000, looks: 1, ends: true, waits: true },
-    { at: 5, version: 2, looks: 2, ends: true, waits: true },
+    { at: 5, looks: 2, ends: "at once", waits: true },
     { at: 54, looks: 2, ends: false, waits: false },
     { at: 55, looks: 3, ends: false, waits: false },
-    { at: 54, looks: 4, ends: false, waits: true },
+    { at: 54, looks: 4, ends: "at once", waits: true },
+    { at: 100, looks: 4, ends: false, waits: false },
   ]],
 ];
 
@@ -90,11 +109,11 @@ for (const [rule, steps] of TABLE) {
       if (version !== undefined) source.now = version;
       const look = generations.refresh(at);
       assertEquals(look !== undefined, waits, what);
-      assertEquals(generations.holds(generation, at), !waits, what);
+      assertEquals(generations.holds(generation, at), !waits && ends !== "at once", what);
       await later(look);
       assertEquals(source.looks, looks, what);
-      assertEquals(generations.generation !== generation, ends, what);
-      assertEquals(generations.holds(generation, at), !ends, what);
+      assertEquals(generations.generation !== generation, ends !== false, what);
+      assertEquals(generations.holds(generation, at), ends === false, what);
       generation = generations.generation;
       assertEquals(source.looks, looks, `${what}, asked again`);
     }

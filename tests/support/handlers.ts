@@ -1,6 +1,7 @@
 /** The server's handler, for tests that send requests to it without a socket. */
 
 import type { HandlerOptions } from "../../lib/server/handler.ts";
+import type { CachedStorage } from "../../lib/storage/cache.ts";
 import { prepareResponses } from "../../lib/server/prepared_responses.ts";
 import { createHandler } from "../../main.ts";
 import { ROUTES } from "./routes.ts";
@@ -10,7 +11,7 @@ type Options = Omit<HandlerOptions, "routes">;
 
 /** Creates the handler as it is served: with prepared responses around it. */
 export function servedHandler(
-  options: Options,
+  options: Options & { readonly storage: CachedStorage },
 ): (request: Request) => Response | Promise<Response> {
   const { storage: { generations }, clock } = options;
   return prepareResponses(createHandler({ ...options, routes: ROUTES }), { generations, clock });

@@ -1,7 +1,7 @@
 /** A HEAD says what the GET would say of content that is there and cannot be read. */
 
 import { assertEquals } from "@std/assert";
-import { CACHE_TTL_MS } from "../../../lib/storage/cache.ts";
+import { GENERATION_MS } from "../../../lib/storage/generations.ts";
 import { openEngine } from "../../../lib/storage/database/sqlite/engine.ts";
 import type { PublishedItem } from "../../../lib/storage/item.ts";
 import { openLocal } from "../../support/local_storage.ts";
@@ -41,7 +41,7 @@ needing("processes", LINUX, program("setpriv"))(
     });
     assertEquals(await statusesOf(server, item, METHODS), [200, 200, 200, 200, 200]);
     await Deno.chmod(path, 0o000);
-    await new Promise((resolve) => setTimeout(resolve, CACHE_TTL_MS));
+    await new Promise((resolve) => setTimeout(resolve, GENERATION_MS));
     assertEquals(await statusesOf(server, item, METHODS), [503, 503, 503, 503, 503]);
     await Deno.chmod(path, 0o600);
     assertEquals(await statusesOf(server, item, METHODS), [200, 200, 200, 200, 200]);
