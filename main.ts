@@ -19,32 +19,31 @@
 import { validate } from "@std/uuid/v4";
 import { CORS_FIELDS, PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
-import { type Field, NO_STORE, textOutcome } from "./lib/http/outcome.ts";
+import { type Field, NO_STORE, type Outcome, textOutcome } from "./lib/http/outcome.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
-import { type Decision, problemDetails } from "./lib/http/problem.ts";
 import { representDocument } from "./lib/documents/documents.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { limitFreshness } from "./lib/lifecycle/freshness.ts";
-import { momentAt } from "./lib/lifecycle/policy.ts";
-import { refusal } from "./lib/lifecycle/refusal.ts";
+import { type Moment, momentAt, type Policy } from "./lib/lifecycle/policy.ts";
+import { refusalIn } from "./lib/lifecycle/refusal.ts";
 import { readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfUnused } from "./lib/server/environment.ts";
-import type { Answer, Handler, HandlerOptions } from "./lib/server/handler.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { FaultLog, lineLog } from "./lib/server/log.ts";
 import { openStorage } from "./lib/storage/media/open_storage.ts";
 import { nextChange, policyOf } from "./lib/server/policies.ts";
-import { prepareResponses } from "./lib/server/prepared_responses.ts";
+import { type Answer, type Handler, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problem_types.ts";
 import { type App, requireHonestHead, runServer } from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
 import type { Route } from "./lib/server/route.ts";
 import { deprecatedPaths, METHODS, normalizeUrl, withToken } from "./lib/server/route.ts";
+import type { Server } from "./lib/server/server.ts";
 import { requireStorageAccess } from "./lib/server/storage_access.ts";
 import { CachedStorage } from "./lib/storage/cache.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/errors.ts";
 import type { Kind, LookupResult } from "./lib/storage/item.ts";
-import { tokenOf } from "./lib/storage/token.ts";
+import { type Token, tokenOf } from "./lib/storage/token.ts";
 import { Recorder } from "./lib/usage/recorder.ts";
 
 const MEDIA = "/media/:token"; // replaces the deprecated paths
@@ -70,12 +69,51 @@ const CDN_NO_STORE: Field = ["Deno-CDN-Cache-Control", "no-store"];
 const UNPUBLISHED = "This item was permanently unpublished";
 const REPLACED = "The stored content is not what was published";
 
-/** Creates the handler for all requests; `assemble()` wraps it to reuse valid responses. */
-export function createHandler(options: HandlerOptions): Handler {
-  const freshness: Field = ["Cache-Control", `max-age=${options.config.cacheMaxAge}`];
-  const server = { ...options, freshness, faults: new FaultLog(options.log) };
-  return async (request) => {
-    const call = readCall(server, request, server.clock());
+/** What is known of a request before anything is looked up. */
+interface Call {
+  /** The server that it came to. */
+  readonly server: Server;
+  readonly method: string;
+  /** Its fields. */
+  readonly headers: Headers;
+  /**
+   * When it came, in milliseconds since the epoch. This decides its phase, however long the response
+   * takes.
+   */
+  readonly now: number;
+  /** Whether its Host is not a valid host. */
+  readonly isBadHost: boolean;
+  /** The route of its URL; `undefined` if there is none, or the host is not valid. */
+  readonly route: Route | undefined;
+  /** What its path has in place of the route's `:token`; empty if the route has none. */
+  readonly segment: string;
+  /** That segment as a token, if it is a version 4 UUID. */
+  readonly token: Token | undefined;
+  /** The retirement of its route, if that is deprecated. */
+  readonly retirement: Retirement | undefined;
+  /**
+   * When a phase that the response may depend on ends, in milliseconds since the epoch; `Infinity`
+   * for never.
+   */
+  readonly phaseEnd: number;
+}
+
+/** The retirement of a deprecated route, as a request finds it. */
+interface Retirement {
+  /** The route's path, by which its calls are counted. */
+  readonly path: string;
+  /** The route's own policy, or the common one. */
+  readonly policy: Policy;
+  /** The phase, and when it ends. */
+  readonly moment: Moment;
+  /** The path that replaces the requested one, if its token is valid. */
+  readonly successor: string | undefined;
+}
+
+/** Creates the handler for all requests; `assemble()` wraps it to reuse the responses it marks. */
+export function createHandler(server: Server): Handler {
+  return async (request, now) => {
+    const call = readCall(server, request, now);
     try {
       return respond(call, await answer(call));
     } catch (error) {
@@ -84,27 +122,18 @@ export function createHandler(options: HandlerOptions): Handler {
   };
 }
 
-/** What all requests share. */
-type Server = HandlerOptions & { readonly freshness: Field; readonly faults: FaultLog };
-/** What is known of a request before anything is looked up, and the server that it came to. */
-type Call = ReturnType<typeof readCall>;
-
-/** @param instant When the request arrived, which decides its phase, however long it takes. */
-function readCall(server: Server, { method, url, headers }: Request, instant: number) {
+function readCall(server: Server, { method, url, headers }: Request, now: number): Call {
   const { routes, config } = server;
-  const badHost = !isHost(headers.get("host")); // Deno builds the URL from Host, unchecked
-  const { route, segment } = badHost ? NOWHERE : match(routes, normalizeUrl(url));
+  const isBadHost = !isHost(headers.get("host")); // Deno builds the URL from Host, unchecked
+  const { route, segment } = isBadHost ? NOWHERE : match(routes, normalizeUrl(url));
   const token = validate(segment) ? tokenOf(segment) : undefined; // a version 4 UUID
-  const path = route?.pattern.pathname;
-  const policy = policyOf(config, path); // the route's own, or the common one
-  const { phase } = momentAt(policy, instant);
-  const successor = token && route?.successor && withToken(route.successor, token);
-  const retirement = path && route?.successor ? { path, policy, phase, successor } : undefined;
-  // A deprecated route's responses may change with its phase, and the notice with that of any
-  // policy, including the common one, which has no path.
-  const deprecated = route?.serves === "notice" ? ["", ...deprecatedPaths(routes)] : [];
-  const phaseEnd = nextChange(config, retirement ? [retirement.path] : deprecated, instant);
-  return { server, method, headers, instant, badHost, route, segment, token, retirement, phaseEnd };
+  const retirement = route && retirementOf(server, route, token, now);
+  // The notice says in which phase each deprecated route is, and the common policy, which has no path.
+  const phaseEnd = route?.serves === "notice"
+    ? nextChange(config, ["", ...deprecatedPaths(routes)], now)
+    : retirement?.moment.until ?? Infinity;
+  const known = { server, method, headers, now };
+  return { ...known, isBadHost, route, segment, token, retirement, phaseEnd };
 }
 
 /** Finds the route of a URL, and the segment in place of its token; empty if it has none. */
@@ -116,29 +145,41 @@ function match(routes: readonly Route[], url: string) {
   return NOWHERE;
 }
 
+/** Works out the policy and the phase of a request, once; `undefined` on a route that stays. */
+function retirementOf(
+  { config }: Server,
+  { pattern: { pathname: path }, successor }: Route,
+  token: Token | undefined,
+  now: number,
+): Retirement | undefined {
+  if (successor === undefined) return undefined;
+  const policy = policyOf(config, path);
+  const moment = momentAt(policy, now);
+  return { path, policy, moment, successor: token && withToken(successor, token) };
+}
+
 /** Returns the first outcome that applies. */
-async function answer(call: Call): Promise<Decision> {
-  const { method, headers, instant, badHost, route, segment, token, retirement } = call;
+async function answer(call: Call): Promise<Outcome> {
+  const { method, headers, now, isBadHost, route, segment, token, retirement } = call;
   const { routes, storage, config, meter } = call.server;
-  if (badHost) return problem(400, "bad-host", "The Host field is not a valid host");
-  if (route === undefined) return problem(404, "no-such-route", "No such route", { isKept: true });
+  if (isBadHost) return problem(call, 400, "bad-host", "The Host field is not a valid host");
+  if (route === undefined) {
+    return problem(call, 404, "no-such-route", "No such route", { isKept: true });
+  }
   if (!METHODS.includes(method)) {
     const detail = `This route accepts ${ALLOW[1]}`;
-    return problem(405, "method-not-allowed", detail, { fields: [ALLOW] });
+    return problem(call, 405, "method-not-allowed", detail, { fields: [ALLOW] });
   }
-  if (method === "OPTIONS") {
-    return { kind: "final", status: 204, fields: [ALLOW, ...PREFLIGHT_FIELDS, NO_STORE] };
-  }
+  if (method === "OPTIONS") return { status: 204, fields: [ALLOW, ...PREFLIGHT_FIELDS, NO_STORE] };
 
   // In a brownout 503 (or 410, if the policy says so); after the sunset 410 (or 308, if the policy
-  // says so and the token is valid).
-  const refused = retirement && refusal(retirement.policy, {
-    now: instant,
+  // says so and the token is valid). Nothing is looked up.
+  const refused = retirement && refusalIn(retirement.moment, retirement.policy, {
     successor: retirement.successor,
     maxAge: config.cacheMaxAge,
     problemTypesPage: PROBLEM_TYPES_PAGE,
   });
-  if (refused) return { ...refused, isKept: true }; // nothing is looked up
+  if (refused) return { ...refused, isKept: true };
 
   const { serves } = route;
   if (serves === "health") {
@@ -147,100 +188,99 @@ async function answer(call: Call): Promise<Decision> {
     return textOutcome(200, { type: "text/plain", text, fields: [NO_STORE] });
   }
   if (serves === "notice" || serves === "description") {
-    const options = { routes, config, now: instant };
-    return await serve(call, await representDocument(serves, headers, options));
+    return await serve(call, await representDocument(serves, headers, { routes, config, now }));
   }
   if (token === undefined) {
-    return problem(400, "malformed-token", `"${segment}" is not a version 4 UUID`, {
-      isKept: true,
-    });
+    const detail = `"${segment}" is not a version 4 UUID`;
+    return problem(call, 400, "malformed-token", detail, { isKept: true });
   }
   // This also compares the stored content with what was published, so that a HEAD, which opens
   // nothing, fails where the GET does (502, 503): the promise hangs on it.
-  return await answerItem(call, await storage.find(token, instant), serves);
+  return await answerItem(call, await storage.find(token, now), serves);
 }
 
-/** Returns the outcome for what a lookup found. */
+/** Returns the outcome for what a lookup found, marked with `isKept` if others may get the same. */
 async function answerItem(
   call: Call,
   found: LookupResult,
   kinds: readonly Kind[],
-): Promise<Decision> {
-  const hasNoSuccessor = found.state === "unknown" || found.state === "unpublished";
-  const options = { isKept: true, hasNoSuccessor } as const;
+): Promise<Outcome> {
   if (found.state === "unknown" || !kinds.includes(found.kind)) {
     const detail = `No such ${kinds.join(" or ")} was ever published`;
-    return problem(404, "never-published", detail, options);
+    const hasNoSuccessor = found.state === "unknown" || found.state === "unpublished";
+    return problem(call, 404, "never-published", detail, { isKept: true, hasNoSuccessor });
   }
-  if (found.state === "unpublished") return problem(410, "unpublished", UNPUBLISHED, options);
+  if (found.state === "unpublished") {
+    return problem(call, 410, "unpublished", UNPUBLISHED, { isKept: true, hasNoSuccessor: true });
+  }
   if (found.state === "linked") {
     // Preconditions and Range apply at the target (RFC 9110 §13.2.1): clients resend them.
     const location: Field = ["Location", found.item.location];
-    const fields = [location, EMPTY, call.server.freshness];
-    return { kind: "final", status: 307, fields, isKept: true };
+    return { status: 307, fields: [location, EMPTY, freshnessOf(call)], isKept: true };
   }
-  const representation = representItem(found.item, call.server.storage, call.instant);
-  const outcome = await serve(call, representation);
+  const outcome = await serve(call, representItem(found.item, call.server.storage, call.now));
   // A stream can be sent only once. If the publisher's clock was ahead, Last-Modified is the current
   // time, and so changes.
-  const isStream = outcome.kind === "final" && outcome.body instanceof ReadableStream;
-  const isKept = !isStream && found.item.publishedAt <= call.instant;
+  const isKept = !(outcome.body instanceof ReadableStream) && found.item.publishedAt <= call.now;
   return isKept ? { ...outcome, isKept } : outcome;
 }
 
 /** Serves a representation as the request's conditions and range ask: 412, 304, 416, 206 or 200. */
-async function serve(call: Call, selected: Representation): Promise<Decision> {
-  const { server: { freshness, faults }, method, headers, instant } = call;
+async function serve(call: Call, selected: Representation): Promise<Outcome> {
+  const { server: { faults }, method, headers, now } = call;
   const { length, contentFields } = selected;
-  const status = evaluatePreconditions(headers, selected, instant);
-  if (status === 412) return problem(412, "precondition-failed", "A precondition failed");
-  const validatorFields = [...selected.validatorFields, freshness];
-  if (status === 304) return { kind: "final", status, fields: validatorFields };
+  const status = evaluatePreconditions(headers, selected, now);
+  if (status === 412) return problem(call, 412, "precondition-failed", "A precondition failed");
+  const validatorFields = [...selected.validatorFields, freshnessOf(call)];
+  if (status === 304) return { status, fields: validatorFields };
 
   // (1) Only a GET has its Range evaluated (RFC 9110 §14.2).
   const isGet = method === "GET";
-  const range = isGet ? requestedRange(headers, selected, instant) : undefined;
+  const range = isGet ? requestedRange(headers, selected, now) : undefined;
   if (range === "unsatisfiable") {
     const fields: Field[] = [["Content-Range", `bytes */${length}`]];
-    return problem(416, "range-not-satisfiable", `The content has ${length} bytes`, { fields });
+    const detail = `The content has ${length} bytes`;
+    return problem(call, 416, "range-not-satisfiable", detail, { fields });
   }
   // (2) Only a GET opens the content.
   const body = isGet ? faults.watch(await selected.open(range), { method }) : undefined;
   return {
-    kind: "final",
     status: range === undefined ? 200 : 206,
     fields: [...contentFields, ...lengthFields(length, range), ...validatorFields],
     body,
   };
 }
 
+/** How long caches may keep what was found. */
+function freshnessOf({ server: { config } }: Call): Field {
+  return ["Cache-Control", `max-age=${config.cacheMaxAge}`];
+}
+
 /** Returns the outcome of an error. The log has its cause under the id that the client gets. */
-function fail({ server, method, route }: Call, error: unknown): Decision {
+function fail(call: Call, error: unknown): Outcome {
+  const { server, method, route } = call;
   if (error instanceof UnpublishedError) { // between lookup and opening: no fault
-    return problem(410, "unpublished", UNPUBLISHED, { hasNoSuccessor: true });
+    return problem(call, 410, "unpublished", UNPUBLISHED, { hasNoSuccessor: true });
   }
   const isReplaced = error instanceof ReplacedError;
   const status = isReplaced ? 502 : error instanceof StorageError ? 503 : 500;
   const facts = { status, method, route: route?.pattern.pathname };
   const instance = `urn:uuid:${server.faults.report(error, facts)}`;
-  if (status === 502) return problem(502, "content-replaced", REPLACED, { instance });
-  if (status === 500) return problem(500, "server-fault", "The server failed", { instance });
+  if (status === 502) return problem(call, 502, "content-replaced", REPLACED, { instance });
+  if (status === 500) return problem(call, 500, "server-fault", "The server failed", { instance });
   const fields: Field[] = [["Retry-After", "5"]]; // seconds
   const detail = "Storage is unavailable; retry later";
-  return problem(503, "storage-unavailable", detail, { instance, fields });
+  return problem(call, 503, "storage-unavailable", detail, { instance, fields });
 }
 
 /** Makes the response, and counts it if its route is deprecated. */
-function respond(call: Call, decision: Decision): Answer {
-  const { method, instant, token, retirement } = call;
-  const { config, clock, meter } = call.server;
-  const isProblem = decision.kind === "problem";
-  const successor = isProblem && decision.hasNoSuccessor ? undefined : retirement?.successor;
-  const links = { successor, documentation: retirement?.policy.documentation };
-  const outcome = isProblem ? problemDetails(decision, links) : decision;
+function respond(call: Call, outcome: Outcome): Answer {
+  const { server: { config, clock, meter }, method, now, token, retirement } = call;
   const { status, body, isKept } = outcome;
+  const successor = outcome.hasNoSuccessor ? undefined : retirement?.successor;
   // On every status, a deprecated route announces its retirement by Deprecation (RFC 9745), Sunset
-  // (RFC 8594) and Link (RFC 8288). No cache may keep what depends on the phase beyond its end.
+  // (RFC 8594) and Link (RFC 8288). No cache may keep what depends on the phase beyond its end: the
+  // time that is left counts from now, since a lookup may have taken seconds.
   const { fields, unchangedUntil } = limitFreshness([
     ...outcome.fields,
     ...CORS_FIELDS,
@@ -251,10 +291,14 @@ function respond(call: Call, decision: Decision): Answer {
   // (3) A HEAD says all that and sends no content.
   const response = new Response(method === "HEAD" ? null : body, { status, headers });
 
-  const answered = { method, status, hasToken: token !== undefined };
-  const counter = retirement &&
-    meter?.counterOf({ route: retirement.path, phase: retirement.phase, ...answered });
-  counter?.count(call.headers, instant);
+  const counter = retirement && meter?.counterOf({
+    route: retirement.path,
+    phase: retirement.moment.phase,
+    method,
+    status,
+    hasToken: token !== undefined,
+  });
+  counter?.count(call.headers, now);
   return { response, counter, keepUntil: isKept ? unchangedUntil : 0 };
 }
 
@@ -274,11 +318,13 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const samples = config.isDefaultStorage
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
-  const common = { config, clock, log };
-  const recorder = new Recorder({ ...common, ledger: media.ledger, routes: deprecated });
+  const { ledger } = media;
+  const recorder = new Recorder({ config, clock, log, ledger, routes: deprecated });
+  const { meter } = recorder;
   const storage = new CachedStorage(media);
-  const handle = createHandler({ ...common, routes, storage, meter: recorder.meter });
-  // Reuses responses while they stay valid; during shutdown, asks clients to close connections.
+  const faults = new FaultLog(log);
+  const handle = createHandler({ routes, storage, config, clock, faults, meter });
+  // Reuses the responses that may be kept; during shutdown, asks clients to close connections.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
   const serving = closeWhenStopping(prepared, shutdown);
   return {

@@ -6,7 +6,8 @@ import type { Config } from "../server/config.ts";
 import { parseToken } from "../storage/token.ts";
 import { printableLines } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import type { Handler, HandlerOptions } from "../server/handler.ts";
+import type { Handler } from "../server/prepared_responses.ts";
+import type { Server } from "../server/server.ts";
 import type { Route } from "../server/route.ts";
 import { clearProgress } from "./progress.ts";
 import type { OpenOptions } from "../storage/database/engine.ts";
@@ -16,7 +17,7 @@ import type { MediaStorage } from "../storage/media/media_storage.ts";
 /** The parts of the server that commands use. */
 export interface Program {
   readonly routes: readonly Route[];
-  readonly createHandler: (options: HandlerOptions) => Handler;
+  readonly createHandler: (server: Server) => Handler;
 }
 
 export interface Context extends Program {

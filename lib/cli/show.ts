@@ -2,6 +2,7 @@
 
 import { RefusedError } from "../input/refused_error.ts";
 import { Command } from "commander";
+import { FaultLog } from "../server/log.ts";
 import { pathsOf } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
 import { toRecord } from "../publishing/record.ts";
@@ -35,12 +36,14 @@ export function showCommand(context: Context): Command {
           storage,
           config,
           clock: Date.now,
-          log: ({ cause }) => faults.push(String(cause).split("\n", 1)[0] as string),
+          faults: new FaultLog(({ cause }) =>
+            faults.push(String(cause).split("\n", 1)[0] as string)
+          ),
         });
         const heads = [];
         for (const path of pathsOf(context.routes, record)) {
           const request = new Request(`http://localhost${path}`, { method: "HEAD" });
-          const { response: { status, headers } } = await handle(request);
+          const { response: { status, headers } } = await handle(request, Date.now());
           heads.push({ path, status, fields: Object.fromEntries(headers) });
         }
         if (json) return await print(JSON.stringify({ ...record, heads, faults }));

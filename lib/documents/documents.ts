@@ -7,7 +7,7 @@ import { noticePage } from "./notice_page.ts";
 import type { Field } from "../http/outcome.ts";
 import { PROBLEM_TYPES } from "../server/problem_types.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
-import type { HandlerConfig } from "../server/handler.ts";
+import type { ServerConfig } from "../server/server.ts";
 import { policyOf } from "../server/policies.ts";
 import { type DocumentName, METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 
@@ -23,7 +23,7 @@ export async function representDocument(
   headers: Headers,
   { routes, config, now }: {
     readonly routes: readonly Route[];
-    readonly config: Omit<HandlerConfig, "cacheMaxAge">;
+    readonly config: Omit<ServerConfig, "cacheMaxAge">;
     /** Milliseconds since the epoch. */
     readonly now: number;
   },

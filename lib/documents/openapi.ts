@@ -12,7 +12,7 @@ import {
   responsesOf,
   SCHEMAS,
 } from "./openapi_responses.ts";
-import type { HandlerConfig } from "../server/handler.ts";
+import type { ServerConfig } from "../server/server.ts";
 import { policyOf } from "../server/policies.ts";
 import { METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 
@@ -33,7 +33,7 @@ const INFO = {
  */
 export function describeApi(
   routes: readonly Route[],
-  { publicUrl = "/", ...policies }: Omit<HandlerConfig, "cacheMaxAge">,
+  { publicUrl = "/", ...policies }: Omit<ServerConfig, "cacheMaxAge">,
 ): string {
   const paths = Object.fromEntries(
     routes.map((route) => {

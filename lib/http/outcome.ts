@@ -11,16 +11,16 @@ export const NO_STORE: Field = ["Cache-Control", "no-store"];
 /** Bytes to send: short content at once, longer content as a stream. */
 export type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>;
 
-/** An outcome that can be sent as it is: status, fields and content. */
+/** What a request comes to. */
 export interface Outcome {
-  /** Distinguishes it from a problem, whose members are not all known yet. */
-  readonly kind: "final";
   /** The status code. */
   readonly status: number;
   /** Includes an explicit Content-Length if a GET has content, since Deno sends 0 on a HEAD. */
   readonly fields: readonly Field[];
   /** The content; a HEAD never sends it. */
   readonly body?: Body | undefined;
+  /** Whether nothing replaces what was requested, whatever its route says. */
+  readonly hasNoSuccessor?: boolean | undefined;
   /**
    * Whether the same request has the same outcome until the generation of lookups, or the phase,
    * ends. Without this mark nothing is reused.
@@ -35,7 +35,6 @@ export function textOutcome(
 ): Outcome & { readonly body: Uint8Array<ArrayBuffer> } {
   const body = new TextEncoder().encode(text);
   return {
-    kind: "final",
     status,
     fields: [
       ["Content-Type", type],

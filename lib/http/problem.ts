@@ -1,6 +1,6 @@
 /** Errors as problem details (RFC 9457). */
 
-import { type Outcome, textOutcome } from "./outcome.ts";
+import { type Field, type Outcome, textOutcome } from "./outcome.ts";
 
 export interface ProblemType {
   /** From 400 to 599. */
@@ -10,9 +10,11 @@ export interface ProblemType {
   readonly meaning: string;
 }
 
-/** An error, before the members that depend on its route are added. */
-export interface Problem extends Omit<Outcome, "kind" | "body"> {
-  readonly kind: "problem";
+/** An error. */
+export interface Problem {
+  readonly status: number;
+  /** The fields of the response besides those that describe its content. */
+  readonly fields: readonly Field[];
   /** The problem type's URI reference; "about:blank" if left out. */
   readonly type?: string | undefined;
   /** The type's title; of "about:blank", the reason phrase of the status (§4.2.1). */
@@ -21,20 +23,16 @@ export interface Problem extends Omit<Outcome, "kind" | "body"> {
   readonly detail: string;
   /** A URI that identifies this occurrence. */
   readonly instance?: string | undefined;
-  /** Whether nothing replaces what was requested, whatever its route says. */
-  readonly hasNoSuccessor?: boolean | undefined;
+  /** A URL reference to what replaces the requested resource, if anything does. */
+  readonly successor?: string | undefined;
+  /** A URL reference to the explanation of the retirement, if there is one. */
+  readonly documentation?: string | undefined;
 }
 
-/** What a request comes to. */
-export type Decision = Outcome | Problem;
-
-/** Returns the outcome that presents a problem as JSON, with its links as URL references. */
-export function problemDetails(
-  problem: Omit<Problem, "kind">,
-  { successor, documentation }: Partial<Record<"successor" | "documentation", string | undefined>>,
-): Outcome {
-  const { status, fields, isKept, type, title, detail, instance } = problem;
+/** Returns the outcome that presents a problem as JSON. */
+export function problemDetails(problem: Problem): Outcome {
+  const { status, fields, type, title, detail, instance, successor, documentation } = problem;
   const members = { type, title, status, detail, instance, successor, documentation };
   const text = JSON.stringify(members);
-  return { ...textOutcome(status, { type: "application/problem+json", text, fields }), isKept };
+  return textOutcome(status, { type: "application/problem+json", text, fields });
 }

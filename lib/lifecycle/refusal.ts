@@ -3,7 +3,7 @@
 import { formatHttpDate } from "../http/http_date.ts";
 import { type Field, NO_STORE, type Outcome } from "../http/outcome.ts";
 import { problemDetails, type ProblemType } from "../http/problem.ts";
-import { formatInstant, momentAt, type Policy } from "./policy.ts";
+import { formatInstant, type Moment, momentAt, type Policy } from "./policy.ts";
 
 /** The problem types of refusals, by name. */
 export const REFUSAL_TYPES = {
@@ -65,16 +65,23 @@ export interface Refusal extends Outcome {
  */
 export function refusal(
   policy: Policy,
-  { now, successor, maxAge, problemTypesPage }: RefusalOptions,
+  { now, ...options }: RefusalOptions,
 ): Refusal | undefined {
-  const { documentation, brownoutStatus, afterSunset, sunsetAt } = policy;
-  const { phase, until } = momentAt(policy, now);
+  return refusalIn(momentAt(policy, now), policy, options);
+}
+
+/** Returns the outcome in a phase, for a caller that has worked it out; see {@linkcode refusal}. */
+export function refusalIn(
+  { phase, until }: Moment,
+  { documentation, brownoutStatus, afterSunset, sunsetAt }: Policy,
+  { successor, maxAge, problemTypesPage }: Omit<RefusalOptions, "now">,
+): Refusal | undefined {
   if (phase !== "brownout" && phase !== "removed") return undefined;
   const isBrownout = phase === "brownout";
   const cacheControl: Field = isBrownout ? NO_STORE : ["Cache-Control", `max-age=${maxAge}`];
   if (!isBrownout && afterSunset === "redirect" && successor !== undefined) {
     const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
-    return { kind: "final", status: 308, fields };
+    return { status: 308, fields };
   }
   const status = isBrownout ? brownoutStatus : 410;
   const detail = isBrownout
@@ -85,6 +92,15 @@ export function refusal(
   const kind = problemTypesPage === undefined
     ? { title: status === 410 ? "Gone" : "Service Unavailable" }
     : { type: `${problemTypesPage}#${phase}`, title: REFUSAL_TYPES[phase].title };
-  const problem = { ...kind, status, detail, fields: [cacheControl, ...retryAfter] };
-  return { ...problemDetails(problem, { successor, documentation }), status };
+  const fields = [cacheControl, ...retryAfter];
+  const problem = { ...kind, status, detail, fields, successor, documentation };
+  return { ...problemDetails(problem), status };
+}
+
+/** Statuses of calls that fail anyway. */
+const FAILED = new Set([400, 404, 405, 410]);
+
+/** Returns whether the removal breaks a call: it was refused already, or would not fail anyway. */
+export function isBreaking({ status, isRefused }: { status: number; isRefused: boolean }): boolean {
+  return isRefused || !FAILED.has(status);
 }

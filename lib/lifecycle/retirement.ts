@@ -8,7 +8,7 @@ import { announcementFields } from "./announcement.ts";
 import { limitFreshness } from "./freshness.ts";
 import { attempt, type LifecycleOptions, optionReader, type RequestHead } from "./options.ts";
 import { momentAt, type Policy } from "./policy.ts";
-import { type Refusal, refusal } from "./refusal.ts";
+import { isBreaking, type Refusal, refusal } from "./refusal.ts";
 import { successorOf } from "./successor.ts";
 
 /** How a policy applies to one request. */
@@ -24,9 +24,6 @@ export interface Retirement {
   /** Counts the call by the status of its response. */
   count(status: number): void;
 }
-
-/** Statuses of calls that removal does not break, because they fail anyway. */
-const FAILED = new Set([400, 404, 405, 410]);
 
 /** Fields to expose to pages besides those that the handler exposes (Fetch standard §3.3.3). */
 const EXPOSED = ["Deprecation", "Link", "Retry-After", "Sunset"];
@@ -71,7 +68,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
           .filter(([, value], index) => value !== fields[index]?.[1]),
       ],
       count(status) {
-        const breaks = isSubject && (refused !== undefined || !FAILED.has(status));
+        const breaks = isSubject && isBreaking({ status, isRefused: refused !== undefined });
         if (!caller) return;
         attempt("onCount", () => onCount?.({ ...caller, phase, status, breaks }, request, ...rest));
       },

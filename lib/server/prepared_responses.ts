@@ -7,7 +7,25 @@
 import QuickLRU from "quick-lru";
 import { conditionsIn } from "../http/preconditions.ts";
 import type { Generations as StorageGenerations } from "../storage/generations.ts";
-import type { Answer, Handler } from "./handler.ts";
+import type { Counter } from "./meter.ts";
+
+/**
+ * Answers a request that came at an instant, in milliseconds since the epoch, and counts the
+ * response. Never rejects.
+ */
+export type Handler = (request: Request, instant: number) => Promise<Answer>;
+
+/** A response, and what sending it again depends on. */
+export interface Answer {
+  readonly response: Response;
+  /** Counts each reuse, if such responses are counted. */
+  readonly counter: Counter | undefined;
+  /**
+   * When the phase ends or the fields change, in milliseconds since the epoch. Until then, and for
+   * its generation, the same request gets the same response; 0 for never again.
+   */
+  readonly keepUntil: number;
+}
 
 /** The number of recent responses kept for each method; at most twice as many. */
 const [HEADS, GETS] = [2_500, 1_000];
@@ -74,7 +92,7 @@ export function prepareResponses(
       if (kept !== undefined) return sendAgain(kept, request, instant);
     }
     const { generation } = generations; // that of all lookups from now on
-    const answer = await handle(request);
+    const answer = await handle(request, instant);
     const { response, keepUntil } = answer;
     const responses = keptFor(request);
     const key = requestKeyOf(request);

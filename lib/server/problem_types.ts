@@ -4,8 +4,9 @@
  */
 
 import { REFUSAL_TYPES } from "../lifecycle/refusal.ts";
-import { NO_STORE } from "../http/outcome.ts";
-import type { Problem, ProblemType } from "../http/problem.ts";
+import type { Policy } from "../lifecycle/policy.ts";
+import { NO_STORE, type Outcome } from "../http/outcome.ts";
+import { type Problem, problemDetails, type ProblemType } from "../http/problem.ts";
 
 /** The page that explains the types; their names are the fragments. */
 export const PROBLEM_TYPES_PAGE = "/deprecation";
@@ -78,32 +79,41 @@ type NamesOf<Status extends number> = {
   [Name in ProblemName]: typeof PROBLEM_TYPES[Name]["status"] extends Status ? Name : never;
 }[ProblemName];
 
+/** What a problem refers to besides its type: what replaces its path, and where that is explained. */
+export interface ProblemContext {
+  readonly retirement: {
+    readonly successor: string | undefined;
+    readonly policy: Pick<Policy, "documentation">;
+  } | undefined;
+}
+
 /** The parts of a problem besides its status, type and detail; all are optional. */
-export type ProblemOptions = Partial<
-  Omit<Problem, "kind" | "status" | "type" | "title" | "detail">
->;
+export type ProblemOptions =
+  & Partial<Pick<Problem, "fields" | "instance">>
+  & Pick<Outcome, "isKept" | "hasNoSuccessor">;
 
 /**
- * Creates a problem. It is `no-store`, because some of these statuses are cacheable by default (RFC
- * 9110 §15.1), and a cached error outlives its cause.
+ * Returns the outcome of a problem. It is `no-store`, because some of these statuses are cacheable by
+ * default (RFC 9110 §15.1), and a cached error outlives its cause.
  *
  * @param status The status of that type, for readers of the call.
  */
 export function problem<Status extends number>(
+  { retirement }: ProblemContext,
   status: Status,
   name: NamesOf<Status>,
   detail: string,
-  { fields = [], ...options }: ProblemOptions = {},
-): Problem {
-  const type = `${PROBLEM_TYPES_PAGE}#${name}`;
-  const { title } = PROBLEM_TYPES[name];
-  return {
-    kind: "problem",
-    ...options,
+  { fields = [], instance, ...marks }: ProblemOptions = {},
+): Outcome {
+  const details = problemDetails({
     status,
-    type,
-    title,
-    detail,
     fields: [NO_STORE, ...fields],
-  };
+    type: `${PROBLEM_TYPES_PAGE}#${name}`,
+    title: PROBLEM_TYPES[name].title,
+    detail,
+    instance,
+    successor: marks.hasNoSuccessor ? undefined : retirement?.successor,
+    documentation: retirement?.policy.documentation,
+  });
+  return { ...details, ...marks };
 }

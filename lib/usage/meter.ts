@@ -2,13 +2,11 @@
 
 import { type Impact, mergeRows, type UsageRow } from "../storage/ledger/ledger.ts";
 import type { AnswerClass, Counter, Meter } from "../server/meter.ts";
+import { isBreaking } from "../lifecycle/refusal.ts";
 import { METHODS } from "../server/route.ts";
 import { OTHER } from "../http/client_name.ts";
 import { callerOf, ClientNames } from "./client_names.ts";
 import { dayOf } from "../storage/ledger/day.ts";
-
-/** Statuses of calls that removal does not break, because they already fail. */
-const REFUSED = new Set([400, 404, 405, 410]);
 
 /** The counts of one class of answers, by client. For {@linkcode UsageMeter} only. */
 export interface ClientCounter extends Counter {
@@ -22,8 +20,8 @@ export interface ClientCounter extends Counter {
  */
 export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impact {
   if (!hasToken || (method !== "GET" && method !== "HEAD")) return "none";
-  const isLookedUp = phase !== "brownout" && phase !== "removed";
-  return isLookedUp && REFUSED.has(status) ? "none" : "breaking";
+  const isRefused = phase === "brownout" || phase === "removed";
+  return isBreaking({ status, isRefused }) ? "breaking" : "none";
 }
 
 export class UsageMeter implements Meter {

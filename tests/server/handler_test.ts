@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { assertSpyCalls } from "@std/testing/mock";
-import type { HandlerConfig } from "../../lib/server/handler.ts";
+import type { ServerConfig } from "../../lib/server/server.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import type { LogEvent } from "../../lib/server/log.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "../../lib/storage/errors.ts";
@@ -14,7 +14,7 @@ import { failing, fails, OneItem } from "../support/one_item.ts";
 const now = () => Date.parse("2026-11-21T12:00:00Z");
 
 /** A handler, its log events, and a function to send requests to it without a socket. */
-function handlerOn(storage: ItemStorage, config: HandlerConfig = CONFIG) {
+function handlerOn(storage: ItemStorage, config: ServerConfig = CONFIG) {
   const events: LogEvent[] = [];
   const handle = plainHandler({ storage, config, clock: now, log: (event) => events.push(event) });
   const send: Send = async (method, target, fields) => {

@@ -6,7 +6,7 @@ import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
 Deno.test("problemDetails() sets the length of its content for any detail", () => {
   for (const detail of ["", "a", '"\\\n\0', "é", "€", "🎧 é\u2028"]) {
     const fields: Field[] = [["A", "b"], ["C", "d"]];
-    const outcome = problemDetails({ status: 404, title: "Not Found", detail, fields }, {});
+    const outcome = problemDetails({ status: 404, title: "Not Found", detail, fields });
     assertInstanceOf(outcome.body, Uint8Array);
     const text = new TextDecoder().decode(outcome.body);
     assertEquals(JSON.parse(text), { title: "Not Found", status: 404, detail });

@@ -1,0 +1,30 @@
+/** A server as its requests see it: what all of them share. */
+
+import type { Policies } from "./policies.ts";
+import type { ItemStorage } from "../storage/storage.ts";
+import type { FaultLog } from "./log.ts";
+import type { Meter } from "./meter.ts";
+import type { Route } from "./route.ts";
+
+/** What all requests share. */
+export interface Server {
+  /** Every route, in the order in which they are matched. */
+  readonly routes: readonly Route[];
+  /** Where items are looked up, and their content is opened. */
+  readonly storage: ItemStorage;
+  /** The settings that responses depend on. */
+  readonly config: ServerConfig;
+  /** Returns the time in milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Logs what fails, under an id that the client gets. */
+  readonly faults: FaultLog;
+  /** Counts calls to deprecated routes. */
+  readonly meter?: Meter | undefined;
+}
+
+/** The settings that responses depend on; those of `Config` with the same names. */
+export interface ServerConfig extends Policies {
+  readonly cacheMaxAge: number;
+  readonly publicUrl?: string | undefined;
+  readonly isOnDeploy?: boolean;
+}
