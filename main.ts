@@ -242,8 +242,9 @@ async function serve(call: Call, selected: Representation): Promise<Outcome> {
     const detail = `The content has ${length} bytes`;
     return problem(call, 416, "range-not-satisfiable", detail, { fields });
   }
-  // (2) Only a GET opens the content.
-  const body = isGet ? faults.watch(await selected.open(range), { method }) : undefined;
+  // (2) Only a GET opens the content. If it cannot be read to its end, the log says why.
+  const onFault = (error: unknown) => faults.report(error, { method });
+  const body = isGet ? await selected.open(range, onFault) : undefined;
   return {
     status: range === undefined ? 200 : 206,
     fields: [...contentFields, ...lengthFields(length, range), ...validatorFields],

@@ -1,6 +1,5 @@
 /** The log: one JSON object per line, never with a token. */
 
-import type { Body } from "../http/outcome.ts";
 import { StorageError } from "../storage/errors.ts";
 import { TOKEN_PATTERN } from "../storage/token.ts";
 
@@ -103,24 +102,5 @@ export class FaultLog {
       known.repeated = 0;
     }
     return id;
-  }
-
-  /**
-   * Returns the content, cut where reading it fails, and logs the failure. Deno closes the connection
-   * of content that is too short; given the error, it would also print a stack.
-   *
-   * @param facts More members of the line.
-   */
-  watch(body: Body, facts: Readonly<Record<string, unknown>>): Body {
-    if (body instanceof Uint8Array) return body;
-    const reader = body.getReader();
-    return new ReadableStream({
-      pull: async (controller) => {
-        const read = await reader.read().catch((error) => void this.report(error, facts));
-        if (read?.value === undefined) controller.close();
-        else controller.enqueue(read.value);
-      },
-      cancel: (reason) => reader.cancel(reason),
-    }, { highWaterMark: 0 });
   }
 }

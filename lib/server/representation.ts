@@ -4,7 +4,7 @@
  */
 
 import type { PublishedItem } from "../storage/item.ts";
-import type { ItemStorage } from "../storage/storage.ts";
+import type { ItemStorage, OnFault } from "../storage/storage.ts";
 import type { Body, Field } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import { inlineDisposition } from "../http/content_disposition.ts";
@@ -18,8 +18,8 @@ export interface Representation extends Validators {
   readonly validatorFields: readonly Field[];
   /** The fields that describe the content, except its length, which differs for a part. */
   readonly contentFields: readonly Field[];
-  /** Opens the content, or a range of it. */
-  readonly open: (range?: ByteRange) => Promise<Body>;
+  /** Opens the content, or a range of it; see {@linkcode ItemStorage.open}. */
+  readonly open: (range?: ByteRange, onFault?: OnFault) => Promise<Body>;
 }
 
 const RANGES: Field = ["Accept-Ranges", "bytes"];
@@ -49,7 +49,7 @@ export function representItem(
     lastModified,
     validatorFields: [["ETag", `"${digest}"`], ["Last-Modified", formatHttpDate(lastModified)]],
     contentFields,
-    open: (range) => storage.open(item, range),
+    open: (range, onFault) => storage.open(item, range, onFault),
   };
 }
 

@@ -6,7 +6,7 @@ import { Generations, type Versioned } from "./generations.ts";
 import { StorageError } from "./errors.ts";
 import type { Token } from "./token.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
-import type { ItemStorage } from "./storage.ts";
+import type { ItemStorage, OnFault } from "./storage.ts";
 
 /** The number of tokens to cache, known or not, before the cache is emptied. About 1 kB each. */
 const ENTRIES = 10_000;
@@ -42,9 +42,9 @@ export class CachedStorage implements ItemStorage {
     return await lookup;
   }
 
-  async open(item: PublishedItem, range?: ByteRange): Promise<Body> {
+  async open(item: PublishedItem, range?: ByteRange, onFault?: OnFault): Promise<Body> {
     try {
-      return await this.#storage.open(item, range);
+      return await this.#storage.open(item, range, onFault);
     } catch (error) {
       this.generations.end(); // other items with this content are stale, too
       if (error instanceof StorageError) {

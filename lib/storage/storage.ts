@@ -5,6 +5,9 @@ import type { ByteRange } from "../http/byte_range.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
 import type { Token } from "./token.ts";
 
+/** Called with the reason why a stream of content ends early. */
+export type OnFault = (fault: unknown) => void;
+
 /**
  * The part of storage that serves requests. Every driver passes `tests/storage/storage_suite.ts`.
  */
@@ -21,10 +24,12 @@ export interface ItemStorage {
    * Opens the content of an item, or a range of it. A stream reads only as fast as it is consumed,
    * and cancelling it releases its resources.
    *
+   * @param onFault Called if a stream fails later, which then ends early; without it, the stream
+   *   fails.
    * @throws {UnpublishedError} When the item was unpublished after the lookup.
    * @throws {StorageError} When the content is missing, incomplete, or cannot be read.
    */
-  open(item: PublishedItem, range?: ByteRange): Promise<Body>;
+  open(item: PublishedItem, range?: ByteRange, onFault?: OnFault): Promise<Body>;
 
   /** Checks that storage answers. */
   check(): Promise<void>;

@@ -3,6 +3,7 @@
 import type { Body } from "../../http/outcome.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
 import type { ContentReference } from "../item.ts";
+import type { OnFault } from "../storage.ts";
 
 /**
  * The maximum length of content, or of a part, that is read at once, without a stream, in bytes. A
@@ -62,8 +63,13 @@ interface Store {
   /** Compares content with what is stored and can be read now, without reading it. */
   compare(content: ContentReference): Promise<Comparison>;
 
-  /** Opens content, or a range of it. A stream reads only as fast as it is consumed. */
-  open(content: ContentReference, range?: ByteRange): Promise<Body>;
+  /**
+   * Opens content, or a range of it. A stream reads only as fast as it is consumed.
+   *
+   * @param onFault Called if a stream fails later, which then ends early; without it, the stream
+   *   fails.
+   */
+  open(content: ContentReference, range?: ByteRange, onFault?: OnFault): Promise<Body>;
 
   /** Copies content while hashing it, without moving it to its place yet. */
   stage(source: Source): Promise<Staged>;

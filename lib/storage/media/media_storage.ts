@@ -13,7 +13,7 @@ import type { Engine } from "../database/engine.ts";
 import type { Ledger } from "../ledger/sql_ledger.ts";
 import { ObjectError, ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
 import type { Versioned } from "../generations.ts";
-import type { ItemStorage } from "../storage.ts";
+import type { ItemStorage, OnFault } from "../storage.ts";
 import type { Token } from "../token.ts";
 
 /** The timeout of a storage check, in milliseconds. */
@@ -61,9 +61,9 @@ export class MediaStorage implements ItemStorage, Versioned {
     throw fault;
   }
 
-  async open(item: PublishedItem, range?: ByteRange): Promise<Body> {
+  async open(item: PublishedItem, range?: ByteRange, onFault?: OnFault): Promise<Body> {
     try {
-      return await this.content.open(item, range);
+      return await this.content.open(item, range, onFault);
     } catch (error) {
       const { state } = await this.catalogue.find(item.token);
       if (state !== "published") throw new UnpublishedError("The item was unpublished");

@@ -24,6 +24,7 @@ import type { BucketSettings } from "../content_place.ts";
 import { type ContentReference, MAX_LOCATION, MAX_STATED } from "../../item.ts";
 import type { Engine } from "../../database/engine.ts";
 import { ObjectError, ReplacedError, StorageError } from "../../errors.ts";
+import type { OnFault } from "../../storage.ts";
 import { locationOf, objectKeyIn } from "./address.ts";
 import {
   codeIn,
@@ -82,10 +83,11 @@ export class BucketContent implements ObjectStore {
     throw this.#fault("is not the place with the content of this catalogue");
   }
 
-  async open(content: ContentReference, range?: ByteRange): Promise<Body> {
+  async open(content: ContentReference, range?: ByteRange, onFault?: OnFault): Promise<Body> {
     const length = lengthOf(content, range);
     const download = await this.#download(content, range);
-    return length <= AT_ONCE ? await readAtOnce(download, length) : contentOf(download, { length });
+    if (length <= AT_ONCE) return await readAtOnce(download, length);
+    return contentOf(download, { length }, onFault);
   }
 
   async statObject(location: string): Promise<ExistingContent> {

@@ -2,7 +2,9 @@
 
 import { fulfilledWithin } from "../../../async/deadline.ts";
 import { StorageError } from "../../errors.ts";
+import type { OnFault } from "../../storage.ts";
 import type { Download } from "./client.ts";
+import { streamContent } from "../stream.ts";
 
 /**
  * Reads the content of a download at once, which costs less than a stream.
@@ -35,32 +37,24 @@ export async function readAtOnce(
 export function contentOf(
   { stream, end }: Pick<Download, "stream" | "end">,
   { length, timeoutMs = 30_000 }: { length: number; timeoutMs?: number },
+  onFault?: OnFault,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const reader = stream().getReader();
-  let left = length;
-  return new ReadableStream({
-    async pull(controller) {
-      try {
-        const reading = reader.read();
-        if (!await fulfilledWithin(timeoutMs, reading)) {
-          throw new StorageError("bucket", `no byte of content within ${timeoutMs / 1_000} s`);
-        }
-        const { value } = await reading;
-        if (value === undefined) {
-          throw new StorageError("bucket", `content ended ${left} bytes early`);
-        }
-        left -= value.length;
-        controller.enqueue(value);
-        if (left > 0) return;
-        controller.close();
-        // The end, after which the connection can be reused.
-        await fulfilledWithin(timeoutMs, reader.read()).catch(() => {});
-        end();
-      } catch (error) { // also when cancelled during a read
-        end();
-        throw error;
+  return streamContent({
+    length,
+    async read(left) {
+      const reading = reader.read();
+      if (!await fulfilledWithin(timeoutMs, reading)) {
+        throw new StorageError("bucket", `no byte of content within ${timeoutMs / 1_000} s`);
       }
+      const { value } = await reading;
+      if (value !== undefined) return value;
+      throw new StorageError("bucket", `content ended ${left} bytes early`);
     },
-    cancel: end,
-  }, { highWaterMark: 0 });
+    async release(isWhole) {
+      // After the end has been read, too, the connection can be reused.
+      if (isWhole) await fulfilledWithin(timeoutMs, reader.read()).catch(() => {});
+      end();
+    },
+  }, onFault);
 }

@@ -1,6 +1,8 @@
 /** Reading a part of an open file, from its current position. */
 
 import { StorageError } from "../../errors.ts";
+import type { OnFault } from "../../storage.ts";
+import { streamContent } from "../stream.ts";
 
 /** Bytes of a chunk. The runtime holds three for each slow client. */
 const CHUNK = 64 * 1024;
@@ -37,32 +39,15 @@ export function streamPart(
   file: Deno.FsFile,
   length: number,
   digest: string,
+  onFault?: OnFault,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  let left = length;
-  let isOpen = true;
-  const end = () => {
-    if (!isOpen) return; // cancelled during a read, which then fails
-    isOpen = false;
-    file.close();
+  const read = async (left: number) => {
+    const chunk = new Uint8Array(Math.min(CHUNK, left));
+    const count = await file.read(chunk);
+    if (count === null) throw truncationFault(digest);
+    return chunk.subarray(0, count);
   };
-  return new ReadableStream({
-    async pull(controller) {
-      try {
-        const chunk = new Uint8Array(Math.min(CHUNK, left));
-        const read = await file.read(chunk);
-        if (read === null) throw truncationFault(digest);
-        controller.enqueue(chunk.subarray(0, read));
-        left -= read;
-      } catch (error) {
-        end();
-        throw error;
-      }
-      if (left > 0) return;
-      end();
-      controller.close();
-    },
-    cancel: end,
-  }, { highWaterMark: 0 });
+  return streamContent({ length, read, release: () => file.close() }, onFault);
 }
 
 function truncationFault(digest: string): StorageError {

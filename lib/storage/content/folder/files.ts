@@ -27,6 +27,7 @@ import {
 } from "../content_store.ts";
 import type { ContentReference } from "../../item.ts";
 import { StorageError } from "../../errors.ts";
+import type { OnFault } from "../../storage.ts";
 
 interface StagedFile extends Staged {
   readonly path: string;
@@ -82,7 +83,11 @@ export class Files implements PlainStore {
     });
   }
 
-  open({ digest, length }: ContentReference, range?: ByteRange): Promise<Body> {
+  open(
+    { digest, length }: ContentReference,
+    range?: ByteRange,
+    onFault?: OnFault,
+  ): Promise<Body> {
     return Promise.try(() => {
       const { first, last } = range ?? { first: 0, last: length - 1 };
       let opened: Deno.FsFile | undefined;
@@ -92,7 +97,9 @@ export class Files implements PlainStore {
         if (size !== length) throw new StorageError("files", lengthFault(digest, size, length));
         if (first > 0) file.seekSync(first, Deno.SeekMode.Start);
         const count = last - first + 1;
-        return count <= AT_ONCE ? readAtOnce(file, count, digest) : streamPart(file, count, digest);
+        return count <= AT_ONCE
+          ? readAtOnce(file, count, digest)
+          : streamPart(file, count, digest, onFault);
       } catch (cause) {
         opened?.close();
         throw faultOf(digest, cause);

@@ -54,6 +54,40 @@ Deno.test("contentOf() fails when content ends early", async () => {
   await assertRejects(() => reader.read(), StorageError, "2 bytes early");
 });
 
+Deno.test("contentOf() ends early, and says why, where it is told whom to say it", async () => {
+  const faults: unknown[] = [];
+  const onFault = (fault: unknown) => faults.push(fault);
+  const download = () => {
+    let ends = 0;
+    const stream = () => new Blob([new Uint8Array(3)]).stream();
+    return { stream, end: () => ends++, ends: () => ends };
+  };
+  const short = download();
+  const content = await new Response(contentOf(short, { length: 5 }, onFault)).bytes();
+  assertEquals([content.length, short.ends()], [3, 1]);
+  assertEquals(faults.map(String), ["StorageError: bucket: content ended 2 bytes early"]);
+  const whole = download();
+  assertEquals((await new Response(contentOf(whole, { length: 3 }, onFault)).bytes()).length, 3);
+  await soon();
+  assertEquals([whole.ends(), faults.length], [1, 1]);
+});
+
+Deno.test("contentOf() reports nothing when it is cancelled during a read", async () => {
+  const faults: unknown[] = [];
+  const failing = Promise.withResolvers<never>();
+  const stream = () =>
+    new ReadableStream<Uint8Array<ArrayBuffer>>({ pull: () => failing.promise }, {
+      highWaterMark: 0,
+    });
+  const end = () => failing.reject(new DOMException("aborted", "AbortError"));
+  const reader = contentOf({ stream, end }, { length: 5 }, (fault) => faults.push(fault))
+    .getReader();
+  const reading = reader.read();
+  await soon();
+  await reader.cancel();
+  assertEquals([(await reading).done, faults], [true, []]);
+});
+
 Deno.test("readAtOnce() gives all content or an error, and ends the download in any case", async () => {
   const content = new Uint8Array([1, 2, 3]);
   const rows: [bytes: () => Promise<Uint8Array<ArrayBuffer>>, length: number, message?: RegExp][] =

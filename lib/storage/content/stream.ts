@@ -1,0 +1,56 @@
+/** Content as a stream, from wherever it is stored. */
+
+import type { OnFault } from "../storage.ts";
+
+/** How to read content piece by piece. */
+export interface Pieces {
+  /** Bytes of all of them; at least one. */
+  readonly length: number;
+  /** Reads the next bytes: at least one, and at most `left`. Rejects if there are none. */
+  read(left: number): Promise<Uint8Array<ArrayBuffer>>;
+  /**
+   * Releases what they are read from. Called once: at the end, on failure, or when cancelled, which
+   * may be during a read.
+   *
+   * @param isWhole Whether all of them were read.
+   */
+  release(isWhole: boolean): void;
+}
+
+/**
+ * Streams content as fast as it is consumed. If reading fails, the stream fails, too; with `onFault`
+ * it ends early instead, because Deno would print the stack of the error. It closes the connection
+ * of content that is too short in either case.
+ */
+export function streamContent(
+  { length, read, release }: Pieces,
+  onFault?: OnFault,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let left = length;
+  let isOver = false;
+  const end = () => {
+    if (!isOver) release(left <= 0);
+    isOver = true;
+  };
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const piece = await read(left);
+        if (isOver) return; // cancelled meanwhile
+        left -= piece.length;
+        controller.enqueue(piece);
+        if (left > 0) return;
+      } catch (fault) {
+        if (isOver) return; // cancelled during the read, which then fails
+        if (onFault === undefined) {
+          end();
+          throw fault;
+        }
+        onFault(fault);
+      }
+      end();
+      controller.close();
+    },
+    cancel: end,
+  }, { highWaterMark: 0 });
+}
