@@ -7,7 +7,6 @@ import type { Config } from "../server/config.ts";
 import { formatInstant, momentAt } from "../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../server/log.ts";
 import { type Policies, policyOf } from "../server/policies.ts";
-import { repeat } from "../async/repeat.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
 import { RejectedError, StorageError } from "../storage/errors.ts";
 import {
@@ -115,7 +114,9 @@ export class Recorder {
     for (const message of contradictions(policies, await ledger.heartbeats())) {
       log({ event: "warning", server, message });
     }
-    this.#stopTimer = repeat(FLUSH_INTERVAL_MS, () => this.flush());
+    const timer = setInterval(() => this.flush(), FLUSH_INTERVAL_MS);
+    Deno.unrefTimer(timer);
+    this.#stopTimer = () => clearInterval(timer);
   }
 
   /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */

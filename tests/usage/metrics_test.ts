@@ -114,9 +114,10 @@ test("a server process exports calls and removal dates to an OTLP collector", as
     [series("/audio/:token", "4xx", "none")]: 1,
     [series("/video/:token", "4xx", "none")]: 1,
   });
-  const first = [...exports.find((values) => values.has("media_head.recording ")) ?? []]; // a flush
+  const isRecording = exports.map((values) => values.get("media_head.recording ")); // since a flush
+  assertEquals([...new Set(isRecording)].toSorted(), [1, undefined]);
+  const first = [...exports[0] ?? []];
   assertEquals(first.filter(([name]) => !name.startsWith(REQUESTS)).sort(), [
-    ["media_head.recording ", 1],
     ["media_head.sunset route=/audio/:token", Date.parse("2999-01-01") / 1000],
     ["media_head.sunset route=/video/:token", Date.parse("2999-01-01") / 1000],
   ]);

@@ -7,6 +7,7 @@
  * releases all its locks (fcntl) on that file.
  */
 
+import { dirname } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type {
   ColumnType,
@@ -17,7 +18,6 @@ import type {
   Value,
 } from "../sql/database.ts";
 import { waitFor } from "../../../async/abort.ts";
-import { repeat } from "../../../async/repeat.ts";
 import { RejectedError, StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
 import { createTables, inTransaction } from "./creation.ts";
@@ -84,7 +84,9 @@ export class SqliteDatabase implements Database {
     } catch (cause) {
       throw database.#faultOf("opened", cause);
     }
-    database.#stopLooking = repeat(500, () => database.#look());
+    const timer = setInterval(() => database.#look(), 500);
+    Deno.unrefTimer(timer);
+    database.#stopLooking = () => clearInterval(timer);
     return database;
   }
 
@@ -229,10 +231,7 @@ function connect(path: string, { schema, synchronous, ...options }: SqliteOption
 
 /** Makes sure that a file exists, or else the folder to create it in. */
 async function requirePlace(path: string, { mustExist }: SqliteOptions): Promise<void> {
-  // The first use of `node:path` loads a part of Node's library, which takes a third of the
-  // start-up time of a bare server on Deno 2.9.6.
-  const name = Deno.build.os === "windows" ? /[^\\/]*$/ : /[^/]*$/;
-  if (!mustExist) return await Deno.mkdir(path.replace(name, "") || ".", { recursive: true });
+  if (!mustExist) return await Deno.mkdir(dirname(path), { recursive: true });
   await Deno.stat(path).catch((error) => {
     throw error instanceof Deno.errors.NotFound ? new Error(NONE_YET) : error;
   });
