@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { Notice } from "./notice.ts";
 import type { Policy } from "../lifecycle/policy.ts";
-import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE } from "../server/problem_types.ts";
+import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE, type ProblemName } from "../server/problem_types.ts";
 import type { Route } from "../server/route.ts";
 
 const types = Object.keys(PROBLEM_TYPES).map((name) => `${PROBLEM_TYPES_PAGE}#${name}`);
@@ -70,34 +70,45 @@ export interface ResponseDescription {
 /** The responses to a GET, by status. HEAD has the same, except those to Range. */
 export type Responses = Readonly<Record<number, ResponseDescription>>;
 
-function error(description: string, ...fields: FieldName[]): ResponseDescription {
-  return { description, fields, content: { "application/problem+json": reference("Problem") } };
-}
+/** The fields of error responses that not all of them have. */
+const PROBLEM_FIELDS: Partial<Record<ProblemName, FieldName>> = {
+  "method-not-allowed": "Allow",
+  "range-not-satisfiable": "Content-Range",
+  "storage-unavailable": "Retry-After",
+  brownout: "Retry-After",
+};
 
-const BAD_HOST = "Host is invalid";
+/** The problems that every route can have. */
+const COMMON: readonly ProblemName[] = ["bad-host", "method-not-allowed", "server-fault"];
+
+/** Returns the responses that present these problems, by status. */
+function errors(names: readonly ProblemName[], policy?: Policy): Responses {
+  const statusOf = (name: ProblemName) =>
+    name === "brownout" && policy?.brownoutStatus || PROBLEM_TYPES[name].status;
+  const content = { "application/problem+json": reference("Problem") };
+  const responses = [...Map.groupBy(names, statusOf)].map(([status, names]) => {
+    const description = names.map((name) => PROBLEM_TYPES[name].title).join("; or: ");
+    const fields = new Set(names.flatMap((name) => PROBLEM_FIELDS[name] ?? []));
+    return [status, { description, fields: [...fields], content }];
+  });
+  return Object.fromEntries(responses);
+}
 
 export const OPTIONS_RESPONSES: Responses = {
   204: { description: "The methods that the route accepts", fields: ["Allow"] },
-  400: error(BAD_HOST),
-};
-
-const COMMON: Responses = {
-  400: error(BAD_HOST),
-  405: error("The method is not one that the route accepts", "Allow"),
-  500: error("The server failed"),
+  ...errors(["bad-host"]),
 };
 
 export function responsesOf(route: Route, policy: Policy): Responses {
   switch (route.serves) {
     case "health":
       return {
-        ...COMMON,
         200: {
           description: "Storage is available",
           fields: [],
           content: { "text/plain": { schema: { const: "ok\n" } } },
         },
-        503: error("Storage is unavailable", "Retry-After"),
+        ...errors([...COMMON, "storage-unavailable"]),
       };
     case "notice": {
       const html = { "text/html": { schema: { type: "string" } } };
@@ -114,7 +125,7 @@ export function responsesOf(route: Route, policy: Policy): Responses {
   }
 }
 
-/** Returns the responses that have a representation, or conditions on it. */
+/** Returns the responses that have a representation, and the problems with requests for one. */
 function representation(
   description: string,
   content: ResponseDescription["content"],
@@ -124,44 +135,34 @@ function representation(
   const fields: FieldName[] = ["Accept-Ranges", "Repr-Digest", ...validators, ...more];
   const part = [...fields, "Content-Range" as const];
   return {
-    ...COMMON,
     200: { description, fields, content },
     206: { description: "The requested range", fields: part, content },
     304: { description: "Not modified", fields: validators },
-    412: error("A precondition of the request failed"),
-    416: error("The requested range lies beyond the content", "Content-Range"),
+    ...errors([...COMMON, "precondition-failed", "range-not-satisfiable"]),
   };
 }
 
 function itemResponses(
   kinds: readonly string[],
-  { sunsetAt, afterSunset, brownouts, brownoutStatus }: Policy,
+  policy: Policy,
   isDeprecated: boolean,
 ): Responses {
   const content = Object.fromEntries(kinds.map((kind) => [`${kind}/*`, {}]));
   const names: FieldName[] = ["Content-Disposition", "Content-Language"];
-  const isRemoved = isDeprecated && sunsetAt !== undefined;
-  const isRedirected = isRemoved && afterSunset === "redirect";
-  const removed = isRedirected ? "; or removed, and the token is malformed" : "; or removed";
-  const brownout = isDeprecated && brownouts.length > 0 ? brownoutStatus : undefined;
-  const disabled = (status: number) =>
-    status === brownout ? "; or disabled by a brownout until Retry-After" : "";
+  const isRemoved = isDeprecated && policy.sunsetAt !== undefined;
+  const problems: ProblemName[] = ["bad-host", "malformed-token", "never-published"];
+  problems.push("unpublished", "content-replaced", "storage-unavailable");
+  if (isDeprecated && policy.brownouts.length > 0) problems.push("brownout");
+  if (isRemoved) problems.push("removed");
   return {
     ...representation("Published", content, ["ETag", "Last-Modified"], names),
+    ...errors(problems, policy),
     307: {
       description: "At a public URL, which handles preconditions and Range",
       fields: ["Location"],
     },
-    ...isRedirected && {
+    ...isRemoved && policy.afterSunset === "redirect" && {
       308: { description: "Removed; Location is the item's replacement", fields: ["Location"] },
     },
-    400: error(`The token is not a version 4 UUID; or: ${BAD_HOST}`),
-    404: error(`Never published${isDeprecated ? ", or published as another kind" : ""}`),
-    410: error(
-      `Unpublished${disabled(410)}${isRemoved ? removed : ""}`,
-      ...brownout === 410 ? ["Retry-After" as const] : [],
-    ),
-    502: error("Content replaced"),
-    503: error(`Storage is unavailable${disabled(503)}`, "Retry-After"),
   };
 }

@@ -88,16 +88,15 @@ Deno.test("the OpenAPI description marks deprecated operations, with removal dat
 });
 
 Deno.test("the OpenAPI description explains 503 and 410 by the policy", () => {
-  const [unavailable, unpublished] = ["Storage is unavailable", "Unpublished"];
-  const disabled = "; or disabled by a brownout until Retry-After";
-  const malformed = "; or removed, and the token is malformed";
+  const [unavailable, unpublished] = ["Storage unavailable", "Unpublished"];
+  const [disabled, removed] = ["; or: Brownout", "; or: Removed"];
   const rows: [path: string, policy: Policy, expected: [string, string]][] = [
     ["/audio/{token}", PLAIN, [unavailable, unpublished]],
-    ["/audio/{token}", SUNSET, [unavailable, `${unpublished}; or removed`]],
-    ["/video/{token}", FULL, [unavailable + disabled, unpublished + malformed]],
+    ["/audio/{token}", SUNSET, [unavailable, unpublished + removed]],
+    ["/video/{token}", FULL, [unavailable + disabled, unpublished + removed]],
     ["/video/{token}", { ...FULL, brownoutStatus: 410 }, [
       unavailable,
-      unpublished + disabled + malformed,
+      unpublished + disabled + removed,
     ]],
     ["/media/{token}", FULL, [unavailable, unpublished]],
   ];
