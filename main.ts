@@ -24,14 +24,14 @@ import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.
 import { representDocument } from "./lib/documents/documents.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { limitFreshness } from "./lib/lifecycle/freshness.ts";
-import { type Moment, momentAt, type Policy } from "./lib/lifecycle/policy.ts";
+import { momentAt } from "./lib/lifecycle/policy.ts";
 import { refusalIn } from "./lib/lifecycle/refusal.ts";
 import { readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfUnused } from "./lib/server/environment.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { FaultLog, lineLog } from "./lib/server/log.ts";
 import { openStorage } from "./lib/storage/media/open_storage.ts";
-import { nextChange, policyOf } from "./lib/server/policies.ts";
+import { nextChange, policyOf, type Retirement } from "./lib/server/policies.ts";
 import { type Answer, type Handler, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problem_types.ts";
 import { type App, requireHonestHead, runServer } from "./lib/server/process.ts";
@@ -89,25 +89,16 @@ interface Call {
   readonly segment: string;
   /** That segment as a token, if it is a version 4 UUID. */
   readonly token: Token | undefined;
-  /** The retirement of its route, if that is deprecated. */
+  /**
+   * If its route is deprecated: the route's path and policy, the phase and its end, and the path that
+   * replaces the requested one, if the token is valid.
+   */
   readonly retirement: Retirement | undefined;
   /**
    * When a phase that the response may depend on ends, in milliseconds since the epoch; `Infinity`
    * for never.
    */
   readonly phaseEnd: number;
-}
-
-/** The retirement of a deprecated route, as a request finds it. */
-interface Retirement {
-  /** The route's path, by which its calls are counted. */
-  readonly path: string;
-  /** The route's own policy, or the common one. */
-  readonly policy: Policy;
-  /** The phase, and when it ends. */
-  readonly moment: Moment;
-  /** The path that replaces the requested one, if its token is valid. */
-  readonly successor: string | undefined;
 }
 
 /** Creates the handler for all requests; `assemble()` wraps it to reuse the responses it marks. */

@@ -1,12 +1,24 @@
 /** The retirement policy of each deprecated route. */
 
-import { momentAt, type Policy } from "../lifecycle/policy.ts";
+import { type Moment, momentAt, type Policy } from "../lifecycle/policy.ts";
 
 export interface Policies {
   /** The policy of every deprecated route without values of its own. */
   readonly policy: Policy;
   /** The policies of routes with values of their own, by path. */
   readonly ownPolicies?: ReadonlyMap<string, Policy>;
+}
+
+/** The retirement of a deprecated route, as a request finds it. */
+export interface Retirement {
+  /** The route's path, by which its calls are counted. */
+  readonly path: string;
+  /** The route's own policy, or the common one. */
+  readonly policy: Policy;
+  /** The phase, and when it ends. */
+  readonly moment: Moment;
+  /** The path that replaces the requested one, if its token is valid. */
+  readonly successor: string | undefined;
 }
 
 /** Returns the policy of a route by its path: its own, or the common one, as for no path. */

@@ -6,7 +6,7 @@
 
 import QuickLRU from "quick-lru";
 import { conditionsIn } from "../http/preconditions.ts";
-import type { Generations as StorageGenerations } from "../storage/generations.ts";
+import type { Generations } from "../storage/generations.ts";
 import type { Counter } from "./meter.ts";
 
 /**
@@ -39,15 +39,6 @@ const MAX_CONTENT = 16_384;
 /** The maximum length of a key: clients choose the length of URLs and conditions. */
 const MAX_KEY = 1_024;
 
-/** Shows whether a response is still true of what is stored. */
-type Generations = Pick<StorageGenerations, "generation" | "refresh" | "holds">;
-
-export interface PreparedOptions {
-  readonly generations: Generations;
-  /** Returns the time in milliseconds since the epoch. */
-  readonly clock: () => number;
-}
-
 /** A kept response, shared by many requests. */
 interface Kept extends Answer {
   readonly generation: number;
@@ -58,12 +49,14 @@ interface Kept extends Answer {
  * they depend on: URL, Host and conditions. Responses to ranges are not kept, because clients rarely
  * request the same range again.
  *
+ * @param options The generations of what responses are made from, and a function that returns the
+ *   time in milliseconds since the epoch.
  * @returns A handler for `Deno.serve`, which answers synchronously where it can. Responses to HEAD
  *   are shared: do not modify them.
  */
 export function prepareResponses(
   handle: Handler,
-  { generations, clock }: PreparedOptions,
+  { generations, clock }: { readonly generations: Generations; readonly clock: () => number },
 ): (request: Request) => Response | Promise<Response> {
   const heads = new QuickLRU<string, Kept>({ maxSize: HEADS });
   const gets = new QuickLRU<string, Kept>({ maxSize: GETS });

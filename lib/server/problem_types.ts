@@ -4,9 +4,9 @@
  */
 
 import { REFUSAL_TYPES } from "../lifecycle/refusal.ts";
-import type { Policy } from "../lifecycle/policy.ts";
 import { NO_STORE, type Outcome } from "../http/outcome.ts";
 import { type Problem, problemDetails, type ProblemType } from "../http/problem.ts";
+import type { Retirement } from "./policies.ts";
 
 /** The page that explains the types; their names are the fragments. */
 export const PROBLEM_TYPES_PAGE = "/deprecation";
@@ -79,14 +79,6 @@ type NamesOf<Status extends number> = {
   [Name in ProblemName]: typeof PROBLEM_TYPES[Name]["status"] extends Status ? Name : never;
 }[ProblemName];
 
-/** What a problem refers to besides its type: what replaces its path, and where that is explained. */
-export interface ProblemContext {
-  readonly retirement: {
-    readonly successor: string | undefined;
-    readonly policy: Pick<Policy, "documentation">;
-  } | undefined;
-}
-
 /** The parts of a problem besides its status, type and detail; all are optional. */
 export type ProblemOptions =
   & Partial<Pick<Problem, "fields" | "instance">>
@@ -99,7 +91,7 @@ export type ProblemOptions =
  * @param status The status of that type, for readers of the call.
  */
 export function problem<Status extends number>(
-  { retirement }: ProblemContext,
+  { retirement }: { readonly retirement: Retirement | undefined },
   status: Status,
   name: NamesOf<Status>,
   detail: string,
