@@ -79,7 +79,7 @@ export function nginx(folder: string, http: string): Setup {
     args: ["-e", "stderr", "-p", folder, "-c", `${folder}/nginx.conf`],
     files: {
       "nginx.conf": `daemon off; pid nginx.pid; error_log stderr; events {}
-        http { ${temporary} ${http} }`,
+        http { access_log off; ${temporary} ${http} }`,
     },
   };
 }
