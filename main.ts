@@ -310,12 +310,11 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const samples = config.isDefaultStorage
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
-  const { ledger } = media;
-  const recorder = new Recorder({ config, clock, log, ledger, routes: deprecated });
-  const { meter } = recorder;
-  const storage = new CachedStorage(media);
+  const common = { config, clock, log };
+  const recorder = new Recorder({ ...common, ledger: media.ledger, routes: deprecated });
+  const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
-  const handle = createHandler({ routes, storage, config, clock, faults, meter });
+  const handle = createHandler({ ...common, routes, storage, faults, meter: recorder.meter });
   // Reuses the responses that may be kept; during shutdown, asks clients to close connections.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
   const serving = closeWhenStopping(prepared, shutdown);

@@ -65,17 +65,6 @@ export function fromUser(path: string): string {
   return resolve(isTask && Deno.env.get("INIT_CWD") || folder, path);
 }
 
-/** Returns the paths of storage, never to be opened: closing a SQLite file releases its locks. */
-export function ownPlaces({ databaseUrl, content }: Config): string[] {
-  const file = /^sqlite:(.*)/s.exec(databaseUrl)?.[1];
-  const files = file === undefined
-    ? []
-    : [file, `${file}-ledger`].flatMap((path) =>
-      ["", "-lock", "-lock-holder", "-wal", "-shm", "-journal"].map((end) => path + end)
-    );
-  return content.kind === "folder" ? [content.path, `${content.path}/lock`, ...files] : files;
-}
-
 /** Prints a message to standard error, with unprintable characters escaped. */
 export function printError(text: string): void {
   clearProgress();

@@ -9,12 +9,11 @@ import type { RecordError } from "../publishing/import/record.ts";
 import { printable, quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { readable } from "../input/user_file.ts";
-import { isWithin, refusalOfOwn } from "../publishing/sources.ts";
+import { isWithin, ownPlaces, refusalOfOwn } from "../publishing/own_places.ts";
 import {
   type Context,
   ExitError,
   fromUser,
-  ownPlaces,
   print,
   printError,
   reportWait,

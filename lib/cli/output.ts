@@ -2,7 +2,7 @@
 
 import { dirname } from "node:path";
 import { writable } from "../input/user_file.ts";
-import { isWithin, refusalOfOwn } from "../publishing/sources.ts";
+import { isWithin, refusalOfOwn } from "../publishing/own_places.ts";
 import { fromUser } from "./command.ts";
 
 /** A file to write. */

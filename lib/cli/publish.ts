@@ -22,13 +22,13 @@ import {
   type Context,
   fromUser,
   originOf,
-  ownPlaces,
   printError,
   reportWait,
   tokenArgument,
   withStorage,
 } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";
+import { ownPlaces } from "../publishing/own_places.ts";
 import { showProgress } from "./progress.ts";
 import { reportPublishing } from "./publish_report.ts";
 

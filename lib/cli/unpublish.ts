@@ -21,7 +21,7 @@ export function unpublishCommand(context: Context): Command {
         }
         if (!isNew) throw new RefusedError(`Token "${token}" is already unpublished`);
         if (json) return await print(JSON.stringify(toRecord(token, result)));
-        const seconds = storage.versionTtlMs / 1000;
+        const seconds = storage.catalogue.versionTtlMs / 1000;
         await print(`Unpublished ${token}; running servers answer 410 within ${seconds} s`);
       });
     });

@@ -20,12 +20,12 @@ import {
   EXISTING,
   ExitError,
   numberArgument,
-  ownPlaces,
   print,
   printError,
   withStorage,
 } from "./command.ts";
 import { openOutput } from "./output.ts";
+import { ownPlaces } from "../publishing/own_places.ts";
 import { usageJson } from "../report/json.ts";
 import { usagePage } from "../report/page.ts";
 import { gateText, usageText } from "../report/text.ts";

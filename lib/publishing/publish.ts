@@ -121,7 +121,7 @@ interface OpenContent {
  *
  * @throws {RefusedError} When it cannot be read, is neither audio nor video, or not as expected.
  */
-export async function describe(
+export async function describeContent(
   content: OpenContent,
   options: PublishOptions,
 ): Promise<MediaType & { readonly digest: string; readonly length: number }> {
@@ -134,7 +134,7 @@ export async function describe(
 
 export async function describeFile(path: string, options: PublishOptions) {
   using file = await openFile(path, options);
-  return await describe(file, options);
+  return await describeContent(file, options);
 }
 
 function detect({ source, bytes }: OpenContent, options: PublishOptions): Promise<MediaType> {

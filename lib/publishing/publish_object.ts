@@ -8,7 +8,7 @@ import { newToken } from "../storage/token.ts";
 import type { MediaType } from "./media_type.ts";
 import { unlessAborted } from "../async/abort.ts";
 import {
-  describe,
+  describeContent,
   fileName,
   type PublishOptions,
   refuseTaken,
@@ -59,7 +59,7 @@ export async function describeObject(
   const { length: size, validator } = object;
   const read = (step: Step) => watch(readContent(object.open(), signal), { name, size, step });
   const content = { source: location, bytes: bytesOf(object), read, validator };
-  const found = await describe(content, options);
+  const found = await describeContent(content, options);
   return { ...found, location, validator };
 }
 

@@ -1,7 +1,8 @@
 /** Finding what to publish: each named source, and the files of named folders. */
 
-import { basename, dirname, join, sep } from "node:path";
+import { join } from "node:path";
 import { isPublicUrl } from "./location.ts";
+import { isWithin, refusalOfOwn } from "./own_places.ts";
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import type { ObjectError } from "../storage/errors.ts";
@@ -41,14 +42,9 @@ export async function* findSources(
   }
 }
 
-/** Returns the refusal of a file or folder of storage. */
-export function refusalOfOwn(path: string): RefusedError {
-  return new RefusedError(`${quoted(path)} is part of storage (DATABASE_URL, CONTENT)`);
-}
-
 /** Whether a path is a folder, or a link to one. */
 export async function isFolder(path: string): Promise<boolean> {
-  return (await infoOf(path)).isDirectory ?? false; // opening it reports any error
+  return (await Deno.stat(path).catch(() => undefined))?.isDirectory ?? false; // opening it reports any error
 }
 
 async function* filesIn(
@@ -72,26 +68,4 @@ async function* filesIn(
     else if (name.endsWith("/")) yield* filesIn(source, own);
     else yield source;
   }
-}
-
-/** Whether a path leads to or into one of the others, by whatever name. */
-export async function isWithin(path: string, others: readonly string[]): Promise<boolean> {
-  const [inner, ...outer] = await Promise.all([path, ...others].map(realPathOf));
-  if (outer.some((other) => `${inner}${sep}`.startsWith(`${other}${sep}`))) return true;
-  const { nlink, dev, ino } = await infoOf(path);
-  if ((nlink ?? 1) < 2) return false;
-  const infos = await Promise.all(others.map(infoOf));
-  return infos.some((other) => other.dev === dev && other.ino === ino); // a hard link
-}
-
-/** Returns the real path of a file, which need not exist. */
-function realPathOf(path: string): Promise<string> {
-  return Deno.realPath(path).catch(async () => {
-    const folder = dirname(path);
-    return join(await Deno.realPath(folder).catch(() => folder), basename(path));
-  });
-}
-
-function infoOf(path: string): Promise<Partial<Deno.FileInfo>> {
-  return Deno.stat(path).catch(() => ({}));
 }

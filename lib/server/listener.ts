@@ -79,7 +79,7 @@ export class Listener {
     this.#options = options;
     this.#faults = new FaultLog(options.log);
     // Parsing its first stack, Deno 2.9.6 opens a file to measure the thread's stack, and panics if
-    // no descriptor is free (stacker 0.1.15). So parse one while there are some.
+    // no descriptor is free (stacker 0.1.15; no issue was found). So parse one while there are some.
     void new Error().stack;
     this.#listen(options.port, options.onListen);
   }
@@ -101,7 +101,7 @@ export class Listener {
     server.finished.catch((error) => this.#listenAgain(server.addr.port, error));
   }
 
-  /** Without a free descriptor, Deno stops listening, but keeps its connections. */
+  /** Without a free descriptor, Deno stops listening, but keeps its connections (no issue was found). */
   async #listenAgain(port: number, cause: unknown): Promise<void> {
     this.#report(cause);
     while (!this.#isStopping) {

@@ -29,7 +29,8 @@ const TOKENS = new RegExp(TOKEN_PATTERN, "gi");
  *
  * Faults of storage have no stack, and not only because nobody needs one: to map a stack to a module,
  * Deno 2.9.6 reads the compiled module. If no descriptor is free, it compiles it again instead, and
- * the compiler panics, because it cannot open a file to measure the thread's stack (stacker 0.1.15).
+ * the compiler panics, because it cannot open a file to measure the thread's stack (stacker 0.1.15;
+ * no issue was found).
  */
 export function describeError(error: unknown): string {
   const chain = new Set<unknown>();

@@ -11,7 +11,10 @@ import type { Log } from "./log.ts";
 import { onStopSignal } from "./stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
 
-/** Releases that send `content-length: 0` on every HEAD, whatever the handler sets: 2.8.3 to 2.9.1. */
+/**
+ * Releases that send `content-length: 0` on every HEAD, whatever the handler sets: 2.8.3 to 2.9.1.
+ * Mended by denoland/deno#35728.
+ */
 const HEAD_LENGTH_BUG = /^2\.(?:8\.(?:[3-9]|\d\d)|9\.[01](?!\d))/;
 
 /** Thrown when the server cannot start, with a message for the operator. */
@@ -110,6 +113,7 @@ export async function runServer(
     refuse(error);
   }
   // With telemetry on, Deno 2.9.6 may hang here: it waits for an export that waits for this thread.
+  // (No issue of Deno's was found; denoland/deno#33157 is another hang there.)
   Deno.exit(0);
 }
 
@@ -139,7 +143,8 @@ async function listen(
 ): Promise<Listener> {
   const { host, port, reusePort } = app;
   try {
-    // Without this flag, Deno 2.9.6 ends the process. Deno.listenDatagram shows that it is set.
+    // Without this flag, Deno 2.9.6 ends the process (no issue was found). Deno.listenDatagram shows
+    // that it is set.
     if (!reusePort || "listenDatagram" in Deno) return new Listener({ ...app, onListen });
     throw new StartError("REUSE_PORT=true needs Deno's flag --unstable-net before main.ts");
   } catch (error) {

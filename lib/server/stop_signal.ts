@@ -17,7 +17,8 @@ export function exitStatusOf(signal: StopSignal): number {
 
 /**
  * Whether a terminal can be closed. Without one, SIGHUP is ignored, as `nohup` asks: once any
- * signal has a listener, Deno 2.9.6 listens for SIGHUP, too, and ends at one that has no listener.
+ * signal has a listener, Deno 2.9.6 listens for SIGHUP, too, and ends at one that has no listener
+ * (no issue was found).
  */
 function hasTerminal(): boolean {
   return [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal());

@@ -24,9 +24,10 @@ export class CachedStorage implements ItemStorage {
   /** The generation of all of them. */
   #generation = 0;
 
-  constructor(storage: ItemStorage & Versioned) {
+  /** @param source Says when what is in storage changes. */
+  constructor(storage: ItemStorage, source: Versioned) {
     this.#storage = storage;
-    this.generations = new Generations(storage);
+    this.generations = new Generations(source);
   }
 
   async find(token: Token, now: number): Promise<LookupResult> {

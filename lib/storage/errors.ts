@@ -1,7 +1,7 @@
 /** The errors of storage. */
 
 /** What to do about a database of an earlier release. */
-export const EXPORT = "export it with the earlier one, and import that into a new database";
+export const HOW_TO_UPGRADE = "export it with the earlier one, and import that into a new database";
 
 /** A storage fault. The message names content by digest, and never contains a token. */
 export class StorageError extends Error {

@@ -22,7 +22,7 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
   const rows = requestTable(await publishTableItems(subject));
   const common = { config: CONFIG, clock: () => NOW, log() {} };
   const slow = plainHandler({ ...common, storage: subject.storage });
-  const cached = new CachedStorage(subject.storage);
+  const cached = new CachedStorage(subject.storage, subject.storage.catalogue);
   const fast = servedHandler({ ...common, storage: cached });
   for (const { what, target, fields, status } of rows) {
     // All but faults, checks of storage, and requests too long to keep.
@@ -56,7 +56,7 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
 function handlerOn(storage: ItemStorage & Versioned, config = CONFIG) {
   const clock = { now: NOW };
   const now = () => clock.now;
-  const cached = new CachedStorage(storage);
+  const cached = new CachedStorage(storage, storage);
   const handle = servedHandler({ storage: cached, config, clock: now, log() {} });
   const status = async (method: string, path: string) =>
     (await handle(new Request(`http://test${path}`, { method }))).status;

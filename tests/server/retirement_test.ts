@@ -79,7 +79,7 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
     // only the phase ends what was prepared.
     let instant = "";
     const now = () => at(instant);
-    const storage = new CachedStorage(subject.storage);
+    const storage = new CachedStorage(subject.storage, subject.storage.catalogue);
     const config = { cacheMaxAge: 300, policy };
     const handle = servedHandler({ storage, config, clock: now, log() {} });
     for (const [next, phase, until] of INSTANTS) {
@@ -146,7 +146,7 @@ Deno.test("a route with its own policy answers as if all had it, and the others 
   });
   let now = 0;
   const handlerOf = (policies: Policies) => {
-    const storage = new CachedStorage(subject.storage);
+    const storage = new CachedStorage(subject.storage, subject.storage.catalogue);
     const config = { cacheMaxAge: 300, ...policies };
     return servedHandler({ storage, config, clock: () => now, log() {} });
   };

@@ -11,7 +11,7 @@ import { OneItem } from "../support/one_item.ts";
 // The suite's clock begins a generation with every lookup, so changes behind the cache are seen.
 testStorage("CachedStorage", async (): Promise<Subject> => {
   const subject = await openMemory();
-  return { ...subject, storage: new CachedStorage(subject.storage) };
+  return { ...subject, storage: new CachedStorage(subject.storage, subject.storage.catalogue) };
 });
 
 const { item, result: published } = new OneItem();
@@ -21,7 +21,7 @@ Deno.test("CachedStorage.find() reuses a lookup until its generation ends", asyn
   const results: LookupResult[] = [published, { state: "unknown" }];
   for (const result of results) {
     const storage = new OneItem({ find: () => Promise.resolve(result) });
-    const cached = new CachedStorage(storage);
+    const cached = new CachedStorage(storage, storage);
     // The last step but one sets the clock back, which must not extend the generation.
     const steps = [[0, 1], [0, 1], [4_999, 1], [1, 2], [0, 2], [-5_000, 3], [0, 3]] as const;
     for (const [advance, finds] of steps) {
@@ -35,7 +35,7 @@ Deno.test("CachedStorage.find() reuses a lookup until its generation ends", asyn
 Deno.test("CachedStorage.find() shares a lookup in flight", async () => {
   const answers = Promise.withResolvers<LookupResult>();
   const storage = new OneItem({ find: () => answers.promise });
-  const cached = new CachedStorage(storage);
+  const cached = new CachedStorage(storage, storage);
   const finds = Array.from({ length: 50 }, () => cached.find(item.token, 0));
   answers.resolve(published);
   for (const found of await Promise.all(finds)) assertEquals(found, published);
@@ -45,7 +45,7 @@ Deno.test("CachedStorage.find() shares a lookup in flight", async () => {
 Deno.test("CachedStorage.find() does not cache faults", async () => {
   const answers = [new StorageError("test", "down"), published];
   const storage = new OneItem({ find: resolvesNext<LookupResult>(answers) });
-  const cached = new CachedStorage(storage);
+  const cached = new CachedStorage(storage, storage);
   await assertRejects(async () => await cached.find(item.token, 0), StorageError, "down");
   assertEquals(await cached.find(item.token, 0), published);
   assertSpyCalls(storage.find, 2);
@@ -61,7 +61,7 @@ Deno.test("CachedStorage.find() does not cache a lookup that began before a chan
         return (lookups.at(-1) as PromiseWithResolvers<LookupResult>).promise;
       },
     });
-    const cached = new CachedStorage(storage);
+    const cached = new CachedStorage(storage, storage);
     const before = cached.find(item.token, 0);
     await new Promise((resolve) => setTimeout(resolve)); // it has begun
     storage.currentVersion++;
@@ -81,7 +81,7 @@ Deno.test("CachedStorage.find() does not cache a lookup that began before a chan
 
 Deno.test("CachedStorage.find() reports what open() found, for five seconds", async () => {
   const storage = new OneItem();
-  const cached = new CachedStorage(storage);
+  const cached = new CachedStorage(storage, storage);
   await cached.find(item.token, 0);
   const fault = await assertRejects(async () => await cached.open(item), StorageError);
   for (const now of [0, 4_999]) {
@@ -94,7 +94,7 @@ Deno.test("CachedStorage.find() reports what open() found, for five seconds", as
 
 Deno.test("CachedStorage.open() invalidates other items, too, which may share the content", async () => {
   const storage = new OneItem();
-  const cached = new CachedStorage(storage);
+  const cached = new CachedStorage(storage, storage);
   const other = newToken();
   await cached.find(other, 0);
   await assertRejects(async () => await cached.open(item), StorageError);
@@ -104,7 +104,7 @@ Deno.test("CachedStorage.open() invalidates other items, too, which may share th
 
 Deno.test("CachedStorage caches a bounded number of tokens", async () => {
   const storage = new OneItem({ find: () => Promise.resolve({ state: "unknown" }) });
-  const cached = new CachedStorage(storage);
+  const cached = new CachedStorage(storage, storage);
   const oldest = newToken();
   await cached.find(oldest, 0);
   for (let count = 0; count < 10_000; count++) await cached.find(newToken(), 0);

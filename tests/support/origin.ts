@@ -37,7 +37,8 @@ export class Origin implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     // shutdown() of Deno 2.9.6 may wait forever for a connection that its client closed without a
-    // request, and aborting after it throws where nobody can catch it.
+    // request, although denoland/deno#31959 mended that, and aborting after it throws where nobody can
+    // catch it (no issue was found).
     this.#end.abort();
     await fulfilledWithin(TIMEOUT, this.#server.finished);
   }

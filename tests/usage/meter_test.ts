@@ -92,7 +92,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   const { audio, video, linkedAudio, unpublished } = await publishTableItems(subject);
   const meter = new UsageMeter();
   // Responses are prepared for lookup results that the cache may reuse.
-  const storage = new CachedStorage(subject.storage);
+  const storage = new CachedStorage(subject.storage, subject.storage.catalogue);
   const handle = servedHandler({ storage, config: CONFIG, clock: () => NOON, log() {}, meter });
   const known = newToken();
   const requests: [method: string, path: string, count: number][] = [
@@ -149,7 +149,7 @@ Deno.test("createHandler() counts every valid token in a brownout, and looks not
     });
     const storage = failing(new Error("Not needed"));
     const options = { config: { ...CONFIG, policy }, clock: () => NOON, log() {}, meter };
-    const handle = servedHandler({ storage: new CachedStorage(storage), ...options });
+    const handle = servedHandler({ storage: new CachedStorage(storage, storage), ...options });
     const token = newToken();
     const rows: [target: string, impact: Impact][] = [
       [token, "breaking"],

@@ -155,7 +155,7 @@ export function readRecord(raw: RawRecord): ImportRecord {
     const isWrong = ({ code, path: [name = ""] }: z.core.$ZodIssue) =>
       code === "unrecognized_keys" || Object.hasOwn(raw, name);
     const issue = error.issues.find(isWrong) ?? error.issues[0];
-    throw faultIn(raw, source, issue as z.core.$ZodIssue);
+    throw refusalOf(raw, source, issue as z.core.$ZodIssue);
   }
   const record = { source, ...data } as ImportRecord;
   if (source === "tombstone") return record;
@@ -203,7 +203,8 @@ function sourceOf(raw: RawRecord): ImportRecord["source"] {
   return typeof location === "string" && location.startsWith("s3:") ? "object" : "url";
 }
 
-function faultIn(
+/** Returns the refusal of a record for what the schema of its source says is wrong. */
+function refusalOf(
   raw: RawRecord,
   source: ImportRecord["source"],
   issue: z.core.$ZodIssue,

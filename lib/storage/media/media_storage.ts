@@ -12,7 +12,6 @@ import { fulfilledWithin } from "../../async/deadline.ts";
 import type { Engine } from "../database/engine.ts";
 import type { Ledger } from "../ledger/sql_ledger.ts";
 import { ObjectError, ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
-import type { Versioned } from "../generations.ts";
 import type { ItemStorage, OnFault } from "../storage.ts";
 import type { Token } from "../token.ts";
 
@@ -30,7 +29,7 @@ export interface Added {
   readonly faults: ReadonlyMap<Token, StorageError>;
 }
 
-export class MediaStorage implements ItemStorage, Versioned {
+export class MediaStorage implements ItemStorage {
   readonly catalogue: Catalogue;
   readonly ledger: Ledger;
   readonly #close: () => Promise<void>;
@@ -41,14 +40,6 @@ export class MediaStorage implements ItemStorage, Versioned {
     this.catalogue = catalogue;
     this.ledger = ledger;
     this.#close = close;
-  }
-
-  get versionTtlMs(): number {
-    return this.catalogue.versionTtlMs;
-  }
-
-  version(): Promise<number> {
-    return this.catalogue.version();
   }
 
   async find(token: Token): Promise<LookupResult> {

@@ -85,9 +85,9 @@ test("an import adds every source, and repeating it changes nothing", async () =
     STORED,
     LINKED,
   ];
-  const before = await storage.version();
+  const before = await storage.catalogue.version();
   assertEquals((await importAll(storage, records)).outcomes, [7, 0, 0, 0]);
-  assert(await storage.version() !== before, "the version changes");
+  assert(await storage.catalogue.version() !== before, "the version changes");
   const item = {
     ...{ token: content, kind: "audio" as const, type: "audio/mp4", length: CONTENT.length },
     ...{ digest: SHA_256, name: "a.mp3", language: "en-GB" },
@@ -102,11 +102,11 @@ test("an import adds every source, and repeating it changes nothing", async () =
 
   const listed = await Array.fromAsync(storage.catalogue.list());
   assert(listed.every(([token]) => parseToken(token) === token), "all tokens are of version 4");
-  const version = await storage.version();
+  const version = await storage.catalogue.version();
   const again = await importAll(storage, records);
   assertEquals([again.outcomes, again.refusals], [[0, 7, 0, 0], []]);
   assertEquals(await Array.fromAsync(storage.catalogue.list()), listed);
-  assertEquals(await storage.version(), version);
+  assertEquals(await storage.catalogue.version(), version);
 });
 
 test("an import refuses different facts for the same token, and names them", async () => {
@@ -266,11 +266,17 @@ test("a dry run reports the same, and writes nothing", async () => {
     "nonsense\n",
   ];
   const unpublishing = [{ state: "unpublished", token, kind: "audio" }];
-  const before = [await Array.fromAsync(storage.catalogue.list()), await storage.version()];
+  const before = [
+    await Array.fromAsync(storage.catalogue.list()),
+    await storage.catalogue.version(),
+  ];
   const dry = await importAll(storage, records, { isDryRun: true });
   assertEquals(dry.outcomes, [5, 1, 4, 0]);
   assertEquals((await importAll(storage, unpublishing, { isDryRun: true })).outcomes, [1, 0, 0, 1]);
-  assertEquals([await Array.fromAsync(storage.catalogue.list()), await storage.version()], before);
+  assertEquals(
+    [await Array.fromAsync(storage.catalogue.list()), await storage.catalogue.version()],
+    before,
+  );
   assertEquals(await subject.digests(), [SHA_256]);
   assertEquals((await importAll(storage, records)).outcomes, dry.outcomes);
 });

@@ -13,7 +13,7 @@ import type {
   TransactionOptions,
   Value,
 } from "../sql/database.ts";
-import { EXPORT, RejectedError, StorageError } from "../../errors.ts";
+import { HOW_TO_UPGRADE, RejectedError, StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
 import { type Patience, waitFor } from "../../../async/abort.ts";
 import { fulfilledWithin } from "../../../async/deadline.ts";
@@ -317,7 +317,7 @@ async function release(client: Client): Promise<void> {
 /** Requires the schema version of this release. */
 function requireKnown(schema: number): void {
   if (schema === VERSION) return;
-  const remedy = schema > VERSION ? "run a later one" : EXPORT;
+  const remedy = schema > VERSION ? "run a later one" : HOW_TO_UPGRADE;
   const fault = `${DATABASE} has version ${schema} of the schema`;
   throw new StorageError(
     "postgres",

@@ -36,6 +36,7 @@ export async function retryWhileBusy<T>(
 export function isBusy(error: unknown): boolean {
   const { cause, errcode, message } = Object(error);
   if (cause !== undefined) return isBusy(cause);
-  // Errors from exec() and the constructor have no code in Deno 2.9.6.
+  // Errors from exec() and the constructor have no code in Deno 2.9.6; those of statements have one
+  // since denoland/deno#28289.
   return (errcode & 0xff) === SQLITE_BUSY || message === BUSY_MESSAGE;
 }

@@ -3,7 +3,7 @@
  * the catalogue, and must not keep servers from flushing their counts.
  */
 
-import { EXPORT } from "../../errors.ts";
+import { HOW_TO_UPGRADE } from "../../errors.ts";
 import { TOKEN_PATTERN } from "../../token.ts";
 import { type Dialect, itemTable, usageTables } from "../schema.ts";
 
@@ -36,7 +36,7 @@ export const CATALOGUE: Schema = {
   name: "catalogue",
   applicationId: 0x6d68_6361,
   version: 2,
-  upgrade: EXPORT,
+  upgrade: HOW_TO_UPGRADE,
   tables: `
     CREATE TABLE catalogue (
       only INTEGER PRIMARY KEY CHECK (only = 1),

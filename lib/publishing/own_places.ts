@@ -1,0 +1,46 @@
+/** The files and folders of storage, which commands neither publish nor write as a user names them. */
+
+import { basename, dirname, join, sep } from "node:path";
+import { quoted } from "../input/printable.ts";
+import { RefusedError } from "../input/refused_error.ts";
+import type { Config } from "../server/config.ts";
+
+/** Returns the paths of storage, never to be opened: closing a SQLite file releases its locks. */
+export function ownPlaces(
+  { databaseUrl, content }: Pick<Config, "databaseUrl" | "content">,
+): string[] {
+  const file = /^sqlite:(.*)/s.exec(databaseUrl)?.[1];
+  const files = file === undefined
+    ? []
+    : [file, `${file}-ledger`].flatMap((path) =>
+      ["", "-lock", "-lock-holder", "-wal", "-shm", "-journal"].map((end) => path + end)
+    );
+  return content.kind === "folder" ? [content.path, `${content.path}/lock`, ...files] : files;
+}
+
+/** Returns the refusal of a file or folder of storage. */
+export function refusalOfOwn(path: string): RefusedError {
+  return new RefusedError(`${quoted(path)} is part of storage (DATABASE_URL, CONTENT)`);
+}
+
+/** Whether a path leads to or into one of the others, by whatever name. */
+export async function isWithin(path: string, others: readonly string[]): Promise<boolean> {
+  const [inner, ...outer] = await Promise.all([path, ...others].map(realPathOf));
+  if (outer.some((other) => `${inner}${sep}`.startsWith(`${other}${sep}`))) return true;
+  const { nlink, dev, ino } = await infoOf(path);
+  if ((nlink ?? 1) < 2) return false;
+  const infos = await Promise.all(others.map(infoOf));
+  return infos.some((other) => other.dev === dev && other.ino === ino); // a hard link
+}
+
+/** Returns the real path of a file, which need not exist. */
+function realPathOf(path: string): Promise<string> {
+  return Deno.realPath(path).catch(async () => {
+    const folder = dirname(path);
+    return join(await Deno.realPath(folder).catch(() => folder), basename(path));
+  });
+}
+
+function infoOf(path: string): Promise<Partial<Deno.FileInfo>> {
+  return Deno.stat(path).catch(() => ({}));
+}
