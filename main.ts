@@ -101,7 +101,7 @@ interface Call {
   readonly phaseEnd: number;
 }
 
-/** Creates the handler for all requests; `assemble()` wraps it to reuse the responses it marks. */
+/** Creates the handler for all requests; `assemble()` wraps it to reuse what it marks. */
 export function createHandler(server: Server): Handler {
   return async (request, now) => {
     const call = readCall(server, request, now);
@@ -113,6 +113,7 @@ export function createHandler(server: Server): Handler {
   };
 }
 
+/** Reads what decides about a request before anything is looked up: its policy and phase once. */
 function readCall(server: Server, { method, url, headers }: Request, now: number): Call {
   const { routes, config } = server;
   const isBadHost = !isHost(headers.get("host")); // Deno builds the URL from Host, unchecked
@@ -136,7 +137,7 @@ function match(routes: readonly Route[], url: string) {
   return NOWHERE;
 }
 
-/** Works out the policy and the phase of a request, once; `undefined` on a route that stays. */
+/** Returns the retirement of a route at an instant; `undefined` if the route stays. */
 function retirementOf(
   { config }: Server,
   { pattern: { pathname: path }, successor }: Route,
@@ -186,11 +187,15 @@ async function answer(call: Call): Promise<Outcome> {
     return problem(call, 400, "malformed-token", detail, { isKept: true });
   }
   // This also compares the stored content with what was published, so that a HEAD, which opens
-  // nothing, fails where the GET does (502, 503): the promise hangs on it.
+  // nothing, fails where the GET does (502, 503): the promise hangs on it. What it finds is true for
+  // its generation: until a change of the catalogue is detected, and for five seconds at most.
   return await answerItem(call, await storage.find(token, now), serves);
 }
 
-/** Returns the outcome for what a lookup found, marked with `isKept` if others may get the same. */
+/**
+ * Returns the outcome for what a lookup found. Those marked with `isKept`, here and above, may be
+ * reused for the same request in the same generation and phase; all others are made anew.
+ */
 async function answerItem(
   call: Call,
   found: LookupResult,
@@ -271,8 +276,8 @@ function respond(call: Call, outcome: Outcome): Answer {
   const { status, body, isKept } = outcome;
   const successor = outcome.hasNoSuccessor ? undefined : retirement?.successor;
   // On every status, a deprecated route announces its retirement by Deprecation (RFC 9745), Sunset
-  // (RFC 8594) and Link (RFC 8288). No cache may keep what depends on the phase beyond its end: the
-  // time that is left counts from now, since a lookup may have taken seconds.
+  // (RFC 8594) and Link (RFC 8288). No cache may keep what depends on the phase beyond its end. The
+  // clock is read again for that, since a lookup may have taken seconds.
   const { fields, unchangedUntil } = limitFreshness([
     ...outcome.fields,
     ...CORS_FIELDS,
@@ -315,7 +320,8 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
   const handle = createHandler({ ...common, routes, storage, faults, meter: recorder.meter });
-  // Reuses the responses that may be kept; during shutdown, asks clients to close connections.
+  // Reuses what is marked with `isKept`, by URL, Host and conditions, never for a Range; during
+  // shutdown, asks clients to close connections.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
   const serving = closeWhenStopping(prepared, shutdown);
   return {
