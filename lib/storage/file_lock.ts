@@ -1,7 +1,6 @@
 /** Locks on files (flock), which the system releases if their holder dies. */
 
 import { type Patience, waitFor } from "../async/abort.ts";
-import { repeat } from "../async/repeat.ts";
 import { StorageError } from "./errors.ts";
 
 /** Milliseconds between signs of life of a holder, and without any until it counts as stopped. */
@@ -30,22 +29,22 @@ export async function withFileLock<T>(
     return `${name}, which ${holder} holds`;
   };
   const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const stopLooking = repeat(BEAT_MS, async () => {
+  const looking = setInterval(async () => {
     const { mtime } = await Deno.stat(note).catch(() => ({ mtime: null }));
     if (mtime === null || Date.now() - Math.max(since, mtime.getTime()) < SILENCE_MS) return;
     reject(new StorageError(driver, `${await held()}, is stuck: that process is stopped`));
-  });
+  }, BEAT_MS);
   const locking = waitFor(held, Promise.race([file.lock(true), stopped]), patience);
-  await locking.finally(stopLooking);
+  await locking.finally(() => clearInterval(looking));
   await Deno.remove(note).catch(() => {}); // that of a killed process, perhaps of another user
   // Without the permission to write there, nobody learns who holds it.
   const beat = () => Deno.writeTextFile(note, `process ${Deno.pid}`).catch(() => {});
   let beating = beat();
-  const stopBeating = repeat(BEAT_MS, () => void (beating = beat()));
+  const timer = setInterval(() => void (beating = beat()), BEAT_MS);
   try {
     return await action();
   } finally {
-    stopBeating();
+    clearInterval(timer);
     await beating;
     await Deno.remove(note).catch(() => {});
   }

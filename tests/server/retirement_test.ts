@@ -185,7 +185,7 @@ Deno.test("the notice stays fresh until the next change of any policy, the commo
   const ownPolicies = new Map([["/audio/:token", own], ["/video/:token", own]]);
   let now = at("2027-06-30T11:59:00Z"); // a minute before the common sunset
   const handle = servedHandler({
-    storage: new CachedStorage(subject.storage),
+    storage: new CachedStorage(subject.storage, subject.storage.catalogue),
     config: { cacheMaxAge: 300, policy, ownPolicies },
     clock: () => now,
     log() {},

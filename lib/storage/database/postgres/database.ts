@@ -17,7 +17,6 @@ import { HOW_TO_UPGRADE, RejectedError, StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
 import { type Patience, waitFor } from "../../../async/abort.ts";
 import { fulfilledWithin } from "../../../async/deadline.ts";
-import { repeat } from "../../../async/repeat.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import { TABLES, VERSION } from "./schema.ts";
 
@@ -185,14 +184,14 @@ export class PostgresDatabase implements Database {
         connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
       });
       client.on("error", () => {}); // its next query fails
-      let stopBeating = () => {};
+      let timer: ReturnType<typeof setInterval> | undefined;
       try {
         await waitFor(() => this.#heldLock(), this.#lock(client), this.#patience);
         this.#locker = client;
-        stopBeating = repeat(BEAT_MS, () => void client.query("SELECT").catch(() => {}));
+        timer = setInterval(() => void client.query("SELECT").catch(() => {}), BEAT_MS);
         return await action();
       } finally {
-        stopBeating();
+        clearInterval(timer);
         this.#locker = undefined;
         await release(client).catch(() => {}); // the lock ends with the connection at the latest
       }
