@@ -1,4 +1,4 @@
-/** The files and folders of storage, which commands neither publish nor write as a user names them. */
+/** The files and folders of storage, which a command must neither publish nor overwrite. */
 
 import { basename, dirname, join, sep } from "node:path";
 import { quoted } from "../input/printable.ts";

@@ -45,9 +45,9 @@ interface Kept extends Answer {
 }
 
 /**
- * Wraps a handler to keep responses to HEAD and GET that may be kept, from the second request on, by all that
- * they depend on: URL, Host and conditions. Responses to ranges are not kept, because clients rarely
- * request the same range again.
+ * Wraps a handler to keep the responses that it allows to keep, to HEAD and GET, from the second
+ * request on, by all that they depend on: URL, Host and conditions. Responses to ranges are not kept,
+ * because clients rarely request the same range again.
  *
  * @param options The generations of what responses are made from, and a function that returns the
  *   time in milliseconds since the epoch.

@@ -1,7 +1,7 @@
 /**
  * Generations: the one clock of all that is remembered of storage. Other processes publish and
- * unpublish at any time, and content can be lost; so whatever was looked up is true for its
- * generation, and each generation ends soon.
+ * unpublish at any time, and content can be lost. So what was looked up counts as true for its
+ * generation only, and no generation lasts long.
  */
 
 /** Something whose version changes when others write to it. */
@@ -14,8 +14,8 @@ export interface Versioned {
 }
 
 /**
- * Milliseconds after which a generation ends, since content can be lost without a change of the
- * catalogue; and a fault can be over, since clients are asked to retry after that.
+ * Milliseconds after which a generation ends: content can be lost without a change of the catalogue,
+ * and clients that got a fault are asked to retry after that.
  */
 export const GENERATION_MS = 5_000;
 
@@ -51,7 +51,7 @@ export class Generations {
    */
   refresh(now: number): Promise<void> | undefined {
     this.#now = now;
-    const isSetBack = now < this.#lookedAt; // the clock, which must not extend anything
+    const isSetBack = now < this.#lookedAt; // the clock was set back, which must not prolong anything
     if (isSetBack) this.#lookedAt = -Infinity;
     if (isSetBack || now - this.#begunAt >= GENERATION_MS) this.end();
     const age = now - this.#lookedAt;

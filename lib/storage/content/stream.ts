@@ -18,9 +18,9 @@ export interface Pieces {
 }
 
 /**
- * Streams content as fast as it is consumed. If reading fails, the stream fails, too; with `onFault`
- * it ends early instead, because Deno would print the stack of the error. It closes the connection
- * of content that is too short in either case.
+ * Streams content as fast as it is consumed. If reading fails, the stream fails, too. With `onFault`
+ * it ends early instead: Deno closes the connection of a response that is too short, and given the
+ * error, it would also print the stack.
  */
 export function streamContent(
   { length, read, release }: Pieces,
