@@ -110,7 +110,8 @@ test("a second signal after a second ends a server process at once", async () =>
 
 test("a signal while a server registers ends it in order", async () => {
   const script = `const { runServer } = await import("${fromRoot("lib/server/process.ts")}");
-    const place = { databaseUrl: "sqlite:a", content: { kind: "none" }, host: "127.0.0.1", port: 0 };
+    const place = { databaseUrl: "sqlite:a", content: { kind: "none" }, host: "127.0.0.1", port: 0,
+      ineffective: [] };
     const recorder = { server: "a", unrecorded: () => 0, flush: () => Promise.resolve(), async start() {
       Deno.kill(Deno.pid, "SIGTERM");
       await new Promise((resolve) => setTimeout(resolve, 500));

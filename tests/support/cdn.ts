@@ -18,8 +18,8 @@ export class Cdn implements AsyncDisposable {
         folder,
         `types { audio/mpeg mp3; audio/wav wav; video/mp4 mp4; }
         log_format asked '$request_method $uri $status range=$http_range origin=$http_origin';
-        access_log access.log asked;
         server {
+          access_log access.log asked;
           listen 127.0.0.1:${port};
           root ${folder};
           location /open/ {
