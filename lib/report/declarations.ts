@@ -51,9 +51,9 @@ export async function declareGone(
  * awaited for ever. Those that had been silent for longer stay so.
  *
  * @param now Milliseconds since the epoch, by the ledger's clock.
- * @param backup No heartbeat of the backup is later; now, if no server has started since.
- * @returns The time for which calls may be missing; `undefined` if the backup has no heartbeat.
- * @throws {RefusedError} If a server may have started since.
+ * @param backup When the backup was made; now, if no server has started since it was restored.
+ * @returns The time for which calls may be missing; `undefined` if no server ever counted.
+ * @throws {RefusedError} If a server may have started since, or none had registered by that time.
  */
 export async function declareRestored(
   ledger: Ledger,
@@ -61,10 +61,17 @@ export async function declareRestored(
   backup: number,
 ): Promise<Interval | undefined> {
   const heartbeats = await ledger.heartbeats();
-  const copied = heartbeats.filter(({ until }) => until <= backup && until < now);
+  const [first] = heartbeats;
+  if (first === undefined) return undefined;
+  const copied = heartbeats.filter(({ from, until }) => from <= backup && until < now);
   const last = copied.sort((a, b) => a.until - b.until).at(-1);
-  if (last === undefined) return undefined;
-  const open = running(heartbeats).filter(({ until }) => until <= last.until);
+  if (last === undefined) {
+    const [given, registered] = [backup, first.from].map(formatInstant);
+    throw new RefusedError(
+      `the backup is of ${given}, expected a time after the first server registered, ${registered}`,
+    );
+  }
+  const open = running(heartbeats).filter(({ from, until }) => from <= backup && until <= now);
   const recent = open.find(({ until }) => until > now - HEARTBEAT_TIMEOUT_MS);
   if (recent !== undefined) {
     throw new RefusedError(
@@ -75,7 +82,7 @@ export async function declareRestored(
         "heartbeat came with the backup, wait for a minute",
     );
   }
-  const start = last.until;
+  const start = Math.min(last.until, backup); // those of a hot backup may be a little later
   const ended = open.filter(({ until }) => until >= start - HEARTBEAT_TIMEOUT_MS)
     .map((heartbeat) => goneAt(now, heartbeat));
   const server = RESTORED + new Date(now).toISOString();

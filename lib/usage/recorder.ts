@@ -10,7 +10,7 @@ import { type Policies, policyOf } from "../server/policies.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
 import { RejectedError, StorageError } from "../storage/errors.ts";
 import {
-  clampTimes,
+  dateRows,
   type FlushPart,
   type Heartbeat,
   latestHeartbeats,
@@ -181,16 +181,21 @@ export class Recorder {
     const time = await ledger.time().finally(() => this.#takeCounts());
     const { now, latest } = time;
     const off = clockFault(time, clock());
-    const earliest = (this.#flushedAt ?? latest) - MAX_CLOCK_OFFSET_MS;
-    this.#backlog = clampTimes(this.#backlog, { earliest, latest: now });
+    const flushedAt = this.#flushedAt ?? latest;
+    // While the ledger's clock is set back, no call can be dated: the rows wait.
+    if (off !== undefined && isSetBack({ now, latest: Math.min(flushedAt, latest) })) throw off;
+    const span = { earliest: flushedAt - MAX_CLOCK_OFFSET_MS, latest: now };
 
     // Only the last part moves the heartbeat's time, and none does while the clocks differ, or vouches
     // for a suspension.
     const isExtended = off === undefined && !wasSuspended;
     for (let isDone = false; !isDone;) {
       const isNew = this.#sent === undefined; // otherwise it is sent again, unchanged
-      const part = this.#sent ??= this.#nextPart(isExtended ? { until: now, ...end } : this.#own);
-      const outcome = await this.#send(part);
+      const part = this.#sent ??= this.#nextPart(
+        span,
+        isExtended ? { until: now, ...end } : this.#own,
+      );
+      const outcome = await this.#send(part, isNew);
       this.#sent = undefined;
       if (outcome !== "recorded") {
         this.#backlog = [...part.rows, ...this.#backlog];
@@ -202,8 +207,8 @@ export class Recorder {
       isDone = (isNew || this.#own.end !== undefined) && this.#backlog.length === 0;
       if (!isDone) await yieldToRequests();
     }
-    if (!isSetBack(time)) this.#flushedAt = now;
     if (off !== undefined) throw off;
+    this.#flushedAt = now;
     if (wasSuspended) await this.#beginAgain(now, "suspended", end);
     this.#recordedSuspensions = suspensions;
     // A fault from here on must not end the heartbeat twice.
@@ -211,14 +216,17 @@ export class Recorder {
   }
 
   /** Takes the next part from the backlog. */
-  #nextPart(extension: Pick<Heartbeat, "until" | "end">): FlushPart {
-    const rows = this.#backlog.splice(0, MAX_PART_ROWS);
+  #nextPart(
+    span: Parameters<typeof dateRows>[1],
+    extension: Pick<Heartbeat, "until" | "end">,
+  ): FlushPart {
+    const rows = dateRows(this.#backlog.splice(0, MAX_PART_ROWS), span);
     const { until, end } = this.#backlog.length === 0 ? extension : this.#own;
     return { rows, until, end };
   }
 
   /** Sends a part. If nothing was recorded, returns what is wrong with the server's heartbeat. */
-  async #send(part: FlushPart): Promise<"recorded" | "ended" | "behind"> {
+  async #send(part: FlushPart, isNew: boolean): Promise<"recorded" | "ended" | "behind"> {
     const { ledger } = this.#options;
     const add = async (part: FlushPart) => await ledger.add(this.#sent = part, this.#own);
     const isAdded = await add(part).catch((error) => {
@@ -229,7 +237,7 @@ export class Recorder {
     if (isAdded) return "recorded";
     const { server, from, sequence } = this.#own;
     const found = (await ledger.heartbeats()).find((h) => h.server === server && h.from === from);
-    if (found?.sequence === sequence + 1) return "recorded"; // by an earlier attempt
+    if (!isNew && found?.sequence === sequence + 1) return "recorded"; // by an earlier attempt
     return found?.sequence === sequence ? "ended" : "behind";
   }
 
@@ -297,4 +305,6 @@ const LOST =
   "it lacks this server's last report, as if it had been restored or replaced: the gate is " +
   "unknown for the time since that copy";
 
-const ENDED = "this server was declared gone, but it is running, and has registered again";
+const ENDED =
+  "this server's heartbeat has an end, as if it had been declared gone, but it is running: it has " +
+  "registered again";

@@ -63,7 +63,21 @@ Deno.test("declareRestored() takes the time of the backup once a server has star
     RefusedError,
     'server "started" sent',
   );
+  await assertRejects(
+    () => declareRestored(ledger, now, at(-1)),
+    RefusedError,
+    "the backup is of 2027-02-01T11:59:00Z, expected a time after the first server registered",
+  );
   assertEquals(await declareRestored(ledger, now, at(15)), { start: at(10), end: now });
   const servers = await ledger.heartbeats();
   assertEquals(servers.filter(({ server }) => !server.startsWith("restored")), [copied, started]);
+});
+
+Deno.test("declareRestored() ends a server whose heartbeat came just after the time of the backup", async () => {
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  await ledger.declare([heartbeat("hot", 0, 10.05), heartbeat("started", 28, 29.9)]);
+  assertEquals(await declareRestored(ledger, at(30), at(10)), { start: at(10), end: at(30) });
+  const [hot] = await ledger.heartbeats();
+  assertEquals(hot?.end, "gone");
 });

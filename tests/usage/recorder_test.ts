@@ -314,7 +314,7 @@ for (const [what, happen, expected] of LOSSES) {
     const own = (await ledger.heartbeats()).filter((heartbeat) => heartbeat.server === server);
     assertEquals(stretches(own), expected.map(([from, until, end]) => [from, until, end]));
     const message = what === "declared gone"
-      ? "this server was declared gone"
+      ? "this server's heartbeat has an end"
       : "it lacks this server's last report";
     assertEquals(events.length, 1);
     assertStringIncludes(JSON.stringify(events), message);
@@ -436,6 +436,61 @@ for (const [what, offset, isLedgers, days] of WRONG_CLOCKS) {
     assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), 3);
   });
 }
+
+Deno.test("Recorder holds rows while the ledger's clock is set back, and dates them once it is right", async () => {
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const start = Date.parse("2027-02-01T23:30:00Z");
+  const clock = { now: start, database: start };
+  const { meter, flush, stop } = await startRecorder(ledger, clock);
+  for (let minutes = 0; minutes <= 80; minutes += 5) {
+    clock.now = start + minutes * 60_000;
+    const isBack = minutes > 5 && minutes < 70;
+    clock.database = clock.now - (isBack ? 2 * 3_600_000 : 0);
+    countOne(meter, { userAgent: "curl" }, clock.now);
+    await flush();
+    const rows = await Array.fromAsync(ledger.usage(""));
+    if (isBack) assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), 2, `${minutes}`);
+  }
+  await stop();
+  const rows = await Array.fromAsync(ledger.usage(""), ({ day, calls }) => [day, calls]);
+  assertEquals(rows, [["2027-02-01", 6], ["2027-02-02", 11]]);
+});
+
+Deno.test("Recorder dates no call ahead once the ledger's clock, which was ahead, is right", async () => {
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const clock = { now: NOON, database: NOON };
+  const { meter, flush, stop } = await startRecorder(ledger, clock);
+  const tick = async (ahead: number) => {
+    clock.now += 5_000;
+    clock.database = clock.now + ahead;
+    countOne(meter, { userAgent: "curl" }, clock.now);
+    await flush();
+  };
+  for (const ahead of [0, 365 * DAY, 365 * DAY, 0, 0]) await tick(ahead);
+  await stop();
+  assertEquals(await Array.fromAsync(ledger.usage(""), ({ day, calls }) => [day, calls]), [
+    ["2027-02-01", 5],
+  ]);
+});
+
+Deno.test("Recorder does not take for its own what another life of the process recorded", async () => {
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const clock = { now: NOON };
+  const { recorder: { server }, meter, flush, stop } = await startRecorder(ledger, clock);
+  // Since then, the machine was put back to a snapshot of one flush ago.
+  const [own] = await ledger.heartbeats();
+  await ledger.add({ rows: [], until: NOON + 1 }, own as Heartbeat);
+  countOne(meter, { userAgent: "curl" }, clock.now);
+  clock.now += 5_000;
+  await flush();
+  await stop();
+  assertEquals((await Array.fromAsync(ledger.usage(""))).map(({ calls }) => calls), [1]);
+  const ends = (await ledger.heartbeats()).map((each) => [each.server === server, each.end]);
+  assertEquals(ends, [[true, undefined], [true, "stopped"]], "the doubt is on record");
+});
 
 Deno.test("Recorder dates the calls of a machine that starts with an old clock by the ledger", async () => {
   await using engine = await openMemoryEngine();

@@ -79,16 +79,15 @@ export function itemTable(dialect: Dialect): string {
 /** Returns the statements that create the tables of calls: see `ledger/sql_ledger.ts`. */
 export function usageTables(dialect: Dialect): string {
   const { text, integer, json, isDay, options } = dialect;
-  // Clients choose their names, so nothing is asked of these here: one that could not be recorded
-  // would keep all others from being recorded.
-  const named = (column: string) => `${column} ${text} CHECK (${isPrintable(dialect, column, 64)})`;
+  // Nothing is asked of names here, which clients choose: one that could not be recorded would keep all
+  // others from being recorded.
   return `
     CREATE TABLE usage (
       day ${text} CHECK (${isDay("day")}),
-      ${named("route")},
-      ${named("method")},
-      ${named("phase")},
-      ${named("status")},
+      route ${text} NOT NULL,
+      method ${text} NOT NULL,
+      phase ${text} NOT NULL,
+      status ${text} NOT NULL,
       impact ${text} CHECK (${isOneOf("impact", IMPACTS)}),
       client ${text} NOT NULL,
       calls ${integer} NOT NULL CHECK (${isCount("calls", 1)}),
@@ -105,7 +104,7 @@ export function usageTables(dialect: Dialect): string {
       PRIMARY KEY (day, client, release)
     )${options};
     CREATE TABLE heartbeat (
-      ${named("server")},
+      server ${text} CHECK (${isPrintable(dialect, "server", 64)}),
       ${json("policies")},
       since ${integer} CHECK (${isInstant("since")}),
       until ${integer} NOT NULL CHECK (${isInstant("until")}),

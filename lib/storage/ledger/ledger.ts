@@ -105,18 +105,19 @@ export function mergeRows(rows: readonly UsageRow[]): UsageRow[] {
 }
 
 /**
- * Brings the times of rows into an interval, and their days with them. A server's clock may be
- * wrong, even for a moment, and a call that it dated out of the gate's period would not count.
+ * Returns rows with times and days that the ledger's clock allows. A server's clock may be wrong,
+ * even for a moment. A time outside the interval becomes its end: dated too late, a call still counts
+ * for the gate's period; dated too early, it might not.
  *
- * @param earliest In milliseconds since the epoch, like `latest`; it wins where it is later.
+ * @param earliest In milliseconds since the epoch, like `latest`.
  */
-export function clampTimes(
+export function dateRows(
   rows: readonly UsageRow[],
   { earliest, latest }: { readonly earliest: number; readonly latest: number },
 ): UsageRow[] {
-  const clamp = (time: number) => Math.max(earliest, Math.min(time, latest));
-  return mergeRows(rows.map((row) => {
-    const [first, last] = [clamp(row.first), clamp(row.last)];
-    return { ...row, day: dayOf(last), first, last };
-  }));
+  const allowed = (time: number) => earliest <= time && time <= latest ? time : latest;
+  return rows.map((row) => {
+    const [first, last] = [allowed(row.first), allowed(row.last)];
+    return { ...row, day: dayOf(Math.max(first, last)), first, last };
+  });
 }

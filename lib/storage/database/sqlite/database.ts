@@ -59,6 +59,8 @@ export class SqliteDatabase implements Database {
   #connection: DatabaseSync | undefined;
   /** The file that was opened; none in memory. */
   #file: Deno.FileInfo | undefined;
+  /** The path of the log (WAL), beside the file even if that is opened by a symbolic link. */
+  #log = "";
   #isGone = false;
   #looking: Promise<void> | undefined;
   #stopLooking = () => {};
@@ -81,6 +83,8 @@ export class SqliteDatabase implements Database {
       if (path !== MEMORY) await requirePlace(path, options);
       database.#connection = await database.#retry(OPEN_TIMEOUT_MS, () => connect(path, options));
       if (path !== MEMORY) database.#file = await Deno.stat(path);
+      const [main] = await database.query({ text: "SELECT file FROM pragma_database_list" });
+      database.#log = `${main?.["file"]}-wal`;
     } catch (cause) {
       throw database.#faultOf("opened", cause);
     }
@@ -168,7 +172,7 @@ export class SqliteDatabase implements Database {
   async #syncLog(): Promise<void> {
     if (this.#file === undefined) return;
     try {
-      using log = await Deno.open(`${this.#path}-wal`, { write: true });
+      using log = await Deno.open(this.#log, { write: true });
       await log.syncData();
     } catch (cause) {
       if (!(cause instanceof Deno.errors.NotFound)) throw this.#faultOf("synced to disk", cause);

@@ -65,12 +65,6 @@ const LEDGER_ROWS: Row[] = [
   ["no day", "usage", { ...USAGE, day: null }, false],
   ["an invalid day", "usage", { ...USAGE, day: "2027-02-29" }, false],
   ["a day with a time", "usage", { ...USAGE, day: "2027-02-28 12:00" }, false],
-  ...(["route", "method", "phase", "status"] as const).flatMap((column): Row[] => [
-    [`an empty ${column}`, "usage", { ...USAGE, [column]: "" }, false],
-    [`a ${column} of two lines`, "usage", { ...USAGE, [column]: "a\nb" }, false],
-    [`a ${column} that is too long`, "usage", { ...USAGE, [column]: "x".repeat(81) }, false],
-    [`a ${column} and more`, "usage", { ...USAGE, [column]: `x${NUL}\n` }, false],
-  ]),
   ["any name of a client", "usage", { ...USAGE, client: `${NUL}\n播客${"x".repeat(99)}` }, true],
   ["a client without a name", "usage", { ...USAGE, client: null }, false],
   ["another impact", "usage", { ...USAGE, impact: "some" }, false],
