@@ -5,7 +5,6 @@ import { Command, Option } from "commander";
 import { OTHER } from "../http/client_name.ts";
 import { parseInstant } from "../lifecycle/instant.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
-import { policyOf } from "../server/policies.ts";
 import { deprecatedPaths } from "../server/route.ts";
 import { ask } from "../report/question.ts";
 import { announcedPolicies, reportUsage, waitForReports } from "../report/report.ts";
@@ -143,7 +142,7 @@ async function runUsage(
   await waitForReports(ledger, asked, (servers) => {
     if (!json) printError(`Waiting for the next report of ${servers.join(", ")} …`);
   });
-  const scope = { routes, environment: datesIn(config, routes), days: gate ?? days, now: asked };
+  const scope = { routes, days: gate ?? days, now: asked };
   const found = { publicUrl: question && url, hidden: await question?.(), usageDays };
   const report = await reportUsage(ledger, { ...scope, ...found, ...options });
   if (gate !== undefined) {
@@ -159,18 +158,6 @@ async function runUsage(
     return;
   }
   await print(json ? usageJson(report) : usageText(report));
-}
-
-/** Returns the dates that are set, by route. */
-function datesIn(config: Config, routes: readonly string[]) {
-  return Object.fromEntries(routes.map((route) => {
-    const { deprecatedAt, sunsetAt, brownouts } = policyOf(config, route);
-    return [route, {
-      ...config.isDeprecationUnset ? {} : { deprecatedAt },
-      ...sunsetAt === undefined ? {} : { sunsetAt },
-      ...brownouts.length === 0 ? {} : { brownouts },
-    }];
-  }));
 }
 
 const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };

@@ -57,8 +57,6 @@ export interface ClientUsage {
 export interface UsageReportOptions {
   /** The deprecated routes, so that the report includes those without calls. */
   readonly routes: readonly string[];
-  /** The dates in the environment of the command, by route. */
-  readonly environment?: Readonly<Record<string, Partial<Policy>>>;
   /** Whole UTC days of the period. */
   readonly days: number;
   /** The only client to report on; every client by default. */
@@ -83,7 +81,7 @@ export interface UsageReport
   extends Pick<UsageReportOptions, "days" | "client" | "now" | "publicUrl"> {
   /** What the server that started last announces. */
   readonly policies: RoutePolicies;
-  /** A line for each contradiction: other dates that are announced, or in the environment. */
+  /** A line for each contradiction: other dates that are announced. */
   readonly contradictions: readonly string[];
   readonly from: string;
   readonly today: string;
@@ -139,7 +137,7 @@ export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom" | "time">,
   options: UsageReportOptions,
 ): Promise<UsageReport> {
-  const { environment, days, client, now, publicUrl, hidden = [] } = options;
+  const { days, client, now, publicUrl, hidden = [] } = options;
   const { ignore = [], atMost = 0, trustStops = false } = options;
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
   const [from, today] = [period[0] as string, dayOf(now)];
@@ -183,7 +181,7 @@ export async function reportUsage(
     ...{ days, client, from, today, now, routes, judged, clients, atMost, policies, publicUrl },
     ignored: ignored.map((client) => ({ client, calls: tallies.clients.get(client)?.calls ?? 0 })),
     recordedSince: recordedSince(coverage),
-    contradictions: contradictions(policies, heartbeats, environment),
+    contradictions: contradictions(policies, heartbeats),
     verdict,
     recovery: recoveryOf(verdict, options),
   };

@@ -64,7 +64,6 @@ interface ReportOptions extends
       | "ignore"
       | "atMost"
       | "trustStops"
-      | "environment"
       | "usageDays"
       | "hidden"
       | "publicUrl"

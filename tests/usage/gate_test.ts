@@ -3,7 +3,7 @@
  * the ledger, or where the operator says so.
  */
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { newToken } from "../../lib/storage/token.ts";
 import { type CommandResult, inFolder, media } from "../support/media_cli.ts";
@@ -379,7 +379,6 @@ for (const [engine, open] of Object.entries({ SQLite: onSqlite, PostgreSQL: onPo
             )) as [CommandResult, CommandResult];
             check(plain, verdicts[0], /./);
             check(trusting, verdicts[1], said);
-            assert(!trusting.stdout.includes("environment"), "it has no dates");
           } finally {
             for (const server of servers) {
               await server.stop();
