@@ -10,10 +10,24 @@ export function copy(from: string, to: string): void {
   for (const { name } of Deno.readDirSync(from)) copy(join(from, name), join(to, name));
 }
 
-/** Copies what a server runs from. */
-export function copyProject(to: string): void {
+/** The line of a deprecated route in main.ts. */
+const DEPRECATED = /^ {2}\{ pattern: .*successor: /;
+
+/**
+ * Copies what a server runs from.
+ *
+ * @param deprecated The deprecated routes that the copy has, whichever main.ts still has.
+ */
+export function copyProject(to: string, deprecated: readonly string[] = ["audio", "video"]): void {
   Deno.mkdirSync(join(to, "tests"), { recursive: true });
-  for (const path of ["lib", "main.ts", "deno.json", "deno.lock", "tests/std.d.ts"]) {
+  for (const path of ["lib", "deno.json", "deno.lock", "tests/std.d.ts"]) {
     copy(fromRoot(path), join(to, path));
   }
+  const lines = Deno.readTextFileSync(fromRoot("main.ts")).split("\n")
+    .filter((line) => !DEPRECATED.test(line));
+  const routes = deprecated.map((name) =>
+    `  { pattern: new URLPattern({ pathname: "/${name}/:token" }), serves: ["${name}"], successor: MEDIA },`
+  );
+  lines.splice(lines.findIndex((line) => line.startsWith("export const ROUTES")) + 1, 0, ...routes);
+  Deno.writeTextFileSync(join(to, "main.ts"), lines.join("\n"));
 }
