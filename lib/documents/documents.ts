@@ -34,7 +34,7 @@ export async function representDocument(
     descriptions.set(config, description);
     return description;
   }
-  const { policy, publicUrl } = config;
+  const { policy } = config;
   const endpoints = routes.flatMap((route) => {
     const { successor } = route;
     if (successor === undefined) return [];
@@ -48,7 +48,7 @@ export async function representDocument(
     const text = JSON.stringify(notice, null, 2) + "\n";
     return await representText("application/json", text, { validatorFields });
   }
-  const { html, contentSecurityPolicy } = noticePage(notice, PROBLEM_TYPES, publicUrl);
+  const { html, contentSecurityPolicy } = noticePage(notice, PROBLEM_TYPES, now);
   return await representText("text/html; charset=utf-8", html, {
     validatorFields,
     contentFields: [["Content-Language", "en"], ["Content-Security-Policy", contentSecurityPolicy]],

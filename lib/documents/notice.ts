@@ -40,7 +40,7 @@ export type RetiredEndpoint = Notice["endpoints"][number];
 /**
  * Returns the notice at an instant.
  *
- * @param policy The common policy.
+ * @param policy The common policy. If no endpoint has it, that of the first one takes its place.
  * @param endpoints The endpoints, with their own policies where they have one.
  * @param now Milliseconds since the epoch.
  */
@@ -49,29 +49,23 @@ export function noticeAt(
   endpoints: readonly (RetiredEndpoint & { readonly policy?: Policy })[],
   now: number,
 ): Notice {
+  const policies = endpoints.map(({ policy: own = policy }) => own);
+  const common = policies.includes(policy) ? policy : policies[0] ?? policy;
   const isOver = endpoints.length === 0; // their routes were deleted
-  const moment: Moment = isOver ? { phase: "removed", until: Infinity } : momentAt(policy, now);
+  const moment: Moment = isOver ? { phase: "removed", until: Infinity } : momentAt(common, now);
   return {
-    ...datesOf(policy, moment),
+    ...datesOf(common, moment),
     brownoutStatus: policy.brownoutStatus,
     afterSunset: policy.afterSunset,
     endpoints: endpoints.map(({ policy: own = policy, ...endpoint }) =>
-      own === policy ? endpoint : { ...endpoint, ...datesOf(own, momentAt(own, now)) }
+      own === common ? endpoint : { ...endpoint, ...datesOf(own, momentAt(own, now)) }
     ),
   };
 }
 
-/** Splits a notice into one for each group of endpoints with the same dates. */
-export function noticesOf(notice: Notice): [Notice, ...Notice[]] {
-  const groups = Map.groupBy(
-    notice.endpoints,
-    ({ path: _, methods: __, successor: ___, ...own }) =>
-      JSON.stringify({ ...notice, ...own, endpoints: [] }),
-  );
-  const [first = notice, ...rest] = [...groups].map(([text, endpoints]) => (
-    { ...JSON.parse(text) as Notice, endpoints }
-  ));
-  return [first, ...rest];
+/** Splits a notice into one for each endpoint, with its own dates. */
+export function noticesOf({ endpoints, ...common }: Notice): Notice[] {
+  return endpoints.map((own) => ({ ...common, ...own, endpoints: [own] }) as Notice);
 }
 
 function datesOf(

@@ -1,6 +1,28 @@
-/** HTML fragments for the notice page. */
+/** HTML fragments of pages for people. */
 
 import { escape } from "@std/html/entities";
+import { NOTICE_STYLE } from "./notice_style.ts";
+
+/** Renders a page with the style of the notice. */
+export function htmlPage(title: string, head: string, main: string): string {
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escape(title)}</title>
+<style>${NOTICE_STYLE}</style>
+${head}
+</head>
+<body>
+<main>
+${main}
+</main>
+</body>
+</html>
+`;
+}
 
 export function rfc(number: number): string {
   return `<a href="https://www.rfc-editor.org/rfc/rfc${number}">RFC ${number}</a>`;
@@ -10,25 +32,26 @@ export function code(text: string): string {
   return `<code>${escape(text)}</code>`;
 }
 
-/** Renders the server's origin, or a placeholder that a script fills in. */
-export function originIn(publicUrl: string | undefined): string {
-  return publicUrl === undefined ? `<span class="origin">{origin}</span>` : escape(publicUrl);
+/** Formats a day, or an instant in UTC, for people: "22 Nov 2026", "22 Nov 2026, 10:00 UTC". */
+export function dateText(instant: string): string {
+  const [, day, clock] = /, 0?(.*) (\d\d:\d\d)/.exec(new Date(instant).toUTCString()) ?? [];
+  return instant.includes("T") ? `${day}, ${clock} UTC` : `${day}`;
 }
 
-/** Renders a code block that scrolls on its own, also by keyboard. */
-export function block(label: string, html: string): string {
-  return `<pre tabindex="0" role="region" aria-label="${label}"><code>${html}</code></pre>`;
-}
-
-/** Renders a date in UTC, to which a script adds the local time. */
+/** Renders a date that is never broken over two lines, and to which a script adds the local time. */
 export function time(instant: string): string {
-  const text = instant.replace("T", " ").replace(/(:00)?Z$/, " UTC");
-  return `<time datetime="${escape(instant)}">${escape(text)}</time>`;
+  return `<time datetime="${escape(instant)}">${dateText(instant)}</time>`;
 }
 
-/** Formats the time between two instants, e.g. "1 day, 8 hr, 30 min". */
-export function duration(start: string, end: string): string {
-  const length = Temporal.Instant.from(start).until(end).round({ largestUnit: "hours" });
-  const [days, hours] = [Math.floor(length.hours / 24), length.hours % 24];
-  return new Intl.DurationFormat("en", { style: "short" }).format(length.with({ days, hours }));
+/** Formats the time from now until an instant, or since then, e.g. "in 219 days". */
+export function distanceText(milliseconds: number): string {
+  const format = (value: number, unit: "minute" | "hour" | "day") =>
+    new Intl.RelativeTimeFormat("en").format(value, unit);
+  const hours = Math.trunc(milliseconds / 3_600_000);
+  if (hours === 0) return format(Math.trunc(milliseconds / 60_000), "minute");
+  return Math.abs(hours) < 48 ? format(hours, "hour") : format(Math.trunc(hours / 24), "day");
+}
+
+export function listOf(words: readonly string[]): string {
+  return new Intl.ListFormat("en").format(words); // the first one would take 25 ms of the start
 }

@@ -1,4 +1,4 @@
-/** The style sheet of the notice page. */
+/** The style sheet of the notice, and of other pages for people. */
 
 /** Text contrast is at least 4.5 in both colour schemes. */
 export const NOTICE_STYLE = `
@@ -22,52 +22,31 @@ p { margin: .35rem 0; text-wrap: pretty; }
 a { color: var(--link); text-underline-offset: .15em; }
 code { font: .9em/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 h1 code { font-weight: 600; letter-spacing: -.03em; }
-pre { margin: .5rem 0; padding: .8rem 1rem; overflow-x: auto; background: var(--panel);
-  border: 1px solid var(--line); border-radius: 8px; line-height: 1.55; }
-pre code { font-size: .82em; line-height: inherit; }
-.lead { font-size: 1.1rem; color: var(--soft); }
-.banner { margin: 1.75rem 0 1rem; padding: 1rem 1.25rem 1.1rem; border-left: 6px solid;
-  border-radius: 8px; }
-.banner strong { display: block; margin-bottom: .3rem; font-size: 1.35rem; line-height: 1.3; }
-.banner .state { margin: 0; color: var(--soft); font-size: .8rem; font-weight: 600;
-  letter-spacing: .06em; text-transform: uppercase; }
+.banner { margin: 1rem 0; padding: .75rem 1.25rem; border-left: 6px solid; border-radius: 8px; }
 .announced { border-color: var(--announced); background: var(--announced-back); }
 .deprecated { border-color: var(--deprecated); background: var(--deprecated-back); }
 .brownout { border-color: var(--brownout); background: var(--brownout-back); }
 .removed { border-color: var(--removed); background: var(--removed-back); }
-.facts { display: grid; grid-template-columns: 5fr 6fr; gap: 1rem; margin: 1rem 0 0; }
+.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); gap: 1rem;
+  margin: 1rem 0; }
 .facts div { padding: .9rem 1.25rem 1rem; border: 1px solid var(--line); border-radius: 8px; }
 .facts dt { color: var(--soft); font-size: .9rem; }
-.facts dd { margin: 0; font-weight: 600; }
-.facts .removal dd { font-size: clamp(1.2rem, 5.5vw, 1.5rem); line-height: 1.3; font-weight: 700;
-  letter-spacing: -.01em; }
-time { font-variant-numeric: tabular-nums; }
-.facts time { white-space: nowrap; }
-time .local { color: var(--soft); font-size: .85rem; font-weight: 400; letter-spacing: 0;
-  white-space: normal; }
+.facts dd { margin: 0; font-size: 1.25rem; font-weight: 700; }
+time { font-variant-numeric: tabular-nums; white-space: nowrap; }
+time .local { color: var(--soft); font-size: .85rem; font-weight: 400; white-space: normal; }
 .facts time .local { display: block; line-height: 1.5; }
 li { margin: .35rem 0; }
 .errors div { margin-top: .9rem; border-radius: 2px; scroll-margin: 1rem; }
 .errors div:target { background: var(--panel); box-shadow: 0 0 0 .35rem var(--panel);
   outline: 2px solid var(--link); outline-offset: .35rem; }
-.errors dt a { color: inherit; font-weight: 600; text-decoration: none; }
-.errors dt a:hover { text-decoration: underline; }
+.errors dt a { color: inherit; font-weight: 600; }
 .errors dt code { margin-left: .25rem; color: var(--soft); }
-.fields dt { margin-top: .9rem; overflow-wrap: anywhere; }
-:is(.errors, .fields) dd { margin: 0; color: var(--soft); font-size: .95rem; }
-.over { color: var(--soft); }
-.on, .next { font-weight: 600; }
-.on { color: var(--brownout); }
+.errors dd { margin: 0; color: var(--soft); font-size: .95rem; }
+.on { color: var(--brownout); font-weight: 600; }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
-@media (max-width: 40rem) {
-  main { padding-inline: 1.1rem; }
-  .facts { grid-template-columns: 1fr; }
-  h2 { margin-top: 2.5rem; }
-}
 @media print {
   :root { color-scheme: light; }
   body { font-size: 11pt; }
   main { max-width: none; padding: 0; }
-  pre { white-space: pre-wrap; }
 }
 `;

@@ -7,6 +7,7 @@ import {
   type RouteUsage,
   type UsageReport,
 } from "./report.ts";
+import { distanceText } from "../documents/notice_html.ts";
 import { DAY_MS } from "../storage/ledger/day.ts";
 import { formatInstant, PHASES, type Policy } from "../lifecycle/policy.ts";
 import { RESTORED } from "./declarations.ts";
@@ -175,14 +176,6 @@ function gapText(gap: Gap): string {
 export function sunsetText({ sunsetAt }: Partial<Policy> = {}, now: number): string {
   if (sunsetAt === undefined) return "Sunset: no date set.";
   return `Sunset: ${formatInstant(sunsetAt)}, ${distanceText(sunsetAt - now)}.`;
-}
-
-function distanceText(milliseconds: number): string {
-  const format = (value: number, unit: "minute" | "hour" | "day") =>
-    new Intl.RelativeTimeFormat("en").format(value, unit);
-  const hours = Math.trunc(milliseconds / 3_600_000);
-  if (hours === 0) return format(Math.trunc(milliseconds / 60_000), "minute");
-  return Math.abs(hours) < 48 ? format(hours, "hour") : format(Math.trunc(hours / 24), "day");
 }
 
 /** Formats a duration to the minute, e.g. "3 h 10 min". */

@@ -1,13 +1,19 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { unescape } from "@std/html/entities";
-import { spy } from "@std/testing/mock";
 import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
-import { announcementFields } from "../../lib/lifecycle/announcement.ts";
 import { noticeAt } from "../../lib/documents/notice.ts";
 import { noticePage } from "../../lib/documents/notice_page.ts";
 import { PHASES } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { INSTANTS, OPEN, pageAt, POLICY, REDIRECTING, SETTINGS } from "../support/notice_pages.ts";
+import {
+  ENDPOINTS,
+  INSTANTS,
+  OPEN,
+  pageAt,
+  POLICY,
+  REDIRECTING,
+  SETTINGS,
+} from "../support/notice_pages.ts";
 
 /** A page's text, without markup, style and script. */
 function textOf(html: string): string {
@@ -16,97 +22,126 @@ function textOf(html: string): string {
   return unescape(text).replaceAll(/\s+/g, " ");
 }
 
-/** The text of each brownout, from its duration on. */
-function calendarOf(html: string): string[] {
-  return [...html.matchAll(/<li class=.*?<\/time> to .*?, (.*?)<\/li>/g)]
-    .map(([, rest = ""]) => textOf(rest));
-}
-
 Deno.test("noticePage() describes every phase", () => {
   const texts: Record<typeof PHASES[number], RegExp[]> = {
     announced: [
-      /Announced\. Everything works as usual/,
-      /Deprecated from 2027-01-01 00:00 UTC/,
-      /To be removed 2027-06-30 12:00 UTC/,
-      /will answer 410\. .* Eventually they will answer 404/,
+      /are going away Announced\. Everything works as usual/,
+      /Deprecated from 1 Jan 2027, 00:00 UTC To be removed in 221 days 30 Jun 2027, 12:00 UTC/,
+      /Once removed, a path answers 410, .* Eventually it will answer 404/,
     ],
     deprecated: [
-      /still working\. Everything works until the next brownout, 2027-05-03 09:00 UTC/,
-      /Deprecated since 2027-01-01/,
+      /still working\. Everything works until the next brownout, 3 May 2027, 09:00 UTC/,
+      /Deprecated since 1 Jan 2027, 00:00 UTC To be removed in 90 days /,
     ],
     brownout: [
-      /temporarily disabled\. .*get 503 until 2027-05-03 17:30 UTC\. Then everything works/,
-      /are temporarily disabled as a warning.*with Retry-After/,
+      /temporarily disabled\. .*get 503 until 3 May 2027, 17:30 UTC\. Then everything works/,
+      /A brownout is a short outage.* the path answers 503, with Retry-After/,
     ],
     removed: [
-      /were removed/,
-      /Removed\. Requests get 410, and will eventually get 404/,
-      /Removed 2027-06-30 12:00 UTC/,
-      /were temporarily disabled as a warning/,
-      /now answer 410/,
+      /were removed Removed\. Requests get 410, and no media/,
+      /Removed 12 hours ago 30 Jun 2027, 12:00 UTC/,
     ],
   };
   for (const phase of PHASES) {
     const { html } = pageAt(INSTANTS[phase]);
     assertStringIncludes(html, `class="banner ${phase}"`);
     for (const text of texts[phase]) assertMatch(textOf(html), text);
-    assertMatch(html, /<dd><time datetime="2027-06-30T12:00:00Z">2027-06-30 12:00 UTC</);
+    assertMatch(html, /<dd><time datetime="2027-06-30T12:00:00Z">30 Jun 2027, 12:00 UTC</);
+  }
+});
+
+Deno.test("noticePage() says what to do right below the headline and the state", () => {
+  const own = definePolicy({ ...SETTINGS, sunsetAt: "2027-12-31" });
+  for (const phase of PHASES) {
+    const headings = [...pageAt(INSTANTS[phase], POLICY, own).html.matchAll(/<(h[12]|p class)/g)];
+    const what = phase === "removed" ? 2 : 1; // states
+    assertEquals(
+      headings.slice(0, what + 2).map(([, name]) => name),
+      ["h1", ...Array(what).fill("p class"), "h2"],
+      phase,
+    );
+    assertMatch(pageAt(INSTANTS[phase]).html, /<\/section>\n<section>\n<h2>What to do<\/h2>/);
   }
 });
 
 Deno.test("noticePage() states the answer after the removal", () => {
   const deprecated = textOf(pageAt(INSTANTS.deprecated, REDIRECTING).html);
-  assertMatch(deprecated, /will answer 308, a redirect/);
+  assertMatch(deprecated, /Once removed, a path answers 308, which redirects/);
   const removed = textOf(pageAt(INSTANTS.removed, REDIRECTING).html);
   assertMatch(removed, /Removed\. Requests are redirected to the replacement with 308/);
-  assertMatch(removed, /now answer 308/);
-  assert(!/answer 410/.test(removed));
+  assert(!/answers 410/.test(removed));
 });
 
-Deno.test("noticePage() shows the dates of each path, where they differ", () => {
+Deno.test("noticePage() names the paths where they differ, and says the rest once", () => {
   const own = { sunsetAt: "2027-12-31", brownouts: ["2027-09-06T09:00Z/PT1H"] };
-  const text = textOf(
-    pageAt(INSTANTS.removed, POLICY, definePolicy({ ...SETTINGS, ...own })).html,
-  );
+  const video = definePolicy({ ...SETTINGS, ...own });
+  const text = textOf(pageAt(INSTANTS.removed, POLICY, video).html);
   const parts = [
-    /are going away/,
-    /\/audio\/\{token\} Right now Removed\. .* Removed 2027-06-30 12:00 UTC/,
-    /\/video\/\{token\} Right now Deprecated, and still .* To be removed 2027-12-31 00:00 UTC/,
-    /Brownouts of \/video\/\{token\} .* 2027-09-06 10:00 UTC, 1 hr \(next\)/,
-    /After the removal of \/audio\/\{token\} The old paths now answer 410/,
-    /these header fields: Deprecation When .* Sunset When/, // no value that all have
+    /\/audio\/\{token\} was removed, \/video\/\{token\} is going away/,
+    / \/audio\/\{token\}: Removed\. Requests get 410/,
+    / \/video\/\{token\}: Deprecated, and still working/,
+    / Deprecated since 1 Jan 2027/,
+    / \/audio\/\{token\}: Removed 12 hours ago 30 Jun 2027, 12:00 UTC/,
+    / \/video\/\{token\}: To be removed in 183 days 31 Dec 2027, 00:00 UTC/,
+    / \/video\/\{token\}: Brownout from 6 Sep 2027, 09:00 UTC to 6 Sep 2027, 10:00 UTC/,
   ];
   for (const expected of parts) assertMatch(text, expected);
+  for (const once of [/Deprecated since/g, /A brownout is/g, /Once removed/g]) {
+    assertEquals(text.match(once)?.length, 1, String(once));
+  }
+  const later = definePolicy({ ...SETTINGS, deprecatedAt: "2027-02-01" });
+  const both = textOf(pageAt(INSTANTS.deprecated, POLICY, later).html);
+  assertMatch(
+    both,
+    /\/audio\/\{token\}: Deprecated since 1 Jan .* \/video\/\{token\}: Deprecated since 1 Feb/,
+  );
+  assertMatch(both, /\/audio\/\{token\} and \/video\/\{token\} are going away/);
+});
+
+Deno.test("noticePage() says of one path that it is going away, or was removed", () => {
+  const rows = [[INSTANTS.deprecated, "is going away"], [INSTANTS.removed, "was removed"]] as const;
+  for (const [instant, expected] of rows) {
+    const now = Date.parse(instant);
+    const notice = noticeAt(POLICY, ENDPOINTS.slice(1), now);
+    assertStringIncludes(
+      noticePage(notice, PROBLEM_TYPES, now).html,
+      `<h1><code>/video/{token}</code> ${expected}</h1>`,
+    );
+  }
 });
 
 Deno.test("noticePage() works without a sunset", () => {
   const { html } = pageAt(INSTANTS.deprecated, OPEN);
   const text = textOf(html);
   assertMatch(text, /To be removed No date set yet/);
-  assertMatch(text, /Once they are removed The old paths will answer 410/);
-  assert(!/Brownouts|Sunset:|undefined|NaN|Invalid/.test(text));
+  assertMatch(text, /Once removed, a path answers 410/);
+  assert(!/A brownout|undefined|NaN|Invalid/.test(text));
 });
 
-Deno.test("noticePage() distinguishes past, current, next and later brownouts", () => {
-  const rows: [instant: string, marks: string[]][] = [
-    ["2026-11-21", ["next", "upcoming", "upcoming"]],
-    ["2027-03-01T09:00Z", ["on now", "next", "upcoming"]],
-    ["2027-03-01T10:00Z", ["over", "next", "upcoming"]],
-    ["2027-06-10T12:00Z", ["over", "over", "on now"]],
-    ["2027-06-20", ["over", "over", "over"]],
-    ["2027-07-01", ["over", "over", "over"]],
+Deno.test("noticePage() lists the brownouts that are not over", () => {
+  const rows: [instant: string, days: string[]][] = [
+    ["2026-11-21", ["1 Mar", "3 May", "10 Jun"]],
+    ["2027-03-01T09:00Z", ["1 Mar on", "3 May", "10 Jun"]],
+    ["2027-03-01T10:00Z", ["3 May", "10 Jun"]],
+    ["2027-06-10T12:00Z", ["10 Jun on"]],
+    ["2027-06-20", []],
   ];
-  const durations = ["1 hr", "8 hr, 30 min", "1 day"];
-  for (const [instant, marks] of rows) {
-    const expected = marks.map((mark, index) => `${durations[index]} (${mark})`);
-    assertEquals(calendarOf(pageAt(instant).html), expected, instant);
+  for (const [instant, days] of rows) {
+    const found = textOf(pageAt(instant).html).matchAll(
+      /Brownout from (\d+ \w+)[^(]*?UTC to [^(]*?UTC( \(on)?/g,
+    );
+    assertEquals(
+      [...found].map(([, day, on = ""]) => `${day}${on.replace("(", "")}`),
+      days,
+      instant,
+    );
   }
 });
 
 Deno.test("noticePage() states the status of a brownout once", () => {
   for (const brownoutStatus of [503, 410] as const) {
     const { html } = pageAt("2027-04-01", definePolicy({ ...SETTINGS, brownoutStatus }));
-    const stated = textOf(html).match(/(?<=they answer |Brownout )\d{3}/g);
+    const stated = textOf(html).match(/(?<=the path answers |Brownout )\d{3}/g);
     assertEquals(stated, [String(brownoutStatus), String(brownoutStatus)]);
   }
 });
@@ -121,46 +156,12 @@ Deno.test("noticePage() explains each problem type once, under its id", () => {
   );
 });
 
-Deno.test("noticePage() shows the fields that the old paths send", () => {
-  const { html } = pageAt(INSTANTS.deprecated);
-  for (const [name, value] of announcementFields(POLICY)) {
-    if (name === "Link") continue; // it depends on the requested item
-    assertStringIncludes(html, `<code>${name}: ${value}</code>`);
-  }
-});
-
-Deno.test("the page's sample client warns of deprecations only", async () => {
-  const { html } = pageAt(INSTANTS.deprecated);
-  const code = /aria-label="A client in JavaScript"><code>([^]*?)<\/code>/.exec(html)?.[1] ?? "";
-  const client = unescape(code);
-  const AsyncFunction = (async () => {}).constructor as FunctionConstructor;
-  const run = new AsyncFunction("url", "fetch", "console", client);
-  const warned = async (fields: ReturnType<typeof announcementFields>) => {
-    const warn = spy((..._args: unknown[]) => {});
-    const answer = () => Promise.resolve(new Response(null, { headers: fields }));
-    await run("/audio/1", answer, { warn });
-    return warn.calls.map(({ args }) => args);
-  };
-  const since = new Date("2027-01-01");
-  assertEquals(await warned(announcementFields(POLICY, "/media/1")), [
-    ["/audio/1 is deprecated", {
-      since,
-      sunset: "Wed, 30 Jun 2027 12:00:00 GMT",
-      successor: "/media/1",
-    }],
-  ]);
-  assertEquals(await warned(announcementFields(OPEN)), [
-    ["/audio/1 is deprecated", { since, sunset: "not set yet", successor: undefined }],
-  ]);
-  assertEquals(await warned([]), []);
-});
-
 Deno.test("noticePage() escapes all of its input", () => {
   const hostile = (name: string) => `"><b id='${name}'>&amp;</b>`;
   const endpoint = { path: hostile("path"), methods: ["GET"], successor: hostile("successor") };
   const { html } = noticePage(noticeAt(POLICY, [endpoint], 0), {
     [hostile("name")]: { status: 400, title: hostile("title"), meaning: hostile("meaning") },
-  });
+  }, 0);
   assert(!html.includes(hostile("name")));
   for (const name of ["path", "successor", "title", "meaning"]) {
     assert(!html.includes(hostile(name)), name);

@@ -53,6 +53,11 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
     sunsetAt: null,
     brownouts: [],
   }]);
+  // With a route deleted, the notice speaks of the one that is left.
+  const video = ENDPOINTS[1] as typeof ENDPOINTS[0];
+  const left = noticeAt(POLICY, [{ ...video, policy: OPEN }], Date.parse("2028-01-01"));
+  assertEquals([left.phase, left.sunsetAt], ["deprecated", null]);
+  assertEquals(left.endpoints, [video]);
   const open = noticeAt(OPEN, ENDPOINTS, Date.parse("2028-01-01"));
   assertEquals([open.phase, open.phaseEndsAt, open.sunsetAt], ["deprecated", null, null]);
 });

@@ -35,5 +35,6 @@ export function pageAt(instant: string, policy = POLICY, video = policy) {
     ...endpoint,
     policy: endpoint.path.startsWith("/video") ? video : policy,
   }));
-  return noticePage(noticeAt(policy, endpoints, Date.parse(instant)), PROBLEM_TYPES);
+  const now = Date.parse(instant);
+  return noticePage(noticeAt(policy, endpoints, now), PROBLEM_TYPES, now);
 }
