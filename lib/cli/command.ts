@@ -101,13 +101,6 @@ export function numberArgument(what: string, max: number) {
 
 export const tokenArgument = argument("a version 4 UUID", parseToken);
 
-/** Returns the public origin of the server, or its origin on this machine if none is set. */
-export function originOf({ publicUrl, host, port }: Config): string {
-  if (publicUrl !== undefined) return publicUrl;
-  const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
-  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
-}
-
 /**
  * Prints one or more lines to standard output, with unprintable characters escaped.
  *

@@ -21,7 +21,6 @@ import {
   argument,
   type Context,
   fromUser,
-  originOf,
   printError,
   reportWait,
   tokenArgument,
@@ -108,7 +107,7 @@ export function publishCommand(context: Context): Command {
           warn: (text) => printError(`media: warning: ${text}`),
         });
         const urlsOf = (item: { kind: Kind; token: Token }) =>
-          pathsOf(context.routes, item).map((path) => originOf(config) + path);
+          pathsOf(context.routes, item).map((path) => (config.publicUrl ?? "") + path);
         await reportPublishing(outcomes, { urlsOf, isOne, json });
       });
     });

@@ -7,7 +7,7 @@ import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts
 import { ExitError, print, printError } from "./command.ts";
 
 export interface PublishReportOptions {
-  /** Returns where clients reach an item. */
+  /** Returns where clients reach an item: URLs, or paths if the public URL is not set. */
   readonly urlsOf: (item: PublishedItem | LinkedItem) => string[];
   /** Whether there is only one source: its item is described, and needs no summary. */
   readonly isOne: boolean;
@@ -83,6 +83,6 @@ function itemText({ outcome, item }: Done, urls: readonly string[]): string {
     ...urls.map((url) => `  ${url}`),
     `  ${type}, ${size}${isStored ? `, sha-256 ${item.digest}` : ""}`,
     ...location === undefined ? [] : [`  ${isStored ? "in place at" : "307 to"} ${location}`],
-    `Try: curl ${isStored ? "-I" : "-IL"} ${urls[0]}`,
+    ...urls[0]?.startsWith("/") ? [] : [`Try: curl ${isStored ? "-I" : "-IL"} ${urls[0]}`],
   ].join("\n");
 }

@@ -18,19 +18,23 @@ const postgres = shared(POSTGRES, () => PostgresServer.start());
 
 const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250c8fa";
 
-test("media publish prints the token, the URLs and a command to try", () =>
+test("media publish prints the token, and where clients reach the item", () =>
   inFolder(async (folder) => {
     const { code, stdout, stderr } = await media(folder, ["publish", SAMPLE_MP3], { PORT: "81" });
     const [first, ...lines] = stdout.trimEnd().split("\n");
     const token = /^Published audio ([0-9a-f-]{36})$/.exec(first ?? "")?.[1];
     assertEquals([code, stderr], [0, ""]);
     assertEquals(lines, [
-      `  http://localhost:81/media/${token}`,
-      `  http://localhost:81/audio/${token}`,
+      `  /media/${token}`, // a command cannot know the server's address
+      `  /audio/${token}`,
       `  audio/mpeg, 26186 bytes, sha-256 ${MP3_DIGEST}`,
-      `Try: curl -I http://localhost:81/media/${token}`,
     ]);
     const environment = { PUBLIC_URL: "https://media.example.com/" };
+    const again = await media(folder, ["publish", SAMPLE_MP3], environment);
+    assertMatch(
+      again.stdout,
+      new RegExp(`\nTry: curl -I https://media.example.com/media/${token}\n$`),
+    );
     const skipped = await media(folder, ["publish", SAMPLE_MP3, "--json"], environment);
     const paths = [`/media/${token}`, `/audio/${token}`];
     assertEquals(
@@ -60,10 +64,7 @@ test("media publish, show, list and unpublish agree, also with --json", () =>
       language: "en-GB",
       publishedAt: null,
     });
-    assertEquals(urls, [
-      `http://localhost:8000/media/${token}`,
-      `http://localhost:8000/audio/${token}`,
-    ]);
+    assertEquals(urls, [`/media/${token}`, `/audio/${token}`]);
 
     const listed = await media(folder, ["export"]);
     assertEquals(listed.stdout.trimEnd().split("\n").map((line) => JSON.parse(line)), [record]);
@@ -104,16 +105,18 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
         : new Response(new Blob(["x"]).stream()) // without type or length
     );
     const location = origin.url("/a.mp3");
-    const published = await media(folder, ["publish", location], { PORT: "81" });
+    const published = await media(folder, ["publish", location], {
+      PUBLIC_URL: "http://a.test:81",
+    });
     const [first, ...lines] = published.stdout.trimEnd().split("\n");
     const token = /^Published audio ([0-9a-f-]{36})$/.exec(first ?? "")?.[1] ?? "";
     assertEquals([published.code, published.stderr], [0, ""]);
     assertEquals(lines, [
-      `  http://localhost:81/media/${token}`,
-      `  http://localhost:81/audio/${token}`,
+      `  http://a.test:81/media/${token}`,
+      `  http://a.test:81/audio/${token}`,
       "  audio/mpeg, 7 bytes",
       `  307 to ${location}`,
-      `Try: curl -IL http://localhost:81/media/${token}`,
+      `Try: curl -IL http://a.test:81/media/${token}`,
     ]);
 
     const listed = await media(folder, ["export"]);
@@ -144,7 +147,7 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
     const bare = await media(folder, ["publish", origin.url("/b"), "--kind", "video", "--json"]);
     const { source: _, outcome: __, urls, ...added } = JSON.parse(bare.stdout);
     assertEquals(Object.keys(added), ["state", "token", "kind", "location", "publishedAt"]);
-    assertEquals(urls[1], `http://localhost:8000/video/${added.token}`);
+    assertEquals(urls[1], `/video/${added.token}`);
     const line = (await media(folder, ["list"])).stdout.split("\n")
       .find((line) => line.startsWith(added.token));
     assertMatch(line ?? "", / {13}- {2}- {2}http:[^ ]*\/b$/);
