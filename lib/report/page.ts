@@ -9,7 +9,7 @@ import { withToken } from "../server/route.ts";
 import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
 import { PAGE_STYLE } from "./page_style.ts";
 import {
-  CLIENT_COLUMNS,
+  columnsOf,
   count,
   gapLines,
   ignoredLines,
@@ -82,9 +82,10 @@ ${more.length === 0 ? "" : details(plural(more.length, "more client"), clientTab
 }
 
 function clientTable(clients: readonly ClientUsage[]): string {
-  const titles = CLIENT_COLUMNS.map(([title]) => `<th scope="col">${title}</th>`);
+  const columns = columnsOf(clients);
+  const titles = columns.map(([title]) => `<th scope="col">${title}</th>`);
   const rows = clients.map((usage) => {
-    const cells = CLIENT_COLUMNS.slice(1).map(([title, cellOf]) =>
+    const cells = columns.slice(1).map(([title, cellOf]) =>
       `<td data-label="${title}">${escape(cellOf(usage))}</td>`
     );
     return `<tr><th scope="row">${escape(usage.client)}</th>${cells.join("")}</tr>`;

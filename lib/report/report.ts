@@ -5,7 +5,7 @@
  * "Calls" are requests that removal breaks; all others are "other requests".
  */
 
-import type { Heartbeat, RoutePolicies, UsageRow } from "../storage/ledger/ledger.ts";
+import type { Heartbeat, ReleaseRow, RoutePolicies, UsageRow } from "../storage/ledger/ledger.ts";
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import type { Interval, Phase, Policy } from "../lifecycle/policy.ts";
 import { RefusedError } from "../input/refused_error.ts";
@@ -52,7 +52,11 @@ export interface ClientUsage {
   readonly phases: Readonly<Partial<Record<Phase, number>>>;
   /** The brownouts in which it called. */
   readonly brownouts: readonly Interval[];
+  /** Most calls first. Not every call has a release, and not every release is recorded. */
+  readonly releases: readonly ReleaseUsage[];
 }
+
+export type ReleaseUsage = Pick<ReleaseRow, "release" | "calls" | "last">;
 
 export interface UsageReportOptions {
   /** The deprecated routes, so that the report includes those without calls. */
@@ -134,7 +138,7 @@ export async function waitForReports(
  * @throws {RefusedError} If the only client to report on never sent a request.
  */
 export async function reportUsage(
-  ledger: Pick<Ledger, "usage" | "heartbeats" | "keptFrom" | "time">,
+  ledger: Pick<Ledger, "usage" | "releases" | "heartbeats" | "keptFrom" | "time">,
   options: UsageReportOptions,
 ): Promise<UsageReport> {
   const { days, client, now, publicUrl, hidden = [] } = options;
@@ -150,7 +154,7 @@ export async function reportUsage(
   const judged = [
     ...new Set([...options.routes, ...Object.keys(announcedPolicies(running(valid)))]),
   ];
-  const tallies = await addUp(ledger.usage(""), { ...options, from, today, policies, judged });
+  const tallies = await addUp(ledger, { ...options, from, today, policies, judged });
   const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
   const gapsOf = (routes: readonly string[], day: string, end = Date.parse(day) + DAY_MS) =>
     gapsIn(coverage, { routes, start: Date.parse(day), end }, read.now);
@@ -205,9 +209,9 @@ export function announcedPolicies(heartbeats: readonly Heartbeat[]): RoutePolici
   return Object.assign({}, ...heartbeats.map(({ policies }) => policies));
 }
 
-/** Adds up the rows of a ledger by route, by route and day, and by client. */
+/** Adds up the rows of a ledger by route, by route and day, and by client and release. */
 async function addUp(
-  rows: AsyncIterable<UsageRow>,
+  ledger: Pick<Ledger, "usage" | "releases">,
   { routes, client, from, today, policies, judged }:
     & Pick<UsageReport, "from" | "today" | "policies" | "judged">
     & Pick<UsageReportOptions, "routes" | "client">,
@@ -217,7 +221,15 @@ async function addUp(
     days: new Map<string, Tally>(),
     clients: new Map<string, Tally>(),
   };
-  for await (const row of rows) {
+  // First, so that no release has more calls than its client.
+  for await (const { client: name, release, calls, last } of ledger.releases(from)) {
+    if (client !== undefined && name !== client) continue;
+    const { releases } = getOrAdd(tallies.clients, name);
+    const before = releases.get(release) ?? { calls: 0, last };
+    const sum = { calls: before.calls + calls, last: Math.max(before.last, last) };
+    releases.set(release, { release, ...sum });
+  }
+  for await (const row of ledger.usage("")) {
     if (client !== undefined && row.client !== client) continue;
     const isJudged = judged.length === 0 || judged.includes(row.route);
     const ofClient = isJudged ? getOrAdd(tallies.clients, row.client) : new Tally();
@@ -241,6 +253,7 @@ function clientUsage([client, { calls, first, last, ...tally }]: [string, Tally]
     routes: [...tally.routes].sort(),
     phases: tally.byPhase,
     brownouts: [...tally.brownouts].sort((a, b) => a.start - b.start),
+    releases: [...tally.releases.values()].sort((a, b) => b.calls - a.calls || b.last - a.last),
   };
 }
 
@@ -252,6 +265,7 @@ class Tally {
   readonly byPhase: Partial<Record<Phase, number>> = {};
   readonly routes = new Set<string>();
   readonly brownouts = new Set<Interval>();
+  readonly releases = new Map<string, ReleaseUsage>();
 
   add({ route, phase, impact, calls, first, last }: UsageRow, brownouts: Policy["brownouts"] = []) {
     if (impact === "none") {

@@ -4,7 +4,7 @@ import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
 import { dayOf } from "../storage/ledger/day.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import {
-  CLIENT_COLUMNS,
+  columnsOf,
   count,
   gapLines,
   ignoredLines,
@@ -74,11 +74,13 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
 function clientsText(clients: readonly ClientUsage[]): string {
   if (clients.length === 0) return "No clients called.";
   const shown = clients.slice(0, MAX_LISTED);
-  const columns = CLIENT_COLUMNS.filter(([title]) => title !== "Routes").map(([title, cellOf]) => {
-    const cells = [title, ...shown.map(cellOf)];
-    const width = Math.max(...cells.map(({ length }) => length));
-    return cells.map((cell) => title === "Calls" ? cell.padStart(width) : cell.padEnd(width));
-  });
+  const columns = columnsOf(shown).filter(([title]) => title !== "Routes").map(
+    ([title, cellOf]) => {
+      const cells = [title, ...shown.map(cellOf)];
+      const width = Math.max(...cells.map(({ length }) => length));
+      return cells.map((cell) => title === "Calls" ? cell.padStart(width) : cell.padEnd(width));
+    },
+  );
   const lines = ["", ...shown].map((_, row) =>
     columns.map((cells) => cells[row]).join("  ").trimEnd()
   );

@@ -108,14 +108,31 @@ export function phasesText({ phases, brownouts }: ClientUsage): string {
   }).join(", ");
 }
 
-/** The columns of the table of clients: title and cells. */
-export const CLIENT_COLUMNS: readonly (readonly [string, (usage: ClientUsage) => string])[] = [
+/** Formats the releases of a client that has several, e.g. "3.0.1: 5, 2.9.4: 3". */
+function releasesText({ releases }: ClientUsage): string {
+  if (releases.length < 2) return "";
+  const listed = releases.slice(0, MAX_LISTED).map((each) =>
+    `${each.release}: ${count(each.calls)}`
+  );
+  const more = releases.length - listed.length;
+  return listed.join(", ") + (more > 0 ? `, and ${count(more)} more` : "");
+}
+
+/** Returns the columns of a table of clients, as titles and cells: those that are not empty. */
+export function columnsOf(clients: readonly ClientUsage[]): Column[] {
+  return COLUMNS.filter(([, cellOf]) => clients.some((client) => cellOf(client) !== ""));
+}
+
+type Column = readonly [title: string, cellOf: (usage: ClientUsage) => string];
+
+const COLUMNS: readonly Column[] = [
   ["Client", ({ client }) => client],
   ["Calls", ({ calls }) => count(calls)],
   ["Last seen", ({ last }) => formatInstant(last)],
   ["First seen ever", ({ first }) => formatInstant(first)],
   ["Routes", ({ routes }) => routes.map((route) => route.replace("/:token", "")).join(", ")],
   ["Phases", phasesText],
+  ["Releases", releasesText],
 ];
 
 /** Explains the verdict "unknown": a line for each cause with what to do, and when it can be clear. */
@@ -212,6 +229,7 @@ export function notesOf(
 export const RULES = [
   "A call is a GET or HEAD that the removal breaks. Those that a cache answers are not counted.",
   "Other requests are OPTIONS, other methods, malformed tokens, and items that are not published.",
+  "A brownout is a short outage before the removal, as a warning to clients.",
 ];
 
 /** Formats a number with separators, regardless of the locale. */

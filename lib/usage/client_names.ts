@@ -4,7 +4,7 @@
  * theirs.
  */
 
-import { clientOf, IDENTIFYING, NONE, OTHER } from "../http/client_name.ts";
+import { IDENTIFYING, NONE, OTHER, type Product, productOf } from "../http/client_name.ts";
 import { dayOf } from "../storage/ledger/day.ts";
 
 /** New names admitted per UTC day, by one server. */
@@ -29,22 +29,32 @@ const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 const SITE = /^https?:\/\/((?=[a-z0-9.-]*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
 
 /**
- * Returns the name of the client that sent a request: ours, "id …" by the operator's field, "site …" for a
- * browser, or "app …" by User-Agent. Only the operator's field can add an address or token to it.
+ * Returns the name of the client that sent a request: ours, "id …" by the operator's field, "site …"
+ * for a browser, or "app …" by User-Agent, which alone gives a release. Only the operator's field can
+ * add an address or token to the name.
  *
  * @param field The name of the field by which the operator knows clients, if there is one.
  */
-export function callerOf(fields: Headers, field: string | undefined): string {
+export function callerOf(fields: Headers, field: string | undefined): Product {
   const userAgent = fields.get("user-agent");
-  if (OWN.has(userAgent)) return `app ${userAgent}`;
+  if (OWN.has(userAgent)) return { name: `app ${userAgent}` };
   const id = field === undefined ? null : fields.get(field);
-  if (id !== null) return ID.test(id) ? `id ${id}` : OTHER;
+  if (id !== null) return { name: ID.test(id) ? `id ${id}` : OTHER };
   if (userAgent?.startsWith("Mozilla/")) { // a browser
     const site = siteOf(fields.get("origin")) ?? siteOf(fields.get("referer"));
-    if (site !== undefined) return site;
+    if (site !== undefined) return { name: site };
   }
-  const app = clientOf(userAgent);
-  return app === NONE || app === OTHER ? app : `app ${app}`;
+  return appOf(productOf(userAgent));
+}
+
+/** The clients of recent products: to remember one costs less than to join its name. */
+const apps = new WeakMap<Product, Product>();
+
+function appOf(product: Product): Product {
+  if (product.name === NONE || product.name === OTHER) return product;
+  const app = apps.get(product) ?? { ...product, name: `app ${product.name}` };
+  apps.set(product, app);
+  return app;
 }
 
 function siteOf(url: string | null): string | undefined {

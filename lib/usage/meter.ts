@@ -1,11 +1,17 @@
 /** Counts calls to deprecated routes by client, in memory: no request waits for the ledger. */
 
-import { type Impact, mergeRows, type UsageRow } from "../storage/ledger/ledger.ts";
+import {
+  type Impact,
+  mergeRows,
+  type ReleaseRow,
+  type UsageRow,
+} from "../storage/ledger/ledger.ts";
 import type { AnswerClass, Counter, Meter } from "../server/meter.ts";
 import { isBreaking } from "../lifecycle/refusal.ts";
 import { METHODS } from "../server/route.ts";
 import { OTHER } from "../http/client_name.ts";
 import { callerOf, ClientNames } from "./client_names.ts";
+import { Releases } from "./releases.ts";
 import { dayOf } from "../storage/ledger/day.ts";
 
 /** The counts of one class of answers, by client. For {@linkcode UsageMeter} only. */
@@ -29,6 +35,7 @@ export class UsageMeter implements Meter {
   /** Few, because methods and statuses are grouped into classes. */
   readonly #counters = new Map<string, ClientCounter>();
   readonly #names = new ClientNames();
+  readonly #releases = new Releases();
   readonly #field: string | undefined;
 
   /** @param field The name of the field by which the operator knows clients, if there is one. */
@@ -54,10 +61,18 @@ export class UsageMeter implements Meter {
     return counter;
   }
 
-  #count(counter: ClientCounter, fields: Headers, now: number): void {
-    const row = this.#rowOf(counter, fields, now);
+  #count({ common, rows }: ClientCounter, fields: Headers, now: number): void {
+    const { name, release } = callerOf(fields, this.#field);
+    const client = this.#names.nameFor(name);
+    let row = rows.get(client);
+    if (row === undefined) {
+      row = { day: dayOf(now), ...common, client, calls: 0, first: now, last: now };
+      rows.set(client, row);
+    }
     row.calls++;
     row.last = now;
+    if (release === undefined || client !== name || common.impact === "none") return;
+    this.#releases.count(client, release, now);
   }
 
   know(client: string): void {
@@ -66,28 +81,17 @@ export class UsageMeter implements Meter {
 
   /**
    * Returns and resets the counts since the last call, and admits new client names. Calls of names
-   * that are not admitted are in the rows of "(other)".
+   * that are not admitted are in the rows of "(other)", which has no releases.
    *
    * @param now Milliseconds since the epoch.
    */
-  take(now: number): UsageRow[] {
+  take(now: number): { rows: UsageRow[]; releases: ReleaseRow[] } {
     const rows = [...this.#counters.values()].flatMap(({ rows }) => [...rows.values()]);
     for (const counter of this.#counters.values()) counter.rows.clear();
     const calls = new Map<string, number>();
     for (const row of rows) calls.set(row.client, (calls.get(row.client) ?? 0) + row.calls);
     const refused = this.#names.admit((client) => calls.get(client) ?? 0, now);
-    return mergeRows(
-      rows.map((row) => refused.has(row.client) ? { ...row, client: OTHER } : row),
-    );
-  }
-
-  #rowOf({ common, rows }: ClientCounter, fields: Headers, now: number): UsageRow {
-    const client = this.#names.nameFor(callerOf(fields, this.#field));
-    let row = rows.get(client);
-    if (row === undefined) {
-      row = { day: dayOf(now), ...common, client, calls: 0, first: now, last: now };
-      rows.set(client, row);
-    }
-    return row;
+    const named = rows.map((row) => refused.has(row.client) ? { ...row, client: OTHER } : row);
+    return { rows: mergeRows(named), releases: this.#releases.take(refused, now) };
   }
 }

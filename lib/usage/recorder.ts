@@ -13,12 +13,13 @@ import {
   dateRows,
   type FlushPart,
   type Heartbeat,
+  isRelease,
   latestHeartbeats,
+  type LedgerRow,
   type LedgerTime,
   MAX_CLOCK_OFFSET_MS,
   MAX_PART_ROWS,
   mergeRows,
-  type UsageRow,
 } from "../storage/ledger/ledger.ts";
 import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import { yieldToRequests } from "../async/yield.ts";
@@ -44,7 +45,7 @@ const [STOP_TRIES, STOP_DELAY_MS] = [6, 200];
 const KNOWN_DAYS = 7;
 
 export interface RecorderOptions {
-  readonly ledger: Omit<Ledger, "keptFrom">;
+  readonly ledger: Omit<Ledger, "keptFrom" | "releases">;
   readonly config:
     & Policies
     & Pick<Config, "usageDays" | "isTelemetryOn">
@@ -75,7 +76,7 @@ export class Recorder {
   /** The part of a flush that was sent, until it is known whether it was committed. */
   #sent: FlushPart | undefined;
   /** Rows that were not sent. */
-  #backlog: UsageRow[] = [];
+  #backlog: LedgerRow[] = [];
   #keptFrom = "";
   #lastTick: number;
   #metrics: UsageMetrics | undefined;
@@ -142,7 +143,7 @@ export class Recorder {
   /** Returns the number of calls that were taken from the meter, and may not be in the ledger. */
   unrecorded(): number {
     const rows = [...this.#sent?.rows ?? [], ...this.#backlog];
-    return rows.reduce((sum, { calls }) => sum + calls, 0);
+    return rows.reduce((sum, row) => sum + (isRelease(row) ? 0 : row.calls), 0);
   }
 
   /** Logs each route whose phase has changed since the last tick. */
@@ -168,9 +169,9 @@ export class Recorder {
   }
 
   #takeCounts(): void {
-    const counted = this.meter.take(this.#options.clock());
-    this.#metrics?.add(counted);
-    this.#backlog = mergeRows([...this.#backlog, ...counted]);
+    const { rows, releases } = this.meter.take(this.#options.clock());
+    this.#metrics?.add(rows);
+    this.#backlog = mergeRows([...this.#backlog, ...rows, ...releases]);
   }
 
   async #write(end: End): Promise<void> {
@@ -232,7 +233,8 @@ export class Recorder {
     const isAdded = await add(part).catch((error) => {
       if (!(error instanceof RejectedError)) throw error;
       this.#faults.report(error, { server: this.server });
-      return add({ ...part, rows: part.rows.map((row) => ({ ...row, client: OTHER })) });
+      const rows = part.rows.filter((row) => !isRelease(row));
+      return add({ ...part, rows: rows.map((row) => ({ ...row, client: OTHER })) });
     });
     if (isAdded) return "recorded";
     const { server, from, sequence } = this.#own;

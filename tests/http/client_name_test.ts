@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { clientOf } from "../../lib/http/client_name.ts";
+import { clientOf, productOf } from "../../lib/http/client_name.ts";
 import { NAMED_USER_AGENTS } from "../support/user_agents.ts";
 
 Deno.test("clientOf() returns the name of the product in a User-Agent", () => {
@@ -13,5 +13,53 @@ Deno.test("clientOf() returns the name of the product in a User-Agent", () => {
       const name = clientOf(userAgent);
       assert(/^[^\p{C}]{1,64}$/u.test(name) && name === name.trim(), JSON.stringify(name));
     }
+  }
+});
+
+Deno.test("productOf() returns the version that follows the name, without what identifies", () => {
+  const rows: [userAgent: string, name: string, release: string | undefined][] = [
+    ["Overcast/3.0.1 (+http://overcast.fm/; iOS podcast app)", "Overcast", "3.0.1"],
+    ["Pocket%20Casts/7.96 CFNetwork/3826.600.41", "Pocket Casts", "7.96"],
+    ["AppleCoreMedia/1.0.0.16G78 (HomePod) Sonos/61.1-83220", "Sonos", "61.1-83220"],
+    ["de.danoeh.antennapod/1.7.3b (Linux)", "de.danoeh.antennapod", "1.7.3b"],
+    ["Castro 2019.13/1167", "Castro", "2019.13"],
+    ["Lavf52.104.0 WMPlayer/10.0.0.364", "Lavf", "52.104.0"],
+    ["mpv v0.35.1", "mpv", "0.35.1"],
+    [
+      "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+      "Googlebot",
+      "2.1",
+    ],
+    ["Mozilla/5.0 (X11) Chrome/88.0.4324.93 Safari/537.36", "Chrome", "88.0.4324.93"],
+    ["App/1.2.3.4.5", "App", "1.2.3.4.5"],
+    ["App/3.0.", "App", "3.0"],
+    ["App/1.0.0-SNAPSHOT-42", "App", "1.0.0-SNAPSHOT-4"], // 16 characters
+    ["App", "App", undefined],
+    ["App/beta", "App", undefined],
+    ["App (1.2)", "App", undefined],
+    ["App/\u0663.\u0660", "App", undefined],
+    // An address has four numbers.
+    ["App/192.0.2.4", "App", "192.0.2"],
+    ["App 192.0.2.4", "App", "192.0.2"],
+    ["App/192.0.2.4:80", "App", "192.0.2"],
+    ["App/192.0.2.4.example.com", "App", "192.0.2"],
+    // What identifies
+    ["App/3.0-7f9c24e8", "App", undefined],
+    ["App/3.0+build.491511", "App", undefined],
+    ["App/3.0-jane@example.com", "App", undefined],
+    ["App/3.0%2Djane%40example.com", "App", undefined],
+    ["App/3.0/7f9c24e8-3b12-4fef-91e0-56a2d5a7bb2e", "App", undefined],
+    ["user-491511/1.0", "(other)", undefined],
+    ["", "(no User-Agent)", undefined],
+  ];
+  for (const [userAgent, name, release] of rows) {
+    for (const _ of [1, 2]) { // parsed, and remembered
+      const product = productOf(userAgent);
+      assertEquals([product.name, product.release], [name, release], userAgent);
+    }
+  }
+  for (const [, userAgent] of NAMED_USER_AGENTS) {
+    const { release = "1" } = productOf(userAgent);
+    assert(/^\d[\w.+~-]{0,15}$/.test(release), release);
   }
 });

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { Heartbeat } from "../../lib/storage/ledger/ledger.ts";
-import { gateText } from "../../lib/report/text.ts";
+import { usageJson } from "../../lib/report/json.ts";
+import { gateText, usageText } from "../../lib/report/text.ts";
 import { phasesText } from "../../lib/report/words.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import {
@@ -11,6 +12,7 @@ import {
   NOW,
   POLICIES,
   POLICY,
+  released,
   report,
   row,
   ROWS,
@@ -37,6 +39,7 @@ Deno.test("reportUsage() sums a period by day, route and client", async () => {
       routes: ["/video/:token"],
       phases: { deprecated: 60 },
       brownouts: [],
+      releases: [],
     },
     {
       client: "Overcast",
@@ -46,6 +49,7 @@ Deno.test("reportUsage() sums a period by day, route and client", async () => {
       routes: ["/audio/:token"],
       phases: { deprecated: 31, brownout: 5 },
       brownouts: [],
+      releases: [],
     },
   ]);
   assertEquals(rest.recordedSince, NOW - 1000 * HOUR);
@@ -324,4 +328,45 @@ Deno.test("thirty days of ordinary operation are clear, by the words that README
     );
     assertEquals(await verdictOf(declared, true), "clear", what);
   }
+});
+
+Deno.test("the report adds up the releases of the period, most calls first", async () => {
+  const rows = [row(1, "app a", 20), row(8, "app a", 9), row(1, "app b", 2), row(1, "id c", 1)];
+  const releases = [
+    ...[
+      released(0, "app a", "2.0", 3),
+      released(5, "app a", "2.0", 2),
+      released(5, "app a", "1.0", 6),
+    ],
+    ...[released(8, "app a", "0.9", 9), released(1, "app b", "1.0", 2)], // the first is too old
+  ];
+  const whole = await report(rows, ALWAYS, { releases });
+  const at = (daysAgo: number) => NOW - daysAgo * DAY + HOUR;
+  const expected = [
+    { release: "1.0", calls: 6, last: at(5) },
+    { release: "2.0", calls: 5, last: at(0) },
+  ];
+  const [a, b, c] = whole.clients;
+  assertEquals(a?.releases, expected);
+  assertEquals([b?.releases.length, c?.releases.length], [1, 0]);
+  const { clients } = JSON.parse(usageJson(whole));
+  assertEquals(clients[0].releases[0], {
+    ...expected[0],
+    last: "2027-06-10T13:00:00.000Z",
+  });
+  assertMatch(
+    usageText(whole),
+    /Phases {6}Releases\napp a .*1\.0: 6, 2\.0: 5\napp b .* deprecated\n/,
+  );
+  const one = await report(rows, ALWAYS, { releases, client: "app b" });
+  assertEquals(one.clients.map(({ client }) => client), ["app b"]);
+  assert(!usageText(one).includes("Releases"), "it has one only");
+  assert(!gateText(whole).includes("2.0"));
+
+  const many = Array.from(
+    { length: 60 },
+    (_, index) => released(1, "app a", `1.${index}`, 1 + index),
+  );
+  const text = usageText(await report(rows, ALWAYS, { releases: many }));
+  assertMatch(text, / 1\.59: 60, 1\.58: 59, .*, 1\.35: 36, and 35 more\n/);
 });

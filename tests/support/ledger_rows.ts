@@ -1,12 +1,12 @@
 /** Rows in a ledger, written as a server's flush writes them. */
 
-import type { UsageRow } from "../../lib/storage/ledger/ledger.ts";
+import type { LedgerRow } from "../../lib/storage/ledger/ledger.ts";
 import type { Ledger } from "../../lib/storage/ledger/sql_ledger.ts";
 
 /** Adds rows, by a server that registers and stops at their latest time. */
 export async function addRows(
   ledger: Pick<Ledger, "declare" | "add">,
-  rows: readonly UsageRow[],
+  rows: readonly LedgerRow[],
 ): Promise<void> {
   const at = Math.max(...rows.map(({ last }) => last));
   const own = { server: crypto.randomUUID(), policies: {}, from: at, until: at, sequence: 0 };

@@ -2,7 +2,7 @@
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { reportUsage, type UsageReport, type UsageReportOptions } from "../../lib/report/report.ts";
-import type { Heartbeat, UsageRow } from "../../lib/storage/ledger/ledger.ts";
+import type { Heartbeat, ReleaseRow, UsageRow } from "../../lib/storage/ledger/ledger.ts";
 
 /** The time of all reports: noon of a Tuesday. */
 export const NOW = Date.parse("2027-06-15T12:00:00Z");
@@ -34,6 +34,17 @@ export function row(
     impact: "breaking",
   } as const;
   return { ...fixed, day, client, calls, first: at, last: at + HOUR, ...more };
+}
+
+/** Makes a row of a release: days ago, client, release, calls. */
+export function released(
+  daysAgo: number,
+  client: string,
+  release: string,
+  calls: number,
+): ReleaseRow {
+  const { day, last } = row(daysAgo, client, calls);
+  return { day, client, release, calls, last };
 }
 
 /** Makes the heartbeat of a server that counted between two times, in hours before now. */
@@ -74,17 +85,22 @@ interface ReportOptions extends
   readonly days?: number;
   readonly now?: number;
   readonly keptFrom?: string;
+  readonly releases?: readonly ReleaseRow[];
 }
 
 /** Makes the report on a ledger with these rows and watches. */
 export async function report(
   rows: readonly UsageRow[],
   heartbeats: readonly Heartbeat[],
-  { days = 7, now = NOW, keptFrom, ...options }: ReportOptions = {},
+  { days = 7, now = NOW, keptFrom, releases = [], ...options }: ReportOptions = {},
 ): Promise<UsageReport> {
   const ledger = {
     usage: async function* () {
       yield* rows;
+      await Promise.resolve();
+    },
+    releases: async function* (fromDay: string) {
+      yield* releases.filter(({ day }) => day >= fromDay);
       await Promise.resolve();
     },
     heartbeats: () => Promise.resolve(heartbeats.toSorted((a, b) => a.from - b.from)),

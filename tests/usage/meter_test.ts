@@ -5,6 +5,7 @@ import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { AnswerClass } from "../../lib/server/meter.ts";
 import { impactOf, UsageMeter } from "../../lib/usage/meter.ts";
+import { OTHER } from "../../lib/http/client_name.ts";
 import type { Impact } from "../../lib/storage/ledger/ledger.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { servedHandler } from "../support/handlers.ts";
@@ -47,7 +48,7 @@ Deno.test("UsageMeter counts by day, route, method, phase, status, impact and cl
   countOne(meter, { userAgent: null, status: 412 }, NOON + 2);
   countOne(meter, { userAgent: null, method: "BREW", status: 405 }, NOON + 3);
   countOne(meter, { userAgent: "curl/2", phase: "brownout" }, NOON + 12 * HOUR);
-  const sorted = meter.take(NOON).toSorted((a, b) => a.first - b.first);
+  const sorted = meter.take(NOON).rows.toSorted((a, b) => a.first - b.first);
   const at = (first: number, last = first) => ({ first, last });
   const none = { ...ROW, client: "(no User-Agent)", status: "4xx", calls: 1 } as const;
   assertEquals(sorted, [
@@ -60,7 +61,7 @@ Deno.test("UsageMeter counts by day, route, method, phase, status, impact and cl
       ...at(NOON + 12 * HOUR),
     },
   ]);
-  assertEquals(meter.take(NOON), []);
+  assertEquals(meter.take(NOON), { rows: [], releases: [] });
 });
 
 Deno.test("UsageMeter bounds its memory of hostile names", () => {
@@ -81,10 +82,48 @@ Deno.test("UsageMeter bounds its memory of hostile names", () => {
     const { rows } = meter.counterOf({ ...ANSWER, method });
     assert(rows.size <= 2_002, `${rows.size} rows`);
   }
-  const rows = meter.take(NOON);
+  const { rows } = meter.take(NOON);
   assert(rows.length <= 2 * (MAX_NEW_NAMES_A_DAY + 2), `${rows.length} rows`);
   assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), 100_000);
   for (const { client } of rows) assertMatch(client, /^[\x20-\x7e]{1,68}$/);
+});
+
+Deno.test("UsageMeter counts the releases of apps, in calls that the removal breaks", () => {
+  const meter = new UsageMeter("x-consumer");
+  for (const userAgent of ["App/2", "App/1", "App/2", "Pod-491511/1", "Mozilla/5.0 (X11)"]) {
+    countOne(meter, { userAgent }, NOON);
+  }
+  countOne(meter, { userAgent: "App/3", status: 404 }, NOON);
+  countOne(meter, { userAgent: "App/2", status: 206, method: "GET" }, NOON + 9);
+  const browser = { "User-Agent": "Mozilla/5.0 Chrome/120.0", Origin: "https://a.test" };
+  meter.counterOf(ANSWER).count(new Headers(browser), NOON);
+  const consumer = { "User-Agent": "App/4", "X-Consumer": "team" };
+  meter.counterOf(ANSWER).count(new Headers(consumer), NOON);
+  const { day } = ROW;
+  assertEquals(meter.take(NOON).releases, [
+    { day, client: "app App", release: "2", calls: 3, last: NOON + 9 },
+    { day, client: "app App", release: "1", calls: 1, last: NOON },
+    { day, client: "app Mozilla", release: "5.0", calls: 1, last: NOON },
+  ]);
+});
+
+Deno.test("UsageMeter bounds what it records of many names with a release each", () => {
+  const meter = new UsageMeter();
+  const day = { rows: new Set<string>(), releases: new Set<string>() };
+  for (let index = 0; index < 120_000; index++) {
+    countOne(meter, { userAgent: `App${index % 97}-${index}/${index % 1000}.${index}` }, NOON);
+    if (index % 10_000 < 9_999) continue;
+    const { rows, releases } = meter.take(NOON);
+    const names = new Set(rows.map(({ client }) => client));
+    for (const { client, release } of releases) {
+      assert(names.has(client) && client !== OTHER, client);
+      day.releases.add(`${client} ${release}`);
+    }
+    for (const { client } of rows) day.rows.add(client);
+  }
+  assert(day.rows.size <= MAX_NEW_NAMES_A_DAY + 1, `${day.rows.size} names`);
+  assert(day.releases.size <= MAX_NEW_NAMES_A_DAY, `${day.releases.size} releases`);
+  assert(day.releases.size > 100, "there are some");
 });
 
 Deno.test("createHandler() counts every answer of the deprecated routes, prepared ones included", async () => {
@@ -122,7 +161,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   }
   // Equal HEADs share one object from the second on, because they were prepared.
   assertEquals([...responses.values()].filter((count) => count > 1).toSorted(), [2, 2, 3, 4, 8]);
-  const counted = meter.take(NOON).map(({ route, method, status, impact, calls }) =>
+  const counted = meter.take(NOON).rows.map(({ route, method, status, impact, calls }) =>
     `${method} ${route} ${status} ${impact}: ${calls}`
   );
   assertEquals(counted.toSorted(), [
@@ -163,7 +202,7 @@ Deno.test("createHandler() counts every valid token in a brownout, and looks not
         assertMatch(response.headers.get("Retry-After") ?? "", / 13:00:00 GMT$/);
         await response.body?.cancel();
       }
-      const counted = meter.take(NOON).map(({ phase, status, impact, method, calls }) =>
+      const counted = meter.take(NOON).rows.map(({ phase, status, impact, method, calls }) =>
         `${phase} ${status} ${impact} ${method} ${calls}`
       );
       const status = `${brownoutStatus}`.replace(/..$/, "xx");

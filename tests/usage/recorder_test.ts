@@ -374,12 +374,66 @@ Deno.test("Recorder counts rows that the ledger rejects under no name", async ()
         : ledger.add(part, own),
   });
   const { meter, stop, events } = await startRecorder(strict, { now: NOON });
-  for (const userAgent of ["curl", "%E6%92%AD%E5%AE%A2/1"]) countOne(meter, { userAgent }, NOON);
+  for (const userAgent of ["curl/8", "%E6%92%AD%E5%AE%A2/1"]) countOne(meter, { userAgent }, NOON);
   await stop();
+  assertEquals(await Array.fromAsync(ledger.releases("")), []);
   assertEquals(meter.fault, undefined);
   const rows = await Array.fromAsync(ledger.usage(""), ({ client, calls }) => [client, calls]);
   assertEquals(rows, [["(other)", 2]]);
   assertStringIncludes(JSON.stringify(events), "too narrow");
+});
+
+Deno.test("Recorder flushes rows and releases in the same parts, with their times clamped alike", async () => {
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const clock = { now: NOON };
+  const parts: FlushPart[] = [];
+  const watched = altered(ledger, {
+    add: (part, own) => (parts.push(part), ledger.add(part, own)),
+  });
+  const { meter, flush, stop, unrecorded } = await startRecorder(watched, clock);
+  clock.now += 5_000;
+  const wrong = NOON - 40 * DAY; // a moment by a wrong clock
+  for (let index = 0; index < 90; index++) {
+    for (const release of ["1.0", "2.0"]) {
+      countOne(meter, { userAgent: `App-${index}/${release}` }, index === 0 ? wrong : clock.now);
+    }
+  }
+  await flush();
+  assertEquals(parts.map(({ rows }) => rows.length), [100, 100, 70]);
+  assertEquals(unrecorded(), 0);
+  const releases = await Array.fromAsync(ledger.releases(""));
+  assertEquals(releases.length, 180);
+  assertEquals(new Set(releases.map(({ day }) => day)), new Set(["2027-02-01"]));
+  assertEquals(new Set(releases.map(({ last }) => last - NOON)), new Set([-60_000, 5_000]));
+  const [own] = await ledger.heartbeats();
+  assertEquals([own?.sequence, own?.until], [3, NOON + 5_000]);
+  await stop();
+});
+
+Deno.test("Recorder neither loses nor repeats releases in an outage", async () => {
+  await using engine = await openMemoryEngine();
+  const { ledger } = engine;
+  const clock = { now: NOON };
+  let failure: "before" | "after" | undefined;
+  const flaky = altered(ledger, {
+    async add(part, own) {
+      if (failure === "before") return await down();
+      const isAdded = await ledger.add(part, own);
+      return failure === "after" ? await down() : isAdded;
+    },
+  });
+  const { meter, flush, stop, unrecorded } = await startRecorder(flaky, clock);
+  for (const kind of ["before", "after", undefined] as const) {
+    failure = kind;
+    clock.now += 5_000;
+    countOne(meter, { userAgent: "App/1.0" }, clock.now);
+    await flush();
+    if (kind !== undefined) assertEquals(unrecorded(), kind === "before" ? 1 : 2, "calls only");
+  }
+  await stop();
+  const sums = await Array.fromAsync(ledger.releases(""), ({ calls, last }) => [calls, last]);
+  assertEquals(sums, [[3, NOON + 15_000]]);
 });
 
 Deno.test("Recorder flushes in small parts, and yields to requests between them", async () => {

@@ -33,6 +33,29 @@ export interface UsageRow extends UsageKey {
   last: number;
 }
 
+/** The calls of one release of a client that removal breaks. They are in the rows of usage, too. */
+export interface ReleaseRow extends Pick<UsageRow, "day" | "client" | "calls" | "last"> {
+  /** e.g. `3.0.1` */
+  readonly release: string;
+}
+
+/** A row of either table. */
+export type LedgerRow = UsageRow | ReleaseRow;
+
+export function isRelease(row: LedgerRow): row is ReleaseRow {
+  return "release" in row;
+}
+
+/** The columns that distinguish rows. */
+export const USAGE_KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
+export const RELEASE_KEY = ["day", "client", "release"] as const;
+
+/** Returns what distinguishes a row from others, as a text to sort by. */
+export function keyOf(row: LedgerRow): string {
+  const key: readonly string[] = isRelease(row) ? RELEASE_KEY : USAGE_KEY;
+  return key.map((column) => Object(row)[column]).join("\0");
+}
+
 /** What is announced for each deprecated route, by the route's path. */
 export type RoutePolicies = Readonly<Record<string, Policy>>;
 
@@ -60,7 +83,7 @@ export interface Heartbeat {
  * it also advances the sequence number of the server's heartbeat.
  */
 export interface FlushPart extends Pick<Heartbeat, "until" | "end"> {
-  readonly rows: readonly UsageRow[];
+  readonly rows: readonly LedgerRow[];
 }
 
 /** Rows per part, since SQLite blocks the thread while it writes them. */
@@ -90,15 +113,15 @@ export function latestHeartbeats(heartbeats: readonly Heartbeat[]): Map<string, 
  * Merges rows with the same key. Also repairs rows whose last call is before their first, because
  * the clock was set back while counting.
  */
-export function mergeRows(rows: readonly UsageRow[]): UsageRow[] {
-  const sums = new Map<string, UsageRow>();
+export function mergeRows<Row extends LedgerRow>(rows: readonly Row[]): Row[] {
+  const sums = new Map<string, Row>();
   for (const row of rows) {
-    const { day, route, method, phase, status, impact, client } = row;
-    const key = [day, route, method, phase, status, impact, client].join(" ");
+    const key = keyOf(row);
     const sum = sums.get(key) ?? { ...row, calls: 0 };
     sum.calls += row.calls;
-    sum.first = Math.min(sum.first, row.first, row.last);
-    sum.last = Math.max(sum.last, row.first, row.last);
+    const times = isRelease(row) ? [row.last] : [row.first, row.last];
+    if (!isRelease(sum)) sum.first = Math.min(sum.first, ...times);
+    sum.last = Math.max(sum.last, ...times);
     sums.set(key, sum);
   }
   return [...sums.values()];
@@ -112,12 +135,14 @@ export function mergeRows(rows: readonly UsageRow[]): UsageRow[] {
  * @param earliest In milliseconds since the epoch, like `latest`.
  */
 export function dateRows(
-  rows: readonly UsageRow[],
+  rows: readonly LedgerRow[],
   { earliest, latest }: { readonly earliest: number; readonly latest: number },
-): UsageRow[] {
+): LedgerRow[] {
   const allowed = (time: number) => earliest <= time && time <= latest ? time : latest;
   return rows.map((row) => {
-    const [first, last] = [allowed(row.first), allowed(row.last)];
+    const last = allowed(row.last);
+    if (isRelease(row)) return { ...row, day: dayOf(last), last };
+    const first = allowed(row.first);
     return { ...row, day: dayOf(Math.max(first, last)), first, last };
   });
 }

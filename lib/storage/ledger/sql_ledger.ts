@@ -7,9 +7,15 @@ import { DAY_MS } from "./day.ts";
 import {
   type FlushPart,
   type Heartbeat,
+  isRelease,
+  keyOf,
+  type LedgerRow,
   type LedgerTime,
   MAX_PART_ROWS,
   mergeRows,
+  RELEASE_KEY,
+  type ReleaseRow,
+  USAGE_KEY,
   type UsageRow,
 } from "./ledger.ts";
 import {
@@ -21,14 +27,14 @@ import {
 } from "../database/sql/database.ts";
 import { yieldToRequests } from "../../async/yield.ts";
 
-const KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
-const KEY_COLUMNS = KEY.join(", ");
+/** The tables of counts: their keys, and the columns that are merged. */
+const USAGE = { name: "usage", key: USAGE_KEY, sums: ["calls", "first", "last"] } as const;
+const RELEASES = { name: "client_release", key: RELEASE_KEY, sums: ["calls", "last"] } as const;
 
-/** The types of the columns: the key, then the numbers. */
-const TYPES = [...KEY.map(() => "text" as const), ...Array(3).fill("bigint" as const)];
+type Table = typeof USAGE | typeof RELEASES;
 
 /**
- * A ledger in the tables `ledger`, `usage` and `heartbeat`. Every method throws
+ * A ledger in the tables `ledger`, `usage`, `client_release` and `heartbeat`. Every method throws
  * {@linkcode StorageError} when the engine fails.
  */
 export class Ledger {
@@ -64,8 +70,11 @@ export class Ledger {
       values: [until, end ?? null, own.server, own.from, own.sequence],
     };
     // Sorted, so that two servers that add the same rows cannot deadlock.
-    const sorted = mergeRows(rows).sort((a, b) => sortKeyOf(a) < sortKeyOf(b) ? -1 : 1);
-    const additions = chunksOf(sorted, this.#database.batch).map((rows) => this.#additionOf(rows));
+    const sorted = mergeRows(rows).sort((a, b) => keyOf(a) < keyOf(b) ? -1 : 1);
+    const additions = [USAGE, RELEASES].flatMap((table) => {
+      const own = sorted.filter((row) => isRelease(row) === (table === RELEASES));
+      return chunksOf(own, this.#database.batch).map((rows) => this.#additionOf(table, rows));
+    });
     const [extended] = await this.#database.transact([extension, ...additions], {
       isConditional: true,
       sync: end ? "with commit" : until > own.until ? "after commit" : undefined,
@@ -73,20 +82,30 @@ export class Ledger {
     return extended?.length === 1;
   }
 
-  /** Lists the rows from a day on, ordered by day, reading incrementally. */
-  async *usage(fromDay: string): AsyncGenerator<UsageRow> {
+  /** Lists the rows of usage from a day on, ordered by day, reading incrementally. */
+  usage(fromDay: string): AsyncGenerator<UsageRow> {
+    return this.#list<UsageRow>(USAGE, fromDay);
+  }
+
+  /** Lists the rows of releases in the same way. */
+  releases(fromDay: string): AsyncGenerator<ReleaseRow> {
+    return this.#list<ReleaseRow>(RELEASES, fromDay);
+  }
+
+  async *#list<T>({ name, key, sums }: Table, fromDay: string): AsyncGenerator<T> {
+    const columns = key.join(", ");
     const rows = pages(this.#database, (after, limit) => {
-      const start = after === undefined ? [fromDay] : KEY.map((column) => after[column] as string);
+      const start = after === undefined ? [fromDay] : key.map((column) => after[column] as string);
       const condition = after === undefined
         ? "day >= $1"
-        : `(${KEY_COLUMNS}) > (${KEY.map((_, at) => `$${at + 1}`).join(", ")})`;
+        : `(${columns}) > (${key.map((_, at) => `$${at + 1}`).join(", ")})`;
       return {
-        text: `SELECT ${KEY_COLUMNS}, calls, first, last FROM usage
-               WHERE ${condition} ORDER BY ${KEY_COLUMNS} LIMIT $${start.length + 1}`,
+        text: `SELECT ${columns}, ${sums.join(", ")} FROM ${name}
+               WHERE ${condition} ORDER BY ${columns} LIMIT $${start.length + 1}`,
         values: [...start, limit],
       };
     });
-    for await (const row of rows) yield { ...row } as unknown as UsageRow;
+    for await (const row of rows) yield { ...row } as T;
   }
 
   /** Begins heartbeats, and ends others or takes their ends off, in one transaction. */
@@ -120,14 +139,17 @@ export class Ledger {
       const text = "UPDATE ledger SET kept_from = $1 WHERE kept_from IS NULL OR kept_from < $1";
       await this.#database.transact([{ text, values: [beforeDay] }]);
     }
-    const removal = {
-      text: `DELETE FROM usage WHERE (${KEY_COLUMNS}) IN (
-               SELECT ${KEY_COLUMNS} FROM usage WHERE day < $1 ORDER BY ${KEY_COLUMNS} LIMIT $2
-             ) RETURNING day`,
-      values: [beforeDay, MAX_PART_ROWS],
-    };
-    while ((await this.#database.transact([removal]))[0]?.length === MAX_PART_ROWS) {
-      await yieldToRequests();
+    for (const { name, key } of [USAGE, RELEASES]) {
+      const columns = key.join(", ");
+      const removal = {
+        text: `DELETE FROM ${name} WHERE (${columns}) IN (
+                 SELECT ${columns} FROM ${name} WHERE day < $1 ORDER BY ${columns} LIMIT $2
+               ) RETURNING day`,
+        values: [beforeDay, MAX_PART_ROWS],
+      };
+      while ((await this.#database.transact([removal]))[0]?.length === MAX_PART_ROWS) {
+        await yieldToRequests();
+      }
     }
     const ended = `DELETE FROM heartbeat WHERE until < $1 AND (ending IS NOT NULL OR EXISTS (
       SELECT 1 FROM heartbeat AS later
@@ -136,17 +158,21 @@ export class Ledger {
     return true;
   }
 
-  /** Returns the statement that adds rows with distinct keys. */
-  #additionOf(rows: readonly UsageRow[]): Statement {
-    const all = rows.map((row) => [...keyOf(row), row.calls, row.first, row.last]);
-    const { text, values } = this.#database.rowsOf(TYPES, all);
+  /** Returns the statement that adds rows with distinct keys to their table. */
+  #additionOf({ name, key, sums }: Table, rows: readonly LedgerRow[]): Statement {
+    const columns = [...key, ...sums];
+    const types = [...key.map(() => "text" as const), ...sums.map(() => "bigint" as const)];
+    const all = rows.map((row) => columns.map((column) => Object(row)[column]));
+    const { text, values } = this.#database.rowsOf(types, all);
+    const merged = sums.map((sum) => {
+      const [before, added] = [`${name}.${sum}`, `excluded.${sum}`];
+      if (sum === "calls") return `calls = ${before} + ${added}`;
+      const isOver = `${added} ${sum === "first" ? "<" : ">"} ${before}`;
+      return `${sum} = CASE WHEN ${isOver} THEN ${added} ELSE ${before} END`;
+    });
     return {
-      text: `INSERT INTO usage (${KEY_COLUMNS}, calls, first, last) ${text}
-             ON CONFLICT (${KEY_COLUMNS}) DO UPDATE SET
-               calls = usage.calls + excluded.calls,
-               first = CASE WHEN excluded.first < usage.first THEN excluded.first
-                            ELSE usage.first END,
-               last = CASE WHEN excluded.last > usage.last THEN excluded.last ELSE usage.last END`,
+      text: `INSERT INTO ${name} (${columns.join(", ")}) ${text}
+             ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${merged.join(", ")}`,
       values,
     };
   }
@@ -181,9 +207,6 @@ function endingOf({ server, from, end, declaredAt }: Heartbeat): Statement {
     values: [end ?? null, declaredAt ?? null, server, from],
   };
 }
-
-const keyOf = (row: UsageRow) => KEY.map((column) => row[column]);
-const sortKeyOf = (row: UsageRow) => keyOf(row).join("\0");
 
 function heartbeatOf(row: Row): Heartbeat {
   const ending = row["ending"] as "stopped" | "gone" | null;

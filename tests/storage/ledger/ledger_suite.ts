@@ -2,7 +2,7 @@
 
 import { ROW as CALL } from "../../support/counted_call.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { Heartbeat, UsageRow } from "../../../lib/storage/ledger/ledger.ts";
+import type { Heartbeat, ReleaseRow, UsageRow } from "../../../lib/storage/ledger/ledger.ts";
 import type { Ledger } from "../../../lib/storage/ledger/sql_ledger.ts";
 import { RejectedError } from "../../../lib/storage/errors.ts";
 import { callerOf } from "../../../lib/usage/client_names.ts";
@@ -18,6 +18,10 @@ export interface LedgerSubject extends AsyncDisposable {
 const NOON = Date.parse("2027-02-01T12:00:00Z");
 const DAY = 86_400_000;
 const ROW: UsageRow = { ...CALL, client: "curl", calls: 3, first: NOON, last: NOON + 5 };
+const RELEASE: ReleaseRow = {
+  ...{ day: "2027-02-01", client: "app Overcast", release: "3.0.1" },
+  ...{ calls: 3, last: NOON },
+};
 
 function heartbeat(
   server: string,
@@ -81,16 +85,36 @@ export function testLedger(
 
   test("add() records every name that a client can have, as it is", async (ledger) => {
     const named = NAMED_USER_AGENTS.map(([, userAgent]) =>
-      callerOf(new Headers({ "User-Agent": userAgent }), undefined)
+      callerOf(new Headers({ "User-Agent": userAgent }), undefined).name
     );
     const ids = ["!", "~".repeat(64), "'; DROP TABLE usage; --"].map((id) =>
-      callerOf(new Headers({ "X-Id": id }), "x-id")
+      callerOf(new Headers({ "X-Id": id }), "x-id").name
     );
     const names = [...new Set([...named, ...ids])].sort();
     assert(names.includes("app 播客") && names.includes("id !"), "the table has hard names");
     await addRows(ledger, names.map((client) => ({ ...ROW, client })));
     const recorded = (await rowsOf(ledger)).map(({ client }) => client);
     assertEquals(recorded.sort(), names);
+  });
+
+  test("add() merges releases with the same key, beside the rows of usage", async (ledger) => {
+    await addRows(ledger, [ROW, RELEASE, { ...RELEASE, release: "2.9.4~1" }]);
+    await addRows(ledger, [{ ...RELEASE, calls: 2, last: NOON + 9 }, ROW]);
+    await addRows(ledger, [{ ...RELEASE, calls: 1, last: NOON - 9 }]);
+    await addRows(ledger, [{ ...RELEASE, client: "app 播客" }, { ...RELEASE, day: "2027-02-02" }]);
+    assertEquals(await Array.fromAsync(ledger.releases("")), [
+      { ...RELEASE, release: "2.9.4~1" },
+      { ...RELEASE, calls: 6, last: NOON + 9 },
+      { ...RELEASE, client: "app 播客" },
+      { ...RELEASE, day: "2027-02-02" },
+    ]);
+    assertEquals(await Array.fromAsync(ledger.releases("2027-02-02"), ({ day }) => day), [
+      "2027-02-02",
+    ]);
+    assertEquals(await rowsOf(ledger), [{ ...ROW, calls: 6 }]);
+    const many = Array.from({ length: 1_001 }, (_, index) => ({ ...RELEASE, release: `${index}` }));
+    await addRows(ledger, many);
+    assertEquals((await Array.fromAsync(ledger.releases(""))).length, 1_005);
   });
 
   test("usage() lists the rows from a day on, ordered by day", async (ledger) => {
@@ -125,9 +149,10 @@ export function testLedger(
     const own = heartbeat("a", [NOON, NOON]);
     await ledger.declare([own]);
     const rows = Array.from({ length: 250 }, (_, index) => ({ ...ROW, client: `${index}` }));
-    const part = { rows: [...rows, { ...ROW, day: "today" }], until: NOON + 5 };
+    const part = { rows: [...rows, RELEASE, { ...ROW, day: "today" }], until: NOON + 5 };
     await assertRejects(() => ledger.add(part, own), RejectedError);
     assertEquals(await rowsOf(ledger), []);
+    assertEquals(await Array.fromAsync(ledger.releases("")), []);
     assertEquals(await ledger.heartbeats(), [own]);
     assertEquals(await ledger.add({ rows, until: NOON + 5 }, own), true);
     assertEquals((await rowsOf(ledger)).length, 250);
@@ -178,8 +203,11 @@ export function testLedger(
     await addRows(ledger, days.map((day) => ({ ...ROW, day })));
     const clients = Array.from({ length: 500 }, (_, index) => `client-${index}`);
     await addRows(ledger, clients.map((client) => ({ ...ROW, day: "2027-01-01", client })));
+    const releases = clients.map((release) => ({ ...RELEASE, day: "2027-01-01", release }));
+    await addRows(ledger, [...releases, RELEASE]);
     await ledger.declare([heartbeat("a", [0, NOON])]);
     await ledger.forget("2027-01-02", NOON);
+    assertEquals(await Array.fromAsync(ledger.releases("")), [RELEASE]);
     assertEquals((await rowsOf(ledger)).map(({ day }) => day), ["2027-01-02", "2027-02-01"]);
     assertEquals(await ledger.keptFrom(), "2027-01-02");
     await ledger.forget("2026-12-01", NOON); // by a server that retains more
