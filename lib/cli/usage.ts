@@ -26,6 +26,7 @@ import {
 import { openOutput } from "./output.ts";
 import { ownPlaces } from "../publishing/own_places.ts";
 import { usageJson } from "../report/json.ts";
+import { ownerPage } from "../report/owner_page.ts";
 import { usagePage } from "../report/page.ts";
 import { gateText, usageText } from "../report/text.ts";
 
@@ -75,7 +76,7 @@ export function usageCommand(context: Context): Command {
         ["gate", "gone", "restored", "ignore", "atMost"],
       ),
     )
-    .option("--html <file>", "write a page to send to the owners of the clients")
+    .option("--html <file>", "write a page; with --client, one to send to the client's owner")
     .option("--json", "print the whole report as JSON")
     .addOption(
       exclusive(
@@ -152,9 +153,14 @@ async function runUsage(
   }
   if (html !== undefined) {
     const output = await openOutput(html, ownPlaces(config));
-    const page = new TextEncoder().encode(usagePage(report));
-    await output.write(page).finally(output.close);
+    const page = options.client === undefined
+      ? usagePage(report)
+      : ownerPage(report, context.routes, config.publicUrl);
+    await output.write(new TextEncoder().encode(page)).finally(output.close);
     await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
+    if (options.client !== undefined && config.publicUrl === undefined) {
+      printError("media: set PUBLIC_URL to have the page name this server and link its notice");
+    }
     return;
   }
   await print(json ? usageJson(report) : usageText(report));

@@ -16,8 +16,8 @@ for (const time of document.querySelectorAll("time")) {
   const local = document.createElement("span");
   local.className = "local";
   local.lang = format.resolvedOptions().locale;
-  local.textContent = "(" + format.format(date) + " your time)";
-  time.append(" ", local);
+  local.textContent = " (" + format.format(date) + " your time)";
+  time.append(local);
 }
 `;
 

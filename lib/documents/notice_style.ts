@@ -19,7 +19,7 @@ h1 { font-size: clamp(1.5rem, 5vw, 2.1rem); line-height: 1.25; margin: 0 0 .6rem
 h2 { font-size: 1.3rem; line-height: 1.3; margin: 3rem 0 .5rem; letter-spacing: -.005em; }
 h3 { font-size: 1rem; margin: 1.5rem 0 .35rem; font-weight: 600; }
 p { margin: .35rem 0; text-wrap: pretty; }
-a { color: var(--link); text-underline-offset: .15em; }
+a { color: var(--link); text-underline-offset: .15em; overflow-wrap: anywhere; }
 code { font: .9em/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 h1 code { font-weight: 600; letter-spacing: -.03em; }
 .banner { margin: 1rem 0; padding: .75rem 1.25rem; border-left: 6px solid; border-radius: 8px; }
@@ -31,7 +31,7 @@ h1 code { font-weight: 600; letter-spacing: -.03em; }
   margin: 1rem 0; }
 .facts div { padding: .9rem 1.25rem 1rem; border: 1px solid var(--line); border-radius: 8px; }
 .facts dt { color: var(--soft); font-size: .9rem; }
-.facts dd { margin: 0; font-size: 1.25rem; font-weight: 700; }
+.facts dd { margin: 0; font-size: 1.1rem; font-weight: 700; }
 time { font-variant-numeric: tabular-nums; white-space: nowrap; }
 time .local { color: var(--soft); font-size: .85rem; font-weight: 400; white-space: normal; }
 .facts time .local { display: block; line-height: 1.5; }

@@ -1,8 +1,12 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { unescape } from "@std/html/entities";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import type { Policy } from "../../lib/lifecycle/policy.ts";
+import { ownerPage } from "../../lib/report/owner_page.ts";
 import { usagePage } from "../../lib/report/page.ts";
-import type { UsageReport } from "../../lib/report/report.ts";
 import { checkAccessibility, launchBrowser, testInBrowser } from "../support/browser.ts";
-import { ALWAYS, heartbeat, report, row, ROWS } from "../support/usage_report.ts";
+import { ROUTES } from "../support/routes.ts";
+import { ALWAYS, heartbeat, released, report, row, ROWS } from "../support/usage_report.ts";
 
 const NAMES = [
   `<img/src=x>&'"`,
@@ -11,27 +15,69 @@ const NAMES = [
 ];
 const CALLED = [...ROWS, row(2, "zebra", 10_000), ...NAMES.map((name) => row(3, name, 2))];
 
-/** Reports, and what their pages show: client names that are not folded away, and bars of calls. */
-const PAGES: [what: string, report: () => Promise<UsageReport>, names: string[], bars: number][] = [
+const RELEASES = [
+  ...[released(7, "Overcast", "3.0.1", 30), released(0, "Overcast", "2.9.4", 1)],
+  released(5, "curl", "8.5.0", 60),
+];
+const PUBLIC_URL = "https://media.example.com";
+const DATES = { deprecatedAt: "2027-01-01", sunsetAt: "2027-06-30", brownouts: [] };
+
+/** The page for the owner of "Overcast", who called both paths, with what is announced for each. */
+async function ownerPageOf(
+  audio: Policy,
+  video = audio,
+  { publicUrl = PUBLIC_URL, days = 7 }: { publicUrl?: string | undefined; days?: number } = {},
+): Promise<string> {
+  const servers = [
+    heartbeat(1000, 0, { policies: { "/audio/:token": audio, "/video/:token": video } }),
+  ];
+  const rows = [...ROWS, row(1, "Overcast", 8_148, { route: "/video/:token" })];
+  const options = { client: "Overcast", days, releases: RELEASES };
+  return ownerPage(await report(rows, servers, options), ROUTES, publicUrl);
+}
+
+const LATER = definePolicy({
+  ...DATES,
+  ...{ sunsetAt: "2027-12-31", afterSunset: "redirect" },
+  brownouts: ["2027-06-08/P1D", "2027-06-15T11:00Z/PT2H", "2027-09-06T09:00Z/PT1H"],
+});
+const OVER = definePolicy({ ...DATES, sunsetAt: "2027-06-14" });
+const SOON = definePolicy({ ...DATES, deprecatedAt: "2027-06-20" });
+
+/** Pages, and what they show: client names that are not folded away, and bars of calls. */
+const PAGES: [what: string, page: () => Promise<string>, names: string[], bars: number][] = [
   [
     "many and hostile names",
-    () => report(CALLED, ALWAYS, { days: 30 }),
+    async () => usagePage(await report(CALLED, ALWAYS, { days: 30 })),
     ["zebra", "Overcast", "curl", "Forgotten", ...NAMES].slice(0, 25),
     8,
   ],
-  ["one client", () => report(CALLED, ALWAYS, { client: "curl" }), ["curl"], 1],
-  ["no calls", () => report([], [heartbeat(300, 1)], { days: 30 }), [], 0],
+  [
+    "releases",
+    async () => usagePage(await report(ROWS, ALWAYS, { days: 30, releases: RELEASES })),
+    ["Overcast", "curl", "Forgotten"],
+    6,
+  ],
+  ["no calls", async () => usagePage(await report([], [heartbeat(300, 1)], { days: 30 })), [], 0],
+  ["an owner: announced", () => ownerPageOf(SOON), [], 4],
+  ["an owner: deprecated", () => ownerPageOf(definePolicy(DATES)), [], 4],
+  ["an owner: in a brownout", () => ownerPageOf(LATER), [], 4],
+  ["an owner: removed", () => ownerPageOf(OVER), [], 4],
+  ["an owner: two phases", () => ownerPageOf(OVER, LATER), [], 4],
+  ["an owner: one day", () => ownerPageOf(LATER, OVER, { days: 1 }), [], 2],
 ];
 
-// Only a browser renders the page.
+// Only a browser renders a page.
 testInBrowser(
-  "the report page is whole, accessible and legible on any screen, and loads nothing",
+  "the pages are whole, accessible and legible on any screen, and load nothing",
   async () => {
     const file = await Deno.makeTempFile({ suffix: ".html" });
     await using browser = await launchBrowser();
-    for (const [what, makeReport, names, bars] of PAGES) {
-      await Deno.writeTextFile(file, usagePage(await makeReport()));
-      for (const [colorScheme, width] of [["light", 1000], ["dark", 320]] as const) {
+    for (const [what, makePage, names, bars] of PAGES) {
+      await Deno.writeTextFile(file, await makePage());
+      for (
+        const [colorScheme, width] of [["light", 1200], ["dark", 360], ["dark", 1000]] as const
+      ) {
         const viewport = { width, height: 800 };
         const context = await browser.newContext({ colorScheme, viewport, bypassCSP: true });
         const page = await context.newPage();
@@ -47,6 +93,9 @@ testInBrowser(
         );
         const layout = await page.evaluate(MEASURE) as Layout;
         assertEquals(layout.bars, bars, seen);
+        assertEquals(layout.afloat, [], `${seen}: bars that do not stand on the axis`);
+        assert(layout.widest <= 40, `${seen}: a bar of ${layout.widest} px`);
+        assertEquals(layout.broken, [], `${seen}: dates on two lines`);
         assertEquals(layout.overflowing, [], `${seen}: wider than the screen, or scrolling inside`);
         assert(layout.smallest >= 12, `${seen}: text of ${layout.smallest} px`);
         assertEquals((await checkAccessibility(page)).violations, [], seen);
@@ -58,32 +107,100 @@ testInBrowser(
   },
 );
 
+/** The text of a page. */
+function textOf(html: string): string {
+  const text = html.replaceAll(/<(style|title)>[^]*?<\/\1>/g, "").replaceAll(/<[^>]*>/g, " ");
+  return unescape(text).replaceAll(/\s+/g, " ").replaceAll(/ (?=[.,;:])/g, "");
+}
+
+Deno.test("the owner's page says what to change, by when, and which releases still call", async () => {
+  const page = await ownerPageOf(LATER, OVER);
+  const text = textOf(page);
+  const parts = [
+    "Overcast still calls paths of media.example.com that were or will be removed",
+    "What to change Change only the path. The token stays the same",
+    "/audio/{token} becomes /media/{token} /video/{token} becomes /media/{token}",
+    "By when Deprecated since 1 Jan 2027, 00:00 UTC",
+    "/audio/{token}: To be removed in 198 days 31 Dec 2027, 00:00 UTC",
+    "/video/{token}: Removed 36 hours ago 14 Jun 2027, 00:00 UTC",
+    "/audio/{token}: Brownout from 15 Jun 2027, 11:00 UTC to 15 Jun 2027, 13:00 UTC (on now)",
+    "/audio/{token}: Brownout from 6 Sep 2027, 09:00 UTC to 6 Sep 2027, 10:00 UTC",
+    "A brownout is a short outage before the removal, as a warning: the path answers 503",
+    "Once removed, a path answers 308, which redirects",
+    "Read the notice at https://media.example.com/deprecation.",
+    "Its calls 8,184 calls since 8 Jun 2027, the last at 15 Jun 2027, 13:00 UTC.",
+    "3.0.1: 30 calls, the last at 8 Jun 2027, 13:00 UTC 2.9.4: 1 call, the last at",
+    "A release that is not listed made no calls, unless the 8,153 calls without a known release",
+  ];
+  const found = parts.map((part) => {
+    assertStringIncludes(text, part);
+    return text.indexOf(part);
+  });
+  assertEquals(found, found.toSorted((a, b) => a - b));
+  assert(!/phase|trusted|verdict|still called|curl|8\.5\.0|\d{4}-\d\d-\d\d/i.test(text), text);
+  assertStringIncludes(
+    textOf(await ownerPageOf(OVER)),
+    "paths of media.example.com that were removed",
+  );
+  assertStringIncludes(
+    textOf(await ownerPageOf(SOON)),
+    "paths of media.example.com that will be removed",
+  );
+});
+
+Deno.test("the owner's page leaves out what he never called, and addresses that are unknown", async () => {
+  const options = { client: "curl", releases: RELEASES };
+  const text = textOf(ownerPage(await report(CALLED, ALWAYS, options), ROUTES, undefined));
+  assertStringIncludes(text, "curl still calls paths that will be removed");
+  assertStringIncludes(text, "A release that is not listed made no calls. Name and release");
+  assert(!/audio|https?:|notice|Overcast|zebra/.test(text), text);
+  const idle = textOf(
+    ownerPage(await report([row(20, "app A", 3)], ALWAYS, { client: "app A" }), ROUTES, undefined),
+  );
+  assertEquals(idle.trim(), "A called no deprecated paths No call was counted since 8 Jun 2027.");
+  const hostile = `id <img/src=x>&'"`;
+  const page = ownerPage(
+    await report([row(1, hostile, 3)], ALWAYS, { client: hostile }),
+    ROUTES,
+    PUBLIC_URL,
+  );
+  assert(!page.includes("<img"), page);
+});
+
 Deno.test("the report page says the verdict, then who calls, then each route's days, then the rules", async () => {
   const page = usagePage(await report(CALLED, [heartbeat(160, 0)], { ignore: ["zebra"] }));
   const parts = [
-    "<strong>Still called: 160 calls to /audio/:token and /video/:token by 34 clients since 2027-06-08",
-    "<li>Ignored: zebra, 10,000 calls</li>",
-    `<td data-label="Last seen">2027-06-15T13:00:00Z</td>`,
+    "8 Jun 2027 to now (7 whole days and today so far, UTC)",
+    "Still called: 160 calls to /audio/{token} and /video/{token} by 34 clients since 8 Jun 2027",
+    "Ignored: zebra, 10,000 calls",
+    "15 Jun 2027, 13:00 UTC",
     "/audio/{token}",
-    "<title>2027-06-09: 5 calls, brownout</title>",
     "calls, at most 10,000 a day",
-    "<li>2027-06-09: 5 calls, brownout</li>\n<li>2027-06-10: 0 calls, brownout of 2027-06-10T09:00:00Z</li>",
+    "9 Jun 2027: 5 calls, brownout 10 Jun 2027: 0 calls, brownout of 10 Jun 2027, 09:00 UTC",
     "/video/{token}",
-    "60 calls. Sunset: 2027-06-17T00:00:00Z, in 36 hours.",
-    "<li>2027-06-08: 0 calls, incomplete record</li>",
+    "60 calls. Sunset: 17 Jun 2027, 00:00 UTC, in 36 hours.",
+    "8 Jun 2027: 0 calls, incomplete record",
     "A call is a GET or HEAD",
+    "A brownout is a short outage",
   ];
-  const found = parts.map((part) => {
-    assertStringIncludes(page, part);
-    return page.indexOf(part);
-  });
-  assertEquals(found, found.toSorted((a, b) => a - b));
-  const one = usagePage(await report(CALLED, ALWAYS, { client: "curl" }));
-  assert(!/Overcast|zebra|10,000/.test(one), "another client's");
+  assertStringIncludes(page, "<title>9 Jun 2027: 5 calls, brownout</title>");
+  const text = textOf(page);
+  let from = 0;
+  for (const part of parts) {
+    const at = text.indexOf(part, from);
+    assert(at >= from, `${part} after ${text.slice(from, from + 200)}`);
+    from = at;
+  }
+  assert(!/\d{4}-\d\d-\d\d/.test(text), "a date for programs");
+  const dated = usagePage(await report([row(1, "site 2027-01-01.example", 1)], ALWAYS));
+  assertStringIncludes(textOf(dated), "the last by site 2027-01-01.example at 14 Jun");
 });
 
 interface Layout {
   readonly bars: number;
+  readonly widest: number;
+  readonly afloat: readonly string[];
+  readonly broken: readonly string[];
   readonly overflowing: readonly string[];
   readonly smallest: number;
 }
@@ -91,7 +208,14 @@ interface Layout {
 /** Measures the layout in the page. */
 const MEASURE = `(() => {
   const shown = [...document.querySelectorAll("main *")].filter((each) => each.checkVisibility());
+  const bars = shown.filter((each) => each.matches("rect.calls, rect.brownout"));
+  const axis = (bar) => bar.closest("svg").querySelector("rect.axis").getBoundingClientRect().top;
   return {
+    widest: Math.max(0, ...bars.map((each) => each.getBoundingClientRect().width)),
+    afloat: bars.filter((each) => Math.abs(each.getBoundingClientRect().bottom - axis(each)) > 1 &&
+      each.getBoundingClientRect().top < axis(each)).map((each) => each.outerHTML),
+    broken: shown.filter((each) => each.matches("time") && each.getClientRects().length > 1)
+      .map((each) => each.outerHTML),
     bars: shown.filter((each) => each.matches("rect.calls") &&
       each.getBoundingClientRect().height >= 0.5).length,
     overflowing: [document.documentElement, ...shown].filter((each) => {
