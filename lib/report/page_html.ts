@@ -19,9 +19,9 @@ export function reportPage(title: string, style: string, main: string): string {
 /** A date in a sentence, in ISO 8601, but not in a name. */
 const DATE = /(?<![\w.-])\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?(?!\.?[\w-])/g;
 
-/** Renders a sentence, with its dates for people. */
+/** Renders a sentence, with its dates and its paths as people read them. */
 export function prose(text: string): string {
-  return escape(text).replaceAll(DATE, (date) => time(date));
+  return escape(text).replaceAll(":token", "{token}").replaceAll(DATE, (date) => time(date));
 }
 
 export function list(lines: readonly string[]): string {
