@@ -1,19 +1,23 @@
 /**
  * media-head: keeps HEAD /audio/{token} and HEAD /video/{token} alive until they are removed, and
  * promises that a HEAD says exactly what the GET would have said. This file is the whole HTTP
- * surface: every route, and every status in the order in which it is decided. Only (1) to (3) tell
- * GET and HEAD apart. Two things are not decided here: Deno answers what is not HTTP with a bare 400,
- * and a stopping server that has saved its last counts answers nothing more.
+ * surface: every route, and every status in the order in which it is decided. GET and HEAD are told
+ * apart only where (1), (2) and (3) stand. Two things are not decided here: Deno answers what is
+ * not HTTP with a bare 400, and a stopping server answers nothing more once it has saved its last
+ * counts.
  *
- * Startup order: check the Deno version, read the settings (lib/server/config.ts), check that Deno
- * lets storage be used, open it (lib/storage/), check that its content belongs to its catalogue,
- * publish the samples if storage is the default and empty, register in the ledger of calls
- * (lib/usage/), listen. With `media` as the first argument, run a command instead (lib/cli/).
+ * The start checks the Deno version, reads the settings (lib/server/config.ts), checks that Deno's
+ * permissions allow storage, opens storage (lib/storage/), checks that its content belongs to its
+ * catalogue, publishes the samples if storage is the default and empty, registers in the ledger of
+ * calls (lib/usage/), and listens. With `media` as the first argument, it runs a command instead
+ * (lib/cli/).
  *
- * Permissions (deno.json): net to listen, to reach PostgreSQL and the bucket, and each public URL
- * that is published or verified; env for the settings, and INIT_CWD, the folder in which `deno task
- * media` was typed; sys for the machine's name; read and write for ./data, and read for `.env` and
- * the samples. The media task may read and write any file.
+ * The permissions (deno.json) are
+ * - net, to listen, to reach PostgreSQL and the bucket, and to publish and verify public URLs;
+ * - env, for the settings, and for INIT_CWD, the folder in which `deno task media` was typed;
+ * - sys, for the machine's name;
+ * - read and write, for ./data; and read, for `.env` and the samples. The media task may read and
+ *   write any file.
  */
 
 import { validate } from "@std/uuid/v4";
@@ -50,7 +54,7 @@ const MEDIA = "/media/:token"; // replaces the deprecated paths
 
 /**
  * Every route. Each accepts GET, HEAD and OPTIONS. Those with a successor are deprecated: delete
- * these two lines when nobody calls the old paths any more.
+ * their two lines when nobody calls the old paths any more.
  */
 export const ROUTES: readonly Route[] = [
   { pattern: new URLPattern({ pathname: "/audio/:token" }), serves: ["audio"], successor: MEDIA },
@@ -113,14 +117,15 @@ export function createHandler(server: Server): Handler {
   };
 }
 
-/** Reads what decides about a request before anything is looked up: its policy and phase once. */
+/** Reads what is known of a request before anything is looked up, its policy and phase among it. */
 function readCall(server: Server, { method, url, headers }: Request, now: number): Call {
   const { routes, config } = server;
   const isBadHost = !isHost(headers.get("host")); // Deno builds the URL from Host, unchecked
   const { route, segment } = isBadHost ? NOWHERE : match(routes, normalizeUrl(url));
   const token = validate(segment) ? tokenOf(segment) : undefined; // a version 4 UUID
   const retirement = route && retirementOf(server, route, token, now);
-  // The notice says in which phase each deprecated route is, and the common policy, which has no path.
+  // The notice states the phase of each deprecated route and of the common policy, which has no
+  // path.
   const phaseEnd = route?.serves === "notice"
     ? nextChange(config, ["", ...deprecatedPaths(routes)], now)
     : retirement?.moment.until ?? Infinity;
@@ -128,7 +133,7 @@ function readCall(server: Server, { method, url, headers }: Request, now: number
   return { ...known, isBadHost, route, segment, token, retirement, phaseEnd };
 }
 
-/** Finds the route of a URL, and the segment in place of its token; empty if it has none. */
+/** Finds the route of a URL, and the segment in place of its token, which is empty without one. */
 function match(routes: readonly Route[], url: string) {
   for (const route of routes) {
     const matched = route.pattern.exec(url);
@@ -186,15 +191,17 @@ async function answer(call: Call): Promise<Outcome> {
     const detail = `"${segment}" is not a version 4 UUID`;
     return problem(call, 400, "malformed-token", detail, { isKept: true });
   }
-  // This also compares the stored content with what was published, so that a HEAD, which opens
-  // nothing, fails where the GET does (502, 503): the promise hangs on it. What it finds is true for
-  // its generation: until a change of the catalogue is detected, and for five seconds at most.
+  // The lookup also compares the stored content with what was published (502, 503). A HEAD never
+  // reads the content, but must fail where its GET does, so the promise depends on this. What a
+  // lookup found is used for one generation: until a change of the catalogue is detected, and for
+  // five seconds at most.
   return await answerItem(call, await storage.find(token, now), serves);
 }
 
 /**
- * Returns the outcome for what a lookup found. Those marked with `isKept`, here and above, may be
- * reused for the same request in the same generation and phase; all others are made anew.
+ * Returns the outcome for what a lookup found. An outcome that is marked with `isKept`, here or
+ * above, may be reused for the same request in the same generation and phase. Any other is made
+ * anew.
  */
 async function answerItem(
   call: Call,
@@ -216,7 +223,7 @@ async function answerItem(
   }
   const outcome = await serve(call, representItem(found.item, call.server.storage, call.now));
   // A stream can be sent only once. If the publisher's clock was ahead, Last-Modified is the current
-  // time, and so changes.
+  // time, which changes.
   const isKept = !(outcome.body instanceof ReadableStream) && found.item.publishedAt <= call.now;
   return isKept ? { ...outcome, isKept } : outcome;
 }
@@ -238,7 +245,7 @@ async function serve(call: Call, selected: Representation): Promise<Outcome> {
     const detail = `The content has ${length} bytes`;
     return problem(call, 416, "range-not-satisfiable", detail, { fields });
   }
-  // (2) Only a GET opens the content. If it cannot be read to its end, the log says why.
+  // (2) Only a GET reads the content. If it cannot be read to its end, the log says why.
   const onFault = (error: unknown) => faults.report(error, { method });
   const body = isGet ? await selected.open(range, onFault) : undefined;
   return {
@@ -248,7 +255,7 @@ async function serve(call: Call, selected: Representation): Promise<Outcome> {
   };
 }
 
-/** How long caches may keep what was found. */
+/** Returns the field that says how long caches may keep what was found. */
 function freshnessOf({ server: { config } }: Call): Field {
   return ["Cache-Control", `max-age=${config.cacheMaxAge}`];
 }
@@ -276,8 +283,8 @@ function respond(call: Call, outcome: Outcome): Answer {
   const { status, body, isKept } = outcome;
   const successor = outcome.hasNoSuccessor ? undefined : retirement?.successor;
   // On every status, a deprecated route announces its retirement by Deprecation (RFC 9745), Sunset
-  // (RFC 8594) and Link (RFC 8288). No cache may keep what depends on the phase beyond its end. The
-  // clock is read again for that, since a lookup may have taken seconds.
+  // (RFC 8594) and Link (RFC 8288). No cache may keep a response longer than the phase that it
+  // depends on. The clock is read again for that, since a lookup may have taken seconds.
   const { fields, unchangedUntil } = limitFreshness([
     ...outcome.fields,
     ...CORS_FIELDS,
@@ -285,7 +292,7 @@ function respond(call: Call, outcome: Outcome): Answer {
     ...retirement && config.isOnDeploy ? [CDN_NO_STORE] : [],
   ], { until: call.phaseEnd, now: clock() });
   const headers = Object.fromEntries(fields); // no name comes twice; an object saves 5 µs
-  // (3) A HEAD says all that and sends no content.
+  // (3) A HEAD gets the same status and fields, and no content.
   const response = new Response(method === "HEAD" ? null : body, { status, headers });
 
   const counter = retirement && meter?.counterOf({
@@ -299,7 +306,7 @@ function respond(call: Call, outcome: Outcome): Answer {
   return { response, counter, keepUntil: isKept ? unchangedUntil : 0 };
 }
 
-/** Assembles the server, in the order given at the top, until it registers. */
+/** Assembles the server in the order given at the top, up to its registration. */
 async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const deprecated = deprecatedPaths(routes);
@@ -320,8 +327,8 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
   const handle = createHandler({ ...common, routes, storage, faults, meter: recorder.meter });
-  // Reuses what is marked with `isKept`, by URL, Host and conditions, never for a Range; during
-  // shutdown, asks clients to close connections.
+  // Responses marked with `isKept` are reused for the same URL, Host and conditions, but never for
+  // a Range. During shutdown, responses ask clients to close their connections.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
   const serving = closeWhenStopping(prepared, shutdown);
   return {

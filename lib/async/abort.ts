@@ -13,7 +13,7 @@ export interface Patience {
 /**
  * Waits for an operation that others may hold up, or rejects once the signal is aborted.
  *
- * @param what Names it, or finds out what it is called, once it takes long.
+ * @param what Names the operation, or finds out its name once it takes long.
  */
 export async function waitFor<T>(
   what: string | (() => Promise<string>),

@@ -5,8 +5,8 @@ import { unlessAborted } from "./abort.ts";
 /**
  * Runs an action on each value, in no particular order.
  *
- * @param concurrency Actions in flight at most; no more values are read ahead.
- * @param signal Stops the work; actions in flight are awaited.
+ * @param concurrency The number of actions in flight, and of values read for them, at most.
+ * @param signal Stops the work. Actions in flight are awaited.
  * @throws The error of the first action that fails, or the signal's abort reason, once no action is
  *   running.
  */

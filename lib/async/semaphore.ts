@@ -14,7 +14,7 @@ export class Semaphore {
   /**
    * Waits for a free place, and takes it.
    *
-   * @returns A function that releases it; must be called once.
+   * @returns A function that releases the place, to be called once.
    * @throws The abort reason, if the signal is aborted first.
    */
   async acquire(signal: AbortSignal): Promise<() => void> {

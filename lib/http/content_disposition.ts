@@ -4,8 +4,8 @@
  * Returns a Content-Disposition for inline display, with a file name for saving.
  *
  * @param filename Any text without control characters.
- * @returns e.g. `inline; filename="a.mp3"`; a non-ASCII name also in the extended form of RFC 8187,
- *   after an ASCII fallback for recipients without support for it.
+ * @returns e.g. `inline; filename="a.mp3"`. A name that is not ASCII follows in the extended form
+ *   of RFC 8187, after an ASCII fallback for recipients that do not support that form.
  */
 export function inlineDisposition(filename: string): string {
   const plain = filename.replaceAll(/[^\x20-\x7e]/gu, "_");

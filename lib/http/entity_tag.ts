@@ -27,12 +27,12 @@ export function parseEntityTags(value: string): "*" | EntityTag[] {
   }));
 }
 
-/** Compares strongly (RFC 9110 §8.8.3.2): equal, and neither is weak. */
+/** Compares strongly (RFC 9110 §8.8.3.2): the tags match if they are equal and neither is weak. */
 export function matchesStrongly(a: EntityTag, b: EntityTag): boolean {
   return !a.weak && !b.weak && a.opaque === b.opaque;
 }
 
-/** Compares weakly (RFC 9110 §8.8.3.2): equal, weak or not. */
+/** Compares weakly (RFC 9110 §8.8.3.2): the tags match if they are equal, weak or not. */
 export function matchesWeakly(a: EntityTag, b: EntityTag): boolean {
   return a.opaque === b.opaque;
 }

@@ -1,6 +1,6 @@
 /**
- * Validation of the Host field (RFC 9110 §7.2). Deno prepends it to the path unchecked, so an
- * invalid one could change which route matches.
+ * Validation of the Host field (RFC 9110 §7.2). Deno puts its value in front of the path unchecked,
+ * so an invalid one could change which route matches.
  */
 
 /** `uri-host [":" port]` (RFC 3986 §3.2.2): a bracketed address, or a name, which may be empty. */
@@ -11,8 +11,8 @@ const HOST = new RegExp(
 );
 
 /**
- * Tests whether a Host field is valid (RFC 9112 §3.2). A missing one is, because HTTP/1.0 and
- * HTTP/2 requests need none, and Deno does not expose the version.
+ * Tests whether a Host field is valid (RFC 9112 §3.2). A missing one counts as valid, even on
+ * HTTP/1.1, because requests of HTTP/1.0 and HTTP/2 need none and Deno does not expose the version.
  */
 export function isHost(value: string | null): boolean {
   if (value === null) return true;

@@ -1,6 +1,6 @@
 /**
- * HTTP-date (RFC 9110 §5.6.7), parsed strictly: `Date.parse` accepts far more than the RFC's three
- * formats, and any other must be ignored.
+ * HTTP-date (RFC 9110 §5.6.7), parsed strictly. `Date.parse` accepts far more than the three
+ * formats of the RFC, but a date in any other format must be ignored.
  */
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -30,8 +30,8 @@ export function formatHttpDate(instant: number): string {
 }
 
 /**
- * Parses an HTTP-date in any of its three formats. The weekday must be a name, but not the right
- * one, because some senders get it wrong, and nothing depends on it.
+ * Parses an HTTP-date in any of its three formats. The weekday must be the name of one, but need
+ * not be right, because some senders get it wrong and nothing depends on it.
  *
  * @param now Milliseconds since the epoch; determines the century of a two-digit year.
  * @returns Milliseconds since the epoch, or `undefined` if invalid, in which case a recipient

@@ -1,6 +1,8 @@
-/** Link (RFC 8288), read tolerantly. */
+/** Tolerant parsing of the Link field (RFC 8288). */
 
-/** The parts of a link that it has. The target and the anchor, its context, are URL references. */
+/**
+ * One link of the field. Target and anchor (the link's context) are URL references, if it has them.
+ */
 export interface Link {
   target?: string;
   rel?: string[]; // in lower case
@@ -8,17 +10,19 @@ export interface Link {
 }
 
 /**
- * A target, a comma, a quoted string, or a parameter with its value, if any; anything between them is
- * skipped. A quoted string that nothing closes extends to the end (RFC 8288 §B.4): reading on after
- * each of its quotes would take quadratic time.
+ * A target, a comma, a quoted string, or a parameter with its value, if it has one. Anything
+ * between these is skipped. A quoted string that nothing closes extends to the end (RFC 8288 §B.4):
+ * reading on after each of its quotes would take quadratic time.
  */
 const PART =
   /<([^<>]*)>|,|"(?:[^"\\]|\\.?)*"?|([^\s<,;="]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.?)*)"?|([^\s<,;="]+))?)?/g;
 
-/** The most links, and relations of a link, that are read: no honest server sends as many. */
+/**
+ * The number of links, and of relations of one link, that are read. No honest server sends as many.
+ */
 const MAX = 1000;
 
-/** Parses the value of a Link field. Malformed parts are skipped, the links kept. */
+/** Parses the value of a Link field. A malformed part is skipped, and its link is kept. */
 export function parseLinks(value: string): Link[] {
   const links: Link[] = [];
   let link: Link | undefined;

@@ -1,6 +1,6 @@
 /**
- * Outcomes: what a request comes to, before it becomes a response. GET and HEAD get the same one,
- * except that only a GET has its Range evaluated and its content opened.
+ * Outcomes: what a request comes to, before it becomes a response. GET and HEAD have the same
+ * outcome, except that only a GET has its Range evaluated and its content read.
  */
 
 export type Field = [name: string, value: string];
@@ -15,15 +15,17 @@ export type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuff
 export interface Outcome {
   /** The status code. */
   readonly status: number;
-  /** Includes an explicit Content-Length if a GET has content, since Deno sends 0 on a HEAD. */
+  /**
+   * With an explicit Content-Length if a GET has content, because Deno sends 0 on a HEAD without.
+   */
   readonly fields: readonly Field[];
   /** The content; a HEAD never sends it. */
   readonly body?: Body | undefined;
   /** Whether nothing replaces what was requested, whatever its route says. */
   readonly hasNoSuccessor?: boolean | undefined;
   /**
-   * Whether the same request has the same outcome until the generation of lookups, or the phase,
-   * ends. Without this mark nothing is reused.
+   * Whether the same request has the same outcome until the generation of lookups or the phase
+   * ends. An outcome without this mark is not reused.
    */
   readonly isKept?: true | undefined;
 }

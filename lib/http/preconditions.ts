@@ -18,7 +18,7 @@ export interface Validators {
   readonly lastModified: number | undefined;
 }
 
-/** The outcome of a condition; `undefined` if absent. */
+/** Whether a condition is true; `undefined` if the request does not have it. */
 type Condition = boolean | undefined;
 
 /** Returns a cache key for the preconditions; empty if there are none. */

@@ -17,7 +17,7 @@ export interface Problem {
   readonly fields: readonly Field[];
   /** The problem type's URI reference; "about:blank" if left out. */
   readonly type?: string | undefined;
-  /** The type's title; of "about:blank", the reason phrase of the status (§4.2.1). */
+  /** The title of the type. That of "about:blank" is the reason phrase of the status (§4.2.1). */
   readonly title: string;
   /** What is wrong with this request, for humans. */
   readonly detail: string;

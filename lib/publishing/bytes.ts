@@ -33,18 +33,20 @@ export function memoryBytes(content: Uint8Array<ArrayBuffer>): Bytes {
   };
 }
 
-/** Bytes to read at a time, for parsers that ask for a few. */
+/** The number of bytes to read at a time, because parsers ask for a few. */
 const WINDOW = 64 * 1024;
 
-/** Windows to load at most, 4 MiB in all: an MP4 takes one or two for each of its tracks. */
+/**
+ * The number of windows that may be loaded, 4 MiB in all. An MP4 takes one or two for each track.
+ */
 const MAX_WINDOWS = 64;
 
-/** Reads at most: each takes a parser up to 20 µs. */
+/** The number of reads allowed. Each takes a parser up to 20 µs. */
 const MAX_READS = 10_000;
 
 /**
- * Content for parsers, read in windows, of which the latest is kept. It can be read only as often
- * as any real file needs, so that content made to be read forever takes bounded time and memory.
+ * Content for parsers. It is read in windows, and the latest one is kept. The number of reads is
+ * limited to what a real file needs, so that a hostile one takes bounded time and memory.
  */
 export class WindowedBlob extends Blob {
   readonly #content: Bytes;

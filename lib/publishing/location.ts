@@ -17,8 +17,8 @@ export function isPublicUrl(text: string): boolean {
 /**
  * Normalizes a URL for the Location field (RFC 9110 §10.2.2): ASCII, and valid by RFC 3986.
  *
- * @throws {RefusedError} When it is not a URL, or not for everybody. The message contains no
- *   password and no signature.
+ * @throws {RefusedError} When it is not a URL, or one that does not work for everybody. The message
+ *   contains no password and no signature.
  */
 export function parseLocation(text: string): string {
   const refusal = (shown: string, why: string) => new RefusedError(`${quoted(shown)}${why}`);

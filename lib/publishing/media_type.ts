@@ -1,6 +1,6 @@
 /**
- * Media types: as publishers state them, or detected by content alone, since names and extensions
- * prove nothing.
+ * Media types, as publishers state them or as the content shows them. Names and extensions of files
+ * are not looked at, because they prove nothing.
  */
 
 import { quoted } from "../input/printable.ts";
@@ -10,7 +10,7 @@ import { StorageError } from "../storage/errors.ts";
 import { type Bytes, WindowedBlob } from "./bytes.ts";
 import { findTracks } from "./tracks.ts";
 
-/** One name for each format: of the registered ones, the one that clients know best. */
+/** One name for each format: the registered one that clients know best. */
 const FORMATS: Readonly<Record<string, string>> = {
   "audio/x-m4a": "video/mp4",
   "audio/mp4": "video/mp4",
@@ -110,6 +110,6 @@ async function detectFormat(content: Bytes): Promise<string | undefined> {
     return type === undefined ? undefined : FORMATS[type] ?? type;
   } catch (error) {
     if (error instanceof RefusedError || error instanceof StorageError) throw error;
-    return undefined; // damaged content makes it throw anything
+    return undefined; // damaged content makes it throw errors of any kind
   }
 }

@@ -1,11 +1,11 @@
-/** The files and folders of storage, which a command must neither publish nor overwrite. */
+/** The files and folders of storage, which commands refuse to publish or to overwrite. */
 
 import { basename, dirname, join, sep } from "node:path";
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import type { Config } from "../server/config.ts";
 
-/** Returns the paths of storage, never to be opened: closing a SQLite file releases its locks. */
+/** Returns the paths of storage. Never open them: closing a SQLite file releases its locks. */
 export function ownPlaces(
   { databaseUrl, content }: Pick<Config, "databaseUrl" | "content">,
 ): string[] {

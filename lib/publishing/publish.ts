@@ -18,12 +18,13 @@ import { type Patience, unlessAborted } from "../async/abort.ts";
 const CHUNK = 256 * 1024;
 
 /**
- * Bytes of the longest name, in UTF-8, as in most file systems. Content-Disposition has it twice, with
- * up to three characters for a byte, and nginx accepts 4 kB of header from a server by default.
+ * The length of the longest name in bytes of UTF-8, as in most file systems. Content-Disposition
+ * has the name twice, with up to three characters for a byte, and nginx accepts 4 kB of header from
+ * a server by default.
  */
 const MAX_NAME = 255;
 
-/** Metadata of an item, and how to publish it; everything has a default. */
+/** Metadata of an item, and how to publish it. Everything has a default. */
 export interface PublishOptions extends Stated, Patience {
   readonly token?: Token | undefined;
   readonly name?: string | undefined;
@@ -31,8 +32,8 @@ export interface PublishOptions extends Stated, Patience {
   /** Milliseconds since the epoch; defaults to now. */
   readonly publishedAt?: number | undefined;
   /**
-   * Returns the published item with the same content and name, if there is one, instead of
-   * publishing another.
+   * Whether to return the published item with the same content and name, if there is one, instead
+   * of publishing another.
    */
   readonly reuse?: boolean;
   readonly expected?: Expected | undefined;
@@ -42,7 +43,7 @@ export interface PublishOptions extends Stated, Patience {
   readonly watch?: ProgressWatcher;
 }
 
-/** Known properties of content, which must match it. */
+/** Known properties of content, which the content must have. */
 export type Expected = {
   readonly [Name in "digest" | "length" | "validator"]?: ContentReference[Name] | undefined;
 };

@@ -22,8 +22,8 @@ export function isObject(text: string): boolean {
 }
 
 /**
- * Publishes an object in place. It is read once; if another object replaces it later, the server
- * does not serve that.
+ * Publishes an object in place. It is read once. If another object replaces it later, the server
+ * does not serve that one.
  *
  * @param location `s3://bucket/key`
  * @returns The item. If its token is not the one asked for, it had already been published.

@@ -1,7 +1,7 @@
 /**
  * Publishing content at a public URL, to which clients are redirected.
  *
- * Only the commands that publish and verify request the URL: by one HEAD and, if that is not
+ * Only the commands that publish and verify request the URL. They send one HEAD and, if that is not
  * enough, one GET. The server never fetches what a record names, so nobody can aim it at addresses
  * that only it can reach.
  */
@@ -17,12 +17,12 @@ import { type PublishOptions, refuseTaken, requireFree } from "./publish.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { memoryBytes } from "./bytes.ts";
 
-/** Bytes to request and read at most: enough to detect a format. */
+/** The number of bytes to request and read at most, which is enough to detect a format. */
 const BEGINNING = 64 * 1024;
 
 const TIMEOUT_MS = 10_000;
 
-/** Metadata of content at a URL, and how to publish it; everything has a default. */
+/** Metadata of content at a URL, and how to publish it. Everything has a default. */
 export interface PublishUrlOptions
   extends Patience, Pick<PublishOptions, "token" | "kind" | "type" | "publishedAt"> {
   /** The timeout of each request. */

@@ -8,7 +8,7 @@ import { RefusedError } from "../input/refused_error.ts";
 import type { ObjectError } from "../storage/errors.ts";
 import { isObject } from "./publish_object.ts";
 
-/** The outcome of what is not published; within a folder, the first three are left out. */
+/** The outcome of what is not published. The first three are left out of a folder. */
 export type SourceOutcome =
   | { readonly outcome: "hidden" | "link" | "content"; readonly source: string }
   | {
@@ -44,7 +44,7 @@ export async function* findSources(
 
 /** Whether a path is a folder, or a link to one. */
 export async function isFolder(path: string): Promise<boolean> {
-  return (await Deno.stat(path).catch(() => undefined))?.isDirectory ?? false; // opening it reports any error
+  return (await Deno.stat(path).catch(() => undefined))?.isDirectory ?? false; // an error is reported on opening
 }
 
 async function* filesIn(

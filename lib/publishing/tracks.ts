@@ -1,6 +1,6 @@
 /**
  * What containers hold: MP4, 3GP and QuickTime; Matroska and WebM; Ogg. Only the few bytes that say
- * so are read, because parsing a whole file takes as much time and memory as its author wants.
+ * it are read, because parsing a whole file takes as much time and memory as its author wants.
  */
 
 import { Buffer } from "node:buffer";

@@ -14,10 +14,10 @@ import { RefusedError } from "../input/refused_error.ts";
 import { sha256Of } from "./publish.ts";
 import { readContent } from "./publish_object.ts";
 
-/** Items checked at once, each on its own connection if it needs one. */
+/** The number of items checked at once, each on its own connection if it needs one. */
 const CONCURRENCY = 16;
 
-/** Consecutive failures after which a host gets no more requests. */
+/** The number of consecutive failures after which a host gets no more requests. */
 const MAX_FAILURES = 50;
 
 /** How an item compares with what storage has; "failed" if it could not be checked. */
@@ -44,8 +44,8 @@ export interface VerifyOptions extends Patience {
 }
 
 /**
- * Compares published items with what storage and the public URLs have now; cached results are not
- * used. Items published or unpublished meanwhile are not differences.
+ * Compares published items with what storage and the public URLs have now. Cached results are not
+ * used. An item that is published or unpublished meanwhile is not a difference.
  *
  * @param storage Must be prepared, unless it has no content.
  */

@@ -6,7 +6,7 @@ import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
 
-/** Thrown for settings that cannot be used; one line for each. */
+/** Thrown for settings that cannot be used. Its message has a line for each of them. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
@@ -16,19 +16,21 @@ export type Config = Readonly<ReturnType<typeof readConfig>>;
 /** The date from which the samples are deprecated. */
 export const SAMPLES_DEPRECATED_AT = "2026-11-21";
 
-/** Variables that show a server to be no trial: they require `DEPRECATED_AT`. */
+/** Variables that a mere trial does not set: any of them makes `DEPRECATED_AT` required. */
 const PRODUCTION = ["DATABASE_URL", "SUNSET_AT", "BROWNOUTS", "DENO_DEPLOY"];
 
 /** The variables whose values errors must not show. */
 const SECRETS = ["DATABASE_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 
-/** All lines of a value but the first: settings, even secrets, that an open quote has swallowed. */
+/**
+ * All lines of a value but the first. They are other settings, even secrets, after an open quote.
+ */
 const OTHERS = /[\n\r][^]*/;
 
 /** A server's clients get an error within five seconds; a command can wait for a busy store. */
 const STORE_TIMEOUT_MS = { server: 4_500, command: 30_000 };
 
-/** The variables of the policy, which validates them itself. */
+/** The variables of the policy's settings, which `definePolicy()` validates. */
 const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
   deprecatedAt: "DEPRECATED_AT",
   sunsetAt: "SUNSET_AT",
@@ -75,7 +77,7 @@ const PORT = integer(0, 65_535);
 const MAX_AGE = integer(0, 31_536_000);
 const DAYS = integer(1, 3_650);
 
-/** Returns functions that read variables, and collect the faults. */
+/** Returns functions that read variables and collect their faults. */
 function createReader(variable: (name: string) => string | undefined) {
   const faults: string[] = [];
   const get = (name: string) => variable(name) || undefined;
@@ -84,7 +86,7 @@ function createReader(variable: (name: string) => string | undefined) {
       ? String(value ?? "nothing")
       : JSON.stringify(SECRETS.includes(name) ? "…" : withoutPassword(value.replace(OTHERS, "…")));
     const fault = `: expected ${expected}, got ${shown}`;
-    if (faults.includes(name + fault)) return; // of all routes
+    if (faults.includes(name + fault)) return; // it is the same for all routes
     faults.push(`${name}${route === undefined ? "" : ` of ${route}`}${fault}`);
   };
   const read = <T>(name: string, expected: string, schema: z.ZodType<T>): T => {
@@ -101,7 +103,7 @@ type Reader = ReturnType<typeof createReader>;
  * Reads and validates the settings.
  *
  * @param variable Looks up a variable. An empty value counts as unset.
- * @param user Only the server needs the date of the deprecation, and not for a trial.
+ * @param user Commands do not need the date of the deprecation, and neither does a server on trial.
  * @param paths The paths of the deprecated routes, which may have values of their own.
  * @throws {ConfigError} If any value is invalid or missing, with its name and what was expected.
  */
@@ -113,7 +115,7 @@ export function readConfig(
   const reader = createReader(variable);
   const { faults, get, expect } = reader;
   const settings = { ...readServer(reader), ...readStorage(reader, STORE_TIMEOUT_MS[user]) };
-  /** Whether nobody chose the date of the deprecation here. */
+  /** Whether nobody has chosen a date for the deprecation. */
   const isDeprecationUnset = get("DEPRECATED_AT") === undefined;
   const reason = PRODUCTION.find((name) => get(name) !== undefined);
   if (user === "server" && isDeprecationUnset && reason !== undefined && paths.length > 0) {
@@ -202,19 +204,19 @@ function readContent(
   };
 }
 
-/** The settings of which a route may have values of its own, and whether it can do without one. */
+/** The settings of which a route may have a value of its own, and whether that may be `none`. */
 const OWN = { deprecatedAt: false, sunsetAt: true, brownouts: true } as const;
 type OwnSetting = keyof typeof OWN;
 
-/** A variable's common value, and those of routes, by name: "2027-06-30,video=2027-12-31". */
+/** Separates a common value from those of routes, as in "2027-06-30,video=2027-12-31". */
 const OWN_VALUE = /(?:^|,)\s*([a-z][\w-]*)\s*=/i;
 
-/** Names that settings may have after the removal of their routes, so that a server still starts. */
+/** Names that settings may still have when their routes are deleted, so that a server starts. */
 const FORMER_NAMES = ["audio", "video"];
 
 /**
- * Reads the common policy, and those of the routes with values of their own. Also names the settings
- * that have no effect, because what they are for is not deprecated.
+ * Reads the common policy, and the policies of routes with values of their own. Also names the
+ * settings that have no effect, because their routes are not deprecated.
  */
 function readPolicies(reader: Reader, paths: readonly string[]) {
   const { get, expect } = reader;
@@ -254,7 +256,7 @@ function readPolicies(reader: Reader, paths: readonly string[]) {
   return policy && { policy, ineffective, ...ownPolicies.size > 0 ? { ownPolicies } : {} };
 }
 
-/** @param route The name of the route whose policy it is, for errors; none for the common one. */
+/** @param route The name of the route for errors; left out for the common policy. */
 function readPolicy(
   { get, expect }: Reader,
   values: ReadonlyMap<OwnSetting, string | undefined>,
@@ -262,7 +264,7 @@ function readPolicy(
 ): Policy | undefined {
   const set = (name: keyof PolicySettings) => get(POLICY_VARIABLES[name]);
   const { deprecatedAt, sunsetAt, brownouts } = Object.fromEntries(values);
-  // A default must not make a date that was chosen invalid.
+  // The default must not make a chosen date invalid.
   const unset = sunsetAt ?? brownouts ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
   const status = set("brownoutStatus") ?? "";
   try {
@@ -270,7 +272,7 @@ function readPolicy(
       deprecatedAt: deprecatedAt ?? unset,
       sunsetAt,
       brownouts: brownouts?.split(",").map((text) => text.trim()),
-      // The policy validates these.
+      // definePolicy() validates these.
       brownoutStatus: (/^\d{3}$/.test(status) ? Number(status) : status || undefined) as
         | BrownoutStatus
         | undefined,

@@ -14,13 +14,13 @@ export interface Variables {
 
 const ENV_FILE = join(import.meta.dirname ?? "", "../../.env");
 
-/** Deno reads these itself, and before the file. */
+/** Variables that Deno reads itself, before the file is read. */
 const OF_DENO = /^(?:DENO|OTEL)_/;
 
 /**
  * Reads the file, unless there is none, or `--deny-read` excludes it.
  *
- * @throws {ConfigError} If it cannot be read: without it, other settings would apply.
+ * @throws {ConfigError} If it cannot be read, because other settings would apply without it.
  */
 export function readVariables(path = ENV_FILE): Variables {
   const file = new Map(Object.entries(readFile(path)));
@@ -34,7 +34,7 @@ export function readVariables(path = ENV_FILE): Variables {
   return { get, unused };
 }
 
-/** Logs a warning of names in the file that are no settings: mistyped ones, perhaps. */
+/** Logs a warning about names in the file that are no settings, because they may be mistyped. */
 export function warnOfUnused({ unused }: Variables, log: Log): void {
   if (unused.size === 0) return;
   const message = `Nothing reads ${[...unused].join(", ")} in .env: a mistyped setting? ` +
@@ -57,7 +57,7 @@ function readFile(path: string): Record<string, string | undefined> {
   }
 }
 
-/** Parses a line by itself, since parseEnv would take the next ones for a part of some values. */
+/** Parses a line by itself, because parseEnv takes the lines after an open quote for its value. */
 function readLine(line: string, index: number): Record<string, string | undefined> {
   if (!/^\s*(?:#|$)|=/.test(line)) throw new Error(`line ${index + 1} is not NAME=VALUE`);
   const isOpen = /^(?!\s*#)[^=]*=\s*(["'`])(?![^]*\1)/.test(line);

@@ -4,8 +4,8 @@ import type { Config } from "./config.ts";
 import { FaultLog, type Log } from "./log.ts";
 
 /**
- * Milliseconds before listening again: immediately, no descriptor would be free. The delay grows by
- * a tenth with each attempt, because every ended server is kept for its connections.
+ * Milliseconds before listening again, because at first no descriptor is free. The delay grows by a
+ * tenth with each attempt, because every server that ended is kept for its connections.
  */
 const [RETRY_DELAY, MAX_RETRY_DELAY] = [1_000, 10_000];
 
@@ -13,13 +13,14 @@ const [RETRY_DELAY, MAX_RETRY_DELAY] = [1_000, 10_000];
 const MAX_OUTAGE_MS = 60_000;
 
 /**
- * Milliseconds for which responses ask clients to close their connections (RFC 9112 §9.6) before
- * the server does, when another process can take over. Deno closes idle connections at once, and
- * others after a response without `Connection: close`: a client's next request would go unanswered.
+ * Milliseconds for which responses ask clients to close their connections (RFC 9112 §9.6), before
+ * the server closes them itself. It waits only if another process can take over. Deno closes idle
+ * connections at once, and others after a response without `Connection: close`, so a client's next
+ * request would go unanswered.
  */
 const DRAIN_MS = 2_000;
 
-/** Starts listening; called again after an outage. Throws like `Deno.serve`. */
+/** Starts listening. It is called again after an outage, and throws what `Deno.serve` throws. */
 export type Listen = (
   options: Deno.ServeTcpOptions & { onListen(address: Deno.NetAddr): void },
 ) => Deno.HttpServer<Deno.NetAddr>;
@@ -27,7 +28,7 @@ export type Listen = (
 export interface ListenOptions extends Pick<Config, "host" | "port" | "reusePort"> {
   readonly listen: Listen;
   readonly log: Log;
-  /** Called once, with the address it listens on. */
+  /** Called once, with the address on which the server listens. */
   readonly onListen: (address: Deno.NetAddr) => void;
 }
 
@@ -40,8 +41,8 @@ export interface Shutdown {
 
 /**
  * Wraps a handler to ask clients to close their connections as soon as the process is stopping. After
- * the last flush no response leaves, whenever its request came, because the call would be on no
- * record.
+ * the last flush, no response leaves, whenever its request came, because the call would not be
+ * recorded.
  */
 export function closeWhenStopping(
   handle: (request: Request) => Response | Promise<Response>,
@@ -50,7 +51,7 @@ export function closeWhenStopping(
   const unlessCounted = (response: Response) => shutdown.isCounted ? NEVER : response;
   const last = async (request: Request) => {
     const response = await unlessCounted(await handle(request));
-    const copy = new Response(response.body, response); // the response may be sent again
+    const copy = new Response(response.body, response); // a prepared response is sent again
     copy.headers.set("Connection", "close");
     return copy;
   };
@@ -67,19 +68,22 @@ const NEVER = new Promise<never>(() => {});
 /** A server that listens until it is shut down. */
 export class Listener {
   readonly #options: ListenOptions;
-  /** The last one listens; the others still serve their connections. */
+  /** The last server listens, and the others still serve their connections. */
   readonly #servers = new Set<Deno.HttpServer<Deno.NetAddr>>();
   #failedAt = -Infinity;
   readonly #faults: FaultLog;
   #attempts = 0;
   #isStopping = false;
 
-  /** @throws {Error} If it cannot listen; from `Deno.errors` if the reason is known. */
+  /**
+   * @throws {Error} If it cannot listen. The error is one of `Deno.errors` if the reason is known.
+   */
   constructor(options: ListenOptions) {
     this.#options = options;
     this.#faults = new FaultLog(options.log);
-    // Parsing its first stack, Deno 2.9.6 opens a file to measure the thread's stack, and panics if
-    // no descriptor is free (stacker 0.1.15; no issue was found). So parse one while there are some.
+    // When Deno 2.9.6 parses its first stack, it opens a file to measure the thread's stack, and
+    // panics if no descriptor is free (stacker 0.1.15; no issue was found). So parse one while some
+    // are free.
     void new Error().stack;
     this.#listen(options.port, options.onListen);
   }
@@ -101,7 +105,9 @@ export class Listener {
     server.finished.catch((error) => this.#listenAgain(server.addr.port, error));
   }
 
-  /** Without a free descriptor, Deno stops listening, but keeps its connections (no issue was found). */
+  /**
+   * Without a free descriptor, Deno stops listening but keeps its connections (no issue was found).
+   */
   async #listenAgain(port: number, cause: unknown): Promise<void> {
     this.#report(cause);
     while (!this.#isStopping) {
@@ -110,7 +116,7 @@ export class Listener {
       if (this.#isStopping) return;
       try {
         return this.#listen(port, () => {});
-      } catch (error) { // still no descriptor, or the port is in use: retry in any case
+      } catch (error) { // no descriptor is free yet, or the port is in use: retry in any case
         this.#report(error);
       }
     }

@@ -1,4 +1,4 @@
-/** The log: one JSON object per line, never with a token. */
+/** The log. It has one JSON object per line, and never a token. */
 
 import { StorageError } from "../storage/errors.ts";
 import { TOKEN_PATTERN } from "../storage/token.ts";
@@ -16,7 +16,7 @@ export function lineLog(clock: () => number): Log {
   return (event) => {
     try {
       console.error(JSON.stringify({ time: new Date(clock()).toISOString(), ...event }));
-    } catch { // a full disk, which must not end the process
+    } catch { // the disk is full, which must not end the process
     }
   };
 }
@@ -24,13 +24,13 @@ export function lineLog(clock: () => number): Log {
 const TOKENS = new RegExp(TOKEN_PATTERN, "gi");
 
 /**
- * Describes an error and its causes, and for a bug, the innermost stack. Tokens are redacted,
- * since the runtime's messages may quote a URL.
+ * Describes an error and its causes, with the innermost stack if it is a bug. Tokens are redacted,
+ * because the runtime's messages may quote a URL.
  *
- * Faults of storage have no stack, and not only because nobody needs one: to map a stack to a module,
- * Deno 2.9.6 reads the compiled module. If no descriptor is free, it compiles it again instead, and
- * the compiler panics, because it cannot open a file to measure the thread's stack (stacker 0.1.15;
- * no issue was found).
+ * A fault of storage is described without its stack. Nobody needs one, and it would be dangerous:
+ * to map a stack to a module, Deno 2.9.6 reads the compiled module. If no descriptor is free, it
+ * compiles the module again, and the compiler panics, because it cannot open a file to measure the
+ * thread's stack (stacker 0.1.15; no issue was found).
  */
 export function describeError(error: unknown): string {
   const chain = new Set<unknown>();
@@ -51,12 +51,12 @@ export function describeError(error: unknown): string {
 /** Milliseconds between two log lines on one fault. */
 const LOG_INTERVAL_MS = 60_000;
 
-/** Faults kept apart within that time; all others count as one. */
+/** The number of faults told apart within that time. All others count as one. */
 const MAX_FAULTS = 100;
 
 interface Fault {
   readonly id: string;
-  /** When it was last logged, and when it last occurred; milliseconds, from any origin. */
+  /** When it was last logged, and when it last occurred, in milliseconds from any origin. */
   loggedAt: number;
   lastAt: number;
   /** How often it occurred since it was logged. */
@@ -76,7 +76,7 @@ export class FaultLog {
    * Logs an error, or counts it.
    *
    * @param facts More members of the line.
-   * @returns The id in the log of the fault.
+   * @returns The id under which the log has the fault.
    */
   report(error: unknown, facts: Readonly<Record<string, unknown>> = {}): string {
     const cause = describeError(error);

@@ -26,6 +26,6 @@ export interface Meter {
   /** Returns the counter for a class of responses. Callers may keep it. */
   counterOf(answer: AnswerClass): Counter;
 
-  /** Why the record of calls is interrupted, for the health check; `undefined` if it is not. */
+  /** Why the record of calls is interrupted, as the health check says; `undefined` if it is not. */
   readonly fault: string | undefined;
 }

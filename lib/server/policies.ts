@@ -21,7 +21,7 @@ export interface Retirement {
   readonly successor: string | undefined;
 }
 
-/** Returns the policy of a route by its path: its own, or the common one, as for no path. */
+/** Returns a route's policy: its own, or else the common one, which is also that of no path. */
 export function policyOf({ policy, ownPolicies }: Policies, path = ""): Policy {
   return ownPolicies?.get(path) ?? policy;
 }

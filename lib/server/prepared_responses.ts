@@ -1,7 +1,7 @@
 /**
  * Prepared responses. Most requests repeat a recent one, and building a dozen fields costs more than
- * everything else, so a response is kept for its generation, and reused for identical requests.
- * Clients get the same either way; a test compares them.
+ * everything else. So a response is kept for its generation, and reused for identical requests.
+ * Clients get the same response either way, which a test checks.
  */
 
 import QuickLRU from "quick-lru";
@@ -21,22 +21,23 @@ export interface Answer {
   /** Counts each reuse, if such responses are counted. */
   readonly counter: Counter | undefined;
   /**
-   * When the phase ends or the fields change, in milliseconds since the epoch. Until then, and for
-   * its generation, the same request gets the same response; 0 for never again.
+   * When the phase ends or the fields change, in milliseconds since the epoch; 0 if the response
+   * must not be sent again. Until then, in the same generation, the same request gets the same
+   * response.
    */
   readonly keepUntil: number;
 }
 
-/** The number of recent responses kept for each method; at most twice as many. */
+/** The number of recent responses to HEAD and to GET that are kept, or up to twice as many. */
 const [HEADS, GETS] = [2_500, 1_000];
 
-/** The number of recent requests remembered that came once; at most twice as many. */
+/** The number of requests that came once and are remembered, or up to twice as many. */
 const MAX_SEEN_ONCE = 2_500;
 
 /** The length in bytes of the longest content kept. */
 const MAX_CONTENT = 16_384;
 
-/** The maximum length of a key: clients choose the length of URLs and conditions. */
+/** The maximum length of a key, because clients choose the length of URLs and conditions. */
 const MAX_KEY = 1_024;
 
 /** A kept response, shared by many requests. */
@@ -45,12 +46,12 @@ interface Kept extends Answer {
 }
 
 /**
- * Wraps a handler to keep the responses that it allows to keep, to HEAD and GET, from the second
- * request on, by all that they depend on: URL, Host and conditions. Responses to ranges are not kept,
- * because clients rarely request the same range again.
+ * Wraps a handler to keep the responses to HEAD and GET that may be kept, from the second request
+ * on. They are kept by all that they depend on: URL, Host and conditions. Responses to ranges are
+ * not kept, because clients rarely request the same range again.
  *
- * @param options The generations of what responses are made from, and a function that returns the
- *   time in milliseconds since the epoch.
+ * @param options The generations of the data that responses are made from, and a function that
+ *   returns the time in milliseconds since the epoch.
  * @returns A handler for `Deno.serve`, which answers synchronously where it can. Responses to HEAD
  *   are shared: do not modify them.
  */
@@ -79,12 +80,12 @@ export function prepareResponses(
 
   async function make(request: Request, instant: number): Promise<Response> {
     const look = generations.refresh(instant);
-    if (look !== undefined) { // it decides whether kept responses are still true
+    if (look !== undefined) { // which decides whether kept responses are still true
       await look;
       const kept = find(request, instant);
       if (kept !== undefined) return sendAgain(kept, request, instant);
     }
-    const { generation } = generations; // that of all lookups from now on
+    const { generation } = generations; // which all lookups from now on have
     const answer = await handle(request, instant);
     const { response, keepUntil } = answer;
     const responses = keptFor(request);
@@ -92,12 +93,12 @@ export function prepareResponses(
     const length = Number(response.headers.get("content-length"));
     const isShort = key.length <= MAX_KEY && (responses === heads || length <= MAX_CONTENT);
     if (responses === undefined || !isShort || keepUntil <= instant) return response;
-    // Most requests never recur, and keeping and dropping a response costs a tenth of making it.
+    // Many requests never recur, and keeping and dropping a response costs a tenth of making it.
     if (!responses.has(key) && !once.has(key)) {
       once.set(key, true);
       return response;
     }
-    // The original is sent: Deno has already made what it needs for that.
+    // Sends the original, for which Deno has already made what it needs to send it.
     const again = responses === heads ? response : response.clone();
     responses.set(key, { ...answer, response: again, generation });
     return response;

@@ -8,7 +8,7 @@ import { NO_STORE, type Outcome } from "../http/outcome.ts";
 import { type Problem, problemDetails, type ProblemType } from "../http/problem.ts";
 import type { Retirement } from "./policies.ts";
 
-/** The page that explains the types; their names are the fragments. */
+/** The page that explains the types. Their names are its fragments. */
 export const PROBLEM_TYPES_PAGE = "/deprecation";
 
 export const PROBLEM_TYPES = {
@@ -74,12 +74,12 @@ export const PROBLEM_TYPES = {
 
 export type ProblemName = keyof typeof PROBLEM_TYPES;
 
-/** The names of the types with a status. */
+/** The names of the types that have a given status. */
 type NamesOf<Status extends number> = {
   [Name in ProblemName]: typeof PROBLEM_TYPES[Name]["status"] extends Status ? Name : never;
 }[ProblemName];
 
-/** The parts of a problem besides its status, type and detail; all are optional. */
+/** The optional parts of a problem, besides its status, type and detail. */
 export type ProblemOptions =
   & Partial<Pick<Problem, "fields" | "instance">>
   & Pick<Outcome, "isKept" | "hasNoSuccessor">;
@@ -88,7 +88,7 @@ export type ProblemOptions =
  * Returns the outcome of a problem. It is `no-store`, because some of these statuses are cacheable by
  * default (RFC 9110 §15.1), and a cached error outlives its cause.
  *
- * @param status The status of that type, for readers of the call.
+ * @param status The status of that type, so that a reader of the call sees it.
  */
 export function problem<Status extends number>(
   { retirement }: { readonly retirement: Retirement | undefined },

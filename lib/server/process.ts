@@ -12,18 +12,18 @@ import { onStopSignal } from "./stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
 
 /**
- * Releases that send `content-length: 0` on every HEAD, whatever the handler sets: 2.8.3 to 2.9.1.
- * Mended by denoland/deno#35728.
+ * Matches releases that send `content-length: 0` on every HEAD, whatever the handler sets: 2.8.3 to
+ * 2.9.1. denoland/deno#35728 fixed it.
  */
 const HEAD_LENGTH_BUG = /^2\.(?:8\.(?:[3-9]|\d\d)|9\.[01](?!\d))/;
 
-/** Thrown when the server cannot start, with a message for the operator. */
+/** Thrown when the server cannot start. Its message is for the operator. */
 export class StartError extends Error {
   override readonly name = "StartError";
 }
 
 /**
- * Ensures that this Deno sends a HEAD's Content-Length as set.
+ * Ensures that this release of Deno sends the Content-Length that is set on a HEAD.
  *
  * @param version e.g. `2.9.6`.
  * @throws {StartError} On a release that sends a wrong Content-Length on every HEAD.
@@ -62,7 +62,7 @@ export interface App extends
   readonly listen: Listen;
   readonly log: Log;
   readonly recorder: UsageRecorder;
-  /** Sample paths to print at startup. */
+  /** The paths of the samples, to print at startup. */
   readonly samples: readonly string[];
   /** Releases the app's resources, after the last request. */
   readonly close: () => Promise<void>;
@@ -73,16 +73,16 @@ const UNSET = "DEPRECATED_AT is not set, so the old paths announce " +
   `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
 
 /**
- * Timeouts in milliseconds for requests in flight after a signal, and then for closing. Deno Deploy
- * kills a process five seconds after the signal.
+ * Milliseconds that requests in flight have after a signal, and that closing may take after that.
+ * Deno Deploy kills a process five seconds after the signal.
  */
 const [GRACE_MS, CLOSE_TIMEOUT_MS] = [10_000, 5_000];
 const [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS] = [3_000, 1_500];
 
 /**
  * Assembles an app, registers it, and serves it until a signal to stop. Then it stops listening,
- * flushes the counts, finishes the requests in flight as far as time allows, and exits. A second
- * signal exits at once. So does a failed start, after printing the reason.
+ * flushes the counts, finishes the requests in flight as far as time allows, and exits. At a second
+ * signal it exits at once. If the start fails, it prints the reason and exits.
  *
  * @param assemble Receives the state of the shutdown, which changes while the app runs.
  */
@@ -100,7 +100,7 @@ export async function runServer(
     const [grace, closing] = app.isOnDeploy
       ? [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS]
       : [GRACE_MS, CLOSE_TIMEOUT_MS];
-    onStopSignal(() => stopping.abort()); // once it registers, the ledger must learn of its end
+    onStopSignal(() => stopping.abort()); // once registered, its end must be recorded
     await recorder.start();
     const listener = await listen(app, (address) => logStart(app, address));
     await stopped;
@@ -143,8 +143,8 @@ async function listen(
 ): Promise<Listener> {
   const { host, port, reusePort } = app;
   try {
-    // Without this flag, Deno 2.9.6 ends the process (no issue was found). Deno.listenDatagram shows
-    // that it is set.
+    // Without --unstable-net, reusePort makes Deno 2.9.6 end the process (no issue was found).
+    // Deno.listenDatagram exists only with that flag.
     if (!reusePort || "listenDatagram" in Deno) return new Listener({ ...app, onListen });
     throw new StartError("REUSE_PORT=true needs Deno's flag --unstable-net before main.ts");
   } catch (error) {
@@ -155,7 +155,7 @@ async function listen(
   }
 }
 
-/** Reasons for a failure to listen, with a remedy. */
+/** The reasons for a failure to listen, each with a remedy. */
 const REASONS: readonly (readonly [new (message: string) => Error, string])[] = [
   [
     Deno.errors.AddrInUse,
@@ -165,7 +165,7 @@ const REASONS: readonly (readonly [new (message: string) => Error, string])[] = 
   [Deno.errors.PermissionDenied, "permission denied (choose a PORT of 1024 or higher)"],
 ];
 
-/** Prints the reasons for a failed start, and exits; rethrows a bug with its stack. */
+/** Prints why the start failed, and exits. A bug is rethrown with its stack. */
 function refuse(error: unknown): never {
   const expected = [StartError, ConfigError, StorageError];
   if (!expected.some((type) => error instanceof type)) throw error;

@@ -14,9 +14,9 @@ import type { Validators } from "../http/preconditions.ts";
 export interface Representation extends Validators {
   /** Bytes. */
   readonly length: number;
-  /** ETag, and the other fields of a 304. */
+  /** ETag and the other fields that a 304 has, too. */
   readonly validatorFields: readonly Field[];
-  /** The fields that describe the content, except its length, which differs for a part. */
+  /** The fields that describe the content, except its length, which differs in a 206. */
   readonly contentFields: readonly Field[];
   /** Opens the content, or a range of it; see {@linkcode ItemStorage.open}. */
   readonly open: (range?: ByteRange, onFault?: OnFault) => Promise<Body>;
@@ -28,7 +28,7 @@ const NO_SNIFFING: Field = ["X-Content-Type-Options", "nosniff"];
 /**
  * Returns the representation of an item.
  *
- * @param storage Opens its content, for a GET.
+ * @param storage Opens its content for a GET.
  * @param now Milliseconds since the epoch. Last-Modified is never later than this (RFC 9110
  *   §8.8.2.1), even if the publisher's clock was ahead.
  */
@@ -53,7 +53,7 @@ export function representItem(
   };
 }
 
-/** Returns the fields that differ between the whole (200) and a part (206). */
+/** Returns the fields that differ between the whole content (200) and a range of it (206). */
 export function lengthFields(length: number, range: ByteRange | undefined): Field[] {
   if (range === undefined) return [["Content-Length", String(length)]];
   return [

@@ -1,4 +1,4 @@
-/** Routes: what each serves, and the URLs to match them with. */
+/** Routes: what each serves, and how URLs are normalized to match them. */
 
 import type { Kind } from "../storage/item.ts";
 import type { Token } from "../storage/token.ts";
@@ -12,7 +12,7 @@ export interface Route {
   readonly pattern: URLPattern;
   /** The kinds of media published here, or the document or check served. */
   readonly serves: readonly Kind[] | "health" | DocumentName;
-  /** The path that replaces this one. Present if the route is deprecated. */
+  /** The path that replaces this one. A route that has one is deprecated. */
   readonly successor?: string;
 }
 
@@ -23,7 +23,7 @@ export function pathOf({ pattern }: Route): string {
   return pattern.pathname;
 }
 
-/** Returns the paths of an item: current ones first, then deprecated ones. */
+/** Returns the paths of an item, those that stay before the deprecated ones. */
 export function pathsOf(
   routes: readonly Route[],
   { kind, token }: { kind: Kind; token: Token },
@@ -42,22 +42,23 @@ export function withToken(path: string, token: Token | "{token}"): string {
   return path.replace(":token", token);
 }
 
-/** The most segments that a route has, and the characters of a segment that tell routes apart. */
+/** The number of segments that a route has at most, and the length to which segments are cut. */
 const [MAX_SEGMENTS, MAX_SEGMENT] = [2, 64];
 
-/** One or two segments without anything to normalize, as in most requests. */
+/** One or two segments in which there is nothing to normalize, as in most requests. */
 const NORMAL = /^(?:\/[\w-]{1,64}){1,2}$/;
 
 /**
- * Normalizes a URL for matching: percent-encoded unreserved characters are decoded (RFC 3986
- * §6.2.2.2), dot segments are removed, and only the path is left, whatever name the server is
- * reached by. Segments are cut, because `URLPattern` remembers what it has matched.
+ * Normalizes a URL for matching. Percent-encoded unreserved characters are decoded (RFC 3986
+ * §6.2.2.2), and dot segments are removed. Only the path is left, so the name by which the server
+ * is reached does not matter. Long segments are cut, because `URLPattern` remembers what it has
+ * matched.
  */
 export function normalizeUrl(url: string): string {
   const path = /^[^:]*:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] ?? "";
   if (NORMAL.test(path)) return `http://localhost${path}`;
   const { pathname } = new URL(`http://localhost${decodeUnreserved(path)}`);
-  const segments = pathname.split("/", MAX_SEGMENTS + 2); // one before the first, one too many
+  const segments = pathname.split("/", MAX_SEGMENTS + 2); // one before the first, and one too many
   return `http://localhost${segments.map((segment) => segment.slice(0, MAX_SEGMENT)).join("/")}`;
 }
 

@@ -1,4 +1,4 @@
-/** A server as its requests see it: what all of them share. */
+/** The server as a request sees it. */
 
 import type { Policies } from "./policies.ts";
 import type { ItemStorage } from "../storage/storage.ts";
@@ -22,7 +22,7 @@ export interface Server {
   readonly meter?: Meter | undefined;
 }
 
-/** The settings that responses depend on; those of `Config` with the same names. */
+/** The settings that responses depend on. They have the same names in `Config`. */
 export interface ServerConfig extends Policies {
   readonly cacheMaxAge: number;
   readonly publicUrl?: string | undefined;

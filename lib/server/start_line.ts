@@ -10,8 +10,8 @@ export interface Announced extends Policies, Pick<Config, "databaseUrl" | "conte
 }
 
 /**
- * Returns members of the line: for each deprecated route, its phase, its dates and its next
- * brownout; and where catalogue and content are, without credentials.
+ * Returns members of the line: the phase, the dates and the next brownout of each deprecated route,
+ * and where catalogue and content are, without credentials.
  *
  * @param now Milliseconds since the epoch.
  */

@@ -5,8 +5,8 @@ const NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 export type StopSignal = keyof typeof NUMBERS;
 
 /**
- * Milliseconds within which repeated signals count as one: in a terminal, `deno task` forwards
- * SIGINT in addition to the terminal's own. A later one is deliberate.
+ * Milliseconds within which repeated signals count as one, because `deno task` in a terminal
+ * forwards a SIGINT that the terminal sends as well. A later signal is deliberate.
  */
 const SAME_SIGNAL_MS = 1_000;
 
@@ -16,9 +16,9 @@ export function exitStatusOf(signal: StopSignal): number {
 }
 
 /**
- * Whether a terminal can be closed. Without one, SIGHUP is ignored, as `nohup` asks: once any
- * signal has a listener, Deno 2.9.6 listens for SIGHUP, too, and ends at one that has no listener
- * (no issue was found).
+ * Whether there is a terminal that can be closed. Without one, SIGHUP is ignored, as `nohup` asks.
+ * It needs a listener for that: once any signal has one, Deno 2.9.6 also listens for SIGHUP, and
+ * ends the process at a SIGHUP that has no listener (no issue was found).
  */
 function hasTerminal(): boolean {
   return [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal());

@@ -4,9 +4,9 @@ import type { Config } from "./config.ts";
 import { StartError } from "./process.ts";
 
 /**
- * Ensures that Deno lets the server use its storage; `deno.json` grants no more than `./data`.
+ * Ensures that Deno's permissions let the server use its storage. `deno.json` grants only `./data`.
  *
- * @throws {StartError} Otherwise, with the whole command that does.
+ * @throws {StartError} If they do not, with the whole command that grants them.
  */
 export function requireStorageAccess({ databaseUrl, content, reusePort }: Config): void {
   const file = /^sqlite:(?!:memory:)(.+)/.exec(databaseUrl)?.[1];

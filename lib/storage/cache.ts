@@ -8,23 +8,25 @@ import type { Token } from "./token.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
 import type { ItemStorage, OnFault } from "./storage.ts";
 
-/** The number of tokens to cache, known or not, before the cache is emptied. About 1 kB each. */
+/**
+ * The number of tokens, published or not, after which the cache is emptied. Each takes about 1 kB.
+ */
 const ENTRIES = 10_000;
 
 /**
- * Storage whose lookups are cached for their generation, and shared while they are in flight. Only
- * faults found by a GET are cached, because a lookup may miss them, and later HEADs must say the
- * same.
+ * Storage that caches each lookup for its generation, and shares it while it is in flight. A lookup
+ * that failed is not cached. If a GET fails to open content in which the lookup saw no fault, the
+ * fault is cached in place of that lookup, because later HEADs must report it as well.
  */
 export class CachedStorage implements ItemStorage {
   readonly generations: Generations;
   readonly #storage: ItemStorage;
   /** Lookups in flight, or their results. */
   readonly #lookups = new Map<Token, Promise<LookupResult>>();
-  /** The generation of all of them. */
+  /** The generation of all these lookups. */
   #generation = 0;
 
-  /** @param source Says when what is in storage changes. */
+  /** @param source Tells when what is in storage changes. */
   constructor(storage: ItemStorage, source: Versioned) {
     this.#storage = storage;
     this.generations = new Generations(source);

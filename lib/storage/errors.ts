@@ -13,12 +13,12 @@ export class StorageError extends Error {
   }
 }
 
-/** Thrown when a database rejects values, although it works. */
+/** Thrown when a database works, but rejects values. */
 export class RejectedError extends StorageError {
   override readonly name = "RejectedError";
 }
 
-/** Thrown when an object cannot be published in place, although storage works. */
+/** Thrown when storage works, but an object cannot be published in place. */
 export class ObjectError extends StorageError {
   override readonly name = "ObjectError";
 }

@@ -3,15 +3,17 @@
 import { type Patience, waitFor } from "../async/abort.ts";
 import { StorageError } from "./errors.ts";
 
-/** Milliseconds between signs of life of a holder, and without any until it counts as stopped. */
+/**
+ * Milliseconds between two heartbeats of a holder, and without any until it counts as suspended.
+ */
 const [BEAT_MS, SILENCE_MS] = [5_000, 60_000];
 
 /**
- * Runs an action while holding the lock on a file. A note beside the file says who holds it. Other
- * programs, like a backup, leave none, and may hold the lock for as long as they want.
+ * Runs an action while holding the lock on a file. A note beside the file says who holds the lock.
+ * Other programs, like a backup, leave no note, and may hold the lock for as long as they want.
  *
  * @param lock How to open the file, its name in messages, and the driver that uses it.
- * @throws {StorageError} When the file cannot be opened, or the holder is stopped.
+ * @throws {StorageError} When the file cannot be opened, or the holder is suspended.
  */
 export async function withFileLock<T>(
   path: string,

@@ -1,7 +1,7 @@
 /**
  * Generations: the one clock of all that is remembered of storage. Other processes publish and
- * unpublish at any time, and content can be lost. So what was looked up counts as true for its
- * generation only, and no generation lasts long.
+ * unpublish at any time, and content can be lost. So whatever was looked up may be reused only
+ * within its generation, and each generation ends soon.
  */
 
 /** Something whose version changes when others write to it. */
@@ -9,19 +9,21 @@ export interface Versioned {
   /** Reads the version, which differs after every change. */
   version(): Promise<number>;
 
-  /** Milliseconds for which a version may be reused, and so for which a change may go unnoticed. */
+  /**
+   * Milliseconds for which a version may be reused, so that a change may go unnoticed for as long.
+   */
   readonly versionTtlMs: number;
 }
 
 /**
- * Milliseconds after which a generation ends: content can be lost without a change of the catalogue,
- * and clients that got a fault are asked to retry after that.
+ * Milliseconds after which a generation ends even if the catalogue has not changed, because content
+ * can be lost meanwhile. Clients are asked to retry after as long, so that a fault can be over.
  */
 export const GENERATION_MS = 5_000;
 
 /**
- * Numbers generations of lookups. One ends with every change that is detected, after
- * {@linkcode GENERATION_MS} whether or not the version can be read, and when the clock is set back.
+ * Numbers the generations of lookups. A generation ends when a change is detected, when the clock
+ * is set back, and after {@linkcode GENERATION_MS}, even if the version cannot be read.
  */
 export class Generations {
   readonly #source: Versioned;
@@ -47,11 +49,11 @@ export class Generations {
    * Ends a generation that is due, and checks the version when that is due.
    *
    * @param now Milliseconds since the epoch.
-   * @returns What to await before reusing a lookup; `undefined` for nothing.
+   * @returns What to await before a lookup is reused; `undefined` if there is nothing to await.
    */
   refresh(now: number): Promise<void> | undefined {
     this.#now = now;
-    const isSetBack = now < this.#lookedAt; // the clock was set back, which must not prolong anything
+    const isSetBack = now < this.#lookedAt; // a clock set back must not extend anything
     if (isSetBack) this.#lookedAt = -Infinity;
     if (isSetBack || now - this.#begunAt >= GENERATION_MS) this.end();
     const age = now - this.#lookedAt;
@@ -66,7 +68,7 @@ export class Generations {
     return this.refresh(now) === undefined && generation === this.#generation;
   }
 
-  /** Ends the generation: a lookup proved wrong. */
+  /** Ends the generation, because a lookup proved wrong. */
   end(): void {
     this.#generation++;
     this.#begunAt = this.#now;

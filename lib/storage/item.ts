@@ -52,17 +52,20 @@ export interface LinkedItem {
   readonly type?: string;
   /** Bytes, as stated then. */
   readonly length?: number;
-  /** The ETag stated then, or else the Last-Modified. */
+  /** The ETag that was stated then, or else the Last-Modified. */
   readonly validator?: string;
 }
 
 /**
- * Characters of the longest URL that an item can have. It is sent in one of a dozen response
- * fields, and nginx, for one, accepts 4 kB of header from an upstream server by default.
+ * The length of the longest URL that an item can have, in characters. The URL is sent beside a
+ * dozen other response fields, and nginx, for one, accepts 4 kB of header from an upstream server
+ * by default.
  */
 export const MAX_LOCATION = 2_048;
 
-/** Characters of the longest media type and validator recorded from another server. */
+/**
+ * The length of the longest media type and validator recorded from another server, in characters.
+ */
 export const MAX_STATED = 255;
 
 export type LookupResult =

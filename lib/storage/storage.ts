@@ -16,7 +16,7 @@ export interface ItemStorage {
    * Looks up a token, and checks that the content of a published item is there and complete.
    *
    * @param now Milliseconds since the epoch: the instant of the request that asks.
-   * @throws {StorageError} For faults only; absence is a result.
+   * @throws {StorageError} For faults only. That nothing has the token is a result.
    */
   find(token: Token, now: number): Promise<LookupResult>;
 
@@ -24,8 +24,8 @@ export interface ItemStorage {
    * Opens the content of an item, or a range of it. A stream reads only as fast as it is consumed,
    * and cancelling it releases its resources.
    *
-   * @param onFault Called if a stream fails later, which then ends early; without it, the stream
-   *   fails.
+   * @param onFault Called if the stream cannot be read to its end, in which case it ends early. If
+   *   left out, the stream fails instead.
    * @throws {UnpublishedError} When the item was unpublished after the lookup.
    * @throws {StorageError} When the content is missing, incomplete, or cannot be read.
    */

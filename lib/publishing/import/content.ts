@@ -12,7 +12,7 @@ import { RefusedError } from "../../input/refused_error.ts";
 import { describeObject, publishObject } from "../publish_object.ts";
 
 export interface ContentOptions {
-  /** Only determines what would be done. */
+  /** Whether only to find out what would be done. */
   readonly isDryRun: boolean;
   readonly signal: AbortSignal;
   /** Resolves a path given in a record, or throws why it is refused. */

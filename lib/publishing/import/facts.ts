@@ -10,7 +10,7 @@ import { toRecord } from "../record.ts";
 /** Facts by their names in records: `null` means none, `undefined` means not stated. */
 export type Facts = Readonly<Record<string, string | number | null | undefined>>;
 
-/** Facts that are "none" unless they are stated. */
+/** The facts that count as none unless they are stated. */
 const OPTIONAL = ["type", "length", "sha256", "name", "language", "location", "validator"];
 export const NONE: Facts = Object.fromEntries(OPTIONAL.map((name) => [name, null]));
 

@@ -2,8 +2,8 @@
  * Importing records, one per line, in the order of the lines. Each line gets one outcome.
  *
  * The lines that arrive together, a few hundred of a file, are looked up at once and added in one
- * transaction, unless one of them copies content, unpublishes an item, or has the token of another:
- * then each must see the effect of those before it.
+ * transaction. They are imported one by one if one of them copies content, unpublishes an item, or
+ * has the token of another, because then each must see the effect of those before it.
  */
 
 import type { Added, MediaStorage } from "../../storage/media/media_storage.ts";
@@ -22,7 +22,7 @@ export interface ImportCounts {
   added: number;
   unchanged: number;
   refused: number;
-  /** How many of the added were tombstones that unpublished an item. */
+  /** How many of those added were tombstones that unpublished an item. */
   unpublished: number;
 }
 
@@ -66,7 +66,7 @@ export async function importRecords(
   }
 }
 
-/** Imports lines in order: all at once or, if one may depend on another, one by one. */
+/** Imports lines in order: all at once, or one by one if one may depend on another. */
 async function importLines(
   storage: MediaStorage,
   lines: readonly ParsedLine[],
@@ -102,7 +102,7 @@ async function importLines(
 /**
  * Returns the outcome of a record.
  *
- * @param result The entries that there were before, and what adding the others came to.
+ * @param result The entries that were there before, and the result of adding the others.
  */
 async function outcomeOf(
   storage: MediaStorage,
@@ -127,7 +127,7 @@ async function outcomeOf(
  * Publishes the content of a record, or compares it with the entry of its token; a tombstone
  * unpublishes.
  *
- * @param known Left out if there was none before.
+ * @param known The entry that was there before, if there was one.
  */
 async function importRecord(
   storage: MediaStorage,

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import { RefusedError } from "../../input/refused_error.ts";
 
-/** Bytes of the longest line: many times the longest record. */
+/** The length of the longest line in bytes: many times that of the longest record. */
 export const MAX_LINE = 65_536;
 
 /** The byte that ends a line. */

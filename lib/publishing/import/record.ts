@@ -72,7 +72,7 @@ const SHA_256 = read(
 const NAME = read(FILE_NAME, parseFileName);
 const LANGUAGE = read("a BCP 47 language tag, e.g. en-GB", parseLanguageTag);
 const TIME = "an ISO 8601 date, or a date and time with an offset";
-// Those in the future, too: the clock of the machine that published may have been ahead.
+// A time in the future is accepted, because the clock of the machine that published may be ahead.
 const PUBLISHED_AT = read(`${TIME}, from 1970 on`, (text) => {
   const instant = parseInstant(text);
   return instant !== undefined && instant >= 0 ? instant : undefined;

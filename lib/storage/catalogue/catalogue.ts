@@ -23,7 +23,7 @@ import {
   type Value,
 } from "../database/sql/database.ts";
 
-/** Thrown for a token that already names an item or tombstone: tokens are never reused. */
+/** Thrown for a token that already names an item or tombstone, because tokens are never reused. */
 export class TokenTakenError extends Error {
   override readonly name = "TokenTakenError";
 
@@ -55,8 +55,8 @@ export const ITEM_COLUMNS = COLUMNS.map(([column]) => column).join(", ");
 const NO_TOKEN = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Part of every transaction that publishes or unpublishes. The new version is random: a counter
- * would reuse numbers after a backup is restored.
+ * Part of every transaction that publishes or unpublishes. The new version is random, because a
+ * counter would reuse numbers after a backup is restored.
  */
 const bumpVersion = (): Statement => ({
   text: "UPDATE catalogue SET version = $1",
@@ -159,8 +159,8 @@ export class Catalogue implements Versioned {
   }
 
   /**
-   * Whether any published item uses the content with this digest, or any content if the digest is
-   * left out. Items published in place or at a public URL use none.
+   * Returns whether any published item uses the content with this digest; without a digest, whether
+   * any item uses any content. Items published in place or at a public URL use none.
    */
   async uses(digest?: string): Promise<boolean> {
     const condition = digest === undefined ? "digest IS NOT NULL" : "digest = $1";
@@ -224,7 +224,7 @@ export class Catalogue implements Versioned {
   async claimContent(id: string): Promise<string> {
     const known = await this.contentId();
     if (known !== null) return known;
-    const text = "UPDATE catalogue SET content = $1 WHERE content IS NULL"; // the first one wins
+    const text = "UPDATE catalogue SET content = $1 WHERE content IS NULL"; // the first process wins
     await this.#database.transact([{ text, values: [id] }]);
     return await this.contentId() ?? id;
   }

@@ -6,8 +6,8 @@ import type { ContentReference } from "../item.ts";
 import type { OnFault } from "../storage.ts";
 
 /**
- * The maximum length of content, or of a part, that is read at once, without a stream, in bytes. A
- * slow client keeps that much in memory.
+ * The maximum length in bytes of content, or of a range of it, that is read at once and not as a
+ * stream. A slow client keeps that much in memory.
  */
 export const AT_ONCE = 128 * 1024;
 
@@ -16,7 +16,7 @@ export type Step = "copying" | "hashing" | "sending";
 
 /** Content to store. */
 export interface Source {
-  /** Reads it from the beginning; some stores read it twice. */
+  /** Reads it from the beginning. Some stores read it twice. */
   read(step: Step): AsyncIterable<Uint8Array>;
   /** Cancels the work before anything is published. */
   readonly signal?: AbortSignal | undefined;
@@ -29,7 +29,7 @@ export class SourceChangedError extends Error {
 
 /** An existing object of the bucket under its own key, which can be published in place. */
 export interface ExistingContent extends Required<Omit<ContentReference, "digest">> {
-  /** Opens it, or a range of it; fails if the object was replaced meanwhile. */
+  /** Opens it, or a range of it. Fails if the object was replaced meanwhile. */
   open(range?: ByteRange): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
 }
 
@@ -66,12 +66,12 @@ interface Store {
   /**
    * Opens content, or a range of it. A stream reads only as fast as it is consumed.
    *
-   * @param onFault Called if a stream fails later, which then ends early; without it, the stream
-   *   fails.
+   * @param onFault Called if the stream cannot be read to its end, in which case it ends early. If
+   *   left out, the stream fails instead.
    */
   open(content: ContentReference, range?: ByteRange, onFault?: OnFault): Promise<Body>;
 
-  /** Copies content while hashing it, without moving it to its place yet. */
+  /** Copies content and hashes it, but does not move it to its place yet. */
   stage(source: Source): Promise<Staged>;
 
   /**

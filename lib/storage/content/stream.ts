@@ -4,23 +4,23 @@ import type { OnFault } from "../storage.ts";
 
 /** How to read content piece by piece. */
 export interface Pieces {
-  /** Bytes of all of them; at least one. */
+  /** The bytes of all pieces; at least one. */
   readonly length: number;
   /** Reads the next bytes: at least one, and at most `left`. Rejects if there are none. */
   read(left: number): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * Releases what they are read from. Called once: at the end, on failure, or when cancelled, which
-   * may be during a read.
+   * Releases what the pieces are read from. Called once: at the end, on failure, or when the stream
+   * is cancelled, which may be during a read.
    *
-   * @param isWhole Whether all of them were read.
+   * @param isWhole Whether all pieces were read.
    */
   release(isWhole: boolean): void;
 }
 
 /**
- * Streams content as fast as it is consumed. If reading fails, the stream fails, too. With `onFault`
- * it ends early instead: Deno closes the connection of a response that is too short, and given the
- * error, it would also print the stack.
+ * Streams content as fast as it is consumed. If reading fails, the stream fails, too. With
+ * `onFault` it ends early instead, because Deno would print the stack of the error. Either way,
+ * Deno closes the connection, because the content is too short.
  */
 export function streamContent(
   { length, read, release }: Pieces,

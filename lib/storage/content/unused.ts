@@ -3,12 +3,12 @@
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { ContentStore, ObjectStore } from "./content_store.ts";
 
-/** Digests per lookup. */
+/** The number of digests in a lookup. */
 const BATCH = 1_000;
 
 /**
- * Yields the digests of content that no item used, after giving publications in progress time to
- * finish. {@linkcode isUnused} checks whether it is still unused.
+ * Yields the digests of content that no item uses, and gives publications in progress time to
+ * finish first. {@linkcode isUnused} checks whether the content is still unused.
  */
 export async function* unusedIn(
   { content, catalogue }: {

@@ -1,6 +1,6 @@
 /**
- * Storage made of a catalogue and a content store: reading for the server, writing for the command
- * line.
+ * Storage made of a catalogue and a content store. The server reads from it, and the commands write
+ * to it.
  */
 
 import type { Body } from "../../http/outcome.ts";
@@ -18,12 +18,12 @@ import type { Token } from "../token.ts";
 /** The timeout of a storage check, in milliseconds. */
 const CHECK_TIMEOUT_MS = 5_000;
 
-/** Contents checked at once for an import. */
+/** The number of contents that an import checks at once. */
 const CHECKS = 16;
 
 export type ItemMetadata = Omit<PublishedItem, keyof ContentReference>;
 
-/** The result of adding entries. Those in neither set had a token that was taken. */
+/** The result of adding entries. An entry in neither set had a token that was taken. */
 export interface Added {
   readonly added: ReadonlySet<Token>;
   readonly faults: ReadonlyMap<Token, StorageError>;
@@ -35,7 +35,7 @@ export class MediaStorage implements ItemStorage {
   readonly #close: () => Promise<void>;
   #contentId: string | undefined;
 
-  /** Both are closed together with this. */
+  /** Closing this closes both. */
   constructor({ catalogue, ledger, close }: Engine, readonly content: ContentStore) {
     this.catalogue = catalogue;
     this.ledger = ledger;

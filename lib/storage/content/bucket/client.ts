@@ -1,4 +1,4 @@
-/** A client of an S3-compatible store: requests are signed, limited in number, and time out. */
+/** A client of an S3-compatible store. Its requests are signed, limited in number, and time out. */
 
 import { AwsV4Signer } from "aws4fetch";
 import type { BucketSettings } from "../content_place.ts";
@@ -10,10 +10,10 @@ import { Semaphore } from "../../../async/semaphore.ts";
 /** Milliseconds before a failed request is retried once. */
 const RETRY_MS = 200;
 
-/** Concurrent downloads, each of which holds a connection as long as its client reads. */
+/** The number of downloads at once. Each holds a connection for as long as its client reads. */
 const MAX_DOWNLOADS = 256;
 
-/** Concurrent other requests, which downloads must not delay. */
+/** The number of other requests at once, which downloads must not delay. */
 const MAX_REQUESTS = 128;
 
 export interface RequestOptions {
@@ -29,7 +29,7 @@ export interface StoreResponse {
   readonly text: string;
 }
 
-/** A download; its text is only that of an error. Must be ended. */
+/** A download, which must be ended. It has a text only if it is an error. */
 export interface Download extends StoreResponse {
   /** Reads all of the body before the timeout of the request. */
   readonly bytes: () => Promise<Uint8Array<ArrayBuffer>>;
@@ -144,7 +144,7 @@ export class StoreClient {
   ): Promise<Response> {
     for (let isLast = false;; isLast = true) {
       const { url, headers } = await this.sign(method, key, {}, query);
-      // Headers that proxies may change are not signed. `identity`: content is wanted as published.
+      // Headers that proxies may change are not signed. `identity` asks for content as published.
       const all = { ...Object.fromEntries(headers), "Accept-Encoding": "identity", ...fields };
       const request = { method, headers: all, body: text ?? null, redirect: "manual" } as const;
       try {

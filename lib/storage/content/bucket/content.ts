@@ -42,7 +42,7 @@ import { contentOf, readAtOnce } from "./stream.ts";
 /** The last part of the key of the object with the store's identifier. */
 const PLACE = "media-head";
 
-/** Content to publish, not yet in the bucket. */
+/** Content to publish that is not in the bucket yet. */
 interface StagedSource extends Staged {
   readonly source: Source;
 }
@@ -131,8 +131,8 @@ export class BucketContent implements ObjectStore {
 
   /**
    * New content is in place before, during and after the commit. Content that is no longer used is
-   * removed afterwards: with the lock, or without it if it could not be had. Then both sides look
-   * once more, so that what another process publishes meanwhile keeps its content.
+   * removed afterwards, under the lock if that can be had. If it cannot, both sides look once more,
+   * so that an item that another process publishes meanwhile keeps its content.
    */
   async change<T>(digest: string, commit: () => Promise<T>, staged?: StagedSource): Promise<T> {
     const isUsed = () => this.#engine.catalogue.uses(digest);
@@ -146,7 +146,7 @@ export class BucketContent implements ObjectStore {
       throw error; // the first fault matters
     };
     for (;;) {
-      if (staged !== undefined) await this.#put(staged); // may take long, so without the lock
+      if (staged !== undefined) await this.#put(staged); // unlocked, because it may take long
       let isLocked = false;
       const changed = await this.#engine.exclusively(async () => {
         isLocked = true;

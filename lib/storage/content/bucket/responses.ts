@@ -24,8 +24,8 @@ export function conditionOf(
 }
 
 /**
- * Returns the fault of an answer that does not give content as it was published, entirely or in
- * part: a {@linkcode ReplacedError} if the content was replaced.
+ * Returns the fault of an answer that does not give the content, or a range of it, as it was
+ * published. It is a {@linkcode ReplacedError} if the content was replaced.
  */
 export function faultIn(
   response: StoreResponse,

@@ -5,8 +5,8 @@ import type { OnFault } from "../../storage.ts";
 import { streamContent } from "../stream.ts";
 
 /**
- * Bytes of a chunk. Half as many would make a GET of 1 MB cost half as much again; more would only
- * take memory, since the runtime holds three for each slow client.
+ * The bytes of a chunk. With half as many, a GET of 1 MB would cost half as much again. With more,
+ * slow clients would take more memory for nothing, because the runtime holds three chunks for each.
  */
 const CHUNK = 128 * 1024;
 

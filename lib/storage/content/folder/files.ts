@@ -8,8 +8,9 @@
  *     <folder>/lock-holder  names the process that holds that lock
  *
  * Locks are the operating system's (flock), so a killed process holds none, and the next writer
- * recognises and removes what it left behind. All of it belongs to the owner of the folder, with
- * the folder's access: servers must read it, whoever publishes, with whatever umask.
+ * recognises and removes what that process left behind. Everything in <folder> gets the owner,
+ * group and mode of <folder>, as far as the publisher may set them, because servers must be able to
+ * read what any user published with any umask.
  */
 
 import type { Patience } from "../../../async/abort.ts";
@@ -146,7 +147,7 @@ export class Files implements PlainStore {
     }
   }
 
-  /** If the process is killed meanwhile, the next change repairs what it left. */
+  /** If the process is killed meanwhile, the next change repairs what it left behind. */
   async change<T>(digest: string, commit: () => Promise<T>, staged?: StagedFile): Promise<T> {
     const unsettled = `${this.#folder}/unsettled`;
     const settle = async (digest: string) => {
@@ -199,7 +200,7 @@ export class Files implements PlainStore {
     throw new StorageError("files", `content ${digest} is not a regular file`);
   }
 
-  /** Moves content to its place, also where a file is, which may be damaged. */
+  /** Moves content to its place, and replaces a file that is there, because it may be damaged. */
   async #place({ digest, path }: StagedFile): Promise<void> {
     const shard = `${this.#folder}/${digest.slice(0, 2)}`;
     await this.#makeFolder(shard);
@@ -214,7 +215,9 @@ export class Files implements PlainStore {
     if (!isThere) await this.#share(path);
   }
 
-  /** Gives what was just created the access and, as far as allowed, the owner of the folder. */
+  /**
+   * Gives what was just created the mode and, as far as allowed, the group and owner of the folder.
+   */
   async #share(path: string): Promise<void> {
     if (Deno.build.os === "windows") return;
     const { mode, uid, gid } = await Deno.stat(this.#folder);

@@ -175,7 +175,8 @@ export class PostgresDatabase implements Database {
 
   /**
    * Runs an action while a separate connection holds a lock, which ends with that connection. If
-   * that breaks, nothing is committed any more. PostgreSQL ends it if this process is stopped.
+   * the connection breaks, nothing more is committed. PostgreSQL ends it if this process is
+   * suspended.
    */
   exclusively<T>(action: () => Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
@@ -217,7 +218,10 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** Returns a connection for work that can wait. Each attempt is short: requests may share it. */
+  /**
+   * Returns a connection for work that can wait. Attempts are short, because requests may share
+   * them.
+   */
   async #connect(): Promise<PoolClient> {
     const end = performance.now() + STATEMENT_TIMEOUT_MS;
     while (true) {
@@ -230,7 +234,7 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** Runs a transaction. If it rejects, nothing was committed, as far as that can be known. */
+  /** Runs a transaction. If it rejects, nothing was committed, as far as anybody can know. */
   async #transaction<T>(
     action: (run: (text: string, values?: Statement["values"]) => Promise<Row[]>) => Promise<T>,
   ): Promise<T> {

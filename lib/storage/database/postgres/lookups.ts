@@ -15,8 +15,8 @@ const FIND = `SELECT catalogue.version, current_setting('transaction_read_only')
      ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
 
 /**
- * Milliseconds for which a fault is reused: a request that waited for a batch, or for the version,
- * should not wait for the same timeout twice.
+ * Milliseconds for which a fault is reused, so that a request that has waited for a batch or for
+ * the version does not wait for the same timeout twice.
  */
 const FAULT_TTL_MS = 100;
 

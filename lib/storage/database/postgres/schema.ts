@@ -2,7 +2,7 @@
 
 import { type Dialect, itemTable, usageTables } from "../schema.ts";
 
-/** The version of the schema; other ones are refused. */
+/** The version of the schema. Any other is refused. */
 export const VERSION = 6;
 
 /**

@@ -19,8 +19,9 @@ export interface TransactionOptions {
   /** Whether the other statements are skipped if the first one returns no row. */
   readonly isConditional?: boolean;
   /**
-   * When SQLite has it on disk: with the commit, for which the thread waits, or soon after it, when
-   * the promise resolves. By default, as the database was opened. PostgreSQL decides for itself.
+   * When SQLite has the transaction on disk: with the commit, for which the thread waits, or soon
+   * after it, when the promise resolves. The default is how the database was opened. PostgreSQL
+   * decides for itself.
    */
   readonly sync?: "with commit" | "after commit" | undefined;
 }
@@ -62,7 +63,7 @@ export interface Database {
   ): Promise<readonly (readonly Row[])[]>;
 }
 
-/** Rows per page. */
+/** The number of rows in a page. */
 const PAGE = 1_000;
 
 /**

@@ -1,7 +1,7 @@
 /**
- * A SQLite database in a file. If the file is removed or replaced, SQLite does not notice, and
- * continues with one that nobody else sees. So its device and inode are checked in the background;
- * once they differ, every use fails until the process is restarted.
+ * A SQLite database in a file. SQLite does not notice if the file is removed or replaced, and
+ * continues with a file that nobody else sees. So the device and inode of the file are checked in
+ * the background. Once they differ, every use fails until the process is restarted.
  *
  * Only SQLite opens the file here: when a process closes any descriptor of a file, the system
  * releases all its locks (fcntl) on that file.
@@ -44,9 +44,11 @@ const abandoned: DatabaseSync[] = [];
 
 export interface SqliteOptions extends OpenOptions {
   readonly schema: Schema;
-  /** What a power failure may lose: the last transactions with `NORMAL`, nothing with `FULL`. */
+  /**
+   * With `NORMAL`, a power failure may lose the last transactions; with `FULL`, it loses nothing.
+   */
   readonly synchronous: "FULL" | "NORMAL";
-  /** Milliseconds to retry while another process holds the lock. */
+  /** Milliseconds for which to retry while another process holds the lock. */
   readonly timeout: number;
 }
 
@@ -166,8 +168,8 @@ export class SqliteDatabase implements Database {
   }
 
   /**
-   * Syncs the log (WAL), beside the thread that serves. Without a log, the commit has synced the file
-   * itself. SQLite holds no lock on the log that closing it here could release.
+   * Syncs the log (WAL) without blocking the thread that serves. Without a log, the commit has
+   * synced the file itself. SQLite holds no lock on the log that closing it here could release.
    */
   async #syncLog(): Promise<void> {
     if (this.#file === undefined) return;

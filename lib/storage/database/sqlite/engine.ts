@@ -14,8 +14,8 @@ const VERSION = "SELECT version FROM catalogue";
 /**
  * Opens the database at a `sqlite:PATH` URL.
  *
- * @param url The ledger is at the same path with `-ledger` appended; `-lock` is a file that is
- *   locked while content in a bucket changes.
+ * @param url The ledger is at the same path with `-ledger` appended. With `-lock` appended, it is
+ *   the path of a file that is locked while content in a bucket changes.
  */
 export async function openEngine(
   url: string,

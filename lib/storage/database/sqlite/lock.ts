@@ -1,6 +1,6 @@
 /**
- * Waiting for locks that other processes hold. SQLite's calls block the thread, so they never wait
- * for a lock themselves; they fail, and are retried.
+ * Waiting for locks that other processes hold. SQLite's calls block the thread, so they do not wait
+ * for a lock themselves: they fail at once, and are retried.
  */
 
 const RETRY_MS = 20;

@@ -1,6 +1,6 @@
 /**
- * The tables of a catalogue and of a ledger in SQLite, each in its own file: a long import locks
- * the catalogue, and must not keep servers from flushing their counts.
+ * The tables of a catalogue and of a ledger in SQLite. Each has its own file, because a long import
+ * locks the catalogue, and must not keep servers from flushing their counts.
  */
 
 import { HOW_TO_UPGRADE } from "../../errors.ts";
