@@ -25,7 +25,7 @@ export interface Context extends Program {
   readonly settings: () => Config;
 }
 
-/** Ends a command with an exit status of its own, after it has printed everything. */
+/** Ends a command that has printed everything, with an exit status of its own. */
 export class ExitError extends Error {
   override readonly name = "ExitError";
 
@@ -70,13 +70,13 @@ export function printError(text: string): void {
   clearProgress();
   try {
     console.error(printableLines(text));
-  } catch { // a full disk, which must not change the exit status
+  } catch { // the disk is full, which must not change the exit status
   }
 }
 
 const reported = new Set<string>();
 
-/** Prints what the command waits for, once. */
+/** Prints what the command waits for, but only once. */
 export function reportWait(what: string): void {
   if (!reported.has(what)) printError(`media: waiting for ${what}`);
   reported.add(what);

@@ -12,8 +12,8 @@ export class InterruptedError extends Error {
 }
 
 /**
- * Milliseconds for cleaning up and reporting. After that the command ends wherever it waits, as if
- * it were killed, and the next command cleans up.
+ * Milliseconds for cleaning up and reporting. After that, the command ends wherever it is waiting,
+ * as if it were killed, and the next command cleans up.
  */
 const CLEANUP_MS = 2_000;
 

@@ -1,6 +1,7 @@
 /**
- * `deno task media`: the command line of operators. Exit status 0 done, 1 refused or failed, 2
- * wrong usage; `usage --gate` adds 3 for unknown.
+ * `deno task media`: the command line of operators. The exit status is 0 when all is done, 1 when
+ * anything was refused or failed, and 2 on wrong usage. `usage --gate` has exit statuses of its
+ * own.
  */
 
 import { Command, CommanderError } from "commander";
@@ -65,7 +66,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
       return exitStatusOf(error.signal);
     }
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
-    // Whoever closes the pipe of a list, like `head`, has read enough of it.
+    // A reader that closes the pipe of a list, like `head`, has read enough of it.
     if (error.cause instanceof Deno.errors.BrokenPipe && LISTS.includes(args[0] ?? "")) return 0;
     printError(`media: ${messageOf(error)}`);
     return 1;

@@ -14,19 +14,19 @@ export interface Output {
 
 /**
  * Opens a file to write. It is written beside its place and then moved there, so that a file is
- * replaced as a whole; a pipe or a device is written where it is.
+ * replaced as a whole. A pipe or a device is written where it is.
  *
  * @param name The path, as the user gave it.
  * @param own The files and folders of storage, which are refused.
- * @throws {RefusedError} When it cannot be written, as `write` and `close` do.
+ * @throws {RefusedError} When it cannot be written. `write` and `close` throw this, too.
  */
 export async function openOutput(name: string, own: readonly string[]): Promise<Output> {
   const given = fromUser(name);
   if (await isWithin(given, own)) throw refusalOfOwn(name);
-  const path = await Deno.realPath(given).catch(() => given); // a link remains one
+  const path = await Deno.realPath(given).catch(() => given); // a link stays a link
   const found = await Deno.stat(path).catch(() => undefined);
   const isMoved = found?.isFile ?? true;
-  // A killed process leaves it, so its name says what it is.
+  // A killed process leaves it behind, so its name says what it is.
   const draft = isMoved ? `${dirname(path)}/.unfinished-media-${crypto.randomUUID()}` : path;
   const file = await writable(name, async () => {
     if (found?.isFile) (await Deno.open(path, { write: true })).close(); // throws if protected

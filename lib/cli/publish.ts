@@ -52,7 +52,7 @@ export function publishCommand(context: Context): Command {
     )
     .option(
       "--token <uuid>",
-      "publish one source under this token, a version 4 UUID; never skips",
+      "publish one source under this token, a version 4 UUID; nothing is skipped",
       tokenArgument,
     )
     .addOption(new Option("--kind <kind>", "audio or video").choices(["audio", "video"]))

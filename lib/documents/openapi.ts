@@ -70,7 +70,7 @@ export function describeApi(
       ),
     },
   };
-  return JSON.stringify(document) + "\n"; // not indented, which would add 75 %
+  return JSON.stringify(document) + "\n"; // indented, it would be 75 % longer
 }
 
 function schemaOf(schema: z.ZodType) {

@@ -19,7 +19,7 @@ const VERSION = "0.1.0";
 /** Milliseconds until a response must have begun. */
 const TIME_LIMIT_MS = 10_000;
 
-/** The fault of a response whose middleware was lost. */
+/** The fault of a response without an announcement, as when the middleware was removed. */
 const NOT_ANNOUNCED: Fault = {
   name: "not-announced",
   section: "RFC 9745 §2",
@@ -38,7 +38,7 @@ const SHARED = new Set([
  *
  * @param args The words after the program's name.
  * @returns What to print, whether that is an error of usage, and the exit status: 0 without faults, 1
- *   with some, 2 for wrong usage or a URL that cannot be reached.
+ *   with faults, 2 for wrong usage or a URL that cannot be reached.
  */
 export async function runLifecycle(args: readonly string[]) {
   let words: ReturnType<typeof readWords>;
@@ -64,7 +64,7 @@ export async function runLifecycle(args: readonly string[]) {
 }
 
 /**
- * Reads the words after the program's name; `--help` and `--version` give no URLs.
+ * Reads the words after the program's name. With `--help` or `--version`, it returns no URLs.
  *
  * @throws {TypeError} If they are wrong.
  */
@@ -125,7 +125,7 @@ async function check(url: string, fields: Headers) {
     if (faults.length === 0) lines.push("  no faults");
     const data = { url, status, location, ...inspection, links, faults };
     return { exitStatus: faults.length > 0 ? 1 : 0, lines, data };
-  } catch (error) { // of the connection, or its time limit
+  } catch (error) { // the connection failed, or took too long
     const { message, cause } = error as Error;
     const reason = cause instanceof Error && cause.message || message;
     return { exitStatus: 2, lines: [`${url}: ${reason}`], data: { url, error: reason } };
@@ -149,7 +149,7 @@ function differencesOf(head: Response, get: Response, seconds: number): Fault[] 
     const [a, b] = [head.headers.get(name), get.headers.get(name)];
     const isShared = SHARED.has(name) || isCacheControl(name);
     if (a === b || !isShared || isCountdown(name, [a ?? "", b ?? ""], seconds)) return [];
-    // A HEAD may lack what only the content shows (RFC 9110 §9.3.2).
+    // A HEAD may lack a field whose value only the content shows (RFC 9110 §9.3.2).
     return name === "content-length" && a === null ? [] : [differs(name, a, b)];
   });
 }
@@ -160,7 +160,7 @@ function differs(what: string, ofHead: unknown, ofGet: unknown): Fault {
   return { name: "head-differs", section: "RFC 9110 §9.3.2", message };
 }
 
-/** Whether two values are instants, or count down to one, and differ by at most some seconds. */
+/** Whether two values are instants, or count down to an instant, and differ by a few seconds. */
 function isCountdown(name: string, values: [string, string], seconds: number): boolean {
   const [at = NaN, other = NaN] = values.map((value) => parseHttpDate(value, Date.now()));
   if (Math.abs(at - other) <= seconds * 1000) return true;

@@ -1,4 +1,4 @@
-/** Limits on caching: a cached response must not outlive the phase in which it was sent. */
+/** Limits on caching, so that no cached response outlives the phase in which it was sent. */
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import type { Field } from "../http/outcome.ts";
@@ -10,8 +10,8 @@ import type { Field } from "../http/outcome.ts";
 const DIRECTIVE = /([^\s,;="]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,;"]*))?/g;
 
 /**
- * Milliseconds allowed for a response to reach a cache. Few caches correct for the delay (RFC 9111
- * §4.2.3): they count age from receipt, some in whole seconds.
+ * Milliseconds allowed for a response to reach a cache. Few caches correct for this delay (RFC 9111
+ * §4.2.3). Most count the age from receipt, and some do so in whole seconds.
  */
 const TRAVEL = 1000;
 
@@ -25,20 +25,22 @@ export interface FreshnessLimit {
 
 /** The fields to send instead. */
 export interface LimitedFreshness {
-  /** All fields, in the same order; with a Cache-Control at the end if there was none. */
+  /** All fields in the same order, with a Cache-Control at the end if there was none. */
   readonly fields: Field[];
-  /** How long these values stay the same, in milliseconds since the epoch. */
+  /** Until when these values stay the same, in milliseconds since the epoch. */
   readonly unchangedUntil: number;
 }
 
 /**
  * Limits a response's freshness (RFC 9111 §4.2) to the time left in the phase, for shared and
- * private caches alike. While a phase change is pending, it also rules out serving stale (§4.2.4)
- * and heuristic freshness (§4.2.2): a response without explicit freshness gets none.
- * Where present, it limits Expires too, and the fields for some caches only: targeted Cache-Control
- * like CDN-Cache-Control (RFC 9213), Surrogate-Control, and nginx's X-Accel-Expires.
+ * private caches alike. While a phase change is pending, caches must not serve the response stale
+ * (§4.2.4), nor guess its freshness (§4.2.2): a response without explicit freshness gets none.
  *
- * @param fields Those named above at most once each, as `Headers` lists them.
+ * Also limits Expires, where it is present, and the fields for some caches only: targeted
+ * Cache-Control like CDN-Cache-Control (RFC 9213), Surrogate-Control, and nginx's X-Accel-Expires.
+ *
+ * @param fields The fields of the response, with those named above at most once each, as `Headers`
+ *   lists them.
  *
  * @example An hour of freshness, a minute before the sunset
  * ```ts
@@ -117,7 +119,9 @@ export function limitAges(
   lifetime: number,
 ): { value: string; longest: number } {
   const limited: string[] = [];
-  /** Each directive, and whether none of its occurrences has an argument: caches use any of them. */
+  /**
+   * Each directive, and whether all its occurrences lack an argument, since caches use any of them.
+   */
   const stated = new Map<string, boolean>();
   let longest = 0;
   const addAge = (name: string, seconds: number) => {
@@ -146,7 +150,7 @@ export function limitAges(
 
 /**
  * Parses a number of seconds, quoted or not, without the time for serving stale that
- * Surrogate-Control may add (`60+30`); an invalid one makes a response stale (§4.2.1).
+ * Surrogate-Control may add (`60+30`). An invalid number makes a response stale (§4.2.1).
  */
 function secondsOf(value = ""): number {
   const seconds = /^"?(\d+)(?:\+\d+)?"?$/.exec(value)?.[1];

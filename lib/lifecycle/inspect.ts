@@ -1,4 +1,4 @@
-/** Inspection of responses: what they announce, and its faults. */
+/** Inspection of responses: what they announce, and what is wrong with it. */
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import { parseLinks } from "../http/link.ts";
@@ -8,7 +8,7 @@ import type { Phase } from "./policy.ts";
 
 /** A fault in how a retirement is announced. */
 export interface Fault {
-  /** Its name, for programs: one of those in README. */
+  /** Its name for programs, which is one of those in README. */
   readonly name: string;
   /** The section of the standard that it violates, like "RFC 9745 §2.1". */
   readonly section: string;
@@ -16,18 +16,20 @@ export interface Fault {
   readonly message: string;
 }
 
-/** The phase that a response announces; `none` without an announcement. */
+/** The phase that a response announces, or `none` if it announces nothing. */
 export type State = Phase | "none";
 
-/** What a response announces. Instants are milliseconds since the epoch, read tolerantly. */
+/** What a response announces. Instants are in milliseconds since the epoch, and read tolerantly. */
 export interface Inspection {
-  /** By status and fields alone, so that a HEAD is enough. */
+  /** The state by status and fields alone, so that a HEAD is enough. */
   readonly state: State;
   /** When the deprecation begins or began. */
   readonly deprecatedAt: number | undefined;
-  /** When the removal follows or followed. */
+  /** When the endpoint is or was removed. */
   readonly sunsetAt: number | undefined;
-  /** When a brownout ends: the date in Retry-After of a 503 or 410. Seconds mean an outage. */
+  /**
+   * When a brownout ends: the date in Retry-After of a 503 or 410. Seconds there mean an outage.
+   */
   readonly retryAt: number | undefined;
   /** The targets of the resource's links by relation type, resolved if the URL is known. */
   readonly links: ReadonlyMap<string, readonly string[]>;
@@ -44,7 +46,7 @@ const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:"(?:[^"\\]|\\.)*"|[^\s;",
 /** Permission to serve a stale response (RFC 5861). */
 const STALE = /\bstale-(?:while-revalidate|if-error)\s*=\s*"?(\d+)/gi;
 
-/** Every field that is read; the last are for some caches only (RFC 9213). */
+/** Every field that is read. The last ones are for some caches only (RFC 9213). */
 const FIELDS = [
   ...["cache-control", "date", "deprecation", "expires", "last-modified", "link", "retry-after"],
   ...["expose-headers", "allow-credentials", "allow-origin"].map((of) => `access-control-${of}`),
@@ -70,7 +72,8 @@ interface Reading extends Omit<Inspection, "state" | "faults"> {
  * @param response A `Response`, or whatever else has a `status` and `headers` with `get()`.
  * @param url The URL of the response, unless it states its own.
  * @param now Milliseconds since the epoch. Default: the system clock.
- * @throws {TypeError} If the response has no such `status` and `headers`, like an `IncomingMessage`.
+ * @throws {TypeError} If the response lacks such a `status` or `headers`, as an `IncomingMessage`
+ *   does.
  *
  * @example A deprecation without a date
  * ```ts
@@ -179,7 +182,7 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
     if (retryAt !== undefined) sent.push("retry-after");
     const value = headers.get("access-control-expose-headers") ?? "";
     const exposed = value.toLowerCase().split(/[\s,]+/);
-    // With credentials, "*" is a field's name.
+    // In a request with credentials, "*" is the name of a field.
     const isOpen = !headers.has("access-control-allow-origin") ||
       exposed.includes("*") && headers.get("access-control-allow-credentials") !== "true";
     const hidden = sent.filter((name) => !isOpen && !exposed.includes(name)).join(", ");

@@ -4,12 +4,12 @@ import { isDay } from "../http/http_date.ts";
 
 /**
  * An instant: an ISO 8601 date (midnight UTC) or date-time with its offset, a `Date`, or a
- * `Temporal.Instant`, without requiring a runtime that has Temporal.
+ * `Temporal.Instant`. The runtime need not have Temporal.
  */
 export type InstantSetting = string | Date | { readonly epochMilliseconds: number };
 
 /**
- * An interval: ISO 8601 text, `start/end` or `start/duration`, or an object. A duration has whole
+ * An interval: ISO 8601 text (`start/end` or `start/duration`), or an object. A duration has whole
  * weeks, days, hours, minutes and seconds, like `P1DT12H`.
  */
 export type IntervalSetting =
@@ -18,15 +18,15 @@ export type IntervalSetting =
 
 /** A half-open interval. Instants are milliseconds since the epoch, in whole seconds. */
 export interface Interval {
-  /** The first millisecond of it. */
+  /** The first millisecond of the interval. */
   readonly start: number;
-  /** The first millisecond after it. */
+  /** The first millisecond after the interval. */
   readonly end: number;
 }
 
 /**
- * The last instant that an HTTP-date can express. The first allowed is the epoch, because few
- * clients parse a Deprecation before it (`@-1`).
+ * The last instant that an HTTP-date can express. The first one allowed is the epoch, because few
+ * clients can parse an earlier Deprecation (`@-1`).
  */
 export const LAST: number = Date.parse("9999-12-31T23:59:59Z");
 
@@ -102,7 +102,7 @@ function wholeSeconds(instant: number): number | undefined {
   return 0 <= seconds && seconds <= LAST ? seconds : undefined; // also for NaN, an invalid Date
 }
 
-/** Returns what to expect in place of text that nearly is an instant or a duration, if it is. */
+/** Returns what is expected in place of a text that is nearly an instant or a duration. */
 export function correctionOf(text: string): string | undefined {
   if (parseInstant(`${text}Z`) !== undefined) return `an offset after the time, like "${text}Z"`;
   if (!/^P/i.test(text) || DURATION.test(text)) return undefined;

@@ -6,7 +6,7 @@
  */
 const CHARACTERS = /^[!#-;=?-[\]-~]*$/;
 
-/** Tests for an absolute path, which stays on the request's host; `//host/` does not. */
+/** Tests for an absolute path, which stays on the request's host, as `//host/` does not. */
 export function isPath(text: string): boolean {
   return /^\/(?!\/)/.test(text) && CHARACTERS.test(text);
 }

@@ -1,5 +1,5 @@
 /**
- * Retires HTTP endpoints by the RFCs: one policy determines every field, status and cache lifetime.
+ * Retires HTTP endpoints as the RFCs say. One policy determines every field, status and lifetime.
  *
  * @module
  */

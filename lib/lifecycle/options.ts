@@ -3,7 +3,7 @@
 import type { Field } from "../http/outcome.ts";
 import type { Phase } from "./policy.ts";
 
-/** A request as the options get it: a `Request`, or these parts of Node's. */
+/** A request as the options get it: a `Request`, or these parts of Node's request. */
 export type RequestHead = Pick<Request, "method" | "url" | "headers">;
 
 /** A request to a retired endpoint, as passed to `onCount`. */
@@ -14,45 +14,50 @@ export interface LifecycleCall {
   readonly phase: Phase;
   /** The status of the response. */
   readonly status: number;
-  /** The product in User-Agent, like "curl"; "(no User-Agent)", or "(other)" if it names none. */
+  /**
+   * The product in User-Agent, like "curl"; else "(no User-Agent)", or "(other)" if it names none.
+   */
   readonly client: string;
-  /** Whether the removal breaks the call: it was refused, or would not fail anyway. */
+  /** Whether the removal breaks the call, because it was refused or would not fail anyway. */
   readonly breaks: boolean;
 }
 
 /**
- * Options besides the policy. If one throws or rejects, that is logged; the request is served. All but
- * `onCount` return values, not promises: the first promise of each is logged, and the default used.
+ * Options besides the policy. If one of them throws or rejects, the error is logged and the request
+ * is served. All but `onCount` must return a value and not a promise. If one returns a promise, the
+ * default takes its place, and the first promise of each option is logged.
  */
 export interface LifecycleOptions<
   Incoming extends RequestHead = Request,
   Rest extends readonly unknown[] = readonly unknown[],
 > {
   /**
-   * Returns the URL of the requested resource's replacement, if there is one: a path that starts
-   * with one `/`, or a URL at the origin of the request (sent as a path) or at `successorOrigin`; of
-   * at most 1,024 characters. Requests are untrusted: anything else, the request's own URL, or an
-   * exception means no link, and 410 instead of 308. Only the first is logged.
+   * Returns the URL of the requested resource's replacement, if there is one. It is a path that
+   * starts with one `/`, a URL at the origin of the request (which is sent as a path), or a URL at
+   * `successorOrigin`. It has at most 1,024 characters. Because requests are untrusted, anything
+   * else is rejected, and so are the request's own URL and an exception. Then there is no link, and
+   * 410 instead of 308. Only the first rejection is logged.
    */
   readonly successor?: ((request: Incoming) => string | undefined) | undefined;
   /** An origin allowed for successors besides the request's own, like `https://example.com`. */
   readonly successorOrigin?: string | undefined;
   /**
-   * Returns whether brownouts and the removal apply to a request. Others are still handled, with
-   * the announcement. Default: all but OPTIONS, so that CORS preflights succeed and a page can
-   * read the refusal.
+   * Returns whether brownouts and the removal apply to a request. If not, the request is handled,
+   * and its response announced. Default: they apply to all but OPTIONS, so that CORS preflights
+   * succeed and a page can read the refusal.
    */
   readonly applies?: ((request: Incoming) => boolean) | undefined;
   /**
-   * Returns fields to add to refusals, which the handler never sees. Default: fields that let pages
-   * of any origin read them. Return none if a layer in front adds Access-Control-Allow-Origin.
+   * Returns fields to add to refusals, because the handler never sees these. Default: fields that
+   * let pages of any origin read refusals. Return none if a layer in front adds
+   * Access-Control-Allow-Origin.
    */
   readonly refusalFields?: ((request: Incoming) => Iterable<Field>) | undefined;
   /** Seconds for which caches may store the response after the sunset, up to 2³¹. Default: 300. */
   readonly maxAge?: number | undefined;
   /** Names the route of a request, for `onCount`. */
   readonly route?: ((request: Incoming) => string) | undefined;
-  /** Called for each response, with what the handler got, to count who still calls. */
+  /** Called for each response with what the handler got, to count who still calls. */
   readonly onCount?: ((call: LifecycleCall, request: Incoming, ...rest: Rest) => void) | undefined;
   /** Returns the time in milliseconds since the epoch. Default: the system clock. */
   readonly clock?: (() => number) | undefined;
@@ -84,10 +89,10 @@ export function attempt<Result>(name: string, call: () => Result): Result | unde
 
 /**
  * Checks what TypeScript may not have checked, and returns a function that calls a function of the
- * options for its value. A promise would count as true, as an instant or as fields, so the default
- * takes its place, and the first one of each option is logged.
+ * options for its value. A promise would count as true, as an instant or as fields. So the default
+ * takes its place, and the first promise of each option is logged.
  *
- * @throws {TypeError} If an option is unknown, or `maxAge` out of range (RFC 9111 §1.2.2).
+ * @throws {TypeError} If an option is unknown, or `maxAge` is out of range (RFC 9111 §1.2.2).
  */
 export function optionReader(options: { readonly maxAge?: number | undefined }) {
   requireOptions(options);
@@ -103,7 +108,9 @@ export function optionReader(options: { readonly maxAge?: number | undefined }) 
   };
 }
 
-/** Whether a value is a promise, of whatever realm: each test of Jest runs in its own. */
+/**
+ * Whether a value is a promise of any realm, since each test of Jest runs in a realm of its own.
+ */
 export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof Object(value).then === "function";
 }

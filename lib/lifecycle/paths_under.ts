@@ -5,8 +5,8 @@ export interface PathOptions {
   /** Whether `/V1` differs from `/v1`. Default: no, as in Express. */
   readonly caseSensitive?: boolean | undefined;
   /**
-   * Whether `//`, `.` and `..` are resolved first, as proxies and URL parsers do: `/v2//../v1` is
-   * under `/v1`, `/v1/../v2` is not. Default: yes.
+   * Whether `//`, `.` and `..` are resolved first, as proxies and URL parsers do. If so,
+   * `/v2//../v1` is under `/v1`, and `/v1/../v2` is not. Default: yes.
    */
   readonly collapse?: boolean | undefined;
 }
@@ -15,10 +15,10 @@ export interface PathOptions {
 export type Located = string | URL | { url?: string | undefined; originalUrl?: string | undefined };
 
 /**
- * Returns a function that tests whether a request is for a path or anything below it, for servers and
- * frameworks that do not mount by path. It compares whole segments, and percent-encoded unreserved
- * characters as the characters themselves (RFC 3986 §6.2.2.2); an encoded slash separates nothing. The
- * authority of an absolute URL does not matter.
+ * Returns a function that tests whether a request is for a path or anything below it. Servers and
+ * frameworks that do not mount by path need it. It compares whole segments. A percent-encoded
+ * unreserved character counts as the character itself (RFC 3986 §6.2.2.2), while an encoded slash
+ * separates nothing. The authority of an absolute URL does not matter.
  *
  * @throws {TypeError} If the path does not start with `/`.
  *

@@ -9,23 +9,23 @@ export {
   type IntervalSetting,
 } from "./instant.ts";
 
-/** The answer after the sunset: 410 or a redirect. */
+/** The answer after the sunset: `gone` is 410, `redirect` is 308. */
 export type AfterSunset = "gone" | "redirect";
 
-/** The status in a brownout: temporary (503), or that of the removal (410). */
+/** The status in a brownout: that of something temporary (503), or that of the removal (410). */
 export type BrownoutStatus = 503 | 410;
 
 /** A valid policy. Instants are milliseconds since the epoch, in whole seconds. */
 export interface Policy {
   /** When the deprecation begins or began. */
   readonly deprecatedAt: number;
-  /** When the removal follows; `undefined` while no date is set. */
+  /** When the endpoint is removed; `undefined` while no date is set. */
   readonly sunsetAt: number | undefined;
   /** In chronological order, with a gap between any two. */
   readonly brownouts: readonly Interval[];
-  /** What answers in a brownout. */
+  /** The status in a brownout. */
   readonly brownoutStatus: BrownoutStatus;
-  /** What answers after the sunset. */
+  /** The answer after the sunset. */
   readonly afterSunset: AfterSunset;
   /** Where the retirement is explained: an absolute path, or an `https:` URL. */
   readonly documentation: string | undefined;

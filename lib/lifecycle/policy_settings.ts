@@ -13,7 +13,7 @@ import {
 import { isPathOrSecureUrl } from "./link_target.ts";
 import type { AfterSunset, BrownoutStatus, Policy } from "./policy.ts";
 
-/** The settings of a policy. Instants are from 1970 to 9999; fractions of a second are dropped. */
+/** The settings of a policy. Instants are from 1970 to 9999. Fractions of a second are dropped. */
 export interface PolicySettings {
   /** When the deprecation begins. */
   readonly deprecatedAt: InstantSetting;
@@ -22,8 +22,8 @@ export interface PolicySettings {
   /** Trial removals, which end before the sunset. Adjacent ones are joined. */
   readonly brownouts?: readonly IntervalSetting[] | undefined;
   /**
-   * The status in a brownout. Default: 503, since a brownout is temporary; RFC 9110 has 410 for what
-   * is likely permanent, and feed readers delete an episode on it.
+   * The status in a brownout. Default: 503, because a brownout is temporary. RFC 9110 has 410 for
+   * what is likely permanent, and feed readers delete an episode on 410.
    */
   readonly brownoutStatus?: BrownoutStatus | undefined;
   /** The answer after the sunset: 410, or 308 to the successor. Default: `gone`. */
@@ -47,7 +47,7 @@ export class PolicyError extends Error {
   /** Always `"PolicyError"`. */
   override readonly name = "PolicyError";
 
-  /** Lists the issues in its message, one a line. */
+  /** Lists the issues in the message, one on each line. */
   constructor(readonly issues: readonly PolicyIssue[]) {
     const lines = issues.map(({ setting, value, expected }) =>
       `${setting}: expected ${expected}, got ${describe(value)}`
@@ -67,7 +67,7 @@ const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" 
  * Creates a policy from settings.
  *
  * @throws {PolicyError} If settings are missing, unknown or invalid, the sunset precedes the
- *   deprecation, or a brownout overlaps another or is not between the two. Lists all issues.
+ *   deprecation, or a brownout overlaps another or is not between the two. It lists all issues.
  *
  * @example A policy
  * ```ts

@@ -10,13 +10,13 @@ export const REFUSAL_TYPES = {
   brownout: {
     status: 503,
     title: "Brownout",
-    meaning: "The path is temporarily disabled ahead of its removal, until the time in the " +
+    meaning: "The path is temporarily disabled ahead of its removal, until the date in the " +
       "Retry-After field. Move to the successor.",
   },
   removed: {
     status: 410,
     title: "Removed",
-    meaning: "The path was permanently removed. Use the successor.",
+    meaning: "The date in the Sunset field has passed: the path was removed. Use the successor.",
   },
 } as const satisfies Record<string, ProblemType>;
 
@@ -24,7 +24,7 @@ export const REFUSAL_TYPES = {
 export interface RefusalOptions {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** A URL reference to the resource's replacement, if known; not validated. */
+  /** A URL reference to the resource's replacement, if it is known. It is not validated. */
   readonly successor?: string | undefined;
   /** Seconds for which caches may store the response after the sunset. */
   readonly maxAge: number;
@@ -70,7 +70,7 @@ export function refusal(
   return refusalIn(momentAt(policy, now), policy, options);
 }
 
-/** Returns the outcome in a phase, for a caller that has worked it out; see {@linkcode refusal}. */
+/** Does the same as {@linkcode refusal} for a caller that already knows the phase. */
 export function refusalIn(
   { phase, until }: Moment,
   { documentation, brownoutStatus, afterSunset, sunsetAt }: Policy,
@@ -87,7 +87,8 @@ export function refusalIn(
   const detail = isBrownout
     ? `Disabled by a brownout until ${formatInstant(until)}, ahead of its removal`
     : `Removed at ${formatInstant(sunsetAt as number)}`;
-  // A date, not a number of seconds, so that a HEAD matches a GET sent a second earlier.
+  // A date and not a number of seconds, so that a HEAD has the same value as a GET a second
+  // earlier.
   const retryAfter: Field[] = isBrownout ? [["Retry-After", formatHttpDate(until)]] : [];
   const kind = problemTypesPage === undefined
     ? { title: status === 410 ? "Gone" : "Service Unavailable" }
@@ -100,7 +101,7 @@ export function refusalIn(
 /** Statuses of calls that fail anyway. */
 const FAILED = new Set([400, 404, 405, 410]);
 
-/** Returns whether the removal breaks a call: it was refused already, or would not fail anyway. */
+/** Returns whether the removal breaks a call, because it was refused or would not fail anyway. */
 export function isBreaking({ status, isRefused }: { status: number; isRefused: boolean }): boolean {
   return isRefused || !FAILED.has(status);
 }

@@ -28,13 +28,15 @@ export type NodeResponse = {
 };
 
 /**
- * Creates a middleware that retires what comes after it, on `node:http` (also over HTTP/2), Express,
- * and whatever else has Node's request and response. It does what `withLifecycle()` does, with the
- * same options: however the response is made, the announcement is added as its head is sent.
+ * Creates a middleware that retires what comes after it. It works on `node:http` (also over
+ * HTTP/2), Express, and whatever else has Node's request and response. It does what
+ * `withLifecycle()` does, with the same options. However a response is made, the announcement is
+ * added as its head is sent.
  *
- * @param options Their functions get the method, the whole URL (`originalUrl` where there is one) and
- *   the fields; `onCount` Node's request and response, too. Fields that the response already has stay
- *   on refusals, except those for caches; its CORS fields replace those of `refusalFields`.
+ * @param options The functions in it get the method, the whole URL (`originalUrl` where there is
+ *   one) and the fields. `onCount` also gets Node's request and response. A refusal keeps the
+ *   fields that the response already has, except those for caches. If these are CORS fields, they
+ *   replace those of `refusalFields`.
  * @returns A function that calls `next` and returns its result, or refuses and returns `undefined`.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  *
@@ -75,7 +77,7 @@ export function retire<
     const { writeHead } = response;
     response.writeHead = (status: number, reason?: unknown, fields?: unknown) => {
       const args = typeof reason === "string" ? [status, reason] : [status];
-      if (!response.headersSent) { // or it throws
+      if (!response.headersSent) { // otherwise it would throw
         setFields(response, typeof reason === "string" ? fields : fields ?? reason);
         setFields(response, announce(fieldsOf(response)));
       }
@@ -96,7 +98,7 @@ export function retire<
   };
 }
 
-/** Returns the head of Node's request as that of a `Request`, for any method and Host. */
+/** Returns the head of Node's request like that of a `Request`, for any method and Host. */
 function headOf(request: NodeRequest): RequestHead {
   const { method = "GET", url = "/", originalUrl = url, headers, socket } = request;
   const authority = String(headers[":authority"] ?? headers["host"] ?? "");
@@ -121,7 +123,7 @@ function fieldsOf(response: NodeResponse): Field[] {
     .map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : String(value)]);
 }
 
-/** Sets fields given in any form that `writeHead()` takes, with the same result. */
+/** Sets fields in any form that `writeHead()` takes, with the same result. */
 function setFields(response: NodeResponse, given: unknown): void {
   const isList = Array.isArray(given);
   const pairs = !isList
@@ -129,7 +131,7 @@ function setFields(response: NodeResponse, given: unknown): void {
     : Array.isArray(given[0])
     ? given
     : given.flatMap((name, index) => index % 2 === 0 ? [[name, given[index + 1]]] : []);
-  // Lists may repeat a name. So may an object, in another case, if nothing was set before.
+  // A list may repeat a name. So may an object, in another letter case, if nothing was set before.
   const mayRepeat = isList || Object.keys(response.getHeaders()).length === 0;
   const lines = new Map<string, [name: string, values: string[]]>();
   for (const [name, value] of pairs as [string, string | string[]][]) {

@@ -13,7 +13,7 @@ import { successorOf } from "./successor.ts";
 
 /** How a policy applies to one request. */
 export interface Retirement {
-  /** The refusal to send, if any, with the fields of `refusalFields`. */
+  /** The refusal to send, with the fields of `refusalFields`; `undefined` to serve the request. */
   readonly refused: Refusal | undefined;
   /**
    * Returns the fields to set on a response when its head is sent. Setting them twice is harmless.
@@ -54,7 +54,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     const successor = nameSuccessor(request);
     const isSubject = read("applies", () => applies(request), isRefusable(request)) ?? false;
     const refused = isSubject ? refusal(policy, { now: start, successor, maxAge }) : undefined;
-    // Before the handler, since nothing can be read of a request after its upgrade to a WebSocket.
+    // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.
     const caller = onCount && {
       route: read("route", () => route?.(request), undefined),
       client: clientOf(request.headers.get("user-agent")),
@@ -82,8 +82,9 @@ function validFields(given: Iterable<Field> = []): Field[] {
 }
 
 /**
- * Returns the fields that announce, beside those that the response has. Where policies nest, an inner
- * one has announced already: the earlier sunset stays, with its deprecation, and its links come first.
+ * Returns the fields that announce the retirement, beside those that the response has. Where
+ * policies nest, an inner one has already announced. The earlier sunset stays, with its
+ * deprecation, and its links come first.
  */
 function announce(
   fields: readonly Field[],
@@ -105,7 +106,7 @@ function announce(
   return [...announcement, ["Access-Control-Expose-Headers", exposed]];
 }
 
-/** Adds members to a list (RFC 9110 §5.6.1), each once, after its own or before. */
+/** Adds members to a list (RFC 9110 §5.6.1), each once, after the members that it has or before. */
 function withMembers(list = "", members: readonly string[], isFirst = false): string {
   const others = members.reduce((all, member) => all.replace(`, ${member},`, ","), `, ${list},`)
     .slice(2, -1);

@@ -3,7 +3,9 @@
 import { isPath, isPathAt } from "./link_target.ts";
 import { isPromise, type LifecycleOptions, type RequestHead } from "./options.ts";
 
-/** The longest successor, in characters: proxies refuse long fields, nginx a head over 4 kB. */
+/**
+ * The length of the longest successor, because proxies refuse long fields: nginx a head over 4 kB.
+ */
 const MAX_LENGTH = 1024;
 
 /**
@@ -37,7 +39,7 @@ export function successorOf<Incoming extends RequestHead>(
       return warn(error), undefined;
     }
     if (target === undefined) return undefined;
-    if (isPromise(target)) target.then(undefined, () => {}); // it is ignored
+    if (isPromise(target)) target.then(undefined, () => {}); // the promise is ignored
     if (typeof target !== "string") {
       const got = isPromise(target) ? "a promise" : typeof target;
       return warn(`expected a string, got ${got}`), undefined;
@@ -46,7 +48,7 @@ export function successorOf<Incoming extends RequestHead>(
     if (isItself(request, target)) return warn(`${got} is what was requested`), undefined;
     const { url } = request;
     const origin = URL.canParse(url) ? new URL(url).origin : undefined; // Host may be invalid
-    // As a path, since behind a proxy that terminates TLS the request's origin is not the client's.
+    // Sent as a path, because behind a proxy that terminates TLS, the client has another origin.
     const sent = origin !== undefined && isPathAt(origin, target)
       ? target.slice(origin.length)
       : target;
@@ -59,7 +61,7 @@ export function successorOf<Incoming extends RequestHead>(
   };
 }
 
-/** Whether a successor is the requested resource: a redirect to it would never end. */
+/** Whether a successor is the requested resource, to which redirects would never end. */
 function isItself({ url }: RequestHead, target: string): boolean {
   const withoutFragment = (url: string) => url.replace(/#.*/s, "");
   return URL.canParse(target, url) &&

@@ -6,11 +6,11 @@ import type { Policy } from "./policy.ts";
 import { retirementOf } from "./retirement.ts";
 
 /**
- * Wraps a handler to retire what it serves: announces the retirement on every response
- * (Deprecation, RFC 9745; Sunset, RFC 8594; Link, RFC 8288), answers 503 in brownouts and 410 after
- * the sunset (or 308 to the successor), and keeps caches from reusing a response beyond its phase.
- * HEAD and GET get the same fields, which pages of other origins may read if they may read the rest.
- * The fields are set on the handler's own response; only an immutable one is copied.
+ * Wraps a handler to retire what it serves. The result announces the retirement on every response
+ * (Deprecation, RFC 9745; Sunset, RFC 8594; Link, RFC 8288). It answers 503 in brownouts, and 410
+ * after the sunset (or 308 to the successor). It keeps caches from reusing a response beyond its
+ * phase. HEAD and GET get the same fields, which pages of other origins may read if they may read
+ * the rest. The fields are set on the handler's own response. Only an immutable response is copied.
  *
  * @param handler Handles requests that are not refused. Any Link it sets is kept.
  * @returns A handler with the same signature. It rejects when `handler` does.
@@ -59,7 +59,7 @@ export function withLifecycle<Incoming extends Request, Rest extends unknown[]>(
   };
 }
 
-/** Responses with the announcement: their request, and the fields that the handler had set. */
+/** The request of each announced response, and the fields that the handler had set. */
 const announced = new WeakMap<Response, { request: Request; fields: Field[] }>();
 
 /** Sets fields on a response, or on a copy if it is immutable or was sent for another request. */

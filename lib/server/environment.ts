@@ -37,7 +37,7 @@ export function readVariables(path = ENV_FILE): Variables {
 /** Logs a warning about names in the file that are no settings, because they may be mistyped. */
 export function warnOfUnused({ unused }: Variables, log: Log): void {
   if (unused.size === 0) return;
-  const message = `Nothing reads ${[...unused].join(", ")} in .env: a mistyped setting? ` +
+  const message = `Nothing reads ${[...unused].join(", ")} in .env: is it a mistyped setting? ` +
     "Variables for Deno, such as OTEL_…, belong in the process's environment";
   log({ event: "warning", message });
 }

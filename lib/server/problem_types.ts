@@ -63,7 +63,7 @@ export const PROBLEM_TYPES = {
   "storage-unavailable": {
     status: 503,
     title: "Storage unavailable",
-    meaning: "The server cannot read its storage. Retry after the time in the Retry-After field.",
+    meaning: "The server cannot read storage. Retry after the seconds in the Retry-After field.",
   },
   "server-fault": {
     status: 500,

@@ -34,7 +34,7 @@ export async function withFileLock<T>(
   const looking = setInterval(async () => {
     const { mtime } = await Deno.stat(note).catch(() => ({ mtime: null }));
     if (mtime === null || Date.now() - Math.max(since, mtime.getTime()) < SILENCE_MS) return;
-    reject(new StorageError(driver, `${await held()}, is stuck: that process is stopped`));
+    reject(new StorageError(driver, `${await held()}, is stuck: that process is suspended`));
   }, BEAT_MS);
   const locking = waitFor(held, Promise.race([file.lock(true), stopped]), patience);
   await locking.finally(() => clearInterval(looking));

@@ -208,7 +208,7 @@ test("media import says which line is too long, and what to do", () =>
     );
     const limit = "longer than 65536 bytes; expected one JSON object per line";
     const line = count + 1;
-    assertEquals(stderr, `media: Line ${line} is ${limit}. Mend line ${line} first\n`);
+    assertEquals(stderr, `media: Line ${line} is ${limit}. Correct line ${line} first\n`);
     const json = await media(folder, ["import", input, "--json"]);
     assertEquals([json.code, JSON.parse(json.stdout).complete], [1, false]);
   }));

@@ -38,7 +38,7 @@ export async function* readLines(
     yield lines;
     if (rest.length > MAX_LINE) {
       const fault = `Line ${number} is longer than ${MAX_LINE} bytes; expected one JSON object`;
-      throw new RefusedError(`${fault} per line. Mend line ${number} first`);
+      throw new RefusedError(`${fault} per line. Correct line ${number} first`);
     }
   }
   if (rest.length > 0) yield [{ number, bytes: rest }];

@@ -76,7 +76,7 @@ export class BatchedLookups implements Lookups {
     const [state] = found;
     // A standby may lag by any amount.
     if (state?.["read_only"] !== "off") {
-      throw new StorageError("postgres", "the database (DATABASE_URL) is read-only: a standby?");
+      throw new StorageError("postgres", "the database (DATABASE_URL) is read-only, or a standby");
     }
     const rows = new Map(found.map((row) => [String(row["token"]), row]));
     return { version: state["version"] as number, rows };
