@@ -36,8 +36,8 @@ export const PROBLEM_TYPES = {
   "never-published": {
     status: 404,
     title: "Never published",
-    meaning: "Nothing was ever published under this token; or an item of the other kind was, " +
-      "which the successor serves.",
+    meaning: "Nothing was ever published under this token, or an item of the other kind was. " +
+      "The successor serves both kinds.",
   },
   unpublished: {
     status: 410,
