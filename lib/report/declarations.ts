@@ -1,4 +1,4 @@
-/** What the operator declares where the record cannot tell: that servers are gone, or a restore. */
+/** What the operator declares, because no record shows it: that servers are gone, or a restore. */
 
 import { RefusedError } from "../input/refused_error.ts";
 import { formatInstant, type Interval } from "../lifecycle/policy.ts";
@@ -7,14 +7,14 @@ import type { Ledger } from "../storage/ledger/sql_ledger.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 import { isAhead, running } from "./verdict.ts";
 
-/** What the names of the heartbeats that stand for a restored backup begin with. */
+/** The beginning of the names of heartbeats that stand for a restored backup. */
 export const RESTORED = "restored at ";
 
 /**
  * Declares silent servers gone, all or none.
  *
  * @param now Milliseconds since the epoch, by the ledger's clock.
- * @returns Their heartbeats. Those that have an end keep it.
+ * @returns The heartbeats of these servers. A heartbeat that has an end keeps it.
  * @throws {RefusedError} If a server is unknown or not silent.
  */
 export async function declareGone(
@@ -45,15 +45,17 @@ export async function declareGone(
 }
 
 /**
- * Declares that the ledger was restored from a backup, so that what was counted after the backup may
- * be missing: adds a heartbeat without an end at the latest time in the backup, and one of the same
- * name now. Also ends those of servers that were running when the backup was made, which would be
- * awaited for ever. Those that had been silent for longer stay so.
+ * Declares that the ledger was restored from a backup, so that what was counted after the backup
+ * may be missing. Adds a heartbeat without an end at the latest time in the backup, and a heartbeat
+ * of the same name now. Also ends the heartbeats of servers that were running when the backup was
+ * made, for which the gate would wait for ever. Servers that had been silent for longer stay
+ * silent.
  *
  * @param now Milliseconds since the epoch, by the ledger's clock.
- * @param backup When the backup was made; now, if no server has started since it was restored.
- * @returns The time for which calls may be missing; `undefined` if no server ever counted.
- * @throws {RefusedError} If a server may have started since, or none had registered by that time.
+ * @param backup A time that no heartbeat of the backup is later than; now, if no server has started
+ *   since the restore.
+ * @returns The interval for which calls may be missing; `undefined` if the backup has no heartbeat.
+ * @throws {RefusedError} If a server may have started since.
  */
 export async function declareRestored(
   ledger: Ledger,

@@ -1,6 +1,6 @@
 /**
- * The gate's question: whether calls through the public URL reach the servers that count. A cache in
- * front hides callers, and no field of a response prevents that without breaking playback.
+ * The gate's question: whether calls through the public URL reach the servers that count them. A
+ * cache in front hides callers, and no response field prevents that without breaking playback.
  */
 
 import { formatInstant, momentAt } from "../lifecycle/policy.ts";
@@ -27,17 +27,17 @@ interface Question {
 }
 
 /**
- * Sends two HEADs to each deprecated route, under two names: a cache answers the second one at the
- * latest. A route without a published item of its kind is not asked.
+ * Sends two HEADs to each deprecated route, under two names, because a cache answers the second one
+ * at the latest. A route without a published item of its kind is not asked.
  *
  * @returns A function to call once every server has reported after the answers. It returns the routes
- *   of which calls may be hidden.
+ *   whose calls may be hidden.
  */
 export async function ask(
   { catalogue, ledger }: Pick<MediaStorage, "catalogue" | "ledger">,
   { url, routes, policies, now }: Question,
 ): Promise<() => Promise<HiddenCalls[]>> {
-  /** Counts the calls of our names, by route and name. */
+  /** Counts the calls on record by route and name, ours among them. */
   const count = async () => {
     const counts = new Map<string, number>();
     for await (const { route, client, calls } of ledger.usage(dayOf(now))) {

@@ -4,12 +4,12 @@ import { type Heartbeat, latestHeartbeats } from "../storage/ledger/ledger.ts";
 import type { Interval } from "../lifecycle/policy.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 
-/** The verdict on whether the routes that it names can be removed. */
+/** Whether the routes that the verdict names can be removed. */
 export type Verdict =
-  /** On the operator's word, where it was needed. */
+  /** No more calls than allowed, by the record and, where it was needed, the operator's word. */
   | { readonly verdict: "clear"; readonly trusted: Trusted }
   | { readonly verdict: "called" }
-  /** No more calls than allowed were counted, but some may be missing. */
+  /** No more calls than allowed were counted, but calls may be missing. */
   | {
     readonly verdict: "unknown";
     readonly gaps: readonly Gap[];
@@ -24,18 +24,18 @@ export interface Trusted {
   readonly gone: readonly Pick<Heartbeat, "server" | "until">[];
 }
 
-/** An interval for which the ledger may lack calls, and why. */
+/** An interval of which the ledger may lack calls, and why. */
 export type Gap =
   /** The rows of these days were deleted. */
   | Interval & { readonly reason: "deleted" }
-  /** No server was registered; whether the one before has an end. */
+  /** No server was registered. `isStop` is whether the server before has an end. */
   | Interval & { readonly reason: "no server"; readonly isStop: boolean }
   /** Servers ran that did not count this route. */
   | Interval & { readonly reason: "not counted"; readonly route: string }
   /**
-   * A registered server sent no heartbeat since it reported; or it reported from the future, so some
-   * clock was wrong, and its heartbeat proves nothing. That is over once the server has begun
-   * another heartbeat, or the operator has declared it gone.
+   * A registered server has sent no heartbeat since it last reported (`silent`), or it reported
+   * from the future (`ahead`): then some clock was wrong, and its heartbeat proves nothing. The gap
+   * is over once the server has begun another heartbeat, or the operator has declared it gone.
    */
   | Interval & Pick<Heartbeat, "server"> & {
     readonly reason: "silent" | "ahead";
@@ -43,7 +43,7 @@ export type Gap =
     readonly isOver: boolean;
   };
 
-/** Why calls to a route may not reach the servers, though they are sent. */
+/** Why calls that are sent to a route may not reach the servers. */
 export interface HiddenCalls {
   readonly route: string;
   readonly reason: string;
@@ -57,7 +57,7 @@ export interface Coverage {
   readonly keptFrom: string | undefined;
 }
 
-/** Returns the verdict on a period with no more calls than allowed. */
+/** Returns the verdict on a period that has no more calls than allowed. */
 export function judge(
   gaps: readonly Gap[],
   hidden: readonly HiddenCalls[],
@@ -89,7 +89,7 @@ export function recordedSince({ heartbeats, keptFrom }: Coverage): number | unde
  * Returns the gaps in the record of an interval. Up to {@linkcode HEARTBEAT_TIMEOUT_MS} without any
  * server is no gap.
  *
- * @param now When the heartbeats were read, by the ledger's clock. Those beyond it prove nothing.
+ * @param now When the heartbeats were read, by the ledger's clock. Later heartbeats prove nothing.
  */
 export function gapsIn(
   { heartbeats, keptFrom }: Coverage,
@@ -152,7 +152,7 @@ function uncounted(heartbeats: readonly Heartbeat[], route: string, within: Inte
   return gaps.map((gap) => ({ reason: "not counted", route, ...gap }));
 }
 
-/** Whether a heartbeat was in the future; by now, or when the operator declared its server gone. */
+/** Whether a heartbeat was in the future: now, or when the operator declared its server gone. */
 export function isAhead({ until, declaredAt = Infinity }: Heartbeat, now: number): boolean {
   return until > Math.min(now, declaredAt);
 }

@@ -4,8 +4,10 @@ import { formatInstant, type Policy } from "../lifecycle/policy.ts";
 import type { Heartbeat, RoutePolicies } from "../storage/ledger/ledger.ts";
 
 /**
- * Describes the dates that contradict the announced ones: those of a server that may be running, and
- * a later sunset that was announced before. Each is listed once.
+ * Describes the dates that contradict the announced ones: other dates of a server that may be
+ * running, and a later sunset that was announced before. Each contradiction is listed once.
+ *
+ * @param environment The dates in the environment of a command, which may have only some.
  */
 export function contradictions(
   announced: RoutePolicies,

@@ -13,8 +13,8 @@ export type UsageMetrics = Awaited<ReturnType<typeof exportUsage>>;
 /**
  * Starts exporting:
  * - `media_head.deprecated.requests`, a counter by route, method, phase, class of status and
- *   impact. The series of breaking calls start at 0, because a first sample is no increase;
- * - `media_head.sunset`, a gauge by route: the removal date, in seconds since the epoch;
+ *   impact. The series of breaking calls start at 0, because a first sample is no increase.
+ * - `media_head.sunset`, a gauge by route: the removal date, in seconds since the epoch.
  * - `media_head.recording`, a gauge: 1, or 0 while the record of calls is interrupted.
  */
 export async function exportUsage(policies: RoutePolicies) {
