@@ -117,7 +117,7 @@ export function createHandler(server: Server): Handler {
   };
 }
 
-/** Reads what is known of a request before anything is looked up, its policy and phase among it. */
+/** Reads what is known of a request before any lookup, including its policy and phase. */
 function readCall(server: Server, { method, url, headers }: Request, now: number): Call {
   const { routes, config } = server;
   const isBadHost = !isHost(headers.get("host")); // Deno builds the URL from Host, unchecked

@@ -52,8 +52,8 @@ export async function declareGone(
  * silent.
  *
  * @param now Milliseconds since the epoch, by the ledger's clock.
- * @param backup A time that no heartbeat of the backup is later than; now, if no server has started
- *   since the restore.
+ * @param backup The time of the backup, which is no earlier than its last heartbeat; now, if no
+ *   server has started since the restore.
  * @returns The interval for which calls may be missing; `undefined` if the backup has no heartbeat.
  * @throws {RefusedError} If a server may have started since.
  */
