@@ -63,7 +63,16 @@ import lifecycle from "./lifecycle/mod.js";
 export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
   await Deno.writeTextFile(join(target, "mod.mjs"), wrapper);
   await Deno.writeTextFile(join(target, "mod.d.mts"), 'export * from "./lifecycle/mod.js";');
-  await run(target, Deno.execPath(), "fmt", "--quiet", "--no-config", "--line-width=100", ".");
+  await run(
+    target,
+    Deno.execPath(),
+    "fmt",
+    "--quiet",
+    "--no-config",
+    "--use-tabs",
+    "--line-width=100",
+    ".",
+  );
 
   await Deno.copyFile(join(root, "lib/lifecycle/README.md"), join(target, "README.md"));
   await Deno.copyFile(join(root, "LICENSE"), join(target, "LICENSE"));
