@@ -59,7 +59,7 @@ ${lines.join("\n")}
  */
 export function dates(notice: Notice, now: number): string {
   const { brownoutStatus, afterSunset } = notice;
-  const brownouts = sayOnce(notice, (each, paths) => calendar(each, paths, now)).trim();
+  const hasBrownouts = noticesOf(notice).some(({ brownouts }) => brownouts.length > 0);
   const explanation =
     `A brownout is a short outage before the removal, as a warning: the path answers
 <code>${brownoutStatus}</code>, with <code>Retry-After</code> set to the end of the brownout.`;
@@ -70,9 +70,9 @@ export function dates(notice: Notice, now: number): string {
 ${sayOnce(notice, deprecation)}
 ${sayOnce(notice, (each, paths) => removal(each, paths, now))}
 </dl>
-${brownouts}
+${sayOnce(notice, (each, paths) => calendar(each, paths, now))}
 <p>${
-    brownouts === "" ? "" : explanation
+    hasBrownouts ? explanation : ""
   } Once removed, a path answers <code>${answer}</code>, ${effect}.
 Eventually it will answer <code>404</code>, like any unknown path.</p>`;
 }

@@ -34,7 +34,7 @@ export interface Product {
   readonly release?: string | undefined;
 }
 
-/** Returns the {@linkcode productOf name} under which to count a client. */
+/** Returns the name under which to count a client: see {@linkcode productOf}. */
 export function clientOf(userAgent: string | null): string {
   return productOf(userAgent).name;
 }
@@ -42,7 +42,7 @@ export function clientOf(userAgent: string | null): string {
 /**
  * Returns the name under which to count a client: the first product that is its own, without the
  * version, or else its browser. It has at most 64 characters, all printable. Its release has at most
- * 16, and begins with a digit. Neither contains personal data, an address or a token.
+ * 16, and begins with a digit. Neither contains an address or a token.
  *
  * @param userAgent e.g. `Pocket%20Casts/7.5 CFNetwork/1410`, which gives "Pocket Casts" and "7.5".
  * @returns "(no User-Agent)" without a User-Agent, "(other)" if it names no product, or one that

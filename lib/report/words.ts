@@ -13,7 +13,7 @@ import { formatInstant, PHASES, type Policy } from "../lifecycle/policy.ts";
 import { RESTORED } from "./declarations.ts";
 import { type Gap, stillSilent } from "./verdict.ts";
 
-/** The maximum number of clients or gaps listed; the JSON has all of them. */
+/** The maximum number of clients, of releases of one, or of gaps listed; the JSON has all. */
 export const MAX_LISTED = 25;
 
 export function titleText(report: UsageReport): string {

@@ -47,7 +47,7 @@ export function callerOf(fields: Headers, field: string | undefined): Product {
   return appOf(productOf(userAgent));
 }
 
-/** The clients of recent products: to remember one costs less than to join its name. */
+/** The clients of recent products: remembering one is cheaper than building its name again. */
 const apps = new WeakMap<Product, Product>();
 
 function appOf(product: Product): Product {

@@ -127,6 +127,7 @@ Deno.test("noticePage() lists the brownouts that are not over", () => {
     ["2027-06-20", []],
   ];
   for (const [instant, days] of rows) {
+    assertMatch(textOf(pageAt(instant).html), /A brownout is a short outage/, "also of past ones");
     const found = textOf(pageAt(instant).html).matchAll(
       /Brownout from (\d+ \w+)[^(]*?UTC to [^(]*?UTC( \(on)?/g,
     );
