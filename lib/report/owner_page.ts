@@ -9,7 +9,7 @@ import { pathOf, type Route, withToken } from "../server/route.ts";
 import { list, picture, prose, reportPage } from "./page_html.ts";
 import { PICTURE_STYLE } from "./page_style.ts";
 import type { ClientUsage, UsageReport } from "./report.ts";
-import { count, plural, RULES } from "./words.ts";
+import { plural, RULES } from "./words.ts";
 
 /**
  * Renders the page of the only client in a report.
@@ -65,12 +65,12 @@ ${pictures.join("\n")}`,
 function releases({ calls, releases }: ClientUsage): string {
   if (releases.length === 0) return "";
   const unnamed = calls - releases.reduce((sum, { calls }) => sum + calls, 0);
+  const limit = `, as far as is known: ${plural(unnamed, "call")} gave none that was recorded`;
   const lines = releases.map(({ release, calls, last }) =>
     `${release}: ${plural(calls, "call")}, the last at ${formatInstant(last)}`
   );
   return `<h3>By release</h3>
 ${list(lines)}
-<p>A release that is not listed made no calls${
-    unnamed === 0 ? "" : `, unless the ${count(unnamed)} calls without a known release are its own`
-  }. Name and release are what a client says in <code>User-Agent</code>.</p>`;
+<p>A release that is not listed made no calls${unnamed > 0 ? limit : ""}. Name and release are what
+a client says in <code>User-Agent</code>.</p>`;
 }

@@ -221,7 +221,7 @@ async function addUp(
     days: new Map<string, Tally>(),
     clients: new Map<string, Tally>(),
   };
-  // First, so that no release has more calls than its client.
+  // Before the rows of usage, which have the same calls and any that follow.
   for await (const { client: name, release, calls, last } of ledger.releases(from)) {
     if (client !== undefined && name !== client) continue;
     const { releases } = getOrAdd(tallies.clients, name);

@@ -120,7 +120,10 @@ test("media publish skips a source with the same content and name, if the stored
     assertEquals(await publish(a), skipped);
     assertEquals(await publish(b), skipped);
     const { stdout } = await media(folder, ["publish", a]);
-    assertMatch(stdout, new RegExp(`^Skipped: already published as audio ${first.token}\n  http`));
+    assertMatch(
+      stdout,
+      new RegExp(`^Skipped: already published as audio ${first.token}\n  /media/`),
+    );
     assertEquals((await publish(a, "--name", "b.mp3")).outcome, "published");
     assertEquals((await publish(a, "--again")).outcome, "published");
     const token = newToken();
