@@ -1,7 +1,7 @@
 /** `media export` */
 
 import { Command } from "commander";
-import { toRecord } from "../publishing/record.ts";
+import { toRecord } from "../publishing/exported_record.ts";
 import { type Context, EXISTING, print, withStorage } from "./command.ts";
 
 /** Characters to print at a time. */

@@ -5,7 +5,7 @@ import { Command } from "commander";
 import type { ContentOptions } from "../publishing/import/content.ts";
 import { type ImportCounts, importRecords } from "../publishing/import/import.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
-import type { RecordError } from "../publishing/import/record.ts";
+import type { RecordError } from "../publishing/import/imported_record.ts";
 import { printable, quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { readable } from "../input/user_file.ts";

@@ -1,7 +1,7 @@
 /** `media list` */
 
 import { Command } from "commander";
-import { toRecord } from "../publishing/record.ts";
+import { toRecord } from "../publishing/exported_record.ts";
 import { printable } from "../input/printable.ts";
 import { type Context, EXISTING, print, withStorage } from "./command.ts";
 

@@ -2,7 +2,7 @@
 
 import { messageOf, printable } from "../input/printable.ts";
 import type { PublishOutcome } from "../publishing/publish_all.ts";
-import { toRecord } from "../publishing/record.ts";
+import { toRecord } from "../publishing/exported_record.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
 import { ExitError, print, printError } from "./command.ts";
 

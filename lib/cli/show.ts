@@ -5,7 +5,7 @@ import { Command } from "commander";
 import { FaultLog } from "../server/log.ts";
 import { pathsOf } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
-import { toRecord } from "../publishing/record.ts";
+import { toRecord } from "../publishing/exported_record.ts";
 import { printable } from "../input/printable.ts";
 import {
   type Context,

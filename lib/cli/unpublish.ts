@@ -1,6 +1,6 @@
 /** `media unpublish TOKEN` */
 
-import { toRecord } from "../publishing/record.ts";
+import { toRecord } from "../publishing/exported_record.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { Command } from "commander";
 import type { Token } from "../storage/token.ts";

@@ -2,7 +2,7 @@
 
 import { Command } from "commander";
 import { type CheckOutcome, type Verification, verify } from "../publishing/verify.ts";
-import { toRecord } from "../publishing/record.ts";
+import { toRecord } from "../publishing/exported_record.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
 import { type Context, EXISTING, ExitError, print, reportWait, withStorage } from "./command.ts";
 import { interruptionSignal } from "./interruption.ts";

@@ -118,7 +118,7 @@ async function check(url: string, fields: Headers) {
     const target = get.headers.get("location") ?? "";
     const location = target && URL.canParse(target, url) ? new URL(target, url).href : undefined;
     const lines = [
-      `${url}: ${status}${location ? ` to ${location}` : ""}, ${describe(inspection)}`,
+      `${url}: ${status}${location ? ` to ${location}` : ""}, ${describeState(inspection)}`,
       ...RELATIONS.flatMap((name) => links[name]?.map((target) => `  ${name}: ${target}`) ?? []),
       ...faults.map(({ section, message }) => `  fault: ${message} (${section})`),
     ];
@@ -172,7 +172,7 @@ function isCountdown(name: string, values: [string, string], seconds: number): b
 }
 
 /** Says what is announced, like "deprecated (deprecation 2026-11-21T00:00:00Z)". */
-function describe({ state, deprecatedAt, retryAt, sunsetAt }: Inspection): string {
+function describeState({ state, deprecatedAt, retryAt, sunsetAt }: Inspection): string {
   const dates = { deprecation: deprecatedAt, "retry-after": retryAt, sunset: sunsetAt };
   const stated = Object.entries(dates)
     .flatMap(([name, at]) => at === undefined ? [] : [`${name} ${formatInstant(at)}`]);

@@ -150,12 +150,12 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
     const value = headers.get("deprecation");
     if (value === undefined || Math.abs(Number(DATE.exec(value)?.[1])) <= LAST / 1000) return [];
     const date = deprecatedAt === undefined ? "SECONDS" : Math.floor(deprecatedAt / 1000);
-    return [describe("Deprecation", value, `@${date}`)];
+    return [difference("Deprecation", value, `@${date}`)];
   }],
   ["invalid-sunset", "RFC 8594 §3", ({ headers, sunsetAt }) => {
     const value = headers.get("sunset");
     const expected = sunsetAt === undefined ? "an HTTP-date" : formatHttpDate(sunsetAt);
-    return value === undefined || value === expected ? [] : [describe("Sunset", value, expected)];
+    return value === undefined || value === expected ? [] : [difference("Sunset", value, expected)];
   }],
   ["sunset-before-deprecation", "RFC 9745 §4", ({ deprecatedAt = NaN, sunsetAt = NaN }) => {
     const deprecation = `Deprecation, which is ${formatHttpDate(deprecatedAt)}`;
@@ -173,7 +173,9 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
     const { deprecatedAt = 0, sunsetAt = 0, retryAt = 0, headers, now } = reading;
     const until = Math.min(...[deprecatedAt, sunsetAt, retryAt].filter((at) => at > now));
     const late = [...headers].filter(([name, value]) => freshUntil(name, value, reading) > until);
-    return late.map(([name, value]) => describe(name, value, `an end by ${formatHttpDate(until)}`));
+    return late.map(([name, value]) =>
+      difference(name, value, `an end by ${formatHttpDate(until)}`)
+    );
   }],
   // Pages of other origins that may read the content must be able to read the announcement.
   ["unreadable-by-pages", "Fetch §3.3.3", ({ headers, links, retryAt }) => {
@@ -209,7 +211,7 @@ function freshUntil(field: string, value: string, { status, headers, now }: Read
   return isHeuristic ? sent + (sent - date) / 10 : 0;
 }
 
-function describe(field: string, value: string, expected: string): string {
+function difference(field: string, value: string, expected: string): string {
   return `${field} is ${JSON.stringify(value)}: expected ${expected}`;
 }
 

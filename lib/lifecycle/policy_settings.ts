@@ -50,7 +50,7 @@ export class PolicyError extends Error {
   /** Lists the issues in the message, one on each line. */
   constructor(readonly issues: readonly PolicyIssue[]) {
     const lines = issues.map(({ setting, value, expected }) =>
-      `${setting}: expected ${expected}, got ${describe(value)}`
+      `${setting}: expected ${expected}, got ${describeValue(value)}`
     );
     super(lines.join("\n"));
   }
@@ -192,7 +192,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** Formats a value for an error message. */
-function describe(value: unknown): string {
+function describeValue(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (value instanceof Date) {
     return Number.isNaN(value.getTime()) ? "an invalid Date" : value.toISOString();

@@ -2,8 +2,12 @@
 
 import { RefusedError } from "../input/refused_error.ts";
 import { formatInstant, type Interval } from "../lifecycle/policy.ts";
-import { type Heartbeat, latestHeartbeats, MAX_CLOCK_OFFSET_MS } from "../storage/ledger/ledger.ts";
-import type { Ledger } from "../storage/ledger/sql_ledger.ts";
+import {
+  type Heartbeat,
+  latestHeartbeats,
+  MAX_CLOCK_OFFSET_MS,
+} from "../storage/ledger/records.ts";
+import type { Ledger } from "../storage/ledger/ledger.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 import { isAhead, running } from "./verdict.ts";
 

@@ -6,7 +6,7 @@
 import { formatInstant, momentAt } from "../lifecycle/policy.ts";
 import type { Kind } from "../storage/item.ts";
 import { dayOf } from "../storage/ledger/day.ts";
-import type { RoutePolicies } from "../storage/ledger/ledger.ts";
+import type { RoutePolicies } from "../storage/ledger/records.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { newToken } from "../storage/token.ts";
 import { type Route, withToken } from "../server/route.ts";

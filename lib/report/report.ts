@@ -5,8 +5,8 @@
  * "Calls" are requests that removal breaks; all others are "other requests".
  */
 
-import type { Heartbeat, ReleaseRow, RoutePolicies, UsageRow } from "../storage/ledger/ledger.ts";
-import type { Ledger } from "../storage/ledger/sql_ledger.ts";
+import type { Heartbeat, ReleaseRow, RoutePolicies, UsageRow } from "../storage/ledger/records.ts";
+import type { Ledger } from "../storage/ledger/ledger.ts";
 import type { Interval, Phase, Policy } from "../lifecycle/policy.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { OWN_CLIENTS } from "../usage/client_names.ts";

@@ -1,6 +1,6 @@
 /** The verdict on removing the deprecated routes, and the gaps in the ledger's record. */
 
-import { type Heartbeat, latestHeartbeats } from "../storage/ledger/ledger.ts";
+import { type Heartbeat, latestHeartbeats } from "../storage/ledger/records.ts";
 import type { Interval } from "../lifecycle/policy.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
 

@@ -7,7 +7,7 @@
 import QuickLRU from "quick-lru";
 import { conditionsIn } from "../http/preconditions.ts";
 import type { Generations } from "../storage/generations.ts";
-import type { Counter } from "./meter.ts";
+import type { Counter } from "./counting.ts";
 
 /**
  * Answers a request that came at an instant, in milliseconds since the epoch, and counts the

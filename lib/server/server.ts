@@ -3,7 +3,7 @@
 import type { Policies } from "./policies.ts";
 import type { ItemStorage } from "../storage/storage.ts";
 import type { FaultLog } from "./log.ts";
-import type { Meter } from "./meter.ts";
+import type { Meter } from "./counting.ts";
 import type { Route } from "./route.ts";
 
 /** What all requests share. */

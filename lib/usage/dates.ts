@@ -1,7 +1,7 @@
 /** Contradictions between the dates that servers announce. */
 
 import { formatInstant, type Policy } from "../lifecycle/policy.ts";
-import type { Heartbeat, RoutePolicies } from "../storage/ledger/ledger.ts";
+import type { Heartbeat, RoutePolicies } from "../storage/ledger/records.ts";
 
 /**
  * Describes the dates that contradict the announced ones: other dates of a server that may be

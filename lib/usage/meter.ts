@@ -5,8 +5,8 @@ import {
   mergeRows,
   type ReleaseRow,
   type UsageRow,
-} from "../storage/ledger/ledger.ts";
-import type { AnswerClass, Counter, Meter } from "../server/meter.ts";
+} from "../storage/ledger/records.ts";
+import type { AnswerClass, Counter, Meter } from "../server/counting.ts";
 import { isBreaking } from "../lifecycle/refusal.ts";
 import { METHODS } from "../server/route.ts";
 import { OTHER } from "../http/client_name.ts";

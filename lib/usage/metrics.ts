@@ -3,7 +3,7 @@
  * is enabled; otherwise this module is never loaded.
  */
 
-import type { RoutePolicies, UsageRow } from "../storage/ledger/ledger.ts";
+import type { RoutePolicies, UsageRow } from "../storage/ledger/records.ts";
 import { PHASES } from "../lifecycle/policy.ts";
 
 type Labels = Readonly<Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">>;

@@ -20,8 +20,8 @@ import {
   MAX_CLOCK_OFFSET_MS,
   MAX_PART_ROWS,
   mergeRows,
-} from "../storage/ledger/ledger.ts";
-import type { Ledger } from "../storage/ledger/sql_ledger.ts";
+} from "../storage/ledger/records.ts";
+import type { Ledger } from "../storage/ledger/ledger.ts";
 import { yieldToRequests } from "../async/yield.ts";
 import { contradictions } from "./dates.ts";
 import { DAY_MS, dayOf } from "../storage/ledger/day.ts";

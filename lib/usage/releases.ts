@@ -3,7 +3,7 @@
  * limited. Calls beyond the limits count for the client alone.
  */
 
-import type { ReleaseRow } from "../storage/ledger/ledger.ts";
+import type { ReleaseRow } from "../storage/ledger/records.ts";
 import { dayOf } from "../storage/ledger/day.ts";
 
 /**

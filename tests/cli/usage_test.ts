@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import type { Heartbeat, UsageRow } from "../../lib/storage/ledger/ledger.ts";
+import type { Heartbeat, UsageRow } from "../../lib/storage/ledger/records.ts";
 import { addRows } from "../support/ledger_rows.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media, mediaCommand } from "../support/media_cli.ts";

@@ -2,7 +2,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { RefusedError } from "../../lib/input/refused_error.ts";
 import { declareRestored } from "../../lib/report/declarations.ts";
 import { gapsIn } from "../../lib/report/verdict.ts";
-import type { Heartbeat } from "../../lib/storage/ledger/ledger.ts";
+import type { Heartbeat } from "../../lib/storage/ledger/records.ts";
 import { openMemoryEngine } from "../support/memory_storage.ts";
 
 const NOON = Date.parse("2027-02-01T12:00:00Z");

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import type { Heartbeat } from "../../lib/storage/ledger/ledger.ts";
+import type { Heartbeat } from "../../lib/storage/ledger/records.ts";
 import { usageJson } from "../../lib/report/json.ts";
 import { gateText, usageText } from "../../lib/report/text.ts";
 import { phasesText } from "../../lib/report/words.ts";

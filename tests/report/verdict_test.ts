@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { type Gap, gapsIn } from "../../lib/report/verdict.ts";
-import type { Heartbeat, UsageRow } from "../../lib/storage/ledger/ledger.ts";
+import type { Heartbeat, UsageRow } from "../../lib/storage/ledger/records.ts";
 import {
   ALWAYS,
   DAY,

@@ -1,6 +1,6 @@
 /** One call, as answered, counted and recorded. */
 
-import type { AnswerClass } from "../../lib/server/meter.ts";
+import type { AnswerClass } from "../../lib/server/counting.ts";
 import type { UsageMeter } from "../../lib/usage/meter.ts";
 
 export const NOON = Date.parse("2027-02-01T12:00:00Z");

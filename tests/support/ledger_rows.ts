@@ -1,7 +1,7 @@
 /** Rows in a ledger, written as a server's flush writes them. */
 
-import type { LedgerRow } from "../../lib/storage/ledger/ledger.ts";
-import type { Ledger } from "../../lib/storage/ledger/sql_ledger.ts";
+import type { LedgerRow } from "../../lib/storage/ledger/records.ts";
+import type { Ledger } from "../../lib/storage/ledger/ledger.ts";
 
 /** Adds rows, by a server that registers and stops at their latest time. */
 export async function addRows(

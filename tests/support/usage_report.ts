@@ -2,7 +2,7 @@
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { reportUsage, type UsageReport, type UsageReportOptions } from "../../lib/report/report.ts";
-import type { Heartbeat, ReleaseRow, UsageRow } from "../../lib/storage/ledger/ledger.ts";
+import type { Heartbeat, ReleaseRow, UsageRow } from "../../lib/storage/ledger/records.ts";
 
 /** The time of all reports: noon of a Tuesday. */
 export const NOW = Date.parse("2027-06-15T12:00:00Z");

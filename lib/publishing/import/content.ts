@@ -5,7 +5,7 @@ import type { CatalogueEntry } from "../../storage/item.ts";
 import { StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
 import { derivedToken, factsOf, requireSame } from "./facts.ts";
-import { type ImportRecord, RecordError } from "./record.ts";
+import { type ImportRecord, RecordError } from "./imported_record.ts";
 import { describeFile, fileName, publishFile } from "../publish.ts";
 import { messageOf } from "../../input/printable.ts";
 import { RefusedError } from "../../input/refused_error.ts";

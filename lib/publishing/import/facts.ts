@@ -3,9 +3,9 @@
 import { createHash } from "node:crypto";
 import { type CatalogueEntry, entryOf } from "../../storage/item.ts";
 import { type Token, tokenOf } from "../../storage/token.ts";
-import { type ImportRecord, RecordError } from "./record.ts";
+import { type ImportRecord, RecordError } from "./imported_record.ts";
 import { fileName } from "../publish.ts";
-import { toRecord } from "../record.ts";
+import { toRecord } from "../exported_record.ts";
 
 /** Facts by their names in records: `null` means none, `undefined` means not stated. */
 export type Facts = Readonly<Record<string, string | number | null | undefined>>;

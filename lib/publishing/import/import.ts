@@ -15,7 +15,7 @@ import { readContent } from "../publish_object.ts";
 import { type ContentOptions, type ContentRecord, findEntry, importContent } from "./content.ts";
 import { derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
 import { type ImportLine, readLines } from "./lines.ts";
-import { type ImportRecord, parseLine, readRecord, RecordError } from "./record.ts";
+import { type ImportRecord, parseLine, readRecord, RecordError } from "./imported_record.ts";
 
 /** The number of records by outcome. */
 export interface ImportCounts {

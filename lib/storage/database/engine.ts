@@ -2,7 +2,7 @@
 
 import type { Patience } from "../../async/abort.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import type { Ledger } from "../ledger/sql_ledger.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 
 /**
  * Runs one action at a time among all processes that use the same database. The action may use the

@@ -1,7 +1,7 @@
 /** The tables of a catalogue and of a ledger, in the SQL that all engines share. */
 
 import { MAX_LOCATION, MAX_STATED } from "../item.ts";
-import { IMPACTS } from "../ledger/ledger.ts";
+import { IMPACTS } from "../ledger/records.ts";
 
 /** What differs between the engines. */
 export interface Dialect {
@@ -76,7 +76,7 @@ export function itemTable(dialect: Dialect): string {
   `;
 }
 
-/** Returns the statements that create the tables of calls: see `ledger/sql_ledger.ts`. */
+/** Returns the statements that create the tables of calls: see `ledger/ledger.ts`. */
 export function usageTables(dialect: Dialect): string {
   const { text, integer, json, isDay, options } = dialect;
   // Nothing is asked of names here, which clients choose: one that could not be recorded would keep all

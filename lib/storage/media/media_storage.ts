@@ -10,7 +10,7 @@ import type { ContentStore, ExistingContent, Source, Staged } from "../content/c
 import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import type { Engine } from "../database/engine.ts";
-import type { Ledger } from "../ledger/sql_ledger.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import { ObjectError, ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
 import type { ItemStorage, OnFault } from "../storage.ts";
 import type { Token } from "../token.ts";

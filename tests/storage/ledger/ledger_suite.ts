@@ -2,8 +2,8 @@
 
 import { ROW as CALL } from "../../support/counted_call.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { Heartbeat, ReleaseRow, UsageRow } from "../../../lib/storage/ledger/ledger.ts";
-import type { Ledger } from "../../../lib/storage/ledger/sql_ledger.ts";
+import type { Heartbeat, ReleaseRow, UsageRow } from "../../../lib/storage/ledger/records.ts";
+import type { Ledger } from "../../../lib/storage/ledger/ledger.ts";
 import { RejectedError } from "../../../lib/storage/errors.ts";
 import { callerOf } from "../../../lib/usage/client_names.ts";
 import { addRows } from "../../support/ledger_rows.ts";

@@ -3,7 +3,7 @@
 import { waitFor } from "../../../async/abort.ts";
 import type { Engine, OpenOptions } from "../engine.ts";
 import { Catalogue } from "../../catalogue/catalogue.ts";
-import { Ledger } from "../../ledger/sql_ledger.ts";
+import { Ledger } from "../../ledger/ledger.ts";
 import { DATABASE, PostgresDatabase } from "./database.ts";
 import { BatchedLookups } from "./lookups.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Engine, Exclusively, OpenOptions } from "../engine.ts";
 import { Catalogue, ITEM_COLUMNS } from "../../catalogue/catalogue.ts";
-import { Ledger } from "../../ledger/sql_ledger.ts";
+import { Ledger } from "../../ledger/ledger.ts";
 import { withFileLock } from "../../file_lock.ts";
 import { SerialQueue } from "../../../async/serial_queue.ts";
 import { MEMORY, SqliteDatabase } from "./database.ts";

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import type { Engine } from "../../../../lib/storage/database/engine.ts";
 import { ROW as CALL } from "../../../support/counted_call.ts";
-import type { UsageRow } from "../../../../lib/storage/ledger/ledger.ts";
+import type { UsageRow } from "../../../../lib/storage/ledger/records.ts";
 import type { CatalogueRecord } from "../../../../lib/storage/catalogue/catalogue.ts";
 import { entryOf, type Kind } from "../../../../lib/storage/item.ts";
 import { StorageError } from "../../../../lib/storage/errors.ts";

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import type { UsageRow } from "../../../../lib/storage/ledger/ledger.ts";
+import type { UsageRow } from "../../../../lib/storage/ledger/records.ts";
 import { openEngine } from "../../../../lib/storage/database/sqlite/engine.ts";
 import { ROW } from "../../../support/counted_call.ts";
 

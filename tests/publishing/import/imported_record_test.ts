@@ -1,5 +1,9 @@
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
-import { parseLine, readRecord, RecordError } from "../../../lib/publishing/import/record.ts";
+import {
+  parseLine,
+  readRecord,
+  RecordError,
+} from "../../../lib/publishing/import/imported_record.ts";
 
 const TOKEN = "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f";
 const SHA_256 = "ab".repeat(32);
