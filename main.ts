@@ -1,10 +1,10 @@
 /**
- * media-head: keeps HEAD /audio/{token} and HEAD /video/{token} alive until they are removed, and
- * promises that a HEAD says exactly what the GET would have said. This file is the whole HTTP
- * surface: every route, and every status in the order in which it is decided. GET and HEAD are told
- * apart only where (1), (2) and (3) stand. Two things are not decided here: Deno answers what is
- * not HTTP with a bare 400, and a stopping server answers nothing more once it has saved its last
- * counts.
+ * media-head: serves the deprecated HEAD /audio/{token} and HEAD /video/{token} until they are
+ * removed, and promises that a HEAD says exactly what the GET would have said. This file is the whole
+ * HTTP surface: every route, and every status in the order in which it is decided. GET and HEAD are
+ * told apart only at the places marked (1), (2) and (3) below; a HEAD has no Range (1). Two things are
+ * not decided here: Deno answers what is not HTTP with a bare 400, and a server that is stopping sends
+ * no response any more once the counts of calls are saved.
  *
  * The start checks the Deno version, reads the settings (lib/server/config.ts), checks that Deno's
  * permissions allow storage, opens storage (lib/storage/), checks that its content belongs to its
@@ -193,8 +193,8 @@ async function answer(call: Call): Promise<Outcome> {
   }
   // The lookup also compares the stored content with what was published (502, 503). A HEAD never
   // reads the content, but must fail where its GET does, so the promise depends on this. What a
-  // lookup found is used for one generation: until a change of the catalogue is detected, and for
-  // five seconds at most.
+  // lookup found, and a response made from it, is used for one generation: until a change of the
+  // catalogue is detected, and for five seconds at most.
   return await answerItem(call, await storage.find(token, now), serves);
 }
 
@@ -327,8 +327,8 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
   const handle = createHandler({ ...common, routes, storage, faults, meter: recorder.meter });
-  // Responses marked with `isKept` are reused for the same URL, Host and conditions, but never for
-  // a Range. During shutdown, responses ask clients to close their connections.
+  // Responses marked with `isKept` are reused for the same method, URL, Host and conditions, but not
+  // for a GET with a Range. During shutdown, responses ask clients to close their connections.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
   const serving = closeWhenStopping(prepared, shutdown);
   return {
