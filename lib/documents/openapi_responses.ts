@@ -106,7 +106,7 @@ export function responsesOf(route: Route, policy: Policy): Responses {
         200: {
           description: "Storage is available",
           fields: [],
-          content: { "text/plain": { schema: { const: "ok\n" } } },
+          content: { "text/plain": { schema: { type: "string", pattern: "^ok" } } },
         },
         ...errors([...COMMON, "storage-unavailable"]),
       };
