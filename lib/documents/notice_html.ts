@@ -25,7 +25,7 @@ ${main}
 }
 
 export function rfc(number: number): string {
-  return `<a href="https://www.rfc-editor.org/rfc/rfc${number}">RFC ${number}</a>`;
+  return `<a href="https://www.rfc-editor.org/rfc/rfc${number}">RFC&nbsp;${number}</a>`;
 }
 
 export function code(text: string): string {

@@ -88,10 +88,18 @@ ${dates(notice, now)}
 </section>
 <section>
 <h2>For programs</h2>
-<p>Every response from the old paths, errors included, says since when they are deprecated, in
-${code("Deprecation")} (${rfc(9745)}); when they are removed, in ${code("Sunset")} (${rfc(8594)}),
-once a date is set; and where this notice and the item's replacement are, in ${code("Link")}
-(${rfc(8288)}). With ${code("Accept: application/json")}, this notice is sent as JSON.</p>
+<p>Every response from the old paths, errors included, has these fields:</p>
+<ul>
+<li>${code("Deprecation: @SECONDS")} (${rfc(9745)}): since when the path is deprecated.</li>
+<li>${code("Sunset: DATE")} (${rfc(8594)}), once a date is set: when the path is removed.</li>
+<li>${code("Link")} (${rfc(8288)}): ${code("successor-version")} leads to the item's replacement, if
+it has one; ${code("deprecation")} and ${code("sunset")} lead to this notice.</li>
+</ul>
+<p>A HEAD has the status and the fields of the GET without ${
+    code("Range")
+  }, which counts on GET only.
+A date in ${code("Retry-After")} means a brownout, and seconds mean a fault.</p>
+<p>Request this page with ${code("Accept: application/json")} to get it as JSON.</p>
 </section>`;
 }
 

@@ -40,8 +40,8 @@ export interface Inspection {
 /** The relations of a retirement (RFC 5829 §3.6, RFC 9745 §3, RFC 8594 §6). */
 export const RELATIONS = ["successor-version", "deprecation", "sunset"];
 
-/** A Date that may have parameters (RFC 9651 §3.3.7 and §3.1.2). */
-const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:"(?:[^"\\]|\\.)*"|[^\s;",]+))?)*$/;
+/** A Date that may have parameters (RFC 9651 §3.3.7, §3.3.8 and §3.1.2). */
+const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:%?"(?:[^"\\]|\\.)*"|[^\s;",]+))?)*$/;
 
 /** Permission to serve a stale response (RFC 5861). */
 const STALE = /\bstale-(?:while-revalidate|if-error)\s*=\s*"?(\d+)/gi;

@@ -55,7 +55,7 @@ ${changes(notice)}
 <h2>By when</h2>
 ${dates(notice, now)}
 ${page ? `<p>Read the notice at <a href="${escape(page)}">${escape(page)}</a>.</p>` : ""}
-<h2>Its calls</h2>
+<h2>Calls by ${escape(name)}</h2>
 <p>${prose(total)}</p>
 ${releases(usage)}
 ${pictures.join("\n")}`,
@@ -71,6 +71,6 @@ function releases({ calls, releases }: ClientUsage): string {
   );
   return `<h3>By release</h3>
 ${list(lines)}
-<p>A release that is not listed made no calls${unnamed > 0 ? limit : ""}. Name and release are what
-a client says in <code>User-Agent</code>.</p>`;
+<p>No call by any other release is on record${unnamed > 0 ? limit : ""}. Name and release are what a
+client says in <code>User-Agent</code>.</p>`;
 }
