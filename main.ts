@@ -124,8 +124,8 @@ function readCall(server: Server, { method, url, headers }: Request, now: number
   const { route, segment } = isBadHost ? NOWHERE : match(routes, normalizeUrl(url));
   const token = validate(segment) ? tokenOf(segment) : undefined; // a version 4 UUID
   const retirement = route && retirementOf(server, route, token, now);
-  // The notice states the phase of each deprecated route and of the common policy, which has no
-  // path.
+  // The notice changes with the phase of each deprecated route, and is checked again when that of the
+  // common policy changes, which has no path.
   const phaseEnd = route?.serves === "notice"
     ? nextChange(config, ["", ...deprecatedPaths(routes)], now)
     : retirement?.moment.until ?? Infinity;
