@@ -51,6 +51,10 @@ try {
   await run(sources, Deno.execPath(), "pack", "--no-source-maps", `--output=${output}`);
   await run(stage, "tar", "-xzf", output);
   for (const path of modules) {
+    // Examples stand beside the types, where editors show them.
+    const module = join(target, path.replace(/ts$/, "js"));
+    const source = await Deno.readTextFile(module);
+    await Deno.writeTextFile(module, source.replaceAll(/ \*\n \* @example[^]*?(?= \*\/)/g, ""));
     const types = path.replace(/ts$/, "d.ts");
     const text = await Deno.readTextFile(join(stage, "package", types)).catch(() => undefined);
     if (text === undefined) continue; // an internal module
