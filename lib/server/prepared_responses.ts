@@ -79,8 +79,10 @@ export function prepareResponses(
   }
 
   async function make(request: Request, instant: number): Promise<Response> {
+    // The look at storage decides whether a kept response is still true. Where there is none, nothing
+    // waits for it here: a lookup waits by itself, and a refusal needs no storage.
     const look = generations.refresh(instant);
-    if (look !== undefined) { // which decides whether kept responses are still true
+    if (look !== undefined && keptFor(request)?.has(requestKeyOf(request))) {
       await look;
       const kept = find(request, instant);
       if (kept !== undefined) return sendAgain(kept, request, instant);

@@ -190,6 +190,16 @@ Deno.test("prepareResponses() reuses a response after a pause, once it is known 
   assertEquals(runs.count, 3);
 });
 
+Deno.test("prepareResponses() makes a new request wait for no storage that its response does not need", async () => {
+  const version = () => new Promise<number>(() => {}); // storage that never answers
+  const generations = new Generations({ versionTtlMs: 1_000, version });
+  const made = () =>
+    Promise.resolve({ response: new Response(), counter: undefined, keepUntil: Infinity });
+  const handle = prepareResponses(made, { generations, clock: () => NOW });
+  const { status } = await handle(new Request("http://test/", { method: "HEAD" }));
+  assertEquals(status, 200);
+});
+
 Deno.test("prepareResponses() reuses nothing from before the clock was set back", async () => {
   const [source, clock] = [new OneItem(), { now: NOW }];
   const { runs, head } = preparedOn(source, clock);
