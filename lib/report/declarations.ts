@@ -56,10 +56,9 @@ export async function declareGone(
  * silent.
  *
  * @param now Milliseconds since the epoch, by the ledger's clock.
- * @param backup The time of the backup, which is no earlier than its last heartbeat; now, if no
- *   server has started since the restore.
- * @returns The interval for which calls may be missing; `undefined` if the backup has no heartbeat.
- * @throws {RefusedError} If a server may have started since.
+ * @param backup When the backup was made; now, if no server has started since the restore.
+ * @returns The interval for which calls may be missing; `undefined` if no server ever counted.
+ * @throws {RefusedError} If a server may have started since, or if none had registered by that time.
  */
 export async function declareRestored(
   ledger: Ledger,
