@@ -181,7 +181,7 @@ async function answer(call: Call): Promise<Outcome> {
   const { serves } = route;
   if (serves === "health") {
     await storage.check();
-    const text = meter?.fault ? `ok, but no record of calls: ${meter.fault}\n` : "ok\n";
+    const text = meter?.fault ? `ok, but ${meter.fault}\n` : "ok\n";
     return textOutcome(200, { type: "text/plain", text, fields: [NO_STORE] });
   }
   if (serves === "notice" || serves === "description") {
@@ -279,7 +279,7 @@ function fail(call: Call, error: unknown): Outcome {
 
 /** Makes the response, and counts it if its route is deprecated. */
 function respond(call: Call, outcome: Outcome): Answer {
-  const { server: { config, clock, meter }, method, now, token, retirement } = call;
+  const { server: { config, clock, meter }, method, token, retirement } = call;
   const { status, body, isKept } = outcome;
   const successor = outcome.hasNoSuccessor ? undefined : retirement?.successor;
   // On every status, a deprecated route announces its retirement by Deprecation (RFC 9745), Sunset
@@ -297,12 +297,12 @@ function respond(call: Call, outcome: Outcome): Answer {
 
   const counter = retirement && meter?.counterOf({
     route: retirement.path,
-    phase: retirement.moment.phase,
+    moment: retirement.moment,
     method,
     status,
     hasToken: token !== undefined,
   });
-  counter?.count(call.headers, now);
+  counter?.count(call.headers);
   return { response, counter, keepUntil: isKept ? unchangedUntil : 0 };
 }
 
@@ -323,7 +323,10 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
   const common = { config, clock, log };
-  const recorder = new Recorder({ ...common, ledger: media.ledger, routes: deprecated });
+  const policies = Object.fromEntries(deprecated.map((path) => [path, policyOf(config, path)]));
+  const { usageDays, clientField, isTelemetryOn } = config;
+  const counting = { policies, usageDays, clientField, isTelemetryOn, clock, log };
+  const recorder = new Recorder({ ...counting, ledger: media.ledger });
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
   const handle = createHandler({ ...common, routes, storage, faults, meter: recorder.meter });

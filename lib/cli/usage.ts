@@ -3,15 +3,16 @@
 import { messageOf } from "../input/printable.ts";
 import { Command, Option } from "commander";
 import { OTHER } from "../http/client_name.ts";
-import { parseInstant } from "../lifecycle/instant.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
-import { deprecatedPaths } from "../server/route.ts";
-import { ask } from "../report/question.ts";
-import { announcedPolicies, reportUsage, waitForReports } from "../report/report.ts";
+import { pathOf, withToken } from "../server/route.ts";
+import { probe } from "../report/probe.ts";
+import { announcedPolicies, judgedRoutes, reportUsage, waitForReports } from "../report/report.ts";
 import type { Config } from "../server/config.ts";
 import { StorageError } from "../storage/errors.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
-import { declareGone, declareRestored } from "../report/declarations.ts";
+import { declareGone } from "../report/declarations.ts";
+import type { Kind } from "../storage/item.ts";
+import { newToken } from "../storage/token.ts";
 import type { Verdict } from "../report/verdict.ts";
 import {
   argument,
@@ -38,8 +39,8 @@ interface UsageOptions {
   readonly atMost?: number;
   readonly trustStops?: true;
   readonly gone?: string[];
-  /** The time of the backup; `true` if no server has started since. */
-  readonly restored?: number | true;
+  readonly restart?: true;
+  readonly route?: string[];
   readonly html?: string;
   readonly json?: true;
 }
@@ -55,8 +56,13 @@ export function usageCommand(context: Context): Command {
         "--gate <days>",
         "print only the verdict: exit 0 if there were no calls in this many whole days and today," +
           " 1 if there were, 3 if unknown",
-        ["html", "gone", "restored", "days"],
+        ["html", "gone", "restart", "days"],
       ).argParser(daysArgument),
+    )
+    .option(
+      "--route <path>",
+      'a route to report on, e.g. "/audio/:token"; repeatable; by default, every deprecated one',
+      (path: string, others: string[] = []) => [...others, path],
     )
     .option(
       "--ignore <client>",
@@ -66,34 +72,37 @@ export function usageCommand(context: Context): Command {
     .option("--at-most <calls>", "calls that the verdict allows", callsArgument)
     .option(
       "--trust-stops",
-      "trust that nothing else served, and nothing was restored, between a server's stop, or the end" +
-        " that --gone declared, and the next start",
+      "vouch for each time without a server: nothing else served, nothing was restored, and no clock" +
+        " was wrong",
     )
     .addOption(
       exclusive(
         "--client <client>",
         "report on this client only, with nothing of the others",
-        ["gate", "gone", "restored", "ignore", "atMost"],
+        ["gate", "gone", "restart", "ignore", "atMost"],
       ),
     )
     .option("--html <file>", "write a page; with --client, one to send to the client's owner")
     .option("--json", "print the whole report as JSON")
     .addOption(
       exclusive(
-        "--gone <server...>",
-        "mark silent servers as gone: they have answered nothing since their last heartbeat",
+        "--gone <session...>",
+        "vouch for silent sessions: their processes no longer run, and answered nothing after their" +
+          " last report",
         ["html"],
       ),
     )
     .addOption(
       exclusive(
-        "--restored [time]",
-        "say, before the servers start, that the database was restored from a backup: what it had" +
-          " counted since is unknown. If a server has started, give the time of the backup",
+        "--restart",
+        "start the record again from now, for example after a backup was restored; deletes nothing",
         ["html", "gone"],
-      ).argParser(timeArgument),
+      ),
     )
-    .action(async (options: UsageOptions) => {
+    .action(async (options: UsageOptions, command: Command) => {
+      if (options.gate === undefined && options.ignore !== undefined) {
+        command.error("error: option '--ignore <client>' needs '--gate <days>'");
+      }
       const config = context.settings();
       try {
         await withStorage(
@@ -111,41 +120,43 @@ export function usageCommand(context: Context): Command {
 
 async function runUsage(
   { ledger, catalogue }: MediaStorage,
-  { days, gate, gone, restored, html, json, ...options }: UsageOptions,
+  { days, gate, gone, restart, html, json, ...options }: UsageOptions,
   config: Config,
   context: Context,
 ): Promise<void> {
-  const { now } = await ledger.time();
   if (gone !== undefined) {
-    for (const { server, until, end } of await declareGone(ledger, gone, now)) {
-      const last = new Date(until).toISOString();
-      const text = `Server ${server} is ${end}; its last heartbeat was at ${formatInstant(until)}`;
-      await print(json ? JSON.stringify({ server, end, last }) : text);
+    for (const { id, reported, ended } of await declareGone(ledger, gone)) {
+      const last = new Date(reported).toISOString();
+      const text = `Session ${id} is ${ended}; its last report was at ${formatInstant(reported)}`;
+      await print(json ? JSON.stringify({ session: id, ended, reported: last }) : text);
     }
     return;
   }
-  if (restored !== undefined) {
-    const gap = await declareRestored(ledger, now, restored === true ? now : restored);
-    const [start, end] = gap === undefined ? [] : [gap.start, gap.end].map(formatInstant);
-    const text = start === undefined
-      ? "No server had counted, so no call can be missing"
-      : `Calls from ${start} to ${end} may be missing`;
-    await print(json ? JSON.stringify({ start, end }) : text);
+  if (restart) {
+    const started = await ledger.restart();
+    const text = `The record starts again at ${formatInstant(started)}; nothing was deleted`;
+    await print(json ? JSON.stringify({ started: new Date(started).toISOString() }) : text);
     return;
   }
   const { publicUrl: url, usageDays } = config;
-  const routes = deprecatedPaths(context.routes);
-  const policies = announcedPolicies(await ledger.heartbeats());
-  const question = gate !== undefined && url !== undefined
-    ? await ask({ ledger, catalogue }, { url, routes: context.routes, policies, now })
-    : undefined;
-  const asked = question === undefined ? now : (await ledger.time()).now;
-  await waitForReports(ledger, asked, (servers) => {
-    if (!json) printError(`Waiting for the next report of ${servers.join(", ")} …`);
+  const onWait = (sessions: readonly string[]) => {
+    if (!json) printError(`Waiting for the next report of ${sessions.join(", ")} …`);
+  };
+  const evaluate = gate === undefined || url === undefined
+    ? undefined
+    : await probeRoutes({ ledger, catalogue }, url, { context, onWait, routes: options.route });
+  const asked = await ledger.time();
+  const sessions = await waitForReports(ledger, asked, onWait);
+  const report = await reportUsage(ledger, {
+    ...options,
+    routes: options.route,
+    days: gate ?? days,
+    now: asked.now,
+    sessions,
+    probe: await evaluate?.(),
+    usageDays,
+    command: COMMAND,
   });
-  const scope = { routes, days: gate ?? days, now: asked };
-  const found = { publicUrl: question && url, hidden: await question?.(), usageDays };
-  const report = await reportUsage(ledger, { ...scope, ...found, ...options });
   if (gate !== undefined) {
     const text = json ? usageJson(report) : gateText(report);
     await print(text).catch((error) => printError(`media: ${messageOf(error)}`));
@@ -166,16 +177,42 @@ async function runUsage(
   await print(json ? usageJson(report) : usageText(report));
 }
 
+/** How messages name this command. */
+const COMMAND = "deno task media usage";
+
+/** Probes the deprecated routes through the public URL: each by its shortest item. */
+async function probeRoutes(
+  { ledger, catalogue }: Pick<MediaStorage, "ledger" | "catalogue">,
+  url: string,
+  { context, onWait, routes }: {
+    readonly context: Context;
+    readonly onWait: (sessions: readonly string[]) => void;
+    readonly routes: readonly string[] | undefined;
+  },
+) {
+  const sessions = await ledger.sessions();
+  const kinds = new Map(context.routes.map((route) => [pathOf(route), route.serves]));
+  return await probe(ledger, {
+    url,
+    routes: routes ?? judgedRoutes(sessions),
+    policies: announcedPolicies(sessions),
+    async urlOf(route, phase) {
+      const serves = kinds.get(route) as readonly Kind[] | undefined;
+      if (serves === undefined) return undefined;
+      const token = phase === "removed" // when any token counts
+        ? newToken()
+        : await catalogue.shortestPublished(serves);
+      return token && url + withToken(route, token);
+    },
+    onWait,
+  });
+}
+
 const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };
 
 const clientArgument = argument(
   `the name of one client: ${OTHER} may be anybody`,
   (name) => name === OTHER ? undefined : name,
-);
-
-const timeArgument = argument(
-  "an ISO 8601 date, or a time with its offset, e.g. 2027-01-31T04:00Z",
-  parseInstant,
 );
 
 const callsArgument = numberArgument("a number of calls", 1_000_000);

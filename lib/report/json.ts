@@ -3,7 +3,7 @@
 import type { UsageReport } from "./report.ts";
 
 const INSTANTS = new Set(
-  ["now", "recordedSince", "deprecatedAt", "sunsetAt", "start", "end", "first", "last", "reported"],
+  "now completeSince deprecatedAt sunsetAt start end until then last reported".split(" "),
 );
 
 /** Formats the whole report, with the members of the verdict beside the others. */

@@ -36,13 +36,13 @@ export function ownerPage(
   const [first] = endpoints;
   if (usage === undefined || first === undefined) {
     const title = `${name} called no deprecated ${paths}`;
-    return reportPage(title, "", `<p>${prose(`No call was counted since ${from}.`)}</p>`);
+    return reportPage(title, "", `<p>${prose(`No call was recorded since ${from}.`)}</p>`);
   }
   const notice = noticeAt(first.policy, endpoints, now);
   const isRemoved = noticesOf(notice).map(({ phase }) => phase === "removed");
   const future = isRemoved.includes(true) ? "were or will be" : "will be";
   const page = URL.parse(first.policy.documentation ?? "/deprecation", publicUrl)?.href;
-  const total = `${plural(usage.calls, "call")} since ${from}, the last at ` +
+  const total = `${plural(usage.calls, "call")} since ${from}, the last recorded at ` +
     `${formatInstant(usage.last)}. ${RULES[0]}`;
   const pictures = called.map((usage) =>
     `<h3>${code(withToken(usage.route, "{token}"))}</h3>\n${picture(usage, policies[usage.route])}`
@@ -62,15 +62,16 @@ ${pictures.join("\n")}`,
   );
 }
 
-function releases({ calls, releases }: ClientUsage): string {
+function releases({ client, calls, releases }: ClientUsage): string {
   if (releases.length === 0) return "";
   const unnamed = calls - releases.reduce((sum, { calls }) => sum + calls, 0);
-  const limit = `, as far as is known: ${plural(unnamed, "call")} gave none that was recorded`;
+  const [title, one] = client.startsWith("app ") ? ["By release", "release"] : ["By app", "app"];
+  const limit = unnamed > 0 ? `; ${plural(unnamed, "call")} have no ${one} on record` : "";
   const lines = releases.map(({ release, calls, last }) =>
-    `${release}: ${plural(calls, "call")}, the last at ${formatInstant(last)}`
+    `${release}: ${plural(calls, "call")}, the last recorded at ${formatInstant(last)}`
   );
-  return `<h3>By release</h3>
+  return `<h3>${title}</h3>
 ${list(lines)}
-<p>No call by any other release is on record${unnamed > 0 ? limit : ""}. Name and release are what a
-client says in <code>User-Agent</code>.</p>`;
+<p>In this period no other ${one} was seen${limit}. Name and release are what a client says in
+<code>User-Agent</code>.</p>`;
 }

@@ -7,11 +7,13 @@ import { details, list, picture, prose, reportPage } from "./page_html.ts";
 import { PAGE_STYLE } from "./page_style.ts";
 import {
   columnsOf,
-  gapLines,
+  coverageText,
+  doubtLines,
   ignoredLines,
   MAX_LISTED,
   periodText,
   plural,
+  probeLines,
   requestsText,
   RULES,
   sinceText,
@@ -34,10 +36,12 @@ export function usagePage(report: UsageReport): string {
 <p><strong>${prose(verdictText(report))}</strong></p>
 ${
       list([
-        ...gapLines(report),
+        ...doubtLines(report),
         ...trustLines(report),
         ...ignoredLines(report),
+        ...probeLines(report),
         ...report.contradictions,
+        coverageText(report),
       ])
     }
 </section>

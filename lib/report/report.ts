@@ -5,22 +5,29 @@
  * "Calls" are requests that removal breaks; all others are "other requests".
  */
 
-import type { Heartbeat, ReleaseRow, RoutePolicies, UsageRow } from "../storage/ledger/records.ts";
-import type { Ledger } from "../storage/ledger/ledger.ts";
-import type { Interval, Phase, Policy } from "../lifecycle/policy.ts";
-import { RefusedError } from "../input/refused_error.ts";
-import { OWN_CLIENTS } from "../usage/client_names.ts";
+import { PROBE } from "../usage/client_names.ts";
 import { contradictions } from "../usage/dates.ts";
+import { FLUSH_INTERVAL_MS } from "../usage/recorder.ts";
+import { RefusedError } from "../input/refused_error.ts";
+import type { Phase } from "../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../storage/ledger/day.ts";
-import { FLUSH_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
+import type { Ledger } from "../storage/ledger/ledger.ts";
 import {
-  gapsIn,
-  type HiddenCalls,
-  isAhead,
+  lagOf,
+  type LedgerTime,
+  MINUTE_MS,
+  type RoutePolicies,
+  type Session,
+  type UsageRow,
+} from "../storage/ledger/records.ts";
+import {
+  completeSince,
+  type Doubt,
+  type Evidence,
+  isAwaited,
+  isSilent,
   judge,
-  recordedSince,
-  running,
-  stillSilent,
+  type ProbeResult,
   type Verdict,
 } from "./verdict.ts";
 
@@ -45,89 +52,110 @@ export interface RouteUsage {
 export interface ClientUsage {
   readonly client: string;
   readonly calls: number;
-  /** Over the whole record, not just the period. Milliseconds since the epoch, like `last`. */
-  readonly first: number;
+  /** The first day of the period with a call. */
+  readonly first: string;
+  /** When the last call was recorded, in milliseconds since the epoch. */
   readonly last: number;
   readonly routes: readonly string[];
   readonly phases: Readonly<Partial<Record<Phase, number>>>;
-  /** The brownouts in which it called. */
-  readonly brownouts: readonly Interval[];
-  /** Most calls first. Not every call has a release, and not every release is recorded. */
+  /** The calls in each brownout, in chronological order. */
+  readonly brownouts: readonly { readonly start: string; readonly calls: number }[];
+  /**
+   * The releases of an app, or the apps of any other client; most calls first. Not every call has
+   * one, and not every one is recorded.
+   */
   readonly releases: readonly ReleaseUsage[];
 }
 
-export type ReleaseUsage = Pick<ReleaseRow, "release" | "calls" | "last">;
+export type ReleaseUsage = Pick<UsageRow, "release" | "calls" | "last">;
+
+/** Requests that are no calls, because a probe of a gate or the library's checker sent them. */
+export interface ProbeUsage {
+  readonly probe: string;
+  readonly requests: number;
+}
 
 export interface UsageReportOptions {
-  /** The deprecated routes, so that the report includes those without calls. */
-  readonly routes: readonly string[];
+  /** The routes to report on; by default those that servers announce. */
+  readonly routes?: readonly string[] | undefined;
   /** Whole UTC days of the period. */
   readonly days: number;
   /** The only client to report on; every client by default. */
   readonly client?: string | undefined;
-  /** The names of clients that do not count for the verdict, besides our own. */
+  /** The names of clients that do not count for the verdict. */
   readonly ignore?: readonly string[] | undefined;
   /** The calls that the verdict allows; 0 by default. */
   readonly atMost?: number | undefined;
-  /** Whether nothing else served, and nothing was restored, while servers were stopped. */
+  /** Whether the operator vouches for stops. */
   readonly trustStops?: boolean | undefined;
-  /** The public URL through which the gate has asked, and what it did not learn there. */
-  readonly publicUrl?: string | undefined;
-  readonly hidden?: readonly HiddenCalls[] | undefined;
+  /** What a probe found. */
+  readonly probe?: ProbeResult | undefined;
+  /** The command as it was typed, e.g. `media usage`, for the sentences that name it. */
+  readonly command: string;
   /** Whole days that servers retain. */
   readonly usageDays: number;
-  /** The time of the report, in milliseconds since the epoch. */
+  /** All sessions, as they were read by {@linkcode waitForReports}. */
+  readonly sessions: readonly Session[];
+  /** The moment of the question, by the ledger's time, in milliseconds since the epoch. */
   readonly now: number;
 }
 
 /** The report of a period: a number of whole UTC days, and today so far. */
 export interface UsageReport
-  extends Pick<UsageReportOptions, "days" | "client" | "now" | "publicUrl"> {
-  /** What the server that started last announces. */
+  extends Pick<UsageReportOptions, "days" | "client" | "now" | "usageDays" | "probe" | "command"> {
+  /** What the process that registered last announces. */
   readonly policies: RoutePolicies;
   /** A line for each contradiction: other dates that are announced. */
   readonly contradictions: readonly string[];
   readonly from: string;
   readonly today: string;
   readonly routes: readonly RouteUsage[];
-  /** The routes that the verdict is on: deprecated here, or on a server that is running. */
+  /** The routes that the verdict is on. */
   readonly judged: readonly string[];
-  /** The clients of these routes; most calls first; without those that are ignored. */
+  /** The clients of the routes; most calls first; without those that are ignored. */
   readonly clients: readonly ClientUsage[];
   /** Clients that do not count for the verdict, even without calls. */
   readonly ignored: readonly Pick<ClientUsage, "client" | "calls">[];
+  readonly probes: readonly ProbeUsage[];
   /** The calls that the verdict allows. */
   readonly atMost: number;
-  /** The start of the record, in milliseconds since the epoch; `undefined` if there is none. */
-  readonly recordedSince: number | undefined;
+  /** Since when the record is complete, in milliseconds since the epoch; `undefined` if it is not. */
+  readonly completeSince: number | undefined;
   readonly verdict: Verdict;
   /** When the verdict can be clear, if it is unknown and that can be said. */
-  readonly recovery: ReturnType<typeof recoveryOf>;
+  readonly recovery: Recovery | undefined;
+}
+
+/** When an unknown verdict can be clear. */
+export interface Recovery {
+  /** A day, e.g. `2027-01-31`. */
+  readonly from: string;
+  /** Whole days for which the record is complete. */
+  readonly complete: number;
 }
 
 /** Milliseconds between two checks for a server's report. */
 const POLL_INTERVAL_MS = 200;
 
 /**
- * Waits until every server has reported the calls that it counted before a certain time, for two
- * flushes at most. Servers that have long been silent are not awaited.
+ * Waits until every session has reported the calls before the moment of the question, for two flushes
+ * at most after the database's clock has reached that moment. Sessions that are silent are not awaited.
  *
- * @param onWait Called once with the names of the servers to wait for, if any.
+ * @param onWait Called once with the ids of the sessions to wait for, if any.
+ * @returns All sessions, in the order in which they began.
  */
 export async function waitForReports(
-  ledger: Pick<Ledger, "heartbeats" | "time">,
-  asked: number,
-  onWait: (servers: readonly string[]) => void,
-): Promise<void> {
-  const deadline = performance.now() + 2 * FLUSH_INTERVAL_MS;
-  for (let isFirst = true; performance.now() < deadline; isFirst = false) {
-    const heartbeats = await ledger.heartbeats();
-    const { now } = await ledger.time(); // a later heartbeat does not count: the clock was set back
-    const awaited = running(heartbeats).filter(({ until }) =>
-      Math.abs(asked - until) <= HEARTBEAT_TIMEOUT_MS && (until < asked || until > now)
-    );
-    if (awaited.length === 0) return;
-    if (isFirst) onWait(awaited.map(({ server }) => server));
+  ledger: Pick<Ledger, "sessions" | "time">,
+  asked: LedgerTime,
+  onWait: (sessions: readonly string[]) => void,
+): Promise<readonly Session[]> {
+  const limit = lagOf(asked) < MINUTE_MS ? lagOf(asked) + 2 * FLUSH_INTERVAL_MS : 0;
+  const deadline = performance.now() + limit;
+  for (let isFirst = true;; isFirst = false) {
+    const sessions = await ledger.sessions();
+    const awaited = sessions.filter((each) => isAwaited(each, asked.now) && !isSilent(each, asked));
+    if (awaited.length === 0 || performance.now() >= deadline) return sessions;
+    if (isFirst) onWait(awaited.map(({ id }) => id));
     await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
   }
 }
@@ -135,124 +163,150 @@ export async function waitForReports(
 /**
  * Creates the report from a ledger.
  *
- * @throws {RefusedError} If the only client to report on never sent a request.
+ * @throws {RefusedError} If the only client to report on is not on record, or a route is not.
  */
 export async function reportUsage(
-  ledger: Pick<Ledger, "usage" | "releases" | "heartbeats" | "keptFrom" | "time">,
+  ledger: Pick<Ledger, "usage" | "hasClient" | "started" | "time">,
   options: UsageReportOptions,
 ): Promise<UsageReport> {
-  const { days, client, now, publicUrl, hidden = [] } = options;
+  const { days, client, now, usageDays, sessions, probe, command } = options;
   const { ignore = [], atMost = 0, trustStops = false } = options;
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
   const [from, today] = [period[0] as string, dayOf(now)];
-  // In this order: heartbeats vouch for rows, so they are read before them; deletions are announced
-  // before they happen, so they are read last.
-  const heartbeats = await ledger.heartbeats();
-  const read = await ledger.time();
-  const valid = heartbeats.filter((each) => !isAhead(each, read.now));
-  const policies = announcedPolicies(valid);
-  const judged = [
-    ...new Set([...options.routes, ...Object.keys(announcedPolicies(running(valid)))]),
-  ];
-  const tallies = await addUp(ledger, { ...options, from, today, policies, judged });
-  const coverage = { heartbeats, keptFrom: await ledger.keptFrom() };
-  const gapsOf = (routes: readonly string[], day: string, end = Date.parse(day) + DAY_MS) =>
-    gapsIn(coverage, { routes, start: Date.parse(day), end }, read.now);
+  const policies = announcedPolicies(sessions);
+  const judged = options.routes ?? judgedRoutes(sessions);
+  // Once no route is deprecated any more, the report still says who called.
+  const listed = judged.length > 0 ? judged : Object.keys(policies);
+  // In this order: sessions vouch for rows, so they are read before them; the start of the record
+  // moves before days are deleted, so it is read last.
+  const time = await ledger.time();
+  const tallies = await addUp(ledger, { from, today, client, listed });
+  const evidence: Evidence = { sessions, started: await ledger.started(), asked: now, time };
+  const unknown = judged.find((route) => !Object.hasOwn(policies, route));
+  if (unknown !== undefined) {
+    const known = Object.keys(policies).map((route) => `"${route}"`).join(" or ");
+    throw new RefusedError(`route "${unknown}" was never counted, expected ${known || "none yet"}`);
+  }
+  const isKnown = client === undefined || tallies.clients.has(client);
+  if (!isKnown && !await ledger.hasClient(client)) {
+    throw new RefusedError(
+      `No client "${client}" on record; use the report's name, e.g. "app curl"`,
+    );
+  }
 
-  const flushed = now - 2 * FLUSH_INTERVAL_MS;
-  const routes = [...tallies.routes].map(([route, { calls, otherRequests }]): RouteUsage => ({
-    ...{ route, calls, otherRequests },
-    days: period.map((day) => {
-      const { calls, byPhase } = tallies.days.get(`${route} ${day}`) ?? new Tally();
-      const end = day === today ? flushed : undefined;
-      return { day, isWhole: gapsOf([route], day, end).length === 0, calls, byPhase };
-    }),
-  }));
-  const called = [...tallies.clients].map(clientUsage).filter(({ calls }) => calls > 0);
-  const ours = called.map(({ client }) => client).filter((name) => OWN_CLIENTS.includes(name));
-  const ignored = client === undefined ? [...new Set([...ignore, ...ours])] : [];
-  const clients = called.filter(({ client }) => !ignored.includes(client))
+  const routes = [...tallies.routes].map(([route, { calls, otherRequests }]): RouteUsage => {
+    const since = completeSince(evidence, [route], { trustStops }) ?? Infinity;
+    return {
+      route,
+      calls,
+      otherRequests,
+      days: period.map((day) => {
+        const { calls, byPhase } = tallies.days.get(`${route} ${day}`) ?? new Tally();
+        return { day, isWhole: since <= Date.parse(day), calls, byPhase };
+      }),
+    };
+  });
+  const clients = [...tallies.clients].map(clientUsage)
+    .filter(({ client, calls }) => calls > 0 && !ignore.includes(client))
     .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
-  const gone = valid.filter(({ end, until, declaredAt = until }) =>
-    end === "gone" && declaredAt >= Date.parse(from)
-  );
-  const verdict: Verdict = judged.length === 0
-    ? { verdict: "unknown", gaps: [], hidden: [] }
-    : callsIn(clients) > atMost
+  const question = {
+    routes: judged,
+    from: Date.parse(from),
+    trustStops,
+    hidden: probe?.hidden ?? [],
+  };
+  const verdict: Verdict = judged.length > 0 && callsIn(clients) > atMost
     ? { verdict: "called" }
-    : judge(gapsOf(judged, from, now), hidden, { trustStops, gone });
+    : judge(evidence, question);
   return {
-    ...{ days, client, from, today, now, routes, judged, clients, atMost, policies, publicUrl },
-    ignored: ignored.map((client) => ({ client, calls: tallies.clients.get(client)?.calls ?? 0 })),
-    recordedSince: recordedSince(coverage),
-    contradictions: contradictions(policies, heartbeats),
+    days,
+    client,
+    from,
+    today,
+    now,
+    routes,
+    judged,
+    clients,
+    atMost,
+    policies,
+    usageDays,
+    probe,
+    command,
+    ignored: ignore.map((client) => ({ client, calls: tallies.clients.get(client)?.calls ?? 0 })),
+    probes: [...tallies.probes].map(([probe, requests]) => ({ probe, requests })),
+    completeSince: completeSince(evidence, judged, { trustStops }),
+    contradictions: contradictions(policies, sessions),
     verdict,
-    recovery: recoveryOf(verdict, options),
+    recovery: verdict.verdict !== "unknown" || verdict.hidden.length > 0
+      ? undefined
+      : recoveryFrom(verdict.doubts, options),
   };
 }
 
 /**
- * Returns from which day on an unknown verdict can be clear without anybody's word, and for how many
- * whole days the record is complete now; `undefined` if that cannot be said.
+ * Returns from which day on a verdict can be clear without anybody's word, and for how many whole days
+ * the record is complete now; `undefined` if that cannot be said.
  */
-function recoveryOf(verdict: Verdict, { now, days, usageDays }: UsageReportOptions) {
-  if (verdict.verdict !== "unknown" || verdict.hidden.length > 0 || usageDays < days) return;
-  const { gaps } = verdict;
-  if (gaps.length === 0 || stillSilent(gaps).length > 0) return;
-  const firstDay = Math.ceil(Math.max(...gaps.map(({ end }) => end)) / DAY_MS); // after the gaps
-  const from = dayOf((firstDay + days) * DAY_MS);
-  return { from, complete: Math.floor(now / DAY_MS) - firstDay };
+export function recoveryFrom(
+  doubts: readonly Doubt[],
+  { now, days, usageDays }: Pick<UsageReportOptions, "now" | "days" | "usageDays">,
+): Recovery | undefined {
+  if (doubts.length === 0 || usageDays < days || doubts.some(({ isOpen }) => isOpen)) {
+    return undefined;
+  }
+  const firstDay = Math.ceil(Math.max(...doubts.map(({ until }) => until)) / DAY_MS);
+  return { from: dayOf((firstDay + days) * DAY_MS), complete: Math.floor(now / DAY_MS) - firstDay };
 }
 
-/** Returns what the servers announce for each route: the one that started last, or that had it last. */
-export function announcedPolicies(heartbeats: readonly Heartbeat[]): RoutePolicies {
-  return Object.assign({}, ...heartbeats.map(({ policies }) => policies));
+/** Returns what is announced for each route: by the session that began last, or that had it last. */
+export function announcedPolicies(sessions: readonly Session[]): RoutePolicies {
+  return Object.assign({}, ...sessions.map(({ policies }) => policies));
 }
 
-/** Adds up the rows of a ledger by route, by route and day, and by client and release. */
+/** Returns the routes of open sessions; if none is open, those of the session that ended last. */
+export function judgedRoutes(sessions: readonly Session[]): string[] {
+  const open = sessions.filter(({ ended }) => ended === undefined);
+  const last = sessions.toSorted((a, b) => a.reported - b.reported).slice(-1);
+  return Object.keys(announcedPolicies(open.length > 0 ? open : last));
+}
+
+/** Adds up the rows of some routes by route, by route and day, and by client and release. */
 async function addUp(
-  ledger: Pick<Ledger, "usage" | "releases">,
-  { routes, client, from, today, policies, judged }:
-    & Pick<UsageReport, "from" | "today" | "policies" | "judged">
-    & Pick<UsageReportOptions, "routes" | "client">,
+  ledger: Pick<Ledger, "usage">,
+  { client, from, today, listed }: Pick<UsageReport, "client" | "from" | "today"> & {
+    readonly listed: readonly string[];
+  },
 ) {
   const tallies = {
-    routes: new Map(routes.map((route) => [route, new Tally()])),
+    routes: new Map(listed.map((route) => [route, new Tally()])),
     days: new Map<string, Tally>(),
     clients: new Map<string, Tally>(),
+    probes: new Map<string, number>(),
   };
-  // Before the rows of usage, which have the same calls and any that follow.
-  for await (const { client: name, release, calls, last } of ledger.releases(from)) {
-    if (client !== undefined && name !== client) continue;
-    const { releases } = getOrAdd(tallies.clients, name);
-    const before = releases.get(release) ?? { calls: 0, last };
-    const sum = { calls: before.calls + calls, last: Math.max(before.last, last) };
-    releases.set(release, { release, ...sum });
-  }
-  for await (const row of ledger.usage("")) {
-    if (client !== undefined && row.client !== client) continue;
-    const isJudged = judged.length === 0 || judged.includes(row.route);
-    const ofClient = isJudged ? getOrAdd(tallies.clients, row.client) : new Tally();
-    if (row.impact === "breaking") ofClient.first = Math.min(ofClient.first, row.first);
-    if (row.day < from) continue;
-    const day = row.day < today ? row.day : today; // a server's clock may be ahead
-    const ofDay = getOrAdd(tallies.days, `${row.route} ${day}`);
-    for (const each of [ofClient, ofDay, getOrAdd(tallies.routes, row.route)]) {
-      each.add(row, policies[row.route]?.brownouts);
+  for await (const row of ledger.usage(from)) {
+    const ofRoute = tallies.routes.get(row.route);
+    if (ofRoute === undefined || client !== undefined && row.client !== client) continue;
+    if (row.client.startsWith(PROBE)) {
+      tallies.probes.set(row.client, (tallies.probes.get(row.client) ?? 0) + row.calls);
+      continue;
     }
-  }
-  if (client !== undefined && tallies.clients.size === 0) {
-    throw new RefusedError(`client "${client}" is not on record, expected a name as in the report`);
+    const day = row.day < today ? row.day : today; // the database's clock was ahead
+    const ofDay = getOrAdd(tallies.days, `${row.route} ${day}`);
+    for (const each of [getOrAdd(tallies.clients, row.client), ofDay, ofRoute]) each.add(row);
   }
   return tallies;
 }
 
 function clientUsage([client, { calls, first, last, ...tally }]: [string, Tally]): ClientUsage {
   return {
-    ...{ client, calls, first, last },
+    client,
+    calls,
+    first,
+    last,
     routes: [...tally.routes].sort(),
     phases: tally.byPhase,
-    brownouts: [...tally.brownouts].sort((a, b) => a.start - b.start),
+    brownouts: [...tally.brownouts].sort(([a], [b]) => a < b ? -1 : 1)
+      .map(([start, calls]) => ({ start, calls })),
     releases: [...tally.releases.values()].sort((a, b) => b.calls - a.calls || b.last - a.last),
   };
 }
@@ -260,26 +314,30 @@ function clientUsage([client, { calls, first, last, ...tally }]: [string, Tally]
 class Tally {
   calls = 0;
   otherRequests = 0;
-  first = Infinity;
+  first = "";
   last = -Infinity;
   readonly byPhase: Partial<Record<Phase, number>> = {};
   readonly routes = new Set<string>();
-  readonly brownouts = new Set<Interval>();
+  readonly brownouts = new Map<string, number>();
   readonly releases = new Map<string, ReleaseUsage>();
 
-  add({ route, phase, impact, calls, first, last }: UsageRow, brownouts: Policy["brownouts"] = []) {
+  add({ route, day, phase, brownout, impact, calls, last, release }: UsageRow): void {
     if (impact === "none") {
       this.otherRequests += calls;
       return;
     }
     this.calls += calls;
     this.byPhase[phase] = (this.byPhase[phase] ?? 0) + calls;
+    if (this.first === "" || day < this.first) this.first = day;
     this.last = Math.max(this.last, last);
     this.routes.add(route);
-    for (const brownout of phase === "brownout" ? brownouts : []) {
-      const { start, end } = brownout;
-      if ([first, last].some((at) => start <= at && at < end)) this.brownouts.add(brownout);
+    if (brownout !== "") {
+      this.brownouts.set(brownout, (this.brownouts.get(brownout) ?? 0) + calls);
     }
+    if (release === "") return;
+    const before = this.releases.get(release) ?? { calls: 0, last };
+    const sum = { calls: before.calls + calls, last: Math.max(before.last, last) };
+    this.releases.set(release, { release, ...sum });
   }
 }
 

@@ -1,18 +1,19 @@
 /** The retirement report as text for a terminal. */
 
 import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
-import { dayOf } from "../storage/ledger/day.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import {
   columnsOf,
   count,
-  gapLines,
+  coverageText,
+  doubtLines,
   ignoredLines,
   MAX_LISTED,
   notesOf,
   periodText,
   phasesText,
   plural,
+  probeLines,
   requestsText,
   RULES,
   sinceText,
@@ -39,7 +40,7 @@ export function gateText(report: UsageReport): string {
   const clients = report.clients.toSorted((a, b) => b.last - a.last).slice(0, MAX_LISTED);
   const lines = clients.map((usage) => {
     const { client, calls, last } = usage;
-    const called = `${plural(calls, "call")}, last at ${formatInstant(last)}`;
+    const called = `${plural(calls, "call")}, last recorded at ${formatInstant(last)}`;
     return `  ${client}, ${called} (${phasesText(usage)})`;
   });
   const more = report.clients.length - lines.length;
@@ -48,20 +49,27 @@ export function gateText(report: UsageReport): string {
 }
 
 function judgement(report: UsageReport, callers: readonly string[] = []): string {
-  const gaps = gapLines(report).map((line) => `  ${line}`);
-  const others = [...trustLines(report), ...ignoredLines(report), ...report.contradictions];
-  return [verdictText(report), ...gaps, ...callers, ...others].join("\n");
+  const doubts = doubtLines(report).map((line) => `  ${line}`);
+  return [
+    verdictText(report),
+    ...doubts,
+    ...callers,
+    ...trustLines(report),
+    ...ignoredLines(report),
+    ...probeLines(report),
+    ...report.contradictions,
+    coverageText(report),
+  ].join("\n");
 }
 
 function routeText(usage: RouteUsage, report: UsageReport): string {
-  const { today, recordedSince, now } = report;
+  const { today, now } = report;
   const { route, days } = usage;
   const policy = report.policies[route];
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
-  // Days before the record have no line, unless there are calls: the second line says when it starts.
-  const isOnRecord = (day: string) => recordedSince !== undefined && day >= dayOf(recordedSince);
-  const shown = days.filter(({ day, calls }) => calls > 0 || isOnRecord(day));
+  // The second line of the report says since when the record is complete.
+  const shown = days.filter(({ day, calls, isWhole }) => calls > 0 || isWhole || day === today);
   const lines = shown.map((usage) => {
     const { day, calls } = usage;
     const bar = "█".repeat(Math.ceil(calls / most * BAR));

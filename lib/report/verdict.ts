@@ -1,8 +1,7 @@
-/** The verdict on removing the deprecated routes, and the gaps in the ledger's record. */
+/** The verdict on removing deprecated routes, and since when the record of calls is complete. */
 
-import { type Heartbeat, latestHeartbeats } from "../storage/ledger/records.ts";
 import type { Interval } from "../lifecycle/policy.ts";
-import { HEARTBEAT_TIMEOUT_MS } from "../usage/recorder.ts";
+import { lagOf, type LedgerTime, MINUTE_MS, type Session } from "../storage/ledger/records.ts";
 
 /** Whether the routes that the verdict names can be removed. */
 export type Verdict =
@@ -12,36 +11,39 @@ export type Verdict =
   /** No more calls than allowed were counted, but calls may be missing. */
   | {
     readonly verdict: "unknown";
-    readonly gaps: readonly Gap[];
+    readonly doubts: readonly Doubt[];
     readonly hidden: readonly HiddenCalls[];
+    readonly remedy: Remedy;
   };
 
-/** What a clear verdict takes from the operator. */
+/** What a clear verdict rests on the operator's word for. */
 export interface Trusted {
-  /** Nothing else served between a server's end and the next start. */
+  /** Nothing else served in these intervals, nothing was restored, and no clock was wrong. */
   readonly stops: readonly Interval[];
-  /** These servers answered nothing after their last heartbeat. */
-  readonly gone: readonly Pick<Heartbeat, "server" | "until">[];
+  /** The processes of these sessions no longer run, and answered nothing after their last report. */
+  readonly gone: readonly Pick<Session, "id" | "reported">[];
 }
 
-/** An interval of which the ledger may lack calls, and why. */
-export type Gap =
-  /** The rows of these days were deleted. */
-  | Interval & { readonly reason: "deleted" }
-  /** No server was registered. `isStop` is whether the server before has an end. */
-  | Interval & { readonly reason: "no server"; readonly isStop: boolean }
-  /** Servers ran that did not count this route. */
-  | Interval & { readonly reason: "not counted"; readonly route: string }
-  /**
-   * A registered server has sent no heartbeat since it last reported (`silent`), or it reported
-   * from the future (`ahead`): then some clock was wrong, and its heartbeat proves nothing. The gap
-   * is over once the server has begun another heartbeat, or the operator has declared it gone.
-   */
-  | Interval & Pick<Heartbeat, "server"> & {
-    readonly reason: "silent" | "ahead";
-    readonly reported: number;
-    readonly isOver: boolean;
-  };
+/** Why calls before an instant may not be on record. */
+export type Doubt =
+  & {
+    /** Milliseconds since the epoch. */
+    readonly until: number;
+    /** Whether that instant moves on until something is done. */
+    readonly isOpen: boolean;
+  }
+  & (
+    /** The record starts there; or it never did. */
+    | { readonly reason: "started" }
+    /** There was no session from `start` on. */
+    | { readonly reason: "stop"; readonly start: number }
+    /** A session has not reported since. */
+    | { readonly reason: "silent"; readonly session: string; readonly reported: number }
+    /** A session did not count this route. */
+    | { readonly reason: "not counted"; readonly session: string; readonly route: string }
+    /** The database's clock is a minute or more behind the ledger's time, which it reaches `then`. */
+    | { readonly reason: "ahead"; readonly then: number }
+  );
 
 /** Why calls that are sent to a route may not reach the servers. */
 export interface HiddenCalls {
@@ -49,115 +51,139 @@ export interface HiddenCalls {
   readonly reason: string;
 }
 
+/** What a probe showed. */
+export interface ProbeResult {
+  /** The URL through which it went. */
+  readonly url: string;
+  /** The routes of which every request was counted. */
+  readonly probed: readonly string[];
+  readonly hidden: readonly HiddenCalls[];
+}
+
+/** The words of the operator that would help, if they are true. */
+export interface Remedy {
+  /** The ids of silent sessions whose processes may be gone. */
+  readonly gone: readonly string[];
+  readonly trustStops: boolean;
+  /** The doubts that would be left. */
+  readonly left: readonly Doubt[];
+}
+
 /** The data that shows how complete a ledger is. */
-export interface Coverage {
-  /** In the order of `from`. */
-  readonly heartbeats: readonly Heartbeat[];
-  /** The day before which rows were deleted. */
-  readonly keptFrom: string | undefined;
+export interface Evidence {
+  /** In the order in which they began. */
+  readonly sessions: readonly Session[];
+  /** The start of the record; `undefined` if there never was a session. */
+  readonly started: number | undefined;
+  /** The moment of the question, by the ledger's time, in milliseconds since the epoch. */
+  readonly asked: number;
+  /** The ledger's time, read after the sessions. */
+  readonly time: LedgerTime;
 }
 
-/** Returns the verdict on a period that has no more calls than allowed. */
+/** The operator's words. */
+export interface Words {
+  /** In each stop, nothing else served, nothing was restored, and no clock was wrong. */
+  readonly trustStops: boolean;
+  /** The ids of sessions whose processes are gone, besides those on record. */
+  readonly gone?: readonly string[];
+}
+
+/** Returns the verdict on a period that has no more calls than allowed. There is none on no routes. */
 export function judge(
-  gaps: readonly Gap[],
-  hidden: readonly HiddenCalls[],
-  { trustStops, gone }: Pick<Trusted, "gone"> & { readonly trustStops: boolean },
+  evidence: Evidence,
+  { routes, from, trustStops, hidden }: Pick<Words, "trustStops"> & {
+    readonly routes: readonly string[];
+    /** The start of the period, which ends at the moment of the question. */
+    readonly from: number;
+    readonly hidden: readonly HiddenCalls[];
+  },
 ): Verdict {
-  const isTrusted = (gap: Gap) => trustStops && gap.reason === "no server" && gap.isStop;
-  const open = gaps.filter((gap) => !isTrusted(gap));
-  if (open.length + hidden.length > 0) return { verdict: "unknown", gaps: open, hidden };
-  const stops = gaps.map(({ start, end }) => ({ start, end }));
-  return { verdict: "clear", trusted: { stops, gone } };
+  const doubtsWith = (words: Words) =>
+    doubtsOf(evidence, routes, words).filter(({ until }) => until > from);
+  const doubts = doubtsWith({ trustStops });
+  if (doubts.length + hidden.length === 0 && routes.length > 0) {
+    const { sessions } = evidence;
+    const gone = sessions.filter(({ ended, reported }) => ended === "gone" && reported > from);
+    const stops = stopsIn(evidence, []).filter(({ end }) => end > from);
+    return { verdict: "clear", trusted: { stops, gone } };
+  }
+  const gone = doubts.flatMap((doubt) =>
+    doubt.reason === "silent" && isSilent(doubt, evidence.time) ? [doubt.session] : []
+  );
+  const left = doubtsWith({ trustStops: true, gone });
+  const isStopped = stopsIn(evidence, gone).some(({ end }) => end > from);
+  const remedy = { gone, trustStops: trustStops || isStopped, left };
+  return { verdict: "unknown", doubts, hidden, remedy };
 }
 
-/** Returns the names of servers whose silence has no end yet. */
-export function stillSilent(gaps: readonly Gap[]): string[] {
-  return [...new Set(gaps.flatMap((gap) => "isOver" in gap && !gap.isOver ? [gap.server] : []))];
+/** Returns since when the record is complete for some routes; `undefined` if it never is. */
+export function completeSince(
+  evidence: Evidence,
+  routes: readonly string[],
+  words: Words,
+): number | undefined {
+  const since = Math.max(...doubtsOf(evidence, routes, words).map(({ until }) => until));
+  return since < evidence.asked ? since : undefined;
+}
+
+/** Whether a process that has not reported for so long can be declared gone. */
+export function isSilent({ reported }: Pick<Session, "reported">, { now }: LedgerTime): boolean {
+  return now - reported >= MINUTE_MS;
 }
 
 /**
- * Returns the start of the ledger's record, in milliseconds since the epoch: when the first server
- * started counting, or the first retained day; `undefined` if no server ever counted.
+ * Whether an open session has yet to report the calls before the moment of the question. Its beginning
+ * is no report.
  */
-export function recordedSince({ heartbeats, keptFrom }: Coverage): number | undefined {
-  const begun = heartbeats[0]?.from;
-  if (begun === undefined || keptFrom === undefined) return begun;
-  return Math.max(begun, Date.parse(keptFrom));
+export function isAwaited({ began, reported, ended }: Session, asked: number): boolean {
+  return ended === undefined && (reported <= asked || reported === began);
 }
 
-/**
- * Returns the gaps in the record of an interval. Up to {@linkcode HEARTBEAT_TIMEOUT_MS} without any
- * server is no gap.
- *
- * @param now When the heartbeats were read, by the ledger's clock. Later heartbeats prove nothing.
- */
-export function gapsIn(
-  { heartbeats, keptFrom }: Coverage,
-  { start, end, routes }: Interval & { readonly routes: readonly string[] },
-  now: number,
-): Gap[] {
-  const gaps: Gap[] = [];
-  const kept = Math.max(start, Math.min(end, Date.parse(keptFrom ?? "") || start));
-  if (kept > start) gaps.push({ reason: "deleted", start, end: kept });
-
-  let covered = kept;
-  let last: Heartbeat | undefined; // the one with the latest end
-  for (const [index, heartbeat] of heartbeats.entries()) {
-    const { server, until } = heartbeat;
-    if (isAhead(heartbeat, now)) {
-      const since = heartbeat.from > now ? kept : Math.max(heartbeat.from, kept);
-      const until = Math.min(heartbeat.declaredAt ?? end, end);
-      const ahead = { server, reported: heartbeat.until, isOver: heartbeat.end === "gone" };
-      if (since < until) gaps.push({ reason: "ahead", ...ahead, start: since, end: until });
-      continue;
+/** Returns all doubts about the record before the moment of the question. */
+function doubtsOf(evidence: Evidence, routes: readonly string[], words: Words): Doubt[] {
+  const { sessions, started, asked, time } = evidence;
+  const { trustStops, gone = [] } = words;
+  const isOpen = ({ id, ended }: Session) => ended === undefined && !gone.includes(id);
+  const doubts: Doubt[] = [{
+    reason: "started",
+    until: started ?? asked,
+    isOpen: started === undefined,
+  }];
+  if (lagOf(time) >= MINUTE_MS) {
+    doubts.push({ reason: "ahead", until: asked, isOpen: true, then: time.now });
+  }
+  for (const { start, end } of trustStops ? [] : stopsIn(evidence, gone)) {
+    doubts.push({ reason: "stop", start, until: end, isOpen: end === asked });
+  }
+  const uncounted = new Map<string, Doubt>(); // by route, the last one only
+  for (const session of sessions) {
+    const { id, policies, began, reported } = session;
+    if (isOpen(session) && isAwaited(session, asked)) {
+      doubts.push({ reason: "silent", session: id, reported, until: asked, isOpen: true });
     }
-    const from = Math.min(heartbeat.from, end);
-    if (from - covered > HEARTBEAT_TIMEOUT_MS) gaps.push(gapAfter(last, covered, from));
-    if (last === undefined || until > last.until) last = heartbeat;
-    if (heartbeat.end !== undefined) covered = Math.max(covered, until);
-    else { // it may have served until its next record
-      const later = heartbeats.slice(index + 1).find((other) => other.server === server);
-      const next = later?.from ?? Infinity;
-      const silent = { start: Math.max(until, kept), end: Math.min(next, end) };
-      if (silent.start < silent.end) {
-        const isOver = next < Infinity;
-        gaps.push({ reason: "silent", server, reported: until, isOver, ...silent });
-      }
-      covered = Math.max(covered, next);
+    const until = isOpen(session) ? asked : Math.min(reported, asked);
+    for (const route of reported > began ? routes : []) {
+      if (Object.hasOwn(policies, route) || (uncounted.get(route)?.until ?? 0) > until) continue;
+      const reason = "not counted";
+      uncounted.set(route, { reason, session: id, route, until, isOpen: isOpen(session) });
     }
   }
-  if (end - covered > HEARTBEAT_TIMEOUT_MS) gaps.push(gapAfter(last, covered, end));
-  const counting = heartbeats.filter((heartbeat) => !isAhead(heartbeat, now));
-  gaps.push(...routes.flatMap((route) => uncounted(counting, route, { start: kept, end })));
-  return gaps.sort((a, b) => a.start - b.start);
+  doubts.push(...uncounted.values());
+  return doubts.sort((a, b) => a.until - b.until);
 }
 
-function gapAfter(last: Heartbeat | undefined, start: number, end: number): Gap {
-  return { reason: "no server", isStop: last?.end !== undefined, start, end };
-}
-
-/** Returns when servers ran that did not count a route, and merges times in quick succession. */
-function uncounted(heartbeats: readonly Heartbeat[], route: string, within: Interval): Gap[] {
-  const gaps: { start: number; end: number }[] = [];
-  const awaited = new Set(running(heartbeats));
-  for (const heartbeat of heartbeats) {
-    const { policies, from } = heartbeat;
-    const until = awaited.has(heartbeat) ? Infinity : heartbeat.until;
-    const [start, end] = [Math.max(from, within.start), Math.min(until, within.end)];
-    if (start >= end || Object.hasOwn(policies, route)) continue;
-    const last = gaps.at(-1);
-    if (last === undefined || start - last.end > HEARTBEAT_TIMEOUT_MS) gaps.push({ start, end });
-    else last.end = Math.max(last.end, end);
+/** Returns each minute or more without a session since the record started. */
+function stopsIn({ sessions, started, asked }: Evidence, gone: readonly string[]): Interval[] {
+  const stops: Interval[] = [];
+  let covered = started ?? asked;
+  const cover = (from: number, until: number) => {
+    if (from - covered >= MINUTE_MS) stops.push({ start: covered, end: from });
+    covered = Math.max(covered, until);
+  };
+  for (const { id, began, reported, ended } of sessions) {
+    cover(Math.min(began, asked), ended === undefined && !gone.includes(id) ? asked : reported);
   }
-  return gaps.map((gap) => ({ reason: "not counted", route, ...gap }));
-}
-
-/** Whether a heartbeat was in the future: now, or when the operator declared its server gone. */
-export function isAhead({ until, declaredAt = Infinity }: Heartbeat, now: number): boolean {
-  return until > Math.min(now, declaredAt);
-}
-
-/** Returns the latest heartbeats of the servers that have not ended. */
-export function running(heartbeats: readonly Heartbeat[]): Heartbeat[] {
-  return [...latestHeartbeats(heartbeats).values()].filter(({ end }) => end === undefined);
+  cover(asked, asked);
+  return stops;
 }

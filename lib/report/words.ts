@@ -4,14 +4,14 @@ import {
   callsIn,
   type ClientUsage,
   type DayUsage,
+  recoveryFrom,
   type RouteUsage,
   type UsageReport,
 } from "./report.ts";
 import { distanceText } from "../documents/notice_html.ts";
 import { DAY_MS } from "../storage/ledger/day.ts";
 import { formatInstant, PHASES, type Policy } from "../lifecycle/policy.ts";
-import { RESTORED } from "./declarations.ts";
-import { type Gap, stillSilent } from "./verdict.ts";
+import type { Doubt } from "./verdict.ts";
 
 /** The maximum number of clients, of releases of one, or of gaps listed; the JSON has all. */
 export const MAX_LISTED = 25;
@@ -37,9 +37,7 @@ export function requestsText({ calls, otherRequests }: RouteUsage): string {
 
 export function verdictText(report: UsageReport): string {
   const { verdict, clients, ignored, atMost, judged } = report;
-  if (judged.length === 0) {
-    return "Unknown: no route is deprecated, here or on a running server, so there is no verdict.";
-  }
+  if (judged.length === 0) return "Unknown: no server deprecates a route, so there is no verdict.";
   const to = ` to ${judged.join(" and ")}${byText(report)}`;
   const span = `since ${report.from} (${plural(report.days, "whole day")} and today, UTC)`;
   const none = ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls";
@@ -47,48 +45,80 @@ export function verdictText(report: UsageReport): string {
   switch (verdict.verdict) {
     case "clear": {
       const allowed = clients.length === 0 ? "" : `, at most ${count(atMost)} allowed,`;
-      const { stops, gone } = verdict.trusted;
-      const length = durationText(stops.reduce((sum, { start, end }) => sum + end - start, 0));
-      const trusted = [
-        ...stops.length > 0 ? [`${plural(stops.length, "stop")} of ${length} in all`] : [],
-        ...gone.length > 0
-          ? [`that ${plural(gone.length, "server")} had answered its last call`]
-          : [],
-      ];
-      const [trust, when] = trusted.length === 0
-        ? ["", "throughout"]
-        : [`, trusting ${trusted.join(" and ")}`, "the rest of the time"];
-      return `Clear${trust}: ${calls}${to}${allowed} ${span}, and servers were counting ${when}.`;
+      return `Clear${
+        trustText(report)
+      }: ${calls}${to}${allowed} ${span}, and the record is complete.`;
     }
     case "called": {
       const latest = clients.reduce((a, b) => b.last > a.last ? b : a);
+      const called = judged.filter((route) => clients.some(({ routes }) => routes.includes(route)));
       const [whose, last] = report.client === undefined
         ? [` by ${plural(clients.length, "client")}`, ` by ${latest.client}`]
         : ["", ""];
-      return `Still called: ${calls}${to}${whose} ${span}, the last${last} at ` +
-        `${formatInstant(latest.last)}.`;
+      return `Still called: ${calls} to ${called.join(" and ")}${
+        byText(report)
+      }${whose} ${span}, ` +
+        `the last${last} recorded at ${formatInstant(latest.last)}.`;
     }
     case "unknown":
       return `Unknown: ${calls}${to} counted ${span}, but some may be missing.`;
   }
 }
 
+/** Says on whose word a clear verdict rests, e.g. ", on your word that …". */
+function trustText({ verdict }: UsageReport): string {
+  if (verdict.verdict !== "clear") return "";
+  const { stops, gone } = verdict.trusted;
+  const length = durationText(stops.reduce((sum, { start, end }) => sum + end - start, 0));
+  const words = [
+    ...stops.length > 0
+      ? [
+        `that during ${
+          plural(stops.length, "stop")
+        } (${length}) nothing else served, nothing was ` +
+        "restored and no clock was wrong",
+      ]
+      : [],
+    ...gone.length > 0 ? [`that ${plural(gone.length, "dead server")} took no more calls`] : [],
+  ];
+  return words.length === 0 ? "" : `, on your word ${words.join(", and ")}`;
+}
+
 /** Says on what a clear verdict rests, beyond the record: a line for each. */
-export function trustLines({ verdict, publicUrl }: UsageReport): string[] {
+export function trustLines({ verdict }: UsageReport): string[] {
   if (verdict.verdict !== "clear") return [];
-  const gone = verdict.trusted.gone.map(({ server, until }) =>
-    `Declared gone: ${server}, last heartbeat at ${
-      formatInstant(until)
-    }. Calls of some five seconds ` +
-    "after it may be missing; of a longer time, if its log says that the ledger failed"
-  );
-  const unasked = publicUrl === undefined
-    ? [
-      "This is on the calls that reached the servers: a cache in front may hide others. With" +
-      " PUBLIC_URL set, the gate asks",
-    ]
-    : [];
-  return [...gone, ...unasked];
+  const { stops, gone } = verdict.trusted;
+  return [
+    ...stops.map(({ start, end }) => `Trusted: ${intervalText(start, end)} without a server`),
+    ...gone.map(({ id, reported }) =>
+      `Declared gone: session ${id}, last report at ${formatInstant(reported)}. Up to about five ` +
+      "seconds of later calls may be missing, or more if its log reports ledger failures"
+    ),
+  ];
+}
+
+/** Says which calls a verdict covers, and what a probe showed. */
+export function coverageText({ probe }: UsageReport): string {
+  const covered = "The verdict covers the calls that reached the servers. ";
+  if (probe === undefined) {
+    return `${covered}A cache in front may hide others: set PUBLIC_URL, and the gate checks for one.`;
+  }
+  const { url, probed, hidden } = probe;
+  if (hidden.length > 0 || probed.length === 0) {
+    return `${covered}A cache in front may hide others.`;
+  }
+  return `${covered}A probe of ${
+    probed.join(" and ")
+  } through ${url} found no cache that hides others.`;
+}
+
+/** Reports the requests of probes, so that nobody hides among them: a line if there were any. */
+export function probeLines({ probes }: UsageReport): string[] {
+  const requests = probes.reduce((sum, { requests }) => sum + requests, 0);
+  if (requests === 0) return [];
+  return [
+    `Not counted as calls: ${plural(requests, "request")} by ${plural(probes.length, "probe")}`,
+  ];
 }
 
 /** Says which clients are ignored: a line for each. */
@@ -97,22 +127,25 @@ export function ignoredLines({ ignored }: UsageReport): string[] {
 }
 
 /**
- * Formats the phases in which a client called, e.g. "deprecated, 5 calls in brownouts of
+ * Formats the phases in which a client called, e.g. "deprecated, 5 calls in the brownout of
  * 2027-06-10T09:00:00Z". Calls in brownouts only may be of links that were dead before.
  */
 export function phasesText({ phases, brownouts }: ClientUsage): string {
-  return PHASES.filter((phase) => phases[phase] !== undefined).map((phase) => {
-    if (phase !== "brownout") return phase;
-    const starts = brownouts.map(({ start }) => formatInstant(start)).join(" and ");
-    return `${plural(phases.brownout ?? 0, "call")} in brownouts${starts && ` of ${starts}`}`;
-  }).join(", ");
+  const texts = brownouts.map(({ start, calls }) =>
+    `${plural(calls, "call")} in the brownout of ${formatInstant(Date.parse(start))}`
+  );
+  return PHASES.filter((phase) => phases[phase] !== undefined)
+    .flatMap((phase) => phase === "brownout" ? texts : [phase]).join(", ");
 }
 
-/** Formats the releases of a client that has several, e.g. "3.0.1: 5, 2.9.4: 3". */
-function releasesText({ releases }: ClientUsage): string {
-  if (releases.length < 2) return "";
-  const listed = releases.slice(0, MAX_LISTED).map((each) =>
-    `${each.release}: ${count(each.calls)}`
+/**
+ * Formats the releases of an app that has several, e.g. "3.0.1 (5 calls), 2.9.4 (3)", and the apps of
+ * any other client.
+ */
+function releasesText({ client, releases }: ClientUsage): string {
+  if (client.startsWith("app ") && releases.length < 2) return "";
+  const listed = releases.slice(0, MAX_LISTED).map(({ release, calls }, at) =>
+    `${release} (${at === 0 ? plural(calls, "call") : count(calls)})`
   );
   const more = releases.length - listed.length;
   return listed.join(", ") + (more > 0 ? `, and ${count(more)} more` : "");
@@ -128,65 +161,87 @@ type Column = readonly [title: string, cellOf: (usage: ClientUsage) => string];
 const COLUMNS: readonly Column[] = [
   ["Client", ({ client }) => client],
   ["Calls", ({ calls }) => count(calls)],
-  ["Last seen", ({ last }) => formatInstant(last)],
-  ["First seen ever", ({ first }) => formatInstant(first)],
+  ["First call", ({ first }) => first],
+  ["Last recorded on", ({ last }) => formatInstant(last)],
   ["Routes", ({ routes }) => routes.map((route) => route.replace("/:token", "")).join(", ")],
   ["Phases", phasesText],
-  ["Releases", releasesText],
+  ["Releases or apps", releasesText],
 ];
 
-/** Explains the verdict "unknown": a line for each cause with what to do, and when it can be clear. */
-export function gapLines({ verdict, recovery }: UsageReport): string[] {
+/** Explains the verdict "unknown": a line for each reason, the words that help, and the wait. */
+export function doubtLines(report: UsageReport): string[] {
+  const { verdict, recovery, command } = report;
   if (verdict.verdict !== "unknown") return [];
+  const { hidden, doubts, remedy } = verdict;
   const causes = [
-    ...verdict.hidden.map(({ route, reason }) => `${route}: ${reason}`),
-    ...verdict.gaps.map(gapText),
+    ...hidden.map(({ route, reason }) => `${route}: ${reason}`),
+    ...doubts.map((doubt) => doubtText(doubt, report)),
   ];
   const lines = causes.slice(0, MAX_LISTED);
   if (causes.length > lines.length) lines.push(`and ${count(causes.length - lines.length)} more`);
-  const open = stillSilent(verdict.gaps);
-  if (open.length > 0) {
+  if (remedy.gone.length > 0) {
     lines.push(
-      "A silent server may still be answering calls. If it is running, check its log and its clock." +
-        " If it has answered nothing since then, run:" +
-        ` deno task media usage --gone ${open.join(" ")}`,
+      "A silent server may still be answering calls: check its log. If its process no longer runs, " +
+        `and answered nothing after its last report, run: ${command} --gone ${
+          remedy.gone.join(" ")
+        }`,
     );
   }
+  lines.push(...remedyLine(report));
   if (recovery !== undefined) {
     const { from, complete } = recovery;
     const now = `. \`--gate ${complete}\` asks only about what is on record`;
-    lines.push(`Can be clear from ${from}${complete > 0 ? now : ""}.`);
+    lines.push(`The verdict cannot be clear before ${from}${complete > 0 ? now : ""}.`);
   }
   return lines;
 }
 
-function gapText(gap: Gap): string {
-  const [start, end] = [formatInstant(gap.start), formatInstant(gap.end)];
-  switch (gap.reason) {
-    case "deleted":
-      return `${start} to ${end}: deleted, because USAGE_DAYS is too short for this period: raise it`;
-    case "no server":
-      return `${start} to ${end}: no server was registered` +
-        (gap.isStop ? ", after an orderly stop or a declared end (see --trust-stops)" : "");
-    case "not counted":
-      return `${start} to ${end}: calls to ${gap.route} were not counted, because it was not ` +
-        "deprecated on every server: deprecate it on all, or delete it on all";
+/** Says what the verdict would be with the words of the operator that would help. */
+function remedyLine(report: UsageReport): string[] {
+  const { verdict } = report;
+  if (verdict.verdict !== "unknown") return [];
+  const { remedy: { gone, trustStops, left }, doubts, hidden } = verdict;
+  const words = [
+    ...gone.length > 0 ? [`--gone ${gone.join(" ")}`] : [],
+    ...trustStops ? ["--trust-stops"] : [],
+  ];
+  if (words.length === 0 || left.length === doubts.length) return [];
+  const given = `With \`${words.join(" ")}\`, if that is true,`;
+  if (left.length + hidden.length === 0) return [`${given} this would be clear.`];
+  const recovery = hidden.length === 0 ? recoveryFrom(left, report) : undefined;
+  if (recovery === undefined) return [`${given} this would still be unknown.`];
+  return [`${given} this could be clear from ${recovery.from}.`];
+}
+
+function doubtText(doubt: Doubt, { usageDays, days, command }: UsageReport): string {
+  const until = formatInstant(doubt.until);
+  switch (doubt.reason) {
+    case "started":
+      if (doubt.isOpen) return "No server has registered yet";
+      return usageDays < days
+        ? `The record starts at ${until}: USAGE_DAYS=${usageDays} deletes earlier days, so raise it`
+        : `The record starts at ${until}`;
+    case "stop":
+      return `${intervalText(doubt.start, doubt.until)}: no server was running (see --trust-stops)`;
     case "silent":
-      if (gap.server.startsWith(RESTORED)) {
-        return `${start} to ${end}: a backup was restored, which lacks what was counted after it`;
-      }
-      return gap.isOver
-        ? `${
-          formatInstant(gap.reported)
-        } to ${end}: no heartbeat from server ${gap.server}, which ` +
-          "is back: its log says why"
-        : `since ${formatInstant(gap.reported)}: no heartbeat from server ${gap.server}`;
+      return `Session ${doubt.session} has not reported since ${formatInstant(doubt.reported)}`;
+    case "not counted":
+      return doubt.isOpen
+        ? `Session ${doubt.session} does not count ${doubt.route}: deprecate it on every server, or ` +
+          "delete it on every server"
+        : `Until ${until}, session ${doubt.session} did not count ${doubt.route}`;
     case "ahead":
-      return `${start} to ${end}: server ${gap.server} reported at ${
-        formatInstant(gap.reported)
-      },` +
-        " which was in the future" + (gap.isOver ? "" : ": correct the clock that is wrong");
+      return `The record was written until ${
+        formatInstant(doubt.then)
+      }, by a database's clock that ` +
+        "was ahead, or this clock is behind. If it is right, wait until then, or run: " +
+        `${command} --restart`;
   }
+}
+
+/** Formats an interval with its length, e.g. "2027-06-10T09:00:00Z to … (10 min)". */
+function intervalText(start: number, end: number): string {
+  return `${formatInstant(start)} to ${formatInstant(end)} (${durationText(end - start)})`;
 }
 
 /** Formats the sunset, and the time until or since then. */
@@ -203,11 +258,11 @@ function durationText(milliseconds: number): string {
     : `${count(Math.floor(minutes / 60))} h ${minutes % 60} min`;
 }
 
-/** Says when the record starts, and so how far back "first seen" can go. */
-export function sinceText({ recordedSince }: UsageReport): string {
-  return recordedSince === undefined
-    ? "There is no record: no server ever counted."
-    : `Calls are on record since ${formatInstant(recordedSince)}; earlier callers are unknown.`;
+/** Says since when the record is complete. */
+export function sinceText({ completeSince }: UsageReport): string {
+  return completeSince === undefined
+    ? "The record is not complete: calls may be missing, up to now."
+    : `The record is complete since ${formatInstant(completeSince)}; earlier calls may be missing.`;
 }
 
 /** The note on a day whose count may be too low. */
@@ -227,7 +282,8 @@ export function notesOf(
 
 /** Explains what is counted. */
 export const RULES = [
-  "A call is a GET or HEAD that the removal breaks. Those that a cache answers are not counted.",
+  "A call is a GET or HEAD that will fail once the path is removed. Calls answered by a cache are not" +
+  " counted.",
   "Other requests are OPTIONS, other methods, malformed tokens, and items that are not published.",
   "A brownout is a short outage before the removal, as a warning to clients.",
 ];

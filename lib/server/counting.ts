@@ -1,12 +1,13 @@
 /** The handler's interface for counting responses of deprecated routes. */
 
-import type { Phase } from "../lifecycle/policy.ts";
+import type { Moment } from "../lifecycle/policy.ts";
 
 /** A class of responses that are counted together, by client. */
 export interface AnswerClass {
   readonly route: string;
   readonly method: string;
-  readonly phase: Phase;
+  /** The route's phase when the request came. */
+  readonly moment: Moment;
   readonly status: number;
   /** Whether the path has a well-formed token. */
   readonly hasToken: boolean;
@@ -17,15 +18,14 @@ export interface Counter {
    * Counts one response.
    *
    * @param fields The fields of the request, which identify the client.
-   * @param instant When the request came, in milliseconds since the epoch.
    */
-  count(fields: Headers, instant: number): void;
+  count(fields: Headers): void;
 }
 
 export interface Meter {
   /** Returns the counter for a class of responses. Callers may keep it. */
   counterOf(answer: AnswerClass): Counter;
 
-  /** Why the record of calls is interrupted, as the health check says; `undefined` if it is not. */
+  /** What the health check says is wrong with the record of calls; `undefined` for nothing. */
   readonly fault: string | undefined;
 }

@@ -73,8 +73,8 @@ export function prepareResponses(
     return isTrue ? kept : undefined;
   }
 
-  function sendAgain({ response, counter }: Kept, request: Request, instant: number): Response {
-    counter?.count(request.headers, instant);
+  function sendAgain({ response, counter }: Kept, request: Request): Response {
+    counter?.count(request.headers);
     return request.method === "HEAD" ? response : response.clone();
   }
 
@@ -85,7 +85,7 @@ export function prepareResponses(
     if (look !== undefined && keptFor(request)?.has(requestKeyOf(request))) {
       await look;
       const kept = find(request, instant);
-      if (kept !== undefined) return sendAgain(kept, request, instant);
+      if (kept !== undefined) return sendAgain(kept, request);
     }
     const { generation } = generations; // which all lookups from now on have
     const answer = await handle(request, instant);
@@ -109,7 +109,7 @@ export function prepareResponses(
   return (request) => {
     const instant = clock();
     const kept = find(request, instant);
-    return kept === undefined ? make(request, instant) : sendAgain(kept, request, instant);
+    return kept === undefined ? make(request, instant) : sendAgain(kept, request);
   };
 }
 

@@ -37,8 +37,8 @@ export function requireHonestHead(version: string): void {
 }
 
 interface UsageRecorder {
-  /** The server's name in the ledger; it can change. */
-  readonly server: string;
+  /** The id of the process's session in the ledger; it can change. */
+  readonly session: string;
   start(): Promise<void>;
   /** Flushes the counts so far. Never rejects. */
   flush(): Promise<void>;
@@ -108,7 +108,7 @@ export async function runServer(
     shutdown.isCounted = true;
     await fulfilledWithin(closing, app.close());
     const lost = recorder.unrecorded();
-    log({ event: "stop", server: recorder.server, ...lost > 0 ? { lost } : {} });
+    log({ event: "stop", session: recorder.session, ...lost > 0 ? { lost } : {} });
   } catch (error) {
     refuse(error);
   }
@@ -118,12 +118,12 @@ export async function runServer(
 }
 
 function logStart(app: App, { hostname, port }: Deno.NetAddr): void {
-  const { log, recorder: { server } } = app;
+  const { log, recorder: { session } } = app;
   const now = Date.now();
   const { deno } = Deno.version;
   const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
   const machine = state === "granted" ? Deno.hostname() : undefined;
-  log({ event: "start", server, machine, hostname, port, deno, ...startFacts(app, now) });
+  log({ event: "start", session, machine, hostname, port, deno, ...startFacts(app, now) });
   const past = app.routes.filter((path) => momentAt(policyOf(app, path), now).phase === "removed");
   if (past.length > 0) log({ event: "warning", message: PAST, routes: past });
   if (app.isDeprecationUnset && app.routes.length > 0) log({ event: "warning", message: UNSET });

@@ -13,11 +13,6 @@ export class StorageError extends Error {
   }
 }
 
-/** Thrown when a database works, but rejects values. */
-export class RejectedError extends StorageError {
-  override readonly name = "RejectedError";
-}
-
 /** Thrown when storage works, but an object cannot be published in place. */
 export class ObjectError extends StorageError {
   override readonly name = "ObjectError";

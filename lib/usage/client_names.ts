@@ -1,26 +1,35 @@
 /**
- * Client names for counting. Clients can send any name, so the number of new ones that get rows of
- * their own each day is limited, to 182,500 a year if no server is restarted. Known names keep
- * theirs.
+ * Client names for counting. Clients can send any name, and any release, so the number of new ones
+ * that get rows of their own each day is limited.
  */
 
 import { IDENTIFYING, NONE, OTHER, type Product, productOf } from "../http/client_name.ts";
-import { dayOf } from "../storage/ledger/day.ts";
 
-/** New names admitted per UTC day, by one server. */
+/** New names admitted per UTC day, by one server: 182,500 a year if it is never restarted. */
 export const MAX_NEW_NAMES_A_DAY = 500;
 
-/** New names tracked between two flushes. */
-const MAX_PENDING_NAMES = 2_000;
+/** Releases admitted per UTC day, by one server: of one client, and of all together. */
+export const MAX_RELEASES_OF_CLIENT = 20;
+export const MAX_RELEASES = 2_000;
 
-/** What the gate calls itself when it asks through the public URL, by two names. */
-export const QUESTIONERS = ["media-head-gate-1", "media-head-gate-2"] as const;
+/** Names of probes admitted per UTC day, by one server. */
+export const MAX_PROBES_A_DAY = 20;
 
-/** What our own clients send in User-Agent: the library's checker, and the gate. */
-const OWN = new Set<string | null>(["media-head-check", ...QUESTIONERS]);
+/** The field in which the gate's probe sends its name. */
+export const PROBE_FIELD = "lifecycle-probe";
 
-/** The names of our own clients, which the gate ignores. Every server knows them. */
-export const OWN_CLIENTS: readonly string[] = [...OWN].map((name) => `app ${name}`);
+/** How the names of probes begin: their requests are no calls. */
+export const PROBE = "probe ";
+
+/** The probes beyond the limit, and requests that put something else in the field. */
+export const OTHER_PROBES = `${PROBE}${OTHER}`;
+
+/** What a probe can be called. */
+const PROBE_NAME = /^[\da-f]{16}$/;
+
+/** What the library's `lifecycle check` sends in User-Agent, which makes it a probe, too. */
+const CHECKER = "media-head-check";
+const CHECKS = `${PROBE}${CHECKER}`;
 
 /** What the operator's field can hold, e.g. a consumer's id from a gateway. */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
@@ -28,23 +37,38 @@ const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 /** The DNS name in an Origin or Referer (RFC 6454, RFC 9110 §10.1.3); neither path nor query. */
 const SITE = /^https?:\/\/((?=[a-z0-9.-]*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
 
+/** Returns the name of the probe that sent a request; `undefined` for any other client. */
+export function probeOf(fields: Headers): string | undefined {
+  const name = fields.get(PROBE_FIELD);
+  if (name !== null) return PROBE_NAME.test(name) ? `${PROBE}${name}` : OTHER_PROBES;
+  return fields.get("user-agent") === CHECKER ? CHECKS : undefined;
+}
+
 /**
- * Returns the name of the client that sent a request: ours, "id …" by the operator's field, "site …"
- * for a browser, or "app …" by User-Agent, which alone gives a release. Only the operator's field can
- * add an address or token to the name.
+ * Returns the client that sent a request: "id …" by the operator's field, "site …" for a browser, or
+ * "app …" by User-Agent. Only the operator's field can add an address or token to the name.
  *
  * @param field The name of the field by which the operator knows clients, if there is one.
+ * @returns The name and the release of an app; for other clients the name and the app, without its
+ *   release.
  */
 export function callerOf(fields: Headers, field: string | undefined): Product {
   const userAgent = fields.get("user-agent");
-  if (OWN.has(userAgent)) return { name: `app ${userAgent}` };
   const id = field === undefined ? null : fields.get(field);
-  if (id !== null) return { name: ID.test(id) ? `id ${id}` : OTHER };
+  if (id !== null) return ID.test(id) ? { name: `id ${id}`, release: appIn(userAgent) } : OTHERS;
   if (userAgent?.startsWith("Mozilla/")) { // a browser
     const site = siteOf(fields.get("origin")) ?? siteOf(fields.get("referer"));
-    if (site !== undefined) return { name: site };
+    if (site === OTHER) return OTHERS;
+    if (site !== undefined) return { name: site, release: appIn(userAgent) };
   }
   return appOf(productOf(userAgent));
+}
+
+const OTHERS: Product = { name: OTHER };
+
+function appIn(userAgent: string | null): string | undefined {
+  const { name } = productOf(userAgent);
+  return name === NONE || name === OTHER ? undefined : name;
 }
 
 /** The clients of recent products: remembering one is cheaper than building its name again. */
@@ -62,44 +86,59 @@ function siteOf(url: string | null): string | undefined {
   return site === undefined ? undefined : IDENTIFYING.test(site) ? OTHER : `site ${site}`;
 }
 
-/** The client names of one server. */
+/**
+ * The names of clients and probes, and the releases of clients, that one server counts: first come,
+ * first served.
+ */
 export class ClientNames {
-  readonly #known = new Set([NONE, OTHER, ...OWN_CLIENTS]);
-  readonly #pending = new Set<string>();
-  /** The day of the last admission, and how many it has left. */
-  #day = "";
-  #left = 0;
+  readonly #known = new Set([NONE, OTHER, OTHER_PROBES, CHECKS]);
+  #day: string | undefined;
+  /** What was admitted on that day. */
+  #newNames = 0;
+  readonly #releasesOf = new Map<string, Set<string>>();
+  #releases = 0;
+  readonly #probes = new Set<string>();
 
   /** Marks a name as known, so that it keeps its own rows. */
   know(name: string): void {
     this.#known.add(name);
   }
 
-  /** Returns the name to count a call under until the next {@linkcode admit}. */
+  /** Forgets what was admitted, if the day is another than before. */
+  beginDay(day: string): void {
+    if (this.#day !== undefined && day !== this.#day) {
+      this.#newNames = 0;
+      this.#releasesOf.clear();
+      this.#releases = 0;
+      this.#probes.clear();
+    }
+    this.#day = day;
+  }
+
+  /** Returns the name to count a call under. */
   nameFor(name: string): string {
-    if (this.#known.has(name) || this.#pending.has(name)) return name;
-    if (this.#pending.size >= MAX_PENDING_NAMES) return OTHER;
-    this.#pending.add(name);
+    if (this.#known.has(name)) return name;
+    if (this.#newNames >= MAX_NEW_NAMES_A_DAY) return OTHER;
+    this.#newNames++;
+    this.know(name);
     return name;
   }
 
-  /**
-   * Admits the new names since the last call, up to the day's limit, those with the most calls
-   * first.
-   *
-   * @param callsOf Returns the number of calls of a name since then.
-   * @param now Milliseconds since the epoch.
-   * @returns The names that were not admitted.
-   */
-  admit(callsOf: (name: string) => number, now: number): ReadonlySet<string> {
-    const day = dayOf(now);
-    if (day !== this.#day) [this.#day, this.#left] = [day, MAX_NEW_NAMES_A_DAY];
-    const names = [...this.#pending.difference(this.#known)]
-      .sort((a, b) => callsOf(b) - callsOf(a));
-    this.#pending.clear();
-    const admitted = names.splice(0, this.#left);
-    this.#left -= admitted.length;
-    for (const name of admitted) this.know(name);
-    return new Set(names);
+  /** Returns the release to count a call under; empty if there are too many. */
+  releaseFor(client: string, release: string): string {
+    const releases = this.#releasesOf.get(client) ?? new Set();
+    if (releases.has(release)) return release;
+    if (releases.size >= MAX_RELEASES_OF_CLIENT || this.#releases >= MAX_RELEASES) return "";
+    this.#releases++;
+    this.#releasesOf.set(client, releases.add(release));
+    return release;
+  }
+
+  /** Returns the name to count a probe's request under. */
+  probeFor(name: string): string {
+    if (this.#known.has(name) || this.#probes.has(name)) return name;
+    if (this.#probes.size >= MAX_PROBES_A_DAY) return OTHER_PROBES;
+    this.#probes.add(name);
+    return name;
   }
 }

@@ -1,27 +1,25 @@
 /** Contradictions between the dates that servers announce. */
 
 import { formatInstant, type Policy } from "../lifecycle/policy.ts";
-import type { Heartbeat, RoutePolicies } from "../storage/ledger/records.ts";
+import type { RoutePolicies, Session } from "../storage/ledger/records.ts";
 
 /**
  * Describes the dates that contradict the announced ones: other dates of a server that may be
  * running, and a later sunset that was announced before. Each contradiction is listed once.
- *
- * @param environment The dates in the environment of a command, which may have only some.
  */
 export function contradictions(
   announced: RoutePolicies,
-  heartbeats: readonly Heartbeat[],
+  sessions: readonly Session[],
 ): string[] {
   const lines = new Map<string, string>();
-  for (const { server, policies, until, end } of heartbeats) {
+  for (const { id, policies, reported, ended } of sessions) {
     for (const [route, policy] of Object.entries(announced)) {
       const other = policies[route];
       if (other === undefined) continue;
       const isLater = (other.sunsetAt ?? 0) > (policy.sunsetAt ?? Infinity);
       const [dates, otherDates] = [datesText(policy), datesText(other)];
-      if (dates === otherDates || end !== undefined && !isLater) continue;
-      const by = `server ${server}, last heartbeat at ${formatInstant(until)}`;
+      if (dates === otherDates || ended !== undefined && !isLater) continue;
+      const by = `session ${id}, last report at ${formatInstant(reported)}`;
       lines.set(`${route} ${otherDates}`, `${route} announces ${dates}; but ${by}: ${otherDates}`);
     }
   }

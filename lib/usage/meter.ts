@@ -1,30 +1,27 @@
 /** Counts calls to deprecated routes by client, in memory: no request waits for the ledger. */
 
-import {
-  type Impact,
-  mergeRows,
-  type ReleaseRow,
-  type UsageRow,
-} from "../storage/ledger/records.ts";
-import type { AnswerClass, Counter, Meter } from "../server/counting.ts";
-import { isBreaking } from "../lifecycle/refusal.ts";
-import { METHODS } from "../server/route.ts";
 import { OTHER } from "../http/client_name.ts";
-import { callerOf, ClientNames } from "./client_names.ts";
-import { Releases } from "./releases.ts";
+import { formatInstant } from "../lifecycle/policy.ts";
+import { isBreaking } from "../lifecycle/refusal.ts";
+import type { AnswerClass, Counter, Meter } from "../server/counting.ts";
+import { METHODS } from "../server/route.ts";
 import { dayOf } from "../storage/ledger/day.ts";
+import type { Impact, RoutePolicies, UsageCount } from "../storage/ledger/records.ts";
+import { callerOf, ClientNames, probeOf } from "./client_names.ts";
 
-/** The counts of one class of answers, by client. For {@linkcode UsageMeter} only. */
+type Calls = UsageCount & { calls: number };
+
+/** The counts of one class of answers, by client and release. For {@linkcode UsageMeter} only. */
 export interface ClientCounter extends Counter {
-  readonly common: Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">;
-  readonly rows: Map<string, UsageRow>;
+  readonly common: Omit<UsageCount, "client" | "release" | "calls">;
+  readonly counts: Map<string, Calls>;
 }
 
 /**
  * Returns whether removal breaks calls answered like this. In a brownout and after the removal
  * nothing is looked up, so every valid token counts as breaking.
  */
-export function impactOf({ method, phase, status, hasToken }: AnswerClass): Impact {
+export function impactOf({ method, moment: { phase }, status, hasToken }: AnswerClass): Impact {
   if (!hasToken || (method !== "GET" && method !== "HEAD")) return "none";
   const isRefused = phase === "brownout" || phase === "removed";
   return isBreaking({ status, isRefused }) ? "breaking" : "none";
@@ -35,44 +32,59 @@ export class UsageMeter implements Meter {
   /** Few, because methods and statuses are grouped into classes. */
   readonly #counters = new Map<string, ClientCounter>();
   readonly #names = new ClientNames();
-  readonly #releases = new Releases();
+  readonly #policies: RoutePolicies;
   readonly #field: string | undefined;
 
-  /** @param field The name of the field by which the operator knows clients, if there is one. */
-  constructor(field?: string) {
+  /**
+   * @param policies The policies of the routes, whose brownouts are told apart.
+   * @param field The name of the field by which the operator knows clients, if there is one.
+   */
+  constructor(policies: RoutePolicies, field?: string) {
+    this.#policies = policies;
     this.#field = field;
   }
 
   counterOf(answer: AnswerClass): ClientCounter {
-    const { route, phase } = answer;
+    const { route, moment: { phase, until } } = answer;
     const impact = impactOf(answer);
     const method = METHODS.includes(answer.method) ? answer.method : OTHER; // an invented one
     const status = `${Math.floor(answer.status / 100)}xx`;
-    const key = `${route} ${method} ${phase} ${status} ${impact}`;
+    const key = `${route} ${method} ${phase} ${until} ${status} ${impact}`;
     let counter = this.#counters.get(key);
     if (counter === undefined) {
+      const brownout = phase === "brownout"
+        ? this.#policies[route]?.brownouts.find(({ end }) => end === until)
+        : undefined;
+      const start = brownout === undefined ? "" : formatInstant(brownout.start);
       const made: ClientCounter = {
-        common: { route, method, phase, status, impact },
-        rows: new Map(),
-        count: (fields, instant) => this.#count(made, fields, instant),
+        common: { route, method, phase, brownout: start, status, impact },
+        counts: new Map(),
+        count: (fields) => this.#count(made, fields),
       };
       this.#counters.set(key, counter = made);
     }
     return counter;
   }
 
-  #count({ common, rows }: ClientCounter, fields: Headers, now: number): void {
+  #count({ common, counts }: ClientCounter, fields: Headers): void {
+    const probe = probeOf(fields);
+    const caller = probe === undefined
+      ? this.#callerOf(fields, common.impact)
+      : { client: this.#names.probeFor(probe), release: "" };
+    const key = `${caller.client}\0${caller.release}`;
+    const count = counts.get(key);
+    if (count !== undefined) count.calls++;
+    else {
+      const impact = probe === undefined ? common.impact : "none"; // no call
+      counts.set(key, { ...common, impact, ...caller, calls: 1 });
+    }
+  }
+
+  #callerOf(fields: Headers, impact: Impact): Pick<UsageCount, "client" | "release"> {
     const { name, release } = callerOf(fields, this.#field);
     const client = this.#names.nameFor(name);
-    let row = rows.get(client);
-    if (row === undefined) {
-      row = { day: dayOf(now), ...common, client, calls: 0, first: now, last: now };
-      rows.set(client, row);
-    }
-    row.calls++;
-    row.last = now;
-    if (release === undefined || client !== name || common.impact === "none") return;
-    this.#releases.count(client, release, now);
+    const hasRelease = release !== undefined && client === name && impact === "breaking";
+    return { client, release: hasRelease ? this.#names.releaseFor(client, release) : "" };
   }
 
   know(client: string): void {
@@ -80,18 +92,15 @@ export class UsageMeter implements Meter {
   }
 
   /**
-   * Returns and resets the counts since the last call, and admits new client names. Calls of names
-   * that are not admitted are in the rows of "(other)", which has no releases.
+   * Returns and resets the counts since the last call. Several can have the same key.
    *
-   * @param now Milliseconds since the epoch.
+   * @param now Milliseconds since the epoch: on another day, the limits of new names begin anew.
    */
-  take(now: number): { rows: UsageRow[]; releases: ReleaseRow[] } {
-    const rows = [...this.#counters.values()].flatMap(({ rows }) => [...rows.values()]);
-    for (const counter of this.#counters.values()) counter.rows.clear();
-    const calls = new Map<string, number>();
-    for (const row of rows) calls.set(row.client, (calls.get(row.client) ?? 0) + row.calls);
-    const refused = this.#names.admit((client) => calls.get(client) ?? 0, now);
-    const named = rows.map((row) => refused.has(row.client) ? { ...row, client: OTHER } : row);
-    return { rows: mergeRows(named), releases: this.#releases.take(refused, now) };
+  take(now: number): UsageCount[] {
+    this.#names.beginDay(dayOf(now));
+    const counters = [...this.#counters.values()];
+    const counts = counters.flatMap(({ counts }) => [...counts.values()]);
+    for (const { counts } of counters) counts.clear();
+    return counts;
   }
 }

@@ -3,10 +3,10 @@
  * is enabled; otherwise this module is never loaded.
  */
 
-import type { RoutePolicies, UsageRow } from "../storage/ledger/records.ts";
+import type { RoutePolicies, UsageCount } from "../storage/ledger/records.ts";
 import { PHASES } from "../lifecycle/policy.ts";
 
-type Labels = Readonly<Pick<UsageRow, "route" | "method" | "phase" | "status" | "impact">>;
+type Labels = Readonly<Pick<UsageCount, "route" | "method" | "phase" | "status" | "impact">>;
 
 export type UsageMetrics = Awaited<ReturnType<typeof exportUsage>>;
 
@@ -44,7 +44,7 @@ export async function exportUsage(policies: RoutePolicies) {
     description: "1, or 0 while the record of calls is interrupted",
   });
   return {
-    add: (rows: readonly UsageRow[]) => rows.forEach((row) => count(row.calls, row)),
+    add: (rows: readonly UsageCount[]) => rows.forEach((row) => count(row.calls, row)),
     setRecording: (isRecording: boolean) => recording.record(Number(isRecording)),
   };
 }

@@ -1,119 +1,115 @@
 /**
- * Flushes counts to the ledger every few seconds, each time with a heartbeat, from which a report
- * learns for what time the counts are complete, and which servers are silent.
+ * Flushes counts to the ledger every few seconds, under a session, from which a report learns since
+ * when the counts are complete.
  */
 
-import type { Config } from "../server/config.ts";
+import { SerialQueue } from "../async/serial_queue.ts";
+import { yieldToRequests } from "../async/yield.ts";
 import { formatInstant, momentAt } from "../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../server/log.ts";
-import { type Policies, policyOf } from "../server/policies.ts";
-import { SerialQueue } from "../async/serial_queue.ts";
-import { RejectedError, StorageError } from "../storage/errors.ts";
-import {
-  dateRows,
-  type FlushPart,
-  type Heartbeat,
-  isRelease,
-  latestHeartbeats,
-  type LedgerRow,
-  type LedgerTime,
-  MAX_CLOCK_OFFSET_MS,
-  MAX_PART_ROWS,
-  mergeRows,
-} from "../storage/ledger/records.ts";
-import type { Ledger } from "../storage/ledger/ledger.ts";
-import { yieldToRequests } from "../async/yield.ts";
-import { contradictions } from "./dates.ts";
+import { StorageError } from "../storage/errors.ts";
 import { DAY_MS, dayOf } from "../storage/ledger/day.ts";
-import { exportUsage, type UsageMetrics } from "./metrics.ts";
-import { OTHER } from "../http/client_name.ts";
+import type { BeginOptions, Ledger } from "../storage/ledger/ledger.ts";
+import {
+  type FlushPart,
+  keyOf,
+  type LedgerTime,
+  MAX_PART_ROWS,
+  MINUTE_MS,
+  type RoutePolicies,
+  type Session,
+  type UsageCount,
+} from "../storage/ledger/records.ts";
+import { contradictions } from "./dates.ts";
 import { UsageMeter } from "./meter.ts";
+import { exportUsage, type UsageMetrics } from "./metrics.ts";
 
 /** Milliseconds between two flushes: the most that a crash can lose. */
 export const FLUSH_INTERVAL_MS = 5_000;
 
-/**
- * Milliseconds without a heartbeat after which an operator can declare a server gone; without any
- * server, after which there is a gap. A server that was suspended for longer begins a new heartbeat.
- */
-export const HEARTBEAT_TIMEOUT_MS = 60_000;
+/** How often the last flush is attempted. */
+const STOP_TRIES = 6;
 
-/** How often the last flush is attempted, and milliseconds between attempts. */
-const [STOP_TRIES, STOP_DELAY_MS] = [6, 200];
+/** Milliseconds between two such attempts. */
+const STOP_DELAY_MS = 200;
 
 /** Clients of this many past days are known when a server starts. */
 const KNOWN_DAYS = 7;
 
 export interface RecorderOptions {
-  readonly ledger: Omit<Ledger, "keptFrom" | "releases">;
-  readonly config:
-    & Policies
-    & Pick<Config, "usageDays" | "isTelemetryOn">
-    & Partial<Pick<Config, "clientField">>;
-  /** The paths of the deprecated routes. */
-  readonly routes: readonly string[];
+  readonly ledger: Pick<
+    Ledger,
+    "time" | "begin" | "add" | "session" | "sessions" | "usage" | "forget"
+  >;
+  /** The policies of the routes that are counted. */
+  readonly policies: RoutePolicies;
+  /** Whole days that the ledger retains. */
+  readonly usageDays: number;
+  /** The name of the field by which the operator knows clients. */
+  readonly clientField?: string | undefined;
+  /** Whether to export metrics. */
+  readonly isTelemetryOn: boolean;
   /** Returns the time in milliseconds since the epoch. */
   readonly clock: () => number;
+  /**
+   * Returns the milliseconds that the process has lived through, from any origin: a clock that stands
+   * still while the machine sleeps, and that nobody sets.
+   */
+  readonly lifetime?: () => number;
   readonly log: Log;
 }
-
-type End = Pick<FlushPart, "end">;
 
 export class Recorder {
   readonly meter: UsageMeter;
   readonly #options: RecorderOptions;
+  readonly #lifetime: () => number;
   readonly #faults: FaultLog;
   readonly #queue = new SerialQueue(); // one flush at a time
-  /** The server's heartbeat, as this process last knew it to be in the ledger. */
-  #own: Heartbeat;
-  /** The first heartbeat under the server's name. */
-  #first: Heartbeat;
-  /** The ledger's time at the last flush. */
-  #flushedAt: number | undefined;
-  /** How often the process was suspended, and so served nothing; and how often that was recorded. */
-  #suspensions = 0;
-  #recordedSuspensions = 0;
+  /** The session as this process last knew it to be in the ledger. */
+  #session: Session;
+  /** When the ledger's time was last read, by the ledger and by the process's lifetime. */
+  #reading: { readonly now: number; readonly lifetime: number } | undefined;
+  /** Whether, since the session's last report, time has passed that the process did not live through. */
+  #hasLapsed = false;
   /** The part of a flush that was sent, until it is known whether it was committed. */
   #sent: FlushPart | undefined;
-  /** Rows that were not sent. */
-  #backlog: LedgerRow[] = [];
-  #keptFrom = "";
+  /** Counts that were not sent, by key. */
+  readonly #backlog = new Map<string, UsageCount>();
+  #firstDay = "";
   #lastTick: number;
   #metrics: UsageMetrics | undefined;
   #stopTimer = () => {};
 
   constructor(options: RecorderOptions) {
-    const { config, routes } = options;
-    this.meter = new UsageMeter(config.clientField);
+    const { policies, clientField, log, clock, lifetime = () => performance.now() } = options;
+    this.meter = new UsageMeter(policies, clientField);
     this.#options = options;
-    const policies = Object.fromEntries(routes.map((path) => [path, policyOf(config, path)]));
-    this.#own = { server: crypto.randomUUID(), policies, from: 0, until: 0, sequence: 0 };
-    this.#first = this.#own;
-    this.#faults = new FaultLog(options.log);
-    this.#lastTick = options.clock();
+    this.#lifetime = lifetime;
+    this.#session = newSession(policies);
+    this.#faults = new FaultLog(log);
+    this.#lastTick = clock();
   }
 
-  /** The server's name in the ledger. It changes if its last heartbeat is from the future. */
-  get server(): string {
-    return this.#own.server;
+  /** The id of the process's session. It changes if that is ended while the process runs. */
+  get session(): string {
+    return this.#session.id;
   }
 
   /**
-   * Registers the server in the ledger, and starts flushing. The timer lets the process exit.
+   * Registers the process in the ledger, and starts flushing. The timer lets the process exit.
    *
-   * @throws {StorageError} If the server cannot register: it would serve uncounted.
+   * @throws {StorageError} If it cannot be registered: it would serve uncounted.
    */
   async start(): Promise<void> {
-    const { ledger, config, clock, log } = this.#options;
-    const { server, policies } = this.#own;
-    const known = ledger.usage(dayOf(clock() - KNOWN_DAYS * DAY_MS));
-    for await (const { client } of known) this.meter.know(client);
-    if (config.isTelemetryOn) this.#metrics = await exportUsage(policies);
+    const { ledger, policies, isTelemetryOn, log } = this.#options;
     const { now } = await ledger.time();
-    this.#first = this.#own = { ...this.#own, from: now, until: now };
-    await ledger.declare([this.#own]);
-    for (const message of contradictions(policies, await ledger.heartbeats())) {
-      log({ event: "warning", server, message });
+    for await (const { client } of ledger.usage(dayOf(now - KNOWN_DAYS * DAY_MS))) {
+      this.meter.know(client);
+    }
+    if (isTelemetryOn) this.#metrics = await exportUsage(policies);
+    await this.#begin();
+    for (const message of contradictions(policies, await ledger.sessions())) {
+      log({ event: "warning", session: this.session, message });
     }
     const timer = setInterval(() => this.flush(), FLUSH_INTERVAL_MS);
     Deno.unrefTimer(timer);
@@ -121,192 +117,185 @@ export class Recorder {
   }
 
   /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
-  flush(end: End = {}): Promise<void> {
-    const tick = this.#options.clock(); // when it was due, even if the previous flush is slow
-    if (tick - this.#lastTick > HEARTBEAT_TIMEOUT_MS) this.#suspensions++;
-    this.#logPhases(tick);
-    this.#lastTick = tick;
-    return this.#queue.run(() => this.#attempt(end));
+  flush(): Promise<void> {
+    return this.#flush(false);
   }
 
-  /** Flushes the rest, and marks the server as stopped. Call it once nothing is answered any more. */
+  /** Flushes the rest, and ends the session. Call it once nothing is answered any more. */
   async stop(): Promise<void> {
     this.#stopTimer();
     this.#takeCounts();
     for (let tries = 0; tries < STOP_TRIES; tries++) {
-      await this.flush({ end: "stopped" });
-      if (this.meter.fault === undefined) return;
+      await this.#flush(true);
+      if (this.#session.ended !== undefined) return;
       await new Promise((resolve) => setTimeout(resolve, STOP_DELAY_MS));
     }
   }
 
   /** Returns the number of calls that were taken from the meter, and may not be in the ledger. */
   unrecorded(): number {
-    const rows = [...this.#sent?.rows ?? [], ...this.#backlog];
-    return rows.reduce((sum, row) => sum + (isRelease(row) ? 0 : row.calls), 0);
+    const counts = [...this.#sent?.counts ?? [], ...this.#backlog.values()];
+    return counts.reduce((sum, { calls }) => sum + calls, 0);
+  }
+
+  #flush(isLast: boolean): Promise<void> {
+    this.#logPhases();
+    return this.#queue.run(() => this.#attempt(isLast));
   }
 
   /** Logs each route whose phase has changed since the last tick. */
-  #logPhases(instant: number): void {
-    for (const [route, policy] of Object.entries(this.#own.policies)) {
-      const { phase, until } = momentAt(policy, instant);
+  #logPhases(): void {
+    const { policies, clock, log } = this.#options;
+    const tick = clock();
+    for (const [route, policy] of Object.entries(policies)) {
+      const { phase, until } = momentAt(policy, tick);
       if (phase === momentAt(policy, this.#lastTick).phase) continue;
       const next = until < Infinity ? { until: formatInstant(until) } : {};
-      this.#options.log({ event: "phase", route, phase, ...next });
+      log({ event: "phase", route, phase, ...next });
     }
+    this.#lastTick = tick;
   }
 
-  async #attempt(end: End): Promise<void> {
+  async #attempt(isLast: boolean): Promise<void> {
+    let isRecording = true;
     try {
-      await this.#write(end);
-      this.meter.fault = undefined;
+      this.meter.fault = await this.#write(isLast);
     } catch (cause) {
-      this.#faults.report(cause, { server: this.server, unrecorded: this.unrecorded() });
-      const isClock = cause instanceof StorageError && cause.driver === CLOCK;
-      this.meter.fault = `${isClock ? "a clock is wrong" : "the ledger fails"} (see the log)`;
+      isRecording = false;
+      this.#faults.report(cause, { session: this.session, unrecorded: this.unrecorded() });
+      this.meter.fault = "no record of calls: the ledger fails (see the log)";
     }
-    this.#metrics?.setRecording(this.meter.fault === undefined);
+    this.#metrics?.setRecording(isRecording);
   }
 
   #takeCounts(): void {
-    const { rows, releases } = this.meter.take(this.#options.clock());
-    this.#metrics?.add(rows);
-    this.#backlog = mergeRows([...this.#backlog, ...rows, ...releases]);
+    const counts = this.meter.take(this.#options.clock());
+    this.#metrics?.add(counts);
+    this.#keep(counts);
   }
 
-  async #write(end: End): Promise<void> {
-    const { ledger, clock } = this.#options;
-    const suspensions = this.#suspensions; // before the time is read
-    const wasSuspended = suspensions > this.#recordedSuspensions;
-    // The heartbeat vouches for all calls before its time, so that is read before they are taken.
-    const time = await ledger.time().finally(() => this.#takeCounts());
-    const { now, latest } = time;
-    const off = clockFault(time, clock());
-    const flushedAt = this.#flushedAt ?? latest;
-    // While the ledger's clock is set back, no call can be dated: the rows wait.
-    if (off !== undefined && isSetBack({ now, latest: Math.min(flushedAt, latest) })) throw off;
-    const span = { earliest: flushedAt - MAX_CLOCK_OFFSET_MS, latest: now };
-
-    // Only the last part moves the heartbeat's time, and none does while the clocks differ, or vouches
-    // for a suspension.
-    const isExtended = off === undefined && !wasSuspended;
-    for (let isDone = false; !isDone;) {
-      const isNew = this.#sent === undefined; // otherwise it is sent again, unchanged
-      const part = this.#sent ??= this.#nextPart(
-        span,
-        isExtended ? { until: now, ...end } : this.#own,
-      );
-      const outcome = await this.#send(part, isNew);
-      this.#sent = undefined;
-      if (outcome !== "recorded") {
-        this.#backlog = [...part.rows, ...this.#backlog];
-        if (off === undefined) await this.#beginAgain(now, outcome);
-        throw off ?? new StorageError("ledger", outcome === "behind" ? LOST : ENDED);
-      }
-      const { rows: _, ...extension } = part;
-      this.#own = { ...this.#own, ...extension, sequence: this.#own.sequence + 1 };
-      isDone = (isNew || this.#own.end !== undefined) && this.#backlog.length === 0;
-      if (!isDone) await yieldToRequests();
+  /** Adds counts to those that were not sent. */
+  #keep(counts: readonly UsageCount[]): void {
+    for (const count of counts) {
+      const key = keyOf(count);
+      const calls = (this.#backlog.get(key)?.calls ?? 0) + count.calls;
+      this.#backlog.set(key, { ...count, calls });
     }
-    if (off !== undefined) throw off;
-    this.#flushedAt = now;
-    if (wasSuspended) await this.#beginAgain(now, "suspended", end);
-    this.#recordedSuspensions = suspensions;
-    // A fault from here on must not end the heartbeat twice.
-    if (end.end === undefined) await this.#forget(now);
   }
 
-  /** Takes the next part from the backlog. */
-  #nextPart(
-    span: Parameters<typeof dateRows>[1],
-    extension: Pick<Heartbeat, "until" | "end">,
-  ): FlushPart {
-    const rows = dateRows(this.#backlog.splice(0, MAX_PART_ROWS), span);
-    const { until, end } = this.#backlog.length === 0 ? extension : this.#own;
-    return { rows, until, end };
-  }
+  /** Writes all counts to the ledger. Returns what the health check says. */
+  async #write(isLast: boolean): Promise<string | undefined> {
+    // The report vouches for every call that was answered before it, so its time is read before the
+    // counts are taken. No call may be dated before it was answered, so they are dated by a time that
+    // is read after that.
+    const { now: reported } = await this.#readTime().finally(() => this.#takeCounts());
+    const time = await this.#readTime();
+    if (this.#sent !== undefined) await this.#send(this.#sent, false);
 
-  /** Sends a part. If nothing was recorded, returns what is wrong with the server's heartbeat. */
-  async #send(part: FlushPart, isNew: boolean): Promise<"recorded" | "ended" | "behind"> {
-    const { ledger } = this.#options;
-    const add = async (part: FlushPart) => await ledger.add(this.#sent = part, this.#own);
-    const isAdded = await add(part).catch((error) => {
-      if (!(error instanceof RejectedError)) throw error;
-      this.#faults.report(error, { server: this.server });
-      const rows = part.rows.filter((row) => !isRelease(row));
-      return add({ ...part, rows: rows.map((row) => ({ ...row, client: OTHER })) });
-    });
-    if (isAdded) return "recorded";
-    const { server, from, sequence } = this.#own;
-    const found = (await ledger.heartbeats()).find((h) => h.server === server && h.from === from);
-    if (!isNew && found?.sequence === sequence + 1) return "recorded"; // by an earlier attempt
-    return found?.sequence === sequence ? "ended" : "behind";
+    // What was counted is recorded before a session lapses, but does not extend it.
+    while (this.#session.ended === undefined) {
+      const counts = [...this.#backlog.values()].slice(0, MAX_PART_ROWS);
+      const isWhole = counts.length === this.#backlog.size;
+      if (this.#hasLapsed && counts.length === 0) {
+        await this.#begin({ lapsed: this.#session });
+        continue;
+      }
+      const isReport = isWhole && !this.#hasLapsed;
+      for (const count of counts) this.#backlog.delete(keyOf(count));
+      this.#sent = { counts, at: time.now, ...isReport ? { reported, isStopped: isLast } : {} };
+      const isRecorded = await this.#send(this.#sent, true);
+      if (isRecorded && isReport) break;
+      await yieldToRequests();
+    }
+    if (!isLast) await this.#forget(time.now);
+    return this.#clockFault(time);
   }
 
   /**
-   * Begins a heartbeat after one that cannot be extended. If calls may be missing, it leaves the
-   * doubt on record: the server's latest heartbeat, as it is in the ledger, loses its end; if there is
-   * none, one of no length says since when the server has been counting.
+   * Sends a part. If it was not recorded, keeps its counts, and begins another session.
+   *
+   * @returns Whether it was recorded.
    */
-  async #beginAgain(
-    now: number,
-    reason: "ended" | "behind" | "suspended",
-    end: End = {},
-  ): Promise<void> {
-    const { ledger, log } = this.#options;
-    const last = this.#own;
-    // One that began in the future would still be the latest of this server.
-    const server = now < last.from ? crypto.randomUUID() : last.server;
-    const from = server === last.server ? Math.max(now, last.from + 1) : now;
-    const next = { server, policies: last.policies, from, until: from, sequence: 0, ...end };
-    const begun: Heartbeat[] = [next];
-    const ended: Heartbeat[] = [];
-    if (reason === "suspended") ended.push({ ...last, end: "stopped" });
-    if (reason === "behind") {
-      const left = latestHeartbeats(await ledger.heartbeats()).get(last.server);
-      if (left === undefined) begun.push(this.#first);
-      else ended.push({ ...left, end: undefined, declaredAt: undefined });
+  async #send(part: FlushPart, isNew: boolean): Promise<boolean> {
+    const { ledger } = this.#options;
+    const session = this.#session;
+    if (!await ledger.add(part, session)) {
+      // Only the sequence number says whether an earlier attempt was committed.
+      const found = await ledger.session(session.id);
+      if (isNew || found?.sequence !== session.sequence + 1) {
+        this.#sent = undefined;
+        this.#keep(part.counts);
+        await this.#beginAgain(found);
+        return false;
+      }
     }
-    await ledger.declare(begun, ended);
-    this.#own = next;
-    if (server === last.server) return;
-    this.#first = next;
-    const message = `From now on, the ledger names this server ${server}`;
-    log({ event: "warning", server: last.server, message });
+    this.#sent = undefined;
+    const sequence = session.sequence + 1;
+    this.#session = { ...session, sequence, ended: part.isStopped ? "stopped" : undefined };
+    return true;
+  }
+
+  /** Begins another session, after that of the process was found otherwise than it was left. */
+  async #beginAgain(found: Session | undefined): Promise<void> {
+    const isLost = found?.sequence !== this.#session.sequence;
+    await this.#begin(isLost ? { lost: this.#session } : {});
+    const message = isLost ? LOST : ENDED;
+    this.#options.log({ event: "warning", session: this.session, message });
+  }
+
+  async #begin(options: BeginOptions = {}): Promise<void> {
+    const { ledger, policies } = this.#options;
+    const next = newSession(policies);
+    const began = await ledger.begin(next, options);
+    if (began === undefined) return await this.#beginAgain(await ledger.session(this.session));
+    this.#session = next;
+    this.#reading = { now: began, lifetime: this.#lifetime() };
+    this.#hasLapsed = false;
+  }
+
+  /**
+   * Reads the ledger's time. If it has advanced by a minute or more beyond the lifetime of the process,
+   * the machine slept or a clock jumped.
+   */
+  async #readTime(): Promise<LedgerTime> {
+    const asked = this.#lifetime();
+    const time = await this.#options.ledger.time();
+    const last = this.#reading;
+    if (last !== undefined && time.now - last.now - (asked - last.lifetime) >= MINUTE_MS) {
+      this.#hasLapsed = true;
+    }
+    this.#reading = { now: time.now, lifetime: this.#lifetime() };
+    return time;
+  }
+
+  /** Logs a clock of this machine that is wrong, and returns what the health check says. */
+  #clockFault({ clock }: LedgerTime): string | undefined {
+    const here = this.#options.clock();
+    if (Math.abs(here - clock) < MINUTE_MS) return undefined;
+    const [own, other] = [here, clock].map((time) => new Date(time).toISOString());
+    const fault =
+      `it is ${own} here, but ${other} in the database: correct the clock that is wrong. ` +
+      "Phases begin and end by the clock here; calls are recorded by the database's";
+    this.#faults.report(new StorageError("clock", fault), { session: this.session });
+    return "the clock here is not the database's (see the log)";
   }
 
   /** Deletes the days that are not retained, once a day. */
   async #forget(now: number): Promise<void> {
-    const { ledger, config } = this.#options;
-    const firstDay = dayOf(now - config.usageDays * DAY_MS);
-    if (firstDay === this.#keptFrom) return;
-    if (await ledger.forget(firstDay, now)) this.#keptFrom = firstDay;
+    const { ledger, usageDays } = this.#options;
+    const firstDay = dayOf(now - usageDays * DAY_MS);
+    if (firstDay === this.#firstDay) return;
+    if (await ledger.forget(firstDay, now)) this.#firstDay = firstDay;
   }
 }
 
-/** Whether the ledger's clock is behind what it recorded. */
-function isSetBack({ now, latest }: LedgerTime): boolean {
-  return latest - now > MAX_CLOCK_OFFSET_MS;
+function newSession(policies: RoutePolicies): Session {
+  return { id: crypto.randomUUID(), policies, began: 0, reported: 0, sequence: 0 };
 }
 
-/** Returns a fault if this machine's clock differs from the ledger's. */
-function clockFault({ now, latest }: LedgerTime, here: number): StorageError | undefined {
-  const isAhead = isSetBack({ now, latest }); // or a server reported from the future
-  if (!isAhead && Math.abs(here - now) <= MAX_CLOCK_OFFSET_MS) return undefined;
-  const [own, other] = [here, isAhead ? latest : now].map((time) => new Date(time).toJSON());
-  const fault = isAhead ? `a server reported at ${other}` : `it is ${other} in the database`;
-  const remedy = isAhead
-    ? "or declare that server gone, if this one is right (`deno task media usage`)"
-    : "or the database's, if this one is right";
-  return new StorageError(CLOCK, `${fault}, but ${own} here: correct this clock, ${remedy}`);
-}
-
-const CLOCK = "clock";
-
-const LOST =
-  "it lacks this server's last report, as if it had been restored or replaced: the gate is " +
-  "unknown for the time since that copy";
+const LOST = "The ledger did not have this process's session as it was left, as if it had been " +
+  "restored or replaced. The record of calls starts again now, with this new session";
 
 const ENDED =
-  "this server's heartbeat has an end, as if it had been declared gone, but it is running: it has " +
-  "registered again";
+  "This process's session was ended, as if it had been declared gone, but it is running. " +
+  "From now on it has this new session";

@@ -1,7 +1,7 @@
+import { DatabaseSync } from "node:sqlite";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import type { Heartbeat, UsageRow } from "../../lib/storage/ledger/records.ts";
-import { addRows } from "../support/ledger_rows.ts";
+import type { Session, UsageRow } from "../../lib/storage/ledger/records.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media, mediaCommand } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
@@ -9,13 +9,29 @@ import { DAY, HOUR, row } from "../support/usage_report.ts";
 
 const test = needing("processes");
 
-const policy = definePolicy({ deprecatedAt: "2026-11-21" }); // that of the commands
-const policies = { "/audio/:token": policy, "/video/:token": policy };
+const policies = { "/audio/:token": definePolicy({ deprecatedAt: "2026-11-21" }) };
+const day = (instant: number) => new Date(instant).toISOString().slice(0, 10);
+
+/** Writes sessions and rows into the ledger of a folder, and the start of its record. */
+function write(folder: string, sessions: Partial<Session>[], rows: UsageRow[] = []): void {
+  using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
+  const session = ledger.prepare("INSERT INTO session VALUES (?, ?, ?, ?, 1, ?)");
+  for (const { id = "", began = 0, reported = 0, ended = null } of sessions) {
+    session.run(id, JSON.stringify(policies), began, reported, ended);
+  }
+  const usage = ledger.prepare(`INSERT INTO usage VALUES (${Array(11).fill("?").join(", ")})`);
+  for (const { day, route, method, phase, brownout, status, impact, ...row } of rows) {
+    const { client, release, calls, last } = row;
+    usage.run(day, route, method, phase, brownout, status, impact, client, release, calls, last);
+  }
+  if (sessions.length === 0) return;
+  ledger.exec("UPDATE ledger SET started = (SELECT min(began) FROM session)");
+}
 
 test("media usage --gate returns each verdict from a real ledger", async () => {
   await using subject = await openLocal();
-  const { ledger } = subject.storage;
-  const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
+  const { folder } = subject;
+  const usage = (...args: string[]) => media(folder, ["usage", ...args]);
   const gate = async (...more: string[]) => {
     const { code, stdout, stderr } = await usage("--gate", "2", ...more);
     return [code, stdout || stderr] as const;
@@ -24,77 +40,87 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals(unknown, 3);
   assertMatch(
     reason,
-    /^Unknown: no calls to \/audio\/:token and \/video\/:token counted since .* may be missing\.\n {2}.*Z: no server was registered\n {2}Can be clear from 20..-..-..\.\n$/,
+    /^Unknown: no server deprecates a route, .*\n {2}No server has registered yet\n/,
   );
 
   const now = Date.now();
-  const from = now - 5 * DAY;
-  const first: Heartbeat = {
-    server: "first",
-    policies,
-    sequence: 0,
-    from,
-    until: now,
-    end: "stopped",
-  };
-  await ledger.declare([first]);
+  const ended = "stopped" as const;
+  write(folder, [{ id: "first", began: now - 5 * DAY, reported: now, ended }]);
   const [clear, text] = await gate();
   assertEquals(clear, 0);
   assertMatch(
     text,
-    /^Clear: no calls to .* since .*, and servers were counting throughout\.\nThis is on the calls that reached/,
+    /^Clear: no calls to \/audio\/:token since .*, and the record is complete\.\nThe ver/,
   );
 
-  await ledger.declare([{ server: "killed", policies, sequence: 0, from, until: now - HOUR }]);
+  const killed = { began: now - 2 * HOUR, reported: now - HOUR };
+  write(folder, [{ id: "killed", ...killed }]);
   const [silent, advice] = await gate();
   assertEquals(silent, 3);
   assertMatch(
     advice,
-    /no heartbeat from server killed\n.* deno task media usage --gone killed\n$/,
+    /Session killed has not reported since .*\n.* run: deno task media usage --gone killed\n/,
   );
   const judged = JSON.parse((await gate("--json"))[1]);
   assertEquals([judged.verdict, judged.days, judged.clients], ["unknown", 2, []]);
-  assertEquals(judged.gaps.length, 1);
-  assertEquals(judged.gaps[0].start, new Date(now - HOUR).toISOString());
+  const { until, ...doubt } = judged.doubts[0];
+  assertMatch(until, /^20.*Z$/);
+  const reported = new Date(now - HOUR).toISOString();
+  assertEquals(doubt, { reason: "silent", session: "killed", reported, isOpen: true });
   const refused = await usage("--gone", "killed", "nobody");
   assertEquals(refused.code, 1);
-  assertStringIncludes(refused.stderr, 'media: server "nobody" is not in the ledger');
+  assertStringIncludes(
+    refused.stderr,
+    'media: session "nobody" is not in the ledger; `media usage',
+  );
   assertEquals((await gate())[0], 3, "all or none");
-  const unread = mediaCommand(subject.folder, ["usage", "--gate", "2"]).spawn();
+  const unread = mediaCommand(folder, ["usage", "--gate", "2"]).spawn();
   await unread.stdout.cancel();
   assertEquals((await unread.status).code, 3, "the verdict is the exit status even so");
   await unread.stderr.cancel();
   const gone = await usage("--gone", "killed");
   assertEquals([gone.code, gone.stderr], [0, ""]);
-  assertMatch(gone.stdout, /^Server killed is gone; its last heartbeat was at 20.*Z\n$/);
+  assertMatch(gone.stdout, /^Session killed is gone; its last report was at 20.*Z\n$/);
   assertEquals((await gate())[0], 0);
-  await ledger.declare([{
-    server: "killed",
-    policies,
-    sequence: 0,
-    from: now - HOUR / 2,
-    until: now - HOUR / 2,
-  }]); // it was not gone
-  assertEquals((await gate())[0], 3);
-  await usage("--gone", "killed", "--json");
+  write(folder, [{ id: "alive", began: now - HOUR, reported: Date.now() }]);
+  const early = await usage("--gone", "alive");
+  assertEquals(early.code, 1);
+  assertMatch(
+    early.stderr,
+    /session "alive" reported at .*, expected one that has been silent for a/,
+  );
+  write(folder, [{ id: "other", ...killed }]);
+  const json = JSON.parse((await usage("--gone", "other", "--json")).stdout);
+  assertEquals(json, { session: "other", ended: "gone", reported });
+  {
+    using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
+    ledger.exec("UPDATE session SET ended = 'stopped' WHERE id = 'alive'");
+  }
+  const restarted = JSON.parse((await usage("--restart", "--json")).stdout);
+  assertMatch(restarted.started, /^20.*Z$/);
 
-  const day = new Date(now).toISOString().slice(0, 10);
-  await addRows(ledger, [{ ...row(0, "Overcast", 12), day, first: now - 5000, last: now }]);
-  const [called, clients] = await gate();
-  assertEquals(called, 1);
+  const called = { ...row(0, "Overcast", 12), day: day(now), last: now };
+  write(folder, [], [called]);
+  const [verdictOfCalls, clients] = await gate();
+  assertEquals(verdictOfCalls, 1);
   assertMatch(
     clients,
-    /^Still called: 12 calls to .* by 1 client .*\n {2}Overcast, 12 calls, last at 20/,
+    /^Still called: 12 calls to \S+ by 1 client .*\n {2}Overcast, 12 calls, last rec/,
   );
   const { verdict, clients: [named] } = JSON.parse((await gate("--json"))[1]);
   assertEquals([verdict, named.client, named.calls], ["called", "Overcast", 12]);
-
-  assertEquals((await gate("--ignore", "Overcast"))[0], 0);
-  assertEquals((await gate("--at-most", "12"))[0], 0);
   assertEquals((await gate("--at-most", "11"))[0], 1);
+  assertEquals((await gate("--at-most", "12"))[0], 3, "the record has started again");
   assertMatch(
     (await gate("--ignore", "x", "--ignore", "Overcast"))[1],
     /\nIgnored: x, 0 calls\nIgnored: Overcast, 12 calls\n/,
+  );
+  assertEquals((await gate("--route", "/audio/:token"))[0], 1);
+  const unknownRoute = await usage("--gate", "2", "--route", "/audio");
+  assertEquals(unknownRoute.code, 1);
+  assertStringIncludes(
+    unknownRoute.stderr,
+    'route "/audio" was never counted, expected "/audio/:token"',
   );
 
   for (const days of ["0", "x", "1.5", "-1", "3651"]) {
@@ -103,7 +129,10 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
     assertMatch(stderr, /Expected a number of days from 1 to 3650|unknown option/);
   }
   assertEquals((await usage("--gate", "3650")).code, 1);
-  const gated = [["--days", "3"], ["--html", "x"], ["--client", "x"]];
+  const alone = await usage("--ignore", "Overcast");
+  assertEquals(alone.code, 2);
+  assertStringIncludes(alone.stderr, "option '--ignore <client>' needs '--gate <days>'");
+  const gated = [["--days", "3"], ["--html", "x"], ["--client", "x"], ["--restart"]];
   for (
     const conflict of [...gated.map((args) => ["--gate", "1", ...args]), [
       "--gone",
@@ -120,31 +149,21 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
 
 test("media usage reports one period as text, JSON and a page", async () => {
   await using subject = await openLocal();
-  const { ledger } = subject.storage;
   const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
   const now = Date.now();
-  const from = now - 9 * DAY;
-  await ledger.declare([{
-    server: "first",
-    policies,
-    sequence: 0,
-    from,
-    until: now,
-    end: "stopped",
-  }]);
-  const rows = [0, 3, 4].map((daysAgo): UsageRow => {
-    const at = now - daysAgo * DAY;
-    const day = new Date(at).toISOString().slice(0, 10);
-    return { ...row(0, "Overcast", 12), day, first: at, last: at };
+  const began = now - 9 * DAY;
+  const rows = [0, 3, 4].map((daysAgo) => {
+    const last = now - daysAgo * DAY;
+    return { ...row(0, "Overcast", 12), day: day(last), last };
   });
-  await addRows(ledger, rows);
+  write(subject.folder, [{ id: "first", began, reported: now, ended: "stopped" }], rows);
 
   const { code, stdout, stderr } = await usage("--days", "3");
   assertEquals([code, stderr], [0, ""]);
   assertMatch(stdout, /\/audio\/:token: 24 calls\. Sunset: no date set\.\n {2}20/);
   const json = JSON.parse((await usage("--days", "3", "--json")).stdout);
   assertEquals([json.routes[0].calls, json.from], [24, rows[1]?.day]);
-  assertEquals(json.recordedSince, new Date(now - 9 * DAY).toISOString());
+  assertEquals(json.completeSince, new Date(began).toISOString());
   assert(!/\b1[6-9]\d{11}\b/.test(JSON.stringify(json)), "an instant that is not ISO 8601");
 
   const page = `${subject.folder}/report.html`;
@@ -153,7 +172,7 @@ test("media usage reports one period as text, JSON and a page", async () => {
   assertStringIncludes((await usage("--client", "Overcast")).stdout, "Calls by Overcast to");
   const unknown = await usage("--client", "overcast");
   assertEquals(unknown.code, 1);
-  assertStringIncludes(unknown.stderr, 'client "overcast" is not on record');
+  assertStringIncludes(unknown.stderr, 'No client "overcast" on record; use');
   const nowhere = await usage("--html", `${subject.folder}/no/where.html`);
   assertEquals(nowhere.code, 1);
   assertStringIncludes(nowhere.stderr, 'no/where.html" cannot be written');

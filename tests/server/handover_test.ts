@@ -171,8 +171,8 @@ needing("processes", LINUX)(
     assert(load.unanswered.new <= most, `${load.unanswered.new} new connections unanswered`);
     const rows = await Array.fromAsync(subject.storage.ledger.usage("2000-01-01"));
     assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), load.answers);
-    const servers = (await subject.storage.ledger.heartbeats()).map(({ server }) => server);
-    assertEquals(ends.map(({ log }) => log[0]?.["server"]).toSorted(), servers.toSorted());
+    const sessions = (await subject.storage.ledger.sessions()).map(({ id }) => id);
+    assertEquals(ends.map(({ log }) => log[0]?.["session"]).toSorted(), sessions.toSorted());
     console.log(JSON.stringify({ answers: load.answers, unanswered: load.unanswered }));
   },
 );

@@ -83,7 +83,7 @@ test("deno's watcher, which restarts a server in its own process, leaves no serv
   const server = await ServerProcess.start({}, subject.folder, { flags });
   const { ledger } = subject.storage;
   await Deno.writeTextFile(watched, "changed");
-  const ends = async () => (await ledger.heartbeats()).map(({ end }) => end);
+  const ends = async () => (await ledger.sessions()).map(({ ended }) => ended);
   for (let waits = 0; (await ends()).length < 2; waits++) {
     assert(waits < 200, "the server was not restarted");
     await pause(50);
@@ -189,7 +189,7 @@ for (
       assertMatch(output, /"event":"warning","message":"DEPRECATED_AT is not set/);
       assertMatch(output, /curl -I .*\/audio\//); // the samples
       const storage = await openIn(`${folder}/data`);
-      const ends = async () => (await storage.ledger.heartbeats()).map(({ end }) => end);
+      const ends = async () => (await storage.ledger.sessions()).map(({ ended }) => ended);
       for (let waits = 0; (await ends())[0] !== "stopped"; waits++) {
         assert(waits < 200, "the server did not stop");
         await pause(50);

@@ -4,34 +4,35 @@ import type { AnswerClass } from "../../lib/server/counting.ts";
 import type { UsageMeter } from "../../lib/usage/meter.ts";
 
 export const NOON = Date.parse("2027-02-01T12:00:00Z");
-export const HOUR = 3_600_000;
-export const DAY = 24 * HOUR;
+export const DAY = 86_400_000;
 
 /** An answer of a deprecated route, with everything that a meter distinguishes. */
 export const ANSWER = {
   route: "/audio/:token",
   method: "HEAD",
-  phase: "deprecated",
+  moment: { phase: "deprecated", until: Infinity },
   status: 200,
   hasToken: true,
-} as const;
+} as const satisfies AnswerClass;
 
-/** Its row in the ledger, without the client and times. */
-export const ROW = {
-  day: "2027-02-01",
+/** What a ledger counts it under, without the client. */
+export const COUNT = {
   route: "/audio/:token",
   method: "HEAD",
   phase: "deprecated",
+  brownout: "",
   status: "2xx",
   impact: "breaking",
+  release: "",
 } as const;
 
 /** Counts one call: the answer above with some changes. */
 export function countOne(
   meter: UsageMeter,
   { userAgent, ...answer }: Partial<AnswerClass> & { userAgent: string | null },
-  now: number,
+  fields: Record<string, string> = {},
 ): void {
-  const fields = new Headers(userAgent === null ? {} : { "User-Agent": userAgent });
-  meter.counterOf({ ...ANSWER, ...answer }).count(fields, now);
+  const headers = new Headers(fields);
+  if (userAgent !== null) headers.set("User-Agent", userAgent);
+  meter.counterOf({ ...ANSWER, ...answer }).count(headers);
 }

@@ -1,27 +1,31 @@
-/** Ledgers with some of their methods replaced, and with a clock of the test's. */
+/** Ledgers whose database has a clock of the test's. */
 
-import type { RecorderOptions } from "../../lib/usage/recorder.ts";
+import type { Database, Statement } from "../../lib/storage/database/sql/database.ts";
+import { SqliteDatabase } from "../../lib/storage/database/sqlite/database.ts";
+import { LEDGER } from "../../lib/storage/database/sqlite/schema.ts";
+import { Ledger } from "../../lib/storage/ledger/ledger.ts";
 
-/** What a recorder uses of a ledger. */
-export type RecordingLedger = RecorderOptions["ledger"];
+/** Stands in every statement for the time at which it is run. */
+const CLOCK = "(the clock of the test)";
 
-/** Returns a ledger with some of its methods replaced. */
-export function altered(
-  ledger: RecordingLedger,
-  changes: Partial<RecordingLedger>,
-): RecordingLedger {
-  return {
-    time: () => ledger.time(),
-    add: (...args) => ledger.add(...args),
-    declare: (...args) => ledger.declare(...args),
-    heartbeats: () => ledger.heartbeats(),
-    forget: (...args) => ledger.forget(...args),
-    usage: (fromDay) => ledger.usage(fromDay),
-    ...changes,
+/** Returns the ledger in a database to which a clock is added. */
+export function ledgerAt(database: Database, clock: () => number): Ledger {
+  const dated = (statement: Statement): Statement => {
+    return { ...statement, text: statement.text.replaceAll(CLOCK, String(clock())) };
   };
+  return new Ledger({
+    clock: CLOCK,
+    batch: database.batch,
+    rowsOf: (...args) => database.rowsOf(...args),
+    query: (statement) => database.query(dated(statement)),
+    queryAfterChanges: (statement) => database.queryAfterChanges(dated(statement)),
+    transact: (statements, options) => database.transact(statements.map(dated), options),
+  });
 }
 
-/** Returns a ledger whose database has another clock. */
-export function ledgerAt(ledger: RecordingLedger, now: () => number): RecordingLedger {
-  return altered(ledger, { time: async () => ({ ...await ledger.time(), now: now() }) });
+/** Opens an empty database in memory, for ledgers. */
+export async function openLedgerDatabase(): Promise<Database & AsyncDisposable> {
+  const options = { schema: LEDGER, synchronous: "NORMAL", timeout: 0 } as const;
+  const database = await SqliteDatabase.open(":memory:", options);
+  return Object.assign(database, { [Symbol.asyncDispose]: () => database.close() });
 }

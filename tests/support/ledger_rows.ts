@@ -1,15 +1,29 @@
-/** Rows in a ledger, written as a server's flush writes them. */
+/** Sessions and rows in a ledger, written as a server writes them. */
 
-import type { LedgerRow } from "../../lib/storage/ledger/records.ts";
-import type { Ledger } from "../../lib/storage/ledger/ledger.ts";
+import type { Session, UsageCount } from "../../lib/storage/ledger/records.ts";
+import type { BeginOptions, Ledger } from "../../lib/storage/ledger/ledger.ts";
 
-/** Adds rows, by a server that registers and stops at their latest time. */
+/** Begins a session, as a server that registers does. */
+export async function begin(
+  ledger: Pick<Ledger, "begin">,
+  id: string = crypto.randomUUID(),
+  options: BeginOptions = {},
+): Promise<Session> {
+  const began = await ledger.begin({ id, policies: {} }, options) ?? NaN;
+  return { id, policies: {}, began, reported: began, sequence: 0, ended: undefined };
+}
+
+/** Adds rows, dated by their `last`, by a server that registers now, and stops. */
 export async function addRows(
-  ledger: Pick<Ledger, "declare" | "add">,
-  rows: readonly LedgerRow[],
+  ledger: Pick<Ledger, "begin" | "add">,
+  rows: readonly (UsageCount & { readonly last: number })[],
 ): Promise<void> {
-  const at = Math.max(...rows.map(({ last }) => last));
-  const own = { server: crypto.randomUUID(), policies: {}, from: at, until: at, sequence: 0 };
-  await ledger.declare([own]);
-  await ledger.add({ rows, until: at, end: "stopped" }, own);
+  const session = await begin(ledger);
+  const parts = [...Map.groupBy(rows, ({ last }) => last)];
+  for (const [sequence, [at, counts]] of parts.entries()) {
+    await ledger.add({ counts, at, isStopped: sequence === parts.length - 1 }, {
+      ...session,
+      sequence,
+    });
+  }
 }

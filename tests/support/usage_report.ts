@@ -2,7 +2,7 @@
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { reportUsage, type UsageReport, type UsageReportOptions } from "../../lib/report/report.ts";
-import type { Heartbeat, ReleaseRow, UsageRow } from "../../lib/storage/ledger/records.ts";
+import type { Session, UsageRow } from "../../lib/storage/ledger/records.ts";
 
 /** The time of all reports: noon of a Tuesday. */
 export const NOW = Date.parse("2027-06-15T12:00:00Z");
@@ -24,95 +24,67 @@ export function row(
   calls: number,
   more: Partial<UsageRow> = {},
 ): UsageRow {
-  const at = NOW - daysAgo * DAY;
-  const day = new Date(at).toISOString().slice(0, 10);
+  const last = NOW - daysAgo * DAY;
   const fixed = {
+    day: new Date(last).toISOString().slice(0, 10),
     route: "/audio/:token",
     method: "HEAD",
     phase: "deprecated",
+    brownout: "",
     status: "2xx",
     impact: "breaking",
+    release: "",
   } as const;
-  return { ...fixed, day, client, calls, first: at, last: at + HOUR, ...more };
+  return { ...fixed, client, calls, last, ...more };
 }
 
-/** Makes a row of a release: days ago, client, release, calls. */
-export function released(
-  daysAgo: number,
-  client: string,
-  release: string,
-  calls: number,
-): ReleaseRow {
-  const { day, last } = row(daysAgo, client, calls);
-  return { day, client, release, calls, last };
+/** Makes a session that began and last reported some hours before now. */
+export function session(
+  beganHoursAgo: number,
+  reportedHoursAgo: number,
+  more: Partial<Session> = {},
+): Session {
+  const at = (hoursAgo: number) => NOW - Math.round(hoursAgo * HOUR);
+  const times = { began: at(beganHoursAgo), reported: at(reportedHoursAgo) };
+  return { id: "a", policies: POLICIES, sequence: 0, ended: undefined, ...times, ...more };
 }
 
-/** Makes the heartbeat of a server that counted between two times, in hours before now. */
-export function heartbeat(
-  fromHoursAgo: number,
-  untilHoursAgo: number,
-  more: Partial<Heartbeat> = {},
-): Heartbeat {
-  const [from, until] = [fromHoursAgo, untilHoursAgo].map((hours) =>
-    NOW - Math.round(hours * HOUR)
-  );
-  return {
-    server: "a",
-    policies: POLICIES,
-    sequence: 0,
-    from: from as number,
-    until: until as number,
-    ...more,
-  };
+/** Makes a session that began some hours before now, and has reported since the report was asked for. */
+export function running(beganHoursAgo: number, more: Partial<Session> = {}): Session {
+  return session(beganHoursAgo, 0, { reported: NOW + 5_000, ...more });
 }
 
 /** How to report. */
-interface ReportOptions extends
-  Partial<
-    Pick<
-      UsageReportOptions,
-      | "client"
-      | "ignore"
-      | "atMost"
-      | "trustStops"
-      | "usageDays"
-      | "hidden"
-      | "publicUrl"
-    >
-  > {
-  /** The deprecated routes of the code that reports. */
-  readonly routes?: readonly string[];
-  readonly days?: number;
-  readonly now?: number;
-  readonly keptFrom?: string;
-  readonly releases?: readonly ReleaseRow[];
+interface ReportOptions extends Partial<UsageReportOptions> {
+  /** The start of the record; by default that of the first session. */
+  readonly started?: number;
+  /** How far the database's clock is behind the ledger's time, in milliseconds. */
+  readonly lag?: number;
 }
 
-/** Makes the report on a ledger with these rows and watches. */
+/** Makes the report on a ledger with these rows and sessions. */
 export async function report(
   rows: readonly UsageRow[],
-  heartbeats: readonly Heartbeat[],
-  { days = 7, now = NOW, keptFrom, releases = [], ...options }: ReportOptions = {},
+  sessions: readonly Session[],
+  { started, lag = 0, ...options }: ReportOptions = {},
 ): Promise<UsageReport> {
+  const ordered = sessions.toSorted((a, b) => a.began - b.began);
+  const now = Math.max(NOW, ...sessions.map(({ reported }) => reported));
   const ledger = {
-    usage: async function* () {
-      yield* rows;
+    usage: async function* (fromDay: string) {
+      yield* rows.filter(({ day }) => day >= fromDay);
       await Promise.resolve();
     },
-    releases: async function* (fromDay: string) {
-      yield* releases.filter(({ day }) => day >= fromDay);
-      await Promise.resolve();
-    },
-    heartbeats: () => Promise.resolve(heartbeats.toSorted((a, b) => a.from - b.from)),
-    time: () => Promise.resolve({ now, latest: 0 }),
-    keptFrom: () => Promise.resolve(keptFrom),
+    hasClient: (name: string) => Promise.resolve(rows.some(({ client }) => client === name)),
+    time: () => Promise.resolve({ clock: now - lag, now }),
+    started: () => Promise.resolve(started ?? ordered[0]?.began),
   };
-  const routes = Object.keys(POLICIES);
-  return await reportUsage(ledger, { routes, days, now, usageDays: 400, ...options });
+  const question = { days: 7, now: NOW, usageDays: 400, command: "media usage", sessions: ordered };
+  return await reportUsage(ledger, { ...question, ...options });
 }
 
 /** A server that has been counting for weeks. */
-export const ALWAYS = [heartbeat(1000, 0)];
+export const ALWAYS = [running(1000)];
 
 /** Calls in the last week, before it, and other requests. */
 export const ROWS = [
@@ -122,7 +94,7 @@ export const ROWS = [
   row(8, "Overcast", 999), // a day too early
   row(8, "Overcast", 99, { status: "4xx", impact: "none" }),
   row(7, "Overcast", 30),
-  row(6, "Overcast", 5, { phase: "brownout", status: "4xx" }),
+  row(6, "Overcast", 5, { phase: "brownout", brownout: "2027-06-09T09:00:00Z", status: "4xx" }),
   row(5, "curl", 60, { route: "/video/:token" }),
   row(5, "scanner", 12, { status: "4xx", impact: "none" }),
   row(0, "Overcast", 1),

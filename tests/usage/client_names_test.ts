@@ -1,65 +1,123 @@
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { OTHER } from "../../lib/http/client_name.ts";
-import { callerOf, ClientNames, MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
-import { DAY, NOON } from "../support/counted_call.ts";
+import {
+  callerOf,
+  ClientNames,
+  MAX_NEW_NAMES_A_DAY,
+  MAX_PROBES_A_DAY,
+  MAX_RELEASES,
+  MAX_RELEASES_OF_CLIENT,
+  OTHER_PROBES,
+  probeOf,
+} from "../../lib/usage/client_names.ts";
 
-const once = () => 1;
+const [TODAY, TOMORROW] = ["2027-01-31", "2027-02-01"];
 
-/** Uses names in turn, and returns those admitted. */
-function admitted(names: ClientNames, asked: readonly string[], now: number): string[] {
-  for (const name of asked) names.nameFor(name);
-  const refused = names.admit(once, now);
-  return asked.filter((name) => !refused.has(name));
-}
+const invented = (count: number, prefix: string) =>
+  Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 
-function invented(count: number, prefix: string): string[] {
-  return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
-}
-
-Deno.test("callerOf() prefers the operator's field, and for a browser the site that it is on", () => {
+Deno.test("callerOf() prefers the operator's field, and for a browser the site, each with the app", () => {
   const browser = { "User-Agent": "Mozilla/5.0 (X11)" };
   const uuid = "7f9c24e8-3b12-4fef-91e0-56a2d5a7bb2e";
-  const rows: [fields: Record<string, string>, client: string, field?: string][] = [
+  const rows: [fields: Record<string, string>, client: string, release?: string][] = [
     [{}, "(no User-Agent)"],
-    [{ "User-Agent": "okhttp/4" }, "app okhttp"],
+    [{ "User-Agent": "okhttp/4" }, "app okhttp", "4"],
     [{ "User-Agent": uuid }, "(other)"],
-    [{ "User-Agent": "okhttp/4", Origin: "https://a.test" }, "app okhttp"],
-    [browser, "app Mozilla"],
-    [{ ...browser, Origin: "https://Player.example.com:8443" }, "site player.example.com"],
-    [{ ...browser, Origin: "null", Referer: "https://a.test/x?q=1#y" }, "site a.test"],
-    [{ ...browser, Referer: `https://b.test/${uuid}` }, "site b.test"],
-    [{ ...browser, Origin: "https://a.test", Referer: "https://b.test/" }, "site a.test"],
+    [{ "User-Agent": "okhttp/4", Origin: "https://a.test" }, "app okhttp", "4"],
+    [browser, "app Mozilla", "5.0"],
+    [
+      { ...browser, Origin: "https://Player.example.com:8443" },
+      "site player.example.com",
+      "Mozilla",
+    ],
+    [{ ...browser, Origin: "null", Referer: "https://a.test/x?q=1#y" }, "site a.test", "Mozilla"],
+    [{ ...browser, Referer: `https://b.test/${uuid}` }, "site b.test", "Mozilla"],
+    [
+      { ...browser, Origin: "https://a.test", Referer: "https://b.test/" },
+      "site a.test",
+      "Mozilla",
+    ],
+    [{ "User-Agent": "Mozilla/5.0 Pod/3.1", Origin: "https://a.test" }, "site a.test", "Pod"],
     [{ ...browser, Referer: `https://${uuid}.test/` }, "(other)"],
     [{ ...browser, Origin: "https://user-491511.test" }, "(other)"],
-    [{ ...browser, Referer: "https://192.0.2.1/x" }, "app Mozilla"],
-    [{ ...browser, Referer: "https://[2001:db8::1]/" }, "app Mozilla"],
-    [{ ...browser, Referer: "https://user:pass@a.test/" }, "app Mozilla"],
-    [{ ...browser, Referer: `https://${"a".repeat(76)}/` }, "app Mozilla"],
-    [{ ...browser, Referer: "file:///home/jane" }, "app Mozilla"],
-    [{ ...browser, Origin: "https://<b>" }, "app Mozilla"],
-    [{ "X-Consumer": "Team 7", "User-Agent": "okhttp/4" }, "id Team 7", "x-consumer"],
-    [{ "X-Consumer": uuid }, `id ${uuid}`, "x-consumer"],
-    [{ "X-Consumer": "a".repeat(65) }, "(other)", "x-consumer"],
-    [{ "X-Consumer": "ünï" }, "(other)", "x-consumer"],
-    [{ "User-Agent": "okhttp/4" }, "app okhttp", "x-consumer"],
+    [{ ...browser, Referer: "https://192.0.2.1/x" }, "app Mozilla", "5.0"],
+    [{ ...browser, Referer: "https://[2001:db8::1]/" }, "app Mozilla", "5.0"],
+    [{ ...browser, Referer: "https://user:pass@a.test/" }, "app Mozilla", "5.0"],
+    [{ ...browser, Referer: `https://${"a".repeat(76)}/` }, "app Mozilla", "5.0"],
+    [{ ...browser, Referer: "file:///home/jane" }, "app Mozilla", "5.0"],
+    [{ ...browser, Origin: "https://<b>" }, "app Mozilla", "5.0"],
+    [{ "X-Consumer": "Team 7", "User-Agent": "okhttp/4" }, "id Team 7", "okhttp"],
+    [{ "X-Consumer": "Team 7", "User-Agent": uuid }, "id Team 7"],
+    [{ "X-Consumer": uuid }, `id ${uuid}`],
+    [{ "X-Consumer": "a".repeat(65), "User-Agent": "okhttp/4" }, "(other)"],
+    [{ "X-Consumer": "ünï" }, "(other)"],
   ];
-  for (const [fields, client, field] of rows) {
-    assertEquals(callerOf(new Headers(fields), field).name, client, JSON.stringify(fields));
+  for (const [fields, name, release] of rows) {
+    const caller = callerOf(new Headers(fields), "x-consumer");
+    assertEquals([caller.name, caller.release], [name, release], JSON.stringify(fields));
+  }
+  assertEquals(callerOf(new Headers({ "X-Consumer": "a" }), undefined).name, "(no User-Agent)");
+});
+
+Deno.test("probeOf() knows the gate by its field, and the library's checker by its exact name", () => {
+  const name = "0123456789abcdef";
+  const rows: [fields: Record<string, string>, probe: string | undefined][] = [
+    [{ "Lifecycle-Probe": name }, `probe ${name}`],
+    [{ "Lifecycle-Probe": name, "User-Agent": "media-head-check" }, `probe ${name}`],
+    [{ "Lifecycle-Probe": name.toUpperCase() }, OTHER_PROBES],
+    [{ "Lifecycle-Probe": `${name}0` }, OTHER_PROBES],
+    [{ "Lifecycle-Probe": "" }, OTHER_PROBES],
+    [{ "User-Agent": "media-head-check" }, "probe media-head-check"],
+    [{ "User-Agent": "media-head-check/1" }, undefined],
+    [{}, undefined],
+  ];
+  for (const [fields, probe] of rows) {
+    assertEquals(probeOf(new Headers(fields)), probe, JSON.stringify(fields));
   }
 });
 
 Deno.test("ClientNames admits so many new names a day, and known ones on every day", () => {
   const names = new ClientNames();
-  assertEquals(admitted(names, invented(400, "a"), NOON).length, 400);
-  assertEquals(admitted(names, invented(400, "b"), NOON).length, MAX_NEW_NAMES_A_DAY - 400);
+  const admitted = (asked: string[]) => asked.filter((name) => names.nameFor(name) === name);
+  names.beginDay(TODAY);
+  assertEquals(admitted(invented(400, "a")).length, 400);
+  assertEquals(admitted(invented(400, "b")).length, MAX_NEW_NAMES_A_DAY - 400);
   names.know("known");
-  assertEquals(admitted(names, ["c", "known", "a-0", OTHER, "(no User-Agent)"], NOON).length, 4);
-  assertEquals(admitted(names, ["c", "a-0"], NOON + DAY), ["c", "a-0"]);
-  assertEquals(admitted(names, invented(600, "d"), NOON + DAY).length, MAX_NEW_NAMES_A_DAY - 1);
+  assertEquals(admitted(["c", "known", "a-0", "(no User-Agent)"]).length, 3);
+  assertEquals(names.nameFor("c"), OTHER);
+  names.beginDay(TODAY);
+  assertEquals(names.nameFor("c"), OTHER, "on the same day");
+  names.beginDay(TOMORROW);
+  assertEquals(admitted(["c", "a-0"]), ["c", "a-0"]);
+  assertEquals(admitted(invented(600, "d")).length, MAX_NEW_NAMES_A_DAY - 1);
 });
 
-Deno.test("ClientNames tracks a bounded number of new names before admission", () => {
+Deno.test("ClientNames admits so many releases a day, of one client and in all", () => {
   const names = new ClientNames();
-  const counted = new Set(invented(10_000, "a").map((name) => names.nameFor(name)));
-  assert(counted.size <= 2_001 && counted.has(OTHER), `${counted.size} names`);
+  names.beginDay(TODAY);
+  const admitted = (client: string, asked: string[]) =>
+    asked.filter((release) => names.releaseFor(client, release) === release).length;
+  const releases = invented(MAX_RELEASES_OF_CLIENT + 5, "1");
+  const clients = invented(MAX_RELEASES / MAX_RELEASES_OF_CLIENT, "app");
+  for (const client of clients) {
+    assertEquals(admitted(client, releases), MAX_RELEASES_OF_CLIENT, client);
+  }
+  assertEquals(admitted("one more", releases), 0);
+  assertEquals(names.releaseFor("app-0", "1-0"), "1-0", "admitted before");
+  names.beginDay(TOMORROW);
+  assertEquals(admitted("one more", releases), MAX_RELEASES_OF_CLIENT);
+});
+
+Deno.test("ClientNames admits so many probes a day, beside the names of clients", () => {
+  const names = new ClientNames();
+  names.beginDay(TODAY);
+  const probes = invented(MAX_PROBES_A_DAY + 5, "probe");
+  const counted = new Set(probes.map((name) => names.probeFor(name)));
+  assertEquals(counted, new Set([...probes.slice(0, MAX_PROBES_A_DAY), OTHER_PROBES]));
+  assertEquals(names.probeFor("probe media-head-check"), "probe media-head-check");
+  const clients = invented(MAX_NEW_NAMES_A_DAY, "a");
+  assertEquals(clients.map((name) => names.nameFor(name)), clients);
+  assertEquals(names.probeFor("probe-24"), OTHER_PROBES, "on the same day");
+  names.beginDay(TOMORROW);
+  assertEquals(names.probeFor("probe-24"), "probe-24");
 });

@@ -1,11 +1,15 @@
 /** What the ledger promises while its database, the clocks and the machine fail. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { stub } from "@std/testing/mock";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { newToken } from "../../lib/storage/token.ts";
+import { Recorder } from "../../lib/usage/recorder.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix, settingsOf } from "../support/bucket_storage.ts";
+import { ANSWER, countOne } from "../support/counted_call.ts";
 import { inFolder, media } from "../support/media_cli.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { openEngine } from "../support/postgres_engine.ts";
@@ -29,7 +33,7 @@ async function callByMany({ port }: ServerProcess): Promise<void> {
   }
 }
 
-/** A server behind a relay to PostgreSQL, and what is in its database. */
+/** A server behind a relay to PostgreSQL, with a record of many days, and what is in its database. */
 async function onPostgres(
   body: (scene: {
     readonly relay: Relay;
@@ -43,11 +47,13 @@ async function onPostgres(
     await using relay = new Relay(postgres().port);
     const environment = { ...REMOVED, DATABASE_URL: postgres().urlOf(name, relay.port) };
     await using server = await ServerProcess.start(environment, folder);
+    const query = (sql: string) => postgres().query(sql, name);
+    await query("UPDATE session SET began = 0; UPDATE ledger SET started = 0");
     const direct = { ...REMOVED, DATABASE_URL: postgres().urlOf(name) };
     await body({
       relay,
       server,
-      query: (sql) => postgres().query(sql, name),
+      query,
       gate: (...args) => media(folder, ["usage", "--gate", "1", ...args], direct),
     });
   });
@@ -56,11 +62,11 @@ async function onPostgres(
 const CALLS = "SELECT coalesce(sum(calls), 0) FROM usage";
 
 needing(...POSTGRES)(
-  "a failover between two parts of a flush leaves the doubt on record",
+  "a failover between two parts of a flush starts the record again",
   () =>
     onPostgres(async ({ relay, server, query, gate }) => {
       const copy = (from: string, to: string) => `INSERT INTO ${to} SELECT * FROM ${from};`;
-      const tables = ["usage", "heartbeat"];
+      const tables = ["usage", "session", "ledger"];
       let inserts = 0;
       const isOver = Promise.withResolvers<void>();
       relay.onSent = async (text) => {
@@ -87,38 +93,56 @@ needing(...POSTGRES)(
       await until("the second part", async () => (await query(CALLS))[0] !== "0");
       const { code, stdout } = await gate("--at-most", "1000");
       assertEquals(code, 3, stdout);
-      assertMatch(stdout, /no heartbeat from server .*, which is back/);
+      assertMatch(stdout, /\n {2}The record starts at \d/);
       const { log } = await server.stop();
-      assertMatch(JSON.stringify(log), /lacks this server's last report/);
+      assertMatch(JSON.stringify(log), /did not have this process's session as it was left/);
+      assertEquals(await query("SELECT ended FROM session ORDER BY began"), ["lapsed", "stopped"]);
     }),
 );
 
-needing(...POSTGRES)(
-  "a flush whose connection is lost after its COMMIT is recorded once",
-  () =>
-    onPostgres(async ({ relay, server, query, gate }) => {
-      const isCommitted = Promise.withResolvers<void>();
+for (const end of [undefined, "gone"] as const) {
+  needing(...POSTGRES)(
+    `a part whose COMMIT is not answered is recorded once: then the session is ${end ?? "open"}`,
+    async () => {
+      const name = await postgres().createDatabase();
+      const query = (sql: string) => postgres().query(sql, name);
+      await using relay = new Relay(postgres().port);
+      const { ledger, close } = await openEngine(postgres().urlOf(name, relay.port));
+      const now = performance.now.bind(performance);
+      const recorder = new Recorder({
+        ledger,
+        policies: { [ANSWER.route]: definePolicy({ deprecatedAt: "2027-01-01" }) },
+        usageDays: 400,
+        isTelemetryOn: false,
+        clock: Date.now,
+        lifetime: now,
+        log() {},
+      });
+      await recorder.start();
+      for (let index = 0; index < 150; index++) {
+        countOne(recorder.meter, { userAgent: `App-${index}` });
+      }
       let isAdding = false;
       relay.onSent = (text) => void (isAdding ||= text.includes("INSERT INTO usage"));
       relay.onReceived = (text) => {
-        if (!isAdding || !text.includes("COMMIT")) return;
-        relay.onReceived = () => {};
-        relay.lead(1); // nothing listens there
-        isCommitted.resolve();
+        if (isAdding && text.includes("COMMIT")) relay.lead(1); // nothing listens there
       };
-      await callByMany(server);
-      await isCommitted.promise;
-      // For longer than the server asks whether it was committed.
-      await new Promise((resolve) => setTimeout(resolve, 63_000));
+      {
+        using _fast = stub(performance, "now", () => now() * 1_000); // it asks for a minute
+        await recorder.flush();
+      }
+      assertEquals([await query(CALLS), recorder.unrecorded()], [["100"], 150]);
+      relay.onReceived = () => {};
       relay.lead(postgres().port);
-      await until("all rows", async () => Number((await query(CALLS))[0]) >= 150);
-      const { log } = await server.stop();
-      assertEquals(log.at(-1)?.["lost"], undefined);
-      assertEquals(await query(CALLS), ["150"]);
-      const { stdout } = await gate("--at-most", "150");
-      assert(!stdout.includes("no heartbeat"), stdout);
-    }),
-);
+      if (end !== undefined) await ledger.end([recorder.session]);
+      await recorder.stop();
+      assertEquals([await query(CALLS), recorder.unrecorded()], [["150"], 0]);
+      const ended = await query("SELECT ended FROM session ORDER BY began");
+      assertEquals(ended, [...end === undefined ? [] : [end], "stopped"]);
+      await close();
+    },
+  );
+}
 
 needing(...POSTGRES, ...S3_STORE)(
   "no response leaves after the last flush, however early its request came",

@@ -12,6 +12,7 @@ import { type Condition, needing, program, shared } from "../support/permissions
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+import { sideBySide } from "../support/side_by_side.ts";
 import { until } from "../support/within.ts";
 import { DAY } from "../support/usage_report.ts";
 
@@ -68,9 +69,11 @@ async function onPostgres(folder: string): Promise<Place> {
 }
 
 /** The record of a server that ran for three days, like the first, and stopped when it started. */
-const BEFORE = `
-  INSERT INTO heartbeat (server, policies, since, until, sequence, ending)
-  SELECT 'before', policies, since - ${3 * DAY}, since, 0, 'stopped' FROM heartbeat`;
+const BEFORE = [
+  `INSERT INTO session (id, policies, began, reported, sequence, ended)
+   SELECT 'before', policies, began - ${3 * DAY}, began, 1, 'stopped' FROM session`,
+  `UPDATE ledger SET started = started - ${3 * DAY}`,
+];
 
 /** What servers do. */
 interface Scene extends Place {
@@ -113,7 +116,7 @@ const EVENTS: readonly Event[] = [
       return [three];
     },
     [CLEAR, CLEAR],
-    /^Waiting for the next report of .*\nClear: .* counting throughout\.\n/,
+    /^Waiting for the next report of .*\nClear: .* and the record is complete\.\n/,
   ],
   [
     "a server that cannot listen",
@@ -134,7 +137,7 @@ const EVENTS: readonly Event[] = [
       return [await start()];
     },
     [UNKNOWN, CLEAR],
-    /Clear, trusting 1 stop of 10 min in all: no calls to .* counting the rest/,
+    /Clear, on your word that during 1 stop \(10 min\) nothing else served, .*: no calls to /,
   ],
   [
     "a power cut after a call",
@@ -146,7 +149,7 @@ const EVENTS: readonly Event[] = [
       return [await start()];
     },
     [UNKNOWN, UNKNOWN],
-    /no heartbeat from server/,
+    /Session \S+ has not reported since/,
   ],
   [
     "a power cut, and the operator's word",
@@ -155,12 +158,13 @@ const EVENTS: readonly Event[] = [
       await pass(10);
       const next = await start();
       const { stdout } = await usage("--gate", "1");
-      const [, command = ""] = /deno task media usage (--gone \S+)\n/.exec(stdout) ?? [];
+      const [, command = ""] = /run: deno task media usage (--gone \S+)\n/.exec(stdout) ?? [];
+      assertMatch(stdout, /With `--gone \S+ --trust-stops`, if that is true, this would be clear/);
       assertEquals((await usage(...command.split(" "))).code, 0, stdout);
       return [next];
     },
     [UNKNOWN, CLEAR],
-    /^Waiting[^]*Clear, trusting 1 stop of 10 min in all and that 1 server had answered its last call: no /,
+    /^Waiting[^]*Clear, on your word that during 1 stop \(10 min\).*, and that 1 dead server took no more calls: no /,
   ],
   [
     "a crash that is back within seconds, and the operator's word",
@@ -169,13 +173,13 @@ const EVENTS: readonly Event[] = [
       await pass(0.95);
       const next = await start();
       const { stdout } = await usage("--gate", "1");
-      const [, gone = ""] = /no heartbeat from server (\S+)/.exec(stdout) ?? [];
+      const [, gone = ""] = /Session (\S+) has not reported/.exec(stdout) ?? [];
       // It has to be silent for a minute.
       await until("the end of its silence", async () => (await usage("--gone", gone)).code === 0);
       return [next];
     },
     [CLEAR, CLEAR],
-    /\nDeclared gone: \S+, last heartbeat at \S+ Calls of some five seconds after it may be missing/,
+    /\nDeclared gone: session \S+, last report at \S+ Up to about five seconds of later calls may be/,
   ],
   [
     "scaling to zero",
@@ -187,7 +191,7 @@ const EVENTS: readonly Event[] = [
       return [];
     },
     [UNKNOWN, CLEAR],
-    /Clear, trusting 2 stops of 3 h 10 min in all: no calls/,
+    /Clear, on your word that during 2 stops \(3 h 10 min\)/,
   ],
   [
     "scaling to zero after a call",
@@ -214,7 +218,7 @@ const EVENTS: readonly Event[] = [
       return [await start()];
     },
     [UNKNOWN, CLEAR],
-    /trusting 1 stop/,
+    /during 1 stop \(10 min\)/,
   ], // only the operator can know
   [
     "a backup restored, which lacks a call",
@@ -229,7 +233,7 @@ const EVENTS: readonly Event[] = [
       return [server];
     },
     [UNKNOWN, UNKNOWN],
-    /no heartbeat from server .*, which is back/,
+    /\n {2}The record starts at /,
   ],
   [
     "calls by a client whose name is Chinese",
@@ -255,7 +259,7 @@ const EVENTS: readonly Event[] = [
       return [server];
     },
     [UNKNOWN, UNKNOWN],
-    /no heartbeat from server .*, which is back/,
+    /\n {2}The record starts at /,
   ],
   ...["cold", "hot"].map((kind): Event => [
     `a ${kind} backup restored as documented, which lacks a call`,
@@ -268,19 +272,16 @@ const EVENTS: readonly Event[] = [
       await call(server);
       await server.stop();
       await restore();
-      if (kind === "hot") {
-        const { code, stderr } = await usage("--restored");
-        assertEquals(code, 1, "within a minute of its heartbeats");
-        assertMatch(stderr, /sent a heartbeat at .*, expected none within a minute/);
-      }
       await pass(2);
-      const { code, stdout } = await usage("--restored");
+      const { code, stdout } = await usage("--restart");
       assertEquals(code, 0);
-      assertMatch(stdout, /^Calls from .* to .* may be missing\n$/);
+      assertMatch(stdout, /^The record starts again at \S+; nothing was deleted\n$/);
       return [await start()];
     },
     [UNKNOWN, UNKNOWN],
-    /missing\.\n {2}\S+ to \S+: a backup was restored, which lacks what was counted after it\n {2}Can be clear/,
+    kind === "cold"
+      ? /missing\.\n {2}The record starts at \S+\n {2}The verdict cannot be clear before/
+      : /missing\.\n {2}The record starts at \S+\n {2}Session \S+ has not reported since/,
   ]),
   [
     "a cold backup restored, and said only after a start",
@@ -291,25 +292,41 @@ const EVENTS: readonly Event[] = [
       await restore();
       await pass(10);
       const server = await start();
-      assertEquals((await usage("--restored")).code, 1, "a server has started");
-      const backup = new Date(Date.now() - 5 * 60_000).toISOString();
-      assertEquals((await usage("--restored", backup)).code, 0);
+      assertEquals((await usage("--restart")).code, 0);
       return [server];
     },
     [UNKNOWN, UNKNOWN],
-    /missing\.\n {2}\S+ to \S+: a backup was restored, [^\n]*\n {2}Can be clear from 20\S+\n$/,
+    /missing\.\n {2}The record starts at \S+\n {2}The verdict cannot be clear before 20\S+\n/,
+  ],
+  [
+    "a database's clock that was ahead",
+    async ({ start, report, execute, usage }) => {
+      const server = await start();
+      await report();
+      await execute(`UPDATE session SET reported = reported + ${3 * DAY} WHERE ended IS NULL`);
+      const { code, stdout } = await usage("--gate", "1", "--trust-stops");
+      assertEquals(code, UNKNOWN);
+      assertMatch(
+        stdout,
+        /The record was written until .* or run: deno task media usage --restart\n/,
+      );
+      assertEquals((await usage("--restart")).code, 0);
+      return [server];
+    },
+    [UNKNOWN, UNKNOWN],
+    /missing\.\n {2}The record starts at \S+\n {2}The verdict cannot be clear before 20\S+\n/,
   ],
   [
     "a record lost",
     async ({ start, report, execute }) => {
       const server = await start();
       await report();
-      await execute("DELETE FROM heartbeat");
+      await execute("DELETE FROM session");
       await report();
       return [server];
     },
     [UNKNOWN, UNKNOWN],
-    /no server was registered\n/,
+    /\n {2}The record starts at /,
   ],
   ...[0, 1].map((calls): Event => [
     `a route marked later, with ${calls} calls before`,
@@ -324,7 +341,7 @@ const EVENTS: readonly Event[] = [
       return [];
     },
     [UNKNOWN, UNKNOWN],
-    /calls to \/video\/:token were not counted/,
+    /Until \S+, session \S+ did not count \/video\/:token/,
   ]),
   [
     "two servers that disagree",
@@ -335,57 +352,69 @@ const EVENTS: readonly Event[] = [
       return [two];
     },
     [CLEAR, CLEAR],
-    /\/video\/:token announces .*; but server .*, sunset 2001-01-01T/,
+    /\/video\/:token announces .*; but session .*, sunset 2001-01-01T/,
   ],
 ];
 
+/** The scenes in which the engine itself does something; the others concern no engine. */
+const OF_ENGINE =
+  /^(?:deploys|a power cut after|a backup restored|a hot backup|a record lost|a database's)/;
+
 for (const [engine, open] of Object.entries({ SQLite: onSqlite, PostgreSQL: onPostgres })) {
   const needs = engine === "SQLite" ? [program("python3")] : [...POSTGRES, ...dumps];
-  for (const [what, happen, verdicts, said] of EVENTS) {
-    needing("processes", ...needs)(
-      `the gate on ${engine}: ${what}`,
-      () =>
-        inFolder(async (folder) => {
-          const place = await open(folder);
-          const back = (column: string, minutes: number) =>
-            `${column} = ${column} - ${minutes}*60000`;
-          const last = () => place.execute("SELECT max(until) FROM heartbeat");
-          let hasBegun = false;
-          const servers = await happen({
-            ...place,
-            async start(environment, _folder, options) {
-              const all = { ...REMOVED, ...place.environment, ...environment };
-              const server = await ServerProcess.start(all, folder, options);
-              if (!hasBegun) await place.execute(BEFORE);
-              hasBegun = true;
-              return server;
-            },
-            pass: (minutes) =>
-              place.execute(
-                `UPDATE heartbeat SET ${back("since", minutes)}, ${back("until", minutes)}`,
-              ),
-            async report() {
-              const before = await last();
-              await until("a server's report", async () => await last() !== before);
-            },
-            usage: (...args) =>
-              media(folder, ["usage", ...args], { ...place.environment, DEPRECATED_AT: "" }),
-          });
-          try {
-            // As on a machine without any setting of the servers.
-            const environment = { ...place.environment, DEPRECATED_AT: "" };
-            const [plain, trusting] = await Promise.all([[], ["--trust-stops"]].map((more) =>
-              media(folder, ["usage", "--gate", "1", ...more], environment)
-            )) as [CommandResult, CommandResult];
-            check(plain, verdicts[0], /./);
-            check(trusting, verdicts[1], said);
-          } finally {
-            for (const server of servers) {
-              await server.stop();
-            }
-          }
-        }),
-    );
+  const scenes = EVENTS.filter(([what]) => engine === "SQLite" || OF_ENGINE.test(what));
+  needing("processes", ...needs)(
+    `the gate on ${engine} is clear only where every call is on record, or by the operator's word`,
+    () => sideBySide(scenes, (event) => inFolder((folder) => play(event, open, folder))),
+  );
+}
+
+/** Plays a scene, and asks the gate what it says. */
+async function play(
+  [, happen, verdicts, said]: Event,
+  open: (folder: string) => Place | Promise<Place>,
+  folder: string,
+): Promise<void> {
+  const place = await open(folder);
+  const back = (column: string, minutes: number) => `${column} = ${column} - ${minutes}*60000`;
+  const last = () => place.execute("SELECT max(reported) FROM session");
+  let hasBegun = false;
+  const servers = await happen({
+    ...place,
+    async start(environment, _folder, options) {
+      const all = { ...REMOVED, ...place.environment, ...environment };
+      const server = await ServerProcess.start(all, folder, options);
+      for (const sql of hasBegun ? [] : BEFORE) await place.execute(sql);
+      hasBegun = true;
+      return server;
+    },
+    async pass(minutes) {
+      await place.execute(
+        `UPDATE session SET ${back("began", minutes)}, ${back("reported", minutes)}`,
+      );
+      await place.execute(`UPDATE ledger SET ${back("started", minutes)}`);
+    },
+    async report() {
+      const before = await last();
+      await until("a server's report", async () => await last() !== before);
+    },
+    usage: (...args) =>
+      media(folder, ["usage", ...args], { ...place.environment, DEPRECATED_AT: "" }),
+  });
+  try {
+    // As on a machine without any setting of the servers.
+    const environment = { ...place.environment, DEPRECATED_AT: "" };
+    const [plain, trusting] = await Promise.all(
+      [[], ["--trust-stops"]].map((more) =>
+        media(folder, ["usage", "--gate", "1", ...more], environment)
+      ),
+    ) as [CommandResult, CommandResult];
+    check(plain, verdicts[0], /./);
+    check(trusting, verdicts[1], said);
+  } finally {
+    for (const server of servers) {
+      await server.stop();
+    }
   }
 }
 

@@ -1,18 +1,28 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { assertSpyCalls } from "@std/testing/mock";
 import { newToken } from "../../lib/storage/token.ts";
-import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
+import { MAX_NEW_NAMES_A_DAY, MAX_PROBES_A_DAY } from "../../lib/usage/client_names.ts";
+import type { Moment } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { AnswerClass } from "../../lib/server/counting.ts";
 import { impactOf, UsageMeter } from "../../lib/usage/meter.ts";
 import { OTHER } from "../../lib/http/client_name.ts";
-import type { Impact } from "../../lib/storage/ledger/records.ts";
+import type { Impact, UsageCount } from "../../lib/storage/ledger/records.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { servedHandler } from "../support/handlers.ts";
 import { CONFIG, publishTableItems } from "../server/request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { failing } from "../support/one_item.ts";
-import { ANSWER, countOne, HOUR, NOON, ROW } from "../support/counted_call.ts";
+import { ANSWER, COUNT, countOne, NOON } from "../support/counted_call.ts";
+
+const POLICY = definePolicy({
+  deprecatedAt: "2027-01-01",
+  sunsetAt: "2027-06-01",
+  brownouts: ["2027-02-01T09:00Z/PT1H", "2027-02-01T11:00Z/PT2H"],
+});
+const POLICIES = { "/audio/:token": POLICY, "/video/:token": POLICY };
+const BROWNOUT: Moment = { phase: "brownout", until: NOON };
+const REMOVED: Moment = { phase: "removed", until: Infinity };
 
 Deno.test("impactOf() is breaking exactly for calls that the removal breaks", () => {
   const rows: [change: Partial<AnswerClass>, impact: "breaking" | "none"][] = [
@@ -24,112 +34,129 @@ Deno.test("impactOf() is breaking exactly for calls that the removal breaks", ()
     [{ method: "OPTIONS" }, "none"],
     [{ method: "POST", status: 405 }, "none"],
     [{ status: 400, hasToken: false }, "none"],
-    [{ phase: "announced" }, "breaking"],
-    [{ phase: "brownout", status: 503 }, "breaking"],
-    [{ phase: "brownout", status: 410 }, "breaking"],
-    [{ phase: "brownout", status: 503, hasToken: false }, "none"],
-    [{ phase: "brownout", method: "OPTIONS" }, "none"],
-    [{ phase: "removed", status: 410 }, "breaking"],
-    [{ phase: "removed", status: 308 }, "breaking"],
-    [{ phase: "removed", status: 410, hasToken: false }, "none"],
-    [{ phase: "removed", status: 405, method: "POST" }, "none"],
+    [{ moment: { phase: "announced", until: 0 } }, "breaking"],
+    [{ moment: BROWNOUT, status: 503 }, "breaking"],
+    [{ moment: BROWNOUT, status: 410 }, "breaking"],
+    [{ moment: BROWNOUT, status: 503, hasToken: false }, "none"],
+    [{ moment: BROWNOUT, method: "OPTIONS" }, "none"],
+    [{ moment: REMOVED, status: 410 }, "breaking"],
+    [{ moment: REMOVED, status: 308 }, "breaking"],
+    [{ moment: REMOVED, status: 410, hasToken: false }, "none"],
+    [{ moment: REMOVED, status: 405, method: "POST" }, "none"],
   ];
   for (const [change, impact] of rows) {
     assertEquals(impactOf({ ...ANSWER, ...change }), impact, JSON.stringify(change));
   }
 });
 
-Deno.test("UsageMeter counts by day, route, method, phase, status, impact and client", () => {
-  const meter = new UsageMeter();
-  countOne(meter, { userAgent: "curl/1" }, NOON);
-  countOne(meter, { userAgent: "curl/2" }, NOON + 5);
-  countOne(meter, { userAgent: "curl/2", status: 206 }, NOON + 9);
-  countOne(meter, { userAgent: null, status: 404 }, NOON + 1);
-  countOne(meter, { userAgent: null, status: 412 }, NOON + 2);
-  countOne(meter, { userAgent: null, method: "BREW", status: 405 }, NOON + 3);
-  countOne(meter, { userAgent: "curl/2", phase: "brownout" }, NOON + 12 * HOUR);
-  const sorted = meter.take(NOON).rows.toSorted((a, b) => a.first - b.first);
-  const at = (first: number, last = first) => ({ first, last });
-  const none = { ...ROW, client: "(no User-Agent)", status: "4xx", calls: 1 } as const;
-  assertEquals(sorted, [
-    { ...ROW, client: "app curl", calls: 3, ...at(NOON, NOON + 9) },
-    { ...none, impact: "none", ...at(NOON + 1) },
-    { ...none, ...at(NOON + 2) },
-    { ...none, impact: "none", method: "(other)", ...at(NOON + 3) },
-    {
-      ...{ ...ROW, client: "app curl", phase: "brownout", day: "2027-02-02", calls: 1 },
-      ...at(NOON + 12 * HOUR),
-    },
+Deno.test("UsageMeter counts by route, method, phase, brownout, status, impact and client", () => {
+  const meter = new UsageMeter(POLICIES);
+  const [first, second] = POLICY.brownouts.map(({ end }) => ({ phase: "brownout", until: end }));
+  countOne(meter, { userAgent: "curl/1" });
+  countOne(meter, { userAgent: "curl/1" });
+  countOne(meter, { userAgent: "curl/1", status: 206 });
+  countOne(meter, { userAgent: null, status: 404 });
+  countOne(meter, { userAgent: null, status: 412 });
+  countOne(meter, { userAgent: null, method: "BREW", status: 405 });
+  countOne(meter, { userAgent: "curl/1", moment: first as Moment });
+  countOne(meter, { userAgent: "curl/1", moment: second as Moment });
+  countOne(meter, { userAgent: "curl/1", route: "/video/:token" });
+  const none = { ...COUNT, client: "(no User-Agent)", status: "4xx", calls: 1 } as const;
+  const curl = { ...COUNT, client: "app curl", release: "1", calls: 1 } as const;
+  const brownout = { ...curl, phase: "brownout" } as const;
+  assertEquals(meter.take(NOON), [
+    { ...curl, calls: 3 },
+    { ...none, impact: "none" },
+    none,
+    { ...none, impact: "none", method: "(other)" },
+    { ...brownout, brownout: "2027-02-01T09:00:00Z" },
+    { ...brownout, brownout: "2027-02-01T11:00:00Z" },
+    { ...curl, route: "/video/:token" },
   ]);
-  assertEquals(meter.take(NOON), { rows: [], releases: [] });
+  assertEquals(meter.take(NOON), []);
 });
 
-Deno.test("UsageMeter bounds its memory of hostile names", () => {
-  const meter = new UsageMeter();
+Deno.test("UsageMeter records the release of an app, or the app of a site or id, where removal breaks a call", () => {
+  const meter = new UsageMeter(POLICIES, "x-consumer");
+  for (const userAgent of ["App/2", "App/1", "App/2", "Pod-491511/1"]) {
+    countOne(meter, { userAgent });
+  }
+  countOne(meter, { userAgent: "App/3", status: 404 });
+  countOne(meter, { userAgent: "App/2", method: "GET" });
+  countOne(meter, { userAgent: "Mozilla/5.0 Chrome/120.0" }, { Origin: "https://a.test" });
+  countOne(meter, { userAgent: "okhttp/4.9" }, { "X-Consumer": "team" });
+  const counted = meter.take(NOON).map(({ client, release, calls }) => [client, release, calls]);
+  assertEquals(counted, [
+    ["app App", "2", 2],
+    ["app App", "1", 1],
+    ["(other)", "", 1],
+    ["site a.test", "Chrome", 1],
+    ["id team", "okhttp", 1],
+    ["app App", "", 1],
+    ["app App", "2", 1],
+  ]);
+});
+
+Deno.test("UsageMeter counts probes as no calls, and as no new names", () => {
+  const meter = new UsageMeter(POLICIES);
+  for (let index = 0; index < 1_000; index++) {
+    const name = index.toString(16).padStart(16, "0");
+    countOne(meter, { userAgent: `App-${index}/1` }, { "Lifecycle-Probe": name });
+  }
+  countOne(meter, { userAgent: "curl" }, { "Lifecycle-Probe": "anything" });
+  countOne(meter, { userAgent: "media-head-check", moment: BROWNOUT, status: 503 });
+  for (let index = 0; index < MAX_NEW_NAMES_A_DAY; index++) {
+    countOne(meter, { userAgent: `New-${index}` });
+  }
+  const counts = meter.take(NOON);
+  const probes = counts.filter(({ client }) => client.startsWith("probe "));
+  assert(probes.every(({ impact, release }) => impact === "none" && release === ""));
+  assertEquals(probes.length, MAX_PROBES_A_DAY + 2);
+  const callsOf = (name: string) => probes.find(({ client }) => client === name)?.calls;
+  assertEquals(
+    ["0".repeat(16), "(other)", "media-head-check"].map((name) => callsOf(`probe ${name}`)),
+    [
+      1,
+      1_000 - MAX_PROBES_A_DAY + 1,
+      1,
+    ],
+  );
+  assertEquals(counts.length - probes.length, MAX_NEW_NAMES_A_DAY);
+});
+
+Deno.test("UsageMeter bounds its memory of hostile names and releases", () => {
+  const meter = new UsageMeter(POLICIES);
   const hostile = (index: number) =>
     [
       `client-${index}/1`,
       `\x1b]0;${index}\x07`,
       `<img src=x onerror=${index}>`,
       `c${index}${"x".repeat(8000)}`,
-      `=cmd|'/c calc'!A${index}`,
+      `App${index % 97}/${index % 1000}.${index}`,
     ][index % 5] as string;
   for (let index = 0; index < 100_000; index++) {
     const method = index % 7 === 0 ? `METHOD${index}` : "GET";
-    countOne(meter, { method, userAgent: hostile(index) }, NOON);
+    countOne(meter, { method, userAgent: hostile(index) });
   }
   for (const method of ["GET", "METHOD"]) { // before a flush
-    const { rows } = meter.counterOf({ ...ANSWER, method });
-    assert(rows.size <= 2_002, `${rows.size} rows`);
+    const { counts } = meter.counterOf({ ...ANSWER, method });
+    assert(counts.size <= 4_002, `${counts.size} rows`);
   }
-  const { rows } = meter.take(NOON);
-  assert(rows.length <= 2 * (MAX_NEW_NAMES_A_DAY + 2), `${rows.length} rows`);
-  assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), 100_000);
-  for (const { client } of rows) assertMatch(client, /^[\x20-\x7e]{1,68}$/);
-});
-
-Deno.test("UsageMeter counts the releases of apps, in calls that the removal breaks", () => {
-  const meter = new UsageMeter("x-consumer");
-  for (const userAgent of ["App/2", "App/1", "App/2", "Pod-491511/1", "Mozilla/5.0 (X11)"]) {
-    countOne(meter, { userAgent }, NOON);
-  }
-  countOne(meter, { userAgent: "App/3", status: 404 }, NOON);
-  countOne(meter, { userAgent: "App/2", status: 206, method: "GET" }, NOON + 9);
-  const browser = { "User-Agent": "Mozilla/5.0 Chrome/120.0", Origin: "https://a.test" };
-  meter.counterOf(ANSWER).count(new Headers(browser), NOON);
-  const consumer = { "User-Agent": "App/4", "X-Consumer": "team" };
-  meter.counterOf(ANSWER).count(new Headers(consumer), NOON);
-  const { day } = ROW;
-  assertEquals(meter.take(NOON).releases, [
-    { day, client: "app App", release: "2", calls: 3, last: NOON + 9 },
-    { day, client: "app App", release: "1", calls: 1, last: NOON },
-    { day, client: "app Mozilla", release: "5.0", calls: 1, last: NOON },
-  ]);
-});
-
-Deno.test("UsageMeter bounds what it records of many names with a release each", () => {
-  const meter = new UsageMeter();
-  const day = { rows: new Set<string>(), releases: new Set<string>() };
-  for (let index = 0; index < 120_000; index++) {
-    countOne(meter, { userAgent: `App${index % 97}-${index}/${index % 1000}.${index}` }, NOON);
-    if (index % 10_000 < 9_999) continue;
-    const { rows, releases } = meter.take(NOON);
-    const names = new Set(rows.map(({ client }) => client));
-    for (const { client, release } of releases) {
-      assert(names.has(client) && client !== OTHER, client);
-      day.releases.add(`${client} ${release}`);
-    }
-    for (const { client } of rows) day.rows.add(client);
-  }
-  assert(day.rows.size <= MAX_NEW_NAMES_A_DAY + 1, `${day.rows.size} names`);
-  assert(day.releases.size <= MAX_NEW_NAMES_A_DAY, `${day.releases.size} releases`);
-  assert(day.releases.size > 100, "there are some");
+  const counts = meter.take(NOON);
+  assertEquals(counts.reduce((sum, { calls }) => sum + calls, 0), 100_000);
+  const distinct = (of: (count: UsageCount) => string) => new Set(counts.map(of));
+  const names = distinct(({ client }) => client);
+  assert(names.size <= MAX_NEW_NAMES_A_DAY + 1, `${names.size} names`);
+  for (const name of names) assertMatch(name, /^[\x20-\x7e]{1,68}$/);
+  const pairs = distinct(({ client, release }) => `${client} ${release}`);
+  assert(pairs.size > names.size + 100, "there are some releases");
+  assert(counts.every(({ client, release }) => client !== OTHER || release === ""));
 });
 
 Deno.test("createHandler() counts every answer of the deprecated routes, prepared ones included", async () => {
   await using subject = await openMemory();
   const { audio, video, linkedAudio, unpublished } = await publishTableItems(subject);
-  const meter = new UsageMeter();
+  const meter = new UsageMeter(POLICIES);
   // Responses are prepared for lookup results that the cache may reuse.
   const storage = new CachedStorage(subject.storage, subject.storage.catalogue);
   const handle = servedHandler({ storage, config: CONFIG, clock: () => NOON, log() {}, meter });
@@ -161,7 +188,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   }
   // Equal HEADs share one object from the second on, because they were prepared.
   assertEquals([...responses.values()].filter((count) => count > 1).toSorted(), [2, 2, 3, 4, 8]);
-  const counted = meter.take(NOON).rows.map(({ route, method, status, impact, calls }) =>
+  const counted = meter.take(NOON).map(({ route, method, status, impact, calls }) =>
     `${method} ${route} ${status} ${impact}: ${calls}`
   );
   assertEquals(counted.toSorted(), [
@@ -179,13 +206,8 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
 
 Deno.test("createHandler() counts every valid token in a brownout, and looks nothing up", async () => {
   for (const brownoutStatus of [503, 410] as const) {
-    const meter = new UsageMeter();
-    const policy = definePolicy({
-      deprecatedAt: "2027-01-01",
-      sunsetAt: "2027-06-01",
-      brownouts: ["2027-02-01T11:00Z/PT2H"],
-      brownoutStatus,
-    });
+    const meter = new UsageMeter(POLICIES);
+    const policy = { ...POLICY, brownoutStatus };
     const storage = failing(new Error("Not needed"));
     const options = { config: { ...CONFIG, policy }, clock: () => NOON, log() {}, meter };
     const handle = servedHandler({ storage: new CachedStorage(storage, storage), ...options });
@@ -202,11 +224,13 @@ Deno.test("createHandler() counts every valid token in a brownout, and looks not
         assertMatch(response.headers.get("Retry-After") ?? "", / 13:00:00 GMT$/);
         await response.body?.cancel();
       }
-      const counted = meter.take(NOON).rows.map(({ phase, status, impact, method, calls }) =>
-        `${phase} ${status} ${impact} ${method} ${calls}`
+      const counted = meter.take(NOON).map(({ brownout, status, impact, method, calls }) =>
+        `${brownout} ${status} ${impact} ${method} ${calls}`
       );
       const status = `${brownoutStatus}`.replace(/..$/, "xx");
-      const expected = ["GET 1", "HEAD 3"].map((calls) => `brownout ${status} ${impact} ${calls}`);
+      const expected = ["GET 1", "HEAD 3"].map((calls) =>
+        `2027-02-01T11:00:00Z ${status} ${impact} ${calls}`
+      );
       assertEquals(counted.toSorted(), expected, target);
     }
     for (const method of [storage.find, storage.open, storage.check]) assertSpyCalls(method, 0);

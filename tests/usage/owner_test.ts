@@ -73,7 +73,10 @@ for (const [name, needs, urlOf] of ENGINES) {
           ["app 播客", 2, "1.0: 2"],
         ]);
         const text = (await usage()).stdout;
-        assertMatch(text, / {2}Releases\napp Overcast .* {2}3\.0\.1: 5, 2\.9\.4: 3\n/);
+        assertMatch(
+          text,
+          / {2}Releases or apps\napp Overcast .* {2}3\.0\.1 \(5 calls\), 2\.9\.4 \(3\)\n/,
+        );
 
         const file = `${folder}/page.html`;
         const bare = await usage("--client", "app Overcast", "--html", file);
@@ -95,8 +98,8 @@ for (const [name, needs, urlOf] of ENGINES) {
           "<h1>Overcast still calls paths of media.example.com that were removed</h1>",
           "<code>/audio/{token}</code> becomes <code>/media/{token}</code>",
           `<a href="${PUBLIC_URL}/deprecation">${PUBLIC_URL}/deprecation</a>`,
-          "<li>3.0.1: 5 calls, the last at <time ",
-          "as far as is known: 2 calls gave none that was recorded.",
+          "<li>3.0.1: 5 calls, the last recorded at <time ",
+          "In this period no other release was seen; 2 calls have no release on record.",
         ];
         for (const part of parts) assertStringIncludes(page, part);
         assert(!/\/video|播客|Pod|verdict|phase/i.test(page.replace(/<style>[^]*?<\/style>/g, "")));

@@ -1,126 +1,163 @@
-import { DatabaseSync } from "node:sqlite";
 import { metrics } from "@opentelemetry/api";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
-import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { Recorder } from "../../lib/usage/recorder.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
-import type { FlushPart, Heartbeat } from "../../lib/storage/ledger/records.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import type { LogEvent } from "../../lib/server/log.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
 import type { Ledger } from "../../lib/storage/ledger/ledger.ts";
-import { RejectedError, StorageError } from "../../lib/storage/errors.ts";
-import { altered, ledgerAt, type RecordingLedger } from "../support/ledger_at.ts";
+import { type FlushPart, MAX_PART_ROWS, type Session } from "../../lib/storage/ledger/records.ts";
+import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
+import { Recorder, type RecorderOptions } from "../../lib/usage/recorder.ts";
+import { COUNT, countOne, DAY, NOON } from "../support/counted_call.ts";
+import { ledgerAt, openLedgerDatabase } from "../support/ledger_at.ts";
 import { addRows } from "../support/ledger_rows.ts";
-import { openLocal } from "../support/local_storage.ts";
-import { needing } from "../support/permissions.ts";
-import { openMemoryEngine } from "../support/memory_storage.ts";
-import { countOne, DAY, NOON, ROW } from "../support/counted_call.ts";
 
-const RECORD = {
-  config: {
-    usageDays: 30,
-    isTelemetryOn: false,
-    policy: definePolicy({ deprecatedAt: "2027-01-01" }),
-  },
-  routes: ["/audio/:token"],
-};
+const ROUTE = "/audio/:token";
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 
-/** Starts a recorder on a ledger and a clock, and collects its log events. */
-async function startRecorder(
-  ledger: RecordingLedger,
-  clock: { now: number; database?: number },
-  config: Partial<typeof RECORD.config> = {},
-) {
-  const events: unknown[] = [];
-  const recorder = new Recorder({
-    ...{ ...RECORD, config: { ...RECORD.config, ...config } },
-    ledger: ledgerAt(ledger, () => clock.database ?? clock.now),
-    clock: () => clock.now,
-    log: (event) => events.push(event),
-  });
-  await recorder.start();
-  return {
-    meter: recorder.meter,
-    recorder,
-    flush: () => recorder.flush(),
-    stop: () => recorder.stop(),
-    unrecorded: () => recorder.unrecorded(),
-    events,
-  };
+/** The times of a session, relative to noon, and its end. */
+type Times = [began: number, reported: number, ended: Session["ended"]];
+
+/** The same in a table: by default, the session is stopped. */
+type Row = [began: number, reported: number, ended?: Session["ended"]];
+
+function timesOf(rows: Row[]): Times[] {
+  return rows.map(([began, reported, ended = "stopped"]) => [began, reported, ended]);
 }
 
 const down = () => Promise.reject(new StorageError("sqlite", "down"));
 
-function stretches(heartbeats: Heartbeat[]) {
-  return heartbeats.map(({ from, until, end }) => [from - NOON, until - NOON, end]);
+/** An empty ledger at noon, and the clocks of the database and of one machine. */
+async function openScene() {
+  const database = await openLedgerDatabase();
+  const clocks = { here: NOON, lifetime: 0, database: NOON };
+  const open = () => ledgerAt(database, () => clocks.database);
+  const ledger = open();
+  return {
+    clocks,
+    ledger,
+    /** Another view of the ledger, of which methods can be replaced. */
+    open,
+    pass(time: number) {
+      clocks.here += time;
+      clocks.lifetime += time;
+      clocks.database += time;
+    },
+    async start(options: Partial<RecorderOptions> = {}) {
+      const events: LogEvent[] = [];
+      const recorder = new Recorder({
+        ledger,
+        policies: { [ROUTE]: definePolicy({ deprecatedAt: "2027-01-01" }) },
+        usageDays: 30,
+        isTelemetryOn: false,
+        clock: () => clocks.here,
+        lifetime: () => clocks.lifetime,
+        log: (event) => events.push(event),
+        ...options,
+      });
+      await recorder.start();
+      const call = (userAgent = "curl") => countOne(recorder.meter, { userAgent });
+      return { recorder, meter: recorder.meter, events, call };
+    },
+    sessions: async () =>
+      (await ledger.sessions()).map(({ began, reported, ended }): Times => {
+        return [began - NOON, reported - NOON, ended];
+      }),
+    calls: async () =>
+      (await Array.fromAsync(ledger.usage(""))).reduce((sum, { calls }) => sum + calls, 0),
+    /** Copies the tables, and returns a function that puts them back. */
+    async copy() {
+      const tables = ["usage", "session", "ledger"];
+      const run = (...texts: string[]) => database.transact(texts.map((text) => ({ text })));
+      await run(...tables.map((name) => `CREATE TABLE copy_${name} AS SELECT * FROM ${name}`));
+      return () =>
+        run(...tables.flatMap((name) => [
+          `DELETE FROM ${name}`,
+          `INSERT INTO ${name} SELECT * FROM copy_${name}`,
+        ]));
+    },
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}
+
+/** Returns a ledger whose `add()` fails before its transaction or after it, so that its outcome is unknown. */
+function failing(ledger: Ledger) {
+  const add = ledger.add.bind(ledger);
+  const failure: { when?: "before" | "after" | undefined; readonly sent: FlushPart[] } = {
+    sent: [],
+  };
+  ledger.add = async (part, session) => {
+    failure.sent.push(part);
+    if (failure.when === "before") return await down();
+    const isRecorded = await add(part, session);
+    return failure.when === "after" ? await down() : isRecorded;
+  };
+  return { ledger, failure };
 }
 
 Deno.test("Recorder sums the counts of several servers in one ledger", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const clock = { now: NOON };
-  const servers = await Promise.all([1, 2, 3].map(() => startRecorder(ledger, clock)));
-  assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 0, undefined])); // registered
+  await using scene = await openScene();
+  const servers = await Promise.all([1, 2, 3].map(() => scene.start()));
+  assertEquals(await scene.sessions(), Array(3).fill([0, 0, undefined]));
   for (let round = 0; round < 5; round++) {
-    clock.now += 1000;
-    for (const { meter } of servers) countOne(meter, { userAgent: "curl/1" }, clock.now);
-    await Promise.all(servers.map(({ flush }) => flush()));
+    scene.pass(1_000);
+    for (const { call } of servers) call();
+    await Promise.all(servers.map(({ recorder }) => recorder.flush()));
   }
-  assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 5000, undefined]));
-  await Promise.all(servers.map(({ stop }) => stop()));
-  assertEquals(await Array.fromAsync(ledger.usage("2027-01-01")), [
-    { ...ROW, client: "app curl", calls: 15, first: NOON + 1000, last: NOON + 5000 },
+  assertEquals(await scene.sessions(), Array(3).fill([0, 5_000, undefined]));
+  await Promise.all(servers.map(({ recorder }) => recorder.stop()));
+  assertEquals(await Array.fromAsync(scene.ledger.usage("")), [
+    { ...COUNT, day: "2027-02-01", client: "app curl", calls: 15, last: NOON + 5_000 },
   ]);
-  assertEquals(stretches(await ledger.heartbeats()), Array(3).fill([0, 5000, "stopped"]));
+  assertEquals(await scene.sessions(), Array(3).fill([0, 5_000, "stopped"]));
 });
 
 Deno.test("Recorder neither loses nor repeats counts in an outage, and logs it once", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const clock = { now: NOON };
-  // A flush fails before its transaction, or after it, so that its outcome is unknown.
-  let failure: "before" | "after" | undefined;
-  const flaky = altered(ledger, {
-    async add(part, own) {
-      if (failure === "before") return await down();
-      const isAdded = await ledger.add(part, own);
-      return failure === "after" ? await down() : isAdded;
-    },
-  });
-  const { meter, flush, stop, events } = await startRecorder(flaky, clock);
-  for (const kind of ["before", "after"] as const) {
-    failure = kind;
+  await using scene = await openScene();
+  const { ledger, failure } = failing(scene.open());
+  const { recorder, meter, events, call } = await scene.start({ ledger });
+  for (const when of ["before", "after"] as const) {
+    failure.when = when;
     for (let round = 0; round < 4; round++) {
-      clock.now += 5_000;
-      for (const client of ["a", "b", "c"]) countOne(meter, { userAgent: client }, clock.now);
-      await flush();
+      scene.pass(5_000);
+      for (const client of ["a", "b/1.0", "c"]) call(client);
+      await recorder.flush();
     }
-    assertEquals(meter.fault, "the ledger fails (see the log)");
-    failure = undefined;
-    await flush();
+    assertEquals(meter.fault, "no record of calls: the ledger fails (see the log)");
+    assertEquals(recorder.unrecorded(), 12);
+    failure.when = undefined;
+    await recorder.flush();
     assertEquals(meter.fault, undefined);
   }
   assertEquals(events.length, 1);
-  await stop();
-  const rows = await Array.fromAsync(ledger.usage("2027-01-01"));
-  assertEquals(rows.map(({ client, calls }) => `${client}: ${calls}`), [
-    "app a: 8",
-    "app b: 8",
-    "app c: 8",
+  await recorder.stop();
+  const rows = await Array.fromAsync(scene.ledger.usage(""));
+  assertEquals(rows.map(({ client, release, calls }) => [client, release, calls]), [
+    ["app a", "", 8],
+    ["app b", "1.0", 8],
+    ["app c", "", 8],
   ]);
-  // The next heartbeat covers the whole time, since nothing is missing.
-  assertEquals(stretches(await ledger.heartbeats()), [[0, 40_000, "stopped"]]);
+  assertEquals(await scene.sessions(), [[0, 40_000, "stopped"]], "nothing is missing");
 });
 
-Deno.test("Recorder does not mark itself stopped while calls are not in the ledger", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const { meter, stop, events } = await startRecorder(altered(ledger, { add: down }), {
-    now: NOON,
-  });
-  countOne(meter, { userAgent: "curl" }, NOON);
-  await stop();
-  assertEquals(stretches(await ledger.heartbeats()), [[0, 0, undefined]]);
+Deno.test("Recorder does not end its session while calls are not on record, and says how many", async () => {
+  await using scene = await openScene();
+  const { ledger, failure } = failing(scene.open());
+  const { recorder, events, call } = await scene.start({ ledger });
+  failure.when = "before";
+  for (const client of ["a", "b", "b"]) call(client);
+  await recorder.stop();
+  assertEquals(recorder.unrecorded(), 3);
+  assertEquals(await scene.sessions(), [[0, 0, undefined]]);
   assertEquals(events.length, 1);
+});
+
+Deno.test("Recorder.start() rejects if it cannot register", async () => {
+  await using scene = await openScene();
+  const ledger = scene.open();
+  ledger.begin = down;
+  await assertRejects(() => scene.start({ ledger }), StorageError, "down");
 });
 
 Deno.test("Recorder warns of other dates beside its own, and of a later sunset before", async () => {
@@ -128,79 +165,58 @@ Deno.test("Recorder warns of other dates beside its own, and of a later sunset b
     definePolicy({ deprecatedAt, sunsetAt });
   const policy = dates("2027-06-30");
   const own = "deprecation 2027-01-01T00:00:00Z, sunset 2027-06-30T00:00:00Z";
-  const rows: [what: string, before: Policy, end: "stopped" | undefined, warning?: string][] = [
-    ["the same dates", policy, undefined],
-    ["other dates beside", dates(), undefined, "deprecation 2027-01-01T00:00:00Z, no sunset"],
-    ["other dates before", dates("2027-06-30", "2027-01-02"), "stopped"],
-    ["an earlier sunset before", dates("2027-06-29"), "stopped"],
-    ["no sunset before", dates(), "stopped"],
-    ["a later sunset before", dates("2027-07-01"), "stopped", own.replace("06-30", "07-01")],
+  const rows: [what: string, before: Policy, isStopped: boolean, warning?: string][] = [
+    ["the same dates", policy, false],
+    ["other dates beside", dates(), false, "deprecation 2027-01-01T00:00:00Z, no sunset"],
+    ["other dates before", dates("2027-06-30", "2027-01-02"), true],
+    ["an earlier sunset before", dates("2027-06-29"), true],
+    ["no sunset before", dates(), true],
+    ["a later sunset before", dates("2027-07-01"), true, own.replace("06-30", "07-01")],
   ];
-  for (const [what, before, end, warning] of rows) {
-    await using engine = await openMemoryEngine();
-    const policies = { "/audio/:token": before, "/other": dates() };
-    const record = {
-      server: "a",
-      policies,
-      sequence: 0,
-      from: NOON - DAY,
-      until: NOON,
-      ...end && { end },
-    };
-    await engine.ledger.declare([record]);
-    const { recorder, stop, events } = await startRecorder(engine.ledger, { now: NOON }, {
-      policy,
-    });
-    await stop();
+  for (const [what, before, isStopped, warning] of rows) {
+    await using scene = await openScene();
+    const other = { [ROUTE]: before, "/other": dates() };
+    const { recorder: first } = await scene.start({ policies: other });
+    if (isStopped) await first.stop();
+    const { recorder, events } = await scene.start({ policies: { [ROUTE]: policy } });
     const message = `/audio/:token announces ${own}; ` +
-      `but server a, last heartbeat at 2027-02-01T12:00:00Z: ${warning}`;
-    const expected = { event: "warning", server: recorder.server, message };
+      `but session ${first.session}, last report at 2027-02-01T12:00:00Z: ${warning}`;
+    const expected = { event: "warning", session: recorder.session, message } as const;
     assertEquals(events, warning === undefined ? [] : [expected], what);
+    await first.stop();
+    await recorder.stop();
   }
 });
 
-Deno.test("Recorder.start() rejects if it cannot register", async () => {
-  await using engine = await openMemoryEngine();
-  const failing = altered(engine.ledger, { declare: down });
-  await assertRejects(() => startRecorder(failing, { now: NOON }), StorageError, "down");
-});
-
-Deno.test("Recorder runs one flush at a time, and a slow flush does not end its watch", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const clock = { now: NOON };
-  let inFlight = 0;
-  let most = 0;
-  let released = Promise.withResolvers<void>();
-  const slow = altered(ledger, {
-    async add(part, own) {
-      most = Math.max(most, ++inFlight);
-      await released.promise;
-      const isAdded = await ledger.add(part, own);
-      inFlight--;
-      return isAdded;
-    },
-  });
-  const { meter, flush, stop } = await startRecorder(slow, clock);
-  countOne(meter, { userAgent: "curl" }, clock.now);
+Deno.test("Recorder runs one flush at a time, and a slow flush does not end its session", async () => {
+  await using scene = await openScene();
+  const ledger = scene.open();
+  const add = ledger.add.bind(ledger);
+  let [inFlight, most] = [0, 0];
+  const released = Promise.withResolvers<void>();
+  ledger.add = async (part, session) => {
+    most = Math.max(most, ++inFlight);
+    await released.promise;
+    const isRecorded = await add(part, session);
+    inFlight--;
+    return isRecorded;
+  };
+  const { recorder, call } = await scene.start({ ledger });
+  call();
   const flushes = Array.from({ length: 30 }, () => {
-    clock.now += 5_000; // 150 seconds in total
-    return flush();
+    scene.pass(5_000); // 150 seconds in total
+    return recorder.flush();
   });
   await new Promise((resolve) => setTimeout(resolve));
   released.resolve();
   await Promise.all(flushes);
-  released = Promise.withResolvers();
-  released.resolve();
-  await stop();
-  assertEquals(most, 1);
-  assertEquals(stretches(await ledger.heartbeats()), [[0, 150_000, "stopped"]]);
-  assertEquals((await Array.fromAsync(ledger.usage(""))).map(({ calls }) => calls), [1]);
+  await recorder.stop();
+  assertEquals([most, await scene.calls()], [1, 1]);
+  assertEquals(await scene.sessions(), [[0, 150_000, "stopped"]]);
 });
 
 Deno.test("Recorder adds every call to the metrics once, even if the ledger fails", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
+  await using scene = await openScene();
   let [sum, recording] = [0, -1];
   metrics.setGlobalMeterProvider(
     {
@@ -213,476 +229,335 @@ Deno.test("Recorder adds every call to the metrics once, even if the ledger fail
     } as unknown as Parameters<typeof metrics.setGlobalMeterProvider>[0],
   );
   try {
-    let isFailing = true;
-    const flaky = altered(ledger, {
-      add: (...args) => isFailing ? down() : ledger.add(...args),
-    });
-    const clock = { now: NOON };
-    const { meter, flush, stop } = await startRecorder(flaky, clock, { isTelemetryOn: true });
+    const { ledger, failure } = failing(scene.open());
+    const { recorder, call } = await scene.start({ ledger, isTelemetryOn: true });
+    failure.when = "before";
     for (let round = 1; round <= 4; round++) {
-      countOne(meter, { userAgent: "curl" }, NOON);
-      await flush();
+      call();
+      await recorder.flush();
       assertEquals([sum, recording], [round, 0]);
     }
-    isFailing = false;
-    countOne(meter, { userAgent: "curl", route: "/new" }, NOON);
-    await stop();
+    failure.when = undefined;
+    call();
+    await recorder.stop();
     assertEquals([sum, recording], [5, 1]);
   } finally {
     metrics.disable();
   }
 });
 
-Deno.test("Recorder starts a new watch after the process was suspended", async () => {
-  const clock = { now: NOON };
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const { flush, stop } = await startRecorder(ledger, clock);
-  for (const advance of [5_000, 5_000, 60_000, 3_600_000, 5_000]) {
-    clock.now += advance;
-    await flush();
-  }
-  await stop();
-  assertEquals(stretches(await ledger.heartbeats()), [
-    [0, 70_000, "stopped"],
-    [3_670_000, 3_675_000, "stopped"],
-  ]);
-});
-
-/** Copies the tables of calls of a SQLite file, and returns a function that puts them back. */
-function copyOf(path: string): () => void {
-  const execute = (sql: string) => {
-    using database = new DatabaseSync(path, { timeout: 5_000 });
-    database.exec(sql);
-  };
-  const tables = ["usage", "heartbeat"];
-  execute(tables.map((name) => `CREATE TABLE copy_${name} AS SELECT * FROM ${name};`).join(""));
-  return () =>
-    execute(
-      tables.map((name) => `DELETE FROM ${name}; INSERT INTO ${name} SELECT * FROM copy_${name};`)
-        .join(""),
-    );
-}
-
-const EARLIER = "an earlier copy";
-
-/** What happens to the heartbeat [0, 20 s] of a running server, and which it has 10 s later. */
-const LOSSES: [
-  what: string,
-  happen: (ledger: Ledger, own: Heartbeat) => Promise<void>,
-  stretches: [from: number, until: number, end?: string][],
-][] = [
-  [EARLIER, () => Promise.resolve(), [[0, 10_000], [25_000, 30_000, "stopped"]]],
-  [
-    "an earlier copy, in which it was declared gone",
-    (ledger, own) => ledger.declare([], [{ ...own, end: "gone", declaredAt: NOON }]),
-    [[0, 10_000], [25_000, 30_000, "stopped"]],
-  ],
-  [
-    "declared gone",
-    (ledger, own) => ledger.declare([], [{ ...own, end: "gone", declaredAt: NOON }]),
-    [[0, 20_000, "gone"], [25_000, 30_000, "stopped"]],
-  ],
-  [
-    "a copy from before it started",
-    () => Promise.resolve(),
-    [[0, 0], [25_000, 30_000, "stopped"]],
-  ],
+/**
+ * What happens before some of the three flushes of a process, five seconds apart, or between the
+ * two readings of the middle one: how far the database's clock jumps, and how far the process's own
+ * goes on.
+ */
+const JUMPS: [what: string, at: number[], database: number, lifetime: number, sessions: Row[]][] = [
+  ["sleeps for an hour", [1], HOUR, 0, [[0, 5_000, "lapsed"], [HOUR + 10_000, HOUR + 15_000]]],
+  ["sleeps for a minute", [1], MINUTE, 0, [[0, 5_000, "lapsed"], [70_000, 75_000]]],
+  ["sleeps for less", [1], MINUTE - 1, 0, [[0, 74_999]]],
+  ["sleeps for less, twice", [1, 2], MINUTE - 1, 0, [[0, 134_998]]],
+  ["is stopped, and continued", [1], HOUR, HOUR, [[0, HOUR + 15_000]]],
+  ["had booted three days slow", [0], 3 * DAY, 0, [
+    [0, 0, "lapsed"],
+    [3 * DAY + 5_000, 3 * DAY + 15_000],
+  ]],
+  ["sleeps before it stops", [2], HOUR, 0, [
+    [0, 10_000, "lapsed"],
+    [HOUR + 15_000, HOUR + 15_000],
+  ]],
+  ["sleeps in a flush", [1.5], HOUR, 0, [[0, 5_000, "lapsed"], [HOUR + 10_000, HOUR + 15_000]]],
+  ["has its clock set back", [1], -DAY, 0, [[0, 5_000]]],
 ];
 
-for (const [what, happen, expected] of LOSSES) {
-  needing("files")(`Recorder finds its heartbeat otherwise: ${what}`, async () => {
-    await using subject = await openLocal();
-    const path = `${subject.folder}/catalogue.sqlite-ledger`;
-    const { ledger } = subject.storage;
-    const clock = { now: NOON };
-    const isBefore = what.includes("before it started");
-    let restore = isBefore ? copyOf(path) : () => {};
-    const { meter, recorder: { server }, flush, stop, events } = await startRecorder(ledger, clock);
-    const tick = async () => {
-      clock.now += 5_000;
-      countOne(meter, { userAgent: "curl" }, clock.now);
-      await flush();
+for (const [what, at, database, lifetime, sessions] of JUMPS) {
+  Deno.test(`Recorder extends its session over time that it lived through: the machine ${what}`, async () => {
+    await using scene = await openScene();
+    const { clocks, pass } = scene;
+    const jump = () => {
+      clocks.here += database;
+      clocks.database += database;
+      clocks.lifetime += lifetime;
     };
-    for (let times = 0; times < 2; times++) await tick();
-    if (what.includes("copy") && !isBefore) restore = copyOf(path);
-    for (let times = 0; times < 2; times++) await tick();
-    restore();
-    await happen(ledger, { server, policies: {}, sequence: 0, from: NOON, until: NOON });
-    for (let times = 0; times < 2; times++) await tick();
-    await stop();
-    const own = (await ledger.heartbeats()).filter((heartbeat) => heartbeat.server === server);
-    assertEquals(stretches(own), expected.map(([from, until, end]) => [from, until, end]));
-    const message = what === "declared gone"
-      ? "this server's heartbeat has an end"
-      : "it lacks this server's last report";
-    assertEquals(events.length, 1);
-    assertStringIncludes(JSON.stringify(events), message);
-    const calls = await Array.fromAsync(ledger.usage(""), ({ calls }) => calls);
-    assertEquals(calls, [what === "declared gone" ? 6 : isBefore ? 2 : 4], "no other call is lost");
+    const ledger = scene.open();
+    const [begin, time] = [ledger.begin.bind(ledger), ledger.time.bind(ledger)];
+    let readings = 0;
+    ledger.time = () => {
+      if (++readings === 5 && at.includes(1.5)) jump(); // one at the start, and two for each flush
+      return time();
+    };
+    const { recorder, events, call } = await scene.start({ ledger });
+    let made = 0;
+    ledger.begin = async (...args) => {
+      assertEquals(await scene.calls(), made, "recorded before the session lapses");
+      return await begin(...args);
+    };
+    for (const number of [0, 1, 2]) {
+      pass(5_000);
+      call();
+      made++;
+      if (at.includes(number)) jump();
+      await (number === 2 ? recorder.stop() : recorder.flush());
+      assertEquals(await scene.calls(), made);
+    }
+    assertEquals(await scene.sessions(), timesOf(sessions));
+    assertEquals(await scene.ledger.started(), NOON);
+    assertEquals(events, []);
   });
 }
 
-Deno.test("Recorder sends a part whose outcome is unknown again as it was", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const clock = { now: NOON };
-  const sent: FlushPart[] = [];
-  let isFailing = false;
-  const flaky = altered(ledger, {
-    async add(part, own) {
-      sent.push(part);
-      const isAdded = await ledger.add(part, own);
-      return isFailing ? await down() : isAdded;
-    },
-  });
-  const { meter, flush, stop } = await startRecorder(flaky, clock);
-  const call = (count: number) => {
-    clock.now += 5_000;
-    for (let index = 0; index < count; index++) {
-      countOne(
-        meter,
-        { userAgent: `App-${String.fromCharCode(65 + index % 26)}${index}` },
-        clock.now,
-      );
-    }
-  };
-  isFailing = true;
-  call(150);
-  await flush();
-  isFailing = false;
-  call(10);
-  await flush();
-  await stop();
-  const [first, again, ...others] = sent;
-  assertEquals([first?.rows.length, again], [100, first]);
-  assertEquals(others.map(({ rows, until }) => [rows.length, until - NOON]), [
-    [60, 10_000], // not merged into the part before
-    [0, 10_000],
+Deno.test("Recorder ends a session that lapsed, also after an outage", async () => {
+  await using scene = await openScene();
+  const { ledger, failure } = failing(scene.open());
+  const { recorder, call } = await scene.start({ ledger });
+  scene.clocks.database += HOUR;
+  call();
+  failure.when = "before";
+  await recorder.flush();
+  failure.when = undefined;
+  scene.pass(5_000);
+  await recorder.stop();
+  assertEquals(await scene.sessions(), [
+    [0, 0, "lapsed"],
+    [HOUR + 5_000, HOUR + 5_000, "stopped"],
   ]);
-  const calls = await Array.fromAsync(ledger.usage(""), ({ calls }) => calls);
-  assertEquals(calls.reduce((a, b) => a + b), 160);
+  assertEquals(await scene.calls(), 1);
 });
 
-Deno.test("Recorder counts rows that the ledger rejects under no name", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const strict = altered(ledger, {
-    add: (part, own) =>
-      part.rows.some(({ client }) => client.includes("播客"))
-        ? Promise.reject(new RejectedError("sqlite", "too narrow"))
-        : ledger.add(part, own),
-  });
-  const { meter, stop, events } = await startRecorder(strict, { now: NOON });
-  for (const userAgent of ["curl/8", "%E6%92%AD%E5%AE%A2/1"]) countOne(meter, { userAgent }, NOON);
-  await stop();
-  assertEquals(await Array.fromAsync(ledger.releases("")), []);
-  assertEquals(meter.fault, undefined);
-  const rows = await Array.fromAsync(ledger.usage(""), ({ client, calls }) => [client, calls]);
-  assertEquals(rows, [["(other)", 2]]);
-  assertStringIncludes(JSON.stringify(events), "too narrow");
-});
+const LOST = "The ledger did not have this process's session as it was left";
+const ENDED = "This process's session was ended";
 
-Deno.test("Recorder flushes rows and releases in the same parts, and dates them alike", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const clock = { now: NOON };
-  const parts: FlushPart[] = [];
-  const watched = altered(ledger, {
-    add: (part, own) => (parts.push(part), ledger.add(part, own)),
-  });
-  const { meter, flush, stop, unrecorded } = await startRecorder(watched, clock);
-  clock.now += 5_000;
-  const wrong = NOON - 40 * DAY; // a moment by a wrong clock
-  for (let index = 0; index < 90; index++) {
-    for (const release of ["1.0", "2.0"]) {
-      countOne(meter, { userAgent: `App-${index}/${release}` }, index === 0 ? wrong : clock.now);
+/** What happens to a session [0, 10 s] of a running process, and its sessions at the end. */
+const LOSSES: [what: string, message: string, sessions: Row[], calls: number][] = [
+  ["an earlier copy", LOST, [[0, 5_000, "lapsed"], [15_000, 20_000]], 3],
+  ["an earlier copy while it sleeps", LOST, [
+    [0, 5_000, "lapsed"],
+    [HOUR + 15_000, HOUR + 20_000],
+  ], 2],
+  ["a copy from before it started", LOST, [[15_000, 20_000]], 2],
+  ["a copy in which it was declared gone", LOST, [[0, 5_000, "gone"], [15_000, 20_000]], 3],
+  ["what another life of the process recorded", LOST, [
+    [0, 10_000, "lapsed"],
+    [15_000, 20_000],
+  ], 4],
+  ["declared gone", ENDED, [[0, 10_000, "gone"], [15_000, 20_000]], 4],
+  ["declared gone while it sleeps", ENDED, [
+    [0, 10_000, "gone"],
+    [HOUR + 15_000, HOUR + 20_000],
+  ], 3],
+];
+
+for (const [what, message, sessions, calls] of LOSSES) {
+  Deno.test(`Recorder finds its session otherwise: ${what}`, async () => {
+    await using scene = await openScene();
+    const { clocks, ledger, pass } = scene;
+    await ledger.begin({ id: "0", policies: {} });
+    let restore = what.includes("before it started") ? await scene.copy() : undefined;
+    const { recorder, events, call } = await scene.start();
+    const { session: id } = recorder;
+    for (const _ of [1, 2]) {
+      pass(5_000);
+      call();
+      await recorder.flush();
+      if (what.includes("copy")) restore ??= await scene.copy();
     }
-  }
-  await flush();
-  assertEquals(parts.map(({ rows }) => rows.length), [100, 100, 70]);
-  assertEquals(unrecorded(), 0);
-  const releases = await Array.fromAsync(ledger.releases(""));
-  assertEquals(releases.length, 180);
-  assertEquals(new Set(releases.map(({ day }) => day)), new Set(["2027-02-01"]));
-  assertEquals(new Set(releases.map(({ last }) => last - NOON)), new Set([5_000]));
-  const [own] = await ledger.heartbeats();
-  assertEquals([own?.sequence, own?.until], [3, NOON + 5_000]);
-  await stop();
-});
-
-Deno.test("Recorder neither loses nor repeats releases in an outage", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const clock = { now: NOON };
-  let failure: "before" | "after" | undefined;
-  const flaky = altered(ledger, {
-    async add(part, own) {
-      if (failure === "before") return await down();
-      const isAdded = await ledger.add(part, own);
-      return failure === "after" ? await down() : isAdded;
-    },
+    await restore?.();
+    if (what.includes("declared gone")) await ledger.end([id]);
+    const own = await ledger.session(id);
+    if (what.includes("another life") && own !== undefined) {
+      await ledger.add({ counts: [], at: NOON }, own);
+    }
+    const isAsleep = what.includes("sleeps");
+    if (isAsleep) {
+      clocks.here += HOUR;
+      clocks.database += HOUR;
+    }
+    for (const round of [1, 2]) {
+      pass(5_000);
+      if (!isAsleep || round === 2) call();
+      await (round === 1 ? recorder.flush() : recorder.stop());
+      assertEquals(recorder.unrecorded(), 0, "the new session has what is left");
+    }
+    const [other, ...others] = await scene.sessions();
+    assertEquals(other, [0, 0, undefined], "another server's session stays open");
+    assertEquals(others, timesOf(sessions));
+    assertEquals(events.length, 1);
+    assertStringIncludes(String(events[0]?.["message"]), message);
+    assertEquals(events[0]?.["session"], recorder.session);
+    const restarted = others.at(-1)?.[0] as number;
+    assertEquals(await ledger.started(), message === LOST ? NOON + restarted : NOON);
+    assertEquals(await scene.calls(), calls, "no other call is lost");
   });
-  const { meter, flush, stop, unrecorded } = await startRecorder(flaky, clock);
-  for (const kind of ["before", "after", undefined] as const) {
-    failure = kind;
-    clock.now += 5_000;
-    countOne(meter, { userAgent: "App/1.0" }, clock.now);
-    await flush();
-    if (kind !== undefined) assertEquals(unrecorded(), kind === "before" ? 1 : 2, "calls only");
-  }
-  await stop();
-  const sums = await Array.fromAsync(ledger.releases(""), ({ calls, last }) => [calls, last]);
-  assertEquals(sums, [[3, NOON + 15_000]]);
-});
+}
 
-Deno.test("Recorder flushes in small parts, and yields to requests between them", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const clock = { now: NOON };
-  const parts: FlushPart[] = [];
-  const watched = altered(ledger, {
-    add: (part, own) => (parts.push(part), ledger.add(part, own)),
+/** What becomes of a part that was committed or not, and of its session, before it is sent again. */
+const OUTCOMES: [isCommitted: boolean, then: "nothing" | "gone" | "restored", sessions: Row[]][] = [
+  [true, "nothing", [[0, 10_000]]],
+  [false, "nothing", [[0, 10_000]]],
+  [true, "gone", [[0, 0, "gone"], [10_000, 10_000]]],
+  [false, "gone", [[0, 0, "gone"], [10_000, 10_000]]],
+  [true, "restored", [[0, 10_000]]],
+];
+
+for (const [isCommitted, then, sessions] of OUTCOMES) {
+  Deno.test(`Recorder sends a part again as it was: committed ${isCommitted}, then ${then}`, async () => {
+    await using scene = await openScene();
+    const { ledger, failure } = failing(scene.open());
+    const { recorder, call } = await scene.start({ ledger });
+    const restore = await scene.copy();
+    const { session } = recorder;
+    scene.pass(5_000);
+    for (let index = 0; index < 150; index++) call(`App-${nameOf(index)}`);
+    failure.when = isCommitted ? "after" : "before";
+    await recorder.flush();
+    failure.when = undefined;
+    if (then === "gone") await scene.ledger.end([session]);
+    if (then === "restored") await restore();
+    scene.pass(5_000);
+    for (let index = 0; index < 120; index++) call(`App-${nameOf(index)}`); // the same rows
+    await recorder.stop();
+    const [first, again, ...others] = failure.sent;
+    assertEquals([first?.counts.length, again], [MAX_PART_ROWS, first]);
+    if (then === "nothing") {
+      assertEquals(others.map(({ counts, reported }) => [counts.length, reported]), [
+        [100, undefined],
+        [50, NOON + 10_000],
+      ]);
+    }
+    assertEquals([await scene.calls(), recorder.unrecorded()], [270, 0]);
+    assertEquals(await scene.sessions(), timesOf(sessions));
+    assertEquals(await scene.ledger.started(), NOON);
   });
-  const { meter, flush, stop } = await startRecorder(watched, clock);
-  clock.now += 5_000;
-  for (let index = 0; index < 450; index++) {
-    countOne(meter, { userAgent: `App-${index}` }, clock.now);
-  }
+}
+
+/** A name of letters for each number. */
+function nameOf(index: number): string {
+  return `${index}`.replaceAll(/\d/g, (digit) => "abcdefghij"[Number(digit)] as string);
+}
+
+Deno.test("Recorder flushes in small parts, of which the last one reports, and yields to requests", async () => {
+  await using scene = await openScene();
+  const ledger = scene.open();
+  const add = ledger.add.bind(ledger);
+  const parts: [rows: number, reported: number | undefined][] = [];
+  ledger.add = async (part, session) => {
+    scene.pass(1_000);
+    const isRecorded = await add(part, session);
+    parts.push([part.counts.length, (await scene.ledger.session(session.id))?.reported]);
+    return isRecorded;
+  };
+  const { recorder, call } = await scene.start({ ledger });
+  scene.pass(5_000);
+  for (let index = 0; index < 450; index++) call(`App-${nameOf(index)}/1.0`);
   let turns = 0;
   const counting = setInterval(() => turns++);
-  await flush();
+  await recorder.flush();
   clearInterval(counting);
-  assertEquals(parts.map(({ rows, until }) => [rows.length, until - NOON]), [
-    ...Array(4).fill([100, 0]),
-    [50, 5_000], // only the last part moves the heartbeat
-  ]);
+  assertEquals(parts, [...Array(4).fill([100, NOON]), [50, NOON + 5_000]]);
   assert(turns >= 3, `${turns} turns`);
-  await stop();
+  const dates = await Array.fromAsync(scene.ledger.usage(""), ({ last }) => last);
+  assertEquals([dates.length, ...new Set(dates)], [450, NOON + 5_000]);
+  await recorder.stop();
 });
 
-/** A wrong clock of the machine or of the ledger, and the days of the calls that it dated. */
-const WRONG_CLOCKS: [what: string, offset: number, isLedgers: boolean, days: string[]][] = [
-  ["the server's is two days back for a moment", -2 * DAY, false, ["2027-02-01"]],
-  ["the server's is two days ahead for a moment", 2 * DAY, false, ["2027-02-01"]],
-  ["the machine's is two days back for a moment", -2 * DAY, true, ["2027-02-01"]],
-];
-
-for (const [what, offset, isLedgers, days] of WRONG_CLOCKS) {
-  Deno.test(`Recorder dates calls by the ledger's clock: ${what}`, async () => {
-    await using engine = await openMemoryEngine();
-    const { ledger } = engine;
-    const clock = { now: NOON, database: NOON };
-    const { meter, flush, stop } = await startRecorder(ledger, clock);
-    for (const wrong of [0, offset, 0]) {
-      clock.database += 5_000;
-      clock.now = clock.database + wrong; // when the call comes
-      countOne(meter, { userAgent: "curl" }, clock.now);
-      const right = clock.database;
-      if (isLedgers) clock.database += wrong;
-      else clock.now = right; // the clock is right again when the counts are flushed
-      await flush();
-      [clock.now, clock.database] = [right, right];
-    }
-    await stop();
-    const rows = await Array.fromAsync(ledger.usage(""));
-    assertEquals(rows.map(({ day }) => day), days);
-    assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), 3);
-  });
-}
-
-Deno.test("Recorder holds rows while the ledger's clock is set back, and dates them once it is right", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const start = Date.parse("2027-02-01T23:30:00Z");
-  const clock = { now: start, database: start };
-  const { meter, flush, stop } = await startRecorder(ledger, clock);
-  for (let minutes = 0; minutes <= 80; minutes += 5) {
-    clock.now = start + minutes * 60_000;
-    const isBack = minutes > 5 && minutes < 70;
-    clock.database = clock.now - (isBack ? 2 * 3_600_000 : 0);
-    countOne(meter, { userAgent: "curl" }, clock.now);
-    await flush();
-    const rows = await Array.fromAsync(ledger.usage(""));
-    if (isBack) assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), 2, `${minutes}`);
-  }
-  await stop();
-  const rows = await Array.fromAsync(ledger.usage(""), ({ day, calls }) => [day, calls]);
-  assertEquals(rows, [["2027-02-01", 6], ["2027-02-02", 11]]);
-});
-
-Deno.test("Recorder dates no call ahead once the ledger's clock, which was ahead, is right", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const clock = { now: NOON, database: NOON };
-  const { meter, flush, stop } = await startRecorder(ledger, clock);
-  const tick = async (ahead: number) => {
-    clock.now += 5_000;
-    clock.database = clock.now + ahead;
-    countOne(meter, { userAgent: "curl" }, clock.now);
-    await flush();
+Deno.test("Recorder reports the time before it takes counts, and dates them by a time after that", async () => {
+  await using scene = await openScene();
+  scene.pass(DAY / 2 - 5_000); // five seconds before midnight
+  const ledger = scene.open();
+  const { recorder, call } = await scene.start({ ledger });
+  scene.pass(4_999);
+  const time = ledger.time.bind(ledger);
+  ledger.time = async () => {
+    const read = await time();
+    ledger.time = time;
+    scene.pass(2);
+    call(); // after the first reading
+    return read;
   };
-  for (const ahead of [0, 365 * DAY, 365 * DAY, 0, 0]) await tick(ahead);
-  await stop();
-  assertEquals(await Array.fromAsync(ledger.usage(""), ({ day, calls }) => [day, calls]), [
-    ["2027-02-01", 5],
-  ]);
+  await recorder.flush();
+  assertEquals(await Array.fromAsync(scene.ledger.usage(""), ({ day }) => day), ["2027-02-02"]);
+  assertEquals(await scene.sessions(), [[DAY / 2 - 5_000, DAY / 2 - 1, undefined]]);
+  await recorder.stop();
 });
 
-Deno.test("Recorder does not take for its own what another life of the process recorded", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const clock = { now: NOON };
-  const { recorder: { server }, meter, flush, stop } = await startRecorder(ledger, clock);
-  // Since then, the machine was put back to a snapshot of one flush ago.
-  const [own] = await ledger.heartbeats();
-  await ledger.add({ rows: [], until: NOON + 1 }, own as Heartbeat);
-  countOne(meter, { userAgent: "curl" }, clock.now);
-  clock.now += 5_000;
-  await flush();
-  await stop();
-  assertEquals((await Array.fromAsync(ledger.usage(""))).map(({ calls }) => calls), [1]);
-  const ends = (await ledger.heartbeats()).map((each) => [each.server === server, each.end]);
-  assertEquals(ends, [[true, undefined], [true, "stopped"]], "the doubt is on record");
-});
-
-Deno.test("Recorder dates the calls of a machine that starts with an old clock by the ledger", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const before = {
-    server: "before",
-    policies: {},
-    sequence: 0,
-    from: NOON - DAY,
-    until: NOON,
-  } as const;
-  await ledger.declare([{ ...before, end: "stopped" }]);
-  const clock = { now: NOON - 400 * DAY };
-  const { meter, flush, stop } = await startRecorder(ledger, clock);
-  for (let times = 0; times < 3; times++) {
-    clock.now += 5_000;
-    countOne(meter, { userAgent: "curl" }, clock.now);
-    await flush();
+Deno.test("Recorder dates calls by the ledger's time, and says that the machine's clock is wrong", async () => {
+  const offsets = [0, MINUTE - 1, -MINUTE + 1, MINUTE, -MINUTE, -20 * DAY, 20 * DAY, 0];
+  await using scene = await openScene();
+  const { clocks, pass } = scene;
+  const { recorder, meter, events, call } = await scene.start();
+  for (const offset of offsets) {
+    pass(5_000);
+    clocks.here = clocks.database + offset;
+    call();
+    await recorder.flush();
+    const isOff = Math.abs(offset) >= MINUTE;
+    const fault = isOff ? "the clock here is not the database's (see the log)" : undefined;
+    assertEquals(meter.fault, fault, `${offset}`);
   }
-  clock.now = NOON + 20_000;
+  await recorder.stop();
+  assertEquals(await scene.sessions(), [[0, 40_000, "stopped"]]);
+  const rows = await Array.fromAsync(scene.ledger.usage(""), ({ day, calls }) => [day, calls]);
+  assertEquals(rows, [["2027-02-01", offsets.length]]);
+  assertEquals(events.map(({ event }) => event), ["error"], "the rest is counted");
+  assertStringIncludes(
+    String(events[0]?.["cause"]),
+    "it is 2027-02-01T12:01:20.000Z here, but 2027-02-01T12:00:20.000Z in the database",
+  );
+});
+
+Deno.test("Recorder goes on after a restart of the record, if the database's clock was ahead", async () => {
+  await using scene = await openScene();
+  const { clocks, ledger } = scene;
+  clocks.database += 365 * DAY;
+  const { recorder, call } = await scene.start();
+  const flush = async () => {
+    scene.pass(5_000);
+    call();
+    await recorder.flush();
+  };
   await flush();
-  await stop();
+  clocks.database = clocks.here;
+  await flush();
+  const ahead: Times = [365 * DAY, 365 * DAY + 5_000, undefined];
+  assertEquals(await scene.sessions(), [ahead], "time stands still");
+  await ledger.restart();
+  assertEquals(await scene.sessions(), [[10_000, 10_000, undefined]]);
+  await flush();
+  await recorder.stop();
+  assertEquals(await scene.sessions(), [[10_000, 15_000, "stopped"]]);
   const rows = await Array.fromAsync(ledger.usage(""), ({ day, calls }) => [day, calls]);
   assertEquals(rows, [["2027-02-01", 3]]);
 });
 
-Deno.test("Recorder writes no heartbeat while its clock is not the ledger's", async () => {
-  const clock = { now: NOON, database: NOON };
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const { meter, flush, stop, events } = await startRecorder(ledger, clock);
-  const offsets = [5_000, 5_000, -7_200_000, -7_200_000, 59_000, 2 * 365 * DAY, 0];
-  for (const offset of offsets) {
-    clock.database += 5_000;
-    clock.now = clock.database + offset;
-    countOne(meter, { userAgent: "curl" }, clock.now);
-    await flush();
-    const isOff = Math.abs(offset) > 60_000;
-    assertEquals(meter.fault, isOff ? "a clock is wrong (see the log)" : undefined);
-  }
-  await stop();
-  const seen = stretches(await ledger.heartbeats());
-  assertEquals(seen, [
-    // Each time its clock jumps ahead, it could have been suspended.
-    [0, 10_000, "stopped"],
-    [25_000, 25_000, "stopped"],
-    [35_000, 35_000, "stopped"],
-  ]);
-  assertEquals(events.length, 1); // the rest is counted
-  const rows = await Array.fromAsync(ledger.usage(""));
-  assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), offsets.length);
-  assertEquals([...new Set(rows.map(({ day }) => day))], ["2027-02-01"], "by the ledger's time");
-});
-
-Deno.test("Recorder writes no heartbeat behind one from the future, until it is declared gone", async () => {
-  const clock = { now: NOON };
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const ahead = { server: "ahead", policies: {}, sequence: 0, from: NOON, until: NOON + DAY };
-  await ledger.declare([ahead]);
-  const { recorder: { server }, flush, stop } = await startRecorder(ledger, clock);
-  const own = async () =>
-    stretches((await ledger.heartbeats()).filter((heartbeat) => heartbeat.server === server));
-  clock.now += 5_000;
-  await flush();
-  assertEquals(await own(), [[0, 0, undefined]]);
-  await ledger.declare([], [{ ...ahead, end: "gone" }]);
-  clock.now += 5_000;
-  await flush();
-  await stop();
-  assertEquals(await own(), [[0, 10_000, "stopped"]]); // every call is on record
-});
-
-Deno.test("Recorder takes another name if its last record is from the future", async () => {
-  const clock = { now: NOON, database: NOON + 90_000 };
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const { recorder, flush, stop, events } = await startRecorder(ledger, clock);
-  const { server } = recorder;
-  const [ahead] = await ledger.heartbeats();
-  await ledger.declare([], [{ ...ahead as Heartbeat, end: "gone" }]);
-  clock.now += 5_000;
-  clock.database = clock.now;
-  await flush();
-  const [own] = await ledger.heartbeats();
-  assertEquals([own?.from, own?.server === server], [NOON + 5_000, false]);
-  assertEquals(recorder.server, own?.server);
-  assertStringIncludes(JSON.stringify(events), String(own?.server));
-  await stop();
-});
-
-Deno.test("Recorder returns how many calls are not in the ledger at the end", async () => {
-  await using engine = await openMemoryEngine();
-  const failing = altered(engine.ledger, { add: down });
-  const { meter, stop, unrecorded } = await startRecorder(failing, { now: NOON });
-  for (const client of ["a", "b", "b"]) countOne(meter, { userAgent: client }, NOON);
-  await stop();
-  assertEquals(unrecorded(), 3);
-});
-
 Deno.test("Recorder keeps the names of recent clients across a restart", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const row = { ...ROW, calls: 1, first: NOON, last: NOON };
-  const days = ["2027-01-25", "2027-01-24"];
-  await addRows(ledger, days.map((day) => ({ ...row, day, client: `app Of-${day}` })));
-  const { meter, flush, stop } = await startRecorder(ledger, { now: NOON });
+  await using scene = await openScene();
+  const recent = { ...COUNT, client: "app Recent", calls: 1, last: NOON - 7 * DAY };
+  const older = { ...recent, client: "app Older", last: NOON - 8 * DAY };
+  await addRows(scene.ledger, [recent, older]);
+  const { recorder, call } = await scene.start();
   for (let index = 0; index < 1_100; index++) {
-    for (const _ of [1, 2]) countOne(meter, { userAgent: `Invented-${index}` }, NOON);
+    for (const _ of [1, 2]) call(`Invented-${nameOf(index)}`);
   }
-  for (const day of days) countOne(meter, { userAgent: `Of-${day}` }, NOON);
-  await flush();
-  await stop();
-  const rows = await Array.fromAsync(ledger.usage("2027-02-01"));
+  for (const name of ["Recent", "Older"]) call(name);
+  await recorder.stop();
+  const rows = await Array.fromAsync(scene.ledger.usage("2027-02-01"), ({ client }) => client);
   assertEquals(rows.length, MAX_NEW_NAMES_A_DAY + 2);
-  assertEquals(
-    rows.filter(({ client }) => client.startsWith("app Of-")).map(({ client }) => client),
-    [
-      "app Of-2027-01-25",
-    ],
-  );
+  assertEquals([rows.includes("app Recent"), rows.includes("app Older")], [true, false]);
 });
 
 Deno.test("Recorder logs each change of a route's phase, without any request", async () => {
-  await using engine = await openMemoryEngine();
-  const clock = { now: NOON };
+  await using scene = await openScene();
   const policy = definePolicy({
     deprecatedAt: "2027-02-01T12:00:07Z",
     brownouts: ["2027-02-01T12:00:20Z/PT10S"],
     sunsetAt: "2027-02-01T13:00Z",
   });
-  const { flush, stop, events } = await startRecorder(engine.ledger, clock, { policy });
-  for (const seconds of [5, 10, 15, 20, 25, 30, 3_600, 3_605]) {
-    clock.now = NOON + seconds * 1_000;
-    await flush();
+  const { recorder, events } = await scene.start({ policies: { [ROUTE]: policy } });
+  for (const seconds of [5, 5, 5, 5, 5, 5, 3_570, 5]) {
+    scene.pass(seconds * 1_000);
+    await recorder.flush();
   }
-  await stop();
-  const change = { event: "phase", route: "/audio/:token" };
+  await recorder.stop();
+  const change = { event: "phase", route: ROUTE } as const;
   assertEquals(events, [
     { ...change, phase: "deprecated", until: "2027-02-01T12:00:20Z" },
     { ...change, phase: "brownout", until: "2027-02-01T12:00:30Z" },
@@ -692,31 +567,28 @@ Deno.test("Recorder logs each change of a route's phase, without any request", a
 });
 
 Deno.test("Recorder deletes expired days, once a day", async () => {
-  await using engine = await openMemoryEngine();
-  const { ledger } = engine;
-  const clock = { now: NOON };
-  const row = { ...ROW, client: "curl", calls: 1, first: NOON, last: NOON };
+  await using scene = await openScene();
   const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-01-03", "2027-02-01"];
-  await addRows(ledger, days.map((day) => ({ ...row, day })));
-  const before = {
-    server: "before",
-    policies: {},
-    sequence: 0,
-    from: 0,
-    until: NOON - DAY,
-  } as const;
-  await ledger.declare([{ ...before, end: "stopped" }]);
+  await addRows(
+    scene.ledger,
+    days.map((day) => ({ ...COUNT, client: "curl", calls: 1, last: Date.parse(day) })),
+  );
+  const ledger = scene.open();
+  const forget = ledger.forget.bind(ledger);
   const forgotten: string[] = [];
-  const watched = altered(ledger, {
-    forget: (day, now) => (forgotten.push(day), ledger.forget(day, now)),
-  });
-  const { flush, stop } = await startRecorder(watched, clock);
-  await flush();
-  const left = await Array.fromAsync(ledger.usage(""), ({ day }) => day);
-  assertEquals(left, ["2027-01-02", "2027-01-03", "2027-02-01"]);
-  await flush();
-  clock.now += DAY;
-  await flush();
-  await stop();
-  assertEquals(forgotten, ["2027-01-02", "2027-01-03"]);
+  ledger.forget = async (day, now) => {
+    const isDone = await forget(day, now);
+    if (isDone) forgotten.push(day);
+    return isDone;
+  };
+  const { recorder } = await scene.start({ ledger });
+  await recorder.flush();
+  assertEquals(forgotten, [], "only where somebody counted a day ago");
+  for (const passed of [DAY - 5_000, 5_000, 5_000, DAY]) {
+    scene.pass(passed);
+    await recorder.flush();
+  }
+  await recorder.stop();
+  assertEquals(forgotten, ["2027-01-03", "2027-01-04"]);
+  assertEquals(await Array.fromAsync(scene.ledger.usage(""), ({ day }) => day), ["2027-02-01"]);
 });

@@ -121,10 +121,10 @@ test("a server process refuses to start with a reason", async () => {
     assertEquals(code, 1);
   }
   const { ledger, close } = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
-  const heartbeats = await ledger.heartbeats();
+  const sessions = await ledger.sessions();
   await close();
-  assert(heartbeats.length > 0);
-  assert(heartbeats.every(({ end }) => end === "stopped"), "the gate waits for none of them");
+  assert(sessions.length > 0);
+  assert(sessions.every(({ ended }) => ended === "stopped"), "the gate waits for none of them");
 });
 
 test("a server process does not start while it cannot register in the ledger", async () => {

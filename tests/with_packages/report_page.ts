@@ -6,7 +6,7 @@ import { ownerPage } from "../../lib/report/owner_page.ts";
 import { usagePage } from "../../lib/report/page.ts";
 import { checkAccessibility, launchBrowser, testInBrowser } from "../support/browser.ts";
 import { ROUTES } from "../support/routes.ts";
-import { ALWAYS, heartbeat, released, report, row, ROWS } from "../support/usage_report.ts";
+import { ALWAYS, report, row, ROWS, running, session } from "../support/usage_report.ts";
 
 const NAMES = [
   `<img/src=x>&'"`,
@@ -15,9 +15,12 @@ const NAMES = [
 ];
 const CALLED = [...ROWS, row(2, "zebra", 10_000), ...NAMES.map((name) => row(3, name, 2))];
 
-const RELEASES = [
-  ...[released(7, "Overcast", "3.0.1", 30), released(0, "Overcast", "2.9.4", 1)],
-  released(5, "curl", "8.5.0", 60),
+const APP = "app Overcast";
+const RELEASED = [
+  row(7, APP, 30, { release: "3.0.1" }),
+  row(6, APP, 5),
+  row(0, APP, 1, { release: "2.9.4" }),
+  row(5, "id 7", 60, { release: "okhttp", route: "/video/:token" }),
 ];
 const PUBLIC_URL = "https://media.example.com";
 const DATES = { deprecatedAt: "2027-01-01", sunsetAt: "2027-06-30", brownouts: [] };
@@ -28,11 +31,9 @@ async function ownerPageOf(
   video = audio,
   { publicUrl = PUBLIC_URL, days = 7 }: { publicUrl?: string | undefined; days?: number } = {},
 ): Promise<string> {
-  const servers = [
-    heartbeat(1000, 0, { policies: { "/audio/:token": audio, "/video/:token": video } }),
-  ];
-  const rows = [...ROWS, row(1, "Overcast", 8_148, { route: "/video/:token" })];
-  const options = { client: "Overcast", days, releases: RELEASES };
+  const servers = [running(1000, { policies: { "/audio/:token": audio, "/video/:token": video } })];
+  const rows = [...RELEASED, row(1, APP, 8_148, { route: "/video/:token" })];
+  const options = { client: APP, days };
   return ownerPage(await report(rows, servers, options), ROUTES, publicUrl);
 }
 
@@ -54,11 +55,11 @@ const PAGES: [what: string, page: () => Promise<string>, names: string[], bars: 
   ],
   [
     "releases",
-    async () => usagePage(await report(ROWS, ALWAYS, { days: 30, releases: RELEASES })),
-    ["Overcast", "curl", "Forgotten"],
-    6,
+    async () => usagePage(await report(RELEASED, ALWAYS, { days: 30 })),
+    ["id 7", APP],
+    4,
   ],
-  ["no calls", async () => usagePage(await report([], [heartbeat(300, 1)], { days: 30 })), [], 0],
+  ["no calls", async () => usagePage(await report([], [session(300, 1)], { days: 30 })), [], 0],
   ["an owner: announced", () => ownerPageOf(SOON), [], 4],
   ["an owner: deprecated", () => ownerPageOf(definePolicy(DATES)), [], 4],
   ["an owner: in a brownout", () => ownerPageOf(LATER), [], 4],
@@ -128,9 +129,9 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
     "A brownout is a short outage before the removal, as a warning: the path answers 503",
     "Once removed, a path answers 308, which redirects",
     "Read the notice at https://media.example.com/deprecation.",
-    "Calls by Overcast 8,184 calls since 8 Jun 2027, the last at 15 Jun 2027, 13:00 UTC.",
-    "3.0.1: 30 calls, the last at 8 Jun 2027, 13:00 UTC 2.9.4: 1 call, the last at",
-    "No call by any other release is on record, as far as is known: 8,153 calls gave none",
+    "Calls by Overcast 8,184 calls since 8 Jun 2027, the last recorded at 15 Jun 2027, 12:00 UTC.",
+    "3.0.1: 30 calls, the last recorded at 8 Jun 2027, 12:00 UTC 2.9.4: 1 call, the last rec",
+    "In this period no other release was seen; 8,153 calls have no release on record.",
   ];
   const found = parts.map((part) => {
     assertStringIncludes(text, part);
@@ -149,15 +150,19 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
 });
 
 Deno.test("the owner's page leaves out what he never called, and addresses that are unknown", async () => {
-  const options = { client: "curl", releases: RELEASES };
-  const text = textOf(ownerPage(await report(CALLED, ALWAYS, options), ROUTES, undefined));
-  assertStringIncludes(text, "curl still calls paths that will be removed");
-  assertStringIncludes(text, "No call by any other release is on record. Name and release");
-  assert(!/audio|https?:|notice|Overcast|zebra/.test(text), text);
+  const options = { client: "id 7" };
+  const text = textOf(ownerPage(await report(RELEASED, ALWAYS, options), ROUTES, undefined));
+  assertStringIncludes(text, "7 still calls paths that will be removed");
+  assertStringIncludes(
+    text,
+    "By app okhttp: 60 calls, the last recorded at 10 Jun 2027, 12:00 UTC",
+  );
+  assertStringIncludes(text, "In this period no other app was seen. Name and release");
+  assert(!/audio|https?:\/\/|notice|Overcast|zebra/.test(text), text);
   const idle = textOf(
     ownerPage(await report([row(20, "app A", 3)], ALWAYS, { client: "app A" }), ROUTES, undefined),
   );
-  assertEquals(idle.trim(), "A called no deprecated paths No call was counted since 8 Jun 2027.");
+  assertEquals(idle.trim(), "A called no deprecated paths No call was recorded since 8 Jun 2027.");
   const hostile = `id <img/src=x>&'"`;
   const page = ownerPage(
     await report([row(1, hostile, 3)], ALWAYS, { client: hostile }),
@@ -168,12 +173,12 @@ Deno.test("the owner's page leaves out what he never called, and addresses that 
 });
 
 Deno.test("the report page says the verdict, then who calls, then each route's days, then the rules", async () => {
-  const page = usagePage(await report(CALLED, [heartbeat(160, 0)], { ignore: ["zebra"] }));
+  const page = usagePage(await report(CALLED, [running(160)], { ignore: ["zebra"] }));
   const parts = [
     "8 Jun 2027 to now (7 whole days and today so far, UTC)",
     "Still called: 160 calls to /audio/{token} and /video/{token} by 34 clients since 8 Jun 2027",
     "Ignored: zebra, 10,000 calls",
-    "15 Jun 2027, 13:00 UTC",
+    "15 Jun 2027, 12:00 UTC",
     "/audio/{token}",
     "calls, at most 10,000 a day",
     "9 Jun 2027: 5 calls, brownout 10 Jun 2027: 0 calls, brownout of 10 Jun 2027, 09:00 UTC",
@@ -193,7 +198,7 @@ Deno.test("the report page says the verdict, then who calls, then each route's d
   }
   assert(!/\d{4}-\d\d-\d\d/.test(text), "a date for programs");
   const dated = usagePage(await report([row(1, "site 2027-01-01.example", 1)], ALWAYS));
-  assertStringIncludes(textOf(dated), "the last by site 2027-01-01.example at 14 Jun");
+  assertStringIncludes(textOf(dated), "the last by site 2027-01-01.example recorded at 14 Jun");
 });
 
 interface Layout {

@@ -196,11 +196,12 @@ export class Catalogue implements Versioned {
     return rows.map(({ digest }) => digest as string);
   }
 
-  /** Returns the token of any item that is published as one of these kinds. */
-  async anyPublished(kinds: readonly Kind[]): Promise<Token | undefined> {
+  /** Returns the token of the shortest item that is published as one of these kinds. */
+  async shortestPublished(kinds: readonly Kind[]): Promise<Token | undefined> {
     const list = kinds.map((_, at) => `$${at + 1}`).join(", ");
     const text = `SELECT token FROM item
-                  WHERE kind IN (${list}) AND unpublished_at IS NULL LIMIT 1`;
+                  WHERE kind IN (${list}) AND unpublished_at IS NULL
+                  ORDER BY CASE WHEN length IS NULL THEN 1 ELSE 0 END, length LIMIT 1`;
     const [row] = await this.#database.query({ text, values: kinds });
     return row && tokenIn(row);
   }

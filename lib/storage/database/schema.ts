@@ -1,7 +1,7 @@
 /** The tables of a catalogue and of a ledger, in the SQL that all engines share. */
 
 import { MAX_LOCATION, MAX_STATED } from "../item.ts";
-import { IMPACTS } from "../ledger/records.ts";
+import { ENDS, IMPACTS, USAGE_KEY } from "../ledger/records.ts";
 
 /** What differs between the engines. */
 export interface Dialect {
@@ -26,7 +26,8 @@ const isCount = (column: string, least: 0 | 1) =>
   `${column} BETWEEN ${least} AND ${Number.MAX_SAFE_INTEGER}`;
 
 /** Checks that a number is in milliseconds since the epoch, within the range of `Date`. */
-const isInstant = (column: string) => `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
+export const isInstant = (column: string) =>
+  `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
 
 const isOneOf = (column: string, values: readonly string[]) =>
   `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
@@ -87,31 +88,22 @@ export function usageTables(dialect: Dialect): string {
       route ${text} NOT NULL,
       method ${text} NOT NULL,
       phase ${text} NOT NULL,
+      brownout ${text} NOT NULL,
       status ${text} NOT NULL,
       impact ${text} CHECK (${isOneOf("impact", IMPACTS)}),
-      client ${text} NOT NULL,
-      calls ${integer} NOT NULL CHECK (${isCount("calls", 1)}),
-      first ${integer} NOT NULL CHECK (${isInstant("first")}),
-      last ${integer} NOT NULL CHECK (${isInstant("last")} AND last >= first),
-      PRIMARY KEY (day, route, method, phase, status, impact, client)
-    )${options};
-    CREATE TABLE client_release (
-      day ${text} CHECK (${isDay("day")}),
       client ${text} NOT NULL,
       release ${text} NOT NULL,
       calls ${integer} NOT NULL CHECK (${isCount("calls", 1)}),
       last ${integer} NOT NULL CHECK (${isInstant("last")}),
-      PRIMARY KEY (day, client, release)
+      PRIMARY KEY (${USAGE_KEY.join(", ")})
     )${options};
-    CREATE TABLE heartbeat (
-      server ${text} CHECK (${isPrintable(dialect, "server", 64)}),
+    CREATE TABLE session (
+      id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
       ${json("policies")},
-      since ${integer} CHECK (${isInstant("since")}),
-      until ${integer} NOT NULL CHECK (${isInstant("until")}),
+      began ${integer} NOT NULL CHECK (${isInstant("began")}),
+      reported ${integer} NOT NULL CHECK (${isInstant("reported")} AND reported >= began),
       sequence ${integer} NOT NULL CHECK (${isCount("sequence", 0)}),
-      ending ${text} CHECK (${isOneOf("ending", ["stopped", "gone"])}),
-      declared_at ${integer} CHECK (${isInstant("declared_at")}),
-      PRIMARY KEY (since, server)
+      ended ${text} CHECK (${isOneOf("ended", ENDS)})
     )${options};
   `;
 }

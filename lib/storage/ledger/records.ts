@@ -1,7 +1,6 @@
-/** What a ledger records: who called the deprecated routes, and which periods were counted. */
+/** What a ledger records: who called the deprecated routes, and which processes were counting. */
 
 import type { Phase, Policy } from "../../lifecycle/policy.ts";
-import { dayOf } from "./day.ts";
 
 /**
  * How the removal of a route affects a call: "breaking" if the call is served now, or would be
@@ -12,137 +11,106 @@ export type Impact = typeof IMPACTS[number];
 /** Every {@linkcode Impact}. */
 export const IMPACTS = ["breaking", "none"] as const;
 
-/** What distinguishes rows: what was called, and by whom. */
-export interface UsageKey {
-  /** UTC, e.g. `2027-01-31`. */
-  readonly day: string;
+/** Calls that are counted together: what was called, and by whom. */
+export interface UsageCount {
   readonly route: string;
   readonly method: string;
   readonly phase: Phase;
+  /** The start of the brownout, e.g. `2027-06-10T09:00:00Z`; empty in any other phase. */
+  readonly brownout: string;
   /** The class of the status, e.g. `2xx`. */
   readonly status: string;
   readonly impact: Impact;
   /** The name of the client, e.g. `app Overcast`. */
   readonly client: string;
-}
-
-export interface UsageRow extends UsageKey {
-  calls: number;
-  /** Milliseconds since the epoch, as is `last`. */
-  first: number;
-  last: number;
-}
-
-/** The calls of one release of a client that removal breaks. They are in the rows of usage, too. */
-export interface ReleaseRow extends Pick<UsageRow, "day" | "client" | "calls" | "last"> {
-  /** e.g. `3.0.1` */
+  /** The release of an app, e.g. `3.0.1`; the app of any other client, e.g. `okhttp`; or empty. */
   readonly release: string;
+  readonly calls: number;
 }
 
-/** A row of either table. */
-export type LedgerRow = UsageRow | ReleaseRow;
-
-export function isRelease(row: LedgerRow): row is ReleaseRow {
-  return "release" in row;
+/** Calls on record, by the day on which they were recorded. */
+export interface UsageRow extends UsageCount {
+  /** UTC, e.g. `2027-01-31`. */
+  readonly day: string;
+  /** When the last of them was recorded, in milliseconds since the epoch. */
+  readonly last: number;
 }
+
+const COUNT_KEY = [
+  "route",
+  "method",
+  "phase",
+  "brownout",
+  "status",
+  "impact",
+  "client",
+  "release",
+] as const;
 
 /** The columns that distinguish rows. */
-export const USAGE_KEY = ["day", "route", "method", "phase", "status", "impact", "client"] as const;
-export const RELEASE_KEY = ["day", "client", "release"] as const;
+export const USAGE_KEY = ["day", ...COUNT_KEY] as const;
 
-/** Returns what distinguishes a row from others, as a text to sort by. */
-export function keyOf(row: LedgerRow): string {
-  const key: readonly string[] = isRelease(row) ? RELEASE_KEY : USAGE_KEY;
-  return key.map((column) => Object(row)[column]).join("\0");
+/** Returns what distinguishes counts from others, as a text to sort by. */
+export function keyOf(count: UsageCount): string {
+  return COUNT_KEY.map((column) => count[column]).join("\0");
 }
 
-/** What is announced for each deprecated route, by the route's path. */
+/** The policy announced for each deprecated route, by the route's path. */
 export type RoutePolicies = Readonly<Record<string, Policy>>;
 
-/** A period in which a server was counting, by the ledger's clock. */
-export interface Heartbeat {
-  readonly server: string;
-  /** What the server announced. It counted the calls of these routes, and of no others. */
+/** Why a session ended: see {@linkcode Session}. */
+export const ENDS = ["stopped", "gone", "lapsed"] as const;
+
+/** The registration of one process. Times are the ledger's, in milliseconds since the epoch. */
+export interface Session {
+  readonly id: string;
+  /** What the process announces. It counts the calls of these routes, and of no others. */
   readonly policies: RoutePolicies;
-  readonly from: number;
-  /** When the server last reported: every call answered before is in the ledger. */
-  readonly until: number;
-  /**
-   * Why no more is expected: the server stopped, or the operator declared it gone. Without a
-   * reason, but with a later period of the same server, what it counted in between may be lost.
-   */
-  readonly end?: "stopped" | "gone" | undefined;
-  /** When the operator declared the server gone. */
-  readonly declaredAt?: number | undefined;
+  readonly began: number;
+  /** When it last reported: every call that it answered before is on record. */
+  readonly reported: number;
   /** The number of transactions that have extended it. */
   readonly sequence: number;
+  /**
+   * Why it ended, if it did: the process stopped, the operator declared it gone, or it lapsed,
+   * because the process did not live through the time that followed. It is never extended again.
+   */
+  readonly ended?: typeof ENDS[number] | undefined;
 }
 
 /**
- * One transaction of a flush. However often it is tried, it is committed once or not at all, because
- * it also advances the sequence number of the server's heartbeat.
+ * One transaction of a flush. However often it is sent, it is committed once or not at all, because
+ * it also advances the session's sequence number.
  */
-export interface FlushPart extends Pick<Heartbeat, "until" | "end"> {
-  readonly rows: readonly LedgerRow[];
+export interface FlushPart {
+  /** With distinct keys. */
+  readonly counts: readonly UsageCount[];
+  /** When they are recorded, in milliseconds since the epoch. */
+  readonly at: number;
+  /** The time to which the session's report moves; only the last part of a flush moves it. */
+  readonly reported?: number | undefined;
+  /** Whether the process stops with this part. */
+  readonly isStopped?: boolean;
 }
 
-/** Rows per part, since SQLite blocks the thread while it writes them. */
+/** Counts per part, since SQLite blocks the thread while it writes them. */
 export const MAX_PART_ROWS = 100;
 
-/** Times in a ledger, in milliseconds since the epoch. */
+/** The times of a ledger, in milliseconds since the epoch. */
 export interface LedgerTime {
-  /** The time of the database. */
+  /** The database's clock. */
+  readonly clock: number;
+  /** The ledger's time: the clock, or the latest report of a session where that is later. */
   readonly now: number;
-  /** The latest heartbeat, apart from servers declared gone; 0 if there is none. */
-  readonly latest: number;
-}
-
-/** Milliseconds by which two clocks may differ. */
-export const MAX_CLOCK_OFFSET_MS = 60_000;
-
-/**
- * Returns the latest heartbeat of every server.
- *
- * @param heartbeats Ordered by `from`.
- */
-export function latestHeartbeats(heartbeats: readonly Heartbeat[]): Map<string, Heartbeat> {
-  return new Map(heartbeats.map((heartbeat) => [heartbeat.server, heartbeat]));
 }
 
 /**
- * Merges rows with the same key. Also repairs rows whose last call is before their first, because
- * the clock was set back while counting.
+ * Milliseconds that matter: without a session, they leave a gap in the record; a clock that is off
+ * by so much is wrong; and a session that has not reported for so long is silent.
  */
-export function mergeRows<Row extends LedgerRow>(rows: readonly Row[]): Row[] {
-  const sums = new Map<string, Row>();
-  for (const row of rows) {
-    const key = keyOf(row);
-    const sum = sums.get(key) ?? { ...row, calls: 0 };
-    sum.calls += row.calls;
-    const times = isRelease(row) ? [row.last] : [row.first, row.last];
-    if (!isRelease(sum)) sum.first = Math.min(sum.first, ...times);
-    sum.last = Math.max(sum.last, ...times);
-    sums.set(key, sum);
-  }
-  return [...sums.values()];
-}
+export const MINUTE_MS = 60_000;
 
-/**
- * Returns rows with times and days that the ledger's clock allows. A server's clock may be wrong,
- * even for a moment. A time outside the interval becomes its end: dated too late, a call still counts
- * for the gate's period; dated too early, it might not.
- *
- * @param earliest In milliseconds since the epoch, like `latest`.
- */
-export function dateRows(
-  rows: readonly LedgerRow[],
-  { earliest, latest }: { readonly earliest: number; readonly latest: number },
-): LedgerRow[] {
-  const allowed = (time: number) => earliest <= time && time <= latest ? time : latest;
-  return rows.map((row) => {
-    const last = allowed(row.last);
-    if (isRelease(row)) return { ...row, day: dayOf(last), last };
-    const first = allowed(row.first);
-    return { ...row, day: dayOf(Math.max(first, last)), first, last };
-  });
+/** How far the database's clock is behind the ledger's time, in milliseconds. */
+export function lagOf({ clock, now }: LedgerTime): number {
+  return now - clock;
 }

@@ -1,238 +1,242 @@
 /** The suite of every ledger. */
 
-import { ROW as CALL } from "../../support/counted_call.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { Heartbeat, ReleaseRow, UsageRow } from "../../../lib/storage/ledger/records.ts";
-import type { Ledger } from "../../../lib/storage/ledger/ledger.ts";
-import { RejectedError } from "../../../lib/storage/errors.ts";
+import type { Impact, Session, UsageRow } from "../../../lib/storage/ledger/records.ts";
+import { Ledger } from "../../../lib/storage/ledger/ledger.ts";
+import type { Database } from "../../../lib/storage/database/sql/database.ts";
+import { StorageError } from "../../../lib/storage/errors.ts";
 import { callerOf } from "../../../lib/usage/client_names.ts";
-import { addRows } from "../../support/ledger_rows.ts";
+import { COUNT, DAY, NOON } from "../../support/counted_call.ts";
+import { ledgerAt } from "../../support/ledger_at.ts";
+import { addRows, begin } from "../../support/ledger_rows.ts";
 import { NAMED_USER_AGENTS } from "../../support/user_agents.ts";
 import type { Test } from "../../support/permissions.ts";
 
-/** An empty ledger under test. */
-export interface LedgerSubject extends AsyncDisposable {
+const MINUTE = 60_000;
+const CALLS = { ...COUNT, client: "curl", release: "8", calls: 3 };
+const ROW: UsageRow = { ...CALLS, day: "2027-02-01", last: NOON };
+
+/** A ledger, and the clock of its database, which begins at noon. */
+interface Subject {
+  readonly database: Database;
   readonly ledger: Ledger;
+  readonly clock: { now: number };
+  readonly rows: () => Promise<UsageRow[]>;
 }
 
-const NOON = Date.parse("2027-02-01T12:00:00Z");
-const DAY = 86_400_000;
-const ROW: UsageRow = { ...CALL, client: "curl", calls: 3, first: NOON, last: NOON + 5 };
-const RELEASE: ReleaseRow = {
-  ...{ day: "2027-02-01", client: "app Overcast", release: "3.0.1" },
-  ...{ calls: 3, last: NOON },
-};
-
-function heartbeat(
-  server: string,
-  [from, until]: [number, number],
-  end?: "stopped" | "gone",
-): Heartbeat {
-  return { server, policies: {}, from, until, sequence: 0, ...end && { end } };
-}
-
-/** Runs the suite on a driver; every test opens its own ledger. */
+/** Runs the suite on a driver; every test opens an empty database of its own. */
 export function testLedger(
   name: string,
-  open: () => Promise<LedgerSubject>,
+  open: () => Promise<Database & AsyncDisposable>,
   register: Test = Deno.test,
 ): void {
-  const test = (what: string, body: (ledger: Ledger) => Promise<void>) =>
+  const test = (what: string, body: (subject: Subject) => Promise<void>) =>
     register(`${name} ${what}`, async () => {
-      await using subject = await open();
-      await body(subject.ledger);
+      await using database = await open();
+      const clock = { now: NOON };
+      const ledger = ledgerAt(database, () => clock.now);
+      await body({ database, ledger, clock, rows: () => Array.fromAsync(ledger.usage("")) });
     });
 
-  test("add() merges rows with the same key, and keeps others apart", async (ledger) => {
+  test("add() merges rows with the same key, and keeps others apart", async ({ ledger, rows }) => {
     await addRows(ledger, [ROW]);
-    await addRows(ledger, [{ ...ROW, calls: 2, first: NOON - 9, last: NOON - 9 }]);
-    assertEquals(await rowsOf(ledger), [{ ...ROW, calls: 5, first: NOON - 9 }]);
+    await addRows(ledger, [{ ...ROW, calls: 2, last: NOON - 9 }]);
+    assertEquals(await rows(), [{ ...ROW, calls: 5 }]);
+    await addRows(ledger, [{ ...ROW, calls: 1, last: NOON + 9 }]);
+    const first = { ...ROW, calls: 6, last: NOON + 9 };
     const others: Partial<UsageRow>[] = [
-      { day: "2027-02-02" },
+      { day: "2027-02-02", last: NOON + DAY },
       { route: "/video/:token" },
       { method: "GET" },
       { phase: "brownout" },
+      { brownout: "2027-02-01T09:00:00Z" },
       { status: "4xx" },
       { impact: "none" },
       { client: "(no User-Agent)" },
+      { release: "" },
     ];
-    await addRows(ledger, others.map((other) => ({ ...ROW, ...other })));
-    const rows = await rowsOf(ledger);
-    assertEquals(rows.length, 8);
-    for (const other of others) {
-      assert(rows.some((row) => JSON.stringify(row) === JSON.stringify({ ...ROW, ...other })));
-    }
+    const added = others.map((other): UsageRow => ({ ...ROW, ...other }));
+    await addRows(ledger, added);
+    assertEquals(new Set(await rows()), new Set([first, ...added]));
   });
 
-  test("add() accepts any number of rows, and rows of a clock that was set back", async (ledger) => {
-    const rows = Array.from({ length: 1001 }, (_, index) => ({
-      ...{ ...ROW, route: "r".repeat(64), method: "m".repeat(64), status: "s".repeat(64) },
-      client: String(index).padStart(64, "c"),
-    }));
-    for (const round of [1, 2]) {
-      await addRows(ledger, rows);
-      const kept = await rowsOf(ledger);
-      assertEquals(kept.length, 1001);
-      assert(kept.every(({ calls, first }) => calls === 3 * round && first === NOON));
-    }
-    await addRows(ledger, [{ ...ROW, first: NOON, last: NOON - 5 }]);
-    assertEquals((await rowsOf(ledger)).find(({ client }) => client === ROW.client), {
-      ...ROW,
-      first: NOON - 5,
-      last: NOON,
-    });
-  });
-
-  test("add() records every name that a client can have, as it is", async (ledger) => {
-    const named = NAMED_USER_AGENTS.map(([, userAgent]) =>
-      callerOf(new Headers({ "User-Agent": userAgent }), undefined).name
-    );
-    const ids = ["!", "~".repeat(64), "'; DROP TABLE usage; --"].map((id) =>
-      callerOf(new Headers({ "X-Id": id }), "x-id").name
-    );
-    const names = [...new Set([...named, ...ids])].sort();
+  test("add() accepts any number of rows, with every name", async ({ ledger, rows }) => {
+    const ids = ["!", "~".repeat(64), "'; DROP TABLE usage; --"];
+    const callers = [
+      ...NAMED_USER_AGENTS.map(([, userAgent]) => new Headers({ "User-Agent": userAgent })),
+      ...ids.map((id) => new Headers({ "X-Id": id })),
+    ].map((fields) => callerOf(fields, "x-id").name);
+    const many = Array.from({ length: 1_001 }, (_, index) => `${index}`.padStart(64, "c"));
+    const names = [...new Set([...callers, ...many])].sort();
     assert(names.includes("app 播客") && names.includes("id !"), "the table has hard names");
-    await addRows(ledger, names.map((client) => ({ ...ROW, client })));
-    const recorded = (await rowsOf(ledger)).map(({ client }) => client);
-    assertEquals(recorded.sort(), names);
+    for (const round of [1, 2]) {
+      await addRows(ledger, names.map((client) => ({ ...ROW, client })));
+      const recorded = await rows();
+      assertEquals(recorded.map(({ client }) => client).sort(), names);
+      assert(recorded.every(({ calls }) => calls === 3 * round));
+    }
+    assertEquals([await ledger.hasClient("id !"), await ledger.hasClient("id")], [true, false]);
   });
 
-  test("add() merges releases with the same key, beside the rows of usage", async (ledger) => {
-    await addRows(ledger, [ROW, RELEASE, { ...RELEASE, release: "2.9.4~1" }]);
-    await addRows(ledger, [{ ...RELEASE, calls: 2, last: NOON + 9 }, ROW]);
-    await addRows(ledger, [{ ...RELEASE, calls: 1, last: NOON - 9 }]);
-    await addRows(ledger, [{ ...RELEASE, client: "app 播客" }, { ...RELEASE, day: "2027-02-02" }]);
-    assertEquals(await Array.fromAsync(ledger.releases("")), [
-      { ...RELEASE, release: "2.9.4~1" },
-      { ...RELEASE, calls: 6, last: NOON + 9 },
-      { ...RELEASE, client: "app 播客" },
-      { ...RELEASE, day: "2027-02-02" },
-    ]);
-    assertEquals(await Array.fromAsync(ledger.releases("2027-02-02"), ({ day }) => day), [
-      "2027-02-02",
-    ]);
-    assertEquals(await rowsOf(ledger), [{ ...ROW, calls: 6 }]);
-    const many = Array.from({ length: 1_001 }, (_, index) => ({ ...RELEASE, release: `${index}` }));
-    await addRows(ledger, many);
-    assertEquals((await Array.fromAsync(ledger.releases(""))).length, 1_005);
-  });
-
-  test("usage() lists the rows from a day on, ordered by day", async (ledger) => {
+  test("usage() lists the rows from a day on, ordered by day", async ({ ledger }) => {
     const days = ["2027-02-03", "2026-12-31", "2027-02-01", "2027-02-02"];
-    await addRows(ledger, days.map((day) => ({ ...ROW, day })));
+    await addRows(ledger, days.map((day) => ({ ...ROW, last: Date.parse(day) })));
     const from = async (day: string) => await Array.fromAsync(ledger.usage(day), ({ day }) => day);
     assertEquals(await from("2027-02-02"), ["2027-02-02", "2027-02-03"]);
     assertEquals(await from(""), days.toSorted());
     assertEquals(await from("2027-02-04"), []);
   });
 
-  test("add() records each part once, however often it is sent", async (ledger) => {
-    const own = heartbeat("a", [NOON, NOON + 5]);
-    await ledger.declare([own]);
-    const part = { rows: [ROW], until: NOON + 8 };
-    assertEquals(await ledger.add(part, { ...own, sequence: 1 }), false, "behind");
-    assertEquals(await ledger.add(part, { ...own, from: NOON - 1 }), false, "no such heartbeat");
-    assertEquals(await ledger.add(part, { ...own, server: "b" }), false);
-    assertEquals(await ledger.add(part, own), true);
-    assertEquals(await ledger.add(part, own), false, "sent again");
-    assertEquals(await ledger.heartbeats(), [{ ...own, until: NOON + 8, sequence: 1 }]);
-    const empty = { rows: [], until: NOON + 9, end: "stopped" } as const;
-    assertEquals(await ledger.add(empty, own), false, "without rows, too");
-    assertEquals(await ledger.add(empty, { ...own, sequence: 1 }), true);
-    assertEquals(await ledger.add({ ...part, until: NOON + 10 }, { ...own, sequence: 2 }), false);
-    assertEquals(await rowsOf(ledger), [ROW]);
-    const ended = { ...heartbeat("a", [NOON, NOON + 9], "stopped"), sequence: 2 };
-    assertEquals(await ledger.heartbeats(), [ended]);
+  test("add() records a part once, and none after the end", async ({ ledger, clock, rows }) => {
+    const session = await begin(ledger);
+    const part = { counts: [CALLS], at: NOON };
+    assertEquals(await ledger.add(part, { ...session, sequence: 1 }), false, "behind");
+    assertEquals(await ledger.add(part, { ...session, id: "b" }), false, "missing");
+    assertEquals(await ledger.add(part, session), true);
+    assertEquals(await ledger.add(part, session), false, "sent again");
+    clock.now += 9;
+    const last = { counts: [], at: NOON, reported: NOON + 9, isStopped: true };
+    assertEquals(await ledger.add(last, session), false, "without rows, too");
+    const extended = { ...session, sequence: 1 };
+    assertEquals(await ledger.session(session.id), extended, "another part follows");
+    assertEquals(await ledger.add(last, extended), true);
+    assertEquals(await ledger.add(part, { ...session, sequence: 2 }), false, "ended");
+    assertEquals(await rows(), [ROW]);
+    const stopped = { ...session, sequence: 2, reported: NOON + 9, ended: "stopped" } as const;
+    assertEquals(await ledger.sessions(), [stopped]);
   });
 
-  test("add() records nothing of a part with a row that the database rejects", async (ledger) => {
-    const own = heartbeat("a", [NOON, NOON]);
-    await ledger.declare([own]);
-    const rows = Array.from({ length: 250 }, (_, index) => ({ ...ROW, client: `${index}` }));
-    const part = { rows: [...rows, RELEASE, { ...ROW, day: "today" }], until: NOON + 5 };
-    await assertRejects(() => ledger.add(part, own), RejectedError);
-    assertEquals(await rowsOf(ledger), []);
-    assertEquals(await Array.fromAsync(ledger.releases("")), []);
-    assertEquals(await ledger.heartbeats(), [own]);
-    assertEquals(await ledger.add({ rows, until: NOON + 5 }, own), true);
-    assertEquals((await rowsOf(ledger)).length, 250);
+  test("add() moves a report neither back nor past the time", async ({ ledger, clock }) => {
+    const [session, other] = [await begin(ledger, "a"), await begin(ledger, "b")];
+    const report = async (of: Session, sequence: number, reported: number) => {
+      await ledger.add({ counts: [], at: NOON, reported }, { ...of, sequence });
+      return (await ledger.session(of.id))?.reported;
+    };
+    assertEquals(await report(session, 0, NOON + 1), NOON, "by the clock");
+    clock.now += 7;
+    assertEquals(await report(session, 1, NOON + 5), NOON + 5);
+    assertEquals(await report(session, 2, NOON + 4), NOON + 5);
+    clock.now = NOON - DAY;
+    assertEquals(await report(other, 0, NOON + 6), NOON + 5, "by the latest report");
+    const now = await ledger.restart();
+    assertEquals(await report(other, 1, NOON + 5), now);
   });
 
-  test("declare() ends heartbeats or takes their ends off, but moves none; all or nothing", async (ledger) => {
-    const silent = heartbeat("a", [NOON, NOON + 5]);
-    const stopped = heartbeat("b", [NOON + 1, NOON + 9], "stopped");
-    const other = heartbeat("c", [NOON + 2, NOON + 9]);
-    await ledger.declare([other, stopped, silent]);
-    assertEquals(await ledger.heartbeats(), [silent, stopped, other]);
-    const gone: Heartbeat = { ...silent, end: "gone", declaredAt: NOON + 99 };
-    const open = { ...stopped, end: undefined };
-    const next = heartbeat("d", [NOON + 3, NOON + 3]);
-    await assertRejects(() => ledger.declare([other], [gone, open]), RejectedError);
-    assertEquals(await ledger.heartbeats(), [silent, stopped, other]);
-    await ledger.declare([next], [{ ...gone, until: NOON + 4 }, open]);
-    const { end: _, ...opened } = stopped;
-    assertEquals(await ledger.heartbeats(), [gone, opened, other, next]);
+  test("add() records nothing of a part with a malformed row", async ({ ledger, rows }) => {
+    const session = await begin(ledger);
+    const counts = Array.from({ length: 250 }, (_, index) => ({ ...CALLS, client: `${index}` }));
+    const part = { counts, at: NOON, reported: NOON };
+    const malformed = { ...part, counts: [...counts, { ...CALLS, impact: "some" as Impact }] };
+    for (const _ of [1, 2, 3]) { // more often than there are connections
+      await assertRejects(() => ledger.add(malformed, session), StorageError);
+      assertEquals([await rows(), await ledger.session(session.id)], [[], session]);
+    }
+    assertEquals([await ledger.add(part, session), (await rows()).length], [true, 250]);
   });
 
-  test("time() returns the database's time and the latest heartbeat", async (ledger) => {
-    const before = Date.now();
-    const { now, latest } = await ledger.time();
-    assert(before - 1 <= now && now <= Date.now() + 1, `${now} is not the time`);
-    assertEquals(latest, 0);
-    await ledger.declare([heartbeat("a", [5, 7], "stopped")]);
-    await ledger.declare([heartbeat("b", [4, 9], "gone")]);
-    assertEquals((await ledger.time()).latest, 7);
+  test("time() is the clock, or the latest report if later", async ({ database, ledger, clock }) => {
+    assertEquals(await ledger.time(), { clock: NOON, now: NOON });
+    await begin(ledger);
+    clock.now -= 5;
+    assertEquals(await ledger.time(), { clock: NOON - 5, now: NOON });
+    clock.now += 9;
+    assertEquals(await ledger.time(), { clock: NOON + 4, now: NOON + 4 });
+    const own = (await new Ledger(database).time()).clock; // on this machine
+    assert(Math.abs(own - Date.now()) < MINUTE, `${own} is not the time`);
   });
 
-  test("forget() removes nothing unless somebody counted a day ago", async (ledger) => {
-    await addRows(ledger, [ROW]);
-    const later = NOON + 2 * 365 * DAY;
-    const day = "2029-01-01";
-    await ledger.declare([heartbeat("a", [NOON, NOON])]);
-    await ledger.declare([heartbeat("b", [later - 7_000, later])]);
-    assertEquals(await ledger.forget(day, later), false);
-    assertEquals((await rowsOf(ledger)).length, 1);
-    assertEquals(await ledger.keptFrom(), undefined);
-    assertEquals(await ledger.forget("2027-01-01", NOON + DAY), true);
-    assertEquals(await ledger.keptFrom(), undefined, "there was nothing to remove");
-  });
-
-  test("forget() removes days, and records the first day retained", async (ledger) => {
-    assertEquals(await ledger.keptFrom(), undefined);
-    const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-02-01"];
-    await addRows(ledger, days.map((day) => ({ ...ROW, day })));
-    const clients = Array.from({ length: 500 }, (_, index) => `client-${index}`);
-    await addRows(ledger, clients.map((client) => ({ ...ROW, day: "2027-01-01", client })));
-    const releases = clients.map((release) => ({ ...RELEASE, day: "2027-01-01", release }));
-    await addRows(ledger, [...releases, RELEASE]);
-    await ledger.declare([heartbeat("a", [0, NOON])]);
-    await ledger.forget("2027-01-02", NOON);
-    assertEquals(await Array.fromAsync(ledger.releases("")), [RELEASE]);
-    assertEquals((await rowsOf(ledger)).map(({ day }) => day), ["2027-01-02", "2027-02-01"]);
-    assertEquals(await ledger.keptFrom(), "2027-01-02");
-    await ledger.forget("2026-12-01", NOON); // by a server that retains more
-    assertEquals(await ledger.keptFrom(), "2027-01-02");
-  });
-
-  test("forget() retains every server that may still be running", async (ledger) => {
-    const at = (days: number) => NOON + days * DAY;
-    const heartbeats: Heartbeat[] = [
-      heartbeat("ended", [at(-20), at(-19)], "stopped"),
-      heartbeat("gone", [at(-19), at(-18)], "gone"),
-      heartbeat("slept", [at(-18), at(-17)]), // it was back before the day
-      heartbeat("back", [at(-17.5), at(-17)]),
-      heartbeat("silent", [at(-17), at(-16)]),
-      heartbeat("slept", [at(-16), at(0)]),
-      heartbeat("edge", [at(-15), Date.parse("2027-02-01")], "stopped"),
-      heartbeat("whole", [at(-14), at(1)], "stopped"),
-      heartbeat("back", [at(0.5), at(1)], "stopped"), // its silence reaches the day
+  test("begin() starts the record once, and if the clock is behind", async ({ ledger, clock }) => {
+    assertEquals(await ledger.started(), undefined);
+    const latest = NOON + 2 * MINUTE;
+    const beginnings: [id: string, clock: number, began: number, started: number][] = [
+      ["b", NOON, NOON, NOON],
+      ["a", latest, latest, NOON],
+      ["c", latest - MINUTE + 1, latest, NOON],
+      ["d", latest - MINUTE, latest, latest],
     ];
-    await ledger.declare(heartbeats);
-    await ledger.forget("2027-02-01", NOON);
-    assertEquals(await ledger.heartbeats(), heartbeats.slice(3));
+    for (const [id, now, ...times] of beginnings) {
+      clock.now = now;
+      assertEquals([(await begin(ledger, id)).began, await ledger.started()], times, id);
+    }
+    assertEquals((await ledger.sessions()).map(({ id }) => id), ["b", "a", "c", "d"]);
   });
-}
 
-async function rowsOf(ledger: Ledger): Promise<UsageRow[]> {
-  return await Array.fromAsync(ledger.usage(""));
+  test("begin() lapses a session only if it is as it was left", async ({ ledger, clock }) => {
+    const [own, other] = [await begin(ledger, "a"), await begin(ledger, "b")];
+    clock.now += DAY;
+    const lapse = (lapsed: Session) =>
+      ledger.begin({ id: crypto.randomUUID(), policies: {} }, { lapsed });
+    assertEquals(await lapse({ ...own, sequence: 1 }), undefined);
+    assertEquals(await lapse({ ...own, id: "missing" }), undefined);
+    assertEquals(await ledger.sessions(), [own, other]);
+    assertEquals([await lapse(own), await lapse(own)], [NOON + DAY, undefined], "once");
+    assertEquals((await ledger.sessions()).slice(0, 2), [{ ...own, ended: "lapsed" }, other]);
+    assertEquals([(await ledger.sessions()).length, await ledger.started()], [3, NOON]);
+  });
+
+  test("begin() after a loss restarts the record only", async ({ ledger, clock, rows }) => {
+    const [own, other] = [await begin(ledger, "a"), await begin(ledger, "b")];
+    await addRows(ledger, [ROW]);
+    for (const id of ["a", "missing"]) {
+      clock.now += DAY;
+      const next = await begin(ledger, undefined, { lost: { ...own, id, sequence: 7 } });
+      assertEquals([next.began, await ledger.started()], [clock.now, clock.now]);
+      assertEquals(await ledger.session("a"), { ...own, ended: "lapsed" });
+      assertEquals(await ledger.session("b"), other, "nobody else's session ends");
+    }
+    assertEquals(await rows(), [ROW], "calls stay");
+  });
+
+  test("end() ends open sessions at their last report", async ({ ledger, clock }) => {
+    const silent = await begin(ledger, "a");
+    const lapsed = await begin(ledger, "b");
+    const open = await begin(ledger, "c", { lapsed });
+    clock.now += DAY;
+    await ledger.end(["a", "b", "missing"]);
+    const ended = [{ ...silent, ended: "gone" }, { ...lapsed, ended: "lapsed" }] as const;
+    assertEquals(await ledger.sessions(), [...ended, open]);
+  });
+
+  test("restart() brings the future to now, and deletes nothing", async ({ ledger, clock, rows }) => {
+    const before = await begin(ledger, "a");
+    clock.now = NOON + 3 * DAY;
+    const after = await begin(ledger, "b");
+    const later = { ...ROW, client: "later", last: NOON + DAY };
+    const today = { ...ROW, client: "today", last: NOON + 5 };
+    const merged = [-DAY, 0, DAY, 2 * DAY].map((past) => ({ ...ROW, last: NOON + past }));
+    await addRows(ledger, [...merged, later, today]);
+    clock.now = NOON + 1;
+    assertEquals(await ledger.restart(), NOON + 1);
+    assertEquals([await ledger.started(), (await ledger.time()).now], [NOON + 1, NOON + 1]);
+    assertEquals(await ledger.session("a"), before);
+    const moved = { ...after, began: NOON + 1, reported: NOON + 1 };
+    assertEquals(await ledger.session("b"), moved, "still open");
+    assertEquals(await rows(), [
+      { ...ROW, day: "2027-01-31", last: NOON - DAY },
+      { ...ROW, calls: 9, last: NOON + 1 },
+      { ...later, last: NOON + 1 },
+      { ...today, last: NOON + 1 },
+    ]);
+  });
+
+  test("forget() removes days, and sessions that ended before", async ({ ledger, clock, rows }) => {
+    const [before, on] = [await begin(ledger, "before"), await begin(ledger, "on it")];
+    await begin(ledger, "open");
+    for (const now of [NOON + 2 * DAY + 1, NOON + DAY - 1]) {
+      assertEquals(await ledger.forget("2029-01-01", now), false, "nobody counted a day ago");
+    }
+    const many = Array.from({ length: 501 }, (_, index) => ({ ...CALLS, client: `${index}` }));
+    await ledger.add({ counts: many, at: NOON, reported: NOON, isStopped: true }, before);
+    const now = clock.now = Date.parse("2027-02-02");
+    await ledger.add({ counts: [CALLS], at: now, reported: now, isStopped: true }, on);
+    const later = NOON + 2 * DAY;
+    assertEquals(await ledger.forget("2027-02-01", later), true);
+    assertEquals([await ledger.started(), (await rows()).length], [NOON, 502]);
+    assertEquals(await ledger.forget("2027-02-02", later), true);
+    assertEquals(await rows(), [{ ...ROW, day: "2027-02-02", last: now }]);
+    assertEquals((await ledger.sessions()).map(({ id }) => id), ["on it", "open"]);
+    assertEquals(await ledger.started(), now);
+    await ledger.forget("2027-02-01", later); // by a server that retains more
+    assertEquals(await ledger.started(), now);
+  });
 }

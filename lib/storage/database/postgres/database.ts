@@ -13,7 +13,7 @@ import type {
   TransactionOptions,
   Value,
 } from "../sql/database.ts";
-import { HOW_TO_UPGRADE, RejectedError, StorageError } from "../../errors.ts";
+import { HOW_TO_UPGRADE, StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
 import { type Patience, waitFor } from "../../../async/abort.ts";
 import { fulfilledWithin } from "../../../async/deadline.ts";
@@ -37,9 +37,6 @@ const [OUTCOME_TIMEOUT_MS, OUTCOME_RETRY_MS] = [60_000, 250];
  * connections may break silently.
  */
 const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
-
-/** The classes of SQLSTATE for invalid values, violated constraints, and values that are too long. */
-const REJECTION = /^(?:22|23|54)...$/;
 
 /** What a process may wait for, as messages name it. */
 export const DATABASE = "the database (DATABASE_URL)";
@@ -303,8 +300,7 @@ export class PostgresDatabase implements Database {
     if (cause instanceof StorageError) return cause;
     // A name with several addresses gives one error for each.
     const first = cause instanceof AggregateError ? cause.errors[0] : cause;
-    const type = REJECTION.test(Object(first).code) ? RejectedError : StorageError;
-    return new type("postgres", `${name} cannot be ${what}`, { cause: first });
+    return new StorageError("postgres", `${name} cannot be ${what}`, { cause: first });
   }
 }
 

@@ -1,9 +1,9 @@
 /** The tables of a catalogue and of a ledger in PostgreSQL. */
 
-import { type Dialect, itemTable, usageTables } from "../schema.ts";
+import { type Dialect, isInstant, itemTable, usageTables } from "../schema.ts";
 
 /** The version of the schema. Any other is refused. */
-export const VERSION = 6;
+export const VERSION = 7;
 
 /**
  * Texts are compared byte by byte, whatever the locale of the database. The checks use no bounded
@@ -31,7 +31,7 @@ export const TABLES = `
   ${itemTable(DIALECT)}
   CREATE TABLE ledger (
     id integer PRIMARY KEY CHECK (id = 1),
-    kept_from text COLLATE "C" CHECK (${DIALECT.isDay("kept_from")})
+    started bigint CHECK (${isInstant("started")})
   );
   INSERT INTO ledger (id) VALUES (1);
   ${usageTables(DIALECT)}

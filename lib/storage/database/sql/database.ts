@@ -52,11 +52,7 @@ export interface Database {
    */
   queryAfterChanges(statement: Statement): Promise<readonly Row[]>;
 
-  /**
-   * Runs statements in one transaction. Returns the rows of each.
-   *
-   * @throws {RejectedError} If the database rejects values.
-   */
+  /** Runs statements in one transaction. Returns the rows of each. */
   transact(
     statements: readonly Statement[],
     options?: TransactionOptions,

@@ -18,7 +18,7 @@ import type {
   Value,
 } from "../sql/database.ts";
 import { waitFor } from "../../../async/abort.ts";
-import { RejectedError, StorageError } from "../../errors.ts";
+import { StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
 import { createTables, inTransaction } from "./creation.ts";
 import { retryWhileBusy } from "./lock.ts";
@@ -29,9 +29,6 @@ const OPEN_TIMEOUT_MS = 30_000;
 
 /** The path of a database in memory. */
 export const MEMORY = ":memory:";
-
-/** SQLite's primary result codes for values that are too long, of another type, or refused. */
-const REJECTIONS: ReadonlySet<number> = new Set([18, 19, 20]);
 
 const GONE = "The file was removed or replaced since it was opened: put the right one in place, " +
   "and start again";
@@ -216,8 +213,7 @@ export class SqliteDatabase implements Database {
   #faultOf(what: string, cause: unknown): StorageError {
     const { name } = this.#options.schema;
     const fault = `the ${name} ${JSON.stringify(this.#path)} (DATABASE_URL) cannot be ${what}`;
-    const type = REJECTIONS.has(Object(cause).errcode & 0xff) ? RejectedError : StorageError;
-    return new type("sqlite", fault, { cause });
+    return new StorageError("sqlite", fault, { cause });
   }
 }
 

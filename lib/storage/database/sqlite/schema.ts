@@ -5,7 +5,7 @@
 
 import { HOW_TO_UPGRADE } from "../../errors.ts";
 import { TOKEN_PATTERN } from "../../token.ts";
-import { type Dialect, itemTable, usageTables } from "../schema.ts";
+import { type Dialect, isInstant, itemTable, usageTables } from "../schema.ts";
 
 export interface Schema {
   /** The name for messages. */
@@ -51,12 +51,12 @@ export const CATALOGUE: Schema = {
 export const LEDGER: Schema = {
   name: "ledger",
   applicationId: 0x6d68_6c65,
-  version: 4,
+  version: 5,
   upgrade: "stop the servers, and move it away to start counting afresh",
   tables: `
     CREATE TABLE ledger (
       only INTEGER PRIMARY KEY CHECK (only = 1),
-      kept_from TEXT CHECK (${DIALECT.isDay("kept_from")})
+      started INTEGER CHECK (${isInstant("started")})
     ) STRICT;
     INSERT INTO ledger (only) VALUES (1);
     ${usageTables(DIALECT)}

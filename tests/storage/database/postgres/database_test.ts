@@ -1,15 +1,14 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import type { Engine } from "../../../../lib/storage/database/engine.ts";
-import { ROW as CALL } from "../../../support/counted_call.ts";
-import type { UsageRow } from "../../../../lib/storage/ledger/records.ts";
+import { COUNT } from "../../../support/counted_call.ts";
 import type { CatalogueRecord } from "../../../../lib/storage/catalogue/catalogue.ts";
-import { entryOf, type Kind } from "../../../../lib/storage/item.ts";
+import { entryOf } from "../../../../lib/storage/item.ts";
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import { newToken } from "../../../../lib/storage/token.ts";
-import { addRows } from "../../../support/ledger_rows.ts";
+import { addRows, begin } from "../../../support/ledger_rows.ts";
 import { openLocal } from "../../../support/local_storage.ts";
 import { needing, shared } from "../../../support/permissions.ts";
-import { openEngine } from "../../../support/postgres_engine.ts";
+import { openDatabase, openEngine } from "../../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer, USER } from "../../../support/postgres.ts";
 import { requestRaw } from "../../../support/raw_http.ts";
 import { Relay } from "../../../support/relay.ts";
@@ -23,7 +22,7 @@ const test = needing(...POSTGRES);
 
 const ITEM = { digest: "ab".repeat(32), length: 1000 };
 const NOW = 1_800_000_000_000;
-const ROW: UsageRow = { ...CALL, client: "curl", calls: 3, first: NOW, last: NOW };
+const ROW = { ...COUNT, client: "curl", calls: 3, last: NOW };
 
 /** An engine connected to an empty database through a relay. */
 interface Subject extends AsyncDisposable {
@@ -55,21 +54,6 @@ async function open(): Promise<Subject> {
     },
   };
 }
-
-test("a transaction that PostgreSQL rejects leaves no data, and no connection in it", async () => {
-  await using subject = await open();
-  const { catalogue } = subject.engine;
-  const malformed = { ...newMetadata(), ...ITEM, kind: "image" as Kind };
-  for (let round = 0; round < 3; round++) {
-    const version = await catalogue.version();
-    await assertRejects(() => catalogue.add(malformed), StorageError);
-    assertEquals(await catalogue.version(), version);
-    const item = { ...newMetadata(), ...ITEM };
-    await catalogue.add(item);
-    assertEquals((await catalogue.find(item.token)).state, "published");
-  }
-  assertEquals((await catalogue.find(malformed.token)).state, "unknown");
-});
 
 test("two processes that add the same items in opposite orders do not deadlock", async () => {
   const url = server().urlOf(await server().createDatabase());
@@ -128,7 +112,7 @@ test("a later release's schema is refused", async () => {
   await (await open()).close();
   await server().query("UPDATE catalogue SET schema = 9", database);
   const message =
-    "(DATABASE_URL) has version 9 of the schema, but this release supports only 6: run";
+    "(DATABASE_URL) has version 9 of the schema, but this release supports only 7: run";
   await assertRejects(open, StorageError, message);
 });
 
@@ -155,11 +139,10 @@ for (const [what, trigger, query, isAborted] of BREAKS) {
   test(`add() knows what it added when the connection breaks in ${what}`, async () => {
     await using subject = await open();
     const { ledger } = subject.engine;
-    const own = { server: "a", policies: {}, from: NOW, until: NOW, sequence: 0 };
-    await ledger.declare([own]);
+    const session = await begin(ledger);
     const release = await server().hold(subject.database, trigger);
-    const part = { rows: [ROW], until: NOW + 5 };
-    const adding = ledger.add(part, own).catch((error) => {
+    const part = { counts: [ROW], at: NOW };
+    const adding = ledger.add(part, session).catch((error) => {
       assert(error instanceof StorageError, error);
     });
     const isAtIt = `query ~ '^${query}' AND state = 'active'`;
@@ -177,8 +160,8 @@ for (const [what, trigger, query, isAborted] of BREAKS) {
     const calls = () => Array.fromAsync(ledger.usage(""), ({ calls }) => calls);
     assertEquals(await calls(), isCommitted ? [ROW.calls] : []);
     // Whatever its outcome was, sent again it is recorded once.
-    assertEquals(await ledger.add(part, own), !isCommitted);
-    assertEquals([await calls(), (await ledger.heartbeats())[0]?.sequence], [[ROW.calls], 1]);
+    assertEquals(await ledger.add(part, session), !isCommitted);
+    assertEquals([await calls(), (await ledger.session(session.id))?.sequence], [[ROW.calls], 1]);
   });
 }
 
@@ -225,15 +208,13 @@ test("exclusively() holds its lock however long it is idle; once that ends, noth
 });
 
 test("PostgreSQL itself rejects malformed items at URLs", async () => {
-  const database = await server().createDatabase();
-  await (await openEngine(server().urlOf(database))).close();
+  await using database = await openDatabase(server().urlOf(await server().createDatabase()));
   for (const [what, record, isSound] of LINKED_RECORDS) {
-    const values = Object.values(record).map((value) =>
-      typeof value === "string" ? `'${value}'` : String(value)
-    );
-    const insert = `INSERT INTO item (${Object.keys(record)}) VALUES (${values})`;
-    const said = await server().query(`BEGIN; ${insert}; ROLLBACK`, database)
-      .then(() => "taken", String);
+    const values = Object.values(record);
+    const text = `INSERT INTO item (${Object.keys(record)})
+      VALUES (${values.map((_, index) => `$${index + 1}`)})`;
+    const said = await database.transact([{ text, values }, { text: "DELETE FROM item" }])
+      .then(() => "taken", ({ cause }) => String(cause));
     assertMatch(said, isSound ? /^taken$/ : /violates check constraint/, what);
   }
 });

@@ -1,10 +1,9 @@
 /** The suites of every engine, on PostgreSQL: directly, and behind a pooler. */
 
-import type { Engine } from "../../../../lib/storage/database/engine.ts";
 import { openMemory } from "../../../support/memory_storage.ts";
 import { needing, shared } from "../../../support/permissions.ts";
 import { PGBOUNCER, startPgBouncer } from "../../../support/pgbouncer.ts";
-import { openEngine } from "../../../support/postgres_engine.ts";
+import { openDatabase, openEngine } from "../../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer, USER } from "../../../support/postgres.ts";
 import { testExclusion } from "../exclusion_suite.ts";
 import { testLedger } from "../../ledger/ledger_suite.ts";
@@ -15,12 +14,12 @@ const bouncer = shared(PGBOUNCER, () => startPgBouncer(server()));
 
 let database: string | undefined;
 
-/** Opens an empty database: always the same one, since a pooler takes time to prepare another. */
-async function openEmpty(port: number): Promise<Engine> {
+/** Empties a database: always the same one, since a pooler takes time to prepare another. */
+async function emptyUrl(port: number): Promise<string> {
   database ??= await server().createDatabase();
   const empty = `DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION ${USER}`;
   await server().query(empty, database);
-  return await openEngine(server().urlOf(database, port));
+  return server().urlOf(database, port);
 }
 
 for (
@@ -32,13 +31,14 @@ for (
   const register = needing(...needs);
   testMediaStorage(
     `MediaStorage on ${name}`,
-    async () => await openMemory(await openEmpty(port())),
+    async () => await openMemory(await openEngine(await emptyUrl(port()))),
     register,
   );
-  testLedger(`Ledger on ${name}`, async () => {
-    const { ledger, close } = await openEmpty(port());
-    return { ledger, [Symbol.asyncDispose]: close };
-  }, register);
+  testLedger(
+    `Ledger on ${name}`,
+    async () => await openDatabase(await emptyUrl(port())),
+    register,
+  );
   const withUrl = async (body: (url: string) => Promise<void>) =>
     await body(server().urlOf(await server().createDatabase(), port()));
   testExclusion(name, withUrl, openEngine, register);

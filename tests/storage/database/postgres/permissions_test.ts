@@ -121,7 +121,7 @@ test("a server does not start with a role that cannot write, and does with the d
   const { message } = await assertRejects(() => start(environment), Error);
   assertMatch(
     message,
-    /cannot start: postgres: the database \(DATABASE_URL\) cannot be written \(permission denied for table heartbeat\)/,
+    /cannot start: postgres: the database \(DATABASE_URL\) cannot be written \(permission denied for table ledger\)/,
   );
   const page = await Deno.readTextFile(fromRoot("lib/server/README.md"));
   const [grant = ""] = /GRANT [^;`]*/.exec(page) ?? [];

@@ -1,14 +1,34 @@
 /** The suites of every engine, on SQLite. */
 
+import { assert, assertEquals } from "@std/assert";
 import { openEngine } from "../../../../lib/storage/database/sqlite/engine.ts";
+import { COUNT, DAY, NOON } from "../../../support/counted_call.ts";
+import { ledgerAt, openLedgerDatabase } from "../../../support/ledger_at.ts";
+import { begin } from "../../../support/ledger_rows.ts";
 import { inFolder } from "../../../support/media_cli.ts";
 import { needing } from "../../../support/permissions.ts";
-import { openMemoryEngine } from "../../../support/memory_storage.ts";
 import { testLedger } from "../../ledger/ledger_suite.ts";
 import { testExclusion } from "../exclusion_suite.ts";
 
-testLedger("Ledger on SQLite", openMemoryEngine);
+testLedger("Ledger on SQLite", openLedgerDatabase);
 
 const withUrl = (body: (url: string) => Promise<void>) =>
   inFolder((folder) => body(`sqlite:${folder}/catalogue.sqlite`));
 testExclusion("SQLite", withUrl, openEngine, needing("processes"));
+
+Deno.test("Ledger on SQLite yields to requests during long work", async () => {
+  await using database = await openLedgerDatabase();
+  const ledger = ledgerAt(database, () => NOON + DAY);
+  const clients = Array.from({ length: 3_000 }, (_, index) => `client-${index}`);
+  const counts = clients.map((client) => ({ ...COUNT, client, calls: 1 }));
+  await ledger.add({ counts, at: NOON }, await begin(ledger));
+  const rows = () => Array.fromAsync(ledger.usage(""));
+  for (const work of [rows, () => ledger.forget("2027-02-02", NOON + 2 * DAY)]) {
+    let turns = 0;
+    const counting = setInterval(() => turns++);
+    await work();
+    clearInterval(counting);
+    assert(turns >= 3, `${work} leaves ${turns} turns to others`);
+  }
+  assertEquals(await rows(), []);
+});

@@ -18,23 +18,16 @@ const HELD = { catalogue: 3_000, ledger: FLUSH_INTERVAL_MS + 2_000 };
 /** Milliseconds within which requests must be answered meanwhile. */
 const BOUND = 2_000;
 
-interface Case {
-  readonly file: "catalogue" | "ledger";
-  readonly journalMode: "WAL" | "DELETE";
-  readonly begin: "BEGIN IMMEDIATE" | "BEGIN EXCLUSIVE";
-  /** Whether SQLite admits readers. */
-  readonly admitsReaders: boolean;
-}
+/** Transactions that hold a lock, and whether SQLite admits readers meanwhile. */
+const CASES = [
+  ["catalogue", "WAL", "BEGIN IMMEDIATE", true],
+  ["catalogue", "WAL", "BEGIN EXCLUSIVE", true],
+  ["catalogue", "DELETE", "BEGIN IMMEDIATE", true],
+  ["catalogue", "DELETE", "BEGIN EXCLUSIVE", false],
+  ["ledger", "WAL", "BEGIN EXCLUSIVE", true],
+] as const;
 
-const CASES: Case[] = [
-  { file: "catalogue", journalMode: "WAL", begin: "BEGIN IMMEDIATE", admitsReaders: true },
-  { file: "catalogue", journalMode: "WAL", begin: "BEGIN EXCLUSIVE", admitsReaders: true },
-  { file: "catalogue", journalMode: "DELETE", begin: "BEGIN IMMEDIATE", admitsReaders: true },
-  { file: "catalogue", journalMode: "DELETE", begin: "BEGIN EXCLUSIVE", admitsReaders: false },
-  { file: "ledger", journalMode: "WAL", begin: "BEGIN EXCLUSIVE", admitsReaders: true },
-];
-
-for (const { file, journalMode, begin, admitsReaders } of CASES) {
+for (const [file, journalMode, begin, admitsReaders] of CASES) {
   test(`a server never waits for the ${file}'s lock: ${begin}, ${journalMode}`, async () => {
     await using subject = await openLocal();
     const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));

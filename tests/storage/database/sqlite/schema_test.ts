@@ -1,4 +1,4 @@
-import { ROW } from "../../../support/counted_call.ts";
+import { COUNT } from "../../../support/counted_call.ts";
 import { assertEquals } from "@std/assert";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { CATALOGUE, LEDGER, type Schema } from "../../../../lib/storage/database/sqlite/schema.ts";
@@ -57,8 +57,8 @@ const ITEMS: Row[] = [
   ...LINKED_RECORDS,
 ].map(([what, record, isSound]) => [what, "item", record, isSound] as Row);
 
-const USAGE = { ...ROW, client: "curl", calls: 3, first: 5, last: 5 };
-const HEARTBEAT = { server: "a", policies: "{}", since: 5, until: 9, sequence: 0 };
+const USAGE = { ...COUNT, day: "2027-02-01", client: "curl", calls: 3, last: 5 };
+const SESSION = { id: "a", policies: "{}", began: 5, reported: 9, sequence: 0 };
 
 const LEDGER_ROWS: Row[] = [
   ["a row", "usage", USAGE, true],
@@ -67,16 +67,19 @@ const LEDGER_ROWS: Row[] = [
   ["a day with a time", "usage", { ...USAGE, day: "2027-02-28 12:00" }, false],
   ["any name of a client", "usage", { ...USAGE, client: `${NUL}\n播客${"x".repeat(99)}` }, true],
   ["a client without a name", "usage", { ...USAGE, client: null }, false],
+  ["any release", "usage", { ...USAGE, release: `${NUL}\n` }, true],
   ["another impact", "usage", { ...USAGE, impact: "some" }, false],
   ["no calls", "usage", { ...USAGE, calls: 0 }, false],
   ["half a call", "usage", { ...USAGE, calls: 1.5 }, false],
-  ["an end before the beginning", "usage", { ...USAGE, last: 4 }, false],
-  ["a heartbeat", "heartbeat", HEARTBEAT, true],
-  ["a heartbeat of nobody", "heartbeat", { ...HEARTBEAT, server: "" }, false],
-  ["a heartbeat with half a policy", "heartbeat", { ...HEARTBEAT, policies: "{" }, false],
-  ["a heartbeat without an instant", "heartbeat", { ...HEARTBEAT, until: null }, false],
-  ["a heartbeat out of sequence", "heartbeat", { ...HEARTBEAT, sequence: -1 }, false],
-  ["a heartbeat that ended otherwise", "heartbeat", { ...HEARTBEAT, ending: "bored" }, false],
+  ["a row without its last instant", "usage", { ...USAGE, last: null }, false],
+  ["a session", "session", SESSION, true],
+  ["a session that was declared gone", "session", { ...SESSION, ended: "gone" }, true],
+  ["a session that ended otherwise", "session", { ...SESSION, ended: "bored" }, false],
+  ["a session of nobody", "session", { ...SESSION, id: "" }, false],
+  ["a session with half a policy", "session", { ...SESSION, policies: "{" }, false],
+  ["a session without a report", "session", { ...SESSION, reported: null }, false],
+  ["a report before the beginning", "session", { ...SESSION, reported: 4 }, false],
+  ["a session out of sequence", "session", { ...SESSION, sequence: -1 }, false],
   ["a second ledger", "ledger", { only: 2 }, false],
 ];
 
