@@ -5,22 +5,12 @@ import { CachedStorage } from "../../lib/storage/cache.ts";
 import { GENERATION_MS } from "../../lib/storage/generations.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
+import { randomFrom } from "../support/random.ts";
 import { servedHandler } from "../support/handlers.ts";
 import { CONFIG } from "./request_table.ts";
 
 const STEPS = 4_000;
 const CONTENT = new Uint8Array(40);
-
-/** Returns numbers from 0 to 1 that look random and are the same for each seed (xorshift). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) / 2 ** 32;
-  };
-}
 
 /** What is true of a token, and since when. */
 interface Truth {

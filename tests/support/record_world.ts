@@ -1,0 +1,372 @@
+/**
+ * Servers, their database and its operator on clocks of the test's. The world knows every call that
+ * was answered, and of each ledger what the operator can know.
+ */
+
+import { assert, assertEquals } from "@std/assert";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import { RefusedError } from "../../lib/input/refused_error.ts";
+import { declareGone } from "../../lib/report/declarations.ts";
+import { reportUsage } from "../../lib/report/report.ts";
+import { isSilent, type Verdict } from "../../lib/report/verdict.ts";
+import type { Database, Row } from "../../lib/storage/database/sql/database.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
+import type { Ledger } from "../../lib/storage/ledger/ledger.ts";
+import { lagOf } from "../../lib/storage/ledger/records.ts";
+import { Recorder } from "../../lib/usage/recorder.ts";
+import { countOne, NOON } from "./counted_call.ts";
+import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
+
+const MINUTE = 60_000;
+const TABLES = ["usage", "session", "ledger"];
+const POLICY = definePolicy({ deprecatedAt: "2027-01-01" });
+export const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"] as const;
+
+interface Call {
+  readonly at: number;
+  readonly route: string;
+  readonly client: string;
+}
+
+type State = "runs" | "is suspended" | "sleeps" | "is gone";
+
+/** Whether the database is reached. With "unheard", one more commit is, but not its outcome. */
+type Link = "up" | "unheard" | "down";
+
+class Server {
+  recorder!: Recorder;
+  state: State = "runs";
+  lived = 0;
+  clock = 0;
+  /** The flushes of which it knows the outcome. */
+  contacts = 0;
+  readonly calls: Call[] = [];
+
+  /** @param routes Those that it counts. It answers the others, too. */
+  constructor(readonly routes: readonly string[], public node: Node, public link: Link) {}
+}
+
+/** What is true of a ledger. */
+interface Truth {
+  /** The flushes of each process that the ledger has; of those that are not registered in it, none. */
+  readonly contacts: Map<Server, number>;
+  /** How many calls of each process are on record, or were answered before the record's start. */
+  readonly settled: Map<Server, number>;
+  /** Whether, since the record's start, it was restored, or its clock jumped by a minute or more. */
+  isDoubtful: boolean;
+}
+
+interface Node {
+  readonly database: Database & AsyncDisposable;
+  readonly ledger: Ledger;
+  truth: Truth;
+  /** How far the database's clock is ahead. */
+  offset: number;
+}
+
+interface Copy {
+  readonly tables: readonly (readonly Row[])[];
+  readonly truth: Truth;
+}
+
+export class World {
+  #now = NOON;
+  #node!: Node;
+  #copy!: Copy;
+  readonly #nodes: Node[] = [];
+  readonly #slots = new Map<number, Server>();
+  readonly #servers: Server[] = [];
+  readonly #owners = new Map<string, Server>();
+  readonly #jumps: { readonly at: number; readonly by: number }[] = [];
+  /** The server that answers while it flushes: a call between any two statements. */
+  #busy = -1;
+
+  static async open(): Promise<World> {
+    const world = new World();
+    world.#node = await world.#newNode(0);
+    await world.copy();
+    return world;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { database } of this.#nodes) await database[Symbol.asyncDispose]();
+  }
+
+  /** Starts a server, unless it runs. One that cannot register serves nothing. */
+  async start(
+    slot: number,
+    routes: readonly string[] = [AUDIO, VIDEO],
+    link: Link = "up",
+  ): Promise<void> {
+    if (this.#slots.has(slot)) return;
+    const server = new Server(routes, this.#node, link);
+    const ledger = ledgerAt(this.#reachedBy(server, slot), () => this.#now + server.node.offset);
+    const begin = ledger.begin.bind(ledger);
+    ledger.begin = (session, options) => {
+      this.#owners.set(session.id, server);
+      return begin(session, options);
+    };
+    server.recorder = new Recorder({
+      ledger,
+      policies: Object.fromEntries(routes.map((route) => [route, POLICY])),
+      usageDays: 3,
+      isTelemetryOn: false,
+      clock: () => this.#now + server.clock,
+      lifetime: () => server.lived,
+      log() {},
+    });
+    try {
+      await server.recorder.start();
+      this.#slots.set(slot, server);
+      this.#servers.push(server);
+      server.node.truth.contacts.set(server, 0);
+    } catch (error) {
+      assert(error instanceof StorageError && link !== "up");
+      server.state = "is gone";
+    }
+  }
+
+  call(slot: number, route: string = AUDIO): void {
+    const server = this.#running(slot);
+    if (server === undefined) return;
+    const number = this.#servers.reduce((sum, { calls }) => sum + calls.length, 0);
+    const client = `${number}`.replaceAll(/\d/g, (digit) => "abcdefghij"[Number(digit)] as string);
+    server.calls.push({ at: this.#now, route, client: `app App-${client}` });
+    if (server.routes.includes(route)) {
+      countOne(server.recorder.meter, { userAgent: `App-${client}`, route });
+    }
+  }
+
+  /** Lets time pass; from five seconds on, every server that runs flushes. */
+  async pass(time: number): Promise<void> {
+    this.#advance(time);
+    for (const slot of time < 5_000 ? [] : [...this.#slots.keys()]) {
+      const server = this.#running(slot);
+      if (server !== undefined) await this.#flush(server, () => server.recorder.flush());
+    }
+  }
+
+  /** Stops a server: cleanly, if it reaches the database. */
+  async stop(slot: number): Promise<void> {
+    const server = this.#running(slot);
+    if (this.#busy === slot) this.#busy = -1; // nothing is answered after the last flush
+    if (server?.link === "up") await this.#flush(server, () => server.recorder.stop());
+    if (server !== undefined) this.crash(slot);
+  }
+
+  crash(slot: number): void {
+    const server = this.#slots.get(slot);
+    if (server !== undefined) server.state = "is gone";
+    this.#slots.delete(slot);
+  }
+
+  /** Suspends a server, wakes it, cuts it off, connects it, or sets its clock. */
+  set(slot: number, change: { state?: State; link?: Link; clock?: number }): void {
+    const server = this.#slots.get(slot);
+    if (server === undefined) return;
+    Object.assign(server, change);
+    if (change.link === "up") server.node = this.#node;
+  }
+
+  answerWhileFlushing(slot: number): void {
+    this.#busy = slot;
+  }
+
+  /** Sets the database's clock on, or back. */
+  jump(by: number): void {
+    this.#node.offset += by;
+    this.#jumps.push({ at: this.#now, by });
+    if (Math.abs(by) >= MINUTE) this.#node.truth.isDoubtful = true;
+  }
+
+  /** Copies the database: a backup, or a replica that falls behind from now on. */
+  async copy(): Promise<void> {
+    const { database, truth } = this.#node;
+    const tables: (readonly Row[])[] = [];
+    for (const name of TABLES) {
+      tables.push(await database.query({ text: `SELECT * FROM ${name}` }));
+    }
+    this.#copy = { tables, truth: copyOf(truth) };
+  }
+
+  async restore(): Promise<void> {
+    for (const [index, name] of TABLES.entries()) {
+      const statements = this.#copy.tables[index]?.map((row) => {
+        const columns = Object.keys(row);
+        const text = `INSERT INTO ${name} (${columns.join()}) VALUES (${
+          columns.map((_, at) => `$${at + 1}`).join()
+        })`;
+        return { text, values: Object.values(row) };
+      });
+      await this.#node.database.transact([{ text: `DELETE FROM ${name}` }, ...statements ?? []]);
+    }
+    this.#node.truth = { ...copyOf(this.#copy.truth), isDoubtful: true };
+  }
+
+  /** Makes the copy the primary. Connected servers follow it, except those that stay on the old one. */
+  async failover(staying: readonly number[] = []): Promise<void> {
+    this.#node = await this.#newNode(this.#node.offset);
+    await this.restore();
+    for (const [slot, server] of this.#slots) {
+      if (server.link === "up" && !staying.includes(slot)) server.node = this.#node;
+    }
+  }
+
+  /** The operator declares gone what is. */
+  async gone(): Promise<void> {
+    const { ledger } = this.#node;
+    await declareGone(ledger, (await this.#silent()).filter((id) => this.#isGone(id)));
+  }
+
+  async restart(): Promise<void> {
+    await this.#node.ledger.restart();
+    this.#settle(this.#node.truth);
+  }
+
+  /**
+   * Asks whether the routes can be removed, by default whatever calls are on record, with the operator's
+   * word for the stops where it is true.
+   *
+   * @throws {AssertionError} If a call is missing since when the record is said to be complete.
+   */
+  async gate(
+    days: number,
+    routes?: readonly string[],
+    { waits = 2, atMost = Infinity, mayTrust = true } = {},
+  ): Promise<Verdict["verdict"] | "refused"> {
+    const [{ ledger, truth }, at] = [this.#node, this.#now];
+    const { now } = await ledger.time();
+    for (let wait = 0; wait < waits; wait++) await this.pass(5_000);
+    const sessions = await ledger.sessions();
+    const trustStops = mayTrust && !truth.isDoubtful;
+    const question = { routes, days, now, sessions, trustStops, atMost, usageDays: 3, command: "" };
+    const report = await reportUsage(ledger, question).catch((error) => {
+      if (error instanceof RefusedError) return undefined; // a route that nobody counted yet
+      throw error;
+    });
+    if (report === undefined) return "refused";
+    const { verdict: { verdict }, completeSince = Infinity, judged, clients } = report;
+    const from = Date.parse(report.from);
+    if (atMost === Infinity) assertEquals(verdict === "clear", completeSince <= from);
+    // On record are the calls of any period for which the record is complete.
+    const start = Math.max(from, completeSince);
+    const recorded = new Set(clients.filter(({ last }) => last >= start).map((row) => row.client));
+    for (const server of this.#servers) {
+      // No record can know a process whose registration it does not have.
+      const isKnown = truth.contacts.has(server);
+      const calls = isKnown ? server.calls : server.calls.slice(0, truth.settled.get(server) ?? 0);
+      for (const call of calls) {
+        if (call.at > at || recorded.has(call.client) || !judged.includes(call.route)) continue;
+        const age = at - call.at + this.#unseenSince(call.at);
+        assert(now - age <= start, `${call.client} is missing, of ${age / 1000} seconds ago`);
+      }
+    }
+    return verdict;
+  }
+
+  /** Ends all faults. The operator says what is true, and for three days one server runs. */
+  async calmDown(): Promise<void> {
+    for (const slot of [...this.#slots.keys()]) this.set(slot, { state: "runs", link: "up" });
+    this.#busy = -1;
+    await this.start(3);
+    await this.pass(5_000);
+    for (const slot of [0, 1, 2]) await this.stop(slot);
+    await this.pass(2 * MINUTE);
+    const isUntrue = (await this.#silent()).some((id) => !this.#isGone(id));
+    if (isUntrue || lagOf(await this.#node.ledger.time()) >= MINUTE) await this.restart();
+    await this.pass(2 * MINUTE);
+    await this.gone();
+    await this.pass(72 * 60 * MINUTE);
+    this.#node.truth.isDoubtful = false; // nothing happened since
+  }
+
+  async #newNode(offset: number): Promise<Node> {
+    const database = await openLedgerDatabase();
+    const truth = { contacts: new Map(), settled: new Map(), isDoubtful: false };
+    const node: Node = {
+      database,
+      ledger: ledgerAt(database, () => this.#now + node.offset),
+      truth,
+      offset,
+    };
+    this.#nodes.push(node);
+    return node;
+  }
+
+  #running(slot: number): Server | undefined {
+    const server = this.#slots.get(slot);
+    return server?.state === "runs" ? server : undefined;
+  }
+
+  #advance(time: number): void {
+    this.#now += time;
+    for (const server of this.#servers) if (server.state !== "sleeps") server.lived += time;
+  }
+
+  /** The database as a server reaches it. */
+  #reachedBy(server: Server, slot: number): Database {
+    const use = async <T>(action: (database: Database) => Promise<T>, isCommit: boolean) => {
+      if (server.link === "down") throw new StorageError("sqlite", "down");
+      if (this.#busy === slot) {
+        this.#advance(1_000);
+        this.call(slot);
+      }
+      const result = await action(server.node.database);
+      if (!isCommit || server.link === "up") return result;
+      server.link = "down";
+      throw new StorageError("sqlite", "the outcome is unknown");
+    };
+    const { database } = this.#node;
+    return {
+      clock: database.clock,
+      batch: database.batch,
+      rowsOf: (...args) => database.rowsOf(...args),
+      query: (statement) => use((database) => database.query(statement), false),
+      queryAfterChanges: (statement) => use((database) => database.query(statement), false),
+      transact: (...args) => use((database) => database.transact(...args), true),
+    };
+  }
+
+  async #flush(server: Server, flush: () => Promise<void>): Promise<void> {
+    const isHeard = server.link === "up";
+    const before = server.calls.length;
+    await flush();
+    if (!isHeard) return;
+    const { truth } = server.node;
+    // The ledger was restored or replaced since the last flush: the record starts again.
+    if (truth.contacts.get(server) !== server.contacts) this.#settle(truth);
+    truth.contacts.set(server, ++server.contacts);
+    truth.settled.set(server, before);
+  }
+
+  #settle(truth: Truth): void {
+    for (const server of this.#servers) truth.settled.set(server, server.calls.length);
+    truth.isDoubtful = false;
+  }
+
+  /** Returns the sessions that can be declared gone. */
+  async #silent(): Promise<string[]> {
+    const { ledger } = this.#node;
+    const time = await ledger.time();
+    return (await ledger.sessions())
+      .filter((session) => session.ended === undefined && isSilent(session, time))
+      .map(({ id }) => id);
+  }
+
+  /** Whether the process of a session runs no longer, and answered nothing after its last report. */
+  #isGone(session: string): boolean {
+    const server = this.#owners.get(session);
+    const settled = server && this.#node.truth.settled.get(server);
+    return server?.state === "is gone" && server?.calls.length === (settled ?? 0);
+  }
+
+  /** The most that jumps that nobody saw can add up to: less than a minute each. */
+  #unseenSince(at: number): number {
+    return this.#jumps.filter((jump) => jump.at >= at && jump.by > 0)
+      .reduce((sum, { by }) => sum + Math.min(by, MINUTE), 0);
+  }
+}
+
+function copyOf({ contacts, settled, isDoubtful }: Truth): Truth {
+  return { contacts: new Map(contacts), settled: new Map(settled), isDoubtful };
+}
