@@ -1,10 +1,13 @@
 /**
  * media-head: serves the deprecated HEAD /audio/{token} and HEAD /video/{token} until they are
  * removed, and promises that a HEAD says exactly what the GET would have said. This file is the whole
- * HTTP surface: every route, and every status in the order in which it is decided. GET and HEAD are
- * told apart only at the places marked (1), (2) and (3) below; a HEAD has no Range (1). Two things are
- * not decided here: Deno answers what is not HTTP with a bare 400, and a server that is stopping sends
- * no response any more once the counts of calls are saved.
+ * HTTP surface: every route, and every status in the order in which it is decided.
+ *
+ * HEAD and GET are told apart at the places marked (1), (2) and (3) below, and nowhere else but in
+ * `prepareResponses()` (lib/server/prepared_responses.ts), which reuses responses and keeps those to
+ * HEAD and GET apart. All responses are made by the one `new Response` below. While the server is
+ * stopping, `closeWhenStopping()` (lib/server/listener.ts) copies them to add `Connection: close`, and
+ * sends none once the counts of calls are saved. Deno itself answers what is not HTTP with a bare 400.
  *
  * The start checks the Deno version, reads the settings (lib/server/config.ts), checks that Deno's
  * permissions allow storage, opens storage (lib/storage/), checks that its content belongs to its
@@ -20,29 +23,30 @@
  *   write any file.
  */
 
-import { validate } from "@std/uuid/v4";
+import { validate } from "@std/uuid/v4"; // an unofficial copy on npm: lib/README.md
 import { CORS_FIELDS, PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
-import { type Field, NO_STORE, type Outcome, textOutcome } from "./lib/http/outcome.ts";
+import { type Field, NO_STORE, textOutcome } from "./lib/http/outcome.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import { representDocument } from "./lib/documents/documents.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { limitFreshness } from "./lib/lifecycle/freshness.ts";
 import { momentAt } from "./lib/lifecycle/policy.ts";
-import { refusalIn } from "./lib/lifecycle/refusal.ts";
+import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
 import { readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfUnused } from "./lib/server/environment.ts";
+import { placesOf } from "./lib/server/start_line.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { FaultLog, lineLog } from "./lib/server/log.ts";
 import { openStorage } from "./lib/storage/media/open_storage.ts";
-import { nextChange, policyOf, type Retirement } from "./lib/server/policies.ts";
-import { type Answer, type Handler, prepareResponses } from "./lib/server/prepared_responses.ts";
+import { nextChange, policyOf } from "./lib/server/policies.ts";
+import { type Answer, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problem_types.ts";
 import { type App, requireHonestHead, runServer } from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
-import type { Route } from "./lib/server/route.ts";
 import { deprecatedPaths, METHODS, normalizeUrl, withToken } from "./lib/server/route.ts";
-import type { Server } from "./lib/server/server.ts";
+import type { RetiredRoute, Route } from "./lib/server/route.ts";
+import type { Handler, Outcome, Server } from "./lib/server/server.ts";
 import { requireStorageAccess } from "./lib/server/storage_access.ts";
 import { CachedStorage } from "./lib/storage/cache.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/errors.ts";
@@ -65,13 +69,14 @@ export const ROUTES: readonly Route[] = [
   { pattern: new URLPattern({ pathname: "/healthz" }), serves: "health" },
 ];
 
-const NOWHERE = { route: undefined, segment: "" };
-const ALLOW: Field = ["Allow", METHODS.join(", ")];
+const ALLOWED = METHODS.join(", ");
+const ALLOW: Field = ["Allow", ALLOWED];
 const EMPTY: Field = ["Content-Length", "0"];
 /** Keeps deprecated routes out of the CDN of Deno Deploy, which would hide calls (RFC 9213). */
 const CDN_NO_STORE: Field = ["Deno-CDN-Cache-Control", "no-store"];
 const UNPUBLISHED = "This item was permanently unpublished";
 const REPLACED = "The stored content is not what was published";
+const UNAVAILABLE = "Storage is unavailable; retry later";
 
 /** What is known of a request before anything is looked up. */
 interface Call {
@@ -93,11 +98,10 @@ interface Call {
   readonly segment: string;
   /** That segment as a token, if it is a version 4 UUID. */
   readonly token: Token | undefined;
-  /**
-   * If its route is deprecated: the route's path and policy, the phase and its end, and the path that
-   * replaces the requested one, if the token is valid.
-   */
-  readonly retirement: Retirement | undefined;
+  /** Its route's path, policy and phase, if the route is deprecated. */
+  readonly retired: RetiredRoute | undefined;
+  /** The path that replaces the requested one, if the route is deprecated and the token is valid. */
+  readonly successor: string | undefined;
   /**
    * When a phase that the response may depend on ends, in milliseconds since the epoch; `Infinity`
    * for never.
@@ -107,9 +111,10 @@ interface Call {
 
 /** Creates the handler for all requests; `assemble()` wraps it to reuse what it marks. */
 export function createHandler(server: Server): Handler {
-  return async (request, now) => {
-    const call = readCall(server, request, now);
+  return async ({ method, url, headers }, now) => {
+    let call: Call = { ...UNMATCHED, server, method, headers, now };
     try {
+      call = readCall(call, url);
       return respond(call, await answer(call));
     } catch (error) {
       return respond(call, fail(call, error));
@@ -117,20 +122,37 @@ export function createHandler(server: Server): Handler {
   };
 }
 
+/** What is known of a call before its URL is matched. */
+const UNMATCHED = {
+  isBadHost: false,
+  route: undefined,
+  segment: "",
+  token: undefined,
+  retired: undefined,
+  successor: undefined,
+  phaseEnd: Infinity,
+};
+
 /** Reads what is known of a request before any lookup, including its policy and phase. */
-function readCall(server: Server, { method, url, headers }: Request, now: number): Call {
-  const { routes, config } = server;
+function readCall(call: Call, url: string): Call {
+  const { server: { routes, config }, headers, now } = call;
   const isBadHost = !isHost(headers.get("host")); // Deno builds the URL from Host, unchecked
-  const { route, segment } = isBadHost ? NOWHERE : match(routes, normalizeUrl(url));
+  const matched = isBadHost ? undefined : match(routes, normalizeUrl(url));
+  if (matched === undefined) return { ...call, isBadHost };
+  const { route, segment } = matched;
   const token = validate(segment) ? tokenOf(segment) : undefined; // a version 4 UUID
-  const retirement = route && retirementOf(server, route, token, now);
-  // The notice changes with the phase of each deprecated route, and is checked again when that of the
-  // common policy changes, which has no path.
-  const phaseEnd = route?.serves === "notice"
-    ? nextChange(config, ["", ...deprecatedPaths(routes)], now)
-    : retirement?.moment.until ?? Infinity;
-  const known = { server, method, headers, now };
-  return { ...known, isBadHost, route, segment, token, retirement, phaseEnd };
+  const { pattern: { pathname: path }, serves, successor: replacement } = route;
+  const known = { ...call, route, segment, token };
+  // The notice changes with the phase of each deprecated route.
+  if (serves === "notice") {
+    return { ...known, phaseEnd: nextChange(config, deprecatedPaths(routes), now) };
+  }
+  if (replacement === undefined) return known; // the route stays
+  const policy = policyOf(config, path);
+  const moment = momentAt(policy, now);
+  const retired = { path, policy, moment };
+  const successor = token && withToken(replacement, token);
+  return { ...known, retired, successor, phaseEnd: moment.until };
 }
 
 /** Finds the route of a URL, and the segment in place of its token, which is empty without one. */
@@ -139,44 +161,26 @@ function match(routes: readonly Route[], url: string) {
     const matched = route.pattern.exec(url);
     if (matched !== null) return { route, segment: matched.pathname.groups["token"] ?? "" };
   }
-  return NOWHERE;
-}
-
-/** Returns the retirement of a route at an instant; `undefined` if the route stays. */
-function retirementOf(
-  { config }: Server,
-  { pattern: { pathname: path }, successor }: Route,
-  token: Token | undefined,
-  now: number,
-): Retirement | undefined {
-  if (successor === undefined) return undefined;
-  const policy = policyOf(config, path);
-  const moment = momentAt(policy, now);
-  return { path, policy, moment, successor: token && withToken(successor, token) };
+  return undefined;
 }
 
 /** Returns the first outcome that applies. */
 async function answer(call: Call): Promise<Outcome> {
-  const { method, headers, now, isBadHost, route, segment, token, retirement } = call;
+  const { method, headers, now, isBadHost, route, segment, token, successor } = call;
   const { routes, storage, config, meter } = call.server;
   if (isBadHost) return problem(call, 400, "bad-host", "The Host field is not a valid host");
   if (route === undefined) {
-    return problem(call, 404, "no-such-route", "No such route", { isKept: true });
+    return problem(call, 404, "no-such-route", "No such route", { isReusable: true });
   }
   if (!METHODS.includes(method)) {
-    const detail = `This route accepts ${ALLOW[1]}`;
+    const detail = `This route accepts ${ALLOWED}`;
     return problem(call, 405, "method-not-allowed", detail, { fields: [ALLOW] });
   }
-  if (method === "OPTIONS") return { status: 204, fields: [ALLOW, ...PREFLIGHT_FIELDS, NO_STORE] };
-
-  // In a brownout 503 (or 410, if the policy says so); after the sunset 410 (or 308, if the policy
-  // says so and the token is valid). Nothing is looked up.
-  const refused = retirement && refusalIn(retirement.moment, retirement.policy, {
-    successor: retirement.successor,
-    maxAge: config.cacheMaxAge,
-    problemTypesPage: PROBLEM_TYPES_PAGE,
-  });
-  if (refused) return { ...refused, isKept: true };
+  if (method === "OPTIONS") {
+    return { status: 204, fields: [ALLOW, ...PREFLIGHT_FIELDS, NO_STORE], successor };
+  }
+  const refused = refuse(call);
+  if (refused !== undefined) return refused;
 
   const { serves } = route;
   if (serves === "health") {
@@ -189,7 +193,7 @@ async function answer(call: Call): Promise<Outcome> {
   }
   if (token === undefined) {
     const detail = `"${segment}" is not a version 4 UUID`;
-    return problem(call, 400, "malformed-token", detail, { isKept: true });
+    return problem(call, 400, "malformed-token", detail, { isReusable: true });
   }
   // The lookup also compares the stored content with what was published (502, 503). A HEAD never
   // reads the content, but must fail where its GET does, so the promise depends on this. What a
@@ -198,9 +202,27 @@ async function answer(call: Call): Promise<Outcome> {
   return await answerItem(call, await storage.find(token, now), serves);
 }
 
+/** Returns the refusal in a brownout or after the sunset. Nothing is looked up for it. */
+function refuse({ retired, successor, server: { config } }: Call): Outcome | undefined {
+  if (retired === undefined) return undefined;
+  const { policy, moment: { phase, until } } = retired;
+  const maxAge = config.cacheMaxAge;
+  const facts = { policy, successor, problemTypesPage: PROBLEM_TYPES_PAGE };
+  const marks = { successor, isReusable: true } as const;
+  if (phase === "brownout" && policy.brownoutStatus === 503) {
+    return { ...brownoutRefusal(503, until, facts), ...marks };
+  }
+  if (phase === "brownout") return { ...brownoutRefusal(410, until, facts), ...marks };
+  if (phase !== "removed") return undefined;
+  if (policy.afterSunset === "redirect" && successor !== undefined) {
+    return { ...removalRedirect(308, successor, maxAge), ...marks };
+  }
+  return { ...removalRefusal(410, maxAge, facts), ...marks };
+}
+
 /**
- * Returns the outcome for what a lookup found. An outcome that is marked with `isKept`, here or
- * above, may be reused for the same request in the same generation and phase. Any other is made
+ * Returns the outcome for the result of a lookup. An outcome that is marked with `isReusable`, here
+ * or above, may be reused for the same request in the same generation and phase. Any other is made
  * anew.
  */
 async function answerItem(
@@ -208,34 +230,38 @@ async function answerItem(
   found: LookupResult,
   kinds: readonly Kind[],
 ): Promise<Outcome> {
+  // The successor serves either kind, but nothing that was unpublished or never published.
+  const isServed = found.state === "published" || found.state === "linked";
+  const known = isServed ? call : { ...call, successor: undefined };
   if (found.state === "unknown" || !kinds.includes(found.kind)) {
     const detail = `No such ${kinds.join(" or ")} was ever published`;
-    const hasNoSuccessor = found.state === "unknown" || found.state === "unpublished";
-    return problem(call, 404, "never-published", detail, { isKept: true, hasNoSuccessor });
+    return problem(known, 404, "never-published", detail, { isReusable: true });
   }
   if (found.state === "unpublished") {
-    return problem(call, 410, "unpublished", UNPUBLISHED, { isKept: true, hasNoSuccessor: true });
+    return problem(known, 410, "unpublished", UNPUBLISHED, { isReusable: true });
   }
+  const { successor } = call;
   if (found.state === "linked") {
     // Preconditions and Range apply at the target (RFC 9110 §13.2.1): clients resend them.
     const location: Field = ["Location", found.item.location];
-    return { status: 307, fields: [location, EMPTY, freshnessOf(call)], isKept: true };
+    const fields = [location, EMPTY, freshnessOf(call)];
+    return { status: 307, fields, successor, isReusable: true };
   }
   const outcome = await serve(call, representItem(found.item, call.server.storage, call.now));
   // A stream can be sent only once. If the publisher's clock was ahead, Last-Modified is the current
   // time, which changes.
-  const isKept = !(outcome.body instanceof ReadableStream) && found.item.publishedAt <= call.now;
-  return isKept ? { ...outcome, isKept } : outcome;
+  const isStream = outcome.body instanceof ReadableStream;
+  return isStream || found.item.publishedAt > call.now ? outcome : { ...outcome, isReusable: true };
 }
 
 /** Serves a representation as the request's conditions and range ask: 412, 304, 416, 206 or 200. */
 async function serve(call: Call, selected: Representation): Promise<Outcome> {
-  const { server: { faults }, method, headers, now } = call;
+  const { server: { faults }, method, headers, now, successor } = call;
   const { length, contentFields } = selected;
-  const status = evaluatePreconditions(headers, selected, now);
-  if (status === 412) return problem(call, 412, "precondition-failed", "A precondition failed");
+  const condition = evaluatePreconditions(headers, selected, now);
+  if (condition === 412) return problem(call, 412, "precondition-failed", "A precondition failed");
   const validatorFields = [...selected.validatorFields, freshnessOf(call)];
-  if (status === 304) return { status, fields: validatorFields };
+  if (condition === 304) return { status: 304, fields: validatorFields, successor };
 
   // (1) Only a GET has its Range evaluated (RFC 9110 §14.2).
   const isGet = method === "GET";
@@ -248,11 +274,9 @@ async function serve(call: Call, selected: Representation): Promise<Outcome> {
   // (2) Only a GET reads the content. If it cannot be read to its end, the log says why.
   const onFault = (error: unknown) => faults.report(error, { method });
   const body = isGet ? await selected.open(range, onFault) : undefined;
-  return {
-    status: range === undefined ? 200 : 206,
-    fields: [...contentFields, ...lengthFields(length, range), ...validatorFields],
-    body,
-  };
+  const fields = [...contentFields, ...lengthFields(length, range), ...validatorFields];
+  if (range !== undefined) return { status: 206, fields, body, successor };
+  return { status: 200, fields, body, successor };
 }
 
 /** Returns the field that says how long caches may keep what was found. */
@@ -262,48 +286,67 @@ function freshnessOf({ server: { config } }: Call): Field {
 
 /** Returns the outcome of an error. The log has its cause under the id that the client gets. */
 function fail(call: Call, error: unknown): Outcome {
-  const { server, method, route } = call;
+  const { server: { faults }, method, route } = call;
+  const report = (status: number) =>
+    `urn:uuid:${faults.report(error, { status, method, route: route?.pattern.pathname })}`;
   if (error instanceof UnpublishedError) { // between lookup and opening: no fault
-    return problem(call, 410, "unpublished", UNPUBLISHED, { hasNoSuccessor: true });
+    return problem({ ...call, successor: undefined }, 410, "unpublished", UNPUBLISHED);
   }
-  const isReplaced = error instanceof ReplacedError;
-  const status = isReplaced ? 502 : error instanceof StorageError ? 503 : 500;
-  const facts = { status, method, route: route?.pattern.pathname };
-  const instance = `urn:uuid:${server.faults.report(error, facts)}`;
-  if (status === 502) return problem(call, 502, "content-replaced", REPLACED, { instance });
-  if (status === 500) return problem(call, 500, "server-fault", "The server failed", { instance });
-  const fields: Field[] = [["Retry-After", "5"]]; // seconds
-  const detail = "Storage is unavailable; retry later";
-  return problem(call, 503, "storage-unavailable", detail, { instance, fields });
+  if (error instanceof ReplacedError) {
+    return problem(call, 502, "content-replaced", REPLACED, { instance: report(502) });
+  }
+  if (error instanceof StorageError) {
+    const fields: Field[] = [["Retry-After", "5"]]; // seconds
+    const options = { fields, instance: report(503) };
+    return problem(call, 503, "storage-unavailable", UNAVAILABLE, options);
+  }
+  return problem(call, 500, "server-fault", "The server failed", { instance: report(500) });
 }
 
 /** Makes the response, and counts it if its route is deprecated. */
 function respond(call: Call, outcome: Outcome): Answer {
-  const { server: { config, clock, meter }, method, token, retirement } = call;
-  const { status, body, isKept } = outcome;
-  const successor = outcome.hasNoSuccessor ? undefined : retirement?.successor;
+  const { server: { config, clock, meter }, method, token, retired } = call;
+  const { status, body, successor, isReusable } = outcome;
   // On every status, a deprecated route announces its retirement by Deprecation (RFC 9745), Sunset
   // (RFC 8594) and Link (RFC 8288). No cache may keep a response longer than the phase that it
   // depends on. The clock is read again for that, since a lookup may have taken seconds.
   const { fields, unchangedUntil } = limitFreshness([
     ...outcome.fields,
     ...CORS_FIELDS,
-    ...retirement ? announcementFields(retirement.policy, successor) : [],
-    ...retirement && config.isOnDeploy ? [CDN_NO_STORE] : [],
+    ...retired ? announcementFields(retired.policy, successor) : [],
+    ...retired && config.isOnDeploy ? [CDN_NO_STORE] : [],
   ], { until: call.phaseEnd, now: clock() });
   const headers = Object.fromEntries(fields); // no name comes twice; an object saves 5 µs
-  // (3) A HEAD gets the same status and fields, and no content.
+  // (3) A HEAD gets the same status and fields, and no content. For example, the response to a HEAD of
+  // an item on a deprecated route is 200 with these fields, of which the marked ones may be missing:
+  //   Content-Type: audio/mpeg                   representItem()
+  //   Content-Language: en                       representItem(), if the item has a language
+  //   Content-Disposition: inline; filename="…"  representItem(), if the item has a name
+  //   Accept-Ranges: bytes                       representItem()
+  //   Repr-Digest: sha-256=:…:                   representItem()
+  //   X-Content-Type-Options: nosniff            representItem()
+  //   Content-Length: 1000                       lengthFields()
+  //   ETag: "…"                                  representItem()
+  //   Last-Modified: Sat, 21 Nov 2026 …          representItem()
+  //   Cache-Control: max-age=300, …              freshnessOf(), shortened by limitFreshness()
+  //   Access-Control-Allow-Origin: *             CORS_FIELDS
+  //   Access-Control-Expose-Headers: *           CORS_FIELDS
+  //   Deprecation: @1795219200                   announcementFields()
+  //   Sunset: Wed, 30 Jun 2027 …                 announcementFields(), if there is a date
+  //   Link: </media/…>; rel="successor-…         announcementFields()
+  //   Deno-CDN-Cache-Control: no-store           CDN_NO_STORE, on Deno Deploy
+  // The runtime adds Date, and Vary if it would compress.
   const response = new Response(method === "HEAD" ? null : body, { status, headers });
 
-  const counter = retirement && meter?.counterOf({
-    route: retirement.path,
-    moment: retirement.moment,
+  const counter = retired && meter?.counterOf({
+    route: retired.path,
+    moment: retired.moment,
     method,
     status,
     hasToken: token !== undefined,
   });
   counter?.count(call.headers);
-  return { response, counter, keepUntil: isKept ? unchangedUntil : 0 };
+  return { response, counter, reusableUntil: isReusable ? unchangedUntil : 0 };
 }
 
 /** Assembles the server in the order given at the top, up to its registration. */
@@ -330,15 +373,17 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
   const handle = createHandler({ ...common, routes, storage, faults, meter: recorder.meter });
-  // Responses marked with `isKept` are reused for the same method, URL, Host and conditions, but not
+  // Responses marked with `isReusable` are reused for the same method, URL, Host and conditions, but not
   // for a GET with a Range. During shutdown, responses ask clients to close their connections.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
   const serving = closeWhenStopping(prepared, shutdown);
+  const { host, port, reusePort, publicUrl, isOnDeploy, isDeprecationUnset, ineffective } = config;
   return {
-    ...config,
+    ...{ host, port, reusePort, publicUrl, isOnDeploy, isDeprecationUnset, ineffective },
     recorder,
     log,
-    routes: deprecated,
+    policies,
+    places: placesOf(config),
     samples,
     // Compressed, a GET would differ from its HEAD.
     listen: (options) => Deno.serve({ ...options, automaticCompression: false }, serving),

@@ -1,6 +1,6 @@
 /**
- * Outcomes: what a request comes to, before it becomes a response. GET and HEAD have the same
- * outcome, except that only a GET has its Range evaluated and its content read.
+ * Outcomes: the results of handling requests, before they become responses. GET and HEAD have the
+ * same outcome, except that only a GET has its Range evaluated and its content read.
  */
 
 export type Field = [name: string, value: string];
@@ -11,7 +11,7 @@ export const NO_STORE: Field = ["Cache-Control", "no-store"];
 /** Bytes to send: short content at once, longer content as a stream. */
 export type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>;
 
-/** What a request comes to. */
+/** The result of handling a request. */
 export interface Outcome {
   /** The status code. */
   readonly status: number;
@@ -21,13 +21,6 @@ export interface Outcome {
   readonly fields: readonly Field[];
   /** The content; a HEAD never sends it. */
   readonly body?: Body | undefined;
-  /** Whether nothing replaces what was requested, whatever its route says. */
-  readonly hasNoSuccessor?: boolean | undefined;
-  /**
-   * Whether the same request has the same outcome until the generation of lookups or the phase
-   * ends. An outcome without this mark is not reused.
-   */
-  readonly isKept?: true | undefined;
 }
 
 /** Creates an outcome whose content is a text, in UTF-8. */

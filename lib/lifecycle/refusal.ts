@@ -3,7 +3,7 @@
 import { formatHttpDate } from "../http/http_date.ts";
 import { type Field, NO_STORE, type Outcome } from "../http/outcome.ts";
 import { problemDetails, type ProblemType } from "../http/problem.ts";
-import { formatInstant, type Moment, momentAt, type Policy } from "./policy.ts";
+import { type BrownoutStatus, formatInstant, momentAt, type Policy } from "./policy.ts";
 
 /** The problem types of refusals, by name. */
 export const REFUSAL_TYPES = {
@@ -65,35 +65,62 @@ export interface Refusal extends Outcome {
  */
 export function refusal(
   policy: Policy,
-  { now, ...options }: RefusalOptions,
+  { now, maxAge, ...facts }: RefusalOptions,
 ): Refusal | undefined {
-  return refusalIn(momentAt(policy, now), policy, options);
+  const { phase, until } = momentAt(policy, now);
+  const { successor } = facts;
+  if (phase === "brownout") {
+    return brownoutRefusal(policy.brownoutStatus, until, { policy, ...facts });
+  }
+  if (phase !== "removed") return undefined;
+  if (policy.afterSunset === "redirect" && successor !== undefined) {
+    return removalRedirect(308, successor, maxAge);
+  }
+  return removalRefusal(410, maxAge, { policy, ...facts });
 }
 
-/** Does the same as {@linkcode refusal} for a caller that already knows the phase. */
-export function refusalIn(
-  { phase, until }: Moment,
-  { documentation, brownoutStatus, afterSunset, sunsetAt }: Policy,
-  { successor, maxAge, problemTypesPage }: Omit<RefusalOptions, "now">,
-): Refusal | undefined {
-  if (phase !== "brownout" && phase !== "removed") return undefined;
-  const isBrownout = phase === "brownout";
-  const cacheControl: Field = isBrownout ? NO_STORE : ["Cache-Control", `max-age=${maxAge}`];
-  if (!isBrownout && afterSunset === "redirect" && successor !== undefined) {
-    const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheControl];
-    return { status: 308, fields };
-  }
-  const status = isBrownout ? brownoutStatus : 410;
-  const detail = isBrownout
-    ? `Disabled by a brownout until ${formatInstant(until)}, ahead of its removal`
-    : `Removed at ${formatInstant(sunsetAt as number)}`;
+/** What the text of a refusal says. */
+type RefusalFacts = Pick<RefusalOptions, "successor" | "problemTypesPage"> & {
+  readonly policy: Policy;
+};
+
+/** Returns the outcome in a brownout that ends at an instant. */
+export function brownoutRefusal(
+  status: BrownoutStatus,
+  until: number,
+  facts: RefusalFacts,
+): Refusal {
+  const detail = `Disabled by a brownout until ${formatInstant(until)}, ahead of its removal`;
   // A date and not a number of seconds, so that a HEAD has the same value as a GET a second
   // earlier.
-  const retryAfter: Field[] = isBrownout ? [["Retry-After", formatHttpDate(until)]] : [];
+  const fields: Field[] = [NO_STORE, ["Retry-After", formatHttpDate(until)]];
+  return problemOf("brownout", { status, detail, fields }, facts);
+}
+
+/** Returns the outcome after the sunset. */
+export function removalRefusal(status: 410, maxAge: number, facts: RefusalFacts): Refusal {
+  const detail = `Removed at ${formatInstant(facts.policy.sunsetAt as number)}`;
+  return problemOf("removed", { status, detail, fields: [cacheableFor(maxAge)] }, facts);
+}
+
+/** Returns the outcome after the sunset that redirects to a successor. */
+export function removalRedirect(status: 308, successor: string, maxAge: number): Refusal {
+  const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheableFor(maxAge)];
+  return { status, fields };
+}
+
+function cacheableFor(maxAge: number): Field {
+  return ["Cache-Control", `max-age=${maxAge}`];
+}
+
+function problemOf(
+  name: keyof typeof REFUSAL_TYPES,
+  { status, detail, fields }: { status: 410 | 503; detail: string; fields: Field[] },
+  { policy: { documentation }, successor, problemTypesPage }: RefusalFacts,
+): Refusal {
   const kind = problemTypesPage === undefined
     ? { title: status === 410 ? "Gone" : "Service Unavailable" }
-    : { type: `${problemTypesPage}#${phase}`, title: REFUSAL_TYPES[phase].title };
-  const fields = [cacheControl, ...retryAfter];
+    : { type: `${problemTypesPage}#${name}`, title: REFUSAL_TYPES[name].title };
   const problem = { ...kind, status, detail, fields, successor, documentation };
   return { ...problemDetails(problem), status };
 }

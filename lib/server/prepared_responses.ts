@@ -1,19 +1,13 @@
 /**
  * Prepared responses. Most requests repeat a recent one, and building a dozen fields costs more than
- * everything else. So a response is kept for its generation, and reused for identical requests.
- * Clients get the same response either way, which a test checks.
+ * everything else. So a response is reused for identical requests in its generation. Clients get the
+ * same response either way, which a test checks.
  */
 
 import QuickLRU from "quick-lru";
 import { conditionsIn } from "../http/preconditions.ts";
 import type { Generations } from "../storage/generations.ts";
 import type { Counter } from "./counting.ts";
-
-/**
- * Answers a request that came at an instant, in milliseconds since the epoch, and counts the
- * response. Never rejects.
- */
-export type Handler = (request: Request, instant: number) => Promise<Answer>;
 
 /** A response, and what sending it again depends on. */
 export interface Answer {
@@ -25,30 +19,30 @@ export interface Answer {
    * must not be sent again. Until then, in the same generation, the same request gets the same
    * response.
    */
-  readonly keepUntil: number;
+  readonly reusableUntil: number;
 }
 
-/** The number of recent responses to HEAD and to GET that are kept, or up to twice as many. */
+/** The maximum number of recent responses to HEAD and to GET that are prepared, or up to twice that. */
 const [HEADS, GETS] = [2_500, 1_000];
 
 /** The number of requests that came once and are remembered, or up to twice as many. */
 const MAX_SEEN_ONCE = 2_500;
 
-/** The length in bytes of the longest content kept. */
+/** The length in bytes of the longest content prepared. */
 const MAX_CONTENT = 16_384;
 
 /** The maximum length of a key, because clients choose the length of URLs and conditions. */
 const MAX_KEY = 1_024;
 
-/** A kept response, shared by many requests. */
-interface Kept extends Answer {
+/** A prepared response, shared by many requests. */
+interface Prepared extends Answer {
   readonly generation: number;
 }
 
 /**
- * Wraps a handler to keep the responses to HEAD and GET that may be kept, from the second request
- * on. They are kept by all that they depend on: URL, Host and conditions. Responses to ranges are
- * not kept, because clients rarely request the same range again.
+ * Wraps a handler to reuse its responses to HEAD and GET from the second request on. Each belongs to
+ * all that it depends on: URL, Host and conditions. Responses to ranges are not reused, because
+ * clients rarely request the same range again.
  *
  * @param options The generations of the data that responses are made from, and a function that
  *   returns the time in milliseconds since the epoch.
@@ -56,46 +50,46 @@ interface Kept extends Answer {
  *   are shared: do not modify them.
  */
 export function prepareResponses(
-  handle: Handler,
+  handle: (request: Request, now: number) => Promise<Answer>,
   { generations, clock }: { readonly generations: Generations; readonly clock: () => number },
 ): (request: Request) => Response | Promise<Response> {
-  const heads = new QuickLRU<string, Kept>({ maxSize: HEADS });
-  const gets = new QuickLRU<string, Kept>({ maxSize: GETS });
+  const heads = new QuickLRU<string, Prepared>({ maxSize: HEADS });
+  const gets = new QuickLRU<string, Prepared>({ maxSize: GETS });
   const once = new QuickLRU<string, true>({ maxSize: MAX_SEEN_ONCE });
 
-  const keptFor = ({ method, headers }: Request) =>
+  const preparedFor = ({ method, headers }: Request) =>
     method === "HEAD" ? heads : method === "GET" && !headers.has("range") ? gets : undefined;
 
-  function find(request: Request, instant: number): Kept | undefined {
-    const kept = keptFor(request)?.get(requestKeyOf(request));
-    const isTrue = kept !== undefined && instant < kept.keepUntil &&
-      generations.holds(kept.generation, instant);
-    return isTrue ? kept : undefined;
+  function find(request: Request, now: number): Prepared | undefined {
+    const prepared = preparedFor(request)?.get(requestKeyOf(request));
+    const isFresh = prepared !== undefined && now < prepared.reusableUntil &&
+      generations.isCurrent(prepared.generation, now);
+    return isFresh ? prepared : undefined;
   }
 
-  function sendAgain({ response, counter }: Kept, request: Request): Response {
+  function sendAgain({ response, counter }: Prepared, request: Request): Response {
     counter?.count(request.headers);
     return request.method === "HEAD" ? response : response.clone();
   }
 
-  async function make(request: Request, instant: number): Promise<Response> {
-    // The look at storage decides whether a kept response is still true. Where there is none, nothing
-    // waits for it here: a lookup waits by itself, and a refusal needs no storage.
-    const look = generations.refresh(instant);
-    if (look !== undefined && keptFor(request)?.has(requestKeyOf(request))) {
-      await look;
-      const kept = find(request, instant);
-      if (kept !== undefined) return sendAgain(kept, request);
+  async function make(request: Request, now: number): Promise<Response> {
+    // The check of storage decides whether a prepared response is still valid. Where there is none,
+    // nothing waits for it here: a lookup waits by itself, and a refusal needs no storage.
+    const check = generations.refresh(now);
+    if (check !== undefined && preparedFor(request)?.has(requestKeyOf(request))) {
+      await check;
+      const prepared = find(request, now);
+      if (prepared !== undefined) return sendAgain(prepared, request);
     }
     const { generation } = generations; // which all lookups from now on have
-    const answer = await handle(request, instant);
-    const { response, keepUntil } = answer;
-    const responses = keptFor(request);
+    const answer = await handle(request, now);
+    const { response, reusableUntil } = answer;
+    const responses = preparedFor(request);
     const key = requestKeyOf(request);
     const length = Number(response.headers.get("content-length"));
     const isShort = key.length <= MAX_KEY && (responses === heads || length <= MAX_CONTENT);
-    if (responses === undefined || !isShort || keepUntil <= instant) return response;
-    // Many requests never recur, and keeping and dropping a response costs a tenth of making it.
+    if (responses === undefined || !isShort || reusableUntil <= now) return response;
+    // Many requests never recur, and storing and evicting a response costs a tenth of making it.
     if (!responses.has(key) && !once.has(key)) {
       once.set(key, true);
       return response;
@@ -107,9 +101,9 @@ export function prepareResponses(
   }
 
   return (request) => {
-    const instant = clock();
-    const kept = find(request, instant);
-    return kept === undefined ? make(request, instant) : sendAgain(kept, request);
+    const now = clock();
+    const prepared = find(request, now);
+    return prepared === undefined ? make(request, now) : sendAgain(prepared, request);
   };
 }
 

@@ -4,9 +4,10 @@
  */
 
 import { REFUSAL_TYPES } from "../lifecycle/refusal.ts";
-import { NO_STORE, type Outcome } from "../http/outcome.ts";
+import { NO_STORE } from "../http/outcome.ts";
 import { type Problem, problemDetails, type ProblemType } from "../http/problem.ts";
-import type { Retirement } from "./policies.ts";
+import type { RetiredRoute } from "./route.ts";
+import type { Outcome } from "./server.ts";
 
 /** The page that explains the types. Their names are its fragments. */
 export const PROBLEM_TYPES_PAGE = "/deprecation";
@@ -82,7 +83,7 @@ type NamesOf<Status extends number> = {
 /** The optional parts of a problem, besides its status, type and detail. */
 export type ProblemOptions =
   & Partial<Pick<Problem, "fields" | "instance">>
-  & Pick<Outcome, "isKept" | "hasNoSuccessor">;
+  & Pick<Outcome, "isReusable">;
 
 /**
  * Returns the outcome of a problem. It is `no-store`, because some of these statuses are cacheable by
@@ -91,11 +92,15 @@ export type ProblemOptions =
  * @param status The status of that type, so that a reader of the call sees it.
  */
 export function problem<Status extends number>(
-  { retirement }: { readonly retirement: Retirement | undefined },
+  { retired, successor }: {
+    readonly retired: RetiredRoute | undefined;
+    /** The path that replaces the requested one, if there is one. */
+    readonly successor: string | undefined;
+  },
   status: Status,
   name: NamesOf<Status>,
   detail: string,
-  { fields = [], instance, ...marks }: ProblemOptions = {},
+  { fields = [], instance, isReusable }: ProblemOptions = {},
 ): Outcome {
   const details = problemDetails({
     status,
@@ -104,8 +109,8 @@ export function problem<Status extends number>(
     title: PROBLEM_TYPES[name].title,
     detail,
     instance,
-    successor: marks.hasNoSuccessor ? undefined : retirement?.successor,
-    documentation: retirement?.policy.documentation,
+    successor,
+    documentation: retired?.policy.documentation,
   });
-  return { ...details, ...marks };
+  return { ...details, successor, isReusable };
 }

@@ -1,8 +1,6 @@
 /** The life of a server process, from startup to exit. */
 
-import { momentAt } from "../lifecycle/policy.ts";
-import { policyOf } from "./policies.ts";
-import { type Announced, startFacts } from "./start_line.ts";
+import { describePolicy, type placesOf } from "./start_line.ts";
 import { type Config, ConfigError, SAMPLES_DEPRECATED_AT } from "./config.ts";
 import { messageOf } from "../input/printable.ts";
 import { fulfilledWithin } from "../async/deadline.ts";
@@ -10,6 +8,7 @@ import { type Listen, Listener, type Shutdown } from "./listener.ts";
 import type { Log } from "./log.ts";
 import { onStopSignal } from "./stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
+import type { RoutePolicies } from "../storage/ledger/records.ts";
 
 /**
  * Matches releases that send `content-length: 0` on every HEAD, whatever the handler sets: 2.8.3 to
@@ -48,7 +47,6 @@ interface UsageRecorder {
 
 /** An assembled server, ready to register and to listen. */
 export interface App extends
-  Announced,
   Pick<
     Config,
     | "host"
@@ -59,6 +57,10 @@ export interface App extends
     | "isDeprecationUnset"
     | "ineffective"
   > {
+  /** The policy of each deprecated route, by its path. */
+  readonly policies: RoutePolicies;
+  /** Where catalogue and content are. */
+  readonly places: ReturnType<typeof placesOf>;
   readonly listen: Listen;
   readonly log: Log;
   readonly recorder: UsageRecorder;
@@ -118,15 +120,19 @@ export async function runServer(
 }
 
 function logStart(app: App, { hostname, port }: Deno.NetAddr): void {
-  const { log, recorder: { session } } = app;
+  const { log, policies, places, recorder: { session } } = app;
   const now = Date.now();
   const { deno } = Deno.version;
   const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
   const machine = state === "granted" ? Deno.hostname() : undefined;
-  log({ event: "start", session, machine, hostname, port, deno, ...startFacts(app, now) });
-  const past = app.routes.filter((path) => momentAt(policyOf(app, path), now).phase === "removed");
+  const routes = Object.fromEntries(
+    Object.entries(policies).map(([path, policy]) => [path, describePolicy(policy, now)]),
+  );
+  log({ event: "start", session, machine, hostname, port, deno, routes, ...places });
+  const past = Object.keys(routes).filter((path) => routes[path]?.phase === "removed");
   if (past.length > 0) log({ event: "warning", message: PAST, routes: past });
-  if (app.isDeprecationUnset && app.routes.length > 0) log({ event: "warning", message: UNSET });
+  const hasRoutes = Object.keys(routes).length > 0;
+  if (app.isDeprecationUnset && hasRoutes) log({ event: "warning", message: UNSET });
   if (app.ineffective.length > 0) {
     const message = `Without effect, since no such route is deprecated: ${
       app.ineffective.join(", ")

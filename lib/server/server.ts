@@ -1,5 +1,7 @@
 /** The server as a request sees it. */
 
+import type { Outcome as HttpOutcome } from "../http/outcome.ts";
+import type { Answer } from "./prepared_responses.ts";
 import type { Policies } from "./policies.ts";
 import type { ItemStorage } from "../storage/storage.ts";
 import type { FaultLog } from "./log.ts";
@@ -28,3 +30,20 @@ export interface ServerConfig extends Policies {
   readonly publicUrl?: string | undefined;
   readonly isOnDeploy?: boolean;
 }
+
+/** The result of handling a request, before it becomes a response. */
+export interface Outcome extends HttpOutcome {
+  /** The path that replaces the requested one, which a deprecated route announces. */
+  readonly successor?: string | undefined;
+  /**
+   * Whether the same request has the same outcome until the generation of lookups or the phase
+   * ends. An outcome without this mark is not reused.
+   */
+  readonly isReusable?: true | undefined;
+}
+
+/**
+ * Answers a request that came at an instant, in milliseconds since the epoch, and counts the
+ * response. Never rejects.
+ */
+export type Handler = (request: Request, now: number) => Promise<Answer>;

@@ -2,29 +2,14 @@
 
 import { formatInstant, momentAt, type Policy } from "../lifecycle/policy.ts";
 import type { Config } from "./config.ts";
-import { type Policies, policyOf } from "./policies.ts";
-
-export interface Announced extends Policies, Pick<Config, "databaseUrl" | "content"> {
-  /** The paths of the deprecated routes. */
-  readonly routes: readonly string[];
-}
 
 /**
- * Returns members of the line: the phase, the dates and the next brownout of each deprecated route,
- * and where catalogue and content are, without credentials.
- *
- * @param now Milliseconds since the epoch.
+ * Returns where catalogue and content are, without credentials: a URL of PostgreSQL may have a
+ * password, even among its parameters.
  */
-export function startFacts(
-  { routes, databaseUrl, content, ...policies }: Announced,
-  now: number,
-) {
+export function placesOf({ databaseUrl, content }: Pick<Config, "databaseUrl" | "content">) {
   const { host, pathname } = new URL(databaseUrl);
   return {
-    routes: Object.fromEntries(
-      routes.map((path) => [path, retirementAt(policyOf(policies, path), now)]),
-    ),
-    // A URL of PostgreSQL may have a password, even among its parameters.
     catalogue: databaseUrl.startsWith("sqlite:") ? databaseUrl : `postgres://${host}${pathname}`,
     content: content.kind === "folder"
       ? content.path
@@ -34,7 +19,11 @@ export function startFacts(
   };
 }
 
-function retirementAt(policy: Policy, now: number) {
+/**
+ * Describes the retirement of a deprecated route at an instant (milliseconds since the epoch): the
+ * phase, the dates and the next brownout.
+ */
+export function describePolicy(policy: Policy, now: number) {
   const { deprecatedAt, sunsetAt, brownouts } = policy;
   const brownout = brownouts.find(({ end }) => now < end);
   return {

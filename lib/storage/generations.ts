@@ -32,9 +32,9 @@ export class Generations {
   /** The instant of the latest request. */
   #now = -Infinity;
   #version: number | undefined;
-  #lookedAt = -Infinity;
+  #checkedAt = -Infinity;
   #isReadable = true;
-  #look: Promise<void> | undefined;
+  #check: Promise<void> | undefined;
 
   constructor(source: Versioned) {
     this.#source = source;
@@ -53,18 +53,18 @@ export class Generations {
    */
   refresh(now: number): Promise<void> | undefined {
     this.#now = now;
-    const isSetBack = now < this.#lookedAt; // a clock set back must not extend anything
-    if (isSetBack) this.#lookedAt = -Infinity;
+    const isSetBack = now < this.#checkedAt; // a clock set back must not extend anything
+    if (isSetBack) this.#checkedAt = -Infinity;
     if (isSetBack || now - this.#begunAt >= GENERATION_MS) this.end();
-    const age = now - this.#lookedAt;
+    const age = now - this.#checkedAt;
     const ttl = this.#source.versionTtlMs;
     if (age < ttl / 2) return undefined;
-    this.#look ??= this.#readVersion(now).finally(() => this.#look = undefined);
-    return this.#isReadable && age >= ttl ? this.#look : undefined;
+    this.#check ??= this.#readVersion(now).finally(() => this.#check = undefined);
+    return this.#isReadable && age >= ttl ? this.#check : undefined;
   }
 
-  /** Whether what was made in a generation can be reused at an instant without waiting. */
-  holds(generation: number, now: number): boolean {
+  /** Whether a generation is known to be the current one at an instant, without waiting. */
+  isCurrent(generation: number, now: number): boolean {
     return this.refresh(now) === undefined && generation === this.#generation;
   }
 
@@ -83,6 +83,6 @@ export class Generations {
     } catch { // the next storage operation reports the error
       this.#isReadable = false;
     }
-    this.#lookedAt = now;
+    this.#checkedAt = now;
   }
 }

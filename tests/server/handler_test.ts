@@ -2,11 +2,14 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { assertSpyCalls } from "@std/testing/mock";
 import type { ServerConfig } from "../../lib/server/server.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import type { LogEvent } from "../../lib/server/log.ts";
+import { FaultLog, type LogEvent } from "../../lib/server/log.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "../../lib/storage/errors.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
 import type { ProblemName } from "../../lib/server/problem_types.ts";
 import { plainHandler } from "../support/handlers.ts";
+import { createHandler } from "../../main.ts";
+import { fromRoot } from "../support/paths.ts";
+import { needing } from "../support/permissions.ts";
 import { UsageMeter } from "../../lib/usage/meter.ts";
 import { checkParity, checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
 import { failing, fails, OneItem } from "../support/one_item.ts";
@@ -192,4 +195,55 @@ Deno.test("createHandler() keeps only deprecated routes out of the CDN of Deno D
       );
     }
   }
+});
+
+Deno.test("a slow lookup shortens the freshness of the response that it delayed", async () => {
+  const [start, SECOND] = [now(), 1_000];
+  const clock = { now: start };
+  const { result } = new OneItem();
+  const storage = new OneItem({
+    find() {
+      clock.now += 8 * SECOND;
+      return Promise.resolve(result);
+    },
+  });
+  const brownout = { start: start + 10 * SECOND, end: start + 60 * SECOND };
+  const policy = { ...CONFIG.policy, brownouts: [brownout] };
+  const options = { storage, config: { ...CONFIG, policy }, clock: () => clock.now, log() {} };
+  const url = `http://test/audio/${newToken()}`;
+  const response = await plainHandler(options)(new Request(url, { method: "HEAD" }));
+  const value = response.headers.get("cache-control") ?? "";
+  assertEquals([response.status, value.split(", ")[0]], [200, "max-age=1"]);
+});
+
+Deno.test("createHandler() answers 500 even if the URL cannot be matched", async () => {
+  const broken = {
+    pathname: "/audio/:token",
+    exec() {
+      throw new TypeError("broken");
+    },
+  } as unknown as URLPattern;
+  const routes = [{ pattern: broken, serves: ["audio"] as const }];
+  const server = { routes, storage: new OneItem(), config: CONFIG, clock: now };
+  const handle = createHandler({ ...server, faults: new FaultLog(() => {}) });
+  for (const method of ["GET", "HEAD"]) {
+    const request = new Request(`http://test/audio/${newToken()}`, { method });
+    const { response, reusableUntil } = await handle(request, now());
+    assertEquals([response.status, reusableUntil], [500, 0]);
+  }
+});
+
+needing("files")("the fields that main.ts lists for a HEAD are those that are sent", async () => {
+  const source = await Deno.readTextFile(fromRoot("main.ts"));
+  const listed = source.matchAll(/^ {2}\/\/ {3}([A-Z][\w-]+): .*? {2,}\w+/gm);
+  const names = Array.from(listed, ([, name = ""]) => name.toLowerCase());
+  const policy = { ...CONFIG.policy, sunsetAt: now() + 86_400_000 };
+  const config = { ...CONFIG, policy, isOnDeploy: true };
+  const storage = new OneItem();
+  const item = { ...storage.item, name: "a.mp3", language: "en" };
+  storage.result = { state: "published", kind: "audio", item };
+  const handle = plainHandler({ storage, config, clock: now, log() {} });
+  const url = `http://test/audio/${newToken()}`;
+  const { status, headers } = await handle(new Request(url, { method: "HEAD" }));
+  assertEquals([status, [...headers.keys()]], [200, names.toSorted()]);
 });

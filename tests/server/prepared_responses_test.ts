@@ -167,7 +167,7 @@ function preparedOn(source: OneItem, clock: { now: number }) {
   const runs = { count: 0 };
   const handle = prepareResponses(() => {
     runs.count++;
-    const answer = { response: new Response(null), keepUntil: Infinity, counter: undefined };
+    const answer = { response: new Response(null), reusableUntil: Infinity, counter: undefined };
     return Promise.resolve(answer);
   }, { generations: new Generations(source), clock: () => clock.now });
   const head = async () => await handle(new Request("http://test/", { method: "HEAD" }));
@@ -194,7 +194,7 @@ Deno.test("prepareResponses() makes a new request wait for no storage that its r
   const version = () => new Promise<number>(() => {}); // storage that never answers
   const generations = new Generations({ versionTtlMs: 1_000, version });
   const made = () =>
-    Promise.resolve({ response: new Response(), counter: undefined, keepUntil: Infinity });
+    Promise.resolve({ response: new Response(), counter: undefined, reusableUntil: Infinity });
   const handle = prepareResponses(made, { generations, clock: () => NOW });
   const { status } = await handle(new Request("http://test/", { method: "HEAD" }));
   assertEquals(status, 200);
@@ -235,7 +235,7 @@ Deno.test("prepareResponses() keeps a limited number of responses, and none with
   let handled = 0;
   const handle = prepareResponses(() => {
     handled++;
-    const answer = { response: new Response(null), keepUntil: Infinity, counter: undefined };
+    const answer = { response: new Response(null), reusableUntil: Infinity, counter: undefined };
     return Promise.resolve(answer);
   }, { generations: new Generations(new OneItem()), clock: () => NOW });
   /** Returns whether the response to a request was kept. */
@@ -268,7 +268,7 @@ Deno.test("prepareResponses() distinguishes requests by everything that they dep
   const handle = prepareResponses((request) => {
     handled++;
     const response = new Response(null, { headers: { "X-Text": textOf(request) } });
-    return Promise.resolve({ response, keepUntil: Infinity, counter: undefined });
+    return Promise.resolve({ response, reusableUntil: Infinity, counter: undefined });
   }, { generations: new Generations(new OneItem()), clock: () => NOW });
   const requests: [method: string, url: string, fields: Record<string, string>][] = [
     ["GET", "http://a/b", { Host: "a" }],

@@ -1,14 +1,12 @@
 import { assertEquals } from "@std/assert";
-import { startFacts } from "../../lib/server/start_line.ts";
+import { describePolicy, placesOf } from "../../lib/server/start_line.ts";
 import type { Phase } from "../../lib/lifecycle/policy.ts";
 import { readConfig } from "../../lib/server/config.ts";
 import { needing } from "../support/permissions.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { ServerProcess } from "../support/server.ts";
 
-const routes = ["/audio/:token"];
-
-Deno.test("startFacts() lists phase, dates and next brownout, and storage without credentials", () => {
+Deno.test("the start line has phase, dates and next brownout, and storage without credentials", () => {
   const [key, secret] = ["key-of-the-bucket", "keep-this-out-of-logs"];
   const environment: Record<string, string> = {
     DATABASE_URL: `postgres://media:${secret}@db.test:5433/media?password=${secret}`,
@@ -21,7 +19,6 @@ Deno.test("startFacts() lists phase, dates and next brownout, and storage withou
     BROWNOUTS: "2027-03-01T09:00Z/PT1H, 2027-04-01T09:00Z/PT2H",
   };
   const config = readConfig((name) => environment[name], "server");
-  const at = (time: string) => startFacts({ ...config, routes }, Date.parse(time));
   const dates = { deprecation: "2026-11-21T00:00:00Z", sunset: "2027-06-30T00:00:00Z" };
   const second = "2027-04-01T09:00:00Z/2027-04-01T11:00:00Z";
   const rows: [now: string, phase: Phase, brownout: string][] = [
@@ -31,15 +28,15 @@ Deno.test("startFacts() lists phase, dates and next brownout, and storage withou
     ["2027-07-01", "removed", "no brownout"],
   ];
   for (const [now, phase, brownout] of rows) {
-    assertEquals(at(now), {
-      routes: { "/audio/:token": { phase, ...dates, brownout } },
-      catalogue: "postgres://db.test:5433/media",
-      content: "s3://bucket/audio",
-    });
+    const described = describePolicy(config.policy, Date.parse(now));
+    assertEquals(described, { phase, ...dates, brownout });
   }
+  assertEquals(placesOf(config), {
+    catalogue: "postgres://db.test:5433/media",
+    content: "s3://bucket/audio",
+  });
   const databaseUrl = `postgres:///media?host=/run/postgresql&password=${secret}`;
-  const local = startFacts({ ...config, databaseUrl, routes }, 0);
-  assertEquals(local.catalogue, "postgres:///media");
+  assertEquals(placesOf({ ...config, databaseUrl }).catalogue, "postgres:///media");
 });
 
 needing("processes")(

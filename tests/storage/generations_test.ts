@@ -109,11 +109,11 @@ for (const [rule, steps] of TABLE) {
       if (version !== undefined) source.now = version;
       const look = generations.refresh(at);
       assertEquals(look !== undefined, waits, what);
-      assertEquals(generations.holds(generation, at), !waits && ends !== "at once", what);
+      assertEquals(generations.isCurrent(generation, at), !waits && ends !== "at once", what);
       await later(look);
       assertEquals(source.looks, looks, what);
       assertEquals(generations.generation !== generation, ends !== false, what);
-      assertEquals(generations.holds(generation, at), ends === false, what);
+      assertEquals(generations.isCurrent(generation, at), ends === false, what);
       generation = generations.generation;
       assertEquals(source.looks, looks, `${what}, asked again`);
     }

@@ -1,7 +1,8 @@
 /** The server's handler, for tests that send requests to it without a socket. */
 
 import { FaultLog, type Log } from "../../lib/server/log.ts";
-import { type Handler, prepareResponses } from "../../lib/server/prepared_responses.ts";
+import { prepareResponses } from "../../lib/server/prepared_responses.ts";
+import type { Handler } from "../../lib/server/server.ts";
 import type { Server } from "../../lib/server/server.ts";
 import type { CachedStorage } from "../../lib/storage/cache.ts";
 import { createHandler } from "../../main.ts";
