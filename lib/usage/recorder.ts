@@ -190,6 +190,7 @@ export class Recorder {
     // is read after that.
     const { now: reported } = await this.#readTime().finally(() => this.#takeCounts());
     const time = await this.#readTime();
+    const clockFault = this.#clockFault(time); // now: what follows can take long
     if (this.#sent !== undefined) await this.#send(this.#sent, false);
 
     // What was counted is recorded before a session lapses, but does not extend it.
@@ -208,7 +209,7 @@ export class Recorder {
       await yieldToRequests();
     }
     if (!isLast) await this.#forget(time.now);
-    return this.#clockFault(time);
+    return clockFault;
   }
 
   /**

@@ -440,12 +440,12 @@ Deno.test("Recorder flushes in small parts, of which the last one reports, and y
   const add = ledger.add.bind(ledger);
   const parts: [rows: number, reported: number | undefined][] = [];
   ledger.add = async (part, session) => {
-    scene.pass(1_000);
+    scene.pass(MINUTE);
     const isRecorded = await add(part, session);
     parts.push([part.counts.length, (await scene.ledger.session(session.id))?.reported]);
     return isRecorded;
   };
-  const { recorder, call } = await scene.start({ ledger });
+  const { recorder, events, call } = await scene.start({ ledger });
   scene.pass(5_000);
   for (let index = 0; index < 450; index++) call(`App-${nameOf(index)}/1.0`);
   let turns = 0;
@@ -457,6 +457,7 @@ Deno.test("Recorder flushes in small parts, of which the last one reports, and y
   const dates = await Array.fromAsync(scene.ledger.usage(""), ({ last }) => last);
   assertEquals([dates.length, ...new Set(dates)], [450, NOON + 5_000]);
   await recorder.stop();
+  assertEquals(events, [], "no clock is wrong, however long a flush takes");
 });
 
 Deno.test("Recorder reports the time before it takes counts, and dates them by a time after that", async () => {
