@@ -166,7 +166,7 @@ async function runUsage(
     const output = await openOutput(html, ownPlaces(config));
     const page = options.client === undefined
       ? usagePage(report)
-      : ownerPage(report, context.routes, config.publicUrl);
+      : ownerPage(report, context.routes, config);
     await output.write(new TextEncoder().encode(page)).finally(output.close);
     await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
     if (options.client !== undefined && config.publicUrl === undefined) {

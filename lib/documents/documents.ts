@@ -34,7 +34,7 @@ export async function representDocument(
     descriptions.set(config, description);
     return description;
   }
-  const { policy } = config;
+  const { policy, contact } = config;
   const endpoints = routes.flatMap((route) => {
     const { successor } = route;
     if (successor === undefined) return [];
@@ -42,7 +42,7 @@ export async function representDocument(
     const endpoint = { path, methods: [...METHODS], successor: withToken(successor, "{token}") };
     return [{ ...endpoint, policy: policyOf(config, pathOf(route)) }];
   });
-  const notice = noticeAt(policy, endpoints, now);
+  const notice = noticeAt(policy, endpoints, { now, contact });
   const validatorFields: Field[] = [["Vary", "Accept"]];
   if (accepts({ headers }, "text/html", "application/json") === "application/json") {
     const text = JSON.stringify(notice, null, 2) + "\n";

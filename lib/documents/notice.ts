@@ -24,6 +24,8 @@ export const Notice = Dates.extend({
     .describe("The status in a brownout"),
   afterSunset: z.enum(["gone", "redirect"])
     .describe("The answer after the sunset: 410, or 308 to the successor"),
+  contact: z.url().nullable()
+    .describe("Where to reach the operator, a mailto: or https: URL; null if not stated"),
   endpoints: z.array(z.object({
     path: z.string().describe("A deprecated path"),
     methods: z.array(z.string()),
@@ -42,12 +44,13 @@ export type RetiredEndpoint = Notice["endpoints"][number];
  *
  * @param policy The common policy. If no endpoint has it, that of the first one takes its place.
  * @param endpoints The endpoints, with their own policies where they have one.
- * @param now Milliseconds since the epoch.
+ * @param options The instant, `now`, in milliseconds since the epoch; and the URL at which to contact
+ *   the operator, if there is one.
  */
 export function noticeAt(
   policy: Policy,
   endpoints: readonly (RetiredEndpoint & { readonly policy?: Policy })[],
-  now: number,
+  { now, contact }: { readonly now: number; readonly contact?: string | undefined },
 ): Notice {
   const policies = endpoints.map(({ policy: own = policy }) => own);
   const common = policies.includes(policy) ? policy : policies[0] ?? policy;
@@ -57,6 +60,7 @@ export function noticeAt(
     ...datesOf(common, moment),
     brownoutStatus: policy.brownoutStatus,
     afterSunset: policy.afterSunset,
+    contact: contact ?? null,
     endpoints: endpoints.map(({ policy: own = policy, ...endpoint }) =>
       own === common ? endpoint : { ...endpoint, ...datesOf(own, momentAt(own, now)) }
     ),

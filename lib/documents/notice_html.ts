@@ -28,6 +28,14 @@ export function rfc(number: number): string {
   return `<a href="https://www.rfc-editor.org/rfc/rfc${number}">RFC&nbsp;${number}</a>`;
 }
 
+/** Renders a link to the operator; nothing without a URL. */
+export function contactText(contact: string | null | undefined): string {
+  if (!contact) return "";
+  const { protocol, pathname } = new URL(contact);
+  const text = protocol === "mailto:" ? pathname : contact;
+  return `<p>Contact the operator: <a href="${escape(contact)}">${escape(text)}</a></p>`;
+}
+
 export function code(text: string): string {
   return `<code>${escape(text)}</code>`;
 }

@@ -3,7 +3,7 @@
 import type { ProblemType } from "../http/problem.ts";
 import { escape } from "@std/html/entities";
 import { type Notice, noticesOf } from "./notice.ts";
-import { code, htmlPage, listOf, rfc } from "./notice_html.ts";
+import { code, contactText, htmlPage, listOf, rfc } from "./notice_html.ts";
 import { changes, dates, pathsOf, state } from "./notice_state.ts";
 import { NOTICE_STYLE } from "./notice_style.ts";
 
@@ -60,6 +60,7 @@ export function noticePage(
     `<h1>${headline(notice)}</h1>
 ${endpoints.length === 0 ? "" : retirement(notice, now)}
 <p>The whole API is described at <a href="/openapi.json">/openapi.json</a>.</p>
+${contactText(notice.contact)}
 ${errors(types, notice)}
 <script>${PAGE_SCRIPT}</script>`,
   );

@@ -22,7 +22,6 @@ const INFO = {
   summary: "Serves published audio and video",
   description: "Serves published media. A HEAD says exactly what the GET would have said. " +
     COMMON_FIELDS,
-  contact: { name: "The operator of this server" },
   license: { name: "MIT", identifier: "MIT" },
 };
 
@@ -33,7 +32,7 @@ const INFO = {
  */
 export function describeApi(
   routes: readonly Route[],
-  { publicUrl = "/", ...policies }: Omit<ServerConfig, "cacheMaxAge">,
+  { publicUrl = "/", contact, ...policies }: Omit<ServerConfig, "cacheMaxAge">,
 ): string {
   const paths = Object.fromEntries(
     routes.map((route) => {
@@ -43,7 +42,7 @@ export function describeApi(
   );
   const document = {
     openapi: "3.1.0",
-    info: INFO,
+    info: { ...INFO, contact: contact === undefined ? undefined : contactOf(contact) },
     servers: [{ url: publicUrl }],
     security: [],
     tags: [
@@ -71,6 +70,12 @@ export function describeApi(
     },
   };
   return JSON.stringify(document) + "\n"; // indented, it would be 75 % longer
+}
+
+function contactOf(url: string) {
+  const { protocol, pathname } = new URL(url);
+  const name = "The operator of this server";
+  return protocol === "mailto:" ? { name, email: pathname } : { name, url };
 }
 
 function schemaOf(schema: z.ZodType) {

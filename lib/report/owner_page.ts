@@ -2,10 +2,11 @@
 
 import { escape } from "@std/html/entities";
 import { noticeAt, noticesOf } from "../documents/notice.ts";
-import { code } from "../documents/notice_html.ts";
+import { code, contactText } from "../documents/notice_html.ts";
 import { changes, dates } from "../documents/notice_state.ts";
 import { formatInstant } from "../lifecycle/policy.ts";
 import { pathOf, type Route, withToken } from "../server/route.ts";
+import type { ServerConfig } from "../server/server.ts";
 import { list, picture, prose, reportPage } from "./page_html.ts";
 import { PICTURE_STYLE } from "./page_style.ts";
 import type { ClientUsage, UsageReport } from "./report.ts";
@@ -14,12 +15,13 @@ import { plural, RULES } from "./words.ts";
 /**
  * Renders the page of the only client in a report.
  *
- * @param publicUrl Where clients reach the server; without it, the page gives no address.
+ * @param addresses Where clients reach the server, and where their owners reach the operator; the page
+ *   leaves out what is unknown.
  */
 export function ownerPage(
   report: UsageReport,
   routes: readonly Route[],
-  publicUrl: string | undefined,
+  { publicUrl, contact }: Pick<ServerConfig, "publicUrl" | "contact">,
 ): string {
   const { client = "", clients: [usage], policies, now, from } = report;
   const called = report.routes.filter(({ calls }) => calls > 0);
@@ -38,7 +40,7 @@ export function ownerPage(
     const title = `${name} called no deprecated ${paths}`;
     return reportPage(title, "", `<p>${prose(`No call was recorded since ${from}.`)}</p>`);
   }
-  const notice = noticeAt(first.policy, endpoints, now);
+  const notice = noticeAt(first.policy, endpoints, { now });
   const isRemoved = noticesOf(notice).map(({ phase }) => phase === "removed");
   const future = isRemoved.includes(true) ? "were or will be" : "will be";
   const page = URL.parse(first.policy.documentation ?? "/deprecation", publicUrl)?.href;
@@ -55,6 +57,7 @@ ${changes(notice)}
 <h2>By when</h2>
 ${dates(notice, now)}
 ${page ? `<p>Read the notice at <a href="${escape(page)}">${escape(page)}</a>.</p>` : ""}
+${contactText(contact)}
 <h2>Calls by ${escape(name)}</h2>
 <p>${prose(total)}</p>
 ${releases(usage)}

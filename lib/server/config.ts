@@ -48,6 +48,10 @@ const ORIGIN = WEB_URL.refine(({ href, origin }) => href === `${origin}/`)
 const ENDPOINT = WEB_URL
   .refine(({ username, password, search, hash }) => username + password + search + hash === "")
   .transform(({ href }) => href.replace(/\/+$/, ""));
+const CONTACT = z.url({ protocol: /^(?:https|mailto)$/ }).transform((text) => new URL(text))
+  .refine(({ protocol, pathname, username, password }) =>
+    protocol === "mailto:" ? z.email().safeParse(pathname).success : username + password === ""
+  ).transform(({ href }) => href);
 const CLIENT_FIELD = z.string()
   .regex(/^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i);
 const POSTGRES_URL = z.string().regex(/^postgres(?:ql)?:\/\/.*\S$/s).refine((text) => {
@@ -130,6 +134,7 @@ export function readConfig(
 /** Reads how the server listens, what it tells clients, and what it counts. */
 function readServer({ get, read }: Reader) {
   const origin = 'the "https:" or "http:" URL of this server, without a path';
+  const contact = 'a "mailto:" URL with one address, or an "https:" URL without a password';
   const field = "the name of a request field that names the client, and is no credential";
   return {
     host: read("HOST", "a host name or an IP address", HOST.default("0.0.0.0")),
@@ -139,6 +144,8 @@ function readServer({ get, read }: Reader) {
     reusePort: read("REUSE_PORT", '"true" or "false"', SWITCH.default(false)),
     /** The origin at which clients reach the server, for the documents, if it is known. */
     publicUrl: read("PUBLIC_URL", origin, ORIGIN.optional()),
+    /** The URL at which owners of clients reach the operator, if there is one. */
+    contact: read("CONTACT", contact, CONTACT.optional()),
     /** Seconds. */
     cacheMaxAge: read("CACHE_MAX_AGE", "seconds from 0 to 31536000", MAX_AGE.default(300)),
     usageDays: read("USAGE_DAYS", "days from 1 to 3650", DAYS.default(400)),

@@ -59,7 +59,7 @@ export const PROBLEM_TYPES = {
   "content-replaced": {
     status: 502,
     title: "Content replaced",
-    meaning: "The stored content is no longer what was published. Contact the operator.",
+    meaning: "The stored content is no longer what was published. Retrying does not help.",
   },
   "storage-unavailable": {
     status: 503,
@@ -69,7 +69,7 @@ export const PROBLEM_TYPES = {
   "server-fault": {
     status: 500,
     title: "Server fault",
-    meaning: "The server failed. Its log identifies this occurrence by the problem instance.",
+    meaning: "The server failed. Give the operator the instance value; the log has it.",
   },
 } as const satisfies Record<string, ProblemType>;
 

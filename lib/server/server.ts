@@ -28,6 +28,7 @@ export interface Server {
 export interface ServerConfig extends Policies {
   readonly cacheMaxAge: number;
   readonly publicUrl?: string | undefined;
+  readonly contact?: string | undefined;
   readonly isOnDeploy?: boolean;
 }
 

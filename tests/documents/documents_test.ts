@@ -10,14 +10,22 @@ Deno.test("representDocument() generates the OpenAPI description once", async ()
   assert(await represent(0) === await represent(1));
 });
 
-Deno.test("representDocument() describes where clients reach the server, if that is known", async () => {
+Deno.test("representDocument() describes how to reach server and operator, if that is known", async () => {
   const policy = definePolicy({ deprecatedAt: "2027-01-01" });
-  const serversAt = async (publicUrl?: string) => {
-    const options = { routes: ROUTES, config: { policy, publicUrl }, now: 0 };
+  const described = async (addresses: { publicUrl?: string; contact?: string }) => {
+    const options = { routes: ROUTES, config: { policy, ...addresses }, now: 0 };
     const { open } = await representDocument("description", new Headers(), options);
-    return (await new Response(await open()).json()).servers;
+    const { servers, info } = await new Response(await open()).json();
+    return [servers, info.contact];
   };
-  const url = "https://media.example.com";
-  assertEquals(await serversAt(url), [{ url }]);
-  assertEquals(await serversAt(), [{ url: "/" }]);
+  const [url, name] = ["https://media.example.com", "The operator of this server"];
+  assertEquals(await described({ publicUrl: url, contact: `${url}/help` }), [
+    [{ url }],
+    { name, url: `${url}/help` },
+  ]);
+  assertEquals(await described({ contact: "mailto:ops@example.com?subject=media" }), [
+    [{ url: "/" }],
+    { name, email: "ops@example.com" },
+  ]);
+  assertEquals(await described({}), [[{ url: "/" }], undefined]);
 });

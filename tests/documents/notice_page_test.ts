@@ -102,12 +102,30 @@ Deno.test("noticePage() says of one path that it is going away, or was removed",
   const rows = [[INSTANTS.deprecated, "is going away"], [INSTANTS.removed, "was removed"]] as const;
   for (const [instant, expected] of rows) {
     const now = Date.parse(instant);
-    const notice = noticeAt(POLICY, ENDPOINTS.slice(1), now);
+    const notice = noticeAt(POLICY, ENDPOINTS.slice(1), { now });
     assertStringIncludes(
       noticePage(notice, PROBLEM_TYPES, now).html,
       `<h1><code>/video/{token}</code> ${expected}</h1>`,
     );
   }
+});
+
+Deno.test("noticePage() says how to contact the operator, if the operator said so", () => {
+  const linkOf = (contact?: string) =>
+    /<p>Contact the operator.*/.exec(pageAt(INSTANTS.deprecated, POLICY, POLICY, contact).html)
+      ?.[0];
+  const rows: [contact: string, link: string][] = [
+    [
+      "mailto:ops@example.com?subject=media",
+      '<a href="mailto:ops@example.com?subject=media">ops@example.com</a>',
+    ],
+    ["https://a.test/?a&b", '<a href="https://a.test/?a&amp;b">https://a.test/?a&amp;b</a>'],
+  ];
+  for (const [contact, link] of rows) {
+    assertEquals(linkOf(contact), `<p>Contact the operator: ${link}</p>`);
+  }
+  assertEquals(linkOf(), undefined);
+  assert(!/contact/i.test(pageAt(INSTANTS.deprecated).html));
 });
 
 Deno.test("noticePage() works without a sunset", () => {
@@ -160,7 +178,7 @@ Deno.test("noticePage() explains each problem type once, under its id", () => {
 Deno.test("noticePage() escapes all of its input", () => {
   const hostile = (name: string) => `"><b id='${name}'>&amp;</b>`;
   const endpoint = { path: hostile("path"), methods: ["GET"], successor: hostile("successor") };
-  const { html } = noticePage(noticeAt(POLICY, [endpoint], 0), {
+  const { html } = noticePage(noticeAt(POLICY, [endpoint], { now: 0 }), {
     [hostile("name")]: { status: 400, title: hostile("title"), meaning: hostile("meaning") },
   }, 0);
   assert(!html.includes(hostile("name")));

@@ -12,7 +12,7 @@ const ORIGIN = "https://media.test";
 function handlerAt(policy: Policy, instant: string) {
   return plainHandler({
     storage: failing(new Error("The notice needs no storage")),
-    config: { cacheMaxAge: 300, policy },
+    config: { cacheMaxAge: 300, policy, contact: "mailto:ops@example.com" },
     clock: () => Date.parse(instant),
     log() {},
   });
@@ -37,12 +37,14 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
     ],
     brownoutStatus: 503,
     afterSunset: "redirect",
+    contact: "mailto:ops@example.com",
     endpoints: ENDPOINTS,
   });
+  const now = Date.parse("2028-01-01");
   const staggered = noticeAt(
     POLICY,
     ENDPOINTS.map((endpoint, index) => ({ ...endpoint, policy: index === 0 ? POLICY : OPEN })),
-    Date.parse("2028-01-01"),
+    { now },
   );
   assertEquals(Notice.parse(staggered).phase, "removed");
   assertEquals(staggered.endpoints, [ENDPOINTS[0], {
@@ -55,11 +57,12 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
   }]);
   // With a route deleted, the notice speaks of the one that is left.
   const video = ENDPOINTS[1] as typeof ENDPOINTS[0];
-  const left = noticeAt(POLICY, [{ ...video, policy: OPEN }], Date.parse("2028-01-01"));
+  const left = noticeAt(POLICY, [{ ...video, policy: OPEN }], { now });
   assertEquals([left.phase, left.sunsetAt], ["deprecated", null]);
   assertEquals(left.endpoints, [video]);
-  const open = noticeAt(OPEN, ENDPOINTS, Date.parse("2028-01-01"));
+  const open = noticeAt(OPEN, ENDPOINTS, { now });
   assertEquals([open.phase, open.phaseEndsAt, open.sunsetAt], ["deprecated", null, null]);
+  assertEquals(open.contact, null);
 });
 
 Deno.test("/deprecation is negotiated, conditional, and the same for HEAD", async () => {

@@ -30,11 +30,11 @@ export const ENDPOINTS = ["/audio/{token}", "/video/{token}"].map((path) => ({
   successor: "/media/{token}",
 }));
 
-export function pageAt(instant: string, policy = POLICY, video = policy) {
+export function pageAt(instant: string, policy = POLICY, video = policy, contact?: string) {
   const endpoints = ENDPOINTS.map((endpoint) => ({
     ...endpoint,
     policy: endpoint.path.startsWith("/video") ? video : policy,
   }));
   const now = Date.parse(instant);
-  return noticePage(noticeAt(policy, endpoints, now), PROBLEM_TYPES, now);
+  return noticePage(noticeAt(policy, endpoints, { now, contact }), PROBLEM_TYPES, now);
 }

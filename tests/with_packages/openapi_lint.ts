@@ -11,8 +11,13 @@ needing("environment", "files")(
     // deno-lint-ignore no-import-prefix -- a start would download what the import map has
     const { createConfig, lintFromString } = await import("npm:@redocly/openapi-core@2.64.0"); // reads both
     const config = await createConfig({ extends: ["recommended"] });
-    for (const policy of [OPEN, POLICY, REDIRECTING]) {
-      const problems = await lintFromString({ source: describeApi(ROUTES, { policy }), config });
+    const described = [
+      ...[OPEN, POLICY, REDIRECTING].map((policy) => ({ policy })),
+      { policy: OPEN, contact: "mailto:ops@example.com" },
+      { policy: OPEN, contact: "https://example.com/help" },
+    ];
+    for (const each of described) {
+      const problems = await lintFromString({ source: describeApi(ROUTES, each), config });
       assertEquals(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`), []);
     }
     const broken = describeApi(ROUTES, { policy: OPEN }).replaceAll(

@@ -23,6 +23,7 @@ const RELEASED = [
   row(5, "id 7", 60, { release: "okhttp", route: "/video/:token" }),
 ];
 const PUBLIC_URL = "https://media.example.com";
+const CONTACT = "mailto:ops@example.com";
 const DATES = { deprecatedAt: "2027-01-01", sunsetAt: "2027-06-30", brownouts: [] };
 
 /** The page for the owner of "Overcast", who called both paths, with what is announced for each. */
@@ -34,7 +35,7 @@ async function ownerPageOf(
   const servers = [running(1000, { policies: { "/audio/:token": audio, "/video/:token": video } })];
   const rows = [...RELEASED, row(1, APP, 8_148, { route: "/video/:token" })];
   const options = { client: APP, days };
-  return ownerPage(await report(rows, servers, options), ROUTES, publicUrl);
+  return ownerPage(await report(rows, servers, options), ROUTES, { publicUrl, contact: CONTACT });
 }
 
 const LATER = definePolicy({
@@ -129,6 +130,7 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
     "A brownout is a short outage before the removal, as a warning: the path answers 503",
     "Once removed, a path answers 308, which redirects",
     "Read the notice at https://media.example.com/deprecation.",
+    "Contact the operator: ops@example.com",
     "Calls by Overcast 8,184 calls since 8 Jun 2027, the last recorded at 15 Jun 2027, 12:00 UTC.",
     "3.0.1: 30 calls, the last recorded at 8 Jun 2027, 12:00 UTC 2.9.4: 1 call, the last rec",
     "In this period no other release was seen; 8,153 calls have no release on record.",
@@ -151,23 +153,23 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
 
 Deno.test("the owner's page leaves out what he never called, and addresses that are unknown", async () => {
   const options = { client: "id 7" };
-  const text = textOf(ownerPage(await report(RELEASED, ALWAYS, options), ROUTES, undefined));
+  const text = textOf(ownerPage(await report(RELEASED, ALWAYS, options), ROUTES, {}));
   assertStringIncludes(text, "7 still calls paths that will be removed");
   assertStringIncludes(
     text,
     "By app okhttp: 60 calls, the last recorded at 10 Jun 2027, 12:00 UTC",
   );
   assertStringIncludes(text, "In this period no other app was seen. Name and release");
-  assert(!/audio|https?:\/\/|notice|Overcast|zebra/.test(text), text);
+  assert(!/audio|https?:\/|notice|operator|Overcast|zebra/.test(text), text);
   const idle = textOf(
-    ownerPage(await report([row(20, "app A", 3)], ALWAYS, { client: "app A" }), ROUTES, undefined),
+    ownerPage(await report([row(20, "app A", 3)], ALWAYS, { client: "app A" }), ROUTES, {}),
   );
   assertEquals(idle.trim(), "A called no deprecated paths No call was recorded since 8 Jun 2027.");
   const hostile = `id <img/src=x>&'"`;
   const page = ownerPage(
     await report([row(1, hostile, 3)], ALWAYS, { client: hostile }),
     ROUTES,
-    PUBLIC_URL,
+    { publicUrl: PUBLIC_URL },
   );
   assert(!page.includes("<img"), page);
 });
