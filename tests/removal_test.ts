@@ -55,7 +55,11 @@ needing("processes")(
       assertMatch(page, /<h1>The deprecated paths were removed<\/h1>/);
       assert(!page.includes("audio/") && page.includes('id="removed"'), page);
       const notice = JSON.parse(await text("/deprecation", { Accept: "application/json" }));
-      assertEquals([notice.phase, notice.endpoints], ["removed", []]);
+      assertEquals([notice.phase, notice.afterSunset, notice.endpoints], [
+        "removed",
+        undefined,
+        [],
+      ]);
       const { info, paths } = JSON.parse(await text("/openapi.json"));
       assert(!info.description.startsWith("Serves published media, with"), info.description);
       assertEquals(Object.keys(paths), [

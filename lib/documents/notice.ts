@@ -20,10 +20,12 @@ const Dates = z.object({
 });
 
 export const Notice = Dates.extend({
-  brownoutStatus: z.union([z.literal(503), z.literal(410)])
-    .describe("The status in a brownout"),
-  afterSunset: z.enum(["gone", "redirect"])
-    .describe("The answer after the sunset: 410, or 308 to the successor"),
+  brownoutStatus: z.union([z.literal(503), z.literal(410)]).exactOptional()
+    .describe("The status in a brownout; left out without endpoints"),
+  afterSunset: z.enum(["gone", "redirect"]).exactOptional()
+    .describe(
+      "The answer after the sunset: 410, or 308 to the successor; left out without endpoints",
+    ),
   contact: z.url().nullable()
     .describe("Where to reach the operator, a mailto: or https: URL; null if not stated"),
   endpoints: z.array(z.object({
@@ -31,13 +33,14 @@ export const Notice = Dates.extend({
     methods: z.array(z.string()),
     successor: z.string().describe("The path to use instead"),
     ...Dates.partial().shape, // if they differ from the common ones
+    phase: Dates.shape.phase, // always
   })),
 });
 
 export type Notice = z.infer<typeof Notice>;
 
 /** A retired endpoint, and its replacement. */
-export type RetiredEndpoint = Notice["endpoints"][number];
+export type RetiredEndpoint = Pick<Notice["endpoints"][number], "path" | "methods" | "successor">;
 
 /**
  * Returns the notice at an instant.
@@ -58,12 +61,12 @@ export function noticeAt(
   const moment: Moment = isOver ? { phase: "removed", until: Infinity } : momentAt(common, now);
   return {
     ...datesOf(common, moment),
-    brownoutStatus: policy.brownoutStatus,
-    afterSunset: policy.afterSunset,
+    ...isOver ? {} : { brownoutStatus: policy.brownoutStatus, afterSunset: policy.afterSunset },
     contact: contact ?? null,
-    endpoints: endpoints.map(({ policy: own = policy, ...endpoint }) =>
-      own === common ? endpoint : { ...endpoint, ...datesOf(own, momentAt(own, now)) }
-    ),
+    endpoints: endpoints.map(({ policy: own = policy, ...endpoint }) => {
+      const dates = datesOf(own, momentAt(own, now));
+      return { ...endpoint, ...own === common ? { phase: dates.phase } : dates };
+    }),
   };
 }
 

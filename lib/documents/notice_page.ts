@@ -111,7 +111,7 @@ function errors(
 ): string {
   const rows = Object.entries(types).map(([name, { status, title, meaning }]) =>
     `<div id="${escape(name)}"><dt><a href="#${escape(name)}">${escape(title)}</a> ` +
-    `${code(String(name === "brownout" ? brownoutStatus : status))}</dt>\n` +
+    `${code(String(name === "brownout" && brownoutStatus || status))}</dt>\n` +
     `<dd>${escape(meaning)}</dd></div>`
   );
   return `<section>

@@ -38,17 +38,18 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
     brownoutStatus: 503,
     afterSunset: "redirect",
     contact: "mailto:ops@example.com",
-    endpoints: ENDPOINTS,
+    endpoints: ENDPOINTS.map((endpoint) => ({ ...endpoint, phase: "brownout" })),
   });
   const now = Date.parse("2028-01-01");
+  const [audio, video] = ENDPOINTS as [typeof ENDPOINTS[0], typeof ENDPOINTS[0]];
   const staggered = noticeAt(
     POLICY,
-    ENDPOINTS.map((endpoint, index) => ({ ...endpoint, policy: index === 0 ? POLICY : OPEN })),
+    [{ ...audio, policy: POLICY }, { ...video, policy: OPEN }],
     { now },
   );
   assertEquals(Notice.parse(staggered).phase, "removed");
-  assertEquals(staggered.endpoints, [ENDPOINTS[0], {
-    ...ENDPOINTS[1],
+  assertEquals(staggered.endpoints, [{ ...audio, phase: "removed" }, {
+    ...video,
     phase: "deprecated",
     phaseEndsAt: null,
     deprecatedAt: "2027-01-01T00:00:00Z",
@@ -56,13 +57,16 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
     brownouts: [],
   }]);
   // With a route deleted, the notice speaks of the one that is left.
-  const video = ENDPOINTS[1] as typeof ENDPOINTS[0];
   const left = noticeAt(POLICY, [{ ...video, policy: OPEN }], { now });
   assertEquals([left.phase, left.sunsetAt], ["deprecated", null]);
-  assertEquals(left.endpoints, [video]);
+  assertEquals(left.endpoints, [{ ...video, phase: "deprecated" }]);
   const open = noticeAt(OPEN, ENDPOINTS, { now });
   assertEquals([open.phase, open.phaseEndsAt, open.sunsetAt], ["deprecated", null, null]);
   assertEquals(open.contact, null);
+  // With all routes deleted, nothing has an answer in a brownout or after the sunset.
+  const { brownoutStatus, afterSunset, ...over } = Notice.parse(noticeAt(POLICY, [], { now }));
+  assertEquals([over.phase, over.endpoints], ["removed", []]);
+  assertEquals([brownoutStatus, afterSunset], [undefined, undefined]);
 });
 
 Deno.test("/deprecation is negotiated, conditional, and the same for HEAD", async () => {
