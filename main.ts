@@ -377,9 +377,11 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   // for a GET with a Range. During shutdown, responses ask clients to close their connections.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
   const serving = closeWhenStopping(prepared, shutdown);
-  const { host, port, reusePort, publicUrl, isOnDeploy, isDeprecationUnset, ineffective } = config;
+  const { host, port, reusePort, publicUrl, isOnDeploy } = config;
+  const { isDeprecationUnset, isTracingOn, ineffective } = config;
   return {
-    ...{ host, port, reusePort, publicUrl, isOnDeploy, isDeprecationUnset, ineffective },
+    ...{ host, port, reusePort, publicUrl, isOnDeploy },
+    ...{ isDeprecationUnset, isTracingOn, ineffective },
     recorder,
     log,
     policies,

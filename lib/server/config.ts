@@ -152,7 +152,14 @@ function readServer({ get, read }: Reader) {
     /** The name of the request field by which the operator knows clients, if there is one. */
     clientField: read("CLIENT_FIELD", field, CLIENT_FIELD.optional()),
     isTelemetryOn: ["true", "1"].includes(get("OTEL_DENO") ?? ""),
+    isTracingOn: isTracingOn(get("OTEL_DENO"), get("OTEL_DENO_TRACING")),
   };
+}
+
+/** Whether Deno exports traces, as Deno 2.9.6 reads these variables. */
+function isTracingOn(telemetry = "", tracing = ""): boolean {
+  const isSwitch = /^(?:true|false)$/i.test(tracing); // Deno ignores any other value
+  return (isSwitch ? tracing : telemetry).toLowerCase() === "true";
 }
 
 function readStorage(reader: Reader, timeoutMs: number) {

@@ -55,6 +55,7 @@ export interface App extends
     | "publicUrl"
     | "isOnDeploy"
     | "isDeprecationUnset"
+    | "isTracingOn"
     | "ineffective"
   > {
   /** The policy of each deprecated route, by its path. */
@@ -73,6 +74,9 @@ export interface App extends
 const PAST = "The sunset has passed: until their routes are deleted, these paths answer as removed";
 const UNSET = "DEPRECATED_AT is not set, so the old paths announce " +
   `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
+
+const TRACED = "Deno exports traces, with the tokens and queries of all requests: set " +
+  "OTEL_DENO_TRACING=false to export metrics alone";
 
 /**
  * Milliseconds that requests in flight have after a signal, and that closing may take after that.
@@ -133,6 +137,7 @@ function logStart(app: App, { hostname, port }: Deno.NetAddr): void {
   if (past.length > 0) log({ event: "warning", message: PAST, routes: past });
   const hasRoutes = Object.keys(routes).length > 0;
   if (app.isDeprecationUnset && hasRoutes) log({ event: "warning", message: UNSET });
+  if (app.isTracingOn) log({ event: "warning", message: TRACED });
   if (app.ineffective.length > 0) {
     const message = `Without effect, since no such route is deprecated: ${
       app.ineffective.join(", ")

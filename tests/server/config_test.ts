@@ -22,6 +22,7 @@ Deno.test("readConfig() has a default for everything", () => {
     usageDays: 400,
     clientField: undefined,
     isTelemetryOn: false,
+    isTracingOn: false,
     isDeprecationUnset: true,
     ineffective: [],
   });
@@ -101,6 +102,10 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
     [{ OTEL_DENO: "1" }, { isTelemetryOn: true }],
     [{ OTEL_DENO: "0" }, { isTelemetryOn: false }],
     [{ OTEL_DENO: "false" }, { isTelemetryOn: false }],
+    [{ OTEL_DENO: "true" }, { isTelemetryOn: true, isTracingOn: true }],
+    [{ OTEL_DENO: "true", OTEL_DENO_TRACING: "0" }, { isTelemetryOn: true, isTracingOn: true }],
+    [{ OTEL_DENO: "true", OTEL_DENO_TRACING: "False" }, { isTelemetryOn: true }],
+    [{ OTEL_DENO_TRACING: "true" }, { isTracingOn: true }],
   ];
   for (const [environment, expected] of rows) {
     assertEquals(read(environment), { ...read({}), ...expected }, JSON.stringify(environment));

@@ -6,6 +6,7 @@ import { fromRoot } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+import { until } from "../support/within.ts";
 
 const test = needing("processes");
 
@@ -36,11 +37,16 @@ interface Point {
   }[];
 }
 
-/** Starts a collector that records the value of every series, `"name a=1,b=2"`, at each export. */
+/**
+ * Starts a collector that records the value of every series, `"name a=1,b=2"`, at each export, and the
+ * text of everything that it receives.
+ */
 function startCollector() {
   const exports: Map<string, number>[] = [];
+  const texts: string[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const text = await request.text();
+    texts.push(text);
     if (!new URL(request.url).pathname.endsWith("/v1/metrics")) return new Response("{}");
     const values = new Map<string, number>();
     for (const { scopeMetrics } of (JSON.parse(text) as Metrics).resourceMetrics) {
@@ -76,12 +82,20 @@ function startCollector() {
   }
   const environment = {
     OTEL_DENO: "true",
+    OTEL_DENO_TRACING: "false",
     OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${server.addr.port}`,
     OTEL_METRIC_EXPORT_INTERVAL: "1500",
     DEPRECATED_AT: "2020-01-01",
   };
-  return { exports, until, next, environment, [Symbol.asyncDispose]: () => server.shutdown() };
+  return {
+    exports,
+    texts,
+    until,
+    next,
+    environment,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
 }
 
 const [REQUESTS, SUNSET] = ["media_head.deprecated.requests", "media_head.sunset"];
@@ -94,7 +108,7 @@ test("a server process exports calls and removal dates to an OTLP collector", as
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1));
   await using collector = startCollector();
-  const { exports, until, next, environment } = collector;
+  const { exports, texts, until, next, environment } = collector;
   const settings = { ...environment, SUNSET_AT: "2999-01-01" };
   await using server = await ServerProcess.start(settings, subject.folder);
   const head = (target: string) => requestRaw(server.port, "HEAD", target);
@@ -108,8 +122,10 @@ test("a server process exports calls and removal dates to an OTLP collector", as
   await head(`/audio/${newToken()}`);
   const probe = { "Lifecycle-Probe": "0123456789abcdef" };
   await requestRaw(server.port, "HEAD", `/audio/${token}`, probe); // is no call
-  await server.stop(); // which exports the last calls
+  const { log } = await server.stop(); // which exports the last calls
 
+  assertEquals(log.filter(({ event }) => event === "warning"), []);
+  assertEquals(texts.filter((text) => text.includes(token)), []);
   const last = [...exports.at(-1) ?? []].filter(([name]) => name.startsWith(REQUESTS));
   assertEquals(Object.fromEntries(last.filter(([, value]) => value > 0).sort()), {
     [series("/audio/:token", "2xx", "breaking")]: 3,
@@ -128,6 +144,24 @@ test("a server process exports calls and removal dates to an OTLP collector", as
   const known = first.filter(([name]) => name.startsWith(REQUESTS));
   assertEquals(known.length, 2 * 2 * 4 * 4); // routes, methods, phases, classes of status
   assertEquals(known.filter(([, value]) => value > 0), []);
+});
+
+test("traces have tokens, so a start that exports them says so", async () => {
+  await using collector = startCollector();
+  const token = newToken();
+  await using server = await ServerProcess.start({
+    ...collector.environment,
+    OTEL_DENO_TRACING: "",
+    OTEL_TRACES_EXPORTER: "none", // has no effect
+  });
+  await requestRaw(server.port, "HEAD", `/audio/${token}`);
+  await until("a trace", () => collector.texts.some((text) => text.includes(token)));
+  await collector.next();
+  const { log } = await server.stop();
+  assertEquals(log.filter(({ event }) => event === "warning").map(({ message }) => message), [
+    "Deno exports traces, with the tokens and queries of all requests: set " +
+    "OTEL_DENO_TRACING=false to export metrics alone",
+  ]);
 });
 
 // Only Prometheus can evaluate the rule.
