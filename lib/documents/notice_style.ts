@@ -21,7 +21,8 @@ h3 { font-size: 1rem; margin: 1.5rem 0 .35rem; font-weight: 600; }
 p { margin: .35rem 0; text-wrap: pretty; }
 a { color: var(--link); text-underline-offset: .15em; overflow-wrap: anywhere; }
 code { font: .9em/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
-h1 code { font-weight: 600; letter-spacing: -.03em; }
+:is(h1, h2, h3) code { font-weight: 600; }
+h1 code { letter-spacing: -.03em; }
 .banner { margin: 1rem 0; padding: .75rem 1.25rem; border-left: 6px solid; border-radius: 8px; }
 .announced { border-color: var(--announced); background: var(--announced-back); }
 .deprecated { border-color: var(--deprecated); background: var(--deprecated-back); }

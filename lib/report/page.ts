@@ -70,7 +70,7 @@ function clientTable(clients: readonly ClientUsage[]): string {
     const cells = columns.slice(1).map(([title, cellOf]) =>
       `<td data-label="${title}">${prose(cellOf(usage))}</td>`
     );
-    return `<tr><th scope="row">${escape(usage.client)}</th>${cells.join("")}</tr>`;
+    return `<tr><th scope="row"><span>${escape(usage.client)}</span></th>${cells.join("")}</tr>`;
   });
   return `<table><thead><tr>${titles.join("")}</tr></thead>
 <tbody>${rows.join("\n")}</tbody></table>`;

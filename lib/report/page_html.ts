@@ -19,9 +19,10 @@ export function reportPage(title: string, style: string, main: string): string {
 /** A date in a sentence, in ISO 8601, but not in a name. */
 const DATE = /(?<![\w.-])\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?(?!\.?[\w-])/g;
 
-/** Renders a sentence, with its dates and its paths as people read them. */
+/** Renders a sentence, with its dates, its paths and its code as people read them. */
 export function prose(text: string): string {
-  return escape(text).replaceAll(":token", "{token}").replaceAll(DATE, (date) => time(date));
+  return escape(text).replaceAll(":token", "{token}").replaceAll(DATE, (date) => time(date))
+    .replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }
 
 export function list(lines: readonly string[]): string {
@@ -42,10 +43,12 @@ export function picture({ days }: RouteUsage, policy: Policy | undefined): strin
   const most = Math.max(...days.map(({ calls }) => calls));
   const width = Math.min(.8, days.length / 33); // at most 3 percent of the picture's
   const numbers: string[] = [];
+  const kinds = new Set<string>(); // of marks
   const bars = days.map((usage, x) => {
     const { day, calls, byPhase } = usage;
     const notes = notesOf(usage, policy);
-    const text = `${day}: ${[plural(calls, "call"), ...notes].join(", ")}`;
+    const note = notes.length === 0 ? "" : ` (${notes.join("; ")})`;
+    const text = `${day}: ${plural(calls, "call")}${note}`;
     if (calls > 0 || notes.length > 0) numbers.push(text);
     const rect = (kind: string, y: number, height: number) =>
       `<rect class="${kind}" x="${
@@ -55,22 +58,28 @@ export function picture({ days }: RouteUsage, policy: Policy | undefined): strin
       const height = Math.max(Math.round(calls / most * AXIS), 1);
       return calls === 0 ? "" : rect(kind, AXIS - height, height);
     };
-    const marks = notes.map((note) => note.split(" ")[0] ?? "")
-      .map((kind) => rect(kind, BELOW[kind] ?? AXIS, 5));
+    const marks = notes.map((note) => note.split(" ")[0] ?? "").map((kind) => {
+      kinds.add(kind);
+      return rect(kind, BELOW[kind] ?? AXIS, 5);
+    });
     const title = text.replaceAll(DATE, (date) => dateText(date));
     return `<g><title>${escape(title)}</title>${bar("calls", calls)}${
       bar("brownout", byPhase.brownout)
     }${marks.join("")}</g>`;
   });
+  const legend = [
+    `<span><i>■</i> calls (busiest day: ${count(most)})</span>`,
+    ...[["brownout", "brownout"], ["incomplete", NOT_WHOLE]].map(([kind = "", words]) =>
+      kinds.has(kind) ? `<span><i class="${kind}">■</i> ${words}</span>` : ""
+    ),
+  ];
   return `<figure>
 <svg viewBox="0 0 ${days.length} 100" preserveAspectRatio="none" role="img" aria-label="Calls per day">
 ${bars.join("\n")}
 <rect class="axis" y="${AXIS}" width="100%" height="1"/>
 </svg>
 <p class="axis"><span>${time(days[0]?.day ?? "")}</span><span>today</span></p>
-<figcaption><span><i>■</i> calls, at most ${count(most)} a day</span>
-<span><i class="brownout">■</i> brownout</span>
-<span><i class="incomplete">■</i> ${NOT_WHOLE}</span></figcaption>
+<figcaption>${legend.join("\n").trim()}</figcaption>
 ${details("In numbers", list(numbers))}
 </figure>`;
 }

@@ -17,16 +17,19 @@ figcaption span { display: inline-block; margin-right: 1rem; }
 
 /** The operator's page. */
 export const PAGE_STYLE = `${PICTURE_STYLE}
-body { overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
-main { max-width: 60rem; }
+body { overflow-wrap: break-word; font-variant-numeric: tabular-nums; }
+main { max-width: 78rem; }
 table { width: 100%; border-collapse: collapse; font-size: .8rem; }
 th, td { padding: .4rem .75rem .4rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line); }
 :is(th, td):nth-child(2) { text-align: right; white-space: nowrap; }
-th { min-width: 4rem; }
-th:first-child { min-width: 9rem; }
-@media (max-width: 60rem) { /* too narrow for columns: a list for each client */
-  table, tbody, tr, th, td { display: block; width: auto; }
+td:last-child { min-width: 9rem; }
+th span { display: inline-block; max-width: clamp(12rem, 100vw - 46rem, 36rem); }
+@media print {
+  table { font-size: 7.5pt; }
+}
+@media screen and (max-width: 60rem) { /* too narrow for columns: a list for each client */
+  table, tbody, tr, th, th span, td { display: block; width: auto; max-width: none; }
   thead { display: none; }
   tbody tr { padding: .5rem 0; border-bottom: 1px solid var(--line); break-inside: avoid; }
   :is(th, td):nth-child(n) { padding: .1rem 0; border: 0; text-align: left; }

@@ -29,9 +29,9 @@ export function periodText({ from, days }: UsageReport): string {
   return `${from} to now (${plural(days, "whole day")} and today so far, UTC)`;
 }
 
-/** Formats the requests to a route, e.g. "5 calls, and 1 other request". */
+/** Formats the requests to a route, e.g. "5 calls and 1 other request". */
 export function requestsText({ calls, otherRequests }: RouteUsage): string {
-  const others = otherRequests > 0 ? `, and ${plural(otherRequests, "other request")}` : "";
+  const others = otherRequests > 0 ? ` and ${plural(otherRequests, "other request")}` : "";
   return plural(calls, "call") + others;
 }
 
@@ -123,11 +123,11 @@ export function probeLines({ probes }: UsageReport): string[] {
 
 /** Says which clients are ignored: a line for each. */
 export function ignoredLines({ ignored }: UsageReport): string[] {
-  return ignored.map(({ client, calls }) => `Ignored: ${client}, ${plural(calls, "call")}`);
+  return ignored.map(({ client, calls }) => `Ignored: ${client} (${plural(calls, "call")})`);
 }
 
 /**
- * Formats the phases in which a client called, e.g. "deprecated, 5 calls in the brownout of
+ * Formats the phases in which a client called, e.g. "deprecated; 5 calls in the brownout of
  * 2027-06-10T09:00:00Z". Calls in brownouts only may be of links that were dead before.
  */
 export function phasesText({ phases, brownouts }: ClientUsage): string {
@@ -135,7 +135,7 @@ export function phasesText({ phases, brownouts }: ClientUsage): string {
     `${plural(calls, "call")} in the brownout of ${formatInstant(Date.parse(start))}`
   );
   return PHASES.filter((phase) => phases[phase] !== undefined)
-    .flatMap((phase) => phase === "brownout" ? texts : [phase]).join(", ");
+    .flatMap((phase) => phase === "brownout" ? texts : [phase]).join("; ");
 }
 
 /**

@@ -91,8 +91,8 @@ Deno.test("the gate leaves out ignored clients and allows some calls, but never 
     " days and today, UTC), and the record is complete.",
     "  app curl, 3 calls, last recorded at 2027-06-15T12:00:00Z (deprecated)",
     "  site a.test, 2 calls, last recorded at 2027-06-14T12:00:00Z (deprecated)",
-    "Ignored: app monitor, 50 calls",
-    "Ignored: x, 0 calls",
+    "Ignored: app monitor (50 calls)",
+    "Ignored: x (0 calls)",
     COVERED,
   ]);
 });
@@ -106,7 +106,7 @@ Deno.test("the report says in which brownouts a client called, the middle one of
   );
   assertEquals(clients.map(({ phases }) => phases), [{ brownout: 5, deprecated: 1 }]);
   assertEquals(clients.map(phasesText), [
-    "deprecated, 3 calls in the brownout of 2027-06-10T12:00:00Z, " +
+    "deprecated; 3 calls in the brownout of 2027-06-10T12:00:00Z; " +
     "2 calls in the brownout of 2027-06-10T14:00:00Z",
   ]);
 });

@@ -37,7 +37,7 @@ Deno.test("usageText() shows the calls per day, the clients, the sunset and the 
   const parts = [
     "Calls to deprecated routes from 2027-06-08 to now (7 whole days and today so far, UTC)\n" +
     "The record is complete since 2027-05-04T20:00:00Z; earlier calls may be missing.\n",
-    "\n/audio/:token: 36 calls, and 12 other requests." +
+    "\n/audio/:token: 36 calls and 12 other requests." +
     " Sunset: 2027-06-17T00:00:00Z, in 36 hours.\n" +
     `  2027-06-08  30  ${"█".repeat(40)}\n` +
     `  2027-06-09   5  ${"█".repeat(7)}  brownout\n` +

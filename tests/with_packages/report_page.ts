@@ -11,7 +11,8 @@ import { ALWAYS, report, row, ROWS, running, session } from "../support/usage_re
 const NAMES = [
   `<img/src=x>&'"`,
   "A-Client-With-A-Name-Of-Sixty-Four-Characters-Which-Is-The-Most-",
-  ...Array.from({ length: 30 }, (_, index) => `app C${10 + index}`),
+  "site player.example-broadcasting.co.uk",
+  ...Array.from({ length: 29 }, (_, index) => `app C${10 + index}`),
 ];
 const CALLED = [...ROWS, row(2, "zebra", 10_000), ...NAMES.map((name) => row(3, name, 2))];
 
@@ -78,7 +79,7 @@ testInBrowser(
     for (const [what, makePage, names, bars] of PAGES) {
       await Deno.writeTextFile(file, await makePage());
       for (
-        const [colorScheme, width] of [["light", 1200], ["dark", 360], ["dark", 1000]] as const
+        const [colorScheme, width] of [["light", 1280], ["dark", 360], ["dark", 1000]] as const
       ) {
         const viewport = { width, height: 800 };
         const context = await browser.newContext({ colorScheme, viewport, bypassCSP: true });
@@ -99,9 +100,15 @@ testInBrowser(
         assert(layout.widest <= 40, `${seen}: a bar of ${layout.widest} px`);
         assertEquals(layout.broken, [], `${seen}: dates on two lines`);
         assertEquals(layout.overflowing, [], `${seen}: wider than the screen, or scrolling inside`);
+        if (width === 1280) assertEquals(layout.split, [], `${seen}: words on two lines`);
         assert(layout.smallest >= 12, `${seen}: text of ${layout.smallest} px`);
         assertEquals((await checkAccessibility(page)).violations, [], seen);
         assertEquals(requests, [`file://${file}`]);
+        await page.emulateMedia({ media: "print" });
+        await page.setViewportSize({ width: 717, height: 1000 }); // A4 with Chromium's margins
+        const printed = await page.evaluate(MEASURE) as Layout;
+        assertEquals([printed.split, printed.overflowing], [[], []], `${seen}, printed`);
+        if (names.length > 0) assert(printed.hasColumns, `${seen}: printed as on a phone`);
         await context.close();
       }
     }
@@ -174,23 +181,43 @@ Deno.test("the owner's page leaves out what he never called, and addresses that 
   assert(!page.includes("<img"), page);
 });
 
+Deno.test("the legend of a chart has only what the chart has", async () => {
+  const legends = async (from: number, rows: Parameters<typeof report>[0]) => {
+    const page = usagePage(await report(rows, [running(from)]));
+    return [...page.matchAll(/<figcaption>([^]*?)<\/figcaption>/g)].map(([, text = ""]) =>
+      textOf(text).trim()
+    );
+  };
+  const plain = definePolicy(DATES);
+  const quiet = { policies: { "/audio/:token": plain } };
+  const page = usagePage(await report([row(1, "x", 1200)], [running(1000, quiet)]));
+  assertStringIncludes(
+    page,
+    "<figcaption><span><i>■</i> calls (busiest day: 1,200)</span></figcaption>",
+  );
+  assertEquals(await legends(1000, [row(1, "x", 1)]), ["■ calls (busiest day: 1) ■ brownout"]);
+  assertEquals(await legends(100, [row(1, "x", 1)]), [
+    "■ calls (busiest day: 1) ■ brownout ■ incomplete record",
+  ]);
+});
+
 Deno.test("the report page says the verdict, then who calls, then each route's days, then the rules", async () => {
   const page = usagePage(await report(CALLED, [running(160)], { ignore: ["zebra"] }));
   const parts = [
     "8 Jun 2027 to now (7 whole days and today so far, UTC)",
     "Still called: 160 calls to /audio/{token} and /video/{token} by 34 clients since 8 Jun 2027",
-    "Ignored: zebra, 10,000 calls",
+    "Ignored: zebra (10,000 calls)",
     "15 Jun 2027, 12:00 UTC",
     "/audio/{token}",
-    "calls, at most 10,000 a day",
-    "9 Jun 2027: 5 calls, brownout 10 Jun 2027: 0 calls, brownout of 10 Jun 2027, 09:00 UTC",
+    "calls (busiest day: 10,000)",
+    "9 Jun 2027: 5 calls (brownout) 10 Jun 2027: 0 calls (brownout of 10 Jun 2027, 09:00 UTC)",
     "/video/{token}",
     "60 calls. Sunset: 17 Jun 2027, 00:00 UTC, in 36 hours.",
-    "8 Jun 2027: 0 calls, incomplete record",
+    "8 Jun 2027: 0 calls (incomplete record)",
     "A call is a GET or HEAD",
     "A brownout is a short outage",
   ];
-  assertStringIncludes(page, "<title>9 Jun 2027: 5 calls, brownout</title>");
+  assertStringIncludes(page, "<title>9 Jun 2027: 5 calls (brownout)</title>");
   const text = textOf(page);
   let from = 0;
   for (const part of parts) {
@@ -208,6 +235,8 @@ interface Layout {
   readonly widest: number;
   readonly afloat: readonly string[];
   readonly broken: readonly string[];
+  readonly split: readonly string[];
+  readonly hasColumns: boolean;
   readonly overflowing: readonly string[];
   readonly smallest: number;
 }
@@ -217,7 +246,18 @@ const MEASURE = `(() => {
   const shown = [...document.querySelectorAll("main *")].filter((each) => each.checkVisibility());
   const bars = shown.filter((each) => each.matches("rect.calls, rect.brownout"));
   const axis = (bar) => bar.closest("svg").querySelector("rect.axis").getBoundingClientRect().top;
+  const isSplit = (text, word) => {
+    const range = document.createRange();
+    range.setStart(text, word.index);
+    range.setEnd(text, word.index + word[0].length);
+    return new Set([...range.getClientRects()].map(({ top }) => top)).size > 1;
+  };
   return {
+    split: shown.filter((each) => each.matches("th, th span, td"))
+      .flatMap((each) => [...each.childNodes].filter(({ nodeType }) => nodeType === Node.TEXT_NODE))
+      .flatMap((text) => [...text.data.matchAll(/[^\\s-]+-?/g)].filter((word) => isSplit(text, word)))
+      .map(([word]) => word),
+    hasColumns: document.querySelector("thead")?.checkVisibility() ?? false,
     widest: Math.max(0, ...bars.map((each) => each.getBoundingClientRect().width)),
     afloat: bars.filter((each) => Math.abs(each.getBoundingClientRect().bottom - axis(each)) > 1 &&
       each.getBoundingClientRect().top < axis(each)).map((each) => each.outerHTML),
