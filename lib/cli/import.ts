@@ -58,7 +58,8 @@ export function importCommand(context: Context): Command {
         let lines = 0;
         const onProgress = () => showProgress(`${(++lines).toLocaleString("en")} lines`);
         const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
-        const options = { outcomes, isDryRun, signal, resolve, refuse, onProgress };
+        const report = (text: string) => printError(`media: ${text}`);
+        const options = { outcomes, isDryRun, signal, resolve, refuse, report, onProgress };
         let isComplete = false;
         try {
           await importRecords(storage, input, options);

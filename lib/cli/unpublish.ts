@@ -3,8 +3,16 @@
 import { toRecord } from "../publishing/exported_record.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { Command } from "commander";
+import { unpublish } from "../publishing/unpublish.ts";
 import type { Token } from "../storage/token.ts";
-import { type Context, EXISTING, print, tokenArgument, withStorage } from "./command.ts";
+import {
+  type Context,
+  EXISTING,
+  print,
+  printError,
+  tokenArgument,
+  withStorage,
+} from "./command.ts";
 
 export function unpublishCommand(context: Context): Command {
   return new Command("unpublish")
@@ -14,7 +22,8 @@ export function unpublishCommand(context: Context): Command {
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
       await withStorage(config, EXISTING, async (storage) => {
-        const isNew = await storage.unpublish(token, Date.now());
+        const report = (text: string) => printError(`media: ${text}`);
+        const isNew = await unpublish(storage, token, Date.now(), report);
         const result = await storage.catalogue.find(token);
         if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);

@@ -13,7 +13,7 @@ export function ownPlaces(
   const files = file === undefined
     ? []
     : [file, `${file}-ledger`].flatMap((path) =>
-      ["", "-lock", "-lock-holder", "-wal", "-shm", "-journal"].map((end) => path + end)
+      ["", "-wal", "-shm", "-journal"].map((end) => path + end)
     );
   return content.kind === "folder" ? [content.path, `${content.path}/lock`, ...files] : files;
 }

@@ -26,7 +26,8 @@ export interface ItemStorage {
    *
    * @param onFault Called if the stream cannot be read to its end, in which case it ends early. If
    *   left out, the stream fails instead.
-   * @throws {UnpublishedError} When the item was unpublished after the lookup.
+   * @throws {UnpublishedError} When the content is gone, because the item was unpublished after the
+   *   lookup.
    * @throws {StorageError} When the content is missing, incomplete, or cannot be read.
    */
   open(item: PublishedItem, range?: ByteRange, onFault?: OnFault): Promise<Body>;

@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
+import { DatabaseSync } from "node:sqlite";
 import { publishFile } from "../../lib/publishing/publish.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import type { Step } from "../../lib/storage/content/content_store.ts";
@@ -14,6 +15,7 @@ import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { BUCKET, S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
+import { until } from "../support/within.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
 const postgres = shared(POSTGRES, () => PostgresServer.start());
@@ -29,7 +31,7 @@ function bucketFor(folder: string) {
   return { prefix, environment, run };
 }
 
-test("media publish s3://… publishes an object in place, and never removes it", () =>
+test("media publish s3://… publishes an object in place", () =>
   inFolder(async (folder) => {
     const { prefix, environment, run } = bucketFor(folder);
     const key = "shows/2027/Ü (1)+a.mp4";
@@ -65,18 +67,25 @@ test("media publish s3://… publishes an object in place, and never removes it"
     const part = await requestRaw(server.port, "GET", `/video/${token}`, { Range: "bytes=-100" });
     assertEquals([part.status, part.content], [206, content.slice(-100)]);
 
-    // A copy of the same content is added and removed independently.
+    // A copy of the same content is another object.
     const copy = JSON.parse((await run("publish", SAMPLE_MP4, "--json")).stdout);
     assertEquals((await store().keys(prefix)).length, 2);
-    assertEquals((await run("unpublish", copy.token)).code, 0);
-    assertEquals(await store().keys(prefix), [`${prefix}/media-head`]);
-    assertEquals((await requestRaw(server.port, "GET", `/media/${token}`)).status, 200);
-
-    await store().freeze(); // nothing to remove, so no request is sent
-    const { code, stderr } = await run("unpublish", token);
-    await store().thaw();
-    assertEquals([code, stderr], [0, ""]);
+    const copied = `s3://${BUCKET}/${prefix}/${copy.sha256.slice(0, 2)}/${copy.sha256}`;
+    const other = JSON.parse(again.stdout.replace(/^.* ([0-9a-f-]{36})\n.*/s, '"$1"'));
+    const rows: [token: string, object: string, use: string][] = [
+      [copy.token, copied, `no item uses ${copied} now: delete it with the bucket's own tools`],
+      [token, location, `another item uses ${location}`],
+      [other, location, `no item uses ${location} now: delete it with the bucket's own tools`],
+    ];
+    for (const [token, object, use] of rows) {
+      const { code, stderr } = await run("unpublish", token);
+      const before = `unpublishing ${token}, whose content is ${object}`;
+      assertEquals([code, stderr], [0, `media: ${before}\nmedia: ${use}\n`]);
+    }
+    assertEquals((await store().keys(prefix)).length, 2);
     assertEquals((await store().request("HEAD", path)).status, 200);
+    const { code, stdout } = await run("verify");
+    assertEquals([code, stdout.startsWith(`+ ${copy.sha256}  no item uses`)], [1, true]);
   }));
 
 test("media publish refuses objects that cannot be published, with one line each", () =>
@@ -108,7 +117,7 @@ test("media publish refuses objects that cannot be published, with one line each
       ],
       ...[own, `${prefix}/media-head`].map((key): [string, string] => [
         `s3://media/${key}`,
-        `bucket: s3://media/${key} is content that was copied here, and may be removed`,
+        `bucket: s3://media/${key} is content that was copied here`,
       ]),
       [
         large,
@@ -212,59 +221,71 @@ test("publishFile() leaves nothing behind when aborted at any step", () =>
     assert(await subject.storage.catalogue.isEmpty());
   }));
 
-/** How a test holds the lock on content until it calls the returned function, by engine. */
-const LOCKS = {
-  async SQLite(folder: string) {
-    const file = await Deno.open(`${folder}/catalogue.sqlite-lock`, { write: true, create: true });
-    await file.lock(true);
-    return { environment: {}, release: () => Promise.resolve(file.close()) };
-  },
-  async PostgreSQL() {
-    const database = await postgres().createDatabase();
-    const lock = `SELECT pg_advisory_lock(${0x6d68_6362})`;
-    const environment: Record<string, string> = { DATABASE_URL: postgres().urlOf(database) };
-    return { environment, release: await postgres().keep(database, lock) };
-  },
-};
+/** The steps at which a takedown is killed, and the trigger that holds it there on PostgreSQL. */
+const STEPS: [step: string, trigger: string | undefined, state: string][] = [
+  ["before its commit on SQLite", undefined, "published"],
+  ["before its commit on PostgreSQL", "TRIGGER hold BEFORE UPDATE ON item", "published"],
+  [
+    "in its commit on PostgreSQL",
+    "CONSTRAINT TRIGGER hold AFTER UPDATE ON item DEFERRABLE INITIALLY DEFERRED",
+    "unpublished",
+  ],
+];
 
-for (const [engine, hold] of Object.entries(LOCKS)) {
-  needing(...S3_STORE, ...(engine === "SQLite" ? [] : POSTGRES))(
-    `media publish that is stopped while it waits for the lock on ${engine} leaves nothing in the bucket`,
+for (const [step, trigger, state] of STEPS) {
+  needing(...S3_STORE, ...(trigger === undefined ? [] : POSTGRES))(
+    `media unpublish that is killed ${step} has named the object`,
     () =>
       inFolder(async (folder) => {
         const { prefix, environment } = bucketFor(folder);
-        const { release, environment: database } = await hold(folder);
-        const settings = { ...environment, ...database };
-        const own = [`${prefix}/media-head`];
-        /** Stops a publisher once it waits. */
-        const stop = async () => {
-          const child = mediaCommand(folder, ["publish", "--again", SAMPLE_MP3], settings).spawn();
-          const output = child.stdout.cancel();
-          let errors = "";
-          for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
-            errors += text;
-            if (!/waiting for the lock .* holds\n/.test(errors)) continue;
-            assertEquals((await store().keys(prefix)).length, 2);
-            child.kill("SIGINT");
-            break;
-          }
-          assertEquals([(await child.status).code, await output], [130, undefined]);
-        };
-        await stop();
-        assertEquals(await store().keys(prefix), own);
-
-        await release();
-        const published = await media(folder, ["publish", SAMPLE_MP3, "--json"], settings);
-        assertEquals([published.code, published.stderr], [0, ""]);
-        const { token } = JSON.parse(published.stdout);
-        if (engine === "SQLite") { // what an item uses stays
-          const again = await hold(folder);
-          await stop();
-          await again.release();
-          assertEquals((await store().keys(prefix)).length, 2);
+        const database = trigger && await postgres().createDatabase();
+        const DATABASE_URL = database
+          ? postgres().urlOf(database)
+          : `sqlite:${folder}/catalogue.sqlite`;
+        const settings = { ...environment, DATABASE_URL };
+        const run = (...args: string[]) => media(folder, args, settings);
+        const { token } = JSON.parse((await run("publish", SAMPLE_MP3, "--json")).stdout);
+        const release = database
+          ? await postgres().hold(database, trigger ?? "")
+          : lockCatalogue(folder);
+        const child = mediaCommand(folder, ["unpublish", token], settings).spawn();
+        const output = child.stdout.cancel();
+        const object = `s3://${BUCKET}/${prefix}/bc/${MP3_DIGEST}`;
+        let errors = "";
+        for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
+          errors += text;
+          if (errors.includes(object)) break;
         }
-        const unpublished = await media(folder, ["unpublish", token], settings);
-        assertEquals([unpublished.code, await store().keys(prefix)], [0, own]);
+        assertEquals(
+          errors,
+          `media: unpublishing ${token}, whose content is ${object}
+`,
+        );
+        if (database) await until("the commit to be held", () => isHeld(database));
+        child.kill("SIGKILL");
+        await Promise.all([child.status, output]);
+        await release();
+
+        if (database) await until("the end of the commit", async () => !await isHeld(database));
+        assertEquals(JSON.parse((await run("show", token, "--json")).stdout).state, state);
+        const again = await run("unpublish", token);
+        assertEquals(again.code, state === "published" ? 0 : 1, again.stderr);
+        const unused = await run("verify");
+        assertEquals(unused.stdout.split("  ")[0], `+ ${MP3_DIGEST}`);
       }),
   );
+}
+
+/** Holds up every change of the catalogue until the returned function is called. */
+function lockCatalogue(folder: string): () => void {
+  const database = new DatabaseSync(`${folder}/catalogue.sqlite`);
+  database.exec("BEGIN IMMEDIATE");
+  return () => database.close();
+}
+
+/** Whether a transaction waits for a lock. */
+async function isHeld(database: string): Promise<boolean> {
+  const waiting = `SELECT 1 FROM pg_stat_activity
+    WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
+  return (await postgres().query(waiting)).length > 0;
 }

@@ -107,8 +107,9 @@ export function testStorage(
   }
 
   test("open() distinguishes an unpublished item from a damaged one", async (subject) => {
-    const { storage, publish, unpublish } = subject;
+    const { storage, publish, damage, unpublish } = subject;
     const item = await publish(newMetadata(), CONTENT);
+    await damage(item, undefined); // a bucket's object stays
     await unpublish(item.token, 5000);
     await assertRejects(async () => await storage.open(item), UnpublishedError);
   });

@@ -23,7 +23,7 @@ export async function openBucket(
   prefix = newPrefix(),
 ): Promise<MediaSubject> {
   const database = engine ?? await openMemoryEngine();
-  const content = new BucketContent(settingsOf(store, prefix), database);
+  const content = new BucketContent(settingsOf(store, prefix));
   return subjectOn(new MediaStorage(database, content), {
     replaced: 502,
     async damage({ digest }, bytes) {

@@ -43,6 +43,9 @@ export const BUCKET = "media";
 export const SECRET_KEY = "keep-this-out-of-logs";
 export const [ACCESS_KEY, REGION] = ["test:tester", "us-east-1"];
 
+/** The key, with the same secret, of a user who may do only what the bucket's access list says. */
+export const READER_KEY = "test:reader";
+
 /** Its processes. */
 const PARTS = ["memcached", "account", "container", "object", "proxy"] as const;
 type Part = typeof PARTS[number];
@@ -268,6 +271,7 @@ auth_pipeline_check = false
 [filter:tempauth]
 use = egg:swift#tempauth
 user_test_tester = ${SECRET_KEY} .admin
+user_test_reader = ${SECRET_KEY}
 `,
     );
     const rings = SERVERS.map((name) => `${folder}/${name}.ring.gz=${ports[name]}`);

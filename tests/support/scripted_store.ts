@@ -5,7 +5,6 @@
 
 import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
-import { openMemoryEngine } from "./memory_storage.ts";
 import { closeConnection, ignoreEnd } from "./relay.ts";
 
 /** Returns what to send for a request head, after which the connection is closed. */
@@ -107,8 +106,7 @@ export async function withStore(
 ): Promise<void> {
   await using store = new ScriptedStore();
   store.script = script;
-  await using engine = await openMemoryEngine();
-  const content = new BucketContent(store.settings, engine);
+  const content = new BucketContent(store.settings);
   try {
     await body(content, store);
   } finally {

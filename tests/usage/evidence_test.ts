@@ -153,7 +153,7 @@ needing(...POSTGRES, ...S3_STORE)(
       const engine = await openEngine(DATABASE_URL);
       const storage = new MediaStorage(
         engine,
-        new BucketContent(settingsOf(store(), prefix), engine),
+        new BucketContent(settingsOf(store(), prefix)),
       );
       await storage.prepare();
       async function* read() {

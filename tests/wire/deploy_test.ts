@@ -96,7 +96,7 @@ test("on Deno Deploy, a server stops in time during a download, and flushes its 
     const engine = await openEngine(DATABASE_URL);
     const storage = new MediaStorage(
       engine,
-      new BucketContent(settingsOf(store(), prefix), engine),
+      new BucketContent(settingsOf(store(), prefix)),
     );
     await storage.prepare();
     const chunk = new Uint8Array(1 << 20).fill(1);

@@ -12,6 +12,7 @@ import { StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
 import { messageOf } from "../../input/printable.ts";
 import { readContent } from "../publish_object.ts";
+import { unpublish } from "../unpublish.ts";
 import { type ContentOptions, type ContentRecord, findEntry, importContent } from "./content.ts";
 import { derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
 import { type ImportLine, readLines } from "./lines.ts";
@@ -31,6 +32,8 @@ export interface ImportOptions extends ContentOptions {
   readonly outcomes: ImportCounts;
   /** Called for each refused line. */
   readonly refuse: (line: ImportLine, reason: RecordError) => Promise<void>;
+  /** Called with each object of the bucket whose item is unpublished. */
+  readonly report: (text: string) => void;
   /** Called after each line that is not blank. */
   readonly onProgress: () => void;
 }
@@ -142,7 +145,8 @@ async function importRecord(
   let found = known ?? await find(); // another process was first
   if (isUnpublishing(entry, found)) {
     requireSame({ kind: entry.kind }, token, found);
-    if (options.isDryRun || await storage.unpublish(token, entry.unpublishedAt)) {
+    const { isDryRun, report } = options;
+    if (isDryRun || await unpublish(storage, token, entry.unpublishedAt, report)) {
       options.outcomes.unpublished++;
       return "added";
     }

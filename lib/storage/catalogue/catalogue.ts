@@ -159,13 +159,14 @@ export class Catalogue implements Versioned {
   }
 
   /**
-   * Returns whether any published item uses the content with this digest; without a digest, whether
-   * any item uses any content. Items published in place or at a public URL use none.
+   * Returns whether any published item uses the content with this digest, or the object with it at
+   * a location; without either, whether any item uses any content under its digest.
    */
-  async uses(digest?: string): Promise<boolean> {
-    const condition = digest === undefined ? "digest IS NOT NULL" : "digest = $1";
-    const text = `SELECT token FROM item WHERE ${condition} AND location IS NULL LIMIT 1`;
-    const values = digest === undefined ? [] : [digest];
+  async uses(digest?: string, location = ""): Promise<boolean> {
+    const [condition, values] = digest === undefined
+      ? ["digest IS NOT NULL AND location IS NULL", []]
+      : ["digest = $1 AND coalesce(location, '') = $2", [digest, location]];
+    const text = `SELECT token FROM item WHERE ${condition} LIMIT 1`;
     return (await this.#database.queryAfterChanges({ text, values })).length > 0;
   }
 

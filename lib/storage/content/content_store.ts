@@ -75,15 +75,15 @@ interface Store {
   stage(source: Source): Promise<Staged>;
 
   /**
-   * Changes which items use some content; no two changes run at once. If the process is killed
-   * meanwhile, no item loses its content.
+   * Changes which items use some content. If the process is killed meanwhile, no item loses its
+   * content. A folder makes one change at a time, and removes the content if no item uses it then.
    *
    * @param commit Commits the change to the catalogue.
    * @param staged Content to move to its place first.
    */
   change<T>(digest: string, commit: () => Promise<T>, staged?: Staged): Promise<T>;
 
-  /** Runs an action while no change runs. */
+  /** Runs an action while nothing is removed. */
   hold<T>(action: () => Promise<T>): Promise<T>;
 
   /** Lists the digests of all content copied here, reading incrementally. */
@@ -104,8 +104,8 @@ export interface ObjectStore extends Store {
   /** Bytes of the longest content that it accepts. */
   readonly maxLength: number;
 
-  /** The maximum time between uploading content and requesting the lock, in milliseconds. */
-  readonly settlingMs: number;
+  /** Returns the object with some content, as `s3://bucket/key`. */
+  locationOf(content: Pick<ContentReference, "digest" | "location">): string;
 
   /**
    * Returns the length and ETag of an existing object.

@@ -1,30 +1,27 @@
 /** Finding content that no item uses. */
 
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import type { ContentStore, ObjectStore } from "./content_store.ts";
+import type { ContentStore } from "./content_store.ts";
 
 /** The number of digests in a lookup. */
 const BATCH = 1_000;
 
 /**
- * Yields the digests of content that no item uses, and gives publications in progress time to
- * finish first. {@linkcode isUnused} checks whether the content is still unused.
+ * Yields the digests of content that no item uses. {@linkcode isUnused} checks whether it is still
+ * unused.
  */
 export async function* unusedIn(
   { content, catalogue }: {
-    readonly content: Pick<ContentStore, "list"> & Partial<Pick<ObjectStore, "settlingMs">>;
+    readonly content: Pick<ContentStore, "list">;
     readonly catalogue: Pick<Catalogue, "unused">;
   },
 ): AsyncGenerator<string> {
-  const { settlingMs = 0 } = content;
   for await (const digests of batchesOf(content.list(), BATCH)) {
-    const unused = await catalogue.unused(digests);
-    if (unused.length > 0) await new Promise((resolve) => setTimeout(resolve, settlingMs));
-    yield* unused;
+    yield* await catalogue.unused(digests);
   }
 }
 
-/** Whether content is stored that no item uses and nobody is publishing. */
+/** Whether content is stored that no item uses. In a folder, it waits for whoever publishes it. */
 export function isUnused(
   { content, catalogue }: {
     readonly content: Pick<ContentStore, "compare" | "hold">;

@@ -4,14 +4,6 @@ import type { Patience } from "../../async/abort.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 
-/**
- * Runs one action at a time among all processes that use the same database. The action may use the
- * database.
- *
- * @throws {StorageError} When locking fails.
- */
-export type Exclusively = <T>(action: () => Promise<T>) => Promise<T>;
-
 /** How to open a database. The signal ends a wait for a lock, also after opening. */
 export interface OpenOptions extends Patience {
   /** Whether to refuse a database without a catalogue, rather than create one. */
@@ -26,6 +18,5 @@ export const NONE_YET = "There is none yet: expected one that start, publish or 
 export interface Engine {
   readonly catalogue: Catalogue;
   readonly ledger: Ledger;
-  readonly exclusively: Exclusively;
   close(): Promise<void>;
 }

@@ -208,7 +208,7 @@ export class MediaStorage implements ItemStorage {
   }
 
   /**
-   * Unpublishes an item: leaves a tombstone, and removes the content if no other item uses it.
+   * Unpublishes an item: leaves a tombstone. A folder removes the content if no other item uses it.
    *
    * @param at Milliseconds since the epoch.
    * @returns Whether it was published until now.
@@ -221,7 +221,7 @@ export class MediaStorage implements ItemStorage {
     if (result.state !== "published") return false;
     const { digest, location } = result.item;
     if (location !== undefined) return await unpublish();
-    await this.prepare(); // or content of another catalogue would be removed
+    await this.prepare(); // or a folder would remove content of another catalogue
     return await this.content.change(digest, unpublish);
   }
 }

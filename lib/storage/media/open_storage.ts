@@ -28,5 +28,5 @@ export async function openStorage(
     return new MediaStorage(opened, new Files(content.path, opened.catalogue, options));
   }
   const { BucketContent } = await import("../content/bucket/content.ts");
-  return new MediaStorage(opened, new BucketContent(content, opened, options));
+  return new MediaStorage(opened, new BucketContent(content, options));
 }

@@ -48,6 +48,7 @@ async function importAll(
       rejects.push(new Uint8Array(bytes));
       refusals.push(`${number}: ${message}`);
     },
+    report() {},
     onProgress() {},
   });
   return {

@@ -25,7 +25,7 @@ needing("files")("unpublish() leaves content of another catalogue alone", async 
   await another.publish(newMetadata(), content);
   const { catalogue, ledger } = subject.storage;
   const close = () => Promise.resolve();
-  const engine = { catalogue, ledger, exclusively: () => Promise.reject(), close };
+  const engine = { catalogue, ledger, close };
   const wrong = new MediaStorage(engine, new Files(`${another.folder}/files`, catalogue));
   await assertRejects(() => wrong.unpublish(token, 5000), StorageError, "is not the folder with");
   assertEquals((await subject.storage.find(token)).state, "published");

@@ -5,8 +5,9 @@
  *     PREFIX/ab/abcd…      content, named by its SHA-256
  *     PREFIX/media-head    contains the store's identifier
  *
- * An object exists completely or not at all, so nothing is staged. A killed process may leave an
- * object that no item uses.
+ * An object exists completely or not at all, so nothing is staged. No object is ever deleted: that
+ * would take a lock that all publishers share. An object that no item uses is left behind by
+ * unpublishing, and by a publisher that was killed.
  */
 
 import type { Patience } from "../../../async/abort.ts";
@@ -22,7 +23,6 @@ import {
 } from "../content_store.ts";
 import type { BucketSettings } from "../content_place.ts";
 import { type ContentReference, MAX_LOCATION, MAX_STATED } from "../../item.ts";
-import type { Engine } from "../../database/engine.ts";
 import { ObjectError, ReplacedError, StorageError } from "../../errors.ts";
 import type { OnFault } from "../../storage.ts";
 import { locationOf, objectKeyIn } from "./address.ts";
@@ -50,19 +50,16 @@ interface StagedSource extends Staged {
 export class BucketContent implements ObjectStore {
   readonly kind = "bucket";
   readonly maxLength = 5 * 2 ** 30; // bytes in a PUT
-  readonly settlingMs = 2_000;
   readonly #settings: BucketSettings;
   readonly #client: StoreClient;
-  readonly #engine: Pick<Engine, "catalogue" | "exclusively">;
 
-  constructor(
-    settings: BucketSettings,
-    engine: Pick<Engine, "catalogue" | "exclusively">,
-    patience: Patience = {},
-  ) {
+  constructor(settings: BucketSettings, patience: Patience = {}) {
     this.#settings = settings;
     this.#client = new StoreClient(settings, patience);
-    this.#engine = engine;
+  }
+
+  locationOf(content: Pick<ContentReference, "digest" | "location">): string {
+    return locationOf(this.#objectKeyOf(content), this.#settings);
   }
 
   async id(): Promise<string | undefined> {
@@ -96,7 +93,7 @@ export class BucketContent implements ObjectStore {
     if (key === undefined || location.length > MAX_LOCATION) {
       throw refusal("is not an object in the bucket in CONTENT");
     }
-    if (this.#isOwn(key)) throw refusal("is content that was copied here, and may be removed");
+    if (this.#isOwn(key)) throw refusal("is content that was copied here");
     const response = await this.#client.request("HEAD", key);
     if (response.status === 404) throw refusal("does not exist");
     if (response.status === 403) throw refusal(`cannot be read${reasonIn(response)}`);
@@ -129,40 +126,9 @@ export class BucketContent implements ObjectStore {
     return { digest: hash.digest("hex"), length, source, async [Symbol.asyncDispose]() {} };
   }
 
-  /**
-   * New content is in place before, during and after the commit. Content that is no longer used is
-   * removed afterwards, under the lock if that can be had. If it cannot, both sides look once more,
-   * so that an item that another process publishes meanwhile keeps its content.
-   */
-  async change<T>(digest: string, commit: () => Promise<T>, staged?: StagedSource): Promise<T> {
-    const isUsed = () => this.#engine.catalogue.uses(digest);
-    const discard = async () => {
-      if (await isUsed()) return;
-      await this.#remove(digest);
-      if (staged !== undefined && await isUsed()) await this.#put(staged);
-    };
-    const fail = async (error: unknown): Promise<never> => {
-      if (staged !== undefined) await discard().catch(() => {});
-      throw error; // the first fault matters
-    };
-    for (;;) {
-      if (staged !== undefined) await this.#put(staged); // unlocked, because it may take long
-      let isLocked = false;
-      const changed = await this.#engine.exclusively(async () => {
-        isLocked = true;
-        if (staged !== undefined) {
-          const found = await this.compare(staged);
-          if (found.state === "missing") return undefined;
-          if (found.state === "different") throw new StorageError("bucket", found.reason);
-        }
-        const result = await commit().catch(fail);
-        // Once committed, it is published, even if the store fails now.
-        await (staged === undefined ? discard() : this.#put(staged).catch(() => {}));
-        return { result };
-      }).catch((error) => isLocked ? Promise.reject(error) : fail(error));
-      if (changed !== undefined) return changed.result;
-      // Otherwise it was removed when its last item was unpublished.
-    }
+  async change<T>(_: string, commit: () => Promise<T>, staged?: StagedSource): Promise<T> {
+    if (staged !== undefined) await this.#put(staged);
+    return await commit();
   }
 
   async compare(content: ContentReference): Promise<Comparison> {
@@ -188,7 +154,7 @@ export class BucketContent implements ObjectStore {
   }
 
   hold<T>(action: () => Promise<T>): Promise<T> {
-    return this.#engine.exclusively(action);
+    return action(); // because nothing is ever removed
   }
 
   close(): Promise<void> {
@@ -218,17 +184,6 @@ export class BucketContent implements ObjectStore {
     if (response.status !== 200) throw this.#fault(`rejects content ${digest}`, response);
   }
 
-  async #remove(digest: string): Promise<void> {
-    const key = this.#objectKeyOf({ digest });
-    const response = await this.#client.request("DELETE", key);
-    if (response.status === 204 || response.status === 200 || response.status === 404) return;
-    const location = locationOf(key, this.#settings);
-    throw new StorageError(
-      "bucket",
-      `${location} is no longer used by any item, and cannot be removed${reasonIn(response)}`,
-    );
-  }
-
   #objectKeyOf({ digest = "", location }: Pick<ExpectedContent, "digest" | "location">): string {
     if (location === undefined) return this.#ownKey(`${digest.slice(0, 2)}/${digest}`);
     const key = objectKeyIn(location, this.#settings);
@@ -241,7 +196,7 @@ export class BucketContent implements ObjectStore {
     return prefix === "" ? name : `${prefix}/${name}`;
   }
 
-  /** Returns whether a key belongs to an object of ours, which may be removed. */
+  /** Returns whether a key belongs to an object that this store has put there. */
   #isOwn(key: string): boolean {
     const name = key.startsWith(this.#ownKey("")) ? key.slice(this.#ownKey("").length) : "";
     return name === PLACE || /^[0-9a-f]{2}\/[0-9a-f]{64}$/.test(name);

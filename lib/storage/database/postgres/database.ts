@@ -4,7 +4,7 @@
  */
 
 // @ts-types="npm:@types/pg@8.20.0"
-import { Client, Pool, type PoolClient } from "pg";
+import { Pool, type PoolClient } from "pg";
 import type {
   ColumnType,
   Database,
@@ -17,7 +17,6 @@ import { HOW_TO_UPGRADE, StorageError } from "../../errors.ts";
 import { NONE_YET, type OpenOptions } from "../engine.ts";
 import { type Patience, waitFor } from "../../../async/abort.ts";
 import { fulfilledWithin } from "../../../async/deadline.ts";
-import { SerialQueue } from "../../../async/serial_queue.ts";
 import { TABLES, VERSION } from "./schema.ts";
 
 /** The timeout for connecting, and for statements that requests wait for, in milliseconds. */
@@ -41,14 +40,11 @@ const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
 /** What a process may wait for, as messages name it. */
 export const DATABASE = "the database (DATABASE_URL)";
 
-/** Milliseconds between signs of life of a lock's holder, and without any until it loses the lock. */
-const [BEAT_MS, SILENCE_MS] = [10_000, 60_000];
-
 /**
- * The advisory locks for creating the tables and for changing content: arbitrary numbers that other
- * programs are unlikely to use.
+ * The advisory lock for creating the tables: an arbitrary number that other programs are unlikely
+ * to use.
  */
-const [TABLES_LOCK, CONTENT_LOCK] = [0x6d68_6361, 0x6d68_6362];
+const TABLES_LOCK = 0x6d68_6361;
 
 /** Selects a row if the tables exist. Functions like `to_regclass` may return stale results. */
 const TABLE =
@@ -60,26 +56,19 @@ const TABLE =
  */
 const CHANGES: Statement = { text: "SELECT id FROM catalogue FOR UPDATE" };
 
-/** Names the process that holds an advisory lock of this database, as far as that may be known. */
-const HOLDER = `SELECT concat(application_name, ' in process ', pid, ' of PostgreSQL') AS holder
-  FROM pg_locks JOIN pg_stat_activity USING (pid)
-  WHERE locktype = 'advisory' AND granted AND objid = $1 AND datname = current_database()`;
-
 /** A database with connections opened on demand. */
 export class PostgresDatabase implements Database {
   readonly clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
   readonly #patience: Patience;
-  readonly #connection;
-  readonly #queue = new SerialQueue();
-  /** Holds the lock on content while an action runs exclusively. */
-  #locker: Client | undefined;
+  readonly #url: string;
 
   /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
   constructor(url: string, patience: Patience = {}) {
+    this.#url = url;
     this.#patience = patience;
-    this.#connection = {
+    this.#pool = new Pool({
       application_name: "media-head",
       // pg checks the certificate for all these, and warns that this will change.
       connectionString: url.includes("uselibpqcompat=")
@@ -87,9 +76,6 @@ export class PostgresDatabase implements Database {
         : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full"),
       connectionTimeoutMillis: READ_TIMEOUT_MS,
       keepAlive: true,
-    };
-    this.#pool = new Pool({
-      ...this.#connection,
       max: 2, // one for requests, one for transactions
       idleTimeoutMillis: 60_000,
       allowExitOnIdle: true,
@@ -114,7 +100,7 @@ export class PostgresDatabase implements Database {
       throw new StorageError("postgres", fault);
     }
     if ((await this.query({ text: TABLE })).length === 0) {
-      const { host, pathname } = new URL(this.#connection.connectionString);
+      const { host, pathname } = new URL(this.#url);
       const name = `the catalogue in "postgres://${host}${pathname}" (DATABASE_URL)`;
       if (mustExist) throw this.#faultOf("opened", new Error(NONE_YET), name);
       const isCreated = await this.#transaction(async (run) => {
@@ -170,32 +156,6 @@ export class PostgresDatabase implements Database {
     return await this.#reportWait(transaction);
   }
 
-  /**
-   * Runs an action while a separate connection holds a lock, which ends with that connection. If
-   * the connection breaks, nothing more is committed. PostgreSQL ends it if this process is
-   * suspended.
-   */
-  exclusively<T>(action: () => Promise<T>): Promise<T> {
-    return this.#queue.run(async () => {
-      const client = new Client({
-        ...this.#connection,
-        connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
-      });
-      client.on("error", () => {}); // its next query fails
-      let timer: ReturnType<typeof setInterval> | undefined;
-      try {
-        await waitFor(() => this.#heldLock(), this.#lock(client), this.#patience);
-        this.#locker = client;
-        timer = setInterval(() => void client.query("SELECT").catch(() => {}), BEAT_MS);
-        return await action();
-      } finally {
-        clearInterval(timer);
-        this.#locker = undefined;
-        await release(client).catch(() => {}); // the lock ends with the connection at the latest
-      }
-    });
-  }
-
   /** Waits for statements in flight, and disconnects. */
   async close(): Promise<void> {
     if (!this.#pool.ending) await this.#pool.end();
@@ -248,8 +208,6 @@ export class PostgresDatabase implements Database {
     try {
       await run(BEGIN);
       result = await action(run);
-      const probe = { text: "SELECT", query_timeout: STATEMENT_TIMEOUT_MS };
-      await this.#locker?.query(probe); // fails once the lock is lost
       const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
       id = row?.["id"] as string | null;
       await run("COMMIT");
@@ -278,38 +236,11 @@ export class PostgresDatabase implements Database {
     throw new StorageError("postgres", unknown, { cause: fault });
   }
 
-  async #lock(client: Client): Promise<void> {
-    try {
-      await client.connect();
-      await client.query(`BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${SILENCE_MS};
-        SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0`); // a backup may hold it long
-      await client.query(`SELECT pg_advisory_xact_lock(${CONTENT_LOCK})`);
-    } catch (cause) {
-      throw this.#faultOf("locked", cause);
-    }
-  }
-
-  /** Names the lock, and the process that holds it. */
-  async #heldLock(): Promise<string> {
-    const [row] = await this.#query(HOLDER, [CONTENT_LOCK], STATEMENT_TIMEOUT_MS).catch(() => []);
-    const holder = row?.["holder"] ?? "another process";
-    return `the lock on content in ${DATABASE}, which ${holder} holds`;
-  }
-
   #faultOf(what: string, cause: unknown, name = DATABASE): StorageError {
     if (cause instanceof StorageError) return cause;
     // A name with several addresses gives one error for each.
     const first = cause instanceof AggregateError ? cause.errors[0] : cause;
     return new StorageError("postgres", `${name} cannot be ${what}`, { cause: first });
-  }
-}
-
-async function release(client: Client): Promise<void> {
-  const query = { text: "COMMIT", query_timeout: READ_TIMEOUT_MS };
-  try {
-    await client.query(query);
-  } finally {
-    await fulfilledWithin(READ_TIMEOUT_MS, client.end());
   }
 }
 

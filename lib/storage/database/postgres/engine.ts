@@ -24,7 +24,6 @@ export async function openEngine(url: string, options: OpenOptions = {}): Promis
   return {
     catalogue: new Catalogue(database, new BatchedLookups(database)),
     ledger: new Ledger(database),
-    exclusively: (action) => database.exclusively(action),
     close: () => database.close(),
   };
 }

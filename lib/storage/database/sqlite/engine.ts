@@ -1,10 +1,8 @@
 /** The SQLite engine: the catalogue in one file, the ledger in another beside it. */
 
-import type { Engine, Exclusively, OpenOptions } from "../engine.ts";
+import type { Engine, OpenOptions } from "../engine.ts";
 import { Catalogue, ITEM_COLUMNS } from "../../catalogue/catalogue.ts";
 import { Ledger } from "../../ledger/ledger.ts";
-import { withFileLock } from "../../file_lock.ts";
-import { SerialQueue } from "../../../async/serial_queue.ts";
 import { MEMORY, SqliteDatabase } from "./database.ts";
 import { CATALOGUE, LEDGER } from "./schema.ts";
 
@@ -14,8 +12,7 @@ const VERSION = "SELECT version FROM catalogue";
 /**
  * Opens the database at a `sqlite:PATH` URL.
  *
- * @param url The ledger is at the same path with `-ledger` appended. With `-lock` appended, it is
- *   the path of a file that is locked while content in a bucket changes.
+ * @param url The ledger is at the same path with `-ledger` appended.
  */
 export async function openEngine(
   url: string,
@@ -42,17 +39,7 @@ export async function openEngine(
     const close = async () => {
       await Promise.all([database.close(), ledgerDatabase.close()]);
     };
-    const queue = new SerialQueue();
-    const lock = {
-      open: { write: true, create: true },
-      name: `the lock ${JSON.stringify(`${path}-lock`)} (DATABASE_URL)`,
-      driver: "sqlite",
-    };
-    const exclusively: Exclusively = (action) =>
-      queue.run(() =>
-        path === MEMORY ? action() : withFileLock(`${path}-lock`, lock, options, action)
-      );
-    return { catalogue, ledger: new Ledger(ledgerDatabase), exclusively, close };
+    return { catalogue, ledger: new Ledger(ledgerDatabase), close };
   } catch (error) {
     await database.close();
     throw error;

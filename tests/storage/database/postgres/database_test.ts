@@ -183,30 +183,6 @@ test("a transaction whose connection breaks silently does not block others", asy
   assertEquals(await Array.fromAsync(ledger.usage(""), ({ calls }) => calls), [ROW.calls]);
 });
 
-test("exclusively() holds its lock however long it is idle; once that ends, nothing is committed", async () => {
-  await using subject = await open();
-  const { database, engine: { exclusively, catalogue } } = subject;
-  const limit = "SET idle_in_transaction_session_timeout = '100ms'";
-  await server().query(`ALTER DATABASE ${database} ${limit}`);
-  const holders = `FROM pg_locks JOIN pg_database AS d ON d.oid = database
-    WHERE locktype = 'advisory' AND datname = '${database}'`;
-  const add = async () => {
-    const item = { ...newMetadata(), ...ITEM };
-    await catalogue.add(item).catch((error) => assert(error instanceof StorageError, error));
-    return (await catalogue.find(item.token)).state;
-  };
-  const states = await exclusively(async () => {
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    const before = await add();
-    const ended = await server().query(`SELECT pg_terminate_backend(pid) ${holders}`);
-    const isFree = async () => (await server().query(`SELECT 1 ${holders}`)).length === 0;
-    await until("the end of the lock", isFree);
-    return [before, ended.length, await add()];
-  });
-  assertEquals(states, ["published", 1, "unknown"]);
-  assertEquals(await add(), "published", "later changes need no lock");
-});
-
 test("PostgreSQL itself rejects malformed items at URLs", async () => {
   await using database = await openDatabase(server().urlOf(await server().createDatabase()));
   for (const [what, record, isSound] of LINKED_RECORDS) {

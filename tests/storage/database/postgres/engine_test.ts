@@ -5,7 +5,6 @@ import { needing, shared } from "../../../support/permissions.ts";
 import { PGBOUNCER, startPgBouncer } from "../../../support/pgbouncer.ts";
 import { openDatabase, openEngine } from "../../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer, USER } from "../../../support/postgres.ts";
-import { testExclusion } from "../exclusion_suite.ts";
 import { testLedger } from "../../ledger/ledger_suite.ts";
 import { testMediaStorage } from "../../media/media_storage_suite.ts";
 
@@ -39,7 +38,4 @@ for (
     async () => await openDatabase(await emptyUrl(port())),
     register,
   );
-  const withUrl = async (body: (url: string) => Promise<void>) =>
-    await body(server().urlOf(await server().createDatabase(), port()));
-  testExclusion(name, withUrl, openEngine, register);
 }

@@ -1,20 +1,12 @@
 /** The suites of every engine, on SQLite. */
 
 import { assert, assertEquals } from "@std/assert";
-import { openEngine } from "../../../../lib/storage/database/sqlite/engine.ts";
 import { COUNT, DAY, NOON } from "../../../support/counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "../../../support/ledger_at.ts";
 import { begin } from "../../../support/ledger_rows.ts";
-import { inFolder } from "../../../support/media_cli.ts";
-import { needing } from "../../../support/permissions.ts";
 import { testLedger } from "../../ledger/ledger_suite.ts";
-import { testExclusion } from "../exclusion_suite.ts";
 
 testLedger("Ledger on SQLite", openLedgerDatabase);
-
-const withUrl = (body: (url: string) => Promise<void>) =>
-  inFolder((folder) => body(`sqlite:${folder}/catalogue.sqlite`));
-testExclusion("SQLite", withUrl, openEngine, needing("processes"));
 
 Deno.test("Ledger on SQLite yields to requests during long work", async () => {
   await using database = await openLedgerDatabase();
