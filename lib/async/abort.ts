@@ -13,15 +13,14 @@ export interface Patience {
 /**
  * Waits for an operation that others may hold up, or rejects once the signal is aborted.
  *
- * @param what Names the operation, or finds out its name once it takes long.
+ * @param what Names the operation.
  */
 export async function waitFor<T>(
-  what: string | (() => Promise<string>),
+  what: string,
   operation: Promise<T>,
   { signal, onWait }: Patience,
 ): Promise<T> {
-  const report = async () => onWait?.(typeof what === "string" ? what : await what());
-  const timer = onWait && setTimeout(report, PATIENCE_MS);
+  const timer = onWait && setTimeout(onWait, PATIENCE_MS, what);
   try {
     return await unlessAborted(operation, signal);
   } finally {

@@ -1,11 +1,10 @@
 /**
  * Content-addressed files: the bytes of published items, each stored once under its digest.
  *
- *     <folder>/ab/abcd…     content, named by its SHA-256
- *     <folder>/staged/      content being published; each file is locked by its writer
- *     <folder>/unsettled/   digests whose content is being added or removed
- *     <folder>/lock         locked while any of the above changes; contains the store's identifier
- *     <folder>/lock-holder  names the process that holds that lock
+ *     <folder>/ab/abcd…    content, named by its SHA-256
+ *     <folder>/staged/     content being published; each file is locked by its writer
+ *     <folder>/unsettled/  digests whose content is being added or removed
+ *     <folder>/lock        locked while any of the above changes; contains the store's identifier
  *
  * Locks are the operating system's (flock), so a killed process holds none, and the next writer
  * recognises and removes what that process left behind. Everything in <folder> gets the owner,
@@ -13,8 +12,7 @@
  * read what any user published with any umask.
  */
 
-import type { Patience } from "../../../async/abort.ts";
-import { withFileLock } from "../../file_lock.ts";
+import { type Patience, waitFor } from "../../../async/abort.ts";
 import type { Body } from "../../../http/outcome.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
@@ -187,9 +185,17 @@ export class Files implements PlainStore {
 
   async close(): Promise<void> {}
 
-  #withLock<T>(action: () => Promise<T>, open: Deno.OpenOptions = { read: true }): Promise<T> {
-    const lock = { open, name: `the lock of ${this.#location}`, driver: "files" };
-    return withFileLock(this.#lock, lock, this.#patience, action);
+  /** Waits as long as it takes: the holder may also be another program, like a backup. */
+  async #withLock<T>(
+    action: () => Promise<T>,
+    options: Deno.OpenOptions = { read: true },
+  ): Promise<T> {
+    const name = `the lock of ${this.#location}`;
+    using file = await Deno.open(this.#lock, options).catch((cause) => {
+      throw new StorageError("files", `${name} cannot be opened`, { cause });
+    });
+    await waitFor(`${name}, which another process holds`, file.lock(true), this.#patience);
+    return await action();
   }
 
   #openFile(digest: string): { file: Deno.FsFile; size: number } {
