@@ -86,7 +86,7 @@ export async function publishFile(
     requireExpected(path, staged, expected);
     signal?.throwIfAborted();
     const metadata = { token, ...detected, name, ...statedIn(options) };
-    return await storage.publish(metadata, staged).catch(refuseTaken);
+    return await storage.publish(metadata, staged, reuse).catch(refuseTaken);
   } catch (error) {
     throw error instanceof SourceChangedError ? changed(path) : error;
   }

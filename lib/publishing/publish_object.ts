@@ -41,11 +41,8 @@ export async function publishObject(
   await unlessAborted(storage.prepare(), signal);
   const found = await describeObject(storage, location, options);
   signal?.throwIfAborted();
-  const published = reuse ? await storage.findByContent(found, name) : undefined;
-  if (published !== undefined) return published;
   const item = { token, name, ...statedIn(options), ...found };
-  await storage.catalogue.add(item).catch(refuseTaken);
-  return item;
+  return await storage.catalogue.publish(item, reuse).catch(refuseTaken);
 }
 
 /** Reads an object as {@linkcode publishObject} does, and returns what it would record of it. */

@@ -12,6 +12,7 @@ import { openEngine } from "../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+import { wav } from "../support/wav.ts";
 
 const [onFiles, asProcess] = [needing("files"), needing("processes")];
 const onPostgres = needing(...POSTGRES);
@@ -62,17 +63,11 @@ const ENGINES: readonly {
   },
 ];
 
+const MEGABYTE = 1_000_000;
+
 /** Opens the storage of a place. */
 const openStorage = ({ url, folder }: Pick<Place, "url" | "folder">) =>
   openIn(folder, url.startsWith("postgres") ? openEngine(url) : undefined);
-
-/** Makes a WAV file of a megabyte; the same seed makes the same bytes. */
-function wav(seed: number): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(1_000_000 + seed);
-  for (let index = 0; index < bytes.length; index++) bytes[index] = (index * seed) >> 3;
-  bytes.set(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
-  return bytes;
-}
 
 for (const { name, needs, placeIn } of ENGINES) {
   const test = needing(...needs);
@@ -85,7 +80,7 @@ for (const { name, needs, placeIn } of ENGINES) {
 async function killCommands(place: Place): Promise<void> {
   const { url: DATABASE_URL, folder } = place;
   const file = `${folder}/1.wav`;
-  await Deno.writeFile(file, wav(1));
+  await Deno.writeFile(file, wav(1, MEGABYTE));
   const first = await media(folder, ["publish", file, "--json"], { DATABASE_URL });
   // Milliseconds, from the first change of a file, after which about half of the runs are over. It
   // adapts, so that kills hit every step on machines of any speed.
@@ -101,7 +96,7 @@ async function killCommands(place: Place): Promise<void> {
     const victim = run % 3 === 2 ? published[run % published.length] : undefined;
     const name = victim === undefined ? "publish" : "unpublish";
     // Half of the items have content that others may have already.
-    await Deno.writeFile(file, wav(run % 3 === 0 ? 2 + run : 1));
+    await Deno.writeFile(file, wav(run % 3 === 0 ? 2 + run : 1, MEGABYTE));
     const args = victim === undefined
       ? [name, file, "--again", "--json"]
       : [name, victim, "--json"];
@@ -275,7 +270,7 @@ onPostgres(
     await inFolder(async (folder) => {
       const database = await postgres().createDatabase();
       const place = { url: postgres().urlOf(database), folder, check: () => Promise.resolve() };
-      await Deno.writeFile(`${folder}/1.wav`, wav(1));
+      await Deno.writeFile(`${folder}/1.wav`, wav(1, MEGABYTE));
       const publish = (file: string) =>
         mediaCommand(folder, ["publish", file], { DATABASE_URL: place.url }).spawn();
       await (await openStorage(place)).close(); // creates the tables

@@ -55,8 +55,9 @@ export const ITEM_COLUMNS = COLUMNS.map(([column]) => column).join(", ");
 const NO_TOKEN = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Part of every transaction that publishes or unpublishes. The new version is random, because a
- * counter would reuse numbers after a backup is restored.
+ * The first statement of every transaction that publishes or unpublishes. It locks the catalogue's
+ * only row, so that the statements after it see what earlier transactions committed. The new
+ * version is random, because a counter would reuse numbers after a backup is restored.
  */
 const bumpVersion = (): Statement => ({
   text: "UPDATE catalogue SET version = $1",
@@ -128,9 +129,7 @@ export class Catalogue implements Versioned {
    */
   async addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>> {
     if (entries.length === 0) return new Set();
-    // Sorted, so that two imports that add the same tokens cannot deadlock.
-    const rows = entries.toSorted(([a], [b]) => a < b ? -1 : 1).map(itemValuesOf);
-    const inserts = chunksOf(rows, this.#database.batch).map((part) => {
+    const inserts = chunksOf(entries.map(itemValuesOf), this.#database.batch).map((part) => {
       const { text, values } = this.#database.rowsOf(COLUMNS.map(([, type]) => type), part);
       return {
         text: `INSERT INTO item (${ITEM_COLUMNS}) ${text}
@@ -138,8 +137,39 @@ export class Catalogue implements Versioned {
         values,
       };
     });
-    const added = (await this.#database.transact([...inserts, bumpVersion()])).flat();
+    const added = (await this.#database.transact([bumpVersion(), ...inserts])).flat();
     return new Set(added.map(tokenIn));
+  }
+
+  /**
+   * Adds an item with content.
+   *
+   * @param reuse Whether to add nothing if an item with this name and this content is published in
+   *   the same place.
+   * @returns The published item: this one, or the one that was there before.
+   * @throws {TokenTakenError} When its token was ever used.
+   */
+  async publish(item: PublishedItem, reuse = false): Promise<PublishedItem> {
+    if (!reuse) {
+      await this.add(item);
+      return item;
+    }
+    const { token, name = "" } = item;
+    const row = itemValuesOf([token, entryOf(item)]);
+    const { text, values } = this.#database.rowsOf(COLUMNS.map(([, type]) => type), [row]);
+    const [, added, [published]] = await this.#database.transact([bumpVersion(), {
+      text: `INSERT INTO item (${ITEM_COLUMNS})
+             WITH new (${ITEM_COLUMNS}) AS (${text})
+             SELECT * FROM new WHERE NOT EXISTS (
+               SELECT 1 FROM item WHERE item.digest = new.digest AND item.name = new.name
+                 AND coalesce(item.location, '') = coalesce(new.location, '')
+                 AND coalesce(item.validator, '') = coalesce(new.validator, ''))
+             ON CONFLICT (token) DO NOTHING RETURNING token`,
+      values,
+    }, itemWith(item, name)]) as [unknown, readonly Row[], readonly Row[]];
+    if (added.length > 0) return item;
+    if (published === undefined) throw new TokenTakenError(token);
+    return (readEntry(published) as CatalogueEntry & { state: "published" }).item;
   }
 
   /**
@@ -149,12 +179,12 @@ export class Catalogue implements Versioned {
    * @returns Whether it was published until now.
    */
   async unpublish(token: Token, unpublishedAt: number): Promise<boolean> {
-    const [unpublished] = await this.#database.transact([{
+    const [, unpublished] = await this.#database.transact([bumpVersion(), {
       text: `UPDATE item SET unpublished_at = $2, type = NULL, length = NULL, digest = NULL,
                published_at = NULL, name = NULL, language = NULL, location = NULL, validator = NULL
              WHERE token = $1 AND unpublished_at IS NULL RETURNING token`,
       values: [token, unpublishedAt],
-    }, bumpVersion()]);
+    }]);
     return unpublished?.length === 1;
   }
 
@@ -172,14 +202,10 @@ export class Catalogue implements Versioned {
 
   /** Finds a published item with this name and this content, in the same place. */
   async findByContent(
-    { digest, location = "", validator = "" }: Omit<ContentReference, "length">,
+    content: Omit<ContentReference, "length">,
     name: string,
   ): Promise<PublishedItem | undefined> {
-    const text = `SELECT ${ITEM_COLUMNS} FROM item
-                  WHERE digest = $1 AND name = $2
-                    AND coalesce(location, '') = $3 AND coalesce(validator, '') = $4 LIMIT 1`;
-    const values = [digest, name, location, validator];
-    const [row] = await this.#database.query({ text, values });
+    const [row] = await this.#database.query(itemWith(content, name));
     const entry = row && readEntry(row);
     return entry?.state === "published" ? entry.item : undefined;
   }
@@ -236,6 +262,17 @@ export class Catalogue implements Versioned {
     const [row] = await this.#database.query({ text: "SELECT content FROM catalogue" });
     return row?.["content"] as string | null;
   }
+}
+
+/** Selects a published item with this name and this content, in the same place. */
+function itemWith(
+  { digest, location = "", validator = "" }: Omit<ContentReference, "length">,
+  name: string,
+): Statement {
+  const text = `SELECT ${ITEM_COLUMNS} FROM item
+                WHERE digest = $1 AND name = $2
+                  AND coalesce(location, '') = $3 AND coalesce(validator, '') = $4 LIMIT 1`;
+  return { text, values: [digest, name, location, validator] };
 }
 
 /** Returns an entry's values in {@linkcode ITEM_COLUMNS}. */

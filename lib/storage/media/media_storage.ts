@@ -110,13 +110,15 @@ export class MediaStorage implements ItemStorage {
   /**
    * Publishes staged content, entirely or not at all.
    *
+   * @param reuse Whether to publish nothing if an item with this name and content is published.
+   * @returns The published item, which may be the one that was there before.
    * @throws {TokenTakenError} When the token was ever used.
    */
-  async publish(metadata: ItemMetadata, staged: Staged): Promise<PublishedItem> {
+  async publish(metadata: ItemMetadata, staged: Staged, reuse = false): Promise<PublishedItem> {
     const { digest, length } = staged;
     const item: PublishedItem = { ...metadata, digest, length };
-    await this.content.change(digest, () => this.catalogue.add(item), staged);
-    return item;
+    const commit = () => this.catalogue.publish(item, reuse);
+    return await this.content.change(digest, commit, staged);
   }
 
   /**

@@ -9,6 +9,7 @@ import {
   type LinkedItem,
   MAX_LOCATION,
   MAX_STATED,
+  type PublishedItem,
 } from "../../../lib/storage/item.ts";
 import { newToken } from "../../../lib/storage/token.ts";
 import { sourceOf } from "../../support/body.ts";
@@ -162,6 +163,42 @@ export function testMediaStorage(
     assertEquals(await storage.findByContent(content, "a 'b'.mp3"), undefined);
     await storage.unpublish(inPlace.token, 5000);
     assertEquals(await storage.catalogue.findByContent(object, "a 'b'.mp3"), undefined);
+  });
+
+  test("publish() publishes nothing twice for publishers that do so at once, if asked", async (subject) => {
+    const { storage } = subject;
+    const publish = async (name: string, content: Uint8Array, reuse = true) => {
+      await using staged = await storage.stage(sourceOf(content));
+      return await storage.publish({ ...newMetadata(), name }, staged, reuse);
+    };
+    const published = await fulfilled(
+      Array.from({ length: 12 }, (_, at) => publish(`${at % 3}.mp3`, at % 2 ? CONTENT : OTHER)),
+    );
+    assertEquals(new Set(published.map(({ token }) => token)).size, 6);
+    for (const item of published) {
+      assertEquals(await storage.catalogue.findByContent(item, item.name ?? ""), item);
+      assertEquals((await storage.find(item.token)).state, "published");
+    }
+    const [first] = published as [PublishedItem];
+    assert((await publish("0.mp3", OTHER, false)).token !== first.token, "unless it is not asked");
+
+    await subject.damage(first, undefined);
+    assertEquals(await publish("1.mp3", OTHER), published[4]);
+    assertEquals((await storage.find(first.token)).state, "published", "its content is back");
+
+    const location = { location: "s3://media/elsewhere", validator: '"1"' };
+    const object = { ...newMetadata(), name: "0.mp3", ...location };
+    const { digest, length } = first;
+    for (const validator of ['"1"', '"2"']) {
+      const added = { ...object, ...newMetadata(), digest, length, validator };
+      assertEquals(await storage.catalogue.publish(added, true), added);
+      const again = { ...added, token: newToken() };
+      assertEquals(await storage.catalogue.publish(again, true), added);
+    }
+    const taken = { ...object, digest, length, token: first.token, name: "other" };
+    await assertRejects(() => storage.catalogue.publish(taken, true), TokenTakenError);
+    await storage.unpublish(first.token, 5000);
+    assertEquals((await Array.fromAsync(storage.catalogue.list())).length, 9);
   });
 
   test("returns an item at a URL as it was published", async ({ storage, digests }) => {
