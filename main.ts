@@ -37,7 +37,8 @@ import { readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfUnused } from "./lib/server/environment.ts";
 import { placesOf } from "./lib/server/start_line.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
-import { FaultLog, lineLog } from "./lib/server/log.ts";
+import { impactOf } from "./lib/server/impact.ts";
+import { FaultLog, lineLog } from "./lib/log/log.ts";
 import { openStorage } from "./lib/storage/media/open_storage.ts";
 import { nextChange, policyOf } from "./lib/server/policies.ts";
 import { type Answer, prepareResponses } from "./lib/server/prepared_responses.ts";
@@ -343,7 +344,12 @@ function respond(call: Call, outcome: Outcome): Answer {
     moment: retired.moment,
     method,
     status,
-    hasToken: token !== undefined,
+    impact: impactOf({
+      method,
+      phase: retired.moment.phase,
+      status,
+      hasToken: token !== undefined,
+    }),
   });
   counter?.count(call.headers);
   return { response, counter, reusableUntil: isReusable ? unchangedUntil : 0 };
@@ -367,8 +373,11 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
     : [];
   const common = { config, clock, log };
   const policies = Object.fromEntries(deprecated.map((path) => [path, policyOf(config, path)]));
-  const { usageDays, clientField, isTelemetryOn } = config;
-  const counting = { policies, usageDays, clientField, isTelemetryOn, clock, log };
+  const { usageDays: retainDays, clientField } = config;
+  const metrics = config.isTelemetryOn
+    ? await (await import("./lib/server/metrics.ts")).exportUsage(policies)
+    : undefined;
+  const counting = { policies, retainDays, clientField, metrics, clock, log };
   const recorder = new Recorder({ ...counting, ledger: media.ledger });
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);

@@ -1,15 +1,15 @@
 /** What the commands share: opening storage, reading tokens, reporting errors and printing. */
 
-import { InvalidArgumentError } from "commander";
 import { resolve } from "node:path";
 import type { Config } from "../server/config.ts";
 import { parseToken } from "../storage/token.ts";
+import { argument } from "../input/arguments.ts";
 import { printableLines } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import type { Handler, Server } from "../server/server.ts";
 import type { Route } from "../server/route.ts";
 import { clearProgress } from "./progress.ts";
-import type { OpenOptions } from "../storage/database/engine.ts";
+import type { OpenOptions } from "../database/open_options.ts";
 import { openStorage } from "../storage/media/open_storage.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 
@@ -22,15 +22,6 @@ export interface Program {
 export interface Context extends Program {
   /** Reads the settings. Commands call it only when they need them, so help works without any. */
   readonly settings: () => Config;
-}
-
-/** Ends a command that has printed everything, with an exit status of its own. */
-export class ExitError extends Error {
-  override readonly name = "ExitError";
-
-  constructor(readonly status: number) {
-    super(`Exit status ${status}`);
-  }
 }
 
 /** Opens storage that must already exist. */
@@ -79,23 +70,6 @@ const reported = new Set<string>();
 export function reportWait(what: string): void {
   if (!reported.has(what)) printError(`media: waiting for ${what}`);
   reported.add(what);
-}
-
-/** Returns a parser for an argument, which refuses it if `parse` returns `undefined`. */
-export function argument<T>(expected: string, parse: (text: string) => T | undefined) {
-  return (text: string): T => {
-    const value = parse(text);
-    if (value === undefined) throw new InvalidArgumentError(`Expected ${expected}.`);
-    return value;
-  };
-}
-
-/** Returns a parser for an argument that is a whole number from 1 on. */
-export function numberArgument(what: string, max: number) {
-  return argument(
-    `${what} from 1 to ${max}`,
-    (text) => /^[1-9]\d*$/.test(text) && Number(text) <= max ? Number(text) : undefined,
-  );
 }
 
 export const tokenArgument = argument("a version 4 UUID", parseToken);

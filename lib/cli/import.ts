@@ -10,15 +10,8 @@ import { printable, quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { readable } from "../input/user_file.ts";
 import { isWithin, ownPlaces, refusalOfOwn } from "../publishing/own_places.ts";
-import {
-  type Context,
-  ExitError,
-  fromUser,
-  print,
-  printError,
-  reportWait,
-  withStorage,
-} from "./command.ts";
+import { type Context, fromUser, print, printError, reportWait, withStorage } from "./command.ts";
+import { ExitError } from "../usage/command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { openOutput, type Output } from "./output.ts";
 import { showProgress } from "./progress.ts";

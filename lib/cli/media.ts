@@ -12,7 +12,8 @@ import { exitStatusOf } from "../server/stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
 import { messageOf } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import { ExitError, printError, type Program } from "./command.ts";
+import { printError, type Program } from "./command.ts";
+import { ExitError } from "../usage/command.ts";
 import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
 import { InterruptedError } from "./interruption.ts";
@@ -20,7 +21,7 @@ import { listCommand } from "./list.ts";
 import { publishCommand } from "./publish.ts";
 import { showCommand } from "./show.ts";
 import { unpublishCommand } from "./unpublish.ts";
-import { usageCommand } from "./usage.ts";
+import { mediaUsageCommand } from "./usage.ts";
 import { verifyCommand } from "./verify.ts";
 
 /** The commands that only print. */
@@ -45,7 +46,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     verifyCommand,
     importCommand,
     exportCommand,
-    usageCommand,
+    mediaUsageCommand,
   ];
   for (const command of commands) {
     media.addCommand(command(context).copyInheritedSettings(media));

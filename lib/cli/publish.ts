@@ -18,7 +18,6 @@ import { pathsOf } from "../server/route.ts";
 import type { Kind } from "../storage/item.ts";
 import type { Token } from "../storage/token.ts";
 import {
-  argument,
   type Context,
   fromUser,
   printError,
@@ -26,6 +25,7 @@ import {
   tokenArgument,
   withStorage,
 } from "./command.ts";
+import { argument } from "../input/arguments.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { ownPlaces } from "../publishing/own_places.ts";
 import { showProgress } from "./progress.ts";

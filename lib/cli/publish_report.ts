@@ -4,7 +4,8 @@ import { messageOf, printable } from "../input/printable.ts";
 import type { PublishOutcome } from "../publishing/publish_all.ts";
 import { toRecord } from "../publishing/exported_record.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
-import { ExitError, print, printError } from "./command.ts";
+import { print, printError } from "./command.ts";
+import { ExitError } from "../usage/command.ts";
 
 export interface PublishReportOptions {
   /** Returns where clients reach an item: URLs, or paths if the public URL is not set. */

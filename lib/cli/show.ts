@@ -2,7 +2,7 @@
 
 import { RefusedError } from "../input/refused_error.ts";
 import { Command } from "commander";
-import { FaultLog } from "../server/log.ts";
+import { FaultLog } from "../log/log.ts";
 import { pathsOf } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
 import { toRecord } from "../publishing/exported_record.ts";

@@ -4,7 +4,8 @@ import { Command } from "commander";
 import { type CheckOutcome, type Verification, verify } from "../publishing/verify.ts";
 import { toRecord } from "../publishing/exported_record.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
-import { type Context, EXISTING, ExitError, print, reportWait, withStorage } from "./command.ts";
+import { type Context, EXISTING, print, reportWait, withStorage } from "./command.ts";
+import { ExitError } from "../usage/command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { showProgress } from "./progress.ts";
 

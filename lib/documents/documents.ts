@@ -2,7 +2,7 @@
 
 import { accepts } from "@std/http/negotiation";
 import { describeApi } from "./openapi.ts";
-import { noticeAt } from "./notice.ts";
+import { noticeAt } from "../pages/notice.ts";
 import { noticePage } from "./notice_page.ts";
 import type { Field } from "../http/outcome.ts";
 import { PROBLEM_TYPES } from "../server/problem_types.ts";

@@ -1,11 +1,10 @@
 /** The retirement notice for people: one self-contained page, complete without its script. */
 
 import type { ProblemType } from "../http/problem.ts";
-import { escape } from "@std/html/entities";
-import { type Notice, noticesOf } from "./notice.ts";
-import { code, contactText, htmlPage, listOf, rfc } from "./notice_html.ts";
-import { changes, dates, pathsOf, state } from "./notice_state.ts";
-import { NOTICE_STYLE } from "./notice_style.ts";
+import { type Notice, noticesOf } from "../pages/notice.ts";
+import { code, contactText, escape, htmlPage, listOf, rfc } from "../pages/html.ts";
+import { changes, dates, pathsOf, state } from "../pages/notice_state.ts";
+import { NOTICE_STYLE } from "../pages/style.ts";
 
 /** Adds the reader's local time to every date, unless that is UTC. */
 const PAGE_SCRIPT = `

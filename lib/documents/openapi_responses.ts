@@ -1,7 +1,7 @@
 /** The responses of each route for the OpenAPI description: their statuses, fields and content. */
 
 import { z } from "zod";
-import { Notice } from "./notice.ts";
+import { NOTICE } from "./notice.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE, type ProblemName } from "../server/problem_types.ts";
 import type { Route } from "../server/route.ts";
@@ -24,7 +24,7 @@ const Problem = z.object({
 /** The schemas of content that is JSON. */
 export const SCHEMAS = {
   Problem,
-  Notice: Notice.describe("The retirement notice; instants are UTC"),
+  Notice: NOTICE.describe("The retirement notice; instants are UTC"),
 };
 
 function reference(schema: keyof typeof SCHEMAS) {

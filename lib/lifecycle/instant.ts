@@ -2,6 +2,8 @@
 
 import { isDay } from "../http/http_date.ts";
 
+export { formatInstant } from "../http/timestamp.ts";
+
 /**
  * An instant: an ISO 8601 date (midnight UTC) or date-time with its offset, a `Date`, or a
  * `Temporal.Instant`. The runtime need not have Temporal.
@@ -56,11 +58,6 @@ export function readInterval(text: string): Interval | undefined {
   if (start === undefined) return undefined;
   const end = /^P/i.test(endText) ? addDuration(start, endText) : readInstant(endText);
   return end === undefined ? undefined : { start, end };
-}
-
-/** Formats milliseconds since the epoch as ISO 8601 in UTC, to the second. */
-export function formatInstant(instant: number): string {
-  return new Date(instant).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
 const HOUR = String.raw`((?:[01]\d|2[0-3]))`;

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { ConfigError } from "./config.ts";
-import type { Log } from "./log.ts";
+import type { Log } from "../log/log.ts";
 
 export interface Variables {
   /** Looks up a variable: in the environment first, then in the file. */

@@ -7,7 +7,7 @@
 import QuickLRU from "quick-lru";
 import { conditionsIn } from "../http/preconditions.ts";
 import type { Generations } from "../storage/generations.ts";
-import type { Counter } from "./counting.ts";
+import type { Counter } from "../usage/meter.ts";
 
 /** A response, and what sending it again depends on. */
 export interface Answer {

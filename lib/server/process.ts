@@ -5,10 +5,10 @@ import { type Config, ConfigError, SAMPLES_DEPRECATED_AT } from "./config.ts";
 import { messageOf } from "../input/printable.ts";
 import { fulfilledWithin } from "../async/deadline.ts";
 import { type Listen, Listener, type Shutdown } from "./listener.ts";
-import type { Log } from "./log.ts";
+import type { Log } from "../log/log.ts";
 import { onStopSignal } from "./stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
-import type { RoutePolicies } from "../storage/ledger/records.ts";
+import type { RoutePolicies } from "../usage/records.ts";
 
 /**
  * Matches releases that send `content-length: 0` on every HEAD, whatever the handler sets: 2.8.3 to

@@ -4,8 +4,8 @@ import type { Outcome as HttpOutcome } from "../http/outcome.ts";
 import type { Answer } from "./prepared_responses.ts";
 import type { Policies } from "./policies.ts";
 import type { ItemStorage } from "../storage/storage.ts";
-import type { FaultLog } from "./log.ts";
-import type { Meter } from "./counting.ts";
+import type { FaultLog } from "../log/log.ts";
+import type { UsageMeter } from "../usage/meter.ts";
 import type { Route } from "./route.ts";
 
 /** What all requests share. */
@@ -21,7 +21,7 @@ export interface Server {
   /** Logs what fails, under an id that the client gets. */
   readonly faults: FaultLog;
   /** Counts calls to deprecated routes. */
-  readonly meter?: Meter | undefined;
+  readonly meter?: UsageMeter | undefined;
 }
 
 /** The settings that responses depend on. They have the same names in `Config`. */

@@ -1,17 +1,8 @@
 /** The errors of storage. */
 
-/** What to do about a database of an earlier release. */
-export const HOW_TO_UPGRADE = "export it with the earlier one, and import that into a new database";
+import { StorageError } from "../database/errors.ts";
 
-/** A storage fault. The message names content by digest, and never contains a token. */
-export class StorageError extends Error {
-  override readonly name: string = "StorageError";
-
-  /** @param driver The part of storage that failed, e.g. `sqlite`. */
-  constructor(readonly driver: string, readonly fault: string, options?: ErrorOptions) {
-    super(`${driver}: ${fault}`, options);
-  }
-}
+export { StorageError };
 
 /** Thrown when storage works, but an object cannot be published in place. */
 export class ObjectError extends StorageError {

@@ -5,10 +5,6 @@ import { validate } from "@std/uuid/v4";
 /** A version 4 UUID in lower case. Only {@linkcode tokenOf} makes one. */
 export type Token = string & { readonly token: unique symbol };
 
-/** The pattern of a token, for GLOB and for regular expressions. */
-export const TOKEN_PATTERN = "xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx"
-  .replaceAll("x", "[0-9a-f]");
-
 /** Converts a valid UUID. UUIDs are case-insensitive (RFC 9562 §4); tokens are in lower case. */
 export function tokenOf(uuid: ReturnType<typeof crypto.randomUUID>): Token {
   return uuid.toLowerCase() as Token;

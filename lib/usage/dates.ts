@@ -1,7 +1,8 @@
 /** Contradictions between the dates that servers announce. */
 
-import { formatInstant, type Policy } from "../lifecycle/policy.ts";
-import type { RoutePolicies, Session } from "../storage/ledger/records.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import type { Policy } from "../lifecycle/policy.ts";
+import type { RoutePolicies, Session } from "./records.ts";
 
 /**
  * Describes the dates that contradict the announced ones: other dates of a server that may be

@@ -1,33 +1,46 @@
 /** Counts calls to deprecated routes by client, in memory: no request waits for the ledger. */
 
 import { OTHER } from "../http/client_name.ts";
-import { formatInstant } from "../lifecycle/policy.ts";
-import { isBreaking } from "../lifecycle/refusal.ts";
-import type { AnswerClass, Counter, Meter } from "../server/counting.ts";
-import { METHODS } from "../server/route.ts";
-import { dayOf } from "../storage/ledger/day.ts";
-import type { Impact, RoutePolicies, UsageCount } from "../storage/ledger/records.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import type { Moment } from "../lifecycle/policy.ts";
 import { callerOf, ClientNames, probeOf } from "./client_names.ts";
+import { dayOf } from "./day.ts";
+import type { Impact, RoutePolicies, UsageCount } from "./records.ts";
+
+/** A class of responses that are counted together, by client. */
+export interface AnswerClass {
+  readonly route: string;
+  readonly method: string;
+  /** The route's phase when the request came. */
+  readonly moment: Moment;
+  readonly status: number;
+  /** Whether the removal breaks such calls. */
+  readonly impact: Impact;
+}
+
+/** Counts the responses of one class. */
+export interface Counter {
+  /**
+   * Counts one response.
+   *
+   * @param fields The fields of the request, which identify the client.
+   */
+  count(fields: Headers): void;
+}
 
 type Calls = UsageCount & { calls: number };
 
 /** The counts of one class of answers, by client and release. For {@linkcode UsageMeter} only. */
-export interface ClientCounter extends Counter {
+interface ClientCounter extends Counter {
   readonly common: Omit<UsageCount, "client" | "release" | "calls">;
   readonly counts: Map<string, Calls>;
 }
 
-/**
- * Returns whether removal breaks calls answered like this. In a brownout and after the removal
- * nothing is looked up, so every valid token counts as breaking.
- */
-export function impactOf({ method, moment: { phase }, status, hasToken }: AnswerClass): Impact {
-  if (!hasToken || (method !== "GET" && method !== "HEAD")) return "none";
-  const isRefused = phase === "brownout" || phase === "removed";
-  return isBreaking({ status, isRefused }) ? "breaking" : "none";
-}
+/** The methods that are told apart (RFC 9110 §9.3, RFC 5789). Clients can invent others. */
+const METHODS = new Set("GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH".split(" "));
 
-export class UsageMeter implements Meter {
+export class UsageMeter {
+  /** What the health check says is wrong with the record of calls; `undefined` for nothing. */
   fault: string | undefined;
   /** Few, because methods and statuses are grouped into classes. */
   readonly #counters = new Map<string, ClientCounter>();
@@ -44,10 +57,10 @@ export class UsageMeter implements Meter {
     this.#field = field;
   }
 
-  counterOf(answer: AnswerClass): ClientCounter {
-    const { route, moment: { phase, until } } = answer;
-    const impact = impactOf(answer);
-    const method = METHODS.includes(answer.method) ? answer.method : OTHER; // an invented one
+  /** Returns the counter for a class of responses. Callers may keep it. */
+  counterOf(answer: AnswerClass): Counter {
+    const { route, impact, moment: { phase, until } } = answer;
+    const method = METHODS.has(answer.method) ? answer.method : OTHER;
     const status = `${Math.floor(answer.status / 100)}xx`;
     const key = `${route} ${method} ${phase} ${until} ${status} ${impact}`;
     let counter = this.#counters.get(key);

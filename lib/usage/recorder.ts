@@ -5,11 +5,12 @@
 
 import { SerialQueue } from "../async/serial_queue.ts";
 import { yieldToRequests } from "../async/yield.ts";
-import { formatInstant, momentAt } from "../lifecycle/policy.ts";
-import { FaultLog, type Log } from "../server/log.ts";
-import { StorageError } from "../storage/errors.ts";
-import { DAY_MS, dayOf } from "../storage/ledger/day.ts";
-import type { BeginOptions, Ledger } from "../storage/ledger/ledger.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import { momentAt } from "../lifecycle/policy.ts";
+import { FaultLog, type Log } from "../log/log.ts";
+import { StorageError } from "../database/errors.ts";
+import { DAY_MS, dayOf } from "./day.ts";
+import type { BeginOptions, Ledger } from "./ledger.ts";
 import {
   type FlushPart,
   keyOf,
@@ -19,10 +20,9 @@ import {
   type RoutePolicies,
   type Session,
   type UsageCount,
-} from "../storage/ledger/records.ts";
+} from "./records.ts";
 import { contradictions } from "./dates.ts";
 import { UsageMeter } from "./meter.ts";
-import { exportUsage, type UsageMetrics } from "./metrics.ts";
 
 /** Milliseconds between two flushes: the most that a crash can lose. */
 export const FLUSH_INTERVAL_MS = 5_000;
@@ -36,6 +36,13 @@ const STOP_DELAY_MS = 200;
 /** Clients of this many past days are known when a server starts. */
 const KNOWN_DAYS = 7;
 
+/** Metrics of the counts, for alerts. */
+export interface UsageMetrics {
+  add(counts: readonly UsageCount[]): void;
+  /** Whether calls are being recorded. */
+  setRecording(isRecording: boolean): void;
+}
+
 export interface RecorderOptions {
   readonly ledger: Pick<
     Ledger,
@@ -44,11 +51,11 @@ export interface RecorderOptions {
   /** The policies of the routes that are counted. */
   readonly policies: RoutePolicies;
   /** Whole days that the ledger retains. */
-  readonly usageDays: number;
+  readonly retainDays: number;
   /** The name of the field by which the operator knows clients. */
   readonly clientField?: string | undefined;
-  /** Whether to export metrics. */
-  readonly isTelemetryOn: boolean;
+  /** Gets the same counts. */
+  readonly metrics?: UsageMetrics | undefined;
   /** Returns the time in milliseconds since the epoch. */
   readonly clock: () => number;
   /**
@@ -77,7 +84,6 @@ export class Recorder {
   readonly #backlog = new Map<string, UsageCount>();
   #firstDay = "";
   #lastTick: number;
-  #metrics: UsageMetrics | undefined;
   #stopTimer = () => {};
 
   constructor(options: RecorderOptions) {
@@ -101,18 +107,17 @@ export class Recorder {
    * @throws {StorageError} If it cannot be registered: it would serve uncounted.
    */
   async start(): Promise<void> {
-    const { ledger, policies, isTelemetryOn, log } = this.#options;
+    const { ledger, policies, log } = this.#options;
     const { now } = await ledger.time();
     for await (const { client } of ledger.usage(dayOf(now - KNOWN_DAYS * DAY_MS))) {
       this.meter.know(client);
     }
-    if (isTelemetryOn) this.#metrics = await exportUsage(policies);
     await this.#begin();
     for (const message of contradictions(policies, await ledger.sessions())) {
       log({ event: "warning", session: this.session, message });
     }
     const timer = setInterval(() => this.flush(), FLUSH_INTERVAL_MS);
-    Deno.unrefTimer(timer);
+    timer.unref();
     this.#stopTimer = () => clearInterval(timer);
   }
 
@@ -165,12 +170,12 @@ export class Recorder {
       this.#faults.report(cause, { session: this.session, unrecorded: this.unrecorded() });
       this.meter.fault = "no record of calls: the ledger fails (see the log)";
     }
-    this.#metrics?.setRecording(isRecording);
+    this.#options.metrics?.setRecording(isRecording);
   }
 
   #takeCounts(): void {
     const counts = this.meter.take(this.#options.clock());
-    this.#metrics?.add(counts);
+    this.#options.metrics?.add(counts);
     this.#keep(counts);
   }
 
@@ -283,8 +288,8 @@ export class Recorder {
 
   /** Deletes the days that are not retained, once a day. */
   async #forget(now: number): Promise<void> {
-    const { ledger, usageDays } = this.#options;
-    const firstDay = dayOf(now - usageDays * DAY_MS);
+    const { ledger, retainDays } = this.#options;
+    const firstDay = dayOf(now - retainDays * DAY_MS);
     if (firstDay === this.#firstDay) return;
     if (await ledger.forget(firstDay, now)) this.#firstDay = firstDay;
   }

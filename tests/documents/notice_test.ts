@@ -1,5 +1,6 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { Notice, noticeAt } from "../../lib/documents/notice.ts";
+import { NOTICE } from "../../lib/documents/notice.ts";
+import { noticeAt } from "../../lib/pages/notice.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { plainHandler } from "../support/handlers.ts";
 import { checkParity, seen, valueOf } from "../server/request_table.ts";
@@ -24,7 +25,7 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
   const answer = await seen(await handle(new Request(`${ORIGIN}/deprecation`, { headers })));
   assertEquals(valueOf(answer, "content-type"), "application/json");
   const notice = JSON.parse(new TextDecoder().decode(answer.content));
-  assertEquals(Notice.parse(notice), notice);
+  assertEquals(NOTICE.parse(notice), notice);
   assertEquals(notice, {
     phase: "brownout",
     phaseEndsAt: "2027-05-03T17:30:00Z",
@@ -47,7 +48,7 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
     [{ ...audio, policy: POLICY }, { ...video, policy: OPEN }],
     { now },
   );
-  assertEquals(Notice.parse(staggered).phase, "removed");
+  assertEquals(NOTICE.parse(staggered).phase, "removed");
   assertEquals(staggered.endpoints, [{ ...audio, phase: "removed" }, {
     ...video,
     phase: "deprecated",
@@ -64,7 +65,7 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
   assertEquals([open.phase, open.phaseEndsAt, open.sunsetAt], ["deprecated", null, null]);
   assertEquals(open.contact, null);
   // With all routes deleted, nothing has an answer in a brownout or after the sunset.
-  const { brownoutStatus, afterSunset, ...over } = Notice.parse(noticeAt(POLICY, [], { now }));
+  const { brownoutStatus, afterSunset, ...over } = NOTICE.parse(noticeAt(POLICY, [], { now }));
   assertEquals([over.phase, over.endpoints], ["removed", []]);
   assertEquals([brownoutStatus, afterSunset], [undefined, undefined]);
 });

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { assertSpyCalls } from "@std/testing/mock";
 import type { ServerConfig } from "../../lib/server/server.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { FaultLog, type LogEvent } from "../../lib/server/log.ts";
+import { FaultLog, type LogEvent } from "../../lib/log/log.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "../../lib/storage/errors.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
 import type { ProblemName } from "../../lib/server/problem_types.ts";

@@ -1,7 +1,6 @@
 /** One call, as answered, counted and recorded. */
 
-import type { AnswerClass } from "../../lib/server/counting.ts";
-import type { UsageMeter } from "../../lib/usage/meter.ts";
+import type { AnswerClass, UsageMeter } from "../../lib/usage/meter.ts";
 
 export const NOON = Date.parse("2027-02-01T12:00:00Z");
 export const DAY = 86_400_000;
@@ -12,7 +11,7 @@ export const ANSWER = {
   method: "HEAD",
   moment: { phase: "deprecated", until: Infinity },
   status: 200,
-  hasToken: true,
+  impact: "breaking",
 } as const satisfies AnswerClass;
 
 /** What a ledger counts it under, without the client. */

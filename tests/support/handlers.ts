@@ -1,6 +1,6 @@
 /** The server's handler, for tests that send requests to it without a socket. */
 
-import { FaultLog, type Log } from "../../lib/server/log.ts";
+import { FaultLog, type Log } from "../../lib/log/log.ts";
 import { prepareResponses } from "../../lib/server/prepared_responses.ts";
 import type { Handler } from "../../lib/server/server.ts";
 import type { Server } from "../../lib/server/server.ts";

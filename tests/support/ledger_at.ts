@@ -1,9 +1,10 @@
 /** Ledgers whose database has a clock of the test's. */
 
-import type { Database, Statement } from "../../lib/storage/database/sql/database.ts";
-import { SqliteDatabase } from "../../lib/storage/database/sqlite/database.ts";
-import { LEDGER } from "../../lib/storage/database/sqlite/schema.ts";
-import { Ledger } from "../../lib/storage/ledger/ledger.ts";
+import type { Database, Statement } from "../../lib/database/sql/database.ts";
+import { SqliteDatabase } from "../../lib/database/sqlite/database.ts";
+import { DENO_FILES } from "../../lib/database/sqlite/files.ts";
+import { LEDGER_OPTIONS } from "../../lib/usage/open_ledger.ts";
+import { Ledger } from "../../lib/usage/ledger.ts";
 
 /** Stands in every statement for the time at which it is run. */
 const CLOCK = "(the clock of the test)";
@@ -18,14 +19,14 @@ export function ledgerAt(database: Database, clock: () => number): Ledger {
     batch: database.batch,
     rowsOf: (...args) => database.rowsOf(...args),
     query: (statement) => database.query(dated(statement)),
-    queryAfterChanges: (statement) => database.queryAfterChanges(dated(statement)),
+    queryAfterChanges: (statement, table) => database.queryAfterChanges(dated(statement), table),
     transact: (statements, options) => database.transact(statements.map(dated), options),
   });
 }
 
 /** Opens an empty database in memory, for ledgers. */
 export async function openLedgerDatabase(): Promise<Database & AsyncDisposable> {
-  const options = { schema: LEDGER, synchronous: "NORMAL", timeout: 0 } as const;
+  const options = { ...LEDGER_OPTIONS, files: DENO_FILES, timeout: 0 };
   const database = await SqliteDatabase.open(":memory:", options);
   return Object.assign(database, { [Symbol.asyncDispose]: () => database.close() });
 }

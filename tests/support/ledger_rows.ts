@@ -1,7 +1,7 @@
 /** Sessions and rows in a ledger, written as a server writes them. */
 
-import type { Session, UsageCount } from "../../lib/storage/ledger/records.ts";
-import type { BeginOptions, Ledger } from "../../lib/storage/ledger/ledger.ts";
+import type { Session, UsageCount } from "../../lib/usage/records.ts";
+import type { BeginOptions, Ledger } from "../../lib/usage/ledger.ts";
 
 /** Begins a session, as a server that registers does. */
 export async function begin(

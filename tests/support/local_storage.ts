@@ -1,8 +1,8 @@
 /** Local storage in a temporary folder, for one test. */
 
-import type { Engine } from "../../lib/storage/database/engine.ts";
+import type { Engine } from "../../lib/storage/media/engine.ts";
 import { Files } from "../../lib/storage/content/folder/files.ts";
-import { openEngine } from "../../lib/storage/database/sqlite/engine.ts";
+import { openEngine } from "../../lib/storage/media/sqlite.ts";
 import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
 

@@ -3,17 +3,19 @@
  * which bare `deno test` does not permit.
  */
 
-import type * as engine from "../../lib/storage/database/postgres/engine.ts";
-import type { Database } from "../../lib/storage/database/sql/database.ts";
+import type * as engine from "../../lib/storage/media/postgres.ts";
+import { CATALOGUE } from "../../lib/storage/catalogue/schema.ts";
+import { LEDGER } from "../../lib/usage/schema.ts";
+import type { Database } from "../../lib/database/sql/database.ts";
 
-/** `openEngine()` of lib/storage/database/postgres/engine.ts. */
+/** `openEngine()` of lib/storage/media/postgres.ts. */
 export const openEngine: typeof engine.openEngine = async (...args) =>
-  await (await import("../../lib/storage/database/postgres/engine.ts")).openEngine(...args);
+  await (await import("../../lib/storage/media/postgres.ts")).openEngine(...args);
 
 /** Opens a database, and creates its tables. */
 export async function openDatabase(url: string): Promise<Database & AsyncDisposable> {
-  const { PostgresDatabase } = await import("../../lib/storage/database/postgres/database.ts");
+  const { PostgresDatabase } = await import("../../lib/database/postgres/database.ts");
   const database = new PostgresDatabase(url);
-  await database.createTables({});
+  await database.createTables([CATALOGUE, LEDGER]);
   return Object.assign(database, { [Symbol.asyncDispose]: () => database.close() });
 }

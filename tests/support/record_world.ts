@@ -3,16 +3,17 @@
  * was answered, and of each ledger what the operator can know.
  */
 
+import { PROGRAM } from "./usage_report.ts";
 import { assert, assertEquals } from "@std/assert";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { RefusedError } from "../../lib/input/refused_error.ts";
-import { declareGone } from "../../lib/report/declarations.ts";
-import { reportUsage } from "../../lib/report/report.ts";
-import { isSilent, type Verdict } from "../../lib/report/verdict.ts";
-import type { Database, Row } from "../../lib/storage/database/sql/database.ts";
+import { declareGone } from "../../lib/usage/declarations.ts";
+import { reportUsage } from "../../lib/usage/report.ts";
+import { isSilent, type Verdict } from "../../lib/usage/verdict.ts";
+import type { Database, Row } from "../../lib/database/sql/database.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
-import type { Ledger } from "../../lib/storage/ledger/ledger.ts";
-import { lagOf } from "../../lib/storage/ledger/records.ts";
+import type { Ledger } from "../../lib/usage/ledger.ts";
+import { lagOf } from "../../lib/usage/records.ts";
 import { Recorder } from "../../lib/usage/recorder.ts";
 import { countOne, NOON } from "./counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
@@ -109,8 +110,7 @@ export class World {
     server.recorder = new Recorder({
       ledger,
       policies: Object.fromEntries(routes.map((route) => [route, POLICY])),
-      usageDays: 3,
-      isTelemetryOn: false,
+      retainDays: 3,
       clock: () => this.#now + server.clock,
       lifetime: () => server.lived,
       log() {},
@@ -239,7 +239,16 @@ export class World {
     for (let wait = 0; wait < waits; wait++) await this.pass(5_000);
     const sessions = await ledger.sessions();
     const trustStops = mayTrust && !truth.isDoubtful;
-    const question = { routes, days, now, sessions, trustStops, atMost, usageDays: 3, command: "" };
+    const question = {
+      routes,
+      days,
+      now,
+      sessions,
+      trustStops,
+      atMost,
+      usageDays: 3,
+      program: PROGRAM,
+    };
     const report = await reportUsage(ledger, question).catch((error) => {
       if (error instanceof RefusedError) return undefined; // a route that nobody counted yet
       throw error;

@@ -1,8 +1,13 @@
 /** Reports on ledgers written by hand. */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { reportUsage, type UsageReport, type UsageReportOptions } from "../../lib/report/report.ts";
-import type { Session, UsageRow } from "../../lib/storage/ledger/records.ts";
+import {
+  type ProgramNames,
+  reportUsage,
+  type UsageReport,
+  type UsageReportOptions,
+} from "../../lib/usage/report.ts";
+import type { Session, UsageRow } from "../../lib/usage/records.ts";
 
 /** The time of all reports: noon of a Tuesday. */
 export const NOW = Date.parse("2027-06-15T12:00:00Z");
@@ -62,6 +67,14 @@ interface ReportOptions extends Partial<UsageReportOptions> {
   readonly lag?: number;
 }
 
+/** How the media server's sentences name its command and settings. */
+export const PROGRAM: ProgramNames = {
+  command: "media usage",
+  howToProbe: "set PUBLIC_URL",
+  howNotToProbe: "set PUBLIC_URL= for this command",
+  retainSetting: "USAGE_DAYS",
+};
+
 /** Makes the report on a ledger with these rows and sessions. */
 export async function report(
   rows: readonly UsageRow[],
@@ -79,7 +92,7 @@ export async function report(
     time: () => Promise.resolve({ clock: now - lag, now }),
     started: () => Promise.resolve(started ?? ordered[0]?.began),
   };
-  const question = { days: 7, now: NOW, usageDays: 400, command: "media usage", sessions: ordered };
+  const question = { days: 7, now: NOW, usageDays: 400, program: PROGRAM, sessions: ordered };
   return await reportUsage(ledger, { ...question, ...options });
 }
 

@@ -112,8 +112,7 @@ for (const end of [undefined, "gone"] as const) {
       const recorder = new Recorder({
         ledger,
         policies: { [ANSWER.route]: definePolicy({ deprecatedAt: "2027-01-01" }) },
-        usageDays: 400,
-        isTelemetryOn: false,
+        retainDays: 400,
         clock: Date.now,
         lifetime: now,
         log() {},

@@ -116,7 +116,7 @@ const EVENTS: readonly Event[] = [
       return [three];
     },
     [CLEAR, CLEAR],
-    /^Waiting for the next report of .*\nClear: .* and the record is complete\.\n/,
+    /^media: waiting for the next report of .*\nClear: .* and the record is complete\.\n/,
   ],
   [
     "a server that cannot listen",

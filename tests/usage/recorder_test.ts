@@ -1,13 +1,12 @@
-import { metrics } from "@opentelemetry/api";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import type { LogEvent } from "../../lib/server/log.ts";
+import type { LogEvent } from "../../lib/log/log.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
-import type { Ledger } from "../../lib/storage/ledger/ledger.ts";
-import { type FlushPart, MAX_PART_ROWS, type Session } from "../../lib/storage/ledger/records.ts";
+import type { Ledger } from "../../lib/usage/ledger.ts";
+import { type FlushPart, MAX_PART_ROWS, type Session } from "../../lib/usage/records.ts";
 import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
-import { Recorder, type RecorderOptions } from "../../lib/usage/recorder.ts";
+import { Recorder, type RecorderOptions, type UsageMetrics } from "../../lib/usage/recorder.ts";
 import { COUNT, countOne, DAY, NOON } from "../support/counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "../support/ledger_at.ts";
 import { addRows } from "../support/ledger_rows.ts";
@@ -49,8 +48,7 @@ async function openScene() {
       const recorder = new Recorder({
         ledger,
         policies: { [ROUTE]: definePolicy({ deprecatedAt: "2027-01-01" }) },
-        usageDays: 30,
-        isTelemetryOn: false,
+        retainDays: 30,
         clock: () => clocks.here,
         lifetime: () => clocks.lifetime,
         log: (event) => events.push(event),
@@ -218,32 +216,22 @@ Deno.test("Recorder runs one flush at a time, and a slow flush does not end its 
 Deno.test("Recorder adds every call to the metrics once, even if the ledger fails", async () => {
   await using scene = await openScene();
   let [sum, recording] = [0, -1];
-  metrics.setGlobalMeterProvider(
-    {
-      getMeter: () => ({
-        createCounter: () => ({ add: (calls: number) => sum += calls }),
-        createGauge: (name: string) => ({
-          record: (value: number) => name === "media_head.recording" && (recording = value),
-        }),
-      }),
-    } as unknown as Parameters<typeof metrics.setGlobalMeterProvider>[0],
-  );
-  try {
-    const { ledger, failure } = failing(scene.open());
-    const { recorder, call } = await scene.start({ ledger, isTelemetryOn: true });
-    failure.when = "before";
-    for (let round = 1; round <= 4; round++) {
-      call();
-      await recorder.flush();
-      assertEquals([sum, recording], [round, 0]);
-    }
-    failure.when = undefined;
+  const metrics: UsageMetrics = {
+    add: (counts) => sum += counts.reduce((calls, count) => calls + count.calls, 0),
+    setRecording: (isRecording) => recording = Number(isRecording),
+  };
+  const { ledger, failure } = failing(scene.open());
+  const { recorder, call } = await scene.start({ ledger, metrics });
+  failure.when = "before";
+  for (let round = 1; round <= 4; round++) {
     call();
-    await recorder.stop();
-    assertEquals([sum, recording], [5, 1]);
-  } finally {
-    metrics.disable();
+    await recorder.flush();
+    assertEquals([sum, recording], [round, 0]);
   }
+  failure.when = undefined;
+  call();
+  await recorder.stop();
+  assertEquals([sum, recording], [5, 1]);
 });
 
 /**

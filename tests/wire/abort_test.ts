@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { openEngine } from "../../lib/storage/database/sqlite/engine.ts";
+import { openEngine } from "../../lib/storage/media/sqlite.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix, openBucket } from "../support/bucket_storage.ts";
 import { openLocal } from "../support/local_storage.ts";

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { openEngine } from "../../lib/storage/database/sqlite/engine.ts";
+import { openEngine } from "../../lib/storage/media/sqlite.ts";
 import { inFolder, media } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";

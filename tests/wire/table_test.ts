@@ -1,7 +1,7 @@
 /** The whole request table on the wire, for every content store and engine. */
 
 import { assertMatch } from "@std/assert";
-import { openEngine as openSqlite } from "../../lib/storage/database/sqlite/engine.ts";
+import { openEngine as openSqlite } from "../../lib/storage/media/sqlite.ts";
 import {
   DEPRECATED_AT,
   publishTableItems,

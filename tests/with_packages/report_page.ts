@@ -2,10 +2,9 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { unescape } from "@std/html/entities";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
-import { ownerPage } from "../../lib/report/owner_page.ts";
-import { usagePage } from "../../lib/report/page.ts";
+import { ownerPage } from "../../lib/usage/owner_page.ts";
+import { usagePage } from "../../lib/usage/page.ts";
 import { checkAccessibility, launchBrowser, testInBrowser } from "../support/browser.ts";
-import { ROUTES } from "../support/routes.ts";
 import { ALWAYS, report, row, ROWS, running, session } from "../support/usage_report.ts";
 
 const NAMES = [
@@ -27,6 +26,8 @@ const PUBLIC_URL = "https://media.example.com";
 const CONTACT = "mailto:ops@example.com";
 const DATES = { deprecatedAt: "2027-01-01", sunsetAt: "2027-06-30", brownouts: [] };
 
+const successorOf = () => "/media/:token";
+
 /** The page for the owner of "Overcast", who called both paths, with what is announced for each. */
 async function ownerPageOf(
   audio: Policy,
@@ -36,7 +37,8 @@ async function ownerPageOf(
   const servers = [running(1000, { policies: { "/audio/:token": audio, "/video/:token": video } })];
   const rows = [...RELEASED, row(1, APP, 8_148, { route: "/video/:token" })];
   const options = { client: APP, days };
-  return ownerPage(await report(rows, servers, options), ROUTES, { publicUrl, contact: CONTACT });
+  const more = { sessions: servers, successorOf, publicUrl, contact: CONTACT };
+  return ownerPage(await report(rows, servers, options), more);
 }
 
 const LATER = definePolicy({
@@ -140,7 +142,7 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
     "Contact the operator: ops@example.com",
     "Calls by Overcast 8,184 calls since 8 Jun 2027, the last recorded at 15 Jun 2027, 12:00 UTC.",
     "3.0.1: 30 calls, the last recorded at 8 Jun 2027, 12:00 UTC 2.9.4: 1 call, the last rec",
-    "In this period no other release was seen; 8,153 calls have no release on record.",
+    "Since 8 Jun 2027, no other release was seen; 8,153 calls have no release on record.",
   ];
   const found = parts.map((part) => {
     assertStringIncludes(text, part);
@@ -160,23 +162,31 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
 
 Deno.test("the owner's page leaves out what he never called, and addresses that are unknown", async () => {
   const options = { client: "id 7" };
-  const text = textOf(ownerPage(await report(RELEASED, ALWAYS, options), ROUTES, {}));
+  const text = textOf(ownerPage(await report(RELEASED, ALWAYS, options), {
+    sessions: ALWAYS,
+    successorOf,
+  }));
   assertStringIncludes(text, "7 still calls paths that will be removed");
   assertStringIncludes(
     text,
     "By app okhttp: 60 calls, the last recorded at 10 Jun 2027, 12:00 UTC",
   );
-  assertStringIncludes(text, "In this period no other app was seen. Name and release");
-  assert(!/audio|https?:\/|notice|operator|Overcast|zebra/.test(text), text);
+  assertStringIncludes(text, "Since 8 Jun 2027, no other app was seen. Name and release");
+  assert(!/audio|https?:\/|notice|Contact|Overcast|zebra/.test(text), text);
   const idle = textOf(
-    ownerPage(await report([row(20, "app A", 3)], ALWAYS, { client: "app A" }), ROUTES, {}),
+    ownerPage(await report([row(20, "app A", 3)], ALWAYS, { client: "app A" }), {
+      sessions: ALWAYS,
+    }),
   );
-  assertEquals(idle.trim(), "A called no deprecated paths No call was recorded since 8 Jun 2027.");
+  assertEquals(
+    idle.trim(),
+    "A called no deprecated paths No call was recorded since 8 Jun 2027. " +
+      "Made at 15 Jun 2027, 12:00 UTC by the operator.",
+  );
   const hostile = `id <img/src=x>&'"`;
   const page = ownerPage(
     await report([row(1, hostile, 3)], ALWAYS, { client: hostile }),
-    ROUTES,
-    { publicUrl: PUBLIC_URL },
+    { sessions: ALWAYS, publicUrl: PUBLIC_URL },
   );
   assert(!page.includes("<img"), page);
 });

@@ -21,7 +21,7 @@ import {
   type Row,
   type Statement,
   type Value,
-} from "../database/sql/database.ts";
+} from "../../database/sql/database.ts";
 
 /** Thrown for a token that already names an item or tombstone, because tokens are never reused. */
 export class TokenTakenError extends Error {
@@ -197,7 +197,7 @@ export class Catalogue implements Versioned {
       ? ["digest IS NOT NULL AND location IS NULL", []]
       : ["digest = $1 AND coalesce(location, '') = $2", [digest, location]];
     const text = `SELECT token FROM item WHERE ${condition} LIMIT 1`;
-    return (await this.#database.queryAfterChanges({ text, values })).length > 0;
+    return (await this.#database.queryAfterChanges({ text, values }, "catalogue")).length > 0;
   }
 
   /** Finds a published item with this name and this content, in the same place. */

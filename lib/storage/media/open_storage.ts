@@ -1,7 +1,7 @@
 /** Opening the storage that the settings name. Each driver is loaded only where it is used. */
 
 import type { ContentPlace } from "../content/content_place.ts";
-import type { OpenOptions } from "../database/engine.ts";
+import type { OpenOptions } from "../../database/open_options.ts";
 import { MediaStorage } from "./media_storage.ts";
 
 export interface StoragePlaces {
@@ -16,8 +16,8 @@ export async function openStorage(
   options: OpenOptions,
 ): Promise<MediaStorage> {
   const { openEngine } = engine === "postgres"
-    ? await import("../database/postgres/engine.ts")
-    : await import("../database/sqlite/engine.ts");
+    ? await import("./postgres.ts")
+    : await import("./sqlite.ts");
   const opened = await openEngine(databaseUrl, options);
   if (content.kind === "none") {
     const { NO_CONTENT } = await import("../content/none/no_content.ts");

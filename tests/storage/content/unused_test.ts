@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import type { Engine } from "../../../lib/storage/database/engine.ts";
+import type { Engine } from "../../../lib/storage/media/engine.ts";
 import { isUnused, unusedIn } from "../../../lib/storage/content/unused.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import type { MediaSubject } from "../../support/media_subject.ts";

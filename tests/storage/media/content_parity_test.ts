@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { GENERATION_MS } from "../../../lib/storage/generations.ts";
-import { openEngine } from "../../../lib/storage/database/sqlite/engine.ts";
+import { openEngine } from "../../../lib/storage/media/sqlite.ts";
 import type { PublishedItem } from "../../../lib/storage/item.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { inFolder } from "../../support/media_cli.ts";

@@ -1,0 +1,254 @@
+/**
+ * A PostgreSQL database over few connections. It works with transaction poolers: no statements are
+ * prepared, and no session settings are changed.
+ */
+
+// @ts-types="npm:@types/pg@8.20.0"
+import { Pool, type PoolClient } from "pg";
+import type {
+  ColumnType,
+  Database,
+  Row,
+  Statement,
+  TransactionOptions,
+  Value,
+} from "../sql/database.ts";
+import { StorageError } from "../errors.ts";
+import { NONE_YET, type OpenOptions, settingOf } from "../open_options.ts";
+import { waitFor } from "../../async/abort.ts";
+import { fulfilledWithin } from "../../async/deadline.ts";
+import { creationOf, type Schema } from "../sql/schema.ts";
+import { DIALECT } from "./dialect.ts";
+
+/** The timeout for connecting, and for statements that requests wait for, in milliseconds. */
+const READ_TIMEOUT_MS = 1_500;
+
+/** The timeout for both together. */
+const LOOKUP_TIMEOUT_MS = 1_800;
+
+/** The timeout for any other statement, which may have to wait or return many rows. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+
+/** How long and how often to ask whether a transaction was committed, in milliseconds. */
+const [OUTCOME_TIMEOUT_MS, OUTCOME_RETRY_MS] = [60_000, 250];
+
+/**
+ * Begins a transaction that PostgreSQL aborts, releasing its locks, after five idle seconds:
+ * connections may break silently.
+ */
+const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
+
+/**
+ * The advisory lock for creating the tables: an arbitrary number that other programs are unlikely
+ * to use.
+ */
+const TABLES_LOCK = 0x6d68_6361;
+
+/** A database with connections opened on demand. */
+export class PostgresDatabase implements Database {
+  readonly clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+  readonly batch = 500; // each statement takes a round trip
+  readonly #pool: Pool;
+  readonly #options: OpenOptions;
+  readonly #url: string;
+  /** The name in messages. */
+  readonly name: string;
+
+  /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
+  constructor(url: string, options: OpenOptions = {}) {
+    this.#url = url;
+    this.#options = options;
+    this.name = `the database (${settingOf(options)})`;
+    this.#pool = new Pool({
+      application_name: "media-head",
+      // pg checks the certificate for all these, and warns that this will change.
+      connectionString: url.includes("uselibpqcompat=")
+        ? url
+        : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full"),
+      connectionTimeoutMillis: READ_TIMEOUT_MS,
+      keepAlive: true,
+      max: 2, // one for requests, one for transactions
+      idleTimeoutMillis: 60_000,
+      allowExitOnIdle: true,
+      // Integers, which have these type ids, arrive as text.
+      types: { getTypeParser: (oid: number) => oid === 20 || oid === 23 ? Number : String },
+    });
+    this.#pool.on("error", () => {}); // an idle connection broke: the next statement gets another
+  }
+
+  /**
+   * Creates the tables, unless they are there.
+   *
+   * @throws {StorageError} When the database fails, belongs to another release, is not in UTF-8,
+   *   or has no tables and must have them.
+   */
+  async createTables(schemas: readonly Schema[]): Promise<void> {
+    (await this.#connect()).release();
+    const setting = "SELECT current_setting('server_encoding') AS encoding";
+    const encoding = (await this.query({ text: setting }))[0]?.["encoding"];
+    if (encoding !== "UTF8") {
+      const fault = `${this.name} has the encoding "${encoding}"; expected "UTF8"`;
+      throw new StorageError("postgres", fault);
+    }
+    for (const schema of schemas) await this.#createMissing(schema);
+  }
+
+  async #createMissing(schema: Schema): Promise<void> {
+    const { mustExist, onCreate } = this.#options;
+    // Functions like `to_regclass` may return stale results.
+    const table = `SELECT 1 FROM pg_tables
+      WHERE schemaname = current_schema() AND tablename = '${schema.name}'`;
+    if ((await this.query({ text: table })).length === 0) {
+      const { host, pathname } = new URL(this.#url);
+      const place = `"postgres://${host}${pathname}" (${settingOf(this.#options)})`;
+      const name = `the ${schema.name} in ${place}`;
+      if (mustExist) throw this.#faultOf("opened", new Error(NONE_YET), name);
+      const isCreated = await this.#transaction(async (run) => {
+        await run("SELECT pg_advisory_xact_lock($1)", [TABLES_LOCK]);
+        if ((await run(table)).length > 0) return false; // another process has just created them
+        await run(creationOf(schema, DIALECT));
+        return true;
+      });
+      if (isCreated) onCreate?.(name);
+    }
+    const [made] = await this.query({ text: `SELECT schema FROM ${schema.name}` });
+    const version = made?.["schema"] as number;
+    if (version === schema.version) return;
+    const remedy = version > schema.version ? "run a later one" : schema.upgrade;
+    throw new StorageError(
+      "postgres",
+      `${this.name} has version ${version} of the ${schema.name}'s schema, but this release ` +
+        `supports only ${schema.version}: ${remedy}`,
+    );
+  }
+
+  rowsOf(
+    types: readonly ColumnType[],
+    rows: readonly (readonly Value[])[],
+  ): Required<Statement> {
+    return {
+      text: `SELECT * FROM unnest(${types.map((type, at) => `$${at + 1}::${type}[]`).join(", ")})`,
+      values: types.map((_, at) => rows.map((row) => row[at] ?? null)),
+    };
+  }
+
+  async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
+    return await this.#reportWait(this.#query(text, values, STATEMENT_TIMEOUT_MS));
+  }
+
+  async queryAfterChanges(statement: Statement, table: string): Promise<readonly Row[]> {
+    // A later statement in the same transaction sees what the changes in flight committed.
+    const changes = { text: `SELECT id FROM ${table} FOR UPDATE` };
+    const [, rows = []] = await this.transact([changes, statement]);
+    return rows;
+  }
+
+  /** Runs a statement that requests wait for, with a timeout of {@linkcode LOOKUP_TIMEOUT_MS}. */
+  async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    const reading = this.#query(text, values, READ_TIMEOUT_MS);
+    if (await fulfilledWithin(LOOKUP_TIMEOUT_MS, reading)) return await reading;
+    throw new StorageError("postgres", `no answer within ${LOOKUP_TIMEOUT_MS / 1_000} s`);
+  }
+
+  async transact(
+    statements: readonly Statement[],
+    { isConditional = false }: TransactionOptions = {},
+  ): Promise<readonly (readonly Row[])[]> {
+    const transaction = this.#transaction(async (run) => {
+      const results: Row[][] = [];
+      for (const { text, values } of statements) {
+        if (isConditional && results[0]?.length === 0) break;
+        results.push(await run(text, values));
+      }
+      return results;
+    });
+    return await this.#reportWait(transaction);
+  }
+
+  /** Waits for statements in flight, and disconnects. */
+  async close(): Promise<void> {
+    if (!this.#pool.ending) await this.#pool.end();
+  }
+
+  /** Waits for a statement, and reports it if it takes long. The signal does not end it. */
+  #reportWait<T>(operation: Promise<T>): Promise<T> {
+    return waitFor(this.name, operation, { ...this.#options, signal: undefined });
+  }
+
+  async #query(text: string, values: readonly unknown[], limit: number): Promise<readonly Row[]> {
+    try {
+      const query = { text, values: [...values], query_timeout: limit };
+      return (await this.#pool.query(query)).rows;
+    } catch (cause) {
+      throw this.#faultOf("read", cause);
+    }
+  }
+
+  /**
+   * Returns a connection for work that can wait. Attempts are short, because requests may share
+   * them.
+   */
+  async #connect(): Promise<PoolClient> {
+    const end = performance.now() + STATEMENT_TIMEOUT_MS;
+    while (true) {
+      try {
+        return await this.#pool.connect();
+      } catch (cause) {
+        const isLate = cause instanceof Error && /timeout/.test(cause.message);
+        if (!isLate || performance.now() >= end) throw this.#faultOf("reached", cause);
+      }
+    }
+  }
+
+  /** Runs a transaction. If it rejects, nothing was committed, as far as anybody can know. */
+  async #transaction<T>(
+    action: (run: (text: string, values?: Statement["values"]) => Promise<Row[]>) => Promise<T>,
+  ): Promise<T> {
+    const client = await this.#connect();
+    const ignore = () => {}; // the statement in flight rejects, too
+    client.on("error", ignore);
+    const run = async (text: string, values: Statement["values"] = []) => {
+      const query = { text, values: [...values], query_timeout: STATEMENT_TIMEOUT_MS };
+      return (await client.query(query)).rows;
+    };
+    let result: T | undefined;
+    let id: string | null = null;
+    let fault: StorageError | undefined;
+    try {
+      await run(BEGIN);
+      result = await action(run);
+      const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
+      id = row?.["id"] as string | null;
+      await run("COMMIT");
+    } catch (cause) {
+      fault = this.#faultOf("written", cause);
+    }
+    client.off("error", ignore);
+    client.release(fault); // after a fault, the connection is discarded
+    if (fault !== undefined && (id === null || !await this.#isCommitted(id))) throw fault;
+    return result as T;
+  }
+
+  /** Whether a transaction whose outcome is unknown was committed. */
+  async #isCommitted(id: string): Promise<boolean> {
+    let fault: unknown;
+    for (const end = performance.now() + OUTCOME_TIMEOUT_MS; performance.now() < end;) {
+      try {
+        const [row] = await this.read("SELECT pg_xact_status($1::text::xid8) AS status", [id]);
+        if (row?.["status"] !== "in progress") return row?.["status"] === "committed";
+      } catch (error) {
+        fault = error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, OUTCOME_RETRY_MS));
+    }
+    const unknown = `${this.name} does not say whether a transaction was committed`;
+    throw new StorageError("postgres", unknown, { cause: fault });
+  }
+
+  #faultOf(what: string, cause: unknown, name = this.name): StorageError {
+    if (cause instanceof StorageError) return cause;
+    // A name with several addresses gives one error for each.
+    const first = cause instanceof AggregateError ? cause.errors[0] : cause;
+    return new StorageError("postgres", `${name} cannot be ${what}`, { cause: first });
+  }
+}

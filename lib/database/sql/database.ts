@@ -1,0 +1,91 @@
+/** The interface between the catalogue, the ledger and an SQL database. */
+
+import { yieldToRequests } from "../../async/yield.ts";
+
+/** A column's value; numbers are safe integers. */
+export type Value = string | number | null;
+
+export type Row = Readonly<Record<string, Value>>;
+
+/** A statement in the SQL that all engines share, with `$1`, `$2` … for its values. */
+export interface Statement {
+  readonly text: string;
+  /** A list holds the values of a column; see {@linkcode Database.rowsOf}. */
+  readonly values?: readonly (Value | readonly Value[])[];
+}
+
+/** How to run a transaction. */
+export interface TransactionOptions {
+  /** Whether the other statements are skipped if the first one returns no row. */
+  readonly isConditional?: boolean;
+  /**
+   * When SQLite has the transaction on disk: with the commit, for which the thread waits, or soon
+   * after it, when the promise resolves. The default is how the database was opened. PostgreSQL
+   * decides for itself.
+   */
+  readonly sync?: "with commit" | "after commit" | undefined;
+}
+
+/** The type of a column, for engines that require it. */
+export type ColumnType = "uuid" | "text" | "bigint";
+
+/** A connection to a database. Methods throw {@linkcode StorageError} when the engine fails. */
+export interface Database {
+  /** The time in milliseconds since the epoch, as an SQL expression. */
+  readonly clock: string;
+
+  /** The number of rows per statement that is fastest to add or look up. */
+  readonly batch: number;
+
+  /**
+   * Returns rows as a query to insert or select from, in the form that the engine reads fastest.
+   * The statement can have no other values.
+   */
+  rowsOf(types: readonly ColumnType[], rows: readonly (readonly Value[])[]): Required<Statement>;
+
+  /** Runs a statement that reads. */
+  query(statement: Statement): Promise<readonly Row[]>;
+
+  /**
+   * Does the same as {@linkcode query}, after waiting for changes in progress: a killed process may
+   * have left a commit in flight.
+   *
+   * @param table Has one row, which every change updates.
+   */
+  queryAfterChanges(statement: Statement, table: string): Promise<readonly Row[]>;
+
+  /** Runs statements in one transaction. Returns the rows of each. */
+  transact(
+    statements: readonly Statement[],
+    options?: TransactionOptions,
+  ): Promise<readonly (readonly Row[])[]>;
+}
+
+/** The number of rows in a page. */
+const PAGE = 1_000;
+
+/**
+ * Reads rows page by page, each starting where the last one ended, so that neither memory nor a
+ * transaction has to hold them all.
+ *
+ * @param select Returns the statement that reads at most `limit` rows after a row, or from the
+ *   first one.
+ */
+export async function* pages(
+  database: Database,
+  select: (after: Row | undefined, limit: number) => Statement,
+): AsyncGenerator<Row> {
+  let last: Row | undefined;
+  do {
+    const rows = await database.query(select(last, PAGE));
+    yield* rows;
+    last = rows.length === PAGE ? rows.at(-1) : undefined;
+    if (last !== undefined) await yieldToRequests();
+  } while (last !== undefined);
+}
+
+/** Divides rows into parts of `size`. */
+export function chunksOf<T>(rows: readonly T[], size: number): T[][] {
+  const count = Math.ceil(rows.length / size);
+  return Array.from({ length: count }, (_, at) => rows.slice(at * size, (at + 1) * size));
+}

@@ -1,0 +1,63 @@
+/** Schemas, in the SQL that all engines share. */
+
+/** Tables that belong together, one of which has one row, and their name. */
+export interface Schema {
+  /** The name of that table, and of the whole in messages. */
+  readonly name: "catalogue" | "ledger";
+  /** Any other version is refused. */
+  readonly version: number;
+  /** What to do about tables of an earlier version. */
+  readonly upgrade: string;
+  /** SQLite's `application_id`, which distinguishes our files from those of other programs. */
+  readonly applicationId: number;
+  /** Returns the statements that create the tables, except that with one row. */
+  readonly tables: (dialect: Dialect) => string;
+  /** The columns of the table with one row, besides its key and the version of the schema. */
+  readonly columns: (dialect: Dialect) => string;
+}
+
+/** Returns the statements that create all tables of a schema. */
+export function creationOf({ name, version, tables, columns }: Schema, dialect: Dialect): string {
+  return `
+    CREATE TABLE ${name} (
+      id ${dialect.integer} PRIMARY KEY CHECK (id = 1),
+      schema ${dialect.integer} NOT NULL,
+      ${columns(dialect)}
+    )${dialect.options};
+    INSERT INTO ${name} (id, schema) VALUES (1, ${version});
+    ${tables(dialect)}
+  `;
+}
+
+/** What differs between the engines. */
+export interface Dialect {
+  /** The definition of a primary key that is a version 4 UUID in lower case. */
+  readonly uuidKey: (column: string) => string;
+  /** The type of a text, which is compared byte by byte. */
+  readonly text: string;
+  /** The type of an integer of 64 bits. */
+  readonly integer: string;
+  /** The definition of a column with JSON. */
+  readonly json: (column: string) => string;
+  /** Checks that a text has none but some ASCII characters, e.g. `!-~`. */
+  readonly hasOnly: (column: string, characters: string) => string;
+  /** Checks that a text is a date, e.g. `2027-01-31`. */
+  readonly isDay: (column: string) => string;
+  /** What follows the columns of a table with a primary key. */
+  readonly options: string;
+}
+
+/** Checks that a number is a count. */
+export const isCount = (column: string, least: 0 | 1) =>
+  `${column} BETWEEN ${least} AND ${Number.MAX_SAFE_INTEGER}`;
+
+/** Checks that a number is in milliseconds since the epoch, within the range of `Date`. */
+export const isInstant = (column: string) =>
+  `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
+
+export const isOneOf = (column: string, values: readonly string[]) =>
+  `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
+
+/** Checks that a text is of 1 to `max` printable ASCII characters. */
+export const isPrintable = ({ hasOnly }: Dialect, column: string, max: number) =>
+  `length(${column}) BETWEEN 1 AND ${max} AND ${hasOnly(column, " -~")}`;

@@ -1,0 +1,245 @@
+/**
+ * A SQLite database in a file. SQLite does not notice if the file is removed or replaced, and
+ * continues with a file that nobody else sees. So the device and inode of the file are checked in
+ * the background. Once they differ, every use fails until the process is restarted.
+ *
+ * Only SQLite opens the file here: when a process closes any descriptor of a file, the system
+ * releases all its locks (fcntl) on that file.
+ */
+
+import { dirname } from "node:path";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type {
+  ColumnType,
+  Database,
+  Row,
+  Statement,
+  TransactionOptions,
+  Value,
+} from "../sql/database.ts";
+import { waitFor } from "../../async/abort.ts";
+import { StorageError } from "../errors.ts";
+import { NONE_YET, type OpenOptions, settingOf } from "../open_options.ts";
+import { createTables, inTransaction } from "./creation.ts";
+import { type FileCalls, isMissing } from "./files.ts";
+import { retryWhileBusy } from "./lock.ts";
+import type { Schema } from "../sql/schema.ts";
+
+/** Milliseconds that opening waits for a lock, e.g. while the tables are created. */
+const OPEN_TIMEOUT_MS = 30_000;
+
+/** The path of a database in memory. */
+export const MEMORY = ":memory:";
+
+const GONE = "The file was removed or replaced since it was opened: put the right one in place, " +
+  "and start again";
+
+/**
+ * Connections to files that are gone. They are kept, and never closed: closing the last one would
+ * make SQLite delete the log beside the file that is there now.
+ */
+const abandoned: DatabaseSync[] = [];
+
+export interface SqliteOptions extends OpenOptions {
+  readonly schema: Schema;
+  readonly files: FileCalls;
+  /**
+   * With `NORMAL`, a power failure may lose the last transactions; with `FULL`, it loses nothing.
+   */
+  readonly synchronous: "FULL" | "NORMAL";
+  /** Milliseconds for which to retry while another process holds the lock. */
+  readonly timeout: number;
+}
+
+export class SqliteDatabase implements Database {
+  readonly clock = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
+  readonly batch = 20; // longer statements take longer to prepare, and are not cached
+  readonly #path: string;
+  readonly #options: SqliteOptions;
+  readonly #statements = new Map<string, StatementSync>();
+  #connection: DatabaseSync | undefined;
+  /** The file that was opened; none in memory. */
+  #file: Awaited<ReturnType<FileCalls["stat"]>> | undefined;
+  /** The path of the log (WAL), beside the file even if that is opened by a symbolic link. */
+  #log = "";
+  #isGone = false;
+  #looking: Promise<void> | undefined;
+  #stopLooking = () => {};
+
+  private constructor(path: string, options: SqliteOptions) {
+    this.#path = path;
+    this.#options = options;
+  }
+
+  /**
+   * Opens a file, creating it if needed.
+   *
+   * @param path `:memory:` for a database that lasts as long as its object.
+   * @throws {StorageError} When it cannot be opened, or belongs to another program or another
+   *   release.
+   */
+  static async open(path: string, options: SqliteOptions): Promise<SqliteDatabase> {
+    const database = new SqliteDatabase(path, options);
+    try {
+      if (path !== MEMORY) await requirePlace(path, options);
+      database.#connection = await database.#retry(OPEN_TIMEOUT_MS, () => connect(path, options));
+      if (path !== MEMORY) database.#file = await options.files.stat(path);
+      const [main] = await database.query({ text: "SELECT file FROM pragma_database_list" });
+      database.#log = `${main?.["file"]}-wal`;
+    } catch (cause) {
+      throw database.#faultOf("opened", cause);
+    }
+    const timer = setInterval(() => database.#look(), 500);
+    timer.unref();
+    database.#stopLooking = () => clearInterval(timer);
+    return database;
+  }
+
+  rowsOf(_: readonly ColumnType[], rows: readonly (readonly Value[])[]): Required<Statement> {
+    let at = 0;
+    const list = rows.map((row) => `(${row.map(() => `$${++at}`).join(", ")})`);
+    return { text: `VALUES ${list.join(", ")}`, values: rows.flat() };
+  }
+
+  query(statement: Statement): Promise<readonly Row[]> {
+    const read = (connection: DatabaseSync) => this.#rowsFrom(connection, statement);
+    return this.#retry(this.#options.timeout, () => this.#run("read", read));
+  }
+
+  queryAfterChanges(statement: Statement): Promise<readonly Row[]> {
+    return this.query(statement); // a killed process leaves no commit in flight
+  }
+
+  /** Returns the first row of what a statement reads, but fails rather than wait for a lock. */
+  read(text: string, ...values: Value[]): Promise<Row | undefined> {
+    const get = (connection: DatabaseSync) => this.#prepare(connection, text).get(...values);
+    return new Promise((resolve) => resolve(this.#run("read", get) as Row | undefined));
+  }
+
+  async transact(
+    statements: readonly Statement[],
+    { isConditional = false, sync }: TransactionOptions = {},
+  ): Promise<readonly (readonly Row[])[]> {
+    await this.#look(); // a write to a file that is gone would be lost
+    const commit = (connection: DatabaseSync) => {
+      const synchronous = (mode: string) => connection.exec(`PRAGMA synchronous = ${mode}`);
+      if (sync === "with commit") synchronous("FULL");
+      try {
+        return inTransaction(connection, () => {
+          const results: Row[][] = [];
+          for (const statement of statements) {
+            if (isConditional && results[0]?.length === 0) break;
+            results.push(this.#rowsFrom(connection, statement));
+          }
+          return results;
+        });
+      } finally {
+        if (sync === "with commit") synchronous(this.#options.synchronous);
+      }
+    };
+    const results = await this.#retry(this.#options.timeout, () => this.#run("written", commit));
+    if (sync === "after commit") await this.#syncLog();
+    return results;
+  }
+
+  async close(): Promise<void> {
+    this.#stopLooking();
+    await this.#look();
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#statements.clear();
+    if (this.#isGone && connection !== undefined) abandoned.push(connection);
+    else connection?.close();
+  }
+
+  /** Returns a prepared statement, from the cache if possible. */
+  #prepare(connection: DatabaseSync, text: string): StatementSync {
+    let statement = this.#statements.get(text);
+    if (statement === undefined) {
+      statement = connection.prepare(text.replaceAll(/\$(?=\d)/g, "?"));
+      if (text.length <= 5_000) this.#statements.set(text, statement); // longer ones vary
+    }
+    return statement;
+  }
+
+  #rowsFrom(connection: DatabaseSync, { text, values = [] }: Statement): Row[] {
+    return this.#prepare(connection, text).all(...values as Value[]) as Row[];
+  }
+
+  /**
+   * Syncs the log (WAL) without blocking the thread that serves. Without a log, the commit has
+   * synced the file itself. SQLite holds no lock on the log that closing it here could release.
+   */
+  async #syncLog(): Promise<void> {
+    if (this.#file === undefined) return;
+    try {
+      await this.#options.files.sync(this.#log);
+    } catch (cause) {
+      if (!isMissing(cause)) throw this.#faultOf("synced to disk", cause);
+    }
+  }
+
+  #retry<T>(limit: number, action: () => T): Promise<T> {
+    const { schema: { name }, signal, onWait } = this.#options;
+    const what = `the ${name} (${settingOf(this.#options)}), which another process is changing`;
+    return waitFor(what, retryWhileBusy(limit, action, signal), { onWait });
+  }
+
+  #run<T>(what: string, action: (connection: DatabaseSync) => T): T {
+    if (this.#connection === undefined || this.#isGone) {
+      throw this.#faultOf(what, new Error(this.#isGone ? GONE : "It is closed"));
+    }
+    try {
+      return action(this.#connection);
+    } catch (cause) {
+      throw this.#faultOf(what, cause);
+    }
+  }
+
+  /** Checks whether the file is still the one that was opened. */
+  #look(): Promise<void> {
+    return this.#looking ??= this.#compare().finally(() => this.#looking = undefined);
+  }
+
+  async #compare(): Promise<void> {
+    if (this.#file === undefined || this.#isGone) return;
+    try {
+      const { dev, ino } = await this.#options.files.stat(this.#path);
+      this.#isGone = dev !== this.#file.dev || ino !== this.#file.ino;
+    } catch (error) { // any other error proves nothing
+      this.#isGone = isMissing(error);
+    }
+  }
+
+  #faultOf(what: string, cause: unknown): StorageError {
+    const { name } = this.#options.schema;
+    const place = `${JSON.stringify(this.#path)} (${settingOf(this.#options)})`;
+    const fault = `the ${name} ${place} cannot be ${what}`;
+    return new StorageError("sqlite", fault, { cause });
+  }
+}
+
+/** @throws {Error} When the file cannot be opened, or belongs to another program or release. */
+function connect(path: string, { schema, synchronous, ...options }: SqliteOptions): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: 0 });
+  try {
+    database.exec(`PRAGMA synchronous = ${synchronous}`);
+    database.exec("PRAGMA cache_size = -16384"); // kB; imports are slower with the default
+    createTables(database, schema, options);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Makes sure that a file exists, or else the folder to create it in. */
+async function requirePlace(path: string, { mustExist, files }: SqliteOptions): Promise<void> {
+  if (!mustExist) {
+    await files.mkdir(dirname(path));
+    return;
+  }
+  await files.stat(path).catch((error) => {
+    throw isMissing(error) ? new Error(NONE_YET) : error;
+  });
+}

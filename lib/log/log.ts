@@ -1,0 +1,107 @@
+/** The log. It has one JSON object per line, and never a token. */
+
+import { StorageError } from "../database/errors.ts";
+import { UUID_4_PATTERN } from "../input/uuid.ts";
+
+export interface LogEvent {
+  readonly event: "create" | "start" | "phase" | "stop" | "error" | "warning";
+  /** More members of the line, as JSON values. */
+  readonly [fact: string]: unknown;
+}
+
+export type Log = (event: LogEvent) => void;
+
+/** Creates a log that writes lines to standard error, each with a timestamp. */
+export function lineLog(clock: () => number): Log {
+  return (event) => {
+    try {
+      console.error(JSON.stringify({ time: new Date(clock()).toISOString(), ...event }));
+    } catch { // the disk is full, which must not end the process
+    }
+  };
+}
+
+const TOKENS = new RegExp(UUID_4_PATTERN, "gi");
+
+/**
+ * Describes an error and its causes, with the innermost stack if it is a bug. Tokens are redacted,
+ * because the runtime's messages may quote a URL.
+ *
+ * A fault of storage is described without its stack. Nobody needs one, and it would be dangerous:
+ * to map a stack to a module, Deno 2.9.6 reads the compiled module. If no descriptor is free, it
+ * compiles the module again, and the compiler panics, because it cannot open a file to measure the
+ * thread's stack (stacker 0.1.15; no issue was found).
+ */
+export function describeError(error: unknown): string {
+  const chain = new Set<unknown>();
+  for (let cause = error; cause !== undefined && !chain.has(cause);) {
+    chain.add(cause);
+    cause = cause instanceof Error ? cause.cause : undefined;
+  }
+  const messages = [...chain].map((cause) =>
+    cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
+  );
+  const innermost = [...chain].findLast((cause) => cause instanceof Error);
+  const stack = error instanceof StorageError || innermost?.stack === undefined
+    ? ""
+    : `\n${innermost.stack}`;
+  return `${messages.join(", caused by ") || String(error)}${stack}`.replaceAll(TOKENS, "(token)");
+}
+
+/** Milliseconds between two log lines on one fault. */
+const LOG_INTERVAL_MS = 60_000;
+
+/** The number of faults told apart within that time. All others count as one. */
+const MAX_FAULTS = 100;
+
+interface Fault {
+  readonly id: string;
+  /** When it was last logged, and when it last occurred, in milliseconds from any origin. */
+  loggedAt: number;
+  lastAt: number;
+  /** How often it occurred since it was logged. */
+  repeated: number;
+}
+
+/** Logs a fault in full once, and then, once a minute, how often it recurred. */
+export class FaultLog {
+  readonly #log: Log;
+  readonly #faults = new Map<string, Fault>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /**
+   * Logs an error, or counts it.
+   *
+   * @param facts More members of the line.
+   * @returns The id under which the log has the fault.
+   */
+  report(error: unknown, facts: Readonly<Record<string, unknown>> = {}): string {
+    const cause = describeError(error);
+    const [summary = ""] = cause.split("\n");
+    const now = performance.now();
+    for (const [key, { lastAt }] of this.#faults) {
+      if (now - lastAt >= LOG_INTERVAL_MS) this.#faults.delete(key);
+    }
+    const own = summary.replaceAll(/[0-9a-f]{16,}|\d+/g, "…"); // the same for every content and time
+    const key = this.#faults.has(own) || this.#faults.size < MAX_FAULTS ? own : "others";
+    const known = this.#faults.get(key);
+    if (known === undefined) {
+      const id = crypto.randomUUID();
+      this.#faults.set(key, { id, loggedAt: now, lastAt: now, repeated: 0 });
+      this.#log({ event: "error", id, ...facts, cause });
+      return id;
+    }
+    const { id } = known;
+    known.repeated++;
+    known.lastAt = now;
+    if (now - known.loggedAt >= LOG_INTERVAL_MS) {
+      this.#log({ event: "error", id, ...facts, cause: summary, repeated: known.repeated });
+      known.loggedAt = now;
+      known.repeated = 0;
+    }
+    return id;
+  }
+}

@@ -1,0 +1,82 @@
+/** HTML fragments of pages for people. */
+
+import { NOTICE_STYLE } from "./style.ts";
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** Escapes a text for HTML, also within the quotes of an attribute. */
+export function escape(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
+}
+
+/** Renders a page with the style of the notice. */
+export function htmlPage(title: string, head: string, main: string): string {
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escape(title)}</title>
+<style>${NOTICE_STYLE}</style>
+${head}
+</head>
+<body>
+<main>
+${main}
+</main>
+</body>
+</html>
+`;
+}
+
+export function rfc(number: number): string {
+  return `<a href="https://www.rfc-editor.org/rfc/rfc${number}">RFC&nbsp;${number}</a>`;
+}
+
+/** Renders a link to the operator; nothing without a URL. */
+export function contactText(contact: string | null | undefined): string {
+  if (!contact) return "";
+  const { protocol, pathname } = new URL(contact);
+  const text = protocol === "mailto:" ? pathname : contact;
+  return `<p>Contact the operator: <a href="${escape(contact)}">${escape(text)}</a></p>`;
+}
+
+/** Formats the path of a route for people, e.g. "/audio/{token}" for `/audio/:token`. */
+export function pathText(route: string): string {
+  return route.replaceAll(/\/:(\w+)/g, "/{$1}");
+}
+
+export function code(text: string): string {
+  return `<code>${escape(text)}</code>`;
+}
+
+/** Formats a day, or an instant in UTC, for people: "22 Nov 2026", "22 Nov 2026, 10:00 UTC". */
+export function dateText(instant: string): string {
+  const [, day, clock] = /, 0?(.*) (\d\d:\d\d)/.exec(new Date(instant).toUTCString()) ?? [];
+  return instant.includes("T") ? `${day}, ${clock} UTC` : `${day}`;
+}
+
+/** Renders a date that is never broken over two lines, and to which a script adds the local time. */
+export function time(instant: string): string {
+  return `<time datetime="${escape(instant)}">${dateText(instant)}</time>`;
+}
+
+/** Formats the time from now until an instant, or since then, e.g. "in 219 days". */
+export function distanceText(milliseconds: number): string {
+  const format = (value: number, unit: "minute" | "hour" | "day") =>
+    new Intl.RelativeTimeFormat("en").format(value, unit);
+  const hours = Math.trunc(milliseconds / 3_600_000);
+  if (hours === 0) return format(Math.trunc(milliseconds / 60_000), "minute");
+  return Math.abs(hours) < 48 ? format(hours, "hour") : format(Math.trunc(hours / 24), "day");
+}
+
+export function listOf(words: readonly string[]): string {
+  return new Intl.ListFormat("en").format(words); // the first one would take 25 ms of the start
+}

@@ -1,0 +1,92 @@
+/** The facts of a retirement: what is removed, when, and what replaces it. */
+
+import { formatInstant } from "../http/timestamp.ts";
+import {
+  type AfterSunset,
+  type BrownoutStatus,
+  type Moment,
+  momentAt,
+  type Phase,
+  type Policy,
+} from "../lifecycle/policy.ts";
+
+/** When an endpoint is retired. Instants are in ISO 8601. */
+export interface NoticeDates {
+  readonly phase: Phase;
+  /** When the next phase begins; null if none follows. */
+  readonly phaseEndsAt: string | null;
+  readonly deprecatedAt: string;
+  /** When the endpoint is removed; null while no date is set. */
+  readonly sunsetAt: string | null;
+  readonly brownouts: readonly { readonly start: string; readonly end: string }[];
+}
+
+/** A retired endpoint, and its replacement, if there is one. */
+export interface RetiredEndpoint {
+  readonly path: string;
+  readonly methods: readonly string[];
+  readonly successor?: string;
+}
+
+type OptionalDates = { readonly [Name in keyof NoticeDates]: NoticeDates[Name] | undefined };
+
+export interface Notice extends NoticeDates {
+  /** Left out without endpoints, as is the next. */
+  readonly brownoutStatus?: BrownoutStatus;
+  readonly afterSunset?: AfterSunset;
+  /** A `mailto:` or `https:` URL. */
+  readonly contact: string | null;
+  /** Each with its phase, and with those dates that differ from the common ones. */
+  readonly endpoints: readonly (RetiredEndpoint & Partial<OptionalDates> & {
+    readonly phase: Phase;
+  })[];
+}
+
+/**
+ * Returns the notice at an instant.
+ *
+ * @param policy The common policy. If no endpoint has it, that of the first one takes its place.
+ * @param endpoints The endpoints, with their own policies where they have one.
+ * @param options The instant, `now`, in milliseconds since the epoch; and the URL at which to contact
+ *   the operator, if there is one.
+ */
+export function noticeAt(
+  policy: Policy,
+  endpoints: readonly (RetiredEndpoint & { readonly policy?: Policy })[],
+  { now, contact }: { readonly now: number; readonly contact?: string | undefined },
+): Notice {
+  const policies = endpoints.map(({ policy: own = policy }) => own);
+  const common = policies.includes(policy) ? policy : policies[0] ?? policy;
+  const isOver = endpoints.length === 0; // their routes were deleted
+  const moment: Moment = isOver ? { phase: "removed", until: Infinity } : momentAt(common, now);
+  return {
+    ...datesOf(common, moment),
+    ...isOver ? {} : { brownoutStatus: policy.brownoutStatus, afterSunset: policy.afterSunset },
+    contact: contact ?? null,
+    endpoints: endpoints.map(({ policy: own = policy, ...endpoint }) => {
+      const dates = datesOf(own, momentAt(own, now));
+      return { ...endpoint, ...own === common ? { phase: dates.phase } : dates };
+    }),
+  };
+}
+
+/** Splits a notice into one for each endpoint, with its own dates. */
+export function noticesOf({ endpoints, ...common }: Notice): Notice[] {
+  return endpoints.map((own) => ({ ...common, ...own, endpoints: [own] }) as Notice);
+}
+
+function datesOf(
+  { deprecatedAt, sunsetAt, brownouts }: Policy,
+  { phase, until }: Moment,
+): NoticeDates {
+  return {
+    phase,
+    phaseEndsAt: until === Infinity ? null : formatInstant(until),
+    deprecatedAt: formatInstant(deprecatedAt),
+    sunsetAt: sunsetAt === undefined ? null : formatInstant(sunsetAt),
+    brownouts: brownouts.map(({ start, end }) => ({
+      start: formatInstant(start),
+      end: formatInstant(end),
+    })),
+  };
+}

@@ -1,0 +1,102 @@
+/** What a notice says of the removal: the current state, the dates, and what follows. */
+
+import { type Notice, noticesOf } from "./notice.ts";
+import { code, distanceText, listOf, time } from "./html.ts";
+
+/** Lists the paths of notices. */
+export function pathsOf(notices: readonly Notice[]): string {
+  return listOf(notices.flatMap(({ endpoints }) => endpoints.map(({ path }) => code(path))));
+}
+
+/** Renders what holds for each endpoint: once where it is the same, and else with the paths. */
+function sayOnce(notice: Notice, render: (notice: Notice, paths: string) => string): string {
+  const groups = [...Map.groupBy(noticesOf(notice), (each) => render(each, "")).values()];
+  return groups.map((group) =>
+    render(group[0] as Notice, groups.length === 1 ? "" : `${pathsOf(group)}: `)
+  ).join("\n");
+}
+
+/** Renders the current state. */
+export function state(notice: Notice): string {
+  return `<section aria-label="Current state">\n${sayOnce(notice, banner)}\n</section>`;
+}
+
+function banner(notice: Notice, paths: string): string {
+  const { phase, phaseEndsAt, sunsetAt, brownoutStatus, afterSunset } = notice;
+  const until = phaseEndsAt === null ? "" : time(phaseEndsAt);
+  const change = phaseEndsAt === sunsetAt ? "removal" : "next brownout";
+  const texts: Readonly<Record<Notice["phase"], string>> = {
+    announced: `Announced.</strong> Everything works as usual. The deprecation starts ${until}.`,
+    deprecated: "Deprecated, and still working.</strong> " +
+      (phaseEndsAt === null
+        ? "No date is set for the removal yet. Move now, while there is no rush."
+        : `Everything works until the ${change}, ${until}.`),
+    brownout: `Brownout: temporarily disabled.</strong> Requests for media get ${brownoutStatus} ` +
+      `until ${until}. Then everything works again.`,
+    removed: "Removed.</strong> " +
+      (afterSunset === "redirect"
+        ? "Requests are redirected to the replacement with 308."
+        : "Requests get 410, and no media."),
+  };
+  return `<p class="banner ${phase}">${paths}<strong>${texts[phase]}</p>`;
+}
+
+/** Renders what to change in a request, where the endpoints have successors. */
+export function changes({ endpoints }: Notice): string {
+  const lines = endpoints.flatMap(({ path, successor }) =>
+    successor === undefined ? [] : [`<li>${code(path)} becomes ${code(successor)}</li>`]
+  );
+  if (lines.length === 0) return "";
+  return `<p>Change only the path. The token stays the same, and so does everything else:</p>
+<ul>
+${lines.join("\n")}
+</ul>`;
+}
+
+/**
+ * Renders the dates, and what happens in the brownouts and after the removal.
+ *
+ * @param now Milliseconds since the epoch.
+ */
+export function dates(notice: Notice, now: number): string {
+  const { brownoutStatus, afterSunset } = notice;
+  const hasBrownouts = noticesOf(notice).some(({ brownouts }) => brownouts.length > 0);
+  const explanation =
+    `A brownout is a short outage before the removal, as a warning: the path answers
+<code>${brownoutStatus}</code>, with <code>Retry-After</code> set to the end of the brownout.`;
+  const [answer, effect] = afterSunset === "redirect"
+    ? ["308", "which redirects to the item's new path at the cost of an extra request"]
+    : ["410", "and clients that still use it get no media"];
+  return `<dl class="facts">
+${sayOnce(notice, deprecation)}
+${sayOnce(notice, (each, paths) => removal(each, paths, now))}
+</dl>
+${sayOnce(notice, (each, paths) => calendar(each, paths, now))}
+<p>${
+    hasBrownouts ? explanation : ""
+  } Once removed, a path answers <code>${answer}</code>, ${effect}.
+Eventually it will answer <code>404</code>, like any unknown path.</p>`;
+}
+
+function deprecation({ deprecatedAt, phase }: Notice, paths: string): string {
+  return `<div><dt>${paths}Deprecated ${phase === "announced" ? "from" : "since"}</dt>
+<dd>${time(deprecatedAt)}</dd></div>`;
+}
+
+function removal({ sunsetAt, phase }: Notice, paths: string, now: number): string {
+  const title = phase === "removed" ? "Removed" : "To be removed";
+  const distance = sunsetAt === null ? "" : ` ${distanceText(Date.parse(sunsetAt) - now)}`;
+  return `<div><dt>${paths}${title}${distance}</dt>
+<dd>${sunsetAt === null ? "No date set yet" : time(sunsetAt)}</dd></div>`;
+}
+
+/** Lists the brownouts that are not over. */
+function calendar({ brownouts }: Notice, paths: string, now: number): string {
+  const rows = brownouts.filter(({ end }) => now < Date.parse(end)).map(({ start, end }) => {
+    const isOn = now >= Date.parse(start);
+    return `<li${isOn ? ' class="on"' : ""}>${paths}Brownout from ${time(start)} to ${time(end)}${
+      isOn ? " (on now)" : ""
+    }</li>`;
+  });
+  return rows.length === 0 ? "" : `<ul>\n${rows.join("\n")}\n</ul>`;
+}

@@ -1,0 +1,50 @@
+/**
+ * Calls to deprecated routes as OpenTelemetry metrics, for alerts. Deno exports them when telemetry
+ * is enabled; otherwise this module is never loaded.
+ */
+
+import type { RoutePolicies, UsageCount } from "../usage/records.ts";
+import { PHASES } from "../lifecycle/policy.ts";
+
+type Labels = Readonly<Pick<UsageCount, "route" | "method" | "phase" | "status" | "impact">>;
+
+export type UsageMetrics = Awaited<ReturnType<typeof exportUsage>>;
+
+/**
+ * Starts exporting:
+ * - `media_head.deprecated.requests`, a counter by route, method, phase, class of status and
+ *   impact. The series of breaking calls start at 0, because a first sample is no increase.
+ * - `media_head.sunset`, a gauge by route: the removal date, in seconds since the epoch.
+ * - `media_head.recording`, a gauge: 1, or 0 while the record of calls is interrupted.
+ */
+export async function exportUsage(policies: RoutePolicies) {
+  const { metrics } = await import("@opentelemetry/api");
+  const meter = metrics.getMeter("media-head");
+  const counter = meter.createCounter("media_head.deprecated.requests", {
+    description: "Requests answered on deprecated routes",
+    unit: "{request}",
+  });
+  const count = (calls: number, { route, method, phase, status, impact }: Labels) =>
+    counter.add(calls, { route, method, phase, status, impact });
+  const sunset = meter.createGauge("media_head.sunset", {
+    description: "When a deprecated route is removed, in seconds since the epoch",
+    unit: "s",
+  });
+  for (const [route, { sunsetAt }] of Object.entries(policies)) {
+    if (sunsetAt !== undefined) sunset.record(sunsetAt / 1000, { route });
+    for (const method of ["GET", "HEAD"]) {
+      for (const phase of PHASES) {
+        for (const status of ["2xx", "3xx", "4xx", "5xx"]) {
+          count(0, { route, method, phase, status, impact: "breaking" });
+        }
+      }
+    }
+  }
+  const recording = meter.createGauge("media_head.recording", {
+    description: "1, or 0 while the record of calls is interrupted",
+  });
+  return {
+    add: (rows: readonly UsageCount[]) => rows.forEach((row) => count(row.calls, row)),
+    setRecording: (isRecording: boolean) => recording.record(Number(isRecording)),
+  };
+}

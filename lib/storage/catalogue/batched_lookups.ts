@@ -1,0 +1,84 @@
+/**
+ * Batched lookups: a round trip to PostgreSQL takes many times longer than a lookup, so all lookups
+ * requested while one batch is in flight go into the next.
+ */
+
+import { SerialQueue } from "../../async/serial_queue.ts";
+import type { Row } from "../../database/sql/database.ts";
+import { ITEM_COLUMNS, type Lookups } from "./catalogue.ts";
+import { StorageError } from "../errors.ts";
+import type { Token } from "../token.ts";
+import type { PostgresDatabase } from "../../database/postgres/database.ts";
+
+/** Selects the state of the catalogue with each requested item; one row if none is found. */
+const FIND = `SELECT catalogue.version, current_setting('transaction_read_only') AS read_only,
+     ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
+
+/**
+ * Milliseconds for which a fault is reused, so that a request that has waited for a batch or for
+ * the version does not wait for the same timeout twice.
+ */
+const FAULT_TTL_MS = 100;
+
+/** The result of one batch, a consistent snapshot. */
+interface Snapshot {
+  readonly version: number;
+  readonly rows: ReadonlyMap<string, Row>;
+}
+
+/** Looks up items, one batch at a time. */
+export class BatchedLookups implements Lookups {
+  readonly versionTtlMs = 1_000; // reading the version takes a round trip
+  readonly #database: PostgresDatabase;
+  readonly #queue = new SerialQueue();
+  /** The batch that has not been sent yet. */
+  #next: { readonly tokens: Set<Token>; readonly snapshot: Promise<Snapshot> } | undefined;
+  #fault: { readonly error: unknown; readonly until: number } | undefined;
+
+  /** @param database Closed by the caller. */
+  constructor(database: PostgresDatabase) {
+    this.#database = database;
+  }
+
+  async find(token: Token): Promise<Row | undefined> {
+    return (await this.#query(token)).rows.get(token);
+  }
+
+  async version(): Promise<number> {
+    return (await this.#query()).version;
+  }
+
+  #query(token?: Token): Promise<Snapshot> {
+    const { tokens, snapshot } = this.#next ??= this.#newBatch();
+    if (token !== undefined) tokens.add(token);
+    return snapshot;
+  }
+
+  #newBatch() {
+    const tokens = new Set<Token>();
+    const snapshot = this.#queue.run(async () => {
+      this.#next = undefined;
+      if (this.#fault !== undefined && performance.now() < this.#fault.until) {
+        throw this.#fault.error;
+      }
+      try {
+        return await this.#look([...tokens]);
+      } catch (error) {
+        this.#fault = { error, until: performance.now() + FAULT_TTL_MS };
+        throw error;
+      }
+    });
+    return { tokens, snapshot };
+  }
+
+  async #look(tokens: Token[]): Promise<Snapshot> {
+    const found = await this.#database.read(FIND, [tokens]);
+    const [state] = found;
+    // A standby may lag by any amount.
+    if (state?.["read_only"] !== "off") {
+      throw new StorageError("postgres", "the database (DATABASE_URL) is read-only, or a standby");
+    }
+    const rows = new Map(found.map((row) => [String(row["token"]), row]));
+    return { version: state["version"] as number, rows };
+  }
+}

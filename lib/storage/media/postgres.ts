@@ -1,0 +1,32 @@
+/** The PostgreSQL engine, which many servers can share. */
+
+import { waitFor } from "../../async/abort.ts";
+import type { OpenOptions } from "../../database/open_options.ts";
+import type { Engine } from "./engine.ts";
+import { Catalogue } from "../catalogue/catalogue.ts";
+import { Ledger } from "../../usage/ledger.ts";
+import { PostgresDatabase } from "../../database/postgres/database.ts";
+import { LEDGER } from "../../usage/schema.ts";
+import { CATALOGUE } from "../catalogue/schema.ts";
+import { BatchedLookups } from "../catalogue/batched_lookups.ts";
+
+/**
+ * Opens a database, creating its tables if needed.
+ *
+ * @param url `postgres://…`
+ * @throws {StorageError} When it cannot be reached, or belongs to another release.
+ */
+export async function openEngine(url: string, options: OpenOptions = {}): Promise<Engine> {
+  const database = new PostgresDatabase(url, options);
+  try {
+    await waitFor(database.name, database.createTables([CATALOGUE, LEDGER]), options);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return {
+    catalogue: new Catalogue(database, new BatchedLookups(database)),
+    ledger: new Ledger(database),
+    close: () => database.close(),
+  };
+}

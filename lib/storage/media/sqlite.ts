@@ -1,0 +1,51 @@
+/** The SQLite engine: the catalogue in one file, the ledger in another beside it. */
+
+import type { OpenOptions } from "../../database/open_options.ts";
+import type { Engine } from "./engine.ts";
+import { Catalogue, ITEM_COLUMNS } from "../catalogue/catalogue.ts";
+import { Ledger } from "../../usage/ledger.ts";
+import { DENO_FILES } from "../../database/sqlite/files.ts";
+import { MEMORY, SqliteDatabase } from "../../database/sqlite/database.ts";
+import { LEDGER_OPTIONS } from "../../usage/open_ledger.ts";
+import { CATALOGUE } from "../catalogue/schema.ts";
+
+const FIND = `SELECT ${ITEM_COLUMNS} FROM item WHERE token = $1`;
+const VERSION = "SELECT version FROM catalogue";
+
+/**
+ * Opens the database at a `sqlite:PATH` URL.
+ *
+ * @param url The ledger is at the same path with `-ledger` appended.
+ */
+export async function openEngine(
+  url: string,
+  { onCreate, ...options }: OpenOptions = {},
+): Promise<Engine> {
+  const path = url.replace(/^sqlite:/, "");
+  const database = await SqliteDatabase.open(path, {
+    ...options,
+    onCreate: (name) => onCreate?.(`the ${name} ${JSON.stringify(path)} (DATABASE_URL)`),
+    schema: CATALOGUE,
+    files: DENO_FILES,
+    synchronous: "FULL",
+    timeout: 30_000, // while another process publishes
+  });
+  const catalogue = new Catalogue(database, {
+    find: (token) => database.read(FIND, token),
+    version: async () => (await database.read(VERSION))?.["version"] as number,
+    versionTtlMs: 100, // reading the version takes microseconds
+  });
+  try {
+    const ledgerDatabase = await SqliteDatabase.open(
+      path === MEMORY ? path : `${path}-ledger`,
+      { ...options, ...LEDGER_OPTIONS, files: DENO_FILES },
+    );
+    const close = async () => {
+      await Promise.all([database.close(), ledgerDatabase.close()]);
+    };
+    return { catalogue, ledger: new Ledger(ledgerDatabase), close };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}

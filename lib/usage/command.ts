@@ -1,0 +1,229 @@
+/** The command that reports usage, in any program that keeps a record. */
+
+import { Command, Option } from "commander";
+import { StorageError } from "../database/errors.ts";
+import { OTHER } from "../http/client_name.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import { argument, numberArgument } from "../input/arguments.ts";
+import { messageOf } from "../input/printable.ts";
+import { declareGone } from "./declarations.ts";
+import { usageJson } from "./json.ts";
+import type { Ledger } from "./ledger.ts";
+import { ownerPage, type OwnerPageOptions } from "./owner_page.ts";
+import { usagePage } from "./page.ts";
+import { probe, type ProbeOptions } from "./probe.ts";
+import {
+  announcedPolicies,
+  judgedRoutes,
+  type ProgramNames,
+  reportUsage,
+  waitForReports,
+} from "./report.ts";
+import { gateText, usageText } from "./text.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** What only the program that has the command can do. */
+export interface UsageHost<Options> {
+  readonly program: ProgramNames;
+  /** Opens the record, runs an action, and closes the record. */
+  readonly withRecord: (
+    options: Options,
+    action: (record: UsageRecord) => Promise<void>,
+  ) => Promise<void>;
+  /** Prints lines to standard output; rejects if they cannot be written. */
+  readonly print: (text: string) => Promise<void>;
+  /** Prints a message to standard error, after the program's name. */
+  readonly printError: (text: string) => void;
+}
+
+/** A record, and what only its program knows. */
+export interface UsageRecord extends Omit<OwnerPageOptions, "sessions"> {
+  readonly ledger: Ledger;
+  /** Whole days that the ledger retains, if that is known. */
+  readonly retainDays?: number | undefined;
+  /** How to probe the routes, if that is possible. */
+  readonly probe?: Pick<ProbeOptions, "url" | "urlOf" | "fields"> | undefined;
+  /** Writes a page; rejects, and leaves the file as it was, if it cannot be written. */
+  readonly writeFile: (name: string, page: string) => Promise<void>;
+}
+
+/** Ends a command that has printed everything, with an exit status of its own. */
+export class ExitError extends Error {
+  override readonly name = "ExitError";
+
+  constructor(readonly status: number) {
+    super(`Exit status ${status}`);
+  }
+}
+
+interface UsageOptions {
+  readonly days: number;
+  readonly gate?: number;
+  readonly client?: string;
+  readonly ignore?: string[];
+  readonly atMost?: number;
+  readonly trustStops?: true;
+  readonly gone?: string[];
+  readonly restart?: true;
+  readonly route?: string[];
+  readonly html?: string;
+  readonly json?: true;
+}
+
+/**
+ * Creates the command.
+ *
+ * @param host What only the program that has the command can do.
+ */
+export function usageCommand<Options>(host: UsageHost<Options>): Command {
+  const exclusive = (flags: string, description: string, conflicts: string[]) =>
+    new Option(flags, description).conflicts(conflicts);
+  return new Command("usage")
+    .description("Report who calls the deprecated routes, and whether they can be removed.")
+    .option("--days <n>", "the period in whole days before today", daysArgument, 30)
+    .addOption(
+      exclusive(
+        "--gate <days>",
+        "print only the verdict: exit 0 if there were no calls in this many whole days and today," +
+          " 1 if there were, 3 if unknown",
+        ["html", "gone", "restart", "days"],
+      ).argParser(daysArgument),
+    )
+    .option(
+      "--route <path>",
+      'a route to report on, e.g. "/audio/:token"; repeatable; by default, every deprecated one',
+      (path: string, others: string[] = []) => [...others, path],
+    )
+    .option(
+      "--ignore <client>",
+      'a client that does not count for the verdict, as the report names it, e.g. "app curl"; repeatable',
+      (name: string, others: string[] = []) => [...others, clientArgument(name)],
+    )
+    .option("--at-most <calls>", "calls that the verdict allows", callsArgument)
+    .option(
+      "--trust-stops",
+      "vouch for each time without a server: nothing else served, nothing was restored, and no clock" +
+        " was wrong",
+    )
+    .addOption(
+      exclusive(
+        "--client <client>",
+        "report on this client only, with nothing of the others",
+        ["gate", "gone", "restart", "ignore", "atMost"],
+      ),
+    )
+    .option("--html <file>", "write a page; with --client, one to send to the client's owner")
+    .option("--json", "print the whole report as JSON")
+    .addOption(
+      exclusive(
+        "--gone <session...>",
+        "vouch for silent sessions: their processes no longer run, and answered nothing after their" +
+          " last report",
+        ["html"],
+      ),
+    )
+    .addOption(
+      exclusive(
+        "--restart",
+        "start the record again from now, for example after a backup was restored; deletes nothing",
+        ["html", "gone"],
+      ),
+    )
+    .action(async (options: UsageOptions & Options, command: Command) => {
+      if (options.gate === undefined && options.ignore !== undefined) {
+        command.error("error: option '--ignore <client>' needs '--gate <days>'");
+      }
+      try {
+        await host.withRecord(options, (record) => runUsage(record, options, host));
+      } catch (error) {
+        if (options.gate === undefined || !(error instanceof StorageError)) throw error;
+        host.printError(messageOf(error));
+        throw new ExitError(STATUS.unknown);
+      }
+    });
+}
+
+async function runUsage(
+  record: UsageRecord,
+  { days, gate, gone, restart, html, json, ...options }: UsageOptions,
+  { program, print, printError }: UsageHost<never>,
+): Promise<void> {
+  const { ledger, retainDays: usageDays } = record;
+  if (gone !== undefined) {
+    for (const { id, reported, ended } of await declareGone(ledger, gone)) {
+      const last = new Date(reported).toISOString();
+      const text = `Session ${id} is ${ended}; its last report was at ${formatInstant(reported)}`;
+      await print(json ? JSON.stringify({ session: id, ended, reported: last }) : text);
+    }
+    return;
+  }
+  if (restart) {
+    const started = await ledger.restart();
+    const text = `The record starts again at ${formatInstant(started)}; nothing was deleted`;
+    await print(json ? JSON.stringify({ started: new Date(started).toISOString() }) : text);
+    return;
+  }
+  const onWait = (sessions: readonly string[]) => {
+    if (!json) printError(`waiting for the next report of ${sessions.join(", ")} …`);
+  };
+  const evaluate = gate === undefined
+    ? undefined
+    : await startProbe(record, { program, onWait, routes: options.route });
+  const asked = await ledger.time();
+  const sessions = await waitForReports(ledger, asked, onWait);
+  const report = await reportUsage(ledger, {
+    ...options,
+    routes: options.route,
+    days: gate ?? days,
+    now: asked.now,
+    sessions,
+    probe: await evaluate?.(),
+    usageDays,
+    program,
+  });
+  if (gate !== undefined) {
+    await print(json ? usageJson(report) : gateText(report)).catch((error) =>
+      printError(messageOf(error))
+    );
+    throw new ExitError(STATUS[report.verdict.verdict]);
+  }
+  if (html !== undefined) {
+    const page = options.client === undefined
+      ? usagePage(report)
+      : ownerPage(report, { ...record, sessions });
+    await record.writeFile(html, page);
+    await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
+    return;
+  }
+  await print(json ? usageJson(report) : usageText(report));
+}
+
+/** Probes the deprecated routes, if the record's program can. */
+async function startProbe(
+  { ledger, probe: target }: UsageRecord,
+  { program, onWait, routes }: Pick<ProbeOptions, "onWait"> & {
+    readonly program: ProgramNames;
+    readonly routes: readonly string[] | undefined;
+  },
+) {
+  if (target === undefined) return undefined;
+  const sessions = await ledger.sessions();
+  return await probe(ledger, {
+    ...target,
+    routes: routes ?? judgedRoutes(sessions),
+    policies: announcedPolicies(sessions),
+    howNotToProbe: program.howNotToProbe,
+    onWait,
+  });
+}
+
+const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };
+
+const clientArgument = argument(
+  `the name of one client: ${OTHER} may be anybody`,
+  (name) => name === OTHER ? undefined : name,
+);
+
+const callsArgument = numberArgument("a number of calls", 1_000_000);
+
+const daysArgument = numberArgument("a number of days", 3_650);

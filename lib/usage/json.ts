@@ -1,0 +1,16 @@
+/** The retirement report as JSON, with instants in ISO 8601. Unknown values are left out. */
+
+import type { UsageReport } from "./report.ts";
+
+const INSTANTS = new Set(
+  "now completeSince deprecatedAt sunsetAt start end until then last reported".split(" "),
+);
+
+/** Formats the whole report, with the members of the verdict beside the others. */
+export function usageJson({ program: _, ...report }: UsageReport): string {
+  return JSON.stringify({ ...report, ...report.verdict }, replace);
+}
+
+function replace(name: string, value: unknown): unknown {
+  return INSTANTS.has(name) && typeof value === "number" ? new Date(value).toISOString() : value;
+}

@@ -1,0 +1,265 @@
+/**
+ * The ledger, in an SQL database. Any number of servers share one. Every driver passes
+ * `tests/usage/ledger_suite.ts`.
+ */
+
+import { DAY_MS, dayOf } from "./day.ts";
+import {
+  type FlushPart,
+  keyOf,
+  type LedgerTime,
+  MAX_PART_ROWS,
+  MINUTE_MS,
+  type Session,
+  USAGE_KEY,
+  type UsageRow,
+} from "./records.ts";
+import {
+  chunksOf,
+  type Database,
+  pages,
+  type Row,
+  type Statement,
+} from "../database/sql/database.ts";
+import { yieldToRequests } from "../async/yield.ts";
+
+const KEY = USAGE_KEY.join(", ");
+const SESSION = "id, policies, began, reported, sequence, ended";
+
+/** What a new session does to others, and to the record. */
+export interface BeginOptions {
+  /** The process's session so far, which lapses. Without its sequence number, nothing is done. */
+  readonly lapsed?: Session | undefined;
+  /** The process's session so far, of which the ledger has another state: the record starts again. */
+  readonly lost?: Session | undefined;
+}
+
+/**
+ * A ledger in the tables `ledger`, `usage` and `session`. Every method throws
+ * {@linkcode StorageError} when the engine fails.
+ */
+export class Ledger {
+  readonly #database: Database;
+  /** The ledger's time as an SQL expression. */
+  readonly #now: string;
+
+  /** @param database Closed by the caller. */
+  constructor(database: Database) {
+    this.#database = database;
+    const { clock } = database;
+    this.#now =
+      `(SELECT CASE WHEN max(reported) > ${clock} THEN max(reported) ELSE ${clock} END FROM session)`;
+  }
+
+  async time(): Promise<LedgerTime> {
+    const text = `SELECT ${this.#database.clock} AS clock, max(reported) AS latest FROM session`;
+    const [row] = await this.#database.query({ text });
+    const clock = row?.["clock"] as number;
+    return { clock, now: Math.max(clock, row?.["latest"] as number | null ?? 0) };
+  }
+
+  /**
+   * Begins a session now. The record starts with the first one. It starts again if the process lost
+   * its session, or if the database's clock is a minute or more behind the ledger's time.
+   *
+   * @returns When it began; `undefined` if the session that was to lapse has another sequence number,
+   *   or has ended: then nothing is recorded.
+   */
+  async begin(
+    { id, policies }: Pick<Session, "id" | "policies">,
+    { lapsed, lost }: BeginOptions = {},
+  ): Promise<number | undefined> {
+    const lapse = "UPDATE session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
+    const ending: Statement[] = [];
+    if (lapsed !== undefined) {
+      const text = `${lapse} AND sequence = $2 RETURNING id`;
+      ending.push({ text, values: [lapsed.id, lapsed.sequence] });
+    }
+    if (lost !== undefined) ending.push({ text: lapse, values: [lost.id] });
+    const restart: Statement = {
+      text: `UPDATE ledger SET started = ${this.#now} WHERE started IS NULL OR $1 = 1
+             OR ${this.#now} - ${this.#database.clock} >= ${MINUTE_MS}`,
+      values: [lost === undefined ? 0 : 1],
+    };
+    const beginning: Statement = {
+      text: `INSERT INTO session (id, policies, began, reported, sequence)
+             SELECT $1, $2, now, now, 0 FROM (SELECT ${this.#now} AS now) AS time RETURNING began`,
+      values: [id, JSON.stringify(policies)],
+    };
+    const results = await this.#database.transact([...ending, restart, beginning], {
+      isConditional: lapsed !== undefined,
+      sync: "with commit",
+    });
+    return results[ending.length + 1]?.[0]?.["began"] as number | undefined;
+  }
+
+  /**
+   * Records one part of a flush: extends the session, and adds the counts to those with the same key
+   * and day.
+   *
+   * @param session The session as it was before.
+   * @returns Whether the session was in the ledger at this sequence number, and had not ended.
+   *   Otherwise nothing is recorded.
+   */
+  async add({ counts, at, reported, isStopped }: FlushPart, session: Session): Promise<boolean> {
+    // A report never moves back, nor past the ledger's time, which the operator can set back.
+    const report = `, reported = CASE WHEN $3 > ${this.#now} THEN ${this.#now}
+      WHEN $3 < reported THEN reported ELSE $3 END`;
+    const extension: Statement = {
+      text: `UPDATE session SET sequence = sequence + 1 ${reported === undefined ? "" : report}
+             ${isStopped ? ", ended = 'stopped'" : ""}
+             WHERE id = $1 AND sequence = $2 AND ended IS NULL RETURNING id`,
+      values: [session.id, session.sequence, ...reported === undefined ? [] : [reported]],
+    };
+    // Sorted, so that two servers that add the same rows cannot deadlock.
+    const sorted = counts.toSorted((a, b) => keyOf(a) < keyOf(b) ? -1 : 1);
+    const rows = sorted.map((count): UsageRow => ({ ...count, day: dayOf(at), last: at }));
+    const additions = chunksOf(rows, this.#database.batch).map((rows) => this.#additionOf(rows));
+    const [extended] = await this.#database.transact([extension, ...additions], {
+      isConditional: true,
+      sync: isStopped ? "with commit" : reported === undefined ? undefined : "after commit",
+    });
+    return extended?.length === 1;
+  }
+
+  /** Lists the rows from a day on, ordered by day, reading incrementally. */
+  async *usage(fromDay: string): AsyncGenerator<UsageRow> {
+    const rows = pages(this.#database, (after, limit) => {
+      const start = after === undefined
+        ? [fromDay]
+        : USAGE_KEY.map((column) => after[column] as string);
+      const condition = after === undefined
+        ? "day >= $1"
+        : `(${KEY}) > (${USAGE_KEY.map((_, at) => `$${at + 1}`).join(", ")})`;
+      return {
+        text: `SELECT ${KEY}, calls, last FROM usage
+               WHERE ${condition} ORDER BY ${KEY} LIMIT $${start.length + 1}`,
+        values: [...start, limit],
+      };
+    });
+    for await (const row of rows) yield { ...row } as unknown as UsageRow;
+  }
+
+  /** Whether a client is on record, on whichever day. */
+  async hasClient(client: string): Promise<boolean> {
+    const text = "SELECT client FROM usage WHERE client = $1 LIMIT 1";
+    return (await this.#database.query({ text, values: [client] })).length > 0;
+  }
+
+  /** Returns all sessions, in the order in which they began. */
+  async sessions(): Promise<Session[]> {
+    const text = `SELECT ${SESSION} FROM session ORDER BY began, id`;
+    return (await this.#database.query({ text })).map(sessionOf);
+  }
+
+  async session(id: string): Promise<Session | undefined> {
+    const text = `SELECT ${SESSION} FROM session WHERE id = $1`;
+    return (await this.#database.query({ text, values: [id] })).map(sessionOf)[0];
+  }
+
+  /**
+   * Returns when the record started: with the first session, with the last restart, or with the first
+   * day retained. It is `undefined` if there never was a session. Days are deleted after this moves,
+   * so read it after the rows.
+   */
+  async started(): Promise<number | undefined> {
+    const [row] = await this.#database.query({ text: "SELECT started FROM ledger" });
+    return row?.["started"] as number | null ?? undefined;
+  }
+
+  /** Ends sessions at their last report: their processes are gone. Those that have ended stay so. */
+  async end(ids: readonly string[]): Promise<void> {
+    const text = "UPDATE session SET ended = 'gone' WHERE id = $1 AND ended IS NULL";
+    const statements = ids.map((id) => ({ text, values: [id] }));
+    await this.#database.transact(statements, { sync: "with commit" });
+  }
+
+  /**
+   * Starts the record again, now by the database's clock. Times in the future become now, and rows
+   * of later days today's. Deletes nothing, and ends no session.
+   *
+   * @returns When it started, in milliseconds since the epoch.
+   */
+  async restart(): Promise<number> {
+    const { clock: now } = await this.time();
+    const today = dayOf(now);
+    const key = KEY.replace("day", "$1");
+    const notAfter = (column: string) =>
+      `${column} = CASE WHEN ${column} > $1 THEN $1 ELSE ${column} END`;
+    await this.#database.transact([
+      { text: "UPDATE ledger SET started = $1", values: [now] },
+      {
+        text: `UPDATE session SET ${notAfter("began")}, ${
+          notAfter("reported")
+        } WHERE reported > $1`,
+        values: [now],
+      },
+      {
+        text: `INSERT INTO usage (${KEY}, calls, last)
+               SELECT ${key}, sum(calls), $2 FROM usage WHERE day > $1
+               GROUP BY ${KEY.replace("day, ", "")}
+               ON CONFLICT (${KEY}) DO UPDATE SET calls = usage.calls + excluded.calls,
+               last = excluded.last`,
+        values: [today, now],
+      },
+      { text: "DELETE FROM usage WHERE day > $1", values: [today] },
+      { text: "UPDATE usage SET last = $1 WHERE last > $1", values: [now] },
+    ], { sync: "with commit" });
+    return now;
+  }
+
+  /**
+   * Removes the rows before a day, and the sessions that ended before it, after moving the start of
+   * the record.
+   *
+   * @param now In milliseconds since the epoch. Only a ledger in which somebody counted a day ago
+   *   is evidence that this time is right.
+   * @returns Whether there was such evidence; without it, nothing is removed.
+   */
+  async forget(beforeDay: string, now: number): Promise<boolean> {
+    const counted = await this.#database.query({
+      text: "SELECT id FROM session WHERE began <= $1 AND reported >= $2 LIMIT 1",
+      values: [now - DAY_MS, now - 2 * DAY_MS],
+    });
+    if (counted.length === 0) return false;
+    const before = Date.parse(beforeDay);
+    const start = "UPDATE ledger SET started = $1 WHERE started < $1";
+    await this.#database.transact([{ text: start, values: [before] }]);
+    const removal = {
+      text: `DELETE FROM usage WHERE (${KEY}) IN (
+               SELECT ${KEY} FROM usage WHERE day < $1 ORDER BY ${KEY} LIMIT $2) RETURNING day`,
+      values: [beforeDay, MAX_PART_ROWS],
+    };
+    while ((await this.#database.transact([removal]))[0]?.length === MAX_PART_ROWS) {
+      await yieldToRequests();
+    }
+    const ended = "DELETE FROM session WHERE ended IS NOT NULL AND reported < $1";
+    await this.#database.transact([{ text: ended, values: [before] }]);
+    return true;
+  }
+
+  /** Returns the statement that adds rows with distinct keys. */
+  #additionOf(rows: readonly UsageRow[]): Statement {
+    const columns = [...USAGE_KEY, "calls", "last"] as const;
+    const types = [...USAGE_KEY.map(() => "text" as const), "bigint", "bigint"] as const;
+    const all = rows.map((row) => columns.map((column) => row[column]));
+    const { text, values } = this.#database.rowsOf(types, all);
+    return {
+      text: `INSERT INTO usage (${columns.join(", ")}) ${text}
+             ON CONFLICT (${KEY}) DO UPDATE SET calls = usage.calls + excluded.calls,
+             last = CASE WHEN excluded.last > usage.last THEN excluded.last ELSE usage.last END`,
+      values,
+    };
+  }
+}
+
+function sessionOf(row: Row): Session {
+  return {
+    id: row["id"] as string,
+    policies: JSON.parse(row["policies"] as string),
+    began: row["began"] as number,
+    reported: row["reported"] as number,
+    sequence: row["sequence"] as number,
+    ended: row["ended"] as Session["ended"] | null ?? undefined,
+  };
+}

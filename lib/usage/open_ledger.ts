@@ -1,0 +1,50 @@
+/** Opening a ledger that has a database of its own. Each driver is loaded only where it is used. */
+
+import type { OpenOptions } from "../database/open_options.ts";
+import type { FileCalls } from "../database/sqlite/files.ts";
+import { RefusedError } from "../input/refused_error.ts";
+import { withoutPassword } from "../input/printable.ts";
+import { Ledger } from "./ledger.ts";
+import { LEDGER } from "./schema.ts";
+
+/** How SQLite opens a ledger. A flush that cannot write retries, so it waits a second at most. */
+export const LEDGER_OPTIONS = { schema: LEDGER, synchronous: "NORMAL", timeout: 1_000 } as const;
+
+export interface OpenLedger {
+  readonly ledger: Ledger;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the ledger in a database.
+ *
+ * @param url `sqlite:PATH`, or `postgres://…`
+ * @throws {RefusedError} If the URL is neither, or the package for PostgreSQL is missing.
+ * @throws {StorageError} If the database fails, or its ledger is of another release.
+ */
+export async function openLedger(
+  url: string,
+  options: OpenOptions & { readonly files: FileCalls },
+): Promise<OpenLedger> {
+  if (/^sqlite:./s.test(url)) {
+    const { SqliteDatabase } = await import("../database/sqlite/database.ts");
+    const path = url.slice("sqlite:".length);
+    const database = await SqliteDatabase.open(path, { ...options, ...LEDGER_OPTIONS });
+    return { ledger: new Ledger(database), close: () => database.close() };
+  }
+  if (!/^postgres(?:ql)?:\/\//.test(url)) {
+    const expected = 'expected "sqlite:PATH" or "postgres://…"';
+    throw new RefusedError(`${options.setting}: ${expected}, got "${withoutPassword(url)}"`);
+  }
+  const { PostgresDatabase } = await import("../database/postgres/database.ts").catch((cause) => {
+    throw new RefusedError("PostgreSQL needs the package pg: npm install pg", { cause });
+  });
+  const database = new PostgresDatabase(url, options);
+  try {
+    await database.createTables([LEDGER]);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return { ledger: new Ledger(database), close: () => database.close() };
+}

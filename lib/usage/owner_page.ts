@@ -1,0 +1,104 @@
+/** The page for the owner of one client: what to change, by when, and the evidence. */
+
+import { code, contactText, escape, pathText } from "../pages/html.ts";
+import { noticeAt, noticesOf } from "../pages/notice.ts";
+import { changes, dates } from "../pages/notice_state.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import { list, picture, prose, reportPage } from "./page_html.ts";
+import { PICTURE_STYLE } from "./page_style.ts";
+import type { Session } from "./records.ts";
+import type { ClientUsage, UsageReport } from "./report.ts";
+import { plural, RULES } from "./words.ts";
+
+/** What the page says besides the report; it leaves out what is unknown. */
+export interface OwnerPageOptions {
+  /** All sessions, whose policies say what was announced. */
+  readonly sessions: readonly Session[];
+  /** Returns the path that replaces a route, if there is one, e.g. `/media/:token`. */
+  readonly successorOf?: ((route: string) => string | undefined) | undefined;
+  /** Where clients reach the server. */
+  readonly publicUrl?: string | undefined;
+  /** Where to reach the operator: a `mailto:` or `https:` URL. */
+  readonly contact?: string | undefined;
+}
+
+/** Renders the page of the only client in a report. */
+export function ownerPage(report: UsageReport, options: OwnerPageOptions): string {
+  const { sessions, successorOf, publicUrl, contact } = options;
+  const { client = "", clients: [usage], policies, now, from } = report;
+  const called = report.routes.filter(({ calls }) => calls > 0);
+  const endpoints = called.flatMap(({ route }) => {
+    const [policy, successor] = [policies[route], successorOf?.(route)];
+    if (policy === undefined) return [];
+    const replaced = successor === undefined ? {} : { successor: pathText(successor) };
+    return [{ path: pathText(route), ...replaced, methods: [], policy }];
+  });
+  const name = client.replace(/^(?:app|id|site) /, "");
+  const host = publicUrl === undefined ? "" : ` of ${new URL(publicUrl).host}`;
+  const origin = `<p>${prose(`Made at ${formatInstant(now)} by the operator${host}.`)}</p>`;
+  const [first] = endpoints;
+  if (usage === undefined || first === undefined) {
+    const text = `<p>${prose(`No call was recorded since ${from}.`)}</p>`;
+    return reportPage(`${name} called no deprecated paths${host}`, "", `${text}\n${origin}`);
+  }
+  const notice = noticeAt(first.policy, endpoints, { now });
+  const isRemoved = noticesOf(notice).map(({ phase }) => phase === "removed");
+  const future = isRemoved.includes(true) ? "were or will be" : "will be";
+  const page = URL.parse(first.policy.documentation ?? "/deprecation", publicUrl)?.href;
+  const change = changes(notice);
+  return reportPage(
+    `${name} still calls paths${host} that ${isRemoved.includes(false) ? future : "were"} removed`,
+    PICTURE_STYLE,
+    `${change && `<h2>What to change</h2>\n${change}`}
+<h2>By when</h2>
+${dates(notice, now)}
+${page ? `<p>Read the notice at <a href="${escape(page)}">${escape(page)}</a>.</p>` : ""}
+${contactText(contact)}
+<h2>Calls by ${escape(name)}</h2>
+${calls(usage, report)}
+${list(called.map(({ route }) => announcementText(route, sessions)))}
+${releases(usage, report)}
+${
+      called.map((each) =>
+        `<h3>${code(pathText(each.route))}</h3>\n${picture(each, policies[each.route])}`
+      ).join("\n")
+    }
+${origin}`,
+  );
+}
+
+/** Renders the number of calls, and that of those that failed in each brownout. */
+function calls({ calls, last, brownouts }: ClientUsage, { from }: UsageReport): string {
+  const total = `${plural(calls, "call")} since ${from}, the last recorded at ` +
+    `${formatInstant(last)}. ${RULES[0]}`;
+  const failed = brownouts.map(({ start, calls }) =>
+    `${plural(calls, "call")} failed in the brownout of ${formatInstant(Date.parse(start))}`
+  );
+  return `<p>${prose(total)}</p>\n${list(failed)}`;
+}
+
+/** Says since when the responses of a route have announced its retirement, by the policies on record. */
+function announcementText(route: string, sessions: readonly Session[]): string {
+  const announcing = sessions.filter(({ policies }) => Object.hasOwn(policies, route));
+  const since = Math.min(...announcing.map(({ began }) => began));
+  const undated = announcing.filter(({ policies }) => policies[route]?.sunsetAt === undefined);
+  const dated = Math.max(since, ...undated.map(({ reported }) => reported));
+  const hasDate = announcing.at(-1)?.policies[route]?.sunsetAt !== undefined;
+  const sunset = hasDate ? `, and Sunset since ${formatInstant(dated)}` : "";
+  return `Every response of ${route} has had the fields Deprecation and Link since ` +
+    `${formatInstant(since)}${sunset}`;
+}
+
+function releases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {
+  if (releases.length === 0) return "";
+  const unnamed = calls - releases.reduce((sum, { calls }) => sum + calls, 0);
+  const [title, one] = client.startsWith("app ") ? ["By release", "release"] : ["By app", "app"];
+  const limit = unnamed > 0 ? `; ${plural(unnamed, "call")} have no ${one} on record` : "";
+  const lines = releases.map(({ release, calls, last }) =>
+    `${release}: ${plural(calls, "call")}, the last recorded at ${formatInstant(last)}`
+  );
+  return `<h3>${title}</h3>
+${list(lines)}
+<p>${prose(`Since ${from}, no other ${one} was seen${limit}.`)} Name and release are what a client
+says in <code>User-Agent</code>.</p>`;
+}

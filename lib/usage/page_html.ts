@@ -1,0 +1,84 @@
+/** HTML fragments of the reports. */
+
+import { dateText, escape, htmlPage, pathText, time } from "../pages/html.ts";
+import type { Policy } from "../lifecycle/policy.ts";
+import type { RouteUsage } from "./report.ts";
+import { count, NOT_WHOLE, notesOf, plural } from "./words.ts";
+
+/** Renders a page that has no script, and loads nothing. */
+export function reportPage(title: string, style: string, main: string): string {
+  return htmlPage(
+    title,
+    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>${style}</style>`,
+    `<h1>${escape(title)}</h1>\n${main}`,
+  );
+}
+
+/** A date in a sentence, in ISO 8601, but not in a name. */
+const DATE = /(?<![\w.-])\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?(?!\.?[\w-])/g;
+
+/** Renders a sentence, with its dates, its paths and its code as people read them. */
+export function prose(text: string): string {
+  return pathText(escape(text)).replaceAll(DATE, (date) => time(date))
+    .replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+}
+
+export function list(lines: readonly string[]): string {
+  if (lines.length === 0) return "";
+  return `<ul>\n${lines.map((line) => `<li>${prose(line)}</li>`).join("\n")}\n</ul>`;
+}
+
+export function details(summary: string, html: string): string {
+  return `<details><summary>${summary}</summary>\n${html}\n</details>`;
+}
+
+/** Where the axis is, in percent from the top, and below it each note on a day, by its first word. */
+const AXIS = 85;
+const BELOW: Readonly<Record<string, number>> = { brownout: 89, incomplete: 95 };
+
+/** Draws a bar for each day, with its notes marked below it, and lists the same in numbers. */
+export function picture({ days }: RouteUsage, policy: Policy | undefined): string {
+  const most = Math.max(...days.map(({ calls }) => calls));
+  const width = Math.min(.8, days.length / 33); // at most 3 percent of the picture's
+  const numbers: string[] = [];
+  const kinds = new Set<string>(); // of marks
+  const bars = days.map((usage, x) => {
+    const { day, calls, byPhase } = usage;
+    const notes = notesOf(usage, policy);
+    const note = notes.length === 0 ? "" : ` (${notes.join("; ")})`;
+    const text = `${day}: ${plural(calls, "call")}${note}`;
+    if (calls > 0 || notes.length > 0) numbers.push(text);
+    const rect = (kind: string, y: number, height: number) =>
+      `<rect class="${kind}" x="${
+        x + (1 - width) / 2
+      }" y="${y}" width="${width}" height="${height}"/>`;
+    const bar = (kind: string, calls = 0) => {
+      const height = Math.max(Math.round(calls / most * AXIS), 1);
+      return calls === 0 ? "" : rect(kind, AXIS - height, height);
+    };
+    const marks = notes.map((note) => note.split(" ")[0] ?? "").map((kind) => {
+      kinds.add(kind);
+      return rect(kind, BELOW[kind] ?? AXIS, 5);
+    });
+    const title = text.replaceAll(DATE, (date) => dateText(date));
+    return `<g><title>${escape(title)}</title>${bar("calls", calls)}${
+      bar("brownout", byPhase.brownout)
+    }${marks.join("")}</g>`;
+  });
+  const legend = [
+    `<span><i>■</i> calls; busiest day: ${plural(most, "call")}</span>`,
+    ...[["brownout", "brownout"], ["incomplete", NOT_WHOLE]].map(([kind = "", words]) =>
+      kinds.has(kind) ? `<span><i class="${kind}">■</i> ${words}</span>` : ""
+    ),
+  ];
+  return `<figure>
+<svg viewBox="0 0 ${days.length} 100" preserveAspectRatio="none" role="img" aria-label="Calls per day">
+${bars.join("\n")}
+<rect class="axis" y="${AXIS}" width="100%" height="1"/>
+</svg>
+<p class="axis"><span>${time(days[0]?.day ?? "")}</span><span>today</span></p>
+<figcaption>${legend.join("\n").trim()}</figcaption>
+${details("In numbers", list(numbers))}
+</figure>`;
+}

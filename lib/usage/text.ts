@@ -1,0 +1,98 @@
+/** The retirement report as text for a terminal. */
+
+import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import {
+  columnsOf,
+  count,
+  coverageText,
+  doubtLines,
+  ignoredLines,
+  MAX_LISTED,
+  notesOf,
+  periodText,
+  phasesText,
+  plural,
+  probeLines,
+  requestsText,
+  RULES,
+  sinceText,
+  sunsetText,
+  titleText,
+  trustLines,
+  verdictText,
+} from "./words.ts";
+
+/** The length of the longest bar in characters. */
+const BAR = 40;
+
+export function usageText(report: UsageReport): string {
+  return [
+    `${titleText(report)} from ${periodText(report)}\n${sinceText(report)}`,
+    ...report.routes.map((route) => routeText(route, report)),
+    RULES.join("\n"),
+    clientsText(report.clients),
+    judgement(report),
+  ].join("\n\n");
+}
+
+export function gateText(report: UsageReport): string {
+  const clients = report.clients.toSorted((a, b) => b.last - a.last).slice(0, MAX_LISTED);
+  const lines = clients.map((usage) => {
+    const { client, calls, last } = usage;
+    const called = `${plural(calls, "call")}, last recorded at ${formatInstant(last)}`;
+    return `  ${client}, ${called} (${phasesText(usage)})`;
+  });
+  const more = report.clients.length - lines.length;
+  if (more > 0) lines.push(`  and ${plural(more, "more client")}`);
+  return judgement(report, lines);
+}
+
+function judgement(report: UsageReport, callers: readonly string[] = []): string {
+  const doubts = doubtLines(report).map((line) => `  ${line}`);
+  return [
+    verdictText(report),
+    ...doubts,
+    ...callers,
+    ...trustLines(report),
+    ...ignoredLines(report),
+    ...probeLines(report),
+    ...report.contradictions,
+    coverageText(report),
+  ].join("\n");
+}
+
+function routeText(usage: RouteUsage, report: UsageReport): string {
+  const { today, now } = report;
+  const { route, days } = usage;
+  const policy = report.policies[route];
+  const most = Math.max(...days.map(({ calls }) => calls), 1);
+  const width = count(most).length;
+  // The second line of the report says since when the record is complete.
+  const shown = days.filter(({ day, calls, isWhole }) => calls > 0 || isWhole || day === today);
+  const lines = shown.map((usage) => {
+    const { day, calls } = usage;
+    const bar = "█".repeat(Math.ceil(calls / most * BAR));
+    const notes = [...(day === today ? ["so far"] : []), ...notesOf(usage, policy)];
+    return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...notes].join("  ");
+  });
+  return [`${route}: ${requestsText(usage)}. ${sunsetText(policy, now)}`, ...lines].join("\n");
+}
+
+function clientsText(clients: readonly ClientUsage[]): string {
+  if (clients.length === 0) return "No clients called.";
+  const shown = clients.slice(0, MAX_LISTED);
+  const columns = columnsOf(shown).filter(([title]) => title !== "Routes").map(
+    ([title, cellOf]) => {
+      const cells = [title, ...shown.map(cellOf)];
+      const width = Math.max(...cells.map(({ length }) => length));
+      return cells.map((cell) => title === "Calls" ? cell.padStart(width) : cell.padEnd(width));
+    },
+  );
+  const lines = ["", ...shown].map((_, row) =>
+    columns.map((cells) => cells[row]).join("  ").trimEnd()
+  );
+  const more = clients.length - shown.length;
+  if (more > 0) lines.push(`and ${plural(more, "more client")}`);
+  return lines.join("\n");
+}

@@ -1,0 +1,189 @@
+/** The verdict on removing deprecated routes, and since when the record of calls is complete. */
+
+import type { Interval } from "../lifecycle/policy.ts";
+import { lagOf, type LedgerTime, MINUTE_MS, type Session } from "./records.ts";
+
+/** Whether the routes that the verdict names can be removed. */
+export type Verdict =
+  /** No more calls than allowed, by the record and, where it was needed, the operator's word. */
+  | { readonly verdict: "clear"; readonly trusted: Trusted }
+  | { readonly verdict: "called" }
+  /** No more calls than allowed were counted, but calls may be missing. */
+  | {
+    readonly verdict: "unknown";
+    readonly doubts: readonly Doubt[];
+    readonly hidden: readonly HiddenCalls[];
+    readonly remedy: Remedy;
+  };
+
+/** What a clear verdict rests on the operator's word for. */
+export interface Trusted {
+  /** Nothing else served in these intervals, nothing was restored, and no clock was wrong. */
+  readonly stops: readonly Interval[];
+  /** The processes of these sessions no longer run, and answered nothing after their last report. */
+  readonly gone: readonly Pick<Session, "id" | "reported">[];
+}
+
+/** Why calls before an instant may not be on record. */
+export type Doubt =
+  & {
+    /** Milliseconds since the epoch. */
+    readonly until: number;
+    /** Whether that instant moves on until something is done. */
+    readonly isOpen: boolean;
+  }
+  & (
+    /** The record starts there; or it never did. */
+    | { readonly reason: "started" }
+    /** There was no session from `start` on. */
+    | { readonly reason: "stop"; readonly start: number }
+    /** A session has not reported since. */
+    | { readonly reason: "silent"; readonly session: string; readonly reported: number }
+    /** A session did not count this route. */
+    | { readonly reason: "not counted"; readonly session: string; readonly route: string }
+    /** The database's clock is a minute or more behind the ledger's time, which it reaches `then`. */
+    | { readonly reason: "ahead"; readonly then: number }
+  );
+
+/** Why calls that are sent to a route may not reach the servers. */
+export interface HiddenCalls {
+  readonly route: string;
+  readonly reason: string;
+}
+
+/** What a probe showed. */
+export interface ProbeResult {
+  /** The URL through which it went. */
+  readonly url: string;
+  /** The routes of which every request was counted. */
+  readonly probed: readonly string[];
+  readonly hidden: readonly HiddenCalls[];
+}
+
+/** The words of the operator that would help, if they are true. */
+export interface Remedy {
+  /** The ids of silent sessions whose processes may be gone. */
+  readonly gone: readonly string[];
+  readonly trustStops: boolean;
+  /** The doubts that would be left. */
+  readonly left: readonly Doubt[];
+}
+
+/** The data that shows how complete a ledger is. */
+export interface Evidence {
+  /** In the order in which they began. */
+  readonly sessions: readonly Session[];
+  /** The start of the record; `undefined` if there never was a session. */
+  readonly started: number | undefined;
+  /** The moment of the question, by the ledger's time, in milliseconds since the epoch. */
+  readonly asked: number;
+  /** The ledger's time, read after the sessions. */
+  readonly time: LedgerTime;
+}
+
+/** The operator's words. */
+export interface Words {
+  /** In each stop, nothing else served, nothing was restored, and no clock was wrong. */
+  readonly trustStops: boolean;
+  /** The ids of sessions whose processes are gone, besides those on record. */
+  readonly gone?: readonly string[];
+}
+
+/** Returns the verdict on a period that has no more calls than allowed. There is none on no routes. */
+export function judge(
+  evidence: Evidence,
+  { routes, from, trustStops, hidden }: Pick<Words, "trustStops"> & {
+    readonly routes: readonly string[];
+    /** The start of the period, which ends at the moment of the question. */
+    readonly from: number;
+    readonly hidden: readonly HiddenCalls[];
+  },
+): Verdict {
+  const doubtsWith = (words: Words) =>
+    doubtsOf(evidence, routes, words).filter(({ until }) => until > from);
+  const doubts = doubtsWith({ trustStops });
+  if (doubts.length + hidden.length === 0 && routes.length > 0) {
+    const { sessions } = evidence;
+    const gone = sessions.filter(({ ended, reported }) => ended === "gone" && reported > from);
+    const stops = stopsIn(evidence, []).filter(({ end }) => end > from);
+    return { verdict: "clear", trusted: { stops, gone } };
+  }
+  const gone = doubts.flatMap((doubt) =>
+    doubt.reason === "silent" && isSilent(doubt, evidence.time) ? [doubt.session] : []
+  );
+  const left = doubtsWith({ trustStops: true, gone });
+  const isStopped = stopsIn(evidence, gone).some(({ end }) => end > from);
+  const remedy = { gone, trustStops: trustStops || isStopped, left };
+  return { verdict: "unknown", doubts, hidden, remedy };
+}
+
+/** Returns since when the record is complete for some routes; `undefined` if it never is. */
+export function completeSince(
+  evidence: Evidence,
+  routes: readonly string[],
+  words: Words,
+): number | undefined {
+  const since = Math.max(...doubtsOf(evidence, routes, words).map(({ until }) => until));
+  return since < evidence.asked ? since : undefined;
+}
+
+/** Whether a process that has not reported for so long can be declared gone. */
+export function isSilent({ reported }: Pick<Session, "reported">, { now }: LedgerTime): boolean {
+  return now - reported >= MINUTE_MS;
+}
+
+/**
+ * Whether an open session has yet to report the calls before the moment of the question. Its beginning
+ * is no report.
+ */
+export function isAwaited({ began, reported, ended }: Session, asked: number): boolean {
+  return ended === undefined && (reported <= asked || reported === began);
+}
+
+/** Returns all doubts about the record before the moment of the question. */
+function doubtsOf(evidence: Evidence, routes: readonly string[], words: Words): Doubt[] {
+  const { sessions, started, asked, time } = evidence;
+  const { trustStops, gone = [] } = words;
+  const isOpen = ({ id, ended }: Session) => ended === undefined && !gone.includes(id);
+  const doubts: Doubt[] = [{
+    reason: "started",
+    until: started ?? asked,
+    isOpen: started === undefined,
+  }];
+  if (lagOf(time) >= MINUTE_MS) {
+    doubts.push({ reason: "ahead", until: asked, isOpen: true, then: time.now });
+  }
+  for (const { start, end } of trustStops ? [] : stopsIn(evidence, gone)) {
+    doubts.push({ reason: "stop", start, until: end, isOpen: end === asked });
+  }
+  const uncounted = new Map<string, Doubt>(); // by route, the last one only
+  for (const session of sessions) {
+    const { id, policies, began, reported } = session;
+    if (isOpen(session) && isAwaited(session, asked)) {
+      doubts.push({ reason: "silent", session: id, reported, until: asked, isOpen: true });
+    }
+    const until = isOpen(session) ? asked : Math.min(reported, asked);
+    for (const route of reported > began ? routes : []) {
+      if (Object.hasOwn(policies, route) || (uncounted.get(route)?.until ?? 0) > until) continue;
+      const reason = "not counted";
+      uncounted.set(route, { reason, session: id, route, until, isOpen: isOpen(session) });
+    }
+  }
+  doubts.push(...uncounted.values());
+  return doubts.sort((a, b) => a.until - b.until);
+}
+
+/** Returns each minute or more without a session since the record started. */
+function stopsIn({ sessions, started, asked }: Evidence, gone: readonly string[]): Interval[] {
+  const stops: Interval[] = [];
+  let covered = started ?? asked;
+  const cover = (from: number, until: number) => {
+    if (from - covered >= MINUTE_MS) stops.push({ start: covered, end: from });
+    covered = Math.max(covered, until);
+  };
+  for (const { id, began, reported, ended } of sessions) {
+    cover(Math.min(began, asked), ended === undefined && !gone.includes(id) ? asked : reported);
+  }
+  cover(asked, asked);
+  return stops;
+}

@@ -1,0 +1,305 @@
+/** The sentences of the retirement report, shared by text and page. */
+
+import {
+  callsIn,
+  type ClientUsage,
+  type DayUsage,
+  recoveryFrom,
+  type RouteUsage,
+  type UsageReport,
+} from "./report.ts";
+import { distanceText } from "../pages/html.ts";
+import { DAY_MS } from "./day.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import type { Phase, Policy } from "../lifecycle/policy.ts";
+import type { Doubt } from "./verdict.ts";
+
+/** In chronological order. */
+const PHASES: readonly Phase[] = ["announced", "deprecated", "brownout", "removed"];
+
+/** The maximum number of clients, of releases of one, or of gaps listed; the JSON has all. */
+export const MAX_LISTED = 25;
+
+export function titleText(report: UsageReport): string {
+  return `Calls${byText(report)} to deprecated routes`;
+}
+
+function byText({ client }: UsageReport): string {
+  return client === undefined ? "" : ` by ${client}`;
+}
+
+/** Formats the period, e.g. "2027-06-08 to now (7 whole days and today so far, UTC)". */
+export function periodText({ from, days }: UsageReport): string {
+  return `${from} to now (${plural(days, "whole day")} and today so far, UTC)`;
+}
+
+/** Formats the requests to a route, e.g. "5 calls and 1 other request". */
+export function requestsText({ calls, otherRequests }: RouteUsage): string {
+  const others = otherRequests > 0 ? ` and ${plural(otherRequests, "other request")}` : "";
+  return plural(calls, "call") + others;
+}
+
+export function verdictText(report: UsageReport): string {
+  const { verdict, clients, ignored, atMost, judged } = report;
+  if (judged.length === 0) return "Unknown: no server deprecates a route, so there is no verdict.";
+  const to = ` to ${judged.join(" and ")}${byText(report)}`;
+  const span = `since ${report.from} (${plural(report.days, "whole day")} and today, UTC)`;
+  const none = ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls";
+  const calls = clients.length === 0 ? none : plural(callsIn(clients), "call");
+  switch (verdict.verdict) {
+    case "clear": {
+      const allowed = clients.length === 0 ? "" : `, at most ${count(atMost)} allowed,`;
+      return `Clear${
+        trustText(report)
+      }: ${calls}${to}${allowed} ${span}, and the record is complete.`;
+    }
+    case "called": {
+      const latest = clients.reduce((a, b) => b.last > a.last ? b : a);
+      const called = judged.filter((route) => clients.some(({ routes }) => routes.includes(route)));
+      const [whose, last] = report.client === undefined
+        ? [` by ${plural(clients.length, "client")}`, ` by ${latest.client}`]
+        : ["", ""];
+      return `Still called: ${calls} to ${called.join(" and ")}${
+        byText(report)
+      }${whose} ${span}, ` +
+        `the last${last} recorded at ${formatInstant(latest.last)}.`;
+    }
+    case "unknown":
+      return `Unknown: ${calls}${to} counted ${span}, but some may be missing.`;
+  }
+}
+
+/** Says on whose word a clear verdict rests, e.g. ", on your word that …". */
+function trustText({ verdict }: UsageReport): string {
+  if (verdict.verdict !== "clear") return "";
+  const { stops, gone } = verdict.trusted;
+  const length = durationText(stops.reduce((sum, { start, end }) => sum + end - start, 0));
+  const words = [
+    ...stops.length > 0
+      ? [
+        `that during ${
+          plural(stops.length, "stop")
+        } (${length}) nothing else served, nothing was ` +
+        "restored and no clock was wrong",
+      ]
+      : [],
+    ...gone.length > 0 ? [`that ${plural(gone.length, "dead server")} took no more calls`] : [],
+  ];
+  return words.length === 0 ? "" : `, on your word ${words.join(", and ")}`;
+}
+
+/** Says on what a clear verdict rests, beyond the record: a line for each. */
+export function trustLines({ verdict }: UsageReport): string[] {
+  if (verdict.verdict !== "clear") return [];
+  const { stops, gone } = verdict.trusted;
+  return [
+    ...stops.map(({ start, end }) => `Trusted: ${intervalText(start, end)} without a server`),
+    ...gone.map(({ id, reported }) =>
+      `Declared gone: session ${id}, last report at ${formatInstant(reported)}. Up to about five ` +
+      "seconds of later calls may be missing, or more if its log reports ledger failures"
+    ),
+  ];
+}
+
+/** Says which calls a verdict covers, and what a probe showed. */
+export function coverageText({ probe, program }: UsageReport): string {
+  const covered = "The verdict covers the calls that reached the servers. ";
+  if (probe === undefined) {
+    const remedy = `${program.howToProbe}, and the gate checks for one.`;
+    return `${covered}A cache in front may hide others: ${remedy}`;
+  }
+  const { url, probed, hidden } = probe;
+  if (hidden.length > 0 || probed.length === 0) {
+    return `${covered}A cache in front may hide others.`;
+  }
+  return `${covered}A probe of ${
+    probed.join(" and ")
+  } through ${url} found no cache that hides others.`;
+}
+
+/** Reports the requests of probes, so that nobody hides among them: a line if there were any. */
+export function probeLines({ probes }: UsageReport): string[] {
+  const requests = probes.reduce((sum, { requests }) => sum + requests, 0);
+  if (requests === 0) return [];
+  return [
+    `Not counted as calls: ${plural(requests, "request")} by ${plural(probes.length, "probe")}`,
+  ];
+}
+
+/** Says which clients are ignored: a line for each. */
+export function ignoredLines({ ignored }: UsageReport): string[] {
+  return ignored.map(({ client, calls }) => `Ignored: ${client} (${plural(calls, "call")})`);
+}
+
+/**
+ * Formats the phases in which a client called, e.g. "deprecated; 5 calls in the brownout of
+ * 2027-06-10T09:00:00Z". Calls in brownouts only may be of links that were dead before.
+ */
+export function phasesText({ phases, brownouts }: ClientUsage): string {
+  const texts = brownouts.map(({ start, calls }) =>
+    `${plural(calls, "call")} in the brownout of ${formatInstant(Date.parse(start))}`
+  );
+  return PHASES.filter((phase) => phases[phase] !== undefined)
+    .flatMap((phase) => phase === "brownout" ? texts : [phase]).join("; ");
+}
+
+/**
+ * Formats the releases of an app that has several, e.g. "3.0.1 (5 calls), 2.9.4 (3)", and the apps of
+ * any other client.
+ */
+function releasesText({ client, releases }: ClientUsage): string {
+  if (client.startsWith("app ") && releases.length < 2) return "";
+  const listed = releases.slice(0, MAX_LISTED).map(({ release, calls }, at) =>
+    `${release} (${at === 0 ? plural(calls, "call") : count(calls)})`
+  );
+  const more = releases.length - listed.length;
+  return listed.join(", ") + (more > 0 ? `, and ${count(more)} more` : "");
+}
+
+/** Returns the columns of a table of clients, as titles and cells: those that are not empty. */
+export function columnsOf(clients: readonly ClientUsage[]): Column[] {
+  return COLUMNS.filter(([, cellOf]) => clients.some((client) => cellOf(client) !== ""));
+}
+
+type Column = readonly [title: string, cellOf: (usage: ClientUsage) => string];
+
+const COLUMNS: readonly Column[] = [
+  ["Client", ({ client }) => client],
+  ["Calls", ({ calls }) => count(calls)],
+  ["First call", ({ first }) => first],
+  ["Last recorded on", ({ last }) => formatInstant(last)],
+  ["Routes", ({ routes }) => routes.map((route) => route.replace(/\/:\w+$/, "")).join(", ")],
+  ["Phases", phasesText],
+  ["Releases or apps", releasesText],
+];
+
+/** Explains the verdict "unknown": a line for each reason, the words that help, and the wait. */
+export function doubtLines(report: UsageReport): string[] {
+  const { verdict, recovery, program: { command } } = report;
+  if (verdict.verdict !== "unknown") return [];
+  const { hidden, doubts, remedy } = verdict;
+  const causes = [
+    ...hidden.map(({ route, reason }) => `${route}: ${reason}`),
+    ...doubts.map((doubt) => doubtText(doubt, report)),
+  ];
+  const lines = causes.slice(0, MAX_LISTED);
+  if (causes.length > lines.length) lines.push(`and ${count(causes.length - lines.length)} more`);
+  if (remedy.gone.length > 0) {
+    lines.push(
+      "A silent server may still be answering calls: check its log. If its process no longer runs, " +
+        `and answered nothing after its last report, run: ${command} --gone ${
+          remedy.gone.join(" ")
+        }`,
+    );
+  }
+  lines.push(...remedyLine(report));
+  if (recovery !== undefined) {
+    const { from, complete } = recovery;
+    const now = `. \`--gate ${complete}\` asks only about what is on record`;
+    lines.push(`The verdict cannot be clear before ${from}${complete > 0 ? now : ""}.`);
+  }
+  return lines;
+}
+
+/** Says what the verdict would be with the words of the operator that would help. */
+function remedyLine(report: UsageReport): string[] {
+  const { verdict } = report;
+  if (verdict.verdict !== "unknown") return [];
+  const { remedy: { gone, trustStops, left }, doubts, hidden } = verdict;
+  const words = [
+    ...gone.length > 0 ? [`--gone ${gone.join(" ")}`] : [],
+    ...trustStops ? ["--trust-stops"] : [],
+  ];
+  if (words.length === 0 || left.length === doubts.length) return [];
+  const given = `With \`${words.join(" ")}\`, if that is true,`;
+  if (left.length + hidden.length === 0) return [`${given} this would be clear.`];
+  const recovery = hidden.length === 0 ? recoveryFrom(left, report) : undefined;
+  if (recovery === undefined) return [`${given} this would still be unknown.`];
+  return [`${given} this could be clear from ${recovery.from}.`];
+}
+
+function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): string {
+  const { command, retainSetting } = program;
+  const until = formatInstant(doubt.until);
+  switch (doubt.reason) {
+    case "started":
+      if (doubt.isOpen) return "No server has registered yet";
+      return usageDays !== undefined && usageDays < days
+        ? `The record starts at ${until}: ${retainSetting}=${usageDays} deletes earlier days, so raise it`
+        : `The record starts at ${until}`;
+    case "stop":
+      return `${intervalText(doubt.start, doubt.until)}: no server was running (see --trust-stops)`;
+    case "silent":
+      return `Session ${doubt.session} has not reported since ${formatInstant(doubt.reported)}`;
+    case "not counted":
+      return doubt.isOpen
+        ? `Session ${doubt.session} does not count ${doubt.route}: deprecate it on every server, or ` +
+          "delete it on every server"
+        : `Until ${until}, session ${doubt.session} did not count ${doubt.route}`;
+    case "ahead":
+      return `The record was written until ${
+        formatInstant(doubt.then)
+      }, by a database's clock that ` +
+        "was ahead, or this clock is behind. If it is right, wait until then, or run: " +
+        `${command} --restart`;
+  }
+}
+
+/** Formats an interval with its length, e.g. "2027-06-10T09:00:00Z to … (10 min)". */
+function intervalText(start: number, end: number): string {
+  return `${formatInstant(start)} to ${formatInstant(end)} (${durationText(end - start)})`;
+}
+
+/** Formats the sunset, and the time until or since then. */
+export function sunsetText({ sunsetAt }: Partial<Policy> = {}, now: number): string {
+  if (sunsetAt === undefined) return "Sunset: no date set.";
+  return `Sunset: ${formatInstant(sunsetAt)}, ${distanceText(sunsetAt - now)}.`;
+}
+
+/** Formats a duration to the minute, e.g. "3 h 10 min". */
+function durationText(milliseconds: number): string {
+  const minutes = Math.round(milliseconds / 60_000);
+  return minutes < 60
+    ? `${minutes} min`
+    : `${count(Math.floor(minutes / 60))} h ${minutes % 60} min`;
+}
+
+/** Says since when the record is complete. */
+export function sinceText({ completeSince }: UsageReport): string {
+  return completeSince === undefined
+    ? "The record is not complete: calls may be missing, up to now."
+    : `The record is complete since ${formatInstant(completeSince)}; earlier calls may be missing.`;
+}
+
+/** The note on a day whose count may be too low. */
+export const NOT_WHOLE = "incomplete record";
+
+/** Says what qualifies the calls of a day: brownouts, and an incomplete record. */
+export function notesOf(
+  { day, byPhase, isWhole }: DayUsage,
+  { brownouts = [] }: Partial<Policy> = {},
+): string[] {
+  const start = Date.parse(day);
+  const known = brownouts.filter((each) => each.start < start + DAY_MS && start < each.end)
+    .map((each) => `brownout of ${formatInstant(each.start)}`);
+  const unknown = byPhase.brownout === undefined ? [] : ["brownout"];
+  return [...(known.length > 0 ? known : unknown), ...(isWhole ? [] : [NOT_WHOLE])];
+}
+
+/** Explains what is counted. */
+export const RULES = [
+  "A call is a GET or HEAD that will fail once the path is removed. Calls answered by a cache are not" +
+  " counted.",
+  "Other requests are OPTIONS, other methods, malformed tokens, and items that are not published.",
+  "A brownout is a short outage before the removal, as a warning to clients.",
+];
+
+/** Formats a number with separators, regardless of the locale. */
+export function count(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+/** Formats a count with its noun, e.g. "1 call", "1,000 calls". */
+export function plural(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,131 @@
+/**
+ * A server on PostgreSQL as operators run it: with the README's permissions, and with TLS as the
+ * URL says.
+ */
+
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { openLocal } from "../../support/local_storage.ts";
+import { fromRoot } from "../../support/paths.ts";
+import { needing, program, shared } from "../../support/permissions.ts";
+import { freePort } from "../../support/ports.ts";
+import { openEngine } from "../../support/postgres_engine.ts";
+import { PASSWORD, POSTGRES, PostgresServer } from "../../support/postgres.ts";
+import { requestRaw } from "../../support/raw_http.ts";
+import { ServerProcess, taskFlags } from "../../support/server.ts";
+import { newMetadata } from "../../storage/storage_suite.ts";
+
+const NEEDS = [...POSTGRES, program("openssl")];
+const test = needing(...NEEDS);
+const here = shared(NEEDS, () => PostgresServer.start({ certifiedFor: ["IP:127.0.0.1"] }));
+const elsewhere = shared(NEEDS, () => PostgresServer.start({ certifiedFor: ["DNS:a.test"] }));
+
+/** Variables that PostgreSQL's own programs read, but our server does not. */
+const PG_VARIABLES = {
+  PGHOST: "192.0.2.1",
+  PGHOSTADDR: "192.0.2.1",
+  PGPORT: "1",
+  PGUSER: "nobody",
+  PGPASSWORD: "none",
+  PGDATABASE: "none",
+  PGSSLMODE: "disable",
+  PGSSLROOTCERT: "/nowhere",
+  PGOPTIONS: "-c default_transaction_read_only=on",
+  PGAPPNAME: "another",
+  PGCLIENTENCODING: "LATIN1",
+  PGPASSFILE: "/nowhere",
+  PGSERVICE: "none",
+  PGBINARY: "1",
+  NODE_PG_FORCE_NATIVE: "1",
+};
+
+/**
+ * The flags of the README's production command, with another folder and other hosts to connect to.
+ */
+async function productionFlags(port: number, folder: string, database: number): Promise<string[]> {
+  const readme = await Deno.readTextFile(fromRoot("README.md"));
+  const [, flags = ""] = /\n +deno run ([^`]*?)\\?\n +main\.ts\n/.exec(readme) ?? [];
+  assertMatch(flags, / -P .*--allow-net=0\.0\.0\.0:8000 .*--allow-read=\.env,\/srv\/media /s);
+  return flags.replaceAll("\\", "").trim().split(/\s+/).map((flag) =>
+    flag.replace("0.0.0.0:8000", `127.0.0.1:${port},127.0.0.1:${database}`)
+      .replace("/srv/media", folder)
+  );
+}
+
+/** Starts a server that may read any certificate. */
+const start = (environment: Record<string, string>) =>
+  ServerProcess.start(environment, undefined, { flags: taskFlags(fromRoot("main.ts")) });
+
+/** The URL of a database, trusting only one certificate. */
+const encrypted = (url: string, certificate: string, mode = "verify-full") =>
+  `${url}?sslmode=${mode}&sslrootcert=${encodeURIComponent(certificate)}`;
+
+test("a server with the README's permissions works on PostgreSQL with TLS, ignoring PG… variables", async () => {
+  const url = here().urlOf(await here().createDatabase());
+  await using subject = await openLocal(openEngine(encrypted(url, here().certificate)));
+  const { folder } = subject;
+  const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
+  await subject.storage.close();
+  await Deno.copyFile(here().certificate, `${folder}/certificate.pem`);
+
+  const port = freePort();
+  const environment = {
+    ...PG_VARIABLES,
+    DATABASE_URL: encrypted(url, `${folder}/certificate.pem`, "require"),
+    PORT: String(port),
+  };
+  const flags = await productionFlags(port, folder, here().port);
+  const server = await ServerProcess.start(environment, folder, { flags });
+  for (const method of ["HEAD", "GET"]) {
+    assertEquals((await requestRaw(port, method, `/audio/${token}`)).status, 200);
+  }
+  const connections = `SELECT DISTINCT ssl, application_name FROM pg_stat_activity
+    JOIN pg_stat_ssl USING (pid) WHERE usename = 'media'`;
+  assertEquals(await here().query(connections), ["t|media-head"]);
+  const { code, log, stderr } = await server.stop();
+  assertEquals([code, log.map(({ event }) => event)], [0, ["start", "stop"]]);
+  assertEquals(stderr.trimEnd().split("\n").length, 2, stderr); // no warning of pg
+  const calls = "SELECT sum(calls) FROM usage";
+  assertEquals(await here().query(calls, new URL(url).pathname.slice(1)), ["2"]);
+});
+
+test("a server does not start on a PostgreSQL that it cannot trust according to its URL", async () => {
+  const rows: [url: string, reason: RegExp][] = [
+    [encrypted(here().urlOf("postgres"), elsewhere().certificate), /certificate/i],
+    [encrypted(elsewhere().urlOf("postgres"), elsewhere().certificate), /certificate/i],
+    [`${here().urlOf("postgres")}?sslmode=require`, /certificate/i],
+    [`${here().urlOf("postgres")}?sslmode=disable`, /no encryption/],
+    [`postgres://media:none@127.0.0.1:${elsewhere().port}/postgres`, /no encryption/],
+  ];
+  for (const [DATABASE_URL, reason] of rows) {
+    const { message } = await assertRejects(() => start({ DATABASE_URL }), Error);
+    assertMatch(
+      message,
+      /cannot start: postgres: the database \(DATABASE_URL\) cannot be reached /,
+    );
+    assertMatch(message, reason);
+    assert(!message.includes(PASSWORD), message);
+  }
+});
+
+test("a server does not start with a role that cannot write, and does with the documented privileges", async () => {
+  const url = here().urlOf(await here().createDatabase());
+  await (await openEngine(encrypted(url, here().certificate))).close(); // creates the tables
+  const database = new URL(url).pathname.slice(1);
+  const role = "server_role";
+  await here().query(`CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`, database);
+  await here().query(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`, database);
+  await here().query(`GRANT INSERT, UPDATE ON catalogue TO ${role}`, database);
+  const limited = new URL(url);
+  limited.username = role;
+  const environment = { DATABASE_URL: encrypted(limited.href, here().certificate) };
+  const { message } = await assertRejects(() => start(environment), Error);
+  assertMatch(
+    message,
+    /cannot start: postgres: the database \(DATABASE_URL\) cannot be written \(permission denied for table ledger\)/,
+  );
+  const page = await Deno.readTextFile(fromRoot("lib/server/README.md"));
+  const [grant = ""] = /GRANT [^;`]*/.exec(page) ?? [];
+  await here().query(grant.replace("ROLE", role), database);
+  await using server = await start(environment);
+  assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
+});

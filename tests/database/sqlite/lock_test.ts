@@ -1,0 +1,84 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
+import { newToken } from "../../../lib/storage/token.ts";
+import { FLUSH_INTERVAL_MS } from "../../../lib/usage/recorder.ts";
+import { callsIn, openLocal } from "../../support/local_storage.ts";
+import { media } from "../../support/media_cli.ts";
+import { SAMPLE_MP3 } from "../../support/paths.ts";
+import { needing } from "../../support/permissions.ts";
+import { field, requestRaw } from "../../support/raw_http.ts";
+import { ServerProcess } from "../../support/server.ts";
+import { newMetadata } from "../../storage/storage_suite.ts";
+
+const test = needing("processes");
+
+/** Milliseconds for which the lock is held: of the ledger's, until a flush has met it. */
+const HELD = { catalogue: 3_000, ledger: FLUSH_INTERVAL_MS + 2_000 };
+
+/** Milliseconds within which requests must be answered meanwhile. */
+const BOUND = 2_000;
+
+/** Transactions that hold a lock, and whether SQLite admits readers meanwhile. */
+const CASES = [
+  ["catalogue", "WAL", "BEGIN IMMEDIATE", true],
+  ["catalogue", "WAL", "BEGIN EXCLUSIVE", true],
+  ["catalogue", "DELETE", "BEGIN IMMEDIATE", true],
+  ["catalogue", "DELETE", "BEGIN EXCLUSIVE", false],
+  ["ledger", "WAL", "BEGIN EXCLUSIVE", true],
+] as const;
+
+for (const [file, journalMode, begin, admitsReaders] of CASES) {
+  test(`a server never waits for the ${file}'s lock: ${begin}, ${journalMode}`, async () => {
+    await using subject = await openLocal();
+    const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
+    await subject.storage.close(); // no process has it open
+    const path = `${subject.folder}/catalogue.sqlite${file === "ledger" ? "-ledger" : ""}`;
+    using holder = new DatabaseSync(path, { timeout: 10_000 });
+    holder.exec(`PRAGMA journal_mode = ${journalMode}; BEGIN; SELECT * FROM sqlite_master`);
+    await using server = await ServerProcess.start({}, subject.folder); // cannot change the mode
+
+    holder.exec(`COMMIT; ${begin}`);
+    const publishing = file === "catalogue"
+      ? media(subject.folder, ["publish", SAMPLE_MP3, "--json"])
+      : undefined;
+    const started = performance.now();
+    let calls = 0;
+    let longest = 0;
+    while (performance.now() - started < HELD[file]) {
+      for (
+        const [method, target, status] of [
+          ["HEAD", `/audio/${token}`, 200],
+          ["HEAD", `/audio/${newToken()}`, 404], // which no cache knows
+          ["GET", `/audio/${newToken()}`, 404],
+          ["GET", "/healthz", 200],
+        ] as const
+      ) {
+        const sent = performance.now();
+        const response = await requestRaw(server.port, method, target);
+        longest = Math.max(longest, performance.now() - sent);
+        assertEquals(response.status, admitsReaders ? status : 503, `${method} ${target}`);
+        assertEquals(field(response, "retry-after"), admitsReaders ? undefined : "5");
+        if (target !== "/healthz") calls++;
+      }
+    }
+    assert(longest < BOUND, `a request was answered after ${longest} ms`);
+
+    holder.exec("COMMIT");
+    if (publishing !== undefined) {
+      const { code, stdout, stderr } = await publishing;
+      assertEquals(code, 0);
+      assertMatch(stderr, /^(media: waiting for the catalogue .*\n)?$/);
+      const target = `/audio/${JSON.parse(stdout).token}`;
+      assertEquals((await requestRaw(server.port, "HEAD", target)).status, 200);
+      calls++;
+    }
+    assertEquals((await requestRaw(server.port, "GET", "/healthz")).status, 200);
+    const { code, log } = await server.stop();
+    assertEquals(code, 0);
+    const isLogged = log.some(({ event, cause }) =>
+      event === "error" && String(cause).includes(`the ${file}`)
+    );
+    assertEquals(isLogged, !admitsReaders || file === "ledger", "whether the fault was logged");
+    assertEquals(await callsIn(subject.folder), calls, "every call is in the ledger");
+  });
+}

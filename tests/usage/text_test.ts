@@ -1,0 +1,102 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { gateText, usageText } from "../../lib/usage/text.ts";
+import { sunsetText } from "../../lib/usage/words.ts";
+import {
+  ALWAYS,
+  HOUR,
+  POLICY,
+  report,
+  row,
+  ROWS,
+  running,
+  session,
+} from "../support/usage_report.ts";
+
+Deno.test("sunsetText() formats the time until and since the sunset", () => {
+  const sunset = Date.parse("2027-06-17");
+  const rows: [hoursBefore: number, text: string][] = [
+    [49 * 24, "in 49 days"],
+    [49, "in 2 days"],
+    [48, "in 2 days"],
+    [47.9, "in 47 hours"],
+    [1, "in 1 hour"],
+    [0.5, "in 30 minutes"],
+    [0.001, "in 0 minutes"],
+    [-0.001, "0 minutes ago"],
+    [-6, "6 hours ago"],
+    [-48, "2 days ago"],
+  ];
+  for (const [hours, text] of rows) {
+    const expected = `Sunset: 2027-06-17T00:00:00Z, ${text}.`;
+    assertEquals(sunsetText(POLICY, sunset - hours * HOUR), expected);
+  }
+});
+
+Deno.test("usageText() shows the calls per day, the clients, the sunset and the verdict", async () => {
+  const text = usageText(await report(ROWS, ALWAYS));
+  const parts = [
+    "Calls to deprecated routes from 2027-06-08 to now (7 whole days and today so far, UTC)\n" +
+    "The record is complete since 2027-05-04T20:00:00Z; earlier calls may be missing.\n",
+    "\n/audio/:token: 36 calls and 12 other requests." +
+    " Sunset: 2027-06-17T00:00:00Z, in 36 hours.\n" +
+    `  2027-06-08  30  ${"█".repeat(40)}\n` +
+    `  2027-06-09   5  ${"█".repeat(7)}  brownout\n` +
+    "  2027-06-10   0  brownout of 2027-06-10T09:00:00Z\n  2027-06-11   0\n",
+    "\n  2027-06-15   1  ██  so far\n",
+    "\n/video/:token: 60 calls. Sunset: 2027",
+    "\nClient    Calls  First call  Last recorded on      Phases\n" +
+    "curl         60  2027-06-10  2027-06-10T12:00:00Z  deprecated\n" +
+    "Overcast     36  ",
+    "\nStill called: 96 calls to /audio/:token and /video/:token by 2 clients since 2027-06-08 (7 whole" +
+    " days and today, UTC), the last by Overcast recorded at 2027-06-15T12:00:00Z.",
+  ];
+  for (const part of parts) assertStringIncludes(text, part);
+  assert(!text.includes("incomplete"));
+  const restarting = usageText(
+    await report([], [session(1000, 1 / 120, { ended: "stopped" })]),
+  );
+  assert(!restarting.includes("incomplete"));
+  const without = usageText(await report(ROWS, [running(100)]));
+  assertMatch(without, /\n {2}2027-06-09 {3}5 .* {2}incomplete record\n {2}2027-06-12 {3}0\n/);
+  const first = usageText(await report([], [running(1)], { days: 30 }));
+  assertEquals(first.match(/ {2}incomplete record\n/g)?.length, 2, first); // today, for two routes
+  assert(usageText(await report([], [])).split("\n").length < 14);
+});
+
+Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async () => {
+  const clients = Array.from({ length: 27 }, (_, index) => row(index / 24, `client-${index}`, 1));
+  const called = gateText(await report(clients, ALWAYS)).split("\n");
+  assertEquals(called.length, 1 + 25 + 1 + 1);
+  assertEquals(called[1], "  client-0, 1 call, last recorded at 2027-06-15T12:00:00Z (deprecated)");
+  assertEquals(called.at(-2), "  and 2 more clients");
+  assertEquals(gateText(await report(clients.slice(0, 25), ALWAYS)).split("\n").length, 27);
+
+  const restarts = Array.from({ length: 28 }, (_, index) => {
+    const from = 300 - index * 2; // an hour on, an hour off
+    return session(from, from - 1, { id: String(index), ended: "stopped" });
+  });
+  const unknown = gateText(await report([], [...restarts, running(245)], { days: 14 }));
+  assertMatch(
+    unknown,
+    /\(1 h 0 min\): no server was running \(see --trust-stops\)\n {2}and 3 more\n {2}With /,
+  );
+
+  assertEquals(
+    gateText(await report([], [running(1000), session(2, 1, { id: "b" })], { days: 2 })),
+    [
+      "Unknown: no calls to /audio/:token and /video/:token counted since 2027-06-13 (2 whole days and today, UTC), but some may be missing.",
+      "  Session b has not reported since 2027-06-15T11:00:00Z",
+      "  A silent server may still be answering calls: check its log. If its process no longer runs, and" +
+      " answered nothing after its last report, run: media usage --gone b",
+      "  With `--gone b`, if that is true, this would be clear.",
+      "The verdict covers the calls that reached the servers. A cache in front may hide others: set" +
+      " PUBLIC_URL, and the gate checks for one.",
+    ].join("\n"),
+  );
+  const ahead = gateText(await report([], ALWAYS, { lag: 3 * 24 * HOUR }));
+  assertMatch(
+    ahead,
+    /\n {2}The record was written until 2027-06-15T12:00:05Z, by a database's clock/,
+  );
+  assertMatch(ahead, /wait until then, or run: media usage --restart\n/);
+});
