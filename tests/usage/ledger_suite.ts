@@ -158,7 +158,8 @@ export function testLedger(
       clock.now = now;
       assertEquals([(await begin(ledger, id)).began, await ledger.started()], times, id);
     }
-    assertEquals((await ledger.sessions()).map(({ id }) => id), ["b", "a", "c", "d"]);
+    const sessions = (await ledger.sessions()).map(({ id, ended }) => [id, ended]);
+    assertEquals(sessions, ["b", "a", "c", "d"].map((id) => [id, undefined]), "all stay open");
   });
 
   test("begin() lapses a session only if it is as it was left", async ({ ledger, clock }) => {
