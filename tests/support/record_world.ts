@@ -18,7 +18,7 @@ import { Recorder } from "../../lib/usage/recorder.ts";
 import { countOne, NOON } from "./counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
 
-const MINUTE = 60_000;
+const [MINUTE, HOUR] = [60_000, 3_600_000];
 const TABLES = ["usage", "session", "ledger"];
 const POLICY = definePolicy({ deprecatedAt: "2027-01-01" });
 export const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"] as const;
@@ -53,6 +53,8 @@ interface Truth {
   readonly contacts: Map<Server, number>;
   /** How many calls of each process are on record, or were answered before the record's start. */
   readonly settled: Map<Server, number>;
+  /** Processes that had ended when their registration was undone, and the time that was restored then. */
+  readonly undone: { readonly servers: Set<Server>; readonly since: number };
   /** Whether, since the record's start, it was restored, or its clock jumped by a minute or more. */
   isDoubtful: boolean;
 }
@@ -68,10 +70,12 @@ interface Node {
 interface Copy {
   readonly tables: readonly (readonly Row[])[];
   readonly truth: Truth;
+  /** The ledger's time. */
+  readonly now: number;
 }
 
 export class World {
-  #now = NOON;
+  #now = NOON + 12 * HOUR - 30_000; // before midnight
   #node!: Node;
   #copy!: Copy;
   readonly #nodes: Node[] = [];
@@ -119,7 +123,10 @@ export class World {
       await server.recorder.start();
       this.#slots.set(slot, server);
       this.#servers.push(server);
-      server.node.truth.contacts.set(server, 0);
+      const { truth: { contacts, undone }, offset } = server.node;
+      contacts.set(server, 0);
+      // Less than a minute without a session is no stop.
+      if (this.#now + offset < undone.since + MINUTE) undone.servers.clear();
     } catch (error) {
       assert(error instanceof StorageError && link !== "up");
       server.state = "is gone";
@@ -181,15 +188,16 @@ export class World {
 
   /** Copies the database: a backup, or a replica that falls behind from now on. */
   async copy(): Promise<void> {
-    const { database, truth } = this.#node;
+    const { database, ledger, truth } = this.#node;
+    const { now } = await ledger.time();
     const tables: (readonly Row[])[] = [];
     for (const name of TABLES) {
       tables.push(await database.query({ text: `SELECT * FROM ${name}` }));
     }
-    this.#copy = { tables, truth: copyOf(truth) };
+    this.#copy = { tables, truth: copyOf(truth), now };
   }
 
-  async restore(): Promise<void> {
+  async restore(replaced: Truth = this.#node.truth): Promise<void> {
     for (const [index, name] of TABLES.entries()) {
       const statements = this.#copy.tables[index]?.map((row) => {
         const columns = Object.keys(row);
@@ -200,13 +208,23 @@ export class World {
       });
       await this.#node.database.transact([{ text: `DELETE FROM ${name}` }, ...statements ?? []]);
     }
-    this.#node.truth = { ...copyOf(this.#copy.truth), isDoubtful: true };
+    const truth = copyOf(this.#copy.truth);
+    // No record can know what a process did of which it has nothing, if another one covers that time.
+    const isCovered = [...this.#slots.values()].some((server) =>
+      truth.contacts.get(server) === server.contacts
+    );
+    const ended = [...replaced.contacts.keys(), ...replaced.undone.servers].filter((server) =>
+      server.state === "is gone" && !truth.contacts.has(server) && !isCovered
+    );
+    const undone = { servers: new Set(ended), since: this.#copy.now };
+    this.#node.truth = { ...truth, undone, isDoubtful: true };
   }
 
   /** Makes the copy the primary. Connected servers follow it, except those that stay on the old one. */
   async failover(staying: readonly number[] = []): Promise<void> {
-    this.#node = await this.#newNode(this.#node.offset);
-    await this.restore();
+    const { offset, truth } = this.#node;
+    this.#node = await this.#newNode(offset);
+    await this.restore(truth);
     for (const [slot, server] of this.#slots) {
       if (server.link === "up" && !staying.includes(slot)) server.node = this.#node;
     }
@@ -260,9 +278,10 @@ export class World {
     // On record are the calls of any period for which the record is complete.
     const start = Math.max(from, completeSince);
     const recorded = new Set(clients.filter(({ last }) => last >= start).map((row) => row.client));
+    assert(clients.every(({ calls }) => calls === 1), "a call is on record twice");
     for (const server of this.#servers) {
       // No record can know a process whose registration it does not have.
-      const isKnown = truth.contacts.has(server);
+      const isKnown = truth.contacts.has(server) || truth.undone.servers.has(server);
       const calls = isKnown ? server.calls : server.calls.slice(0, truth.settled.get(server) ?? 0);
       for (const call of calls) {
         if (call.at > at || recorded.has(call.client) || !judged.includes(call.route)) continue;
@@ -285,19 +304,16 @@ export class World {
     if (isUntrue || lagOf(await this.#node.ledger.time()) >= MINUTE) await this.restart();
     await this.pass(2 * MINUTE);
     await this.gone();
-    await this.pass(72 * 60 * MINUTE);
+    await this.pass(72 * HOUR);
     this.#node.truth.isDoubtful = false; // nothing happened since
   }
 
   async #newNode(offset: number): Promise<Node> {
     const database = await openLedgerDatabase();
-    const truth = { contacts: new Map(), settled: new Map(), isDoubtful: false };
-    const node: Node = {
-      database,
-      ledger: ledgerAt(database, () => this.#now + node.offset),
-      truth,
-      offset,
-    };
+    const ledger = ledgerAt(database, () => this.#now + node.offset);
+    const undone = { servers: new Set<Server>(), since: 0 };
+    const truth = { contacts: new Map(), settled: new Map(), undone, isDoubtful: false };
+    const node: Node = { database, ledger, truth, offset };
     this.#nodes.push(node);
     return node;
   }
@@ -376,6 +392,7 @@ export class World {
   }
 }
 
-function copyOf({ contacts, settled, isDoubtful }: Truth): Truth {
-  return { contacts: new Map(contacts), settled: new Map(settled), isDoubtful };
+function copyOf({ contacts, settled, undone: { servers, since }, isDoubtful }: Truth): Truth {
+  const undone = { servers: new Set(servers), since };
+  return { contacts: new Map(contacts), settled: new Map(settled), undone, isDoubtful };
 }

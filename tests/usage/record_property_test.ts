@@ -63,12 +63,13 @@ function randomSteps(seed: number): Step[] {
   const random = randomFrom(Math.imul(seed, 0x9e3779b1));
   const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)] as T;
   const slot = () => pick([0, 1, 2]);
-  const long = () => pick([MINUTE / 2, MINUTE - 1_000, MINUTE + 1_000, HOUR, DAY, 3 * DAY]);
+  const long = () =>
+    pick([MINUTE / 2, MINUTE - 1_000, MINUTE + 1_000, 10 * MINUTE, HOUR, DAY, 3 * DAY]);
   const usual: [weight: number, make: () => Step][] = [
     [4, () => ["start", slot(), pick([BOTH, BOTH, [AUDIO]])]],
     [8, () => ["call", slot(), pick(BOTH)]],
     [8, () => ["pass", pick([5_000, 5_000, 5_000, long()])]],
-    [8, () => ["gate", pick([0, 1, 3]), pick([undefined, BOTH, [AUDIO], [VIDEO]])]],
+    [8, () => ["gate", pick([1, 1, 1, 4]), pick([undefined, BOTH, [AUDIO], [VIDEO]])]],
     [2, () => ["stop", slot()]],
   ];
   const faults: [weight: number, make: () => Step][] = [
@@ -85,12 +86,12 @@ function randomSteps(seed: number): Step[] {
     [2, () => ["gone"]],
     [1, () => ["restart"]],
   ];
-  const makers = [...usual, ...faults.filter(() => random() < 0.6)]
+  const makers = [...usual, ...faults.filter(() => random() < 0.5)]
     .flatMap(([weight, make]) => Array(weight).fill(make) as (() => Step)[]);
   const count = 10 + Math.floor(random() * 40);
   return [
     ["start", 0],
-    ["pass", pick([5_000, DAY, 2 * DAY])],
+    ["pass", pick([5_000, DAY])],
     ...Array.from({ length: count }, () => pick(makers)()),
   ];
 }
@@ -132,11 +133,11 @@ const SEQUENCES: [what: string, steps: Step[], verdicts: Verdict["verdict"][]][]
     ["failover"],
     ["pass", 2 * DAY],
     ["call", 0],
-    ["gate", 0],
+    ["gate", 1],
     ["crash", 0],
     ["pass", HOUR],
     ["gone"], // it is not: it answered a call
-    ["gate", 0],
+    ["gate", 1],
   ], ["unknown", "unknown"]],
   ...[0, 30_000].map((lag): typeof SEQUENCES[number] => [
     `a report, a call, a crash, the gate, within four seconds, on a clock ${lag} ms behind`,
