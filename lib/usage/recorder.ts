@@ -75,7 +75,7 @@ export class Recorder {
   /** The session as this process last knew it to be in the ledger. */
   #session: Session;
   /** When the ledger's time was last read, by the ledger and by the process's lifetime. */
-  #reading: { readonly now: number; readonly lifetime: number } | undefined;
+  #reading: LedgerTime & { readonly lifetime: number } | undefined;
   /** Whether, since the session's last report, time has passed that the process did not live through. */
   #hasLapsed = false;
   /** The part of a flush that was sent, until it is known whether it was committed. */
@@ -255,22 +255,24 @@ export class Recorder {
     const began = await ledger.begin(next, options);
     if (began === undefined) return await this.#beginAgain(await ledger.session(this.session));
     this.#session = next;
-    this.#reading = { now: began, lifetime: this.#lifetime() };
+    this.#reading = { ...began, lifetime: this.#lifetime() };
     this.#hasLapsed = false;
   }
 
   /**
    * Reads the ledger's time. If it has advanced by a minute or more beyond the lifetime of the process,
-   * the machine slept or a clock jumped.
+   * the machine slept or a clock jumped. So it did if the database's clock has: the operator may have
+   * set the ledger's time back in between.
    */
   async #readTime(): Promise<LedgerTime> {
     const asked = this.#lifetime();
     const time = await this.#options.ledger.time();
     const last = this.#reading;
-    if (last !== undefined && time.now - last.now - (asked - last.lifetime) >= MINUTE_MS) {
-      this.#hasLapsed = true;
+    if (last !== undefined) {
+      const advanced = Math.max(time.now - last.now, time.clock - last.clock);
+      if (advanced - (asked - last.lifetime) >= MINUTE_MS) this.#hasLapsed = true;
     }
-    this.#reading = { now: time.now, lifetime: this.#lifetime() };
+    this.#reading = { ...time, lifetime: this.#lifetime() };
     return time;
   }
 

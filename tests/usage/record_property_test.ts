@@ -153,6 +153,17 @@ const SEQUENCES: [what: string, steps: Step[], verdicts: Verdict["verdict"][]][]
     ],
     ["unknown"],
   ]),
+  ["the database's clock is corrected just after the record was started again", [
+    ["start", 0],
+    ["pass", DAY],
+    ["call", 0],
+    ["pass", 5_000],
+    ["jump", -3 * DAY],
+    ["pass", 5_000],
+    ["restart"],
+    ["jump", 3 * DAY],
+    ["gate", 1],
+  ], ["unknown"]],
 ];
 
 for (const [what, steps, verdicts] of SEQUENCES) {
