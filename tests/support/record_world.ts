@@ -304,6 +304,7 @@ export class World {
     if (isUntrue || lagOf(await this.#node.ledger.time()) >= MINUTE) await this.restart();
     await this.pass(2 * MINUTE);
     await this.gone();
+    await this.gate(4);
     await this.pass(72 * HOUR);
     this.#node.truth.isDoubtful = false; // nothing happened since
   }

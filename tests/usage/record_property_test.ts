@@ -6,7 +6,7 @@ import type { Verdict } from "../../lib/usage/verdict.ts";
 import { randomFrom } from "../support/random.ts";
 import { AUDIO, VIDEO, World } from "../support/record_world.ts";
 
-const RUNS = 150;
+const RUNS = 200;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -62,9 +62,9 @@ async function run(steps: readonly Step[]): Promise<unknown[]> {
 function randomSteps(seed: number): Step[] {
   const random = randomFrom(Math.imul(seed, 0x9e3779b1));
   const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)] as T;
-  const slot = () => pick([0, 1, 2]);
+  const slot = () => pick([0, 0, 1, 1, 2]);
   const long = () =>
-    pick([MINUTE / 2, MINUTE - 1_000, MINUTE + 1_000, 10 * MINUTE, HOUR, DAY, 3 * DAY]);
+    pick([MINUTE / 2, MINUTE - 1_000, MINUTE + 1_000, 10 * MINUTE, HOUR, DAY, DAY, 3 * DAY]);
   const usual: [weight: number, make: () => Step][] = [
     [4, () => ["start", slot(), pick([BOTH, BOTH, [AUDIO]])]],
     [8, () => ["call", slot(), pick(BOTH)]],
@@ -76,7 +76,7 @@ function randomSteps(seed: number): Step[] {
     [2, () => ["crash", slot()]],
     [1, () => ["start", slot(), BOTH, "unheard"]],
     [2, () => ["set", slot(), { state: pick(["sleeps", "is suspended", "runs", "runs"]) }]],
-    [2, () => ["set", slot(), { link: pick(["unheard", "down", "up", "up"]) }]],
+    [2, () => ["set", slot(), { link: pick(["unheard", "unheard", "down", "up", "up", "up"]) }]],
     [1, () => ["set", slot(), { clock: pick([-1, 1]) * long() }]],
     [1, () => ["answerWhileFlushing", slot()]],
     [2, () => ["jump", pick([-1, 1]) * long()]],
