@@ -158,12 +158,13 @@ function doubtsOf(evidence: Evidence, routes: readonly string[], words: Words): 
   }
   const uncounted = new Map<string, Doubt>(); // by route, the last one only
   for (const session of sessions) {
-    const { id, policies, began, reported } = session;
+    const { id, policies, reported, sequence } = session;
     if (isOpen(session) && isAwaited(session, asked)) {
       doubts.push({ reason: "silent", session: id, reported, until: asked, isOpen: true });
     }
     const until = isOpen(session) ? asked : Math.min(reported, asked);
-    for (const route of reported > began ? routes : []) {
+    // Time may have stood still from its beginning to its last report, but its sequence number did not.
+    for (const route of sequence > 0 ? routes : []) {
       if (Object.hasOwn(policies, route) || (uncounted.get(route)?.until ?? 0) > until) continue;
       const reason = "not counted";
       uncounted.set(route, { reason, session: id, route, until, isOpen: isOpen(session) });

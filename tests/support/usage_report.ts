@@ -51,7 +51,8 @@ export function session(
 ): Session {
   const at = (hoursAgo: number) => NOW - Math.round(hoursAgo * HOUR);
   const times = { began: at(beganHoursAgo), reported: at(reportedHoursAgo) };
-  return { id: "a", policies: POLICIES, sequence: 0, ended: undefined, ...times, ...more };
+  const sequence = times.reported > times.began ? 1 : 0;
+  return { id: "a", policies: POLICIES, sequence, ended: undefined, ...times, ...more };
 }
 
 /** Makes a session that began some hours before now, and has reported since the report was asked for. */

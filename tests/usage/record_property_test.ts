@@ -164,6 +164,18 @@ const SEQUENCES: [what: string, steps: Step[], verdicts: Verdict["verdict"][]][]
     ["jump", 3 * DAY],
     ["gate", 1],
   ], ["unknown"]],
+  ["a server that does not count a route reports only while the ledger's time stands still", [
+    ["start", 0],
+    ["pass", 2 * DAY],
+    ["start", 1, [AUDIO]],
+    ["jump", -HOUR],
+    ["call", 1, VIDEO],
+    ["pass", 10 * MINUTE],
+    ["stop", 1],
+    ["pass", 2 * HOUR],
+    ["gate", 1, [AUDIO]],
+    ["gate", 1, [VIDEO]],
+  ], ["clear", "unknown"]],
 ];
 
 for (const [what, steps, verdicts] of SEQUENCES) {
