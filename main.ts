@@ -79,7 +79,7 @@ const UNPUBLISHED = "This item was permanently unpublished";
 const REPLACED = "The stored content is not what was published";
 const UNAVAILABLE = "Storage is unavailable; retry later";
 
-/** What is known of a request before anything is looked up. */
+/** The facts of a request that are known before any lookup. */
 interface Call {
   /** The server that it came to. */
   readonly server: Server;
@@ -95,7 +95,7 @@ interface Call {
   readonly isBadHost: boolean;
   /** The route of its URL; `undefined` if there is none, or the host is not valid. */
   readonly route: Route | undefined;
-  /** What its path has in place of the route's `:token`; empty if the route has none. */
+  /** The segment matched by the route's `:token`; empty if the route has none. */
   readonly segment: string;
   /** That segment as a token, if it is a version 4 UUID. */
   readonly token: Token | undefined;
@@ -123,7 +123,7 @@ export function createHandler(server: Server): Handler {
   };
 }
 
-/** What is known of a call before its URL is matched. */
+/** The facts of a call before its URL is matched. */
 const UNMATCHED = {
   isBadHost: false,
   route: undefined,
@@ -134,7 +134,7 @@ const UNMATCHED = {
   phaseEnd: Infinity,
 };
 
-/** Reads what is known of a request before any lookup, including its policy and phase. */
+/** Reads the facts of a request before any lookup, including its policy and phase. */
 function readCall(call: Call, url: string): Call {
   const { server: { routes, config }, headers, now } = call;
   const isBadHost = !isHost(headers.get("host")); // Deno builds the URL from Host, unchecked

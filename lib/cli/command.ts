@@ -1,4 +1,4 @@
-/** What the commands share: opening storage, reading tokens, reporting errors and printing. */
+/** The parts that commands share: opening storage, reading tokens, reporting errors and printing. */
 
 import { resolve } from "node:path";
 import type { Config } from "../server/config.ts";

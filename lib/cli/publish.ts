@@ -44,10 +44,9 @@ export function publishCommand(context: Context): Command {
     )
     .argument(
       "<file|folder|url|object...>",
-      "files, which are copied; folders, with everything in them except hidden files and symbolic" +
-        " links, which are published only when named; http(s) URLs, to which clients are" +
-        " redirected; s3://BUCKET/KEY, published in place. After --, a name may start" +
-        " with a dash",
+      "files, which are copied; folders, with everything in them (hidden files and symbolic links" +
+        " only if you name them); http(s) URLs, to which clients are redirected; s3://BUCKET/KEY," +
+        " published in place. After --, a name may start with a dash",
       sourceArgument,
     )
     .option(

@@ -1,4 +1,4 @@
-/** What `media publish` prints. */
+/** The output of `media publish`. */
 
 import { messageOf, printable } from "../input/printable.ts";
 import type { PublishOutcome } from "../publishing/publish_all.ts";

@@ -13,7 +13,8 @@ export interface OpenOptions extends Patience {
 }
 
 /** Why a database that must exist is refused. */
-export const NONE_YET = "There is none yet: expected one that start, publish or import has created";
+export const NONE_YET =
+  "It does not exist yet; start the server, or publish or import, to create it";
 
 export function settingOf({ setting = "DATABASE_URL" }: OpenOptions): string {
   return setting;

@@ -58,7 +58,7 @@ export function noticePage(
     `<link rel="icon" href="${ICON}">`,
     `<h1>${headline(notice)}</h1>
 ${endpoints.length === 0 ? "" : retirement(notice, now)}
-<p>The whole API is described at <a href="/openapi.json">/openapi.json</a>.</p>
+<p>The OpenAPI description of all paths is at <a href="/openapi.json">/openapi.json</a>.</p>
 ${contactText(notice.contact)}
 ${errors(types, notice)}
 <script>${PAGE_SCRIPT}</script>`,
@@ -90,14 +90,16 @@ ${dates(notice, now)}
 <h2>For programs</h2>
 <p>Every response from the old paths, errors included, has these fields:</p>
 <ul>
-<li>${code("Deprecation: @SECONDS")} (${rfc(9745)}): since when the path is deprecated.</li>
-<li>${code("Sunset: DATE")} (${rfc(8594)}), once a date is set: when the path is removed.</li>
+<li>${code("Deprecation: @SECONDS")} (${rfc(9745)}): the date from which the path is deprecated, in
+Unix seconds.</li>
+<li>${code("Sunset: DATE")} (${rfc(8594)}), once a date is set: the date on which the path is
+removed.</li>
 <li>${code("Link")} (${rfc(8288)}): ${code("successor-version")} leads to the item's replacement, if
 it has one; ${code("deprecation")} and ${code("sunset")} lead to this notice.</li>
 </ul>
-<p>A HEAD has the status and the fields of the GET without ${
+<p>A HEAD gets the same status and fields as a GET without ${code("Range")}; HEAD ignores ${
     code("Range")
-  }, which counts on GET only.
+  }.
 A date in ${code("Retry-After")} means a brownout, and seconds mean a fault.</p>
 <p>Request this page with ${code("Accept: application/json")} to get it as JSON.</p>
 </section>`;

@@ -17,10 +17,10 @@ const BOT = /[(;] ?(?:compatible;[ +]*|(?=[^();]+; ?\+http))([^;)]+)/;
 /** A URL, a comment (which may hold others), or a product, with its version after a slash. */
 const PART = /https?:\S*|\(+(?:[^()]|\([^()]*\))*|([\w%\x80-\xff][^/;,:()[\]]*)(?:\/\S*)?/g;
 
-/** What is not part of a product's name: a version without a slash, or the scheme of a URL. */
+/** Parts of a product that are not its name: a version without a slash, or the scheme of a URL. */
 const REST = / v?\d.*|[-_]?v?\d{1,4}\.\d.*| \+?https?$/;
 
-/** What may identify a person, an installation or an item: numbers, hashes, UUIDs, emails, JWTs. */
+/** Matches whatever may identify a person, an installation or an item: numbers, hashes, UUIDs, emails, JWTs. */
 export const IDENTIFYING = /\d{6}|[\da-f]{8}|@|eyJ[\w-]{8}/i;
 
 /** A version that follows a name. Of what could be an IPv4 address, it has three numbers only. */

@@ -16,7 +16,7 @@ export interface Outcome {
   /** The status code. */
   readonly status: number;
   /**
-   * With an explicit Content-Length if a GET has content, because Deno sends 0 on a HEAD without.
+   * Must contain Content-Length if a GET has content; otherwise Deno sends 0 on the HEAD.
    */
   readonly fields: readonly Field[];
   /** The content; a HEAD never sends it. */

@@ -6,7 +6,7 @@ export interface ProblemType {
   /** From 400 to 599. */
   readonly status: number;
   readonly title: string;
-  /** What it means, and what to do about it. */
+  /** Explains the problem, and what to do about it. */
   readonly meaning: string;
 }
 
@@ -19,7 +19,7 @@ export interface Problem {
   readonly type?: string | undefined;
   /** The title of the type. That of "about:blank" is the reason phrase of the status (§4.2.1). */
   readonly title: string;
-  /** What is wrong with this request, for humans. */
+  /** Explains this occurrence, for humans. */
   readonly detail: string;
   /** A URI that identifies this occurrence. */
   readonly instance?: string | undefined;

@@ -10,13 +10,24 @@ export async function readable<T>(path: string, operation: () => Promise<T>): Pr
   } catch (cause) {
     throw cause instanceof Deno.errors.NotFound
       ? new RefusedError(`There is no file ${quoted(path)}`)
-      : new RefusedError(`${quoted(path)} cannot be read`, { cause });
+      : new RefusedError(`${quoted(path)} cannot be read`, { cause: reasonOf(cause) });
   }
+}
+
+const SYSTEM =
+  "Deno opens no devices or files of the kernel, as in /dev, /proc and /sys; name a file " +
+  "elsewhere";
+
+/** Explains why Deno 2.9.6 wants all permissions for some paths: no narrower flag opens them. */
+function reasonOf(cause: unknown): unknown {
+  return cause instanceof Deno.errors.NotCapable && cause.message.startsWith("Requires all access")
+    ? new Error(SYSTEM)
+    : cause;
 }
 
 /** Runs an operation that writes a file; refuses the file if that fails. */
 export function writable<T>(path: string, operation: () => Promise<T>): Promise<T> {
   return operation().catch((cause) => {
-    throw new RefusedError(`${quoted(path)} cannot be written`, { cause });
+    throw new RefusedError(`${quoted(path)} cannot be written`, { cause: reasonOf(cause) });
   });
 }

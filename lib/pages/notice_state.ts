@@ -1,4 +1,4 @@
-/** What a notice says of the removal: the current state, the dates, and what follows. */
+/** The parts of a notice on the removal: the current state, the dates, and what follows. */
 
 import { type Notice, noticesOf } from "./notice.ts";
 import { code, distanceText, listOf, time } from "./html.ts";
@@ -22,9 +22,13 @@ export function state(notice: Notice): string {
 }
 
 function banner(notice: Notice, paths: string): string {
-  const { phase, phaseEndsAt, sunsetAt, brownoutStatus, afterSunset } = notice;
+  const { phase, phaseEndsAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = notice;
   const until = phaseEndsAt === null ? "" : time(phaseEndsAt);
   const change = phaseEndsAt === sunsetAt ? "removal" : "next brownout";
+  const next = brownouts.find(({ start }) => start >= (phaseEndsAt ?? ""))?.start;
+  const again = next === undefined
+    ? `removal on ${time(sunsetAt ?? "")}`
+    : `next brownout on ${time(next)}`;
   const texts: Readonly<Record<Notice["phase"], string>> = {
     announced: `Announced.</strong> Everything works as usual. The deprecation starts ${until}.`,
     deprecated: "Deprecated, and still working.</strong> " +
@@ -32,7 +36,7 @@ function banner(notice: Notice, paths: string): string {
         ? "No date is set for the removal yet. Move now, while there is no rush."
         : `Everything works until the ${change}, ${until}.`),
     brownout: `Brownout: temporarily disabled.</strong> Requests for media get ${brownoutStatus} ` +
-      `until ${until}. Then everything works again.`,
+      `until ${until}. Afterwards, requests work again until the ${again}.`,
     removed: "Removed.</strong> " +
       (afterSunset === "redirect"
         ? "Requests are redirected to the replacement with 308."

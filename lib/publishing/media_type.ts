@@ -45,7 +45,7 @@ export interface MediaType {
   readonly type: string;
 }
 
-/** What the publisher states, which overrides detection. */
+/** The properties that the publisher states. They override detection. */
 export type Stated = { readonly [Name in keyof MediaType]?: MediaType[Name] | undefined };
 
 /**

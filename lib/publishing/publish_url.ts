@@ -31,7 +31,7 @@ export interface PublishUrlOptions
   readonly warn?: (text: string) => void;
 }
 
-/** What the other server states about the content. */
+/** The facts that the other server states about the content. */
 type RemoteMetadata = Pick<LinkedItem, "type" | "length" | "validator">;
 
 interface RemoteResponse {

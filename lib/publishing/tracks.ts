@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { type Bytes, WindowedBlob } from "./bytes.ts";
 
-/** What a track holds. Opus is sound, too. */
+/** The kind of a track. Opus is sound, too. */
 type Holds = "sound" | "opus" | "picture" | "other";
 
 /** The readers of tracks, which throw a `RangeError` when there may be more of them. */
@@ -80,7 +80,7 @@ async function* partsOf(content: WindowedBlob, { list, entered, parse }: typeof 
   }
 }
 
-/** What the type of a track's handler means: "soun", and "vide". */
+/** The kind for each type of a track's handler: "soun", and "vide". */
 const HANDLERS: Readonly<Record<number, Holds>> = { 0x736f756e: "sound", 0x76696465: "picture" };
 
 /** Yields the tracks of MP4, 3GP and QuickTime, but not chapters: their titles and pictures. */
@@ -130,7 +130,7 @@ const ELEMENTS: typeof BOXES = {
   },
 };
 
-/** What a TrackType means (RFC 9559 §5.1.4.1.3). */
+/** The kind for each TrackType (RFC 9559 §5.1.4.1.3). */
 const TRACK_TYPES: readonly Holds[] = ["other", "picture", "sound", "picture"];
 
 async function* matroskaTracks(content: WindowedBlob): AsyncGenerator<Holds> {

@@ -71,7 +71,8 @@ export interface App extends
   readonly close: () => Promise<void>;
 }
 
-const PAST = "The sunset has passed: until their routes are deleted, these paths answer as removed";
+const PAST =
+  "The sunset has passed: these paths now answer as removed; delete their routes when ready";
 const UNSET = "DEPRECATED_AT is not set, so the old paths announce " +
   `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
 

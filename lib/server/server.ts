@@ -8,7 +8,7 @@ import type { FaultLog } from "../log/log.ts";
 import type { UsageMeter } from "../usage/meter.ts";
 import type { Route } from "./route.ts";
 
-/** What all requests share. */
+/** The state that all requests share. */
 export interface Server {
   /** Every route, in the order in which they are matched. */
   readonly routes: readonly Route[];

@@ -79,7 +79,7 @@ export type LookupResult =
   }
   | { readonly state: "unknown" };
 
-/** What the catalogue has on record for a token. */
+/** The record of a token in the catalogue. */
 export type CatalogueEntry = Exclude<LookupResult, { state: "unknown" }>;
 
 export function entryOf(item: PublishedItem | LinkedItem): CatalogueEntry {

@@ -24,14 +24,14 @@ export const PROBE = "probe ";
 /** The probes beyond the limit, and requests that put something else in the field. */
 export const OTHER_PROBES = `${PROBE}${OTHER}`;
 
-/** What a probe can be called. */
+/** Matches the name of a probe. */
 const PROBE_NAME = /^[\da-f]{16}$/;
 
-/** What the library's `lifecycle check` sends in User-Agent, which makes it a probe, too. */
+/** The User-Agent of the library's `lifecycle check`. It makes a request a probe, too. */
 const CHECKER = "media-head-check";
 const CHECKS = `${PROBE}${CHECKER}`;
 
-/** What the operator's field can hold, e.g. a consumer's id from a gateway. */
+/** Matches the value of the operator's field, e.g. a consumer's id from a gateway. */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 
 /** The DNS name in an Origin or Referer (RFC 6454, RFC 9110 §10.1.3); neither path nor query. */
@@ -93,7 +93,7 @@ function siteOf(url: string | null): string | undefined {
 export class ClientNames {
   readonly #known = new Set([NONE, OTHER, OTHER_PROBES, CHECKS]);
   #day: string | undefined;
-  /** What was admitted on that day. */
+  /** The names admitted on that day. */
   #newNames = 0;
   readonly #releasesOf = new Map<string, Set<string>>();
   #releases = 0;

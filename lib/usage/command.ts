@@ -84,7 +84,7 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     .addOption(
       exclusive(
         "--gate <days>",
-        "print only the verdict: exit 0 if there were no calls in this many whole days and today," +
+        "print only the verdict: exit 0 if there were no calls in the last DAYS whole days and today so far," +
           " 1 if there were, 3 if unknown",
         ["html", "gone", "restart", "days"],
       ).argParser(daysArgument),

@@ -1,4 +1,4 @@
-/** What the operator declares, because no record shows it: that processes are gone. */
+/** The operator's declaration that processes are gone, because no record shows it. */
 
 import { RefusedError } from "../input/refused_error.ts";
 import { formatInstant } from "../http/timestamp.ts";

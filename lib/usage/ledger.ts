@@ -26,7 +26,7 @@ import { yieldToRequests } from "../async/yield.ts";
 const KEY = USAGE_KEY.join(", ");
 const SESSION = "id, policies, began, reported, sequence, ended";
 
-/** What a new session does to others, and to the record. */
+/** The effects of a new session on others, and on the record. */
 export interface BeginOptions {
   /** The process's session so far, which lapses. Without its sequence number, nothing is done. */
   readonly lapsed?: Session | undefined;

@@ -40,7 +40,7 @@ interface ClientCounter extends Counter {
 const METHODS = new Set("GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH".split(" "));
 
 export class UsageMeter {
-  /** What the health check says is wrong with the record of calls; `undefined` for nothing. */
+  /** The health check's text if something is wrong with the record of calls; `undefined` otherwise. */
   fault: string | undefined;
   /** Few, because methods and statuses are grouped into classes. */
   readonly #counters = new Map<string, ClientCounter>();

@@ -1,4 +1,4 @@
-/** What the style sheet of the reports adds to that of the notice. */
+/** The style sheet of the reports, in addition to that of the notice. */
 
 /** The picture of the days. Contrast is at least 3 for bars and marks, in both colour schemes. */
 export const PICTURE_STYLE = `

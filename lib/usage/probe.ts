@@ -18,7 +18,7 @@ export interface ProbeOptions {
   readonly url: string;
   /** The routes to probe. */
   readonly routes: readonly string[];
-  /** What the servers announce. */
+  /** The policies that the servers announce. */
   readonly policies: RoutePolicies;
   /** Returns a URL under a route that is served in a phase; `undefined` if there is none. */
   readonly urlOf: (route: string, phase: Phase) => Promise<string | undefined>;

@@ -1,4 +1,4 @@
-/** What a ledger records: who called the deprecated routes, and which processes were counting. */
+/** The records of a ledger: who called the deprecated routes, and which processes were counting. */
 
 import type { Phase, Policy } from "../lifecycle/policy.ts";
 
@@ -64,7 +64,7 @@ export const ENDS = ["stopped", "gone", "lapsed"] as const;
 /** The registration of one process. Times are the ledger's, in milliseconds since the epoch. */
 export interface Session {
   readonly id: string;
-  /** What the process announces. It counts the calls of these routes, and of no others. */
+  /** The policies that the process announces. It counts the calls of these routes, and of no others. */
   readonly policies: RoutePolicies;
   readonly began: number;
   /** When it last reported: every call that it answered before is on record. */

@@ -100,7 +100,7 @@ export interface UsageReportOptions {
   readonly atMost?: number | undefined;
   /** Whether the operator vouches for stops. */
   readonly trustStops?: boolean | undefined;
-  /** What a probe found. */
+  /** The findings of a probe. */
   readonly probe?: ProbeResult | undefined;
   /** How sentences name the program's command and settings. */
   readonly program: ProgramNames;
@@ -115,7 +115,7 @@ export interface UsageReportOptions {
 /** The report of a period: a number of whole UTC days, and today so far. */
 export interface UsageReport
   extends Pick<UsageReportOptions, "days" | "client" | "now" | "usageDays" | "probe" | "program"> {
-  /** What the process that registered last announces. */
+  /** The policies that the process that registered last announces. */
   readonly policies: RoutePolicies;
   /** A line for each contradiction: other dates that are announced. */
   readonly contradictions: readonly string[];

@@ -16,7 +16,7 @@ export type Verdict =
     readonly remedy: Remedy;
   };
 
-/** What a clear verdict rests on the operator's word for. */
+/** The operator's words on which a clear verdict rests. */
 export interface Trusted {
   /** Nothing else served in these intervals, nothing was restored, and no clock was wrong. */
   readonly stops: readonly Interval[];
@@ -51,7 +51,7 @@ export interface HiddenCalls {
   readonly reason: string;
 }
 
-/** What a probe showed. */
+/** The findings of a probe. */
 export interface ProbeResult {
   /** The URL through which it went. */
   readonly url: string;

@@ -313,7 +313,7 @@ for (const [name, register, urlIn] of EMPTY) {
           const { code, stdout, stderr } = await media(folder, args, { DATABASE_URL: url });
           assertEquals([code, stdout], [1, ""], command);
           assert(
-            stderr.includes(`"${shown}" (DATABASE_URL) cannot be opened (There is none`),
+            stderr.includes(`"${shown}" (DATABASE_URL) cannot be opened (It does not exist yet`),
             stderr,
           );
         }
@@ -336,7 +336,10 @@ test("media refuses an empty file as a catalogue to read, and leaves it empty", 
     await Deno.writeTextFile(`${folder}/catalogue.sqlite`, "");
     const { code, stderr } = await media(folder, ["list"]);
     assertEquals(code, 1);
-    assertMatch(stderr, /catalogue\.sqlite" \(DATABASE_URL\) cannot be opened \(There is none yet/);
+    assertMatch(
+      stderr,
+      /catalogue\.sqlite" \(DATABASE_URL\) cannot be opened \(It does not exist yet/,
+    );
     assertEquals((await Deno.stat(`${folder}/catalogue.sqlite`)).size, 0);
   }));
 

@@ -34,7 +34,7 @@ Deno.test("noticePage() describes every phase", () => {
       /Deprecated since 1 Jan 2027, 00:00 UTC To be removed in 90 days /,
     ],
     brownout: [
-      /temporarily disabled\. .*get 503 until 3 May 2027, 17:30 UTC\. Then everything works/,
+      /temporarily disabled\. .*get 503 until 3 May 2027, 17:30 UTC\. Afterwards, requests work again until the next brownout on 10 Jun 2027/,
       /A brownout is a short outage.* the path answers 503, with Retry-After/,
     ],
     removed: [

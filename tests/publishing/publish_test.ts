@@ -56,6 +56,12 @@ needing("processes", program("mkfifo"))(
         const { code, stderr } = await media(folder, ["publish", path]);
         assertEquals([code, stderr], [1, `media: "${path}" is not a file\n`]);
       }
+      const { code, stderr } = await media(folder, ["publish", "/proc/self/environ"]);
+      const reason =
+        "Deno opens no devices or files of the kernel, as in /dev, /proc and /sys; name a " +
+        "file elsewhere";
+      const said = `media: "/proc/self/environ" cannot be read (${reason})\n`;
+      assertEquals([code, stderr], [1, said]);
     }),
 );
 

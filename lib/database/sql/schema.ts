@@ -6,7 +6,7 @@ export interface Schema {
   readonly name: "catalogue" | "ledger";
   /** Any other version is refused. */
   readonly version: number;
-  /** What to do about tables of an earlier version. */
+  /** How to upgrade tables of an earlier version. */
   readonly upgrade: string;
   /** SQLite's `application_id`, which distinguishes our files from those of other programs. */
   readonly applicationId: number;
@@ -29,7 +29,7 @@ export function creationOf({ name, version, tables, columns }: Schema, dialect: 
   `;
 }
 
-/** What differs between the engines. */
+/** The differences between the engines. */
 export interface Dialect {
   /** The definition of a primary key that is a version 4 UUID in lower case. */
   readonly uuidKey: (column: string) => string;
@@ -43,7 +43,7 @@ export interface Dialect {
   readonly hasOnly: (column: string, characters: string) => string;
   /** Checks that a text is a date, e.g. `2027-01-31`. */
   readonly isDay: (column: string) => string;
-  /** What follows the columns of a table with a primary key. */
+  /** The text after the columns of a table with a primary key. */
   readonly options: string;
 }
 

@@ -44,7 +44,7 @@ interface Candidate {
   readonly record: ImportRecord;
   /** Left out if it depends on the content. */
   readonly token?: Token | undefined;
-  /** What to add to the catalogue; left out if the content must be read first. */
+  /** The entry to add to the catalogue; left out if the content must be read first. */
   readonly entry?: CatalogueEntry | undefined;
 }
 

@@ -14,7 +14,7 @@ export const CATALOGUE: Schema = {
   name: "catalogue",
   applicationId: 0x6d68_6361,
   version: 8,
-  upgrade: "export it with the earlier one, and import that into a new database",
+  upgrade: "export it with the earlier release, then import that into a new database",
   tables: itemTable,
   columns: ({ text, integer }) => `version ${integer} NOT NULL DEFAULT 0, content ${text}`,
 };
@@ -22,7 +22,7 @@ export const CATALOGUE: Schema = {
 const areNull = (columns: readonly string[]) =>
   columns.map((column) => `${column} IS NULL`).join(" AND ");
 
-/** What a tombstone lacks. */
+/** The columns that a tombstone lacks. */
 const FACTS = "type length digest published_at name language location validator".split(" ");
 
 function itemTable(dialect: Dialect): string {

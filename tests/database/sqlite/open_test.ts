@@ -81,7 +81,7 @@ const OBSTACLES: [what: string, make: (path: string) => void | Promise<void>, ca
     async (path) => {
       await (await SqliteDatabase.open(path, { ...OPTIONS, schema: later(-1) })).close();
     },
-    /^It has version 1 .* supports only 2: export it with the earlier one, and import that into a new/,
+    /^It has version 1 .* supports only 2: export it with the earlier release, then import that into a new/,
   ],
   [
     "a file that is not a database",
