@@ -1,6 +1,6 @@
 /** The pages of the documentation: that they lead somewhere, and name what is there. */
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import project from "../deno.json" with { type: "json" };
 import { dirname, join } from "node:path";
 import { fromRoot } from "./support/paths.ts";
@@ -11,7 +11,8 @@ const test = needing("files");
 /** Every page, by its path from the root. */
 function pages(): Map<string, string> {
   const rooms = ["", "lifecycle/", "server/", "storage/", "usage/", "publishing/"];
-  const paths = ["README.md", ...rooms.map((room) => `lib/${room}README.md`)];
+  const community = [".github/CONTRIBUTING.md", ".github/SECURITY.md"];
+  const paths = ["README.md", ...community, ...rooms.map((room) => `lib/${room}README.md`)];
   return new Map(paths.map((path) => [path, Deno.readTextFileSync(fromRoot(path))]));
 }
 
@@ -54,6 +55,11 @@ test("every file of the project that a page names is there", () => {
   }
   assertEquals(missing, []);
   assert(count > 20, `only ${count} names are seen`);
+});
+
+test("the workflow runs the checks", () => {
+  const workflow = Deno.readTextFileSync(fromRoot(".github/workflows/checks.yml"));
+  assertMatch(workflow, /^ +- run: \.ci\/run$/m);
 });
 
 test("the recipe replaces every import of the unofficial package by the original", () => {
