@@ -118,7 +118,7 @@ needing("processes")(
         const warnings = log.filter(({ event }) => event === "warning");
         const without = left.length > 0 ? 'the dates of "video"' : "SUNSET_AT, BROWNOUTS";
         assertEquals(warnings.map(({ message }) => message), [
-          `Without effect, since no such route is deprecated: ${without}`,
+          `These have no effect, because no such route is deprecated: ${without}`,
         ]);
       }
       await old.stop();

@@ -140,7 +140,7 @@ function logStart(app: App, { hostname, port }: Deno.NetAddr): void {
   if (app.isDeprecationUnset && hasRoutes) log({ event: "warning", message: UNSET });
   if (app.isTracingOn) log({ event: "warning", message: TRACED });
   if (app.ineffective.length > 0) {
-    const message = `Without effect, since no such route is deprecated: ${
+    const message = `These have no effect, because no such route is deprecated: ${
       app.ineffective.join(", ")
     }`;
     log({ event: "warning", message });
