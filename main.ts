@@ -34,7 +34,7 @@ import { limitFreshness } from "./lib/lifecycle/freshness.ts";
 import { momentAt } from "./lib/lifecycle/policy.ts";
 import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
 import { readConfig } from "./lib/server/config.ts";
-import { readVariables, warnOfUnused } from "./lib/server/environment.ts";
+import { readVariables, warnOfUnknown } from "./lib/server/environment.ts";
 import { placesOf } from "./lib/server/start_line.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { impactOf } from "./lib/server/impact.ts";
@@ -359,12 +359,12 @@ function respond(call: Call, outcome: Outcome): Answer {
 async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const deprecated = deprecatedPaths(routes);
-  const variables = readVariables();
-  const config = readConfig(variables.get, "server", deprecated);
-  requireStorageAccess(config);
   const clock = Date.now;
   const log = lineLog(clock);
-  warnOfUnused(variables, log);
+  const variables = readVariables();
+  warnOfUnknown(variables, log); // first, because a mistyped name may be why the start fails
+  const config = readConfig(variables.get, "server", deprecated);
+  requireStorageAccess(config);
   const onCreate = (what: string) => log({ event: "create", message: `created ${what}` });
   const media = await openStorage(config, { onCreate });
   if (config.content.kind !== "none") await media.prepare();

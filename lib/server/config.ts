@@ -40,6 +40,14 @@ const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
   documentation: "DEPRECATION_DOC",
 };
 
+/** The names of all settings that a file may have. */
+export const SETTINGS: readonly string[] = [
+  ..."HOST PORT REUSE_PORT PUBLIC_URL DATABASE_URL CONTENT CACHE_MAX_AGE USAGE_DAYS".split(" "),
+  ..."CLIENT_FIELD AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION".split(" "),
+  ..."AWS_DEFAULT_REGION AWS_ENDPOINT_URL_S3 AWS_ENDPOINT_URL".split(" "),
+  ...Object.values(POLICY_VARIABLES),
+];
+
 const HOST = z.string().regex(/^[\w.:-]+$/);
 const SWITCH = z.enum(["true", "false"]).transform((text) => text === "true");
 const WEB_URL = z.url({ protocol: /^https?$/ }).transform((text) => new URL(text));
@@ -121,7 +129,7 @@ export function readConfig(
   const settings = { ...readServer(reader), ...readStorage(reader, STORE_TIMEOUT_MS[user]) };
   /** Whether nobody has chosen a date for the deprecation. */
   const isDeprecationUnset = get("DEPRECATED_AT") === undefined;
-  const reason = PRODUCTION.find((name) => get(name) !== undefined);
+  const reason = PRODUCTION.find((name) => (get(name) ?? "none") !== "none");
   if (user === "server" && isDeprecationUnset && reason !== undefined && paths.length > 0) {
     const date = 'the ISO 8601 date from which the old paths are deprecated, like "2026-11-21"';
     expect("DEPRECATED_AT", `${date}, since ${reason} is set`, undefined);
@@ -240,21 +248,21 @@ function readPolicies(reader: Reader, paths: readonly string[]) {
   for (const setting of Object.keys(OWN) as OwnSetting[]) {
     const variable = POLICY_VARIABLES[setting];
     const [first, ...rest] = get(variable)?.split(OWN_VALUE) ?? [];
-    common.set(setting, first || undefined);
+    const read = (text: string) => text === "none" && OWN[setting] ? undefined : text;
+    common.set(setting, read(first ?? "") || undefined);
     if (first === "" && setting === "deprecatedAt") {
       expect(variable, "a date for all routes before that of one", get(variable));
     }
     for (let index = 0; index < rest.length; index += 2) {
       const [name = "", value = ""] = rest.slice(index, index + 2).map((text) => text.trim());
       const values = own.get(name) ?? new Map<OwnSetting, string | undefined>();
-      const isNone = value === "none" && OWN[setting];
       const known = new Set([...names.keys(), ...FORMER_NAMES]);
       if (!known.has(name)) {
         expect(variable, `"${[...known].join('" or "')}" before "="`, name);
       } else if (values.has(setting)) {
         expect(variable, `one value of "${name}"`, `${name}=${value}`);
       }
-      own.set(name, values.set(setting, isNone ? undefined : value));
+      own.set(name, values.set(setting, read(value)));
     }
   }
   const ineffective = paths.length === 0

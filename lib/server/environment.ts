@@ -2,14 +2,14 @@
 
 import { join } from "node:path";
 import { parseEnv } from "node:util";
-import { ConfigError } from "./config.ts";
+import { ConfigError, SETTINGS } from "./config.ts";
 import type { Log } from "../log/log.ts";
 
 export interface Variables {
   /** Looks up a variable: in the environment first, then in the file. */
   readonly get: (name: string) => string | undefined;
-  /** The names in the file that nobody has looked up there. */
-  readonly unused: ReadonlySet<string>;
+  /** The names in the file that are no settings. */
+  readonly unknown: readonly string[];
 }
 
 const ENV_FILE = join(import.meta.dirname ?? "", "../../.env");
@@ -23,21 +23,15 @@ const OF_DENO = /^(?:DENO|OTEL)_/;
  * @throws {ConfigError} If it cannot be read, because other settings would apply without it.
  */
 export function readVariables(path = ENV_FILE): Variables {
-  const file = new Map(Object.entries(readFile(path)));
-  const unused = new Set(file.keys());
-  const get = (name: string) => {
-    const value = Deno.env.get(name);
-    if (OF_DENO.test(name)) return value;
-    unused.delete(name);
-    return value ?? file.get(name);
-  };
-  return { get, unused };
+  const file = readFile(path);
+  const get = (name: string) => Deno.env.get(name) ?? (OF_DENO.test(name) ? undefined : file[name]);
+  return { get, unknown: Object.keys(file).filter((name) => !SETTINGS.includes(name)) };
 }
 
 /** Logs a warning about names in the file that are no settings, because they may be mistyped. */
-export function warnOfUnused({ unused }: Variables, log: Log): void {
-  if (unused.size === 0) return;
-  const message = `Nothing reads ${[...unused].join(", ")} in .env: is it a mistyped setting? ` +
+export function warnOfUnknown({ unknown }: Variables, log: Log): void {
+  if (unknown.length === 0) return;
+  const message = `Nothing reads ${unknown.join(", ")} in .env: is it a mistyped setting? ` +
     "Variables for Deno, such as OTEL_…, belong in the process's environment";
   log({ event: "warning", message });
 }

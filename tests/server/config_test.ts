@@ -310,7 +310,18 @@ Deno.test("readConfig() gives a route its own dates, and the common ones for the
   assertEquals({ ...video, ...rest }, video);
   const alone = { SUNSET_AT: "video=2027-12-31" };
   const open = { SUNSET_AT: "2027-12-31,video=none" };
-  for (const [settings, all, own] of [[alone, 0, 1], [open, 1, 0]] as const) {
+  const none = { SUNSET_AT: "none", BROWNOUTS: "none" };
+  const others = { SUNSET_AT: "none,video=2027-12-31", BROWNOUTS: "none" };
+  assertEquals(readConfig((name) => none[name as keyof typeof none], "server", PATHS).policy, {
+    ...readConfig(() => undefined, "server", PATHS).policy,
+  });
+  for (
+    const [settings, all, own] of [[alone, 0, 1], [open, 1, 0], [none, 0, 0], [
+      others,
+      0,
+      1,
+    ]] as const
+  ) {
     const config = readConfig((name) => settings[name as keyof typeof settings], "command", PATHS);
     const dates = [config.policy, config.ownPolicies?.get("/video/:token")];
     assertEquals(dates.map((policy) => Number(policy?.sunsetAt !== undefined)), [all, own]);

@@ -1,11 +1,12 @@
 /** The file `.env`: what it says reaches the server and the commands, or stops them. */
 
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
-import { ConfigError } from "../../lib/server/config.ts";
+import { ConfigError, SETTINGS } from "../../lib/server/config.ts";
 import { readVariables } from "../../lib/server/environment.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { copyProject } from "../support/copy.ts";
 import { inFolder } from "../support/media_cli.ts";
+import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
@@ -15,7 +16,7 @@ needing("files")(
   () =>
     inFolder(async (folder) => {
       const path = `${folder}/.env`;
-      assertEquals(readVariables(path).unused.size, 0);
+      assertEquals(readVariables(path).unknown, []);
       const rows: [text: string, value: string | undefined][] = [
         ["A=pa$word", "pa$word"],
         ["\ufeffA=1\nB=2", "1"],
@@ -30,16 +31,22 @@ needing("files")(
         await Deno.writeTextFile(path, text);
         assertEquals(readVariables(path).get("A"), value, text);
       }
-      await Deno.writeTextFile(path, "PATH=x\nOTEL_DENO=true\nA=1\nSUNSET=2027-06-30");
-      const { get, unused } = readVariables(path);
+      await Deno.writeTextFile(path, "PATH=x\nOTEL_DENO=true\nA=1\nAWS_REGION=a");
+      const { get, unknown } = readVariables(path);
       assertEquals([get("A"), get("OTEL_DENO"), get("PATH")], [
         "1",
         undefined,
         Deno.env.get("PATH"),
       ]);
-      assertEquals([...unused], ["OTEL_DENO", "SUNSET"]);
+      assertEquals(unknown, ["PATH", "OTEL_DENO", "A"]);
     }),
 );
+
+needing("files")("a file may have every variable that the permissions name, but for three", () => {
+  const { permissions } = JSON.parse(Deno.readTextFileSync(fromRoot("deno.json")));
+  const outside = ["OTEL_DENO", "DENO_DEPLOY", "INIT_CWD"];
+  assertEquals([...SETTINGS, ...outside].sort(), permissions.default.env.allow.sort());
+});
 
 needing("files")(
   "readVariables() refuses a file that cannot be used, with the reason",
@@ -100,6 +107,13 @@ needing("processes")(
 
       const unseen = await assertRejects(() => start(`--allow-read=${project}/data`), Error);
       assertMatch(unseen.message, /cannot start: .*\/\.env cannot be read \(Requires read access/);
+      const mistyped = "USAGE_DAYS=x\nUSAGE_DAY=1\nAWS_REGION=a";
+      await Deno.writeTextFile(`${project}/.env`, mistyped);
+      const failed = await assertRejects(() => start(`--allow-read=${project}`), Error);
+      assertMatch(
+        failed.message,
+        /Nothing reads USAGE_DAY in \.env[^]*cannot start: USAGE_DAYS: /,
+      );
       await Deno.writeTextFile(`${project}/.env`, "PORT");
       assertMatch(await usage(), /^2: .*\/\.env cannot be read \(line 1 is not NAME=VALUE\)/);
     }),
