@@ -54,7 +54,12 @@ export function publishCommand(context: Context): Command {
       "publish one source under this token, a version 4 UUID; nothing is skipped",
       tokenArgument,
     )
-    .addOption(new Option("--kind <kind>", "audio or video").choices(["audio", "video"]))
+    .addOption(
+      new Option("--kind <kind>", "audio or video, overriding detection").choices([
+        "audio",
+        "video",
+      ]),
+    )
     .option(
       "--type <type>",
       "the media type, overriding detection; for a URL it only sets the kind",

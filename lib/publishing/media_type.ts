@@ -23,6 +23,8 @@ const FORMATS: Readonly<Record<string, string>> = {
   "audio/ogg": "video/ogg",
   "audio/ogg; codecs=opus": "video/ogg",
   "application/ogg": "video/ogg",
+  "audio/x-ms-asf": "video/x-ms-asf", // what its first stream is
+  "application/vnd.ms-asf": "video/x-ms-asf",
 };
 
 const MEDIA_TYPE =
@@ -54,22 +56,25 @@ export type Stated = { readonly [Name in keyof MediaType]?: MediaType[Name] | un
  * @param source Names the content in messages.
  * @param content Read only where its structure requires, never whole.
  * @param stated What the publisher states instead.
- * @throws {RefusedError} When it is neither audio nor video, or not of the stated kind.
+ * @throws {RefusedError} When it is neither audio nor video, or it is unknown which.
  */
 export async function detectMediaType(
   source: string,
   content: Bytes,
   stated: Stated,
 ): Promise<MediaType> {
-  if (stated.type !== undefined) return withKind(source, stated.type, stated.kind);
-  const type = await detectFormat(content);
+  const type = stated.type ?? await detectFormat(content);
   if (type === undefined) {
     throw new RefusedError(
       `${quoted(source)} has an unknown format; state its media type with --type`,
     );
   }
-  const tracks = await findTracks(content, type);
-  if (tracks === undefined) return withKind(source, type, stated.kind);
+  const tracks = stated.type === undefined ? await findTracks(content, type) : undefined;
+  if (tracks === undefined) {
+    const kind = kindOf(type);
+    if (kind !== undefined) return { kind: stated.kind ?? kind, type };
+    throw new RefusedError(`${quoted(source)} is ${type}, which is neither audio nor video`);
+  }
 
   const { hasSound, hasPicture, isOpus, isComplete } = tracks;
   // One picture is enough, whatever could not be read.
@@ -80,27 +85,9 @@ export async function detectMediaType(
     throw new RefusedError(`${quoted(source)} is ${type}, but ${remedy}`);
   }
   // For QuickTime, no audio type is registered.
-  const subtype = type === "video/quicktime" ? type : type.replace("video", "audio");
-  const soundType = subtype === "audio/ogg" && isOpus ? `${subtype}; codecs=opus` : subtype;
-  if (isComplete && found !== undefined && kind !== found && !(hasSound && hasPicture)) {
-    const lacking = kind === "audio" ? "sound" : "picture";
-    throw wrongKind(source, hasSound ? soundType : type, kind, ` (it has no ${lacking})`);
-  }
-  return { kind, type: kind === "audio" ? soundType : type };
-}
-
-/** Returns a media type with its kind, which must be the stated one. */
-function withKind(source: string, type: string, stated: Kind | undefined): MediaType {
-  const kind = kindOf(type);
-  if (kind === undefined) {
-    throw new RefusedError(`${quoted(source)} is ${type}, which is neither audio nor video`);
-  }
-  if (stated !== undefined && stated !== kind) throw wrongKind(source, type, stated);
-  return { kind, type };
-}
-
-function wrongKind(source: string, type: string, kind: Kind, why = ""): RefusedError {
-  return new RefusedError(`${quoted(source)} is ${type}, so its kind cannot be ${kind}${why}`);
+  if (kind === "video" || type === "video/quicktime") return { kind, type };
+  const audioType = type.replace("video", "audio");
+  return { kind, type: audioType === "audio/ogg" && isOpus ? "audio/ogg; codecs=opus" : audioType };
 }
 
 async function detectFormat(content: Bytes): Promise<string | undefined> {

@@ -8,7 +8,7 @@
 
 import { type Patience, waitFor } from "../async/abort.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
-import { type Kind, type LinkedItem, MAX_STATED } from "../storage/item.ts";
+import { type LinkedItem, MAX_STATED } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
 import { detectMediaType, kindOf } from "./media_type.ts";
 import { parseLocation } from "./location.ts";
@@ -69,13 +69,15 @@ async function examine(
   location: string,
   options: PublishUrlOptions,
 ): Promise<Pick<LinkedItem, "kind"> & RemoteMetadata> {
+  const stated = options.kind ?? kindOf(options.type);
   const head = await sendRequest("HEAD", location, options);
-  const kind = statedKind(location, head.stated, options);
+  const kind = stated ?? kindOf(head.stated.type);
   // Some servers state a length of 0 on every HEAD.
   const isEnough = head.isSuccess && head.stated.length !== 0;
   if (isEnough && kind !== undefined) return { ...head.stated, kind };
 
-  const { status, isSuccess, stated, beginning } = await sendRequest("GET", location, options);
+  const got = await sendRequest("GET", location, options);
+  const { status, isSuccess, beginning } = got;
   if (!isSuccess) {
     throw new RefusedError(`${quoted(location)} answers GET with ${status}; expected 200 or 206`);
   }
@@ -85,23 +87,7 @@ async function examine(
     options.warn?.(`${quoted(location)} ${warning}`);
   }
   const detected = () => detectMediaType(location, memoryBytes(beginning), {});
-  return { ...stated, kind: statedKind(location, stated, options) ?? (await detected()).kind };
-}
-
-/** Returns the kind stated by the publisher, or else by the other server. */
-function statedKind(
-  location: string,
-  stated: RemoteMetadata,
-  { kind, type = stated.type }: PublishUrlOptions,
-): Kind | undefined {
-  const kindOfType = kindOf(type);
-  if (kind !== undefined && kindOfType !== undefined && kind !== kindOfType) {
-    throw new RefusedError(
-      `${quoted(location)} is ${type}, so its kind cannot be ${kind};` +
-        " if that type is wrong, state the right one with --type",
-    );
-  }
-  return kind ?? kindOfType;
+  return { ...got.stated, kind: stated ?? kindOf(got.stated.type) ?? (await detected()).kind };
 }
 
 /**

@@ -1,6 +1,7 @@
 /**
- * What containers hold: MP4, 3GP and QuickTime; Matroska and WebM; Ogg. Only the few bytes that say
- * it are read, because parsing a whole file takes as much time and memory as its author wants.
+ * What containers hold: MP4, 3GP and QuickTime; Matroska and WebM; Ogg; ASF (WMV and WMA). Only the
+ * few bytes that say it are read, because parsing a whole file takes as much time and memory as its
+ * author wants.
  */
 
 import { Buffer } from "node:buffer";
@@ -14,6 +15,7 @@ const READERS = [
   { types: /^video\/(?:mp4|3gpp2?|quicktime)$/, read: isoTracks },
   { types: /^video\/(?:webm|x-matroska)$/, read: matroskaTracks },
   { types: /^video\/ogg$/, read: oggTracks },
+  { types: /^video\/x-ms-asf$/, read: asfTracks },
 ];
 
 /**
@@ -69,7 +71,7 @@ const BOXES = {
 async function* partsOf(content: WindowedBlob, { list, entered, parse }: typeof BOXES) {
   let listEnd = Infinity;
   for (let at = 0; at < listEnd;) {
-    const bytes = Buffer.alloc(16); // as long as any header, with zeros after the end of the file
+    const bytes = Buffer.alloc(24); // as long as any header, with zeros after the end of the file
     bytes.set(await content.read(at, bytes.length));
     const { id, headerLength, length } = parse(bytes, content.size - at);
     const start = at + headerLength;
@@ -137,6 +139,35 @@ async function* matroskaTracks(content: WindowedBlob): AsyncGenerator<Holds> {
   for await (const { id, end } of partsOf(content, ELEMENTS)) {
     if (id !== TRACK_TYPE) continue;
     yield TRACK_TYPES[(await content.read(end - 1, 1))[0] ?? 0] ?? "other";
+  }
+}
+
+/** GUIDs of ASF, in hexadecimal digits as they are stored. */
+const ASF_HEADER = "3026b2758e66cf11a6d900aa0062ce6c";
+const ASF_STREAM = "9107dcb7b7a9cf118ee600c00c205365";
+const ASF_STREAM_TYPES: Readonly<Record<string, Holds>> = {
+  "409e69f84d5bcf11a8fd00805f5c442b": "sound",
+  "c0ef19bc4d5bcf11a8fd00805f5c442b": "picture",
+};
+
+/** How the objects of ASF are nested. The header names all streams. */
+const ASF_OBJECTS: typeof BOXES = {
+  list: ASF_HEADER,
+  entered: [ASF_HEADER],
+  parse(bytes) {
+    const id = bytes.toString("hex", 0, 16);
+    const headerLength = id === ASF_HEADER ? 30 : 24;
+    const length = Number(bytes.readBigUInt64LE(16));
+    if (length < headerLength) throw new RangeError("Not an object");
+    return { id, headerLength, length: length - headerLength };
+  },
+};
+
+async function* asfTracks(content: WindowedBlob): AsyncGenerator<Holds> {
+  for await (const { id, start } of partsOf(content, ASF_OBJECTS)) {
+    if (id !== ASF_STREAM) continue;
+    const type = Buffer.from(await content.read(start, 16)).toString("hex");
+    yield ASF_STREAM_TYPES[type] ?? "other";
   }
 }
 

@@ -198,7 +198,6 @@ test("media exits with 1 on refusal and 2 on wrong usage, naming the value", () 
         ["publish", text],
         /^media: ".*diary\.mp3" has an unknown format; state its media type with --type\n$/,
       ],
-      [["publish", SAMPLE_MP3, "--kind", "video"], /audio\/mpeg, so its kind cannot be video/],
       [
         ["publish", SAMPLE_MP3, "--token", taken],
         new RegExp(`"${taken}" names a published item`),

@@ -172,6 +172,13 @@ const PICTURES: readonly Format[] = [
   ["a.flv", [...VIDEO, ...AAC], "video/x-flv"],
   ["h264.flv", [...VIDEO, ...H264], "video/x-flv"],
   ["a.wmv", [...VIDEO, "-c:v", "wmv2", "-c:a", "wmav2"], "video/x-ms-asf"],
+  ["sound-first.wmv", [...VIDEO, "-map", "1", "-map", "0"], "video/x-ms-asf"],
+  ["silent.wmv", [...PICTURE], "video/x-ms-asf"],
+  [
+    "two-sounds.asf",
+    [...SPEECH, ...VIDEO, "-map", "0", "-map", "2", "-map", "1"],
+    "video/x-ms-asf",
+  ],
 ];
 
 const repeated = (

@@ -161,17 +161,10 @@ export function readRecord(raw: RawRecord): ImportRecord {
   if (source === "tombstone") return record;
   const { kind, type } = record as RecordOf<"file">;
   const kindOfType = kindOf(type);
-  if (kind === undefined) {
-    if (kindOfType !== undefined) return { ...record, kind: kindOfType } as ImportRecord;
-    if (source !== "url") return record;
-    throw new RecordError('is missing; expected "audio" or "video"', "kind");
-  }
-  // QuickTime has no type for audio only. For a URL, the type comes from the other server, and may
-  // be wrong.
-  const isFit = source === "url" || type === undefined || kind === kindOfType ||
-    kind === "audio" && type === "video/quicktime";
-  if (!isFit) throw new RecordError(`its type is ${type}`, "kind", kind);
-  return record;
+  if (kind !== undefined) return record; // which the type need not name
+  if (kindOfType !== undefined) return { ...record, kind: kindOfType } as ImportRecord;
+  if (source !== "url") return record;
+  throw new RecordError('is missing; expected "audio" or "video"', "kind");
 }
 
 export function parseLine(bytes: Uint8Array): RawRecord {
