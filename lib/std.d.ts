@@ -7,6 +7,16 @@ declare module "@std/uuid/v4" {
   export function validate(id: string): id is ReturnType<typeof crypto.randomUUID>;
 }
 
+declare module "@std/async/abortable" {
+  /** A promise that is rejected with the signal's reason as soon as that is aborted. */
+  export function abortable<T>(p: Promise<T>, signal: AbortSignal): Promise<T>;
+}
+
+declare module "@std/async/delay" {
+  /** A promise that is resolved after some milliseconds. */
+  export function delay(ms: number): Promise<void>;
+}
+
 declare module "@std/html/entities" {
   /** A text made safe in the content and in the attributes of an element. */
   export function escape(str: string): string;

@@ -115,6 +115,7 @@ needing("files")("what a start imports needs no driver or command", () => {
     "lib/usage",
   ]);
   assertEquals(packages?.toSorted(), [
+    "@std/async/abortable",
     "@std/http/negotiation",
     "@std/uuid/v4",
     "node:path",

@@ -1,5 +1,7 @@
 /** Waiting for operations that cannot be cancelled. */
 
+import { abortable } from "@std/async/abortable";
+
 /** Milliseconds after which a wait is reported. */
 const PATIENCE_MS = 2_000;
 
@@ -28,13 +30,7 @@ export async function waitFor<T>(
   }
 }
 
-/** Waits for an operation, or rejects as soon as the signal is aborted. */
+/** Waits for an operation, or rejects as soon as the signal is aborted, if there is one. */
 export function unlessAborted<T>(operation: Promise<T>, signal?: AbortSignal): Promise<T> {
-  if (signal === undefined) return operation;
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  if (signal.aborted) abort();
-  else signal.addEventListener("abort", abort);
-  return Promise.race([promise, operation]) // an aborted signal wins
-    .finally(() => signal.removeEventListener("abort", abort));
+  return signal === undefined ? operation : abortable(operation, signal);
 }

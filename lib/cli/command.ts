@@ -6,6 +6,7 @@ import { parseToken } from "../storage/token.ts";
 import { argument } from "../input/arguments.ts";
 import { printableLines } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
+import { writeAll } from "../input/write_all.ts";
 import type { Handler, Server } from "../server/server.ts";
 import type { Route } from "../server/route.ts";
 import { clearProgress } from "./progress.ts";
@@ -83,7 +84,7 @@ export async function print(line: string): Promise<void> {
   clearProgress();
   const bytes = new TextEncoder().encode(`${printableLines(line)}\n`);
   try {
-    for (let done = 0; done < bytes.length;) done += await Deno.stdout.write(bytes.subarray(done));
+    await writeAll(Deno.stdout, bytes);
   } catch (cause) {
     throw new RefusedError("The output cannot be written", { cause });
   }

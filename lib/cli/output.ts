@@ -2,6 +2,7 @@
 
 import { dirname } from "node:path";
 import { writable } from "../input/user_file.ts";
+import { writeAll } from "../input/write_all.ts";
 import { isWithin, refusalOfOwn } from "../publishing/own_places.ts";
 import { fromUser } from "./command.ts";
 
@@ -38,7 +39,7 @@ export async function openOutput(name: string, own: readonly string[]): Promise<
     write: (bytes) =>
       writable(name, async () => {
         isWhole = false;
-        for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+        await writeAll(file, bytes);
         isWhole = true;
       }),
     close: () =>

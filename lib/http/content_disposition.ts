@@ -1,5 +1,7 @@
 /** The Content-Disposition field (RFC 6266). */
 
+import { percentEncode } from "./percent_encoding.ts";
+
 /**
  * Returns a Content-Disposition for inline display, with a file name for saving.
  *
@@ -12,13 +14,5 @@ export function inlineDisposition(filename: string): string {
   const quoted = `inline; filename="${plain.replaceAll(/["\\]/g, "\\$&")}"`;
   // Some recipients percent-decode the plain form (RFC 6266, appendix D).
   if (plain === filename && !filename.includes("%")) return quoted;
-  return `${quoted}; filename*=UTF-8''${encodeExtended(filename)}`;
-}
-
-/** Encodes a value for RFC 8187 §3.2.1, including characters that encodeURIComponent leaves. */
-function encodeExtended(text: string): string {
-  return encodeURIComponent(text.toWellFormed()).replaceAll(
-    /['()*]/g,
-    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
+  return `${quoted}; filename*=UTF-8''${percentEncode(filename)}`;
 }

@@ -1,5 +1,6 @@
 /** Validating and normalizing public URLs of content on other servers. */
 
+import { encodeCharacter } from "../http/percent_encoding.ts";
 import { MAX_LOCATION } from "../storage/item.ts";
 import { quoted, withoutPassword } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
@@ -54,8 +55,5 @@ export function parseLocation(text: string): string {
 
 /** Encodes the ASCII characters that URL parsers keep but RFC 3986 does not allow. */
 function encodeInvalid(path: string): string {
-  return path.replaceAll(
-    /%(?![0-9a-f]{2})|[^\w.~!$&'()*+,;=:@/?%-]/gi,
-    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
+  return path.replaceAll(/%(?![0-9a-f]{2})|[^\w.~!$&'()*+,;=:@/?%-]/gi, encodeCharacter);
 }

@@ -1,5 +1,6 @@
 /** Routes: what each serves, and how URLs are normalized to match them. */
 
+import { decodeUnreserved } from "../http/percent_encoding.ts";
 import type { Moment, Policy } from "../lifecycle/policy.ts";
 import type { Kind } from "../storage/item.ts";
 import type { Token } from "../storage/token.ts";
@@ -71,11 +72,4 @@ export function normalizeUrl(url: string): string {
   const { pathname } = new URL(`http://localhost${decodeUnreserved(path)}`);
   const segments = pathname.split("/", MAX_SEGMENTS + 2); // one before the first, and one too many
   return `http://localhost${segments.map((segment) => segment.slice(0, MAX_SEGMENT)).join("/")}`;
-}
-
-function decodeUnreserved(path: string): string {
-  return path.replaceAll(/%[2-7][0-9a-f]/gi, (encoded) => {
-    const char = String.fromCharCode(parseInt(encoded.slice(1), 16));
-    return /[\w.~-]/.test(char) ? char : encoded;
-  });
 }

@@ -3,6 +3,7 @@
  * prepared, and no session settings are changed.
  */
 
+import { delay } from "@std/async/delay";
 // @ts-types="npm:@types/pg@8.20.0"
 import { Pool, type PoolClient } from "pg";
 import type {
@@ -239,7 +240,7 @@ export class PostgresDatabase implements Database {
       } catch (error) {
         fault = error;
       }
-      await new Promise((resolve) => setTimeout(resolve, OUTCOME_RETRY_MS));
+      await delay(OUTCOME_RETRY_MS);
     }
     const unknown = `${this.name} does not say whether a transaction was committed`;
     throw new StorageError("postgres", unknown, { cause: fault });

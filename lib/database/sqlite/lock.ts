@@ -3,6 +3,8 @@
  * for a lock themselves: they fail at once, and are retried.
  */
 
+import { delay } from "@std/async/delay";
+
 const RETRY_MS = 20;
 
 /** SQLite's primary result code and message for a lock that another process holds. */
@@ -27,7 +29,7 @@ export async function retryWhileBusy<T>(
     } catch (error) {
       if (!isBusy(error) || performance.now() >= end) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    await delay(RETRY_MS);
     signal?.throwIfAborted();
   }
 }

@@ -1,5 +1,6 @@
 /** Addressing objects: as `s3://bucket/key` for people and records, by URL for requests. */
 
+import { percentEncode } from "../../../http/percent_encoding.ts";
 import type { BucketSettings } from "../content_place.ts";
 
 /**
@@ -17,8 +18,8 @@ export function urlOf(
   const base = endpoint === undefined && !bucket.includes(".")
     ? `https://${bucket}.s3.${region}.amazonaws.com`
     : `${endpoint ?? `https://s3.${region}.amazonaws.com`}/${bucket}`;
-  const search = Object.entries(query).map((pair) => pair.map(encode).join("=")).join("&");
-  return new URL(`${base}/${key.split("/").map(encode).join("/")}${search && `?${search}`}`);
+  const search = Object.entries(query).map((pair) => pair.map(percentEncode).join("=")).join("&");
+  return new URL(`${base}/${key.split("/").map(percentEncode).join("/")}${search && `?${search}`}`);
 }
 
 /** Returns the key of an object; `undefined` if the location is invalid, or in another bucket. */
@@ -33,10 +34,4 @@ export function objectKeyIn(
 /** Returns the location of an object, for records and messages. */
 export function locationOf(key: string, { bucket }: Pick<BucketSettings, "bucket">): string {
   return `s3://${bucket}/${key}`;
-}
-
-/** Percent-encodes all but unreserved characters, as signing requires. */
-function encode(part: string): string {
-  return encodeURIComponent(part)
-    .replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }

@@ -1,5 +1,6 @@
 /** A client of an S3-compatible store. Its requests are signed, limited in number, and time out. */
 
+import { delay } from "@std/async/delay";
 import { AwsV4Signer } from "aws4fetch";
 import type { BucketSettings } from "../content_place.ts";
 import { StorageError } from "../../errors.ts";
@@ -159,7 +160,7 @@ export class StoreClient {
           throw new StorageError("bucket", "the store cannot be reached", { cause: reason });
         }
       }
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      await delay(RETRY_MS);
     }
   }
 }

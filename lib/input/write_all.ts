@@ -1,0 +1,9 @@
+/** Writing bytes. */
+
+/** Writes all bytes, which may take several writes. */
+export async function writeAll(
+  writer: { write(bytes: Uint8Array): Promise<number> },
+  bytes: Uint8Array,
+): Promise<void> {
+  for (let done = 0; done < bytes.length;) done += await writer.write(bytes.subarray(done));
+}
