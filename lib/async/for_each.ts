@@ -12,7 +12,7 @@ import { unlessAborted } from "./abort.ts";
  */
 export async function forEach<T>(
   values: AsyncIterable<T>,
-  { concurrency, signal }: { concurrency: number; signal: AbortSignal },
+  { concurrency, signal }: { concurrency: number; signal?: AbortSignal },
   action: (value: T) => Promise<void>,
 ): Promise<void> {
   const iterator = values[Symbol.asyncIterator]();

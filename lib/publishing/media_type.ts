@@ -76,18 +76,14 @@ export async function detectMediaType(
     throw new RefusedError(`${quoted(source)} is ${type}, which is neither audio nor video`);
   }
 
-  const { hasSound, hasPicture, isOpus, isComplete } = tracks;
-  // One picture is enough, whatever could not be read.
-  const found = hasPicture ? "video" : hasSound && isComplete ? "audio" : undefined;
-  const { kind = found } = stated;
+  const { kind = tracks.kind } = stated;
   if (kind === undefined) {
     const remedy = "it is unknown whether it is audio or video; state it with --kind";
     throw new RefusedError(`${quoted(source)} is ${type}, but ${remedy}`);
   }
   // For QuickTime, no audio type is registered.
   if (kind === "video" || type === "video/quicktime") return { kind, type };
-  const audioType = type.replace("video", "audio");
-  return { kind, type: audioType === "audio/ogg" && isOpus ? "audio/ogg; codecs=opus" : audioType };
+  return { kind, type: type.replace("video", "audio") + (tracks.isOpus ? "; codecs=opus" : "") };
 }
 
 async function detectFormat(content: Bytes): Promise<string | undefined> {

@@ -2,10 +2,10 @@
 
 import { readable } from "../input/user_file.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import { TokenTakenError } from "../storage/catalogue/catalogue.ts";
-import { SourceChangedError, type Step } from "../storage/content/content_store.ts";
+import type { Step } from "../storage/content/content_store.ts";
+import { hashOf } from "../storage/content/hash.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { ContentReference, PublishedItem } from "../storage/item.ts";
 import { newToken, type Token } from "../storage/token.ts";
@@ -75,21 +75,16 @@ export async function publishFile(
     const limit = `a bucket accepts at most ${content.maxLength} in one PUT`;
     throw new RefusedError(`${quoted(path)} has ${size} bytes; ${limit}`);
   }
-  try {
-    const detected = await detect(file, options);
-    if (reuse) { // before anything is written
-      const digest = await sha256Of(file.read("hashing"));
-      const item = await storage.findByContent({ digest, length: size }, name);
-      if (item !== undefined) return item;
-    }
-    await using staged = await storage.stage({ read: file.read, signal });
-    requireExpected(path, staged, expected);
-    signal?.throwIfAborted();
-    const metadata = { token, ...detected, name, ...statedIn(options) };
-    return await storage.publish(metadata, staged, reuse).catch(refuseTaken);
-  } catch (error) {
-    throw error instanceof SourceChangedError ? changed(path) : error;
+  const detected = await detect(file, options);
+  if (reuse) { // before anything is written
+    const item = await storage.findByContent(await hashOf(file.read("hashing")), name);
+    if (item !== undefined) return item;
   }
+  await using staged = await storage.stage({ read: file.read, signal });
+  requireExpected(path, staged, expected);
+  signal?.throwIfAborted();
+  const metadata = { token, ...detected, name, ...statedIn(options) };
+  return await storage.publish(metadata, staged, reuse).catch(refuseTaken);
 }
 
 /** Returns the metadata that is published as stated. */
@@ -97,13 +92,6 @@ export function statedIn(
   { language, publishedAt = Date.now() }: PublishOptions,
 ): Pick<PublishedItem, "language" | "publishedAt"> {
   return { publishedAt, ...(language === undefined ? {} : { language }) };
-}
-
-/** Computes the SHA-256 of content, in hexadecimal digits. */
-export async function sha256Of(chunks: AsyncIterable<Uint8Array>): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of chunks) hash.update(chunk);
-  return hash.digest("hex");
 }
 
 /** Content that is open for reading. */
@@ -126,9 +114,9 @@ export async function describeContent(
   content: OpenContent,
   options: PublishOptions,
 ): Promise<MediaType & { readonly digest: string; readonly length: number }> {
-  const { source, bytes, read, validator } = content;
+  const { source, read, validator } = content;
   const detected = await detect(content, options);
-  const found = { digest: await sha256Of(read("hashing")), length: bytes.size };
+  const found = await hashOf(read("hashing"));
   requireExpected(source, { ...found, validator }, options.expected);
   return { ...detected, ...found };
 }

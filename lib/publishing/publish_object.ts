@@ -42,7 +42,9 @@ export async function publishObject(
   const found = await describeObject(storage, location, options);
   signal?.throwIfAborted();
   const item = { token, name, ...statedIn(options), ...found };
-  return await storage.catalogue.publish(item, reuse).catch(refuseTaken);
+  const { catalogue } = storage;
+  const adding = reuse ? catalogue.addUnlessPublished(item) : catalogue.add(item);
+  return await adding.catch(refuseTaken);
 }
 
 /** Reads an object as {@linkcode publishObject} does, and returns what it would record of it. */

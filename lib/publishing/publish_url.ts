@@ -60,8 +60,7 @@ export async function publishUrl(
   const { kind, ...stated } = await examine(location, options);
   signal?.throwIfAborted();
   const item: LinkedItem = { token, kind, location, ...stated, publishedAt };
-  await storage.catalogue.add(item).catch(refuseTaken);
-  return item;
+  return await storage.catalogue.add(item).catch(refuseTaken);
 }
 
 /** Examines a URL by HEAD and, if that is not enough, by GET. */

@@ -19,7 +19,7 @@ const READERS = [
 ];
 
 /**
- * Determines what a container holds.
+ * Determines the kind of a container, if it can be known, and whether all its sound is Opus.
  *
  * @param type Its media type.
  * @returns `undefined` if content of that type is no container, so that its type says what it is.
@@ -37,8 +37,9 @@ export async function findTracks(content: Bytes, type: string) {
   }
   // Whether all sound in an Ogg file is Opus, which its media type names (RFC 7845 §9).
   const isOpus = found.includes("opus") && !found.includes("sound");
-  const hasSound = isOpus || found.includes("sound");
-  return { hasSound, hasPicture: found.includes("picture"), isOpus, isComplete };
+  if (found.includes("picture")) return { kind: "video", isOpus } as const; // one is enough
+  const isAudio = isComplete && (isOpus || found.includes("sound"));
+  return { kind: isAudio ? "audio" : undefined, isOpus } as const;
 }
 
 /** How the boxes of ISO/IEC 14496-12 are nested. */

@@ -27,10 +27,6 @@ export async function unpublish(
   report(`unpublishing ${token}, whose content is ${object}`);
   const isNew = await storage.unpublish(token, at);
   const isUsed = await catalogue.uses(digest, location);
-  report(
-    isUsed
-      ? `another item uses ${object}`
-      : `no item uses ${object} now: delete it with the bucket's own tools`,
-  );
+  report(`${isUsed ? "another" : "no"} item uses ${object}`);
   return isNew;
 }

@@ -1,17 +1,16 @@
 /** Verifying that storage has exactly what the catalogue says. */
 
 import type { Comparison } from "../storage/content/content_store.ts";
+import { hashOf } from "../storage/content/hash.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { CatalogueEntry } from "../storage/item.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "../storage/errors.ts";
 import type { Token } from "../storage/token.ts";
 import { type Patience, unlessAborted } from "../async/abort.ts";
-import { isUnused, unusedIn } from "../storage/content/unused.ts";
 import { compareUrl } from "./compare_url.ts";
 import { forEach } from "../async/for_each.ts";
 import { messageOf } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import { sha256Of } from "./publish.ts";
 import { readContent } from "./publish_object.ts";
 
 /** The number of items checked at once, each on its own connection if it needs one. */
@@ -69,8 +68,8 @@ export async function verify(storage: MediaStorage, options: VerifyOptions): Pro
     onProgress(token);
   });
   onProgress(undefined);
-  await forEach(unusedIn(storage), work, async (digest) => {
-    if (await unlessAborted(isUnused(storage, digest), signal)) await report({ unused: digest });
+  await forEach(storage.content.list(), work, async (digest) => {
+    if (await unlessAborted(storage.isUnused(digest), signal)) await report({ unused: digest });
   });
 }
 
@@ -100,7 +99,7 @@ async function compare(
     const { item } = entry;
     const comparison = await unlessAborted(storage.content.compare(item), signal);
     if (comparison.state !== "same" || !withContent) return comparison;
-    const digest = await sha256Of(readContent(storage.open(item), signal));
+    const { digest } = await hashOf(readContent(storage.open(item), signal));
     if (digest === item.digest) return comparison;
     return { state: "different", reason: `content ${item.digest} has the SHA-256 ${digest}` };
   } catch (error) {

@@ -41,12 +41,11 @@ const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
 };
 
 /** The names of all settings that a file may have. */
-export const SETTINGS: readonly string[] = [
-  ..."HOST PORT REUSE_PORT PUBLIC_URL DATABASE_URL CONTENT CACHE_MAX_AGE USAGE_DAYS".split(" "),
-  ..."CLIENT_FIELD AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION".split(" "),
-  ..."AWS_DEFAULT_REGION AWS_ENDPOINT_URL_S3 AWS_ENDPOINT_URL".split(" "),
-  ...Object.values(POLICY_VARIABLES),
-];
+export const SETTINGS =
+  `HOST PORT REUSE_PORT PUBLIC_URL DATABASE_URL CONTENT CACHE_MAX_AGE USAGE_DAYS
+  CLIENT_FIELD AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION
+  AWS_DEFAULT_REGION AWS_ENDPOINT_URL_S3 AWS_ENDPOINT_URL`
+    .split(/\s+/).concat(Object.values(POLICY_VARIABLES));
 
 const HOST = z.string().regex(/^[\w.:-]+$/);
 const SWITCH = z.enum(["true", "false"]).transform((text) => text === "true");

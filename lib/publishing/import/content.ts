@@ -1,7 +1,6 @@
 /** Importing content that may have to be read: a file, or an object with incomplete metadata. */
 
 import type { MediaStorage } from "../../storage/media/media_storage.ts";
-import type { CatalogueEntry } from "../../storage/item.ts";
 import { StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
 import { derivedToken, factsOf, requireSame } from "./facts.ts";
@@ -61,7 +60,7 @@ async function publishRecord(
   const validator = isFile ? undefined : record.validator;
   let options = { kind, type, name, signal, expected: { digest: sha256, length, validator } };
   let facts = factsOf(record, { type, length, sha256, name, language: null });
-  let known = token === undefined ? undefined : await findEntry(storage, token);
+  let known = token && (await storage.catalogue.findAll([token])).get(token);
   // A file need not be read to find it on record, if its digest is stated.
   const isRead = isFile && sha256 === undefined && (token === undefined || known !== undefined);
   if (isRead || isDryRun && known === undefined) {
@@ -70,7 +69,7 @@ async function publishRecord(
     options = { ...options, expected: { ...options.expected, digest, length: found.length } };
     facts = { ...facts, ...found, sha256: digest };
     token ??= derivedToken(digest, name);
-    known ??= await findEntry(storage, token);
+    known ??= (await storage.catalogue.findAll([token])).get(token);
   }
   if (token !== undefined && known !== undefined) {
     requireSame(facts, token, known);
@@ -79,11 +78,4 @@ async function publishRecord(
   const publish = isFile ? publishFile : publishObject;
   if (!isDryRun) await publish(storage, place, { ...options, token, language, publishedAt });
   return "added";
-}
-
-export async function findEntry(
-  storage: MediaStorage,
-  token: Token,
-): Promise<CatalogueEntry | undefined> {
-  return (await storage.catalogue.findAll([token])).get(token);
 }

@@ -13,7 +13,7 @@ import type { Token } from "../../storage/token.ts";
 import { messageOf } from "../../input/printable.ts";
 import { readContent } from "../publish_object.ts";
 import { unpublish } from "../unpublish.ts";
-import { type ContentOptions, type ContentRecord, findEntry, importContent } from "./content.ts";
+import { type ContentOptions, type ContentRecord, importContent } from "./content.ts";
 import { derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
 import { type ImportLine, readLines } from "./lines.ts";
 import { type ImportRecord, parseLine, readRecord, RecordError } from "./imported_record.ts";
@@ -141,7 +141,7 @@ async function importRecord(
   if (token === undefined || entry === undefined) {
     return await importContent(storage, record as ContentRecord, token, options);
   }
-  const find = async () => await findEntry(storage, token) as CatalogueEntry;
+  const find = async () => await storage.catalogue.find(token) as CatalogueEntry;
   let found = known ?? await find(); // another process was first
   if (isUnpublishing(entry, found)) {
     requireSame({ kind: entry.kind }, token, found);

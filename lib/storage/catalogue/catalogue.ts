@@ -115,10 +115,11 @@ export class Catalogue implements Versioned {
    *
    * @throws {TokenTakenError} When its token was ever used.
    */
-  async add(item: PublishedItem | LinkedItem): Promise<void> {
+  async add<Item extends PublishedItem | LinkedItem>(item: Item): Promise<Item> {
     const { token } = item;
     const added = await this.addAll([[token, entryOf(item)]]);
-    if (!added.has(token)) throw new TokenTakenError(token);
+    if (added.has(token)) return item;
+    throw new TokenTakenError(token);
   }
 
   /**
@@ -129,47 +130,41 @@ export class Catalogue implements Versioned {
    */
   async addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>> {
     if (entries.length === 0) return new Set();
-    const inserts = chunksOf(entries.map(itemValuesOf), this.#database.batch).map((part) => {
-      const { text, values } = this.#database.rowsOf(COLUMNS.map(([, type]) => type), part);
-      return {
-        text: `INSERT INTO item (${ITEM_COLUMNS}) ${text}
-               ON CONFLICT (token) DO NOTHING RETURNING token`,
-        values,
-      };
-    });
+    const parts = chunksOf(entries, this.#database.batch);
+    const inserts = parts.map((part) => this.#insert(part, "TRUE"));
     const added = (await this.#database.transact([bumpVersion(), ...inserts])).flat();
     return new Set(added.map(tokenIn));
   }
 
   /**
-   * Adds an item with content.
+   * Adds an item, unless one with its name and its content is published in the same place.
    *
-   * @param reuse Whether to add nothing if an item with this name and this content is published in
-   *   the same place.
    * @returns The published item: this one, or the one that was there before.
    * @throws {TokenTakenError} When its token was ever used.
    */
-  async publish(item: PublishedItem, reuse = false): Promise<PublishedItem> {
-    if (!reuse) {
-      await this.add(item);
-      return item;
-    }
+  async addUnlessPublished(item: PublishedItem): Promise<PublishedItem> {
     const { token, name = "" } = item;
-    const row = itemValuesOf([token, entryOf(item)]);
-    const { text, values } = this.#database.rowsOf(COLUMNS.map(([, type]) => type), [row]);
-    const [, added, [published]] = await this.#database.transact([bumpVersion(), {
-      text: `INSERT INTO item (${ITEM_COLUMNS})
-             WITH new (${ITEM_COLUMNS}) AS (${text})
-             SELECT * FROM new WHERE NOT EXISTS (
-               SELECT 1 FROM item WHERE item.digest = new.digest AND item.name = new.name
-                 AND coalesce(item.location, '') = coalesce(new.location, '')
-                 AND coalesce(item.validator, '') = coalesce(new.validator, ''))
-             ON CONFLICT (token) DO NOTHING RETURNING token`,
-      values,
-    }, itemWith(item, name)]) as [unknown, readonly Row[], readonly Row[]];
+    const isNew = `NOT EXISTS (
+      SELECT 1 FROM item WHERE item.digest = new.digest AND item.name = new.name
+        AND coalesce(item.location, '') = coalesce(new.location, '')
+        AND coalesce(item.validator, '') = coalesce(new.validator, ''))`;
+    const insert = this.#insert([[token, entryOf(item)]], isNew);
+    const statements = [bumpVersion(), insert, itemWith(item, name)];
+    const [, added = [], [published] = []] = await this.#database.transact(statements);
     if (added.length > 0) return item;
     if (published === undefined) throw new TokenTakenError(token);
     return (readEntry(published) as CatalogueEntry & { state: "published" }).item;
+  }
+
+  /** Returns a statement that adds entries on a condition, and skips tokens that were ever used. */
+  #insert(entries: readonly CatalogueRecord[], condition: string): Statement {
+    const types = COLUMNS.map(([, type]) => type);
+    const { text, values } = this.#database.rowsOf(types, entries.map(itemValuesOf));
+    return {
+      text: `INSERT INTO item (${ITEM_COLUMNS}) WITH new (${ITEM_COLUMNS}) AS (${text})
+             SELECT * FROM new WHERE ${condition} ON CONFLICT (token) DO NOTHING RETURNING token`,
+      values,
+    };
   }
 
   /**
@@ -197,7 +192,17 @@ export class Catalogue implements Versioned {
       ? ["digest IS NOT NULL AND location IS NULL", []]
       : ["digest = $1 AND coalesce(location, '') = $2", [digest, location]];
     const text = `SELECT token FROM item WHERE ${condition} LIMIT 1`;
-    return (await this.#database.queryAfterChanges({ text, values }, "catalogue")).length > 0;
+    return (await this.#database.query({ text, values })).length > 0;
+  }
+
+  /**
+   * Returns whether any published item uses the content with this digest, after waiting for changes
+   * in progress.
+   */
+  async usesAfterChanges(digest: string): Promise<boolean> {
+    const text = "SELECT token FROM item WHERE digest = $1 AND location IS NULL LIMIT 1";
+    return (await this.#database.queryAfterChanges({ text, values: [digest] }, "catalogue"))
+      .length > 0;
   }
 
   /** Finds a published item with this name and this content, in the same place. */
@@ -208,19 +213,6 @@ export class Catalogue implements Versioned {
     const [row] = await this.#database.query(itemWith(content, name));
     const entry = row && readEntry(row);
     return entry?.state === "published" ? entry.item : undefined;
-  }
-
-  /** Returns those digests whose content no published item uses. */
-  async unused(digests: readonly string[]): Promise<string[]> {
-    if (digests.length === 0) return [];
-    const wanted = this.#database.rowsOf(["text"], digests.map((digest) => [digest]));
-    const rows = await this.#database.query({
-      text: `WITH wanted (digest) AS (${wanted.text})
-             SELECT digest FROM wanted WHERE NOT EXISTS (
-               SELECT 1 FROM item WHERE item.digest = wanted.digest AND location IS NULL)`,
-      values: wanted.values,
-    });
-    return rows.map(({ digest }) => digest as string);
   }
 
   /** Returns the token of the shortest item that is published as one of these kinds. */

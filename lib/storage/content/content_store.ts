@@ -22,11 +22,6 @@ export interface Source {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Thrown when a source has changed between two readings. */
-export class SourceChangedError extends Error {
-  override readonly name = "SourceChangedError";
-}
-
 /** An existing object of the bucket under its own key, which can be published in place. */
 export interface ExistingContent extends Required<Omit<ContentReference, "digest">> {
   /** Opens it, or a range of it. Fails if the object was replaced meanwhile. */

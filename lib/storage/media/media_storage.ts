@@ -9,6 +9,7 @@ import type { Catalogue, CatalogueRecord } from "../catalogue/catalogue.ts";
 import type { ContentStore, ExistingContent, Source, Staged } from "../content/content_store.ts";
 import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
+import { forEach } from "../../async/for_each.ts";
 import type { Engine } from "./engine.ts";
 import type { Ledger } from "../../usage/ledger.ts";
 import { ObjectError, ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
@@ -117,8 +118,8 @@ export class MediaStorage implements ItemStorage {
   async publish(metadata: ItemMetadata, staged: Staged, reuse = false): Promise<PublishedItem> {
     const { digest, length } = staged;
     const item: PublishedItem = { ...metadata, digest, length };
-    const commit = () => this.catalogue.publish(item, reuse);
-    return await this.content.change(digest, commit, staged);
+    const add = () => reuse ? this.catalogue.addUnlessPublished(item) : this.catalogue.add(item);
+    return await this.content.change(digest, add, staged);
   }
 
   /**
@@ -128,6 +129,16 @@ export class MediaStorage implements ItemStorage {
   async findByContent(content: ContentReference, name: string): Promise<PublishedItem | undefined> {
     const item = await this.catalogue.findByContent(content, name);
     return item && await this.#contentFault(item) === undefined ? item : undefined;
+  }
+
+  /** Whether content is stored that no item uses. In a folder, waits for whoever publishes it. */
+  async isUnused(digest: string): Promise<boolean> {
+    if (await this.catalogue.uses(digest)) return false; // of most content, without the lock
+    return await this.content.hold(async () => {
+      if (await this.catalogue.uses(digest)) return false;
+      const { state } = await this.content.compare({ digest, length: 0 }); // of whatever length
+      return state !== "missing";
+    });
   }
 
   /**
@@ -175,14 +186,10 @@ export class MediaStorage implements ItemStorage {
 
   async #importFaults(items: readonly PublishedItem[]): Promise<Map<Token, StorageError>> {
     const faults = new Map<Token, StorageError>();
-    const rest = items.values();
-    const work = async () => {
-      for (const item of rest) {
-        const fault = await this.#importFault(item);
-        if (fault !== undefined) faults.set(item.token, fault);
-      }
-    };
-    await Promise.all(Array.from({ length: CHECKS }, work));
+    await forEach(ReadableStream.from(items), { concurrency: CHECKS }, async (item) => {
+      const fault = await this.#importFault(item);
+      if (fault !== undefined) faults.set(item.token, fault);
+    });
     return faults;
   }
 
@@ -219,11 +226,10 @@ export class MediaStorage implements ItemStorage {
   async unpublish(token: Token, at: number): Promise<boolean> {
     const result = await this.catalogue.find(token);
     const unpublish = () => this.catalogue.unpublish(token, at);
-    if (result.state === "linked") return await unpublish();
-    if (result.state !== "published") return false;
-    const { digest, location } = result.item;
-    if (location !== undefined) return await unpublish();
+    if (result.state !== "published" || result.item.location !== undefined) {
+      return await unpublish();
+    }
     await this.prepare(); // or a folder would remove content of another catalogue
-    return await this.content.change(digest, unpublish);
+    return await this.content.change(result.item.digest, unpublish);
   }
 }

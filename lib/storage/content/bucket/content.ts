@@ -116,14 +116,9 @@ export class BucketContent implements ObjectStore {
   }
 
   async stage(source: Source): Promise<StagedSource> {
-    const { createHash } = await import("node:crypto"); // not needed to serve
-    const hash = createHash("sha256");
-    let length = 0;
-    for await (const chunk of source.read("hashing")) {
-      hash.update(chunk);
-      length += chunk.length;
-    }
-    return { digest: hash.digest("hex"), length, source, async [Symbol.asyncDispose]() {} };
+    const { hashOf } = await import("../hash.ts"); // not needed to serve
+    const found = await hashOf(source.read("hashing"));
+    return { ...found, source, async [Symbol.asyncDispose]() {} };
   }
 
   async change<T>(_: string, commit: () => Promise<T>, staged?: StagedSource): Promise<T> {
@@ -176,11 +171,13 @@ export class BucketContent implements ObjectStore {
   /** Uploads content, unless it is present. */
   async #put(staged: StagedSource): Promise<void> {
     if ((await this.compare(staged)).state === "same") return;
-    const { digest, source } = staged;
-    const fields = { "X-Amz-Content-Sha256": digest };
-    const { url, headers } = await this.#client.sign("PUT", this.#objectKeyOf(staged), fields);
+    const { digest, length, source } = staged;
+    const key = this.#objectKeyOf(staged);
+    const { url, headers } = await this.#client.sign("PUT", key, {
+      "X-Amz-Content-Sha256": digest,
+    });
     const { upload } = await import("./upload.ts"); // not needed to serve
-    const response = await upload({ url, headers, content: staged, source });
+    const response = await upload({ url, headers, length, source });
     if (response.status !== 200) throw this.#fault(`rejects content ${digest}`, response);
   }
 

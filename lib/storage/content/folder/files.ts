@@ -15,6 +15,7 @@
 import { type Patience, waitFor } from "../../../async/abort.ts";
 import type { Body } from "../../../http/outcome.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
+import { writeAll } from "../../../input/write_all.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { readAtOnce, streamPart } from "./file_part.ts";
 import {
@@ -35,11 +36,15 @@ interface StagedFile extends Staged {
 export class Files implements PlainStore {
   readonly kind = "folder";
   readonly #folder: string;
-  readonly #catalogue: Pick<Catalogue, "uses">;
+  readonly #catalogue: Pick<Catalogue, "usesAfterChanges">;
   readonly #patience: Patience;
   #isSwept = false;
 
-  constructor(folder: string, catalogue: Pick<Catalogue, "uses">, patience: Patience = {}) {
+  constructor(
+    folder: string,
+    catalogue: Pick<Catalogue, "usesAfterChanges">,
+    patience: Patience = {},
+  ) {
     this.#folder = folder;
     this.#catalogue = catalogue;
     this.#patience = patience;
@@ -124,17 +129,13 @@ export class Files implements PlainStore {
       await ifPresent(Deno.remove(path));
       file.close();
     };
-    const write = (chunk: Uint8Array) =>
-      this.#attempt("write to", async () => {
-        for (let done = 0; done < chunk.length;) done += await file.write(chunk.subarray(done));
-      });
     try {
       const { createHash } = await import("node:crypto"); // not needed to serve
       const hash = createHash("sha256");
       let length = 0;
       for await (const chunk of source.read("copying")) {
         hash.update(chunk);
-        await write(chunk);
+        await this.#attempt("write to", () => writeAll(file, chunk));
         length += chunk.length;
       }
       await this.#attempt("write to", () => file.sync());
@@ -149,7 +150,7 @@ export class Files implements PlainStore {
   async change<T>(digest: string, commit: () => Promise<T>, staged?: StagedFile): Promise<T> {
     const unsettled = `${this.#folder}/unsettled`;
     const settle = async (digest: string) => {
-      if (!await this.#catalogue.uses(digest)) {
+      if (!await this.#catalogue.usesAfterChanges(digest)) {
         await ifPresent(Deno.remove(this.#path(digest)));
       }
       await Deno.remove(`${unsettled}/${digest}`);
