@@ -264,6 +264,30 @@ asProcess("a publish leaves the staged content of a running one alone", async ()
   assertEquals(await new Response(await subject.storage.open(item)).bytes(), CONTENT);
 });
 
+asProcess(
+  "a publish waits for a backup, however many publishers were killed while it ran",
+  async () => {
+    await using subject = await openLocal();
+    using lock = await Deno.open(`${subject.folder}/files/lock`);
+    await lock.lock(true);
+    const name = `the lock of "${subject.folder}/files" (CONTENT)`;
+    const waiting = `media: waiting for ${name}, which another process holds\n`;
+    for (const isKilled of [true, true, false]) {
+      const child = mediaCommand(subject.folder, ["publish", SAMPLE_MP3]).spawn();
+      const output = new Response(child.stdout).text();
+      let errors = "";
+      for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
+        errors += text;
+        if (errors !== waiting) continue;
+        if (isKilled) kill(child);
+        else await lock.unlock();
+      }
+      const [{ success }] = await Promise.all([child.status, output]);
+      assertEquals([success, errors], [!isKilled, waiting]);
+    }
+  },
+);
+
 onPostgres(
   "the next publish waits for the transaction of one killed in its COMMIT",
   async () => {
