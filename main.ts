@@ -316,7 +316,7 @@ function respond(call: Call, outcome: Outcome): Answer {
     ...CORS_FIELDS,
     ...retired ? announcementFields(retired.policy, successor) : [],
     ...retired && config.isOnDeploy ? [CDN_NO_STORE] : [],
-  ], { until: call.phaseEnd, now: clock() });
+  ], { until: call.phaseEnd, now: clock(), method, status, isAuthorized: false });
   const headers = Object.fromEntries(fields); // no name comes twice; an object saves 5 µs
   // (3) A HEAD gets the same status and fields, and no content. For example, the response to a HEAD of
   // an item on a deprecated route is 200 with these fields, of which the marked ones may be missing:

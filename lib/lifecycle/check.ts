@@ -3,7 +3,7 @@
 import { parseArgs } from "node:util";
 import { parseHttpDate } from "../http/http_date.ts";
 import type { Field } from "../http/outcome.ts";
-import { isCacheControl } from "./freshness.ts";
+import { isCacheControl } from "./cache_control.ts";
 import { type Fault, inspect, type Inspection, RELATIONS } from "./inspect.ts";
 import { formatInstant } from "./instant.ts";
 

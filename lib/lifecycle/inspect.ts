@@ -2,7 +2,8 @@
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import { parseLinks } from "../http/link.ts";
-import { isCacheControl, limitAges } from "./freshness.ts";
+import { isCacheControl, longestAges } from "./cache_control.ts";
+import { HEURISTIC } from "./freshness.ts";
 import { LAST, readInstant } from "./instant.ts";
 import type { Phase } from "./policy.ts";
 
@@ -53,9 +54,6 @@ const FIELDS = [
   ...["sunset", "surrogate-control", "cdn-cache-control", "akamai-cache-control"],
   ...["cloudflare", "netlify", "vercel"].map((network) => `${network}-cdn-cache-control`),
 ];
-
-/** Statuses that caches may keep without explicit freshness (RFC 9110 §15.1). */
-const HEURISTIC = new Set([200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]);
 
 /** A response, and what was read of it. */
 interface Reading extends Omit<Inspection, "state" | "faults"> {
@@ -201,7 +199,7 @@ function freshUntil(field: string, value: string, { status, headers, now }: Read
     if (/\bno-(?:store|cache)\b(?!\s*=)/i.test(value)) return 0;
     const stale = /\bmust-revalidate\b/i.test(value) ? [] : value.matchAll(STALE);
     const longest = Math.max(0, ...[...stale].map(([, seconds]) => Number(seconds)));
-    return sent + (limitAges(value, Infinity, 0).longest + longest) * 1000;
+    return sent + (longestAges(value).fresh + longest) * 1000;
   }
   const date = parseHttpDate(value, now);
   if (date === undefined || /\bmax-age\b/i.test(control)) return 0;

@@ -2,7 +2,7 @@
 
 import { isHost } from "../http/host.ts";
 import type { Field } from "../http/outcome.ts";
-import { isForCaches } from "./freshness.ts";
+import { isForCaches } from "./cache_control.ts";
 import type { LifecycleOptions, RequestHead } from "./options.ts";
 import type { Policy } from "./policy.ts";
 import { retirementOf } from "./retirement.ts";
@@ -79,7 +79,7 @@ export function retire<
       const args = typeof reason === "string" ? [status, reason] : [status];
       if (!response.headersSent) { // otherwise it would throw
         setFields(response, typeof reason === "string" ? fields : fields ?? reason);
-        setFields(response, announce(fieldsOf(response)));
+        setFields(response, announce(fieldsOf(response), status));
       }
       const result: unknown = Reflect.apply(writeHead, response, args);
       count(response.statusCode);

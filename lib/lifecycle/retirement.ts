@@ -19,8 +19,9 @@ export interface Retirement {
    * Returns the fields to set on a response when its head is sent. Setting them twice is harmless.
    *
    * @param fields All fields of the response, each but Set-Cookie at most once.
+   * @param status The status of the response.
    */
-  announce(fields: readonly Field[]): Field[];
+  announce(fields: readonly Field[], status: number): Field[];
   /** Counts the call by the status of its response. */
   count(status: number): void;
 }
@@ -55,6 +56,8 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     const isSubject = read("applies", () => applies(request), isRefusable(request)) ?? false;
     const refused = isSubject ? refusal(policy, { now: start, successor, maxAge }) : undefined;
     // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.
+    const { method } = request;
+    const isAuthorized = until !== Infinity && request.headers.has("authorization");
     const caller = onCount && {
       route: read("route", () => route?.(request), undefined),
       client: clientOf(request.headers.get("user-agent")),
@@ -62,9 +65,9 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     const added = refused && read("refusalFields", () => refusalFields(request), CORS_FIELDS);
     return {
       refused: refused && { ...refused, fields: [...refused.fields, ...validFields(added)] },
-      announce: (fields) => [
+      announce: (fields, status) => [
         ...announce(fields, policy, { successor, now: start }),
-        ...limitFreshness(fields, { until, now: readClock() }).fields
+        ...limitFreshness(fields, { until, now: readClock(), method, status, isAuthorized }).fields
           .filter(([, value], index) => value !== fields[index]?.[1]),
       ],
       count(status) {

@@ -66,14 +66,14 @@ const announced = new WeakMap<Response, { request: Request; fields: Field[] }>()
 function withAnnouncement(
   response: Response,
   request: Request,
-  announce: (fields: Field[]) => Field[],
+  announce: (fields: Field[], status: number) => Field[],
 ): Response {
   const earlier = announced.get(response);
   const isKept = earlier !== undefined && earlier.request !== request;
   const fields = isKept ? earlier.fields : [...response.headers];
   const { body, status, statusText } = response;
   const target = isKept ? new Response(body, { status, statusText, headers: fields }) : response;
-  const changes = announce(fields);
+  const changes = announce(fields, status);
   const set = (target: Response) => {
     for (const [name, value] of changes) target.headers.set(name, value);
     return target;

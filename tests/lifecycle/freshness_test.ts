@@ -4,11 +4,15 @@ import { type FreshnessLimit, limitFreshness } from "../../lib/lifecycle/freshne
 
 const NOW = Date.parse("2027-01-01T00:00:00Z");
 const TAIL = "must-revalidate, stale-while-revalidate=0";
+const GET = { method: "GET", status: 200, isAuthorized: false };
 const inSeconds = (seconds: number) => formatHttpDate(NOW + seconds * 1000);
 
 /** The same fields, limited. */
-function limited(headers: Headers, limit: FreshnessLimit): Headers {
-  return new Headers(limitFreshness([...headers], limit).fields);
+function limited(
+  headers: Headers,
+  limit: Partial<FreshnessLimit> & { until: number; now: number },
+): Headers {
+  return new Headers(limitFreshness([...headers], { ...GET, ...limit }).fields);
 }
 
 /** Values of Cache-Control, and the same limited to 101 seconds left, one of them for transit. */
@@ -16,25 +20,56 @@ const VALUES: [stated: string, limited: string][] = [
   ["max-age=300", `max-age=100, ${TAIL}`],
   ["max-age=60", `max-age=60, ${TAIL}`],
   ["max-age=0", `max-age=0, ${TAIL}`],
-  ['Max-Age="300"', `max-age=100, ${TAIL}`],
-  ["max-age=soon", `max-age=0, ${TAIL}`],
+  ["Max-Age=300", `Max-Age=100, ${TAIL}`],
   ["private, max-age=300, s-maxage=50", `private, max-age=100, s-maxage=50, ${TAIL}`],
   ["s-maxage=900, max-age=5", `s-maxage=100, max-age=5, ${TAIL}`],
   ["max-age=300, must-revalidate", `max-age=100, ${TAIL}`],
-  ["max-age=50, stale-while-revalidate=900, stale-if-error=86400", `max-age=50, ${TAIL}`],
-  ["stale-if-error=9, max-age=50", `max-age=50, ${TAIL}`],
-  ['private="a, max-age=9", max-age=300', `private="a, max-age=9", max-age=100, ${TAIL}`],
+  ['private="a, b", max-age=300', `private="a, b", max-age=100, ${TAIL}`],
+  ['x="no-store", max-age=300', `x="no-store", max-age=100, ${TAIL}`],
+  ["x-no-store, max-age=300", `x-no-store, max-age=100, ${TAIL}`],
 
-  // A semicolon separates directives for nginx.
-  ["public;max-age=3600", `public, max-age=100, ${TAIL}`],
-  ["max-age=9; s-maxage = 900;stale-if-error=86400", `max-age=9, s-maxage=100, ${TAIL}`],
-  ["no-cache;max-age=300", "no-cache, max-age=100"],
-  ['private="a;b";max-age="300;9"', `private="a;b", max-age=0, ${TAIL}`],
+  // Caches read a malformed max-age in different ways.
+  ['Max-Age="300"', `Max-Age="100", max-age=0, ${TAIL}`],
+  ["max-age=soon", `max-age=soon, max-age=0, ${TAIL}`],
+  ["max-age=300x", `max-age=100x, max-age=0, ${TAIL}`],
+  ["max-age=300.5", `max-age=100, max-age=0, ${TAIL}`],
+  ['max-age=300, x="no-store', `max-age=100, x="no-store, ${TAIL}`],
+  // A semicolon separates directives for nginx alone.
+  ["public;max-age=3600", `public;max-age=100, max-age=0, ${TAIL}`],
+  ["max-age=9, x;s-maxage = 900", `max-age=9, x;s-maxage = 100, ${TAIL}`],
+  ["no-cache;max-age=300", `no-cache;max-age=100, max-age=0, ${TAIL}`],
+
+  // The application's own limit on serving stale ends before the phase.
+  ["max-age=50, stale-while-revalidate=50", "max-age=50, stale-while-revalidate=50"],
+  ["max-age=50, stale-while-revalidate=0", "max-age=50, stale-while-revalidate=0"],
+  ["stale-if-error=9, max-age=50", "stale-if-error=9, max-age=50"],
+  // It does not.
+  [
+    "max-age=50, stale-while-revalidate=51",
+    "max-age=50, stale-while-revalidate=0, must-revalidate",
+  ],
+  [
+    "max-age=50, stale-while-revalidate=9, stale-if-error=86400",
+    "max-age=50, stale-while-revalidate=0, stale-if-error=0, must-revalidate",
+  ],
+  // Varnish, which does not know stale-if-error, serves stale for 10 s.
+  [
+    "max-age=91, stale-if-error=1",
+    `max-age=91, stale-if-error=0, ${TAIL}`,
+  ],
+  // Nor is there one for browsers, which ignore s-maxage.
+  [
+    "s-maxage=9, stale-while-revalidate=9",
+    "s-maxage=9, stale-while-revalidate=0, max-age=0, must-revalidate",
+  ],
 
   // Responses that are never reused need no limit, but get no age beyond the phase either.
   ["no-store", "no-store"],
   ["no-cache, max-age=300", "no-cache, max-age=100"],
-  ["no-store, max-age=9, stale-while-revalidate=9", "no-store, max-age=9"],
+  [
+    "no-store, max-age=9, stale-while-revalidate=900",
+    "no-store, max-age=9, stale-while-revalidate=0",
+  ],
   ['no-cache="set-cookie", max-age=300', `no-cache="set-cookie", max-age=100, ${TAIL}`],
   ['no-cache, no-cache="a"', `no-cache, no-cache="a", max-age=0, ${TAIL}`],
   [
@@ -43,7 +78,6 @@ const VALUES: [stated: string, limited: string][] = [
   ],
   ["must-understand, no-store", `must-understand, no-store, max-age=0, ${TAIL}`],
   ["must-understand, no-store, no-cache", "must-understand, no-store, no-cache"],
-  ['max-age=300, x="no-store', "max-age=100, x=, no-store"],
 
   // Without max-age, private caches use heuristics.
   ["public", `public, max-age=0, ${TAIL}`],
@@ -72,6 +106,10 @@ const ROWS: [stated: Fields, limited: Fields][] = [
     { "cache-control": `max-age=70, ${TAIL}`, date: inSeconds(-10), expires: inSeconds(60) },
   ],
   [
+    { expires: inSeconds(900), date: inSeconds(-10) },
+    { "cache-control": `max-age=100, ${TAIL}`, date: inSeconds(-10), expires: inSeconds(90) },
+  ],
+  [
     { expires: inSeconds(-1) },
     { "cache-control": `max-age=0, ${TAIL}`, expires: inSeconds(-1) },
   ],
@@ -96,9 +134,26 @@ const ROWS: [stated: Fields, limited: Fields][] = [
     { "cache-control": "no-store", "surrogate-control": 'max-age=60+900, content="ESI/1.0";a' },
     {
       "cache-control": "no-store",
-      "surrogate-control": `max-age=60, content="ESI/1.0", a, ${TAIL}`,
+      "surrogate-control": `max-age=60+0, content="ESI/1.0";a, ${TAIL}`,
     },
   ],
+  // Without a lifetime of their own, surrogates use Cache-Control, and so do others without any value.
+  ...['content="ESI/1.0"', "", "!no-store", "downstream-ttl=9"].map((value): [Fields, Fields] => [
+    { "cache-control": "no-store", "edge-control": value, "surrogate-control": value },
+    { "cache-control": "no-store", "edge-control": value, "surrogate-control": value },
+  ]),
+  [
+    { "cache-control": "no-store", "cdn-cache-control": "" },
+    { "cache-control": "no-store", "cdn-cache-control": "" },
+  ],
+  ...[
+    ["max-age=900", `max-age=100, ${TAIL}`],
+    ["cache-maxage=1d,downstream-ttl=1h", `cache-maxage=100s,downstream-ttl=100s, ${TAIL}`],
+    ["!no-store, max-age=1m", `!no-store, max-age=1m, ${TAIL}`],
+  ].map(([stated = "", limited = ""]): [Fields, Fields] => [
+    { "cache-control": "no-store", "edge-control": stated },
+    { "cache-control": "no-store", "edge-control": limited },
+  ]),
   ...[
     ["900", "100"],
     ["60", "60"],
@@ -119,11 +174,65 @@ Deno.test("limitFreshness() limits freshness to the time left in the phase", () 
   }
 });
 
+Deno.test("limitFreshness() adds nothing that lets a cache keep a response", () => {
+  const [POST, AUTHORIZED] = [{ ...GET, method: "POST" }, { ...GET, isAuthorized: true }];
+  const untold = { ...GET, isAuthorized: undefined as unknown as boolean }; // from JavaScript
+  const [FOUND, FORBIDDEN, FAILED] = [302, 403, 500].map((status) => ({ ...GET, status }));
+  const NO_STALE = "stale-while-revalidate=0";
+  const rows: [stated: string, limited: string | null, ...of: (typeof GET | undefined)[]][] = [
+    // No lifetime may be assumed.
+    ["", null, POST, FOUND, FORBIDDEN, FAILED, { ...POST, status: 404 }],
+    ["stale-if-error=9", "stale-if-error=0", POST, FOUND, FORBIDDEN, FAILED],
+    ["public", "public", POST],
+    ['private="a"', 'private="a"', FOUND],
+    ["public", `public, max-age=0, ${TAIL}`, FOUND, FORBIDDEN, FAILED],
+    ["private", `private, max-age=0, ${TAIL}`, FOUND],
+    ["s-maxage=300", `s-maxage=100, ${TAIL}`, POST, FOUND],
+    ["max-age=300", `max-age=100, ${TAIL}`, POST, FOUND, FORBIDDEN, FAILED],
+    ["", `max-age=0, ${TAIL}`, { ...GET, method: "HEAD" }, { ...GET, status: 304 }],
+    // A shared cache may reuse the response to an authorized request if it says so.
+    ["", `max-age=0, ${NO_STALE}`, AUTHORIZED, untold],
+    ["max-age=300", `max-age=100, ${NO_STALE}`, AUTHORIZED, untold],
+    ["private, max-age=300", `private, max-age=100, ${NO_STALE}`, AUTHORIZED],
+    ['public="a", max-age=300', `public="a", max-age=100, ${NO_STALE}`, AUTHORIZED],
+    ["s-maxage=soon, max-age=9", `s-maxage=soon, max-age=9, ${NO_STALE}`, AUTHORIZED],
+    ["no-cache", "no-cache", AUTHORIZED],
+    ["public, max-age=300", `public, max-age=100, ${TAIL}`, AUTHORIZED],
+    ["s-maxage=300", `s-maxage=100, max-age=0, ${TAIL}`, AUTHORIZED],
+    ["max-age=300, must-revalidate", `max-age=100, ${TAIL}`, AUTHORIZED],
+  ];
+  for (const [stated, expected, ...of] of rows) {
+    for (const request of of) {
+      const headers = new Headers(stated ? { "Cache-Control": stated } : {});
+      const said = limited(headers, { until: NOW + 101_999, now: NOW, ...request });
+      assertEquals(said.get("cache-control"), expected, JSON.stringify([stated, request]));
+    }
+  }
+});
+
+Deno.test("limitFreshness() shortens lifetimes by as much as Date is ahead of the clock", () => {
+  const date = inSeconds(60);
+  const stated = new Headers({
+    "Cache-Control": "max-age=300",
+    Date: date,
+    "Expires": inSeconds(900),
+  });
+  const said = limited(stated, { until: NOW + 101_999, now: NOW });
+  assertEquals(Object.fromEntries(said), {
+    "cache-control": `max-age=40, ${TAIL}`,
+    date,
+    expires: inSeconds(100),
+  });
+});
+
 Deno.test("limitFreshness() changes nothing when no phase change is pending", () => {
   for (const [stated] of ROWS) {
     const fields = [...new Headers(stated)];
     const until = Infinity;
-    assertEquals(limitFreshness(fields, { until, now: NOW }), { fields, unchangedUntil: until });
+    assertEquals(limitFreshness(fields, { until, now: NOW, ...GET }), {
+      fields,
+      unchangedUntil: until,
+    });
   }
 });
 
@@ -131,8 +240,9 @@ Deno.test("limitFreshness() returns how long its values stay the same", () => {
   for (const maxAge of [0, 1, 2, 60, 300, 500]) {
     for (let left = 1; left < 1_000_000; left += left < 3_000 ? 1 : 4_999) {
       const until = NOW + left;
+      const more = maxAge % 3 === 0 ? "" : ", stale-while-revalidate=9";
       const limitedAt = (now: number) =>
-        limitFreshness([["Cache-Control", `max-age=${maxAge}`]], { until, now });
+        limitFreshness([["Cache-Control", `max-age=${maxAge}${more}`]], { until, now, ...GET });
       const { unchangedUntil, fields } = limitedAt(NOW);
       assert(unchangedUntil > NOW && unchangedUntil <= until);
       assertEquals(limitedAt(unchangedUntil - 1).fields, fields);

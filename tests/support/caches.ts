@@ -36,6 +36,21 @@ const PROGRAMS = {
         }`,
       ),
   },
+  squid: {
+    program: "squid",
+    setup: ({ port, origin, folder }) => ({
+      args: ["-N", "-f", `${folder}/squid.conf`],
+      files: {
+        "squid.conf": `http_port 127.0.0.1:${port} accel defaultsite=test
+          cache_peer 127.0.0.1 parent ${origin} 0 no-query originserver login=PASSTHRU
+          http_access allow all
+          pid_filename none
+          cache_log ${folder}/log
+          coredump_dir ${folder}
+          access_log none\n`,
+      },
+    }),
+  },
 } satisfies Record<string, { program: string; compiler?: string; setup: (place: Place) => Setup }>;
 
 /** The name of a cache. */

@@ -32,6 +32,9 @@ const faults: readonly Fault[] = inspect(await retired(new Request("https://a"),
 const fields: [string, string][] = limitFreshness(announcementFields(policy), {
   until: policy.sunsetAt ?? Infinity,
   now: 0,
+  method: "GET",
+  status: 200,
+  isAuthorized: false,
 }).fields;
 const status: 308 | 410 | 503 | undefined = refusal(policy, { now: 0, maxAge: 1 })?.status;
 // @ts-expect-error -- the types are not "any"

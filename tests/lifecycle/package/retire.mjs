@@ -154,7 +154,10 @@ await fc.assert(
     const [theirs, all] = [joined(plain.fields), joined(said.fields)];
     // Each field is as it was, in as many lines, but for those of the announcement and of caching.
     const limited = joined(
-      limitFreshness([...theirs], { until: policy.sunsetAt, now }).fields
+      limitFreshness([...theirs], {
+        ...{ until: policy.sunsetAt, now, method, isAuthorized: false },
+        status: said.status,
+      }).fields
         .map(([name, value]) => [name.toLowerCase(), value]),
     );
     const expected = new Map([...theirs, ...limited])

@@ -1,0 +1,138 @@
+/** Cache-Control (RFC 9111 §5.2), and the fields that have its syntax for some caches only. */
+
+/** A member of a list, with any commas in its quoted strings (RFC 9110 §5.6.1). */
+const MEMBER = /(?:"(?:[^"\\]|\\[^]?)*"?|[^",])+/g;
+
+/** A directive: its name, and its argument, which is a token or a quoted string. */
+const DIRECTIVE = /^\s*([^\s;="]+)(?:=("[^]*"|[^\s;"]*))?\s*$/;
+
+/** The directives that let a cache reuse a response for some time. */
+const AGES = [
+  ...["max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"],
+  ...["cache-maxage", "downstream-ttl"], // of Edge-Control
+];
+
+/**
+ * A number of seconds, wherever any cache may read one. nginx finds it after a semicolon and within
+ * quotes, Edge-Control has units, and Surrogate-Control adds the time for serving stale (`60+30`).
+ */
+const SECONDS = new RegExp(
+  String.raw`(?<![^\s,;"])(${AGES.join("|")})(\s*=\s*"?)(\d+(?:\.\d*)?)([smhd]?)(\+\d+)?`,
+  "gi",
+);
+
+/** Seconds in each unit of Edge-Control. */
+const UNITS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
+
+/** Seconds for which Varnish serves a stale response unless the response limits them. */
+const GRACE = 10;
+
+/** The directives of a value, as read by a cache that splits it at commas only. */
+export class Directives {
+  readonly #stated = new Map<string, string | undefined>();
+
+  constructor(value: string) {
+    for (const [member] of value.matchAll(MEMBER)) {
+      const [, name = "", argument] = DIRECTIVE.exec(member) ?? [];
+      const key = name.toLowerCase();
+      this.#stated.set(key, argument ?? this.#stated.get(key));
+    }
+  }
+
+  has(name: string): boolean {
+    return this.#stated.has(name);
+  }
+
+  /** Whether a directive occurs, each time without an argument, since caches use any of them. */
+  isBare(name: string): boolean {
+    return this.#stated.has(name) && this.#stated.get(name) === undefined;
+  }
+
+  hasSeconds(name: string): boolean {
+    return /^\d+$/.test(this.#stated.get(name) ?? "");
+  }
+
+  /** Whether caches must not reuse the response without revalidation. */
+  forbidsReuse(): boolean {
+    // A cache that knows must-understand ignores the no-store beside it (§5.2.2.3).
+    return this.isBare("no-cache") || this.isBare("no-store") && !this.has("must-understand");
+  }
+}
+
+/** Whether a field, by its name in lower case, is Cache-Control for all caches or some. */
+export function isCacheControl(name = ""): boolean {
+  return name.endsWith("cache-control") || isSurrogate(name);
+}
+
+/** Whether a field is for caches that use Cache-Control in its place if it has no lifetime. */
+export function isSurrogate(name: string): boolean {
+  return name === "surrogate-control" || name === "edge-control";
+}
+
+/** Whether a field, by its name in lower case, tells any cache how long it may keep a response. */
+export function isForCaches(name: string): boolean {
+  return isCacheControl(name) || name === "expires" || name === "x-accel-expires";
+}
+
+/** Returns the longest times, in seconds, for which a value lets caches reuse a response. */
+export function longestAges(value: string): { fresh: number; stale: number } {
+  const longest = { fresh: 0, stale: 0 };
+  for (const [, name = "", , number, unit = ""] of value.matchAll(SECONDS)) {
+    const kind = /^stale/i.test(name) ? "stale" : "fresh";
+    longest[kind] = Math.max(longest[kind], Number(number) * (UNITS[unit.toLowerCase()] ?? 1));
+  }
+  return longest;
+}
+
+/**
+ * Limits each age in a Cache-Control value to the time left, and keeps caches from serving the
+ * response stale. Adds nothing that lets a cache store or reuse a response where it could not.
+ *
+ * @param left The time left, in seconds.
+ * @param lifetime The freshness of a response without max-age, in seconds; `undefined` if it has
+ *   none.
+ * @param isAuthorized Whether the request has Authorization.
+ * @returns The value to send, and the longest age in it, in seconds.
+ */
+export function limitAges(
+  value: string,
+  left: number,
+  lifetime: number | undefined,
+  isAuthorized: boolean,
+): { value: string; longest: number } {
+  const directives = new Directives(value);
+  const hasMaxAge = directives.hasSeconds("max-age");
+  const hasGrace = directives.hasSeconds("stale-while-revalidate");
+  const { fresh, stale } = longestAges(value);
+  const end = fresh + (hasGrace ? stale : Math.max(stale, GRACE));
+  const isBounded = hasMaxAge && (hasGrace || directives.hasSeconds("stale-if-error"));
+  if (isBounded && end <= left) return { value, longest: end };
+
+  const limited = limitSeconds(value, left);
+  const longest = Math.min(fresh, left);
+  const isReusable = lifetime !== undefined || /max-?age/i.test(value); // malformed or not
+  if (directives.forbidsReuse() || !isReusable) return { value: limited, longest };
+  const parts = limited.trim() === "" ? [] : [limited];
+  // Also beside s-maxage, which browsers ignore.
+  const age = /max-age/i.test(value) ? 0 : Math.max(0, Math.min(lifetime ?? 0, left));
+  if (!hasMaxAge && lifetime !== undefined) parts.push(`max-age=${age}`);
+  // Each of the three lets a shared cache reuse the response to an authorized request (§3.5).
+  const isStrict = directives.isBare("must-revalidate");
+  const mayBeShared = !isAuthorized || isStrict || directives.isBare("public") ||
+    directives.hasSeconds("s-maxage");
+  if (mayBeShared && !isStrict) parts.push("must-revalidate");
+  // For Varnish, which ignores must-revalidate.
+  if (!hasGrace) parts.push("stale-while-revalidate=0");
+  return { value: parts.join(", "), longest: hasMaxAge ? longest : Math.max(longest, age) };
+}
+
+/** Limits each age in its place, so that a value that is malformed for a cache remains so. */
+function limitSeconds(value: string, left: number): string {
+  return value.replace(SECONDS, (text, name, equals, number, unit, added) => {
+    const limit = /^stale/i.test(name) ? 0 : left;
+    const isLonger = Number(number) * (UNITS[unit.toLowerCase()] ?? 1) > limit;
+    if (!isLonger && !added) return text;
+    const seconds = isLonger ? `${limit}${unit && "s"}` : number + unit;
+    return `${name}${equals}${seconds}${added ? "+0" : ""}`;
+  });
+}

@@ -1,0 +1,125 @@
+/**
+ * What caches may do with a response, before and after the library has limited it: for any fields,
+ * request, status and cache, by an oracle written from RFC 9111.
+ */
+
+// deno-lint-ignore-file no-import-prefix -- a start would download what the import map has
+
+import { assert } from "@std/assert";
+import fc from "npm:fast-check@4.10.2";
+import { formatHttpDate } from "../../lib/http/http_date.ts";
+import { limitFreshness } from "../../lib/lifecycle/freshness.ts";
+import {
+  type Cache,
+  type Exchange,
+  mayServeForever,
+  mayStore,
+  reusedUntil,
+} from "../support/rfc9111_cache.ts";
+
+const NOW = Date.parse("2027-01-01T00:00:00.250Z");
+const TARGETS = ["cdn-cache-control", "a-cache-control", "surrogate-control"];
+const inSeconds = (seconds: number) => formatHttpDate(NOW + seconds * 1000);
+
+const caches: fc.Arbitrary<Cache> = fc.record({
+  isShared: fc.boolean(),
+  isModern: fc.constantFrom(true, true, true, false),
+  knowsMustUnderstand: fc.boolean(),
+  target: fc.constantFrom(undefined, ...TARGETS),
+  splitsAtSemicolons: fc.boolean(),
+  acceptsQuoted: fc.boolean(),
+  invalid: fc.constantFrom("stale", "ignored"),
+  chosen: fc.constantFrom("first", "last"),
+  counts: fc.constantFrom("from receipt", "from Date", "by age"),
+  grace: fc.constantFrom(0, 10_000),
+  isCoarse: fc.boolean(),
+  travel: fc.nat(749), // received within a second after the one in Date
+});
+
+const seconds = fc.oneof(fc.nat(10), fc.nat(2000));
+const AGES = ["max-age", "s-maxage", "stale-while-revalidate", "stale-if-error", "Max-Age"];
+const ages = AGES.map((name) =>
+  fc.tuple(seconds, fc.constantFrom(["=", ""], ["=", ""], ["=", ""], ['="', '"'], ["=", "x"]))
+    .map(([seconds, [before, after]]) => `${name}${before}${seconds}${after}`)
+);
+const flag = fc.constantFrom(
+  ...["public", "private", "no-store", "no-cache", "must-understand", "must-revalidate"],
+  ...["proxy-revalidate", "immutable", 'no-cache="a, max-age=9"', 'private="b"', 'x="no-store"'],
+  ...["x-no-store", 'y="a, public"', "max-age=soon", "s-maxage=soon", 'public="a"'],
+);
+const flags = fc.uniqueArray(flag, { maxLength: 3, selector: (flag) => flag.split("=")[0] ?? "" });
+const valueWith = (...separators: string[]) =>
+  fc.tuple(
+    fc.array(fc.oneof(...ages), { maxLength: 3 }),
+    flags,
+    fc.boolean(),
+    fc.constantFrom(...separators),
+  ).map(([ages, flags, isFlagFirst, separator]) =>
+    (isFlagFirst ? [...flags, ...ages] : [...ages, ...flags]).join(separator)
+  );
+const fields = fc.record({
+  "cache-control": valueWith(", ", ", ", ";"), // the last one for nginx
+  ...Object.fromEntries(TARGETS.map((name) => [name, valueWith(", ", ",")])),
+  expires: fc.oneof(seconds.map((seconds) => inSeconds(seconds - 500)), fc.constant("0")),
+  date: fc.constantFrom(-30, 0, 0, 40).map(inSeconds),
+}, { requiredKeys: [] });
+const left = fc.oneof(fc.nat(5_000), fc.nat(2_000_000)).map((left) => left + 1000);
+const requests = fc.record({
+  method: fc.constantFrom("GET", "GET", "HEAD", "POST", "PUT"),
+  isAuthorized: fc.boolean(),
+  status: fc.constantFrom(200, 200, 206, 302, 403, 404, 410, 500, 503),
+});
+
+/** Returns a response as it is sent, and limited. The server adds a Date that is missing. */
+function exchanges(
+  stated: Record<string, string>,
+  request: Omit<Exchange, "headers" | "sent">,
+  until: number,
+): [before: Exchange, after: Exchange] {
+  const limited = limitFreshness(Object.entries(stated), { until, now: NOW, ...request }).fields;
+  return [Object.entries(stated), limited].map((fields) => {
+    const headers = new Headers({ date: inSeconds(0) });
+    for (const [name, value] of fields) headers.set(name, value);
+    return { ...request, headers, sent: NOW };
+  }) as [Exchange, Exchange];
+}
+
+/** Tries responses; returns in how many the library had something to do or to leave. */
+function tried(check: (cache: Cache, before: Exchange, after: Exchange, until: number) => boolean) {
+  let count = 0;
+  fc.assert(
+    fc.property(fields, requests, caches, left, (stated, request, cache, left) => {
+      const until = Math.ceil((NOW + left) / 1000) * 1000; // phases begin with a second
+      const [before, after] = exchanges(stated, request, until);
+      if (check(cache, before, after, until)) count++;
+    }),
+    { numRuns: 15_000 },
+  );
+  return count;
+}
+
+const note = (after: Exchange) => JSON.stringify([...after.headers]);
+
+Deno.test("no cache may store or reuse a response where it could not without the library", () => {
+  const kept = tried((cache, before, after) => {
+    assert(mayStore(cache, before) || !mayStore(cache, after), `stored: ${note(after)}`);
+    assert(reusedUntil(cache, after) <= reusedUntil(cache, before), `reused: ${note(after)}`);
+    return !mayStore(cache, before);
+  });
+  assert(kept > 3_000, `only ${kept} could not be stored`);
+});
+
+Deno.test("no cache reuses a response beyond its phase, whatever its fields", () => {
+  const beyond = tried((cache, before, after, until) => {
+    const end = reusedUntil(cache, after);
+    assert(end < until, `until ${new Date(end).toISOString()}: ${note(after)}`);
+    // A cache that is cut off may serve stale only what was left as it is.
+    const isLeft = after.isAuthorized || [...TARGETS, "cache-control"].some((name) => {
+      const value = after.headers.get(name) ?? "";
+      return /stale-/.test(value) && value === before.headers.get(name);
+    });
+    assert(isLeft || !mayServeForever(cache, after), `forever: ${note(after)}`);
+    return reusedUntil(cache, before) >= until;
+  });
+  assert(beyond > 1_000, `only ${beyond} would have been reused beyond it`);
+});
