@@ -35,7 +35,8 @@ export type NodeResponse = {
  *
  * @param options The functions in it get the method, the whole URL (`originalUrl` where there is
  *   one) and the fields. `onCount` also gets Node's request and response. A refusal keeps the
- *   fields that the response already has, except those for caches. If these are CORS fields, they
+ *   fields that the response already has, except those for caches, Age, Content-Encoding and
+ *   Set-Cookie. If these are CORS fields, they
  *   replace those of `refusalFields`.
  * @returns A function that calls `next` and returns its result, or refuses and returns `undefined`.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
@@ -88,14 +89,22 @@ export function retire<
     if (refused === undefined) return next();
 
     const { status, fields, body } = refused;
-    const forCaches = Object.keys(response.getHeaders()).filter(isForCaches);
-    for (const name of forCaches) response.removeHeader(name); // not meant for a refusal
+    const names = Object.keys(response.getHeaders());
+    for (const name of names) if (!isForRefusals(name)) response.removeHeader(name);
     const isCors = ([name]: Field) => /^access-control-/i.test(name);
     const hasCors = Object.hasOwn(response.getHeaders(), "access-control-allow-origin");
     setFields(response, fields.filter((field) => !hasCors || !isCors(field)));
     response.statusCode = status;
     response.end(request.method === "HEAD" ? undefined : body);
   };
+}
+
+/**
+ * Whether a refusal keeps a field that was set before it. Caches may keep a refusal, and give it to
+ * anybody.
+ */
+function isForRefusals(name: string): boolean {
+  return !isForCaches(name) && !["age", "content-encoding", "set-cookie"].includes(name);
 }
 
 /** Returns the head of Node's request like that of a `Request`, for any method and Host. */

@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { formatHttpDate } from "../../lib/http/http_date.ts";
 import { type FreshnessLimit, limitFreshness } from "../../lib/lifecycle/freshness.ts";
+import { needing } from "../support/permissions.ts";
 
 const NOW = Date.parse("2027-01-01T00:00:00Z");
 const TAIL = "must-revalidate, stale-while-revalidate=0";
@@ -249,6 +250,25 @@ Deno.test("limitFreshness() returns how long its values stay the same", () => {
       if (unchangedUntil < until) {
         assert(limitedAt(unchangedUntil).fields[0]?.[1] !== fields[0]?.[1]);
       }
+    }
+  }
+});
+
+needing("files")("the README's table shows what limitFreshness() sends", () => {
+  const readme = Deno.readTextFileSync(new URL("../../lib/lifecycle/README.md", import.meta.url));
+  const [, section = ""] = readme.split("### What changes for caches");
+  const rows = [...section.matchAll(/^\| (.*?) +\| (.*?) +\| (.*?) +\|$/gm)].slice(2, -1);
+  assertEquals(rows.length, 10);
+  for (const [line, request = "", stated = "", sent = ""] of rows) {
+    const [yours = "", limited = ""] = [stated, sent].map((text) => text.replace(/`|none/g, ""));
+    const expected = limited.startsWith("the same") ? yours : limited;
+    const requests = request.includes("POST")
+      ? [...[302, 403, 500].map((status) => ({ ...GET, status })), { ...GET, method: "POST" }]
+      : [{ ...GET, isAuthorized: request.includes("Authorization") }];
+    for (const one of requests) {
+      const headers = new Headers(yours ? { "Cache-Control": yours } : {});
+      const { fields } = limitFreshness([...headers], { until: NOW + 600_000, now: NOW, ...one });
+      assertEquals(new Headers(fields).get("cache-control") ?? "", expected, line);
     }
   }
 });

@@ -65,6 +65,7 @@ const VALUES = {
   "Cache-Control": ["max-age=9999", "public", "s-maxage=5, private", "no-store", "max-age=5"],
   "CDN-Cache-Control": ["max-age=9999"],
   "Surrogate-Control": ["max-age=9999+60"],
+  "Edge-Control": ["cache-maxage=1d", "!no-store, max-age=60"],
   "X-Accel-Expires": ["9999", "@1900000000"],
   "Expires": ["Wed, 30 Jun 2028 00:00:00 GMT", "0"],
   "Link": ['</a>; rel="next"', '<b>; rel=prev; title="x, y"', OURS.Link],
@@ -232,11 +233,13 @@ assert.deepEqual([failed, seen.at(-1)[0]], [500, 500]);
 assert.equal(fields.filter(([name]) => name === "deprecation").length, 1);
 close(other);
 
-// A refusal keeps what was set before, but for the fields that were meant for caches.
+// A refusal keeps what was set before, except fields for caches, for one user, or of the content.
 const SET = {
   ...{ "Cache-Control": "max-age=9999", "Expires": VALUES["Expires"][0], "X-A": "1" },
   ...{ "CDN-Cache-Control": "max-age=9999", "Surrogate-Control": "max-age=9999" },
   ...{ "X-Accel-Expires": "9999", "Access-Control-Allow-Origin": "https://a.example" },
+  ...{ "Edge-Control": "max-age=1d", "Set-Cookie": ["a=1", "b=2"], "Age": "60" },
+  ...{ "Content-Encoding": "gzip" },
 };
 const nested = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2028-06-30" });
 for (const [policyAround, sunset] of [[policy, OURS.Sunset], [nested, OURS.Sunset]]) {
@@ -250,7 +253,10 @@ for (const [policyAround, sunset] of [[policy, OURS.Sunset], [nested, OURS.Sunse
   const { status, fields } = await send(await listen(refusing), { method: "GET" });
   const said = Object.fromEntries(fields);
   assert.equal(status, 410);
-  const names = ["surrogate-control", "expires", "x-accel-expires", "cdn-cache-control"];
+  const names = [
+    ...["surrogate-control", "expires", "x-accel-expires", "cdn-cache-control", "edge-control"],
+    ...["set-cookie", "age", "content-encoding"],
+  ];
   assert.deepEqual(names.filter((name) => name in said), []);
   assert.equal(said["cache-control"].split(",")[0], "max-age=300");
   assert.deepEqual([said["x-a"], said["access-control-allow-origin"]], ["1", "https://a.example"]);
