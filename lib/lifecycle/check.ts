@@ -50,8 +50,7 @@ export async function runLifecycle(args: readonly string[]) {
   }
   const { urls, fields, isJson, version } = words;
   if (urls === undefined) return { text: version ? VERSION : USAGE, exitStatus: 0 };
-  const results: Awaited<ReturnType<typeof check>>[] = [];
-  for (const url of urls) results.push(await check(url, fields));
+  const results = await Promise.all(urls.map((url) => check(url, fields)));
   const lines = isJson
     ? JSON.stringify(results.map(({ data }) => data), undefined, 2).split("\n")
     : results.flatMap(({ lines }) => lines);
@@ -118,7 +117,7 @@ async function check(url: string, fields: Headers) {
     const target = get.headers.get("location") ?? "";
     const location = target && URL.canParse(target, url) ? new URL(target, url).href : undefined;
     const lines = [
-      `${url}: ${status}${location ? ` to ${location}` : ""}, ${describeState(inspection)}`,
+      `${status} ${url}${location ? ` to ${location}` : ""}: ${describeState(inspection)}`,
       ...RELATIONS.flatMap((name) => links[name]?.map((target) => `  ${name}: ${target}`) ?? []),
       ...faults.map(({ section, message }) => `  fault: ${message} (${section})`),
     ];
@@ -137,7 +136,11 @@ async function send(method: string, url: string, fields: Headers): Promise<Respo
   const defaults = { "Accept-Encoding": "identity", "User-Agent": "media-head-check" };
   const headers = { ...defaults, ...Object.fromEntries(fields) };
   const signal = AbortSignal.timeout(TIME_LIMIT_MS);
-  const response = await fetch(url, { method, headers, redirect: "manual", signal });
+  const response = await fetch(url, { method, headers, redirect: "manual", signal })
+    .catch((error) => {
+      if (!signal.aborted) throw error;
+      throw new Error(`no response to the ${method} within ${TIME_LIMIT_MS / 1000} s`);
+    });
   await response.body?.cancel();
   return response;
 }
@@ -145,6 +148,12 @@ async function send(method: string, url: string, fields: Headers): Promise<Respo
 /** Returns the shared fields in which a HEAD differs from a GET sent some seconds later. */
 function differencesOf(head: Response, get: Response, seconds: number): Fault[] {
   const names = new Set([...head.headers.keys(), ...get.headers.keys()]);
+  const [ofHead = 0, ofGet] = [head, get].map(({ headers }) =>
+    +(headers.get("content-length") ?? 0)
+  );
+  // A default error page that names the method, like "Cannot HEAD /x", is longer by a letter.
+  const ofPage = get.status >= 400 && ofHead - 1 === ofGet ? ["content-length", "etag"] : [];
+  for (const name of ofPage) names.delete(name);
   return [...names].flatMap((name) => {
     const [a, b] = [head.headers.get(name), get.headers.get(name)];
     const isShared = SHARED.has(name) || isCacheControl(name);

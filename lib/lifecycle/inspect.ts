@@ -2,7 +2,7 @@
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import { parseLinks } from "../http/link.ts";
-import { isCacheControl, longestAges } from "./cache_control.ts";
+import { Directives, isCacheControl, longestAges } from "./cache_control.ts";
 import { HEURISTIC } from "./freshness.ts";
 import { LAST, readInstant } from "./instant.ts";
 import type { Phase } from "./policy.ts";
@@ -44,14 +44,12 @@ export const RELATIONS = ["successor-version", "deprecation", "sunset"];
 /** A Date that may have parameters (RFC 9651 §3.3.7, §3.3.8 and §3.1.2). */
 const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:%?"(?:[^"\\]|\\.)*"|[^\s;",]+))?)*$/;
 
-/** Permission to serve a stale response (RFC 5861). */
-const STALE = /\bstale-(?:while-revalidate|if-error)\s*=\s*"?(\d+)/gi;
-
 /** Every field that is read. The last ones are for some caches only (RFC 9213). */
 const FIELDS = [
-  ...["cache-control", "date", "deprecation", "expires", "last-modified", "link", "retry-after"],
+  ...["age", "cache-control", "date", "deprecation", "expires", "last-modified", "link"],
   ...["expose-headers", "allow-credentials", "allow-origin"].map((of) => `access-control-${of}`),
-  ...["sunset", "surrogate-control", "cdn-cache-control", "akamai-cache-control"],
+  ...["retry-after", "sunset", "surrogate-control", "edge-control"],
+  ...["cdn-cache-control", "akamai-cache-control"],
   ...["cloudflare", "netlify", "vercel"].map((network) => `${network}-cdn-cache-control`),
 ];
 
@@ -192,21 +190,23 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
 
 /** Returns until when a field lets a cache reuse the response, in milliseconds since the epoch. */
 function freshUntil(field: string, value: string, { status, headers, now }: Reading): number {
-  const sent = parseHttpDate(headers.get("date") ?? "", now) ?? now;
-  const control = headers.get("cache-control") ?? "";
-  const isExplicit = /\b(?:s-maxage|no-store|no-cache)\b/i.test(control) || headers.has("expires");
+  const date = parseHttpDate(headers.get("date") ?? "", now) ?? now;
+  const age = Number(headers.get("age")) * 1000 || 0;
+  const made = now - Math.max(0, now - date, age); // by its current age (§4.2.3)
   if (isCacheControl(field)) {
-    if (/\bno-(?:store|cache)\b(?!\s*=)/i.test(value)) return 0;
-    const stale = /\bmust-revalidate\b/i.test(value) ? [] : value.matchAll(STALE);
-    const longest = Math.max(0, ...[...stale].map(([, seconds]) => Number(seconds)));
-    return sent + (longestAges(value).fresh + longest) * 1000;
+    const directives = new Directives(value);
+    const { fresh, stale } = longestAges(value);
+    const longest = directives.has("must-revalidate") ? fresh : fresh + stale;
+    return directives.forbidsReuse() ? 0 : made + longest * 1000;
   }
-  const date = parseHttpDate(value, now);
-  if (date === undefined || /\bmax-age\b/i.test(control)) return 0;
-  if (field === "expires") return date;
+  const at = parseHttpDate(value, now);
+  const control = new Directives(headers.get("cache-control") ?? "");
+  if (at === undefined || control.has("max-age") || control.forbidsReuse()) return 0;
+  if (field === "expires") return made + at - date;
   // Without explicit freshness, caches may use a tenth of the time since the last change (§4.2.2).
+  const isExplicit = control.has("s-maxage") || headers.has("expires");
   const isHeuristic = field === "last-modified" && !isExplicit && HEURISTIC.has(status);
-  return isHeuristic ? sent + (sent - date) / 10 : 0;
+  return isHeuristic ? made + (date - at) / 10 : 0;
 }
 
 function difference(field: string, value: string, expected: string): string {

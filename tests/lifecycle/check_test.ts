@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import project from "../../deno.json" with { type: "json" };
 import { publishFile } from "../../lib/publishing/publish.ts";
 import { runLifecycle } from "../../lib/lifecycle/check.ts";
@@ -24,12 +25,12 @@ needing("processes")(
     const dates = (sunset: string, retry = "") => `(deprecation ${past}, ${retry}sunset ${sunset})`;
     const out = `brownout ${dates(later, `retry-after ${soon}, `)}`;
     const rows: [settings: Record<string, string>, expected: string][] = [
-      [{ DEPRECATED_AT: soon }, `200, announced (deprecation ${soon}, sunset ${later})`],
-      [{}, `200, deprecated ${dates(later)}`],
-      [brownout, `503, ${out}`],
-      [{ ...brownout, BROWNOUT_STATUS: "410" }, `410, ${out}`],
-      [gone, `410, removed ${dates(past)}`],
-      [{ ...gone, AFTER_SUNSET: "redirect" }, `308, removed ${dates(past)}`],
+      [{ DEPRECATED_AT: soon }, `200: announced (deprecation ${soon}, sunset ${later})`],
+      [{}, `200: deprecated ${dates(later)}`],
+      [brownout, `503: ${out}`],
+      [{ ...brownout, BROWNOUT_STATUS: "410" }, `410: ${out}`],
+      [gone, `410: removed ${dates(past)}`],
+      [{ ...gone, AFTER_SUNSET: "redirect" }, `308: removed ${dates(past)}`],
     ];
     for (const [changes, expected] of rows) {
       await t.step(expected, async () => {
@@ -38,8 +39,8 @@ needing("processes")(
         const url = `${server.origin}/audio/${token}`;
         const { text, exitStatus } = await runLifecycle(["check", url]);
         const [first, successor] = text.split("\n");
-        const target = `308 to ${server.origin}/media/${token},`;
-        assertEquals(first, `${url}: ${expected.replace("308,", target)}`);
+        const target = expected.startsWith("308") ? ` to ${server.origin}/media/${token}` : "";
+        assertEquals(first, expected.replace(":", ` ${url}${target}:`));
         assertEquals(successor, `  successor-version: ${server.origin}/media/${token}`);
         assert(text.endsWith("\n  no faults"), text);
         assertEquals(exitStatus, 0);
@@ -76,8 +77,17 @@ needing("network")(
       }
       if (at === "/terminal") fields.set("Sunset", "\x9b31m");
       if (at === "/lost" || at === "/lost-on-head" && isHead) fields.delete("Deprecation");
-      const status = at === "/status" && isHead ? 405 : 200;
-      return new Response("text", { status, headers: fields });
+      const status = at === "/status" && isHead ? 405 : at.startsWith("/missing") ? 404 : 200;
+      if (at === "/missing") { // as in Express, and in NestJS
+        const page = `Cannot ${method} /missing`;
+        fields.set("ETag", `W/"${page}"`);
+        fields.set("Content-Length", `${page.length}`);
+      }
+      if (at === "/missing-length") fields.set("Content-Length", isHead ? "9" : "4");
+      return new Response("text".padEnd(Number(fields.get("Content-Length"))), {
+        status,
+        headers: fields,
+      });
     });
     const faultsAt = async (path: string) => {
       const header = ["--header", "Authorization: Basic a:b"];
@@ -96,6 +106,10 @@ needing("network")(
       'cache-control is "max-age=0" on HEAD, "max-age=300" on GET',
       'etag is "\\"HEAD\\"" on HEAD, "\\"GET\\"" on GET',
       `the link "sunset" is none on HEAD, "${origin.url("/a")}" on GET`,
+    ]);
+    assertEquals(await faultsAt("/missing"), []);
+    assertEquals(await faultsAt("/missing-length"), [
+      'content-length is "9" on HEAD, "4" on GET',
     ]);
     assertEquals(await faultsAt("/terminal"), ['Sunset is "\x9b31m": expected an HTTP-date']);
     assertEquals(await faultsAt("/lost"), [
@@ -141,7 +155,37 @@ needing("network")(
     assertEquals(exitStatus, 2);
     assertStringIncludes(text, `${closed}: `);
     assertEquals(isUsageError, undefined);
-    const said = `${origin.url("/")}: 200, deprecated (deprecation 1970-01-01T00:00:01Z)`;
+    const said = `200 ${origin.url("/")}: deprecated (deprecation 1970-01-01T00:00:01Z)`;
     assertStringIncludes(text, `${said}\n  no faults`);
   },
 );
+
+needing("network")("check sends to several URLs side by side", async () => {
+  const waiting: (() => void)[] = [];
+  await using origin = new Origin(async ({ method }) => {
+    // Neither HEAD is answered before both were sent.
+    if (method === "HEAD") {
+      await new Promise<void>((resolve) => {
+        if (waiting.push(resolve) === 2) waiting.forEach((resolve) => resolve());
+      });
+    }
+    return new Response(null, { headers: { Deprecation: "@1" } });
+  });
+  const urls = ["/b", "/a"].map((path) => origin.url(path));
+  const { text, exitStatus } = await runLifecycle(["check", ...urls]);
+  assertEquals(text.match(/http\S+(?=:)/g), urls);
+  assertEquals(exitStatus, 0);
+});
+
+needing("network")("check names the method and the limit of a time-out", async () => {
+  const timeout = AbortSignal.timeout;
+  using _ = stub(AbortSignal, "timeout", () => timeout(50));
+  for (const silent of ["HEAD", "GET"]) {
+    const { promise, resolve } = Promise.withResolvers<Response>();
+    await using origin = new Origin(({ method }) => method === silent ? promise : new Response());
+    const { text, exitStatus } = await runLifecycle(["check", origin.url("/")]);
+    const expected = `${origin.url("/")}: no response to the ${silent} within 10 s`;
+    assertEquals([text, exitStatus], [expected, 2]);
+    resolve(new Response());
+  }
+});

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { inspect, type State } from "../../lib/lifecycle/inspect.ts";
+import { limitFreshness } from "../../lib/lifecycle/freshness.ts";
 import { needing } from "../support/permissions.ts";
 import { within } from "../support/within.ts";
 
@@ -66,6 +67,11 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
     ]],
     ["fresh-beyond-phase", "RFC 9111 §4.2", [
       { "cache-control": "max-age=86400000" },
+      { "cache-control": "max-age=86400000, x-no-store" },
+      { "cache-control": 'max-age=86400000, ext="no-store"' },
+      { "cache-control": "max-age=86400000, must-understand, no-store" },
+      { "cache-control": "max-age=86400000", age: "86400" },
+      { "edge-control": "cache-maxage=1000d" },
       { "cache-control": "max-age=1, s-maxage=86400000" },
       { "cache-control": 'max-age=86400000, no-cache="Set-Cookie"' },
       { "cache-control": "max-age=1, stale-while-revalidate=86400000" },
@@ -151,11 +157,53 @@ Deno.test("inspect() finds no fault where there is none", () => {
     [{ ...SOUND, "cache-control": "no-store, max-age=86400000" }, 200],
     [{ ...SOUND, "cache-control": "max-age=1, must-revalidate, stale-if-error=86400000" }, 200],
     [{ ...SOUND, expires: "Thu, 01 Jul 2027 00:00:00 GMT" }, 200], // max-age wins
+    ...["no-store", "no-cache"].map((value): [Record<string, string>, number] => [
+      { ...SOUND, "cache-control": value, expires: "Thu, 01 Jul 2027 00:00:00 GMT" },
+      200,
+    ]),
+    [{ ...SOUND, "cache-control": "max-age=86400000", age: "86400000" }, 200], // long stale
     [{ ...SOUND, "access-control-allow-origin": "*", "access-control-expose-headers": "*" }, 200],
   ];
   for (const [fields, status] of rows) {
     assertEquals(inspected(fields, status).faults, [], JSON.stringify(fields));
   }
+});
+
+Deno.test("inspect() finds no fault in what the library sent, behind a CDN or a clock behind", () => {
+  const LEFT = [2, 60, 3_600];
+  const stated: Record<string, string>[] = [
+    { "Cache-Control": "max-age=300" },
+    { "Cache-Control": "s-maxage=900, max-age=0" },
+    { "Cache-Control": "max-age=20, stale-while-revalidate=30" },
+    { Expires: new Date(NOW + 600_000).toUTCString() },
+    { "Last-Modified": PAST },
+  ];
+  const sunset = (left: number) => new Date(NOW + left * 1000);
+  const limited = (fields: Record<string, string>, left: number) =>
+    limitFreshness(Object.entries(fields), {
+      ...{ until: sunset(left).getTime(), now: NOW, method: "GET" },
+      ...{ status: 200, isAuthorized: false },
+    }).fields;
+  const edges = [ // how many seconds after the server, and what Date says then
+    ...[0, 1, 30, 50].flatMap((age) => [{ age, date: 0 }, { age, date: age }]),
+    ...[-1, -3].map((age) => ({ age, date: 0 })), // the checker's clock is behind
+  ];
+  let count = 0;
+  for (const left of LEFT) {
+    for (const fields of stated) {
+      for (const { age, date } of edges.filter(({ age }) => age < left)) {
+        const headers = new Headers(limited(fields, left));
+        headers.set("Deprecation", SOUND.deprecation);
+        headers.set("Sunset", sunset(left).toUTCString());
+        headers.set("Date", new Date(NOW + date * 1000).toUTCString());
+        if (age > 0) headers.set("Age", `${age}`);
+        const { faults } = inspect({ status: 200, headers }, { now: NOW + age * 1000 });
+        assertEquals(faults, [], JSON.stringify([left, age, date, ...headers]));
+        count++;
+      }
+    }
+  }
+  assertEquals(count, 130);
 });
 
 Deno.test("inspect() returns what was announced, and reads it tolerantly", () => {

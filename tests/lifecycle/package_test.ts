@@ -51,7 +51,7 @@ test("the package's command works on every Node, on Deno, and by npx", async () 
   const retired = withLifecycle(() => new Response("old"), policy, { successor: () => "/v2" });
   await using origin = new Origin(retired);
   const url = origin.url("/v1");
-  const expected = `${url}: 200, deprecated (deprecation 2026-01-01T00:00:00Z)\n` +
+  const expected = `200 ${url}: deprecated (deprecation 2026-01-01T00:00:00Z)\n` +
     `  successor-version: ${origin.url("/v2")}\n  no faults\n`;
   const command = "node_modules/@media-head/lifecycle/lifecycle/command.js";
   const npx = ["npx", "--yes", `--package=${tarball}`, "lifecycle"];
