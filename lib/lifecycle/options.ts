@@ -63,16 +63,29 @@ export interface LifecycleOptions<
   readonly clock?: (() => number) | undefined;
 }
 
-const NAMES = "successor, successorOrigin, applies, refusalFields, maxAge, route, onCount, clock"
-  .split(", ");
+const FUNCTIONS = ["successor", "applies", "refusalFields", "route", "onCount", "clock"];
+const NAMES = [...FUNCTIONS, "successorOrigin", "maxAge"];
 
-function requireOptions(options: { readonly maxAge?: number | undefined }): void {
-  const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
-  if (unknown !== undefined) throw new TypeError(`${unknown}: expected one of ${NAMES.join(", ")}`);
-  const { maxAge = 0 } = options;
-  if (Number.isInteger(maxAge) && maxAge >= 0 && maxAge <= 2 ** 31) return;
-  const expected = "a whole number of seconds from 0 to 2147483648";
-  throw new TypeError(`maxAge: expected ${expected}, got ${String(maxAge)}`);
+type Checked = {
+  readonly maxAge?: number | undefined;
+  readonly clock?: (() => number) | undefined;
+};
+
+function requireOptions(options: Checked): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (!NAMES.includes(name)) throw new TypeError(`${name}: expected one of ${NAMES.join(", ")}`);
+    if (!FUNCTIONS.includes(name) || value === undefined || typeof value === "function") continue;
+    throw new TypeError(`${name}: expected a function, got ${JSON.stringify(value)}`);
+  }
+  const { maxAge = 0, clock = Date.now } = options;
+  if (!Number.isInteger(maxAge) || maxAge < 0 || maxAge > 2 ** 31) {
+    const expected = "a whole number of seconds from 0 to 2147483648";
+    const got = typeof maxAge === "string" ? JSON.stringify(maxAge) : String(maxAge);
+    throw new TypeError(`maxAge: expected ${expected}, got ${got}`);
+  }
+  const now: unknown = attempt("clock", () => clock());
+  if (now === undefined || isPromise(now) || Number.isFinite(now)) return; // or it has been logged
+  throw new TypeError(`clock: expected a function that returns milliseconds, got ${String(now)}`);
 }
 
 /** Calls a function of the options, and logs what it throws, or what its promise rejects with. */
@@ -92,9 +105,10 @@ export function attempt<Result>(name: string, call: () => Result): Result | unde
  * options for its value. A promise would count as true, as an instant or as fields. So the default
  * takes its place, and the first promise of each option is logged.
  *
- * @throws {TypeError} If an option is unknown, or `maxAge` is out of range (RFC 9111 §1.2.2).
+ * @throws {TypeError} If an option is unknown or of the wrong type, `maxAge` is out of range (RFC
+ *   9111 §1.2.2), or `clock` returns no instant.
  */
-export function optionReader(options: { readonly maxAge?: number | undefined }) {
+export function optionReader(options: Checked) {
   requireOptions(options);
   const logged = new Set<string>();
   return <Result>(name: string, call: () => Result, byDefault: Result): Result | undefined => {

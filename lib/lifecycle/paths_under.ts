@@ -20,7 +20,8 @@ export type Located = string | URL | { url?: string | undefined; originalUrl?: s
  * unreserved character counts as the character itself (RFC 3986 §6.2.2.2), while an encoded slash
  * separates nothing. The authority of an absolute URL does not matter.
  *
- * @throws {TypeError} If the path does not start with `/`.
+ * @throws {TypeError} If the path does not start with `/`, or is a pattern like `/v1/*`, `/v1/:id` or
+ *   `/v1(.*)`.
  *
  * @example What is under `/v1`
  * ```ts
@@ -37,8 +38,15 @@ export function pathsUnder(
   path: string,
   { caseSensitive = false, collapse = true }: PathOptions = {},
 ): (request: Located) => boolean {
-  if (!/^\//.test(path)) {
-    throw new TypeError(`path: expected one that starts with "/", got ${JSON.stringify(path)}`);
+  const got = JSON.stringify(path);
+  if (typeof path !== "string" || !path.startsWith("/")) {
+    throw new TypeError(`path: expected one that starts with "/", got ${got}`);
+  }
+  const [literal = ""] = path.split(/\/(?:\*(?=\/|$)|:)|\/?\(\.\*\)/);
+  if (literal !== path) {
+    throw new TypeError(
+      `path: expected one without patterns, like "${literal || "/"}", got ${got}`,
+    );
   }
   const normal = (url: string) => {
     const path = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/\\?#]*/i, "").replace(/[?#].*/s, "");

@@ -10,7 +10,7 @@ import {
   readInstant,
   readInterval,
 } from "./instant.ts";
-import { isPathOrSecureUrl } from "./link_target.ts";
+import { isPathOrSecureUrl, MAX_LENGTH } from "./link_target.ts";
 import type { AfterSunset, BrownoutStatus, Policy } from "./policy.ts";
 
 /** The settings of a policy. Instants are from 1970 to 9999. Fractions of a second are dropped. */
@@ -105,7 +105,9 @@ export function definePolicy(settings: PolicySettings): Policy {
     refuse("brownoutStatus", brownoutStatus, "503 or 410");
   }
   if (documentation !== undefined && !isPathOrSecureUrl(documentation)) {
-    refuse("documentation", documentation, 'a path that starts with "/", or an "https:" URL');
+    const expected =
+      `a path that starts with "/", or an "https:" URL, of at most ${MAX_LENGTH} characters`;
+    refuse("documentation", documentation, expected);
   }
 
   const brownouts = brownoutsIn(settings, { deprecatedAt, sunsetAt }, refuse);

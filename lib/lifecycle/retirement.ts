@@ -38,8 +38,8 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
   policy: Policy,
   options: LifecycleOptions<Incoming, Rest>,
 ): (request: Incoming, ...rest: Rest) => Retirement {
-  if (!Number.isFinite(policy.deprecatedAt)) {
-    const got = JSON.stringify(policy.deprecatedAt);
+  if (!Number.isFinite(policy?.deprecatedAt)) { // which JavaScript may leave out
+    const got = JSON.stringify(policy?.deprecatedAt);
     throw new TypeError(`policy: expected the result of definePolicy(), got deprecatedAt ${got}`);
   }
   const read = optionReader(options);
@@ -64,7 +64,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     };
     const added = refused && read("refusalFields", () => refusalFields(request), CORS_FIELDS);
     return {
-      refused: refused && { ...refused, fields: [...refused.fields, ...validFields(added)] },
+      refused: refused && { ...refused, fields: withFields(refused.fields, added) },
       announce: (fields, status) => [
         ...announce(fields, policy, { successor, now: start }),
         ...limitFreshness(fields, { until, now: readClock(), method, status, isAuthorized }).fields
@@ -79,9 +79,10 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
   };
 }
 
-/** Returns what the option `refusalFields` gave, or nothing if it cannot be sent. */
-function validFields(given: Iterable<Field> = []): Field[] {
-  return attempt("refusalFields", () => [...new Headers([...given])]) ?? [];
+/** Adds what the option `refusalFields` gave, unless it cannot be sent, in place of its like. */
+function withFields(fields: readonly Field[], given: Iterable<Field> = []): Field[] {
+  const added = attempt("refusalFields", () => new Headers([...given])) ?? new Headers();
+  return [...fields.filter(([name]) => !added.has(name)), ...added];
 }
 
 /**

@@ -1,12 +1,7 @@
 /** Validation of the successor that a user's function returns for an untrusted request. */
 
-import { isPath, isPathAt } from "./link_target.ts";
+import { isPath, isPathAt, MAX_LENGTH } from "./link_target.ts";
 import { isPromise, type LifecycleOptions, type RequestHead } from "./options.ts";
-
-/**
- * The length of the longest successor, because proxies refuse long fields: nginx a head over 4 kB.
- */
-const MAX_LENGTH = 1024;
 
 /**
  * Creates a function that returns a request's successor, or `undefined` if there is none that is

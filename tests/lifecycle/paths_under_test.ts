@@ -36,6 +36,7 @@ const ROWS: [target: string, isUnder: boolean, option?: keyof PathOptions][] = [
   ["http://a?/v1", false],
   ["http://[/v1", true], // an authority that is none
   ["//v1/songs", true, "collapse"],
+  ["//h/v1/songs", false], // a path, though a URL parser takes h for a host
   ["/v2/../v1", true, "collapse"],
   ["/v2/%2e%2E/v1", true, "collapse"],
   ["/./v1", true, "collapse"],
@@ -86,7 +87,19 @@ Deno.test("pathsUnder() compares any path as requests spell it, and refuses what
   ];
   for (const [path, target] of rows) assertEquals(pathsUnder(path)(target), true, path);
   assertEquals(pathsUnder("/caf%c3%a9", { caseSensitive: true })("/caf%C3%A9"), true);
-  for (const path of ["v1", "", "https://example.com/v1", undefined as unknown as string]) {
-    assertThrows(() => pathsUnder(path), TypeError, 'expected one that starts with "/", got');
+  for (const path of ["v1", "", "https://example.com/v1", undefined, ["/v1"], /v1/]) {
+    const compare = () => pathsUnder(path as string);
+    assertThrows(compare, TypeError, 'expected one that starts with "/", got');
+  }
+  const patterns = [
+    ...[["/v1/*", "/v1"], ["/v1/:id", "/v1"], ["/v1/:id/songs", "/v1"], ["/v1(.*)", "/v1"]],
+    ...[["/v1/(.*)", "/v1"], ["/api/*/v1", "/api"], ["/*", "/"], ["/v1/*/", "/v1"]],
+  ];
+  for (const [path = "", literal] of patterns) {
+    const expected = `path: expected one without patterns, like "${literal}", got "${path}"`;
+    assertThrows(() => pathsUnder(path), TypeError, expected);
+  }
+  for (const path of ["/v1/songs:batchGet", "/v1/a*b", "/v1/**", "/v1/a.*"]) {
+    assertEquals(pathsUnder(path)(path), true, path);
   }
 });

@@ -57,7 +57,7 @@ const INSTANT = "an ISO 8601 date or instant";
 const ANY_INSTANT =
   "a Date, a Temporal.Instant, or an ISO 8601 date or instant from 1970 to 9999, " +
   'like "2027-06-30" or "2027-06-30T12:00:00Z"';
-const LINK = 'a path that starts with "/", or an "https:" URL';
+const LINK = 'a path that starts with "/", or an "https:" URL, of at most 1024 characters';
 
 /** What is wrong with a value, part of what is expected, and how the message shows the value. */
 type Invalid = [what: string, value: unknown, expected: string, got?: string];
@@ -93,6 +93,8 @@ const INVALID_VALUES: Readonly<Partial<Record<keyof PolicySettings, readonly Inv
     ["null", null, '"gone" or "redirect"'],
   ],
   documentation: [
+    ["a long path", `/${"a".repeat(5000)}`, LINK],
+    ["a long URL", `https://example.com/${"a".repeat(1005)}`, LINK],
     ["not secure", "http://example.com/", LINK],
     ["another host without a scheme", "//example.com/", LINK],
     ["relative", "deprecation", LINK],

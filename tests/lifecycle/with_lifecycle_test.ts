@@ -117,6 +117,19 @@ Deno.test("withLifecycle() handles requests that the retirement does not apply t
   }
 });
 
+Deno.test("withLifecycle() sends each field of a refusal once, as refusalFields gives it", async () => {
+  const refusalFields = (): [string, string][] =>
+    [
+      ...[["content-type", "text/html"], ["CACHE-CONTROL", "no-cache"], ["X-A", "1"]],
+      ...[["X-A", "2"], ["retry-after", "60"]],
+    ] as [string, string][];
+  const answer = await answerAt(BROWNOUT, fail, { refusalFields });
+  const said = ["content-type", "cache-control", "x-a", "retry-after"].map((name) =>
+    valueOf(answer, name)
+  );
+  assertEquals(said, ["text/html", "no-cache", "1, 2", "60"]);
+});
+
 Deno.test("withLifecycle() keeps caches from reusing a response beyond its phase", async () => {
   const headers = { "Cache-Control": "max-age=86400", "X-Accel-Expires": "86400" };
   const handler = () => new Response("", { headers });
@@ -356,23 +369,35 @@ Deno.test("withLifecycle() refuses options and policies that are not valid", () 
     "the result of definePolicy(), got deprecatedAt",
     "a whole number of seconds",
   ];
-  const rows: [options: object, expected: string, policy?: object][] = [
+  const rows: [options: object, expected: string, policy?: object | undefined][] = [
     [{}, policy, { deprecatedAt: "2027-01-01" }],
     [{}, policy, {}],
-    [{ sucessor: () => "/v2" }, "sucessor: expected one of successor, successorOrigin, applies,"],
+    [{}, `${policy} undefined`, undefined],
+    ...["successor", "applies", "refusalFields", "route", "onCount", "clock"]
+      .map((
+        name,
+      ): [object, string] => [{ [name]: true }, `${name}: expected a function, got true`]),
+    ...[NaN, Infinity, "now"].map((now): [object, string] => [
+      { clock: () => now },
+      `clock: expected a function that returns milliseconds, got ${now}`,
+    ]),
+    [{ sucessor: () => "/v2" }, "sucessor: expected one of successor, applies, refusalFields,"],
     ...[-1, 0.5, NaN, Infinity, 2 ** 31 + 1, "300", null]
       .map((
         maxAge,
       ): [object, string] => [
         { maxAge },
-        `maxAge: expected ${age} from 0 to 2147483648, got ${maxAge}`,
+        `maxAge: expected ${age} from 0 to 2147483648, got ${
+          typeof maxAge === "string" ? `"${maxAge}"` : maxAge
+        }`,
       ]),
     ...["", "new.test", "https://new.test/", "https://new.test/v2", "ftp://a"]
       .map((
         successorOrigin,
       ): [object, string] => [{ successorOrigin }, `got ${JSON.stringify(successorOrigin)}`]),
   ];
-  for (const [options, expected, policy = POLICY] of rows) {
+  for (const [options, expected, ...given] of rows) {
+    const policy = given.length === 0 ? POLICY : given[0];
     const wrap = () => withLifecycle(() => new Response(), policy as Policy, options);
     assertThrows(wrap, TypeError, expected);
   }
