@@ -6,6 +6,7 @@ import type { Field } from "../http/outcome.ts";
 import { isCacheControl } from "./cache_control.ts";
 import { type Fault, inspect, type Inspection, RELATIONS } from "./inspect.ts";
 import { formatInstant } from "./instant.ts";
+import { CHECK_CLIENT } from "./options.ts";
 
 const USAGE = `Usage: lifecycle check [--json] [--header "NAME: VALUE"]... URL...
 
@@ -133,7 +134,7 @@ async function check(url: string, fields: Headers) {
 
 async function send(method: string, url: string, fields: Headers): Promise<Response> {
   // Content-Length is that of the encoded content, which fetch() decodes.
-  const defaults = { "Accept-Encoding": "identity", "User-Agent": "media-head-check" };
+  const defaults = { "Accept-Encoding": "identity", "User-Agent": CHECK_CLIENT };
   const headers = { ...defaults, ...Object.fromEntries(fields) };
   const signal = AbortSignal.timeout(TIME_LIMIT_MS);
   const response = await fetch(url, { method, headers, redirect: "manual", signal })

@@ -12,7 +12,7 @@ export interface LifecycleCall {
   readonly route: string | undefined;
   /** The phase that decided on the response. */
   readonly phase: Phase;
-  /** The status of the response. */
+  /** The status of the response; 0 if the client closed the connection before it was sent. */
   readonly status: number;
   /**
    * The product in User-Agent, like "curl"; else "(no User-Agent)", or "(other)" if it names none.
@@ -62,6 +62,9 @@ export interface LifecycleOptions<
   /** Returns the time in milliseconds since the epoch. Default: the system clock. */
   readonly clock?: (() => number) | undefined;
 }
+
+/** The client name of `lifecycle check`, whose calls break nothing. */
+export const CHECK_CLIENT = "media-head-check";
 
 const FUNCTIONS = ["successor", "applies", "refusalFields", "route", "onCount", "clock"];
 const NAMES = [...FUNCTIONS, "successorOrigin", "maxAge"];

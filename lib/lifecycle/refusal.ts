@@ -126,7 +126,7 @@ function problemOf(
 }
 
 /** Statuses of calls that fail anyway. */
-const FAILED = new Set([400, 404, 405, 410]);
+const FAILED = new Set([400, 401, 403, 404, 405, 407, 410]);
 
 /** Returns whether the removal breaks a call, because it was refused or would not fail anyway. */
 export function isBreaking({ status, isRefused }: { status: number; isRefused: boolean }): boolean {

@@ -24,6 +24,7 @@ export type NodeResponse = {
   setHeader(name: string, value: string | string[]): unknown;
   removeHeader(name: string): unknown;
   writeHead: (...args: never[]) => unknown;
+  once(event: "close", listener: () => void): unknown;
   end(content?: unknown): unknown;
 };
 
@@ -76,6 +77,12 @@ export function retire<
     if (response.headersSent) return next();
     const { refused, announce, count } = apply(headOf(request), request, response);
     const { writeHead } = response;
+    let isCounted = false;
+    const countOnce = (status: number) => {
+      if (!isCounted) count(status);
+      isCounted = true;
+    };
+    response.once("close", () => countOnce(0)); // unless a head was sent
     response.writeHead = (status: number, reason?: unknown, fields?: unknown) => {
       const args = typeof reason === "string" ? [status, reason] : [status];
       if (!response.headersSent) { // otherwise it would throw
@@ -83,7 +90,7 @@ export function retire<
         setFields(response, announce(fieldsOf(response), status));
       }
       const result: unknown = Reflect.apply(writeHead, response, args);
-      count(response.statusCode);
+      countOnce(response.statusCode);
       return result;
     };
     if (refused === undefined) return next();

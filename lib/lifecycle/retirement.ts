@@ -6,7 +6,13 @@ import { parseHttpDate } from "../http/http_date.ts";
 import type { Field } from "../http/outcome.ts";
 import { announcementFields } from "./announcement.ts";
 import { limitFreshness } from "./freshness.ts";
-import { attempt, type LifecycleOptions, optionReader, type RequestHead } from "./options.ts";
+import {
+  attempt,
+  CHECK_CLIENT,
+  type LifecycleOptions,
+  optionReader,
+  type RequestHead,
+} from "./options.ts";
 import { momentAt, type Policy } from "./policy.ts";
 import { isBreaking, type Refusal, refusal } from "./refusal.ts";
 import { successorOf } from "./successor.ts";
@@ -22,7 +28,7 @@ export interface Retirement {
    * @param status The status of the response.
    */
   announce(fields: readonly Field[], status: number): Field[];
-  /** Counts the call by the status of its response. */
+  /** Counts the call by the status of its response, or 0 if the client ended it before that. */
   count(status: number): void;
 }
 
@@ -71,8 +77,9 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
           .filter(([, value], index) => value !== fields[index]?.[1]),
       ],
       count(status) {
-        const breaks = isSubject && isBreaking({ status, isRefused: refused !== undefined });
         if (!caller) return;
+        const breaks = isSubject && caller.client !== CHECK_CLIENT &&
+          isBreaking({ status, isRefused: refused !== undefined });
         attempt("onCount", () => onCount?.({ ...caller, phase, status, breaks }, request, ...rest));
       },
     };

@@ -48,8 +48,12 @@ export function withLifecycle<Incoming extends Request, Rest extends unknown[]>(
   const apply = retirementOf(policy, options);
   return async (request, ...rest) => {
     const { refused, announce, count } = apply(request, ...rest);
+    const handle = async () => await handler(request, ...rest);
     const response = refused === undefined
-      ? await handler(request, ...rest)
+      ? await handle().catch((error) => {
+        if (request.signal.aborted) count(0);
+        throw error;
+      })
       : new Response(request.method === "HEAD" ? null : refused.body, {
         status: refused.status,
         headers: [...refused.fields],

@@ -190,9 +190,12 @@ Deno.test("withLifecycle() reports each response to be counted, with what the ha
     onCount: (...args: [LifecycleCall, Request, ...unknown[]]) => calls.push(args),
   };
   const headers = { "User-Agent": "curl/8" };
-  const rows: [instant: number, own: number, method: string, status: number, breaks: boolean][] = [
+  type Row = [instant: number, own: number, method: string, status: number, breaks: boolean];
+  const rows: Row[] = [
     [ANNOUNCED, 200, "GET", 200, true],
-    [DEPRECATED, 404, "GET", 404, false],
+    ...[400, 401, 403, 404, 405, 407, 410].map((status): Row => [
+      ...[DEPRECATED, status, "GET", status, false] as const,
+    ]),
     [DEPRECATED, 500, "HEAD", 500, true],
     [BROWNOUT, 404, "POST", 503, true],
     [REMOVED, 404, "GET", 410, true],
@@ -207,6 +210,27 @@ Deno.test("withLifecycle() reports each response to be counted, with what the ha
     const call = { route: "/v1/:id", phase, status, client: "curl", breaks };
     assertEquals(calls.pop(), [call, request, "context"]);
   }
+  for (const instant of [DEPRECATED, REMOVED]) { // lifecycle check is no caller
+    const retired = withLifecycle(() => new Response(), POLICY, {
+      ...options,
+      clock: () => instant,
+    });
+    const checked = { headers: { "User-Agent": "media-head-check" } };
+    await (await retired(new Request("http://test/v1", checked))).body?.cancel();
+    assertEquals(calls.pop()?.[0].breaks, false);
+  }
+  // A client that closes the connection before the head is sent still calls.
+  const aborted = new Request("http://test/v1", { signal: AbortSignal.abort() });
+  for (const [request, counted] of [[aborted, [0, true]], [new Request("http://test/v1"), []]]) {
+    const clock = () => DEPRECATED;
+    const failing = withLifecycle(() => Promise.reject(new Error("bug")), POLICY, {
+      ...options,
+      clock,
+    });
+    await assertRejects(() => failing(request as Request), Error, "bug");
+    assertEquals(calls.splice(0).flatMap(([{ status, breaks }]) => [status, breaks]), counted);
+  }
+
   const request = new Request("http://test/v1", { headers });
   const upgrade = () => { // as Deno.upgradeWebSocket() leaves a request
     Object.defineProperty(request, "headers", { get: fail });

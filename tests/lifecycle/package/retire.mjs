@@ -231,6 +231,21 @@ next = (_, response) => { // whose error page comes after a head that could not 
 const { status: failed, fields } = await send(at, { method: "GET" });
 assert.deepEqual([failed, seen.at(-1)[0]], [500, 500]);
 assert.equal(fields.filter(([name]) => name === "deprecation").length, 1);
+// A client that closes the connection before the head is sent is counted once.
+let late;
+const ended = new Promise((resolve) => {
+  next = (_, response) => {
+    late = response;
+    response.once("close", resolve);
+    leaving.destroy();
+  };
+});
+const leaving = request({ port: at, host: "127.0.0.1", path: "/v1/a" });
+leaving.on("error", () => {}).end();
+await ended;
+seen.splice(0, seen.length - 1);
+late.end("old");
+assert.deepEqual(seen.map(([status]) => status), [0]);
 close(other);
 
 // A refusal keeps what was set before, except fields for caches, for one user, or of the content.
