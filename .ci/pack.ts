@@ -82,16 +82,24 @@ export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
   await Deno.copyFile(join(root, "LICENSE"), join(target, "LICENSE"));
   const required = { types: "./lifecycle/mod.d.ts", default: "./lifecycle/mod.js" };
   const imported = { types: "./mod.d.mts", default: "./mod.mjs" };
+  const remote = await new Deno.Command("git", { args: ["remote", "get-url", "origin"], cwd: root })
+    .output();
+  const url = new TextDecoder().decode(remote.stdout).trim();
   const manifest = {
     name,
     version,
     description: "Retires HTTP endpoints by the RFCs, and checks how others do",
     keywords: KEYWORDS,
     license,
+    ...remote.success && /^https:|^git@/.test(url) ? { repository: { type: "git", url } } : {},
+    type: "commonjs",
     engines: { node: ">=20" },
     main: required.default,
     types: required.types,
-    exports: { ".": { import: imported, require: required } },
+    exports: {
+      ".": { import: imported, require: required },
+      "./package.json": "./package.json",
+    },
     bin: { lifecycle: "lifecycle/command.js" },
     sideEffects: false,
   };

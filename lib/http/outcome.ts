@@ -8,8 +8,13 @@ export type Field = [name: string, value: string];
 /** Keeps a response out of every cache. */
 export const NO_STORE: Field = ["Cache-Control", "no-store"];
 
-/** Bytes to send: short content at once, longer content as a stream. */
-export type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>;
+/**
+ * Bytes to send: short content at once, longer content as a stream. TypeScript before 5.7 does not
+ * know `Uint8Array<ArrayBuffer>` by this name.
+ */
+export type Body =
+  | ReturnType<TextEncoder["encode"]>
+  | ReadableStream<ReturnType<TextEncoder["encode"]>>;
 
 /** The result of handling a request. */
 export interface Outcome {
@@ -27,7 +32,7 @@ export interface Outcome {
 export function textOutcome(
   status: number,
   { type, text, fields }: { type: string; text: string; fields: readonly Field[] },
-): Outcome & { readonly body: Uint8Array<ArrayBuffer> } {
+): Outcome & { readonly body: ReturnType<TextEncoder["encode"]> } {
   const body = new TextEncoder().encode(text);
   return {
     status,

@@ -53,6 +53,11 @@ const FIELDS = [
   ...["cloudflare", "netlify", "vercel"].map((network) => `${network}-cdn-cache-control`),
 ];
 
+/** Headers with `get()`, or an object whose properties are fields, as in axios. */
+export type InspectedHeaders =
+  | { get(name: string): unknown }
+  | Readonly<Record<string, unknown>>;
+
 /** A response, and what was read of it. */
 interface Reading extends Omit<Inspection, "state" | "faults"> {
   readonly status: number;
@@ -65,7 +70,8 @@ interface Reading extends Omit<Inspection, "state" | "faults"> {
  * Returns what a response announces, and every fault in it. Nothing that a server sends makes it
  * throw, or take more than linear time.
  *
- * @param response A `Response`, or whatever else has a `status` and `headers` with `get()`.
+ * @param response A `Response`, or whatever else has a `status` and `headers`, like a response of
+ *   axios.
  * @param url The URL of the response, unless it states its own.
  * @param now Milliseconds since the epoch. Default: the system clock.
  * @throws {TypeError} If the response lacks such a `status` or `headers`, as an `IncomingMessage`
@@ -85,18 +91,22 @@ interface Reading extends Omit<Inspection, "state" | "faults"> {
  * ```
  */
 export function inspect(
-  response: { status: number; headers: { get(name: string): unknown }; url?: string },
-  { url = response.url ?? "", now = Date.now() }: { url?: string; now?: number } = {},
+  response: { status: number; headers: InspectedHeaders; url?: string },
+  options: { url?: string; now?: number } = {},
 ): Inspection {
+  const { url = response.url ?? "", now = Date.now() } = options;
   const { status, headers: given } = response;
-  if (typeof status !== "number" || typeof given?.get !== "function") {
-    const expected = "a Response, or an object with a status and headers that have get()";
+  if (typeof status !== "number" || typeof given !== "object") {
+    const expected = "a Response, or an object with a status and headers";
     const pass = "{ status: message.statusCode, headers: new Headers(message.headers) }";
     throw new TypeError(`response: expected ${expected}; of an IncomingMessage, pass ${pass}`);
   }
   const headers = new Map<string, string>();
+  const get = typeof given.get === "function"
+    ? (name: string): unknown => (given as Pick<Headers, "get">).get(name)
+    : (name: string) => Object.entries(given).find(([key]) => key.toLowerCase() === name)?.[1];
   for (const name of FIELDS) {
-    const value = given.get(name) ?? undefined;
+    const value = get(name) ?? undefined;
     if (value !== undefined) headers.set(name, String(value));
   }
   const relations = readRelations(headers.get("link") ?? "", url);

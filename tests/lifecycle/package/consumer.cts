@@ -9,6 +9,6 @@ const isOld: (request: IncomingMessage | Request | string | URL) => boolean = li
   { caseSensitive: true, collapse: false },
 );
 const state: lifecycle.State = lifecycle.inspect({ status: 200, headers: new Map() }).state;
-// @ts-expect-error -- it has no headers with get()
+// @ts-expect-error -- it has no status
 lifecycle.inspect({} as IncomingMessage);
 export = { isOld, policy, state };

@@ -7,8 +7,12 @@ import {
   inspect,
   type LifecycleCall,
   limitFreshness,
+  type Middleware,
+  type NodeRequest,
+  type NodeResponse,
   type Policy,
   refusal,
+  retire,
   withLifecycle,
 } from "@media-head/lifecycle";
 
@@ -37,6 +41,9 @@ const fields: [string, string][] = limitFreshness(announcementFields(policy), {
   isAuthorized: false,
 }).fields;
 const status: 308 | 410 | 503 | undefined = refusal(policy, { now: 0, maxAge: 1 })?.status;
+const middleware: Middleware = retire(policy);
+const named: Middleware<NodeRequest, NodeResponse> = middleware;
+const plain = inspect({ status: 200, headers: { deprecation: "@1" } }).state;
 // @ts-expect-error -- the types are not "any"
 definePolicy({ deprecatedAt: 1 });
-export { faults, fields, status };
+export { faults, fields, named, plain, status };
