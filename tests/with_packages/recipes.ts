@@ -56,6 +56,7 @@ const installed = shared(NPM, async () => {
     "policy.ts": "export const policy",
     "hono.ts": 'from "hono"',
     "front.ts": "httpxy",
+    "server.mts": "import express, {",
   };
   for (const [name, text] of Object.entries(files)) {
     const block = blocks().find((block) => block.includes(text)) ?? "";
@@ -382,7 +383,7 @@ test("what README shows is strict TypeScript, and stands in the programs", async
     ...["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess"],
     ...["--skipLibCheck", "--allowImportingTsExtensions", "--types", "node"],
     ...["--target", "es2023", "--lib", "es2023,dom,dom.iterable,dom.asynciterable"],
-    ...["--module", "nodenext", "main.mts", "fetch.mts", "front.ts"],
+    ...["--module", "nodenext", "main.mts", "fetch.mts", "front.ts", "server.mts"],
     ...["on_count.ts", "fetch_handler.ts"],
   );
   assertEquals([code, text], [0, ""]);
