@@ -222,7 +222,11 @@ Deno.test("readConfig() rejects invalid values, with the name, the value and wha
       ["2027-03-01T09:00Z/PT1H"],
     ],
     ["AFTER_SUNSET", '"gone" or "redirect"', ["teapot"]],
-    ["DEPRECATION_DOC", 'a path that starts with "/", or an "https:" URL', ["http://x.test/"]],
+    [
+      "DEPRECATION_DOC",
+      'a path that starts with "/", or an "https:" URL, of at most 1024 characters',
+      ["http://x.test/"],
+    ],
   ];
   for (const [name, expected, values, others] of rows) {
     for (const value of values) {
