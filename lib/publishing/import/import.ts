@@ -145,8 +145,7 @@ async function importRecord(
   let found = known ?? await find(); // another process was first
   if (isUnpublishing(entry, found)) {
     requireSame({ kind: entry.kind }, token, found);
-    const { isDryRun, report } = options;
-    if (isDryRun || await unpublish(storage, token, entry.unpublishedAt, report)) {
+    if (options.isDryRun || await unpublish(storage, token, entry.unpublishedAt, options.report)) {
       options.outcomes.unpublished++;
       return "added";
     }

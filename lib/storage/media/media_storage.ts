@@ -136,8 +136,8 @@ export class MediaStorage implements ItemStorage {
     if (await this.catalogue.uses(digest)) return false; // of most content, without the lock
     return await this.content.hold(async () => {
       if (await this.catalogue.uses(digest)) return false;
-      const { state } = await this.content.compare({ digest, length: 0 }); // of whatever length
-      return state !== "missing";
+      // Of whatever length.
+      return (await this.content.compare({ digest, length: 0 })).state !== "missing";
     });
   }
 
@@ -186,7 +186,10 @@ export class MediaStorage implements ItemStorage {
 
   async #importFaults(items: readonly PublishedItem[]): Promise<Map<Token, StorageError>> {
     const faults = new Map<Token, StorageError>();
-    await forEach(ReadableStream.from(items), { concurrency: CHECKS }, async (item) => {
+    const all = async function* () {
+      yield* items;
+    }();
+    await forEach(all, { concurrency: CHECKS }, async (item) => {
       const fault = await this.#importFault(item);
       if (fault !== undefined) faults.set(item.token, fault);
     });
