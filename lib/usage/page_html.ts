@@ -3,7 +3,7 @@
 import { dateText, escape, htmlPage, pathText, time } from "../pages/html.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import type { RouteUsage } from "./report.ts";
-import { count, NOT_WHOLE, notesOf, plural } from "./words.ts";
+import { NOT_WHOLE, notesOf, plural } from "./words.ts";
 
 /** Renders a page that has no script, and loads nothing. */
 export function reportPage(title: string, style: string, main: string): string {

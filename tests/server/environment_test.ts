@@ -42,9 +42,9 @@ needing("files")(
     }),
 );
 
-needing("files")("a file may have every variable that the permissions name, but for three", () => {
+needing("files")("a file may have every variable that the permissions name, but for four", () => {
   const { permissions } = JSON.parse(Deno.readTextFileSync(fromRoot("deno.json")));
-  const outside = ["OTEL_DENO", "DENO_DEPLOY", "INIT_CWD"];
+  const outside = ["OTEL_DENO", "OTEL_DENO_TRACING", "DENO_DEPLOY", "INIT_CWD"];
   assertEquals([...SETTINGS, ...outside].sort(), permissions.default.env.allow.sort());
 });
 

@@ -12,7 +12,7 @@ import { servedHandler } from "../support/handlers.ts";
 import { CONFIG, publishTableItems } from "../server/request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { failing } from "../support/one_item.ts";
-import { ANSWER, COUNT, countOne, NOON } from "../support/counted_call.ts";
+import { COUNT, countOne, NOON } from "../support/counted_call.ts";
 
 const POLICY = definePolicy({
   deprecatedAt: "2027-01-01",

@@ -203,11 +203,11 @@ Deno.test("the legend of a chart has only what the chart has", async () => {
   const page = usagePage(await report([row(1, "x", 1200)], [running(1000, quiet)]));
   assertStringIncludes(
     page,
-    "<figcaption><span><i>■</i> calls (busiest day: 1,200)</span></figcaption>",
+    "<figcaption><span><i>■</i> calls; busiest day: 1,200 calls</span></figcaption>",
   );
-  assertEquals(await legends(1000, [row(1, "x", 1)]), ["■ calls (busiest day: 1) ■ brownout"]);
+  assertEquals(await legends(1000, [row(1, "x", 1)]), ["■ calls; busiest day: 1 call ■ brownout"]);
   assertEquals(await legends(100, [row(1, "x", 1)]), [
-    "■ calls (busiest day: 1) ■ brownout ■ incomplete record",
+    "■ calls; busiest day: 1 call ■ brownout ■ incomplete record",
   ]);
 });
 
@@ -219,7 +219,7 @@ Deno.test("the report page says the verdict, then who calls, then each route's d
     "Ignored: zebra (10,000 calls)",
     "15 Jun 2027, 12:00 UTC",
     "/audio/{token}",
-    "calls (busiest day: 10,000)",
+    "calls; busiest day: 10,000 calls",
     "9 Jun 2027: 5 calls (brownout) 10 Jun 2027: 0 calls (brownout of 10 Jun 2027, 09:00 UTC)",
     "/video/{token}",
     "60 calls. Sunset: 17 Jun 2027, 00:00 UTC, in 36 hours.",

@@ -78,7 +78,7 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * Creates the tables, unless they are there.
+   * Creates the tables, unless they are there. The first schema names the whole, if it is created.
    *
    * @throws {StorageError} When the database fails, belongs to another release, is not in UTF-8,
    *   or has no tables and must have them.
@@ -91,11 +91,16 @@ export class PostgresDatabase implements Database {
       const fault = `${this.name} has the encoding "${encoding}"; expected "UTF8"`;
       throw new StorageError("postgres", fault);
     }
-    for (const schema of schemas) await this.#createMissing(schema);
+    const [first] = schemas;
+    for (const schema of schemas) {
+      const name = await this.#createMissing(schema);
+      if (schema === first && name !== undefined) this.#options.onCreate?.(name);
+    }
   }
 
-  async #createMissing(schema: Schema): Promise<void> {
-    const { mustExist, onCreate } = this.#options;
+  /** Creates the tables of a schema, unless they are there, and returns the name if it did. */
+  async #createMissing(schema: Schema): Promise<string | undefined> {
+    let created: string | undefined;
     // Functions like `to_regclass` may return stale results.
     const table = `SELECT 1 FROM pg_tables
       WHERE schemaname = current_schema() AND tablename = '${schema.name}'`;
@@ -103,18 +108,18 @@ export class PostgresDatabase implements Database {
       const { host, pathname } = new URL(this.#url);
       const place = `"postgres://${host}${pathname}" (${settingOf(this.#options)})`;
       const name = `the ${schema.name} in ${place}`;
-      if (mustExist) throw this.#faultOf("opened", new Error(NONE_YET), name);
+      if (this.#options.mustExist) throw this.#faultOf("opened", new Error(NONE_YET), name);
       const isCreated = await this.#transaction(async (run) => {
         await run("SELECT pg_advisory_xact_lock($1)", [TABLES_LOCK]);
         if ((await run(table)).length > 0) return false; // another process has just created them
         await run(creationOf(schema, DIALECT));
         return true;
       });
-      if (isCreated) onCreate?.(name);
+      if (isCreated) created = name;
     }
     const [made] = await this.query({ text: `SELECT schema FROM ${schema.name}` });
     const version = made?.["schema"] as number;
-    if (version === schema.version) return;
+    if (version === schema.version) return created;
     const remedy = version > schema.version ? "run a later one" : schema.upgrade;
     throw new StorageError(
       "postgres",

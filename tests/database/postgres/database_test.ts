@@ -112,7 +112,7 @@ test("a later release's schema is refused", async () => {
   await (await open()).close();
   await server().query("UPDATE catalogue SET schema = 9", database);
   const message =
-    "(DATABASE_URL) has version 9 of the schema, but this release supports only 7: run";
+    "(DATABASE_URL) has version 9 of the catalogue's schema, but this release supports only 8: run";
   await assertRejects(open, StorageError, message);
 });
 
