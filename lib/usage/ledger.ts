@@ -62,13 +62,13 @@ export class Ledger {
    * Begins a session now. The record starts with the first one. It starts again if the process lost
    * its session, or if the database's clock is a minute or more behind the ledger's time.
    *
-   * @returns The time at which it began; `undefined` if the session that was to lapse has another
-   *   sequence number, or has ended: then nothing is recorded.
+   * @returns When it began; `undefined` if the session that was to lapse has another sequence number,
+   *   or has ended: then nothing is recorded.
    */
   async begin(
     { id, policies }: Pick<Session, "id" | "policies">,
     { lapsed, lost }: BeginOptions = {},
-  ): Promise<LedgerTime | undefined> {
+  ): Promise<number | undefined> {
     const lapse = "UPDATE session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
     const ending: Statement[] = [];
     if (lapsed !== undefined) {
@@ -83,15 +83,14 @@ export class Ledger {
     };
     const beginning: Statement = {
       text: `INSERT INTO session (id, policies, began, reported, sequence)
-             SELECT $1, $2, now, now, 0 FROM (SELECT ${this.#now} AS now) AS time
-             RETURNING began AS now, ${this.#database.clock} AS clock`,
+             SELECT $1, $2, now, now, 0 FROM (SELECT ${this.#now} AS now) AS time RETURNING began`,
       values: [id, JSON.stringify(policies)],
     };
     const results = await this.#database.transact([...ending, restart, beginning], {
       isConditional: lapsed !== undefined,
       sync: "with commit",
     });
-    return results[ending.length + 1]?.[0] as LedgerTime | undefined;
+    return results[ending.length + 1]?.[0]?.["began"] as number | undefined;
   }
 
   /**

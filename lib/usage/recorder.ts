@@ -75,7 +75,7 @@ export class Recorder {
   /** The session as this process last knew it to be in the ledger. */
   #session: Session;
   /** When the ledger's time was last read, by the ledger and by the process's lifetime. */
-  #reading: LedgerTime & { readonly lifetime: number } | undefined;
+  #reading: { readonly now: number; readonly lifetime: number } | undefined;
   /** Whether, since the session's last report, time has passed that the process did not live through. */
   #hasLapsed = false;
   /** The part of a flush that was sent, until it is known whether it was committed. */
@@ -198,6 +198,11 @@ export class Recorder {
     const clockFault = this.#clockFault(time); // now: what follows can take long
     if (this.#sent !== undefined) await this.#send(this.#sent, false);
 
+    // Only a restart of the record sets a report back, and with it the ledger's time: how far that has
+    // advanced since the last reading is not known.
+    const found = await this.#options.ledger.session(this.session);
+    if (found !== undefined && found.reported < this.#session.reported) this.#hasLapsed = true;
+
     // What was counted is recorded before a session lapses, but does not extend it.
     while (this.#session.ended === undefined) {
       const counts = [...this.#backlog.values()].slice(0, MAX_PART_ROWS);
@@ -236,8 +241,12 @@ export class Recorder {
       }
     }
     this.#sent = undefined;
-    const sequence = session.sequence + 1;
-    this.#session = { ...session, sequence, ended: part.isStopped ? "stopped" : undefined };
+    this.#session = {
+      ...session,
+      sequence: session.sequence + 1,
+      reported: part.reported ?? session.reported,
+      ended: part.isStopped ? "stopped" : undefined,
+    };
     return true;
   }
 
@@ -254,25 +263,23 @@ export class Recorder {
     const next = newSession(policies);
     const began = await ledger.begin(next, options);
     if (began === undefined) return await this.#beginAgain(await ledger.session(this.session));
-    this.#session = next;
-    this.#reading = { ...began, lifetime: this.#lifetime() };
+    this.#session = { ...next, reported: began };
+    this.#reading = { now: began, lifetime: this.#lifetime() };
     this.#hasLapsed = false;
   }
 
   /**
    * Reads the ledger's time. If it has advanced by a minute or more beyond the lifetime of the process,
-   * the machine slept or a clock jumped. So it did if the database's clock has: the operator may have
-   * set the ledger's time back in between.
+   * the machine slept or a clock jumped.
    */
   async #readTime(): Promise<LedgerTime> {
     const asked = this.#lifetime();
     const time = await this.#options.ledger.time();
     const last = this.#reading;
-    if (last !== undefined) {
-      const advanced = Math.max(time.now - last.now, time.clock - last.clock);
-      if (advanced - (asked - last.lifetime) >= MINUTE_MS) this.#hasLapsed = true;
+    if (last !== undefined && time.now - last.now - (asked - last.lifetime) >= MINUTE_MS) {
+      this.#hasLapsed = true;
     }
-    this.#reading = { ...time, lifetime: this.#lifetime() };
+    this.#reading = { now: time.now, lifetime: this.#lifetime() };
     return time;
   }
 

@@ -53,7 +53,7 @@ interface Truth {
   readonly contacts: Map<Server, number>;
   /** How many calls of each process are on record, or were answered before the record's start. */
   readonly settled: Map<Server, number>;
-  /** Processes that had ended when their registration was undone, and the time that was restored then. */
+  /** Processes that had ended when their registration was undone, and the last report of others then. */
   readonly undone: { readonly servers: Set<Server>; readonly since: number };
   /** Whether, since the record's start, it was restored, or its clock jumped by a minute or more. */
   isDoubtful: boolean;
@@ -70,8 +70,6 @@ interface Node {
 interface Copy {
   readonly tables: readonly (readonly Row[])[];
   readonly truth: Truth;
-  /** The ledger's time. */
-  readonly now: number;
 }
 
 export class World {
@@ -126,7 +124,7 @@ export class World {
       const { truth: { contacts, undone }, offset } = server.node;
       contacts.set(server, 0);
       // Less than a minute without a session is no stop.
-      if (this.#now + offset < undone.since + MINUTE) undone.servers.clear();
+      if (Math.abs(this.#now + offset - undone.since) < MINUTE) undone.servers.clear();
     } catch (error) {
       assert(error instanceof StorageError && link !== "up");
       server.state = "is gone";
@@ -188,13 +186,12 @@ export class World {
 
   /** Copies the database: a backup, or a replica that falls behind from now on. */
   async copy(): Promise<void> {
-    const { database, ledger, truth } = this.#node;
-    const { now } = await ledger.time();
+    const { database, truth } = this.#node;
     const tables: (readonly Row[])[] = [];
     for (const name of TABLES) {
       tables.push(await database.query({ text: `SELECT * FROM ${name}` }));
     }
-    this.#copy = { tables, truth: copyOf(truth), now };
+    this.#copy = { tables, truth: copyOf(truth) };
   }
 
   async restore(replaced: Truth = this.#node.truth): Promise<void> {
@@ -216,7 +213,8 @@ export class World {
     const ended = [...replaced.contacts.keys(), ...replaced.undone.servers].filter((server) =>
       server.state === "is gone" && !truth.contacts.has(server) && !isCovered
     );
-    const undone = { servers: new Set(ended), since: this.#copy.now };
+    const reports = this.#copy.tables[1]?.map(({ reported }) => Number(reported)) ?? [];
+    const undone = { servers: new Set(ended), since: Math.max(...reports) };
     this.#node.truth = { ...truth, undone, isDoubtful: true };
   }
 
