@@ -33,12 +33,13 @@ import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { limitFreshness } from "./lib/lifecycle/freshness.ts";
 import { momentAt } from "./lib/lifecycle/policy.ts";
 import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
-import { readConfig } from "./lib/server/config.ts";
+import { type Config, readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfUnknown } from "./lib/server/environment.ts";
 import { placesOf } from "./lib/server/start_line.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { impactOf } from "./lib/server/impact.ts";
-import { FaultLog, lineLog } from "./lib/log/log.ts";
+import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
+import type { MediaStorage } from "./lib/storage/media/media_storage.ts";
 import { openStorage } from "./lib/storage/media/open_storage.ts";
 import { nextChange, policyOf } from "./lib/server/policies.ts";
 import { type Answer, prepareResponses } from "./lib/server/prepared_responses.ts";
@@ -53,6 +54,7 @@ import { CachedStorage } from "./lib/storage/cache.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/errors.ts";
 import type { Kind, LookupResult } from "./lib/storage/item.ts";
 import { type Token, tokenOf } from "./lib/storage/token.ts";
+import type { Ledger } from "./lib/usage/ledger.ts";
 import { Recorder } from "./lib/usage/recorder.ts";
 
 const MEDIA = "/media/:token"; // replaces the deprecated paths
@@ -306,7 +308,7 @@ function fail(call: Call, error: unknown): Outcome {
 
 /** Makes the response, and counts it if its route is deprecated. */
 function respond(call: Call, outcome: Outcome): Answer {
-  const { server: { config, clock, meter }, method, token, retired } = call;
+  const { server: { config, clock }, method, headers: requestFields, retired } = call;
   const { status, body, successor, isReusable } = outcome;
   // On every status, a deprecated route announces its retirement by Deprecation (RFC 9745), Sunset
   // (RFC 8594) and Link (RFC 8288). No cache may keep a response longer than the phase that it
@@ -319,7 +321,7 @@ function respond(call: Call, outcome: Outcome): Answer {
   ], { until: call.phaseEnd, now: clock(), method, status, isAuthorized: false });
   const headers = Object.fromEntries(fields); // no name comes twice; an object saves 5 µs
   // (3) A HEAD gets the same status and fields, and no content. For example, the response to a HEAD of
-  // an item on a deprecated route is 200 with these fields, of which the marked ones may be missing:
+  // an item on a deprecated route is 200 with these fields, and the Date that the runtime adds:
   //   Content-Type: audio/mpeg                   representItem()
   //   Content-Language: en                       representItem(), if the item has a language
   //   Content-Disposition: inline; filename="…"  representItem(), if the item has a name
@@ -336,23 +338,20 @@ function respond(call: Call, outcome: Outcome): Answer {
   //   Sunset: Wed, 30 Jun 2027 …                 announcementFields(), if there is a date
   //   Link: </media/…>; rel="successor-…         announcementFields()
   //   Deno-CDN-Cache-Control: no-store           CDN_NO_STORE, on Deno Deploy
-  // The runtime adds Date, and Vary if it would compress.
   const response = new Response(method === "HEAD" ? null : body, { status, headers });
 
-  const counter = retired && meter?.counterOf({
-    route: retired.path,
-    moment: retired.moment,
-    method,
-    status,
-    impact: impactOf({
-      method,
-      phase: retired.moment.phase,
-      status,
-      hasToken: token !== undefined,
-    }),
-  });
-  counter?.count(call.headers);
+  const counter = counterOf(call, status);
+  counter?.count(requestFields);
   return { response, counter, reusableUntil: isReusable ? unchangedUntil : 0 };
+}
+
+/** Returns the counter for calls like this one with that status; `undefined` if the route stays. */
+function counterOf({ server: { meter }, method, token, retired }: Call, status: number) {
+  if (retired === undefined) return undefined;
+  const { path: route, moment } = retired;
+  const hasToken = token !== undefined;
+  const impact = impactOf({ method, phase: moment.phase, status, hasToken });
+  return meter?.counterOf({ route, method, moment, status, impact });
 }
 
 /** Assembles the server in the order given at the top, up to its registration. */
@@ -365,20 +364,13 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   warnOfUnknown(variables, log); // first, because a mistyped name may be why the start fails
   const config = readConfig(variables.get, "server", deprecated);
   requireStorageAccess(config);
-  const onCreate = (what: string) => log({ event: "create", message: `created ${what}` });
-  const media = await openStorage(config, { onCreate });
-  if (config.content.kind !== "none") await media.prepare();
+  const media = await openMedia(config, log);
   const samples = config.isDefaultStorage
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
   const common = { config, clock, log };
   const policies = Object.fromEntries(deprecated.map((path) => [path, policyOf(config, path)]));
-  const { usageDays: retainDays, clientField } = config;
-  const metrics = config.isTelemetryOn
-    ? await (await import("./lib/server/metrics.ts")).exportUsage(policies)
-    : undefined;
-  const counting = { policies, retainDays, clientField, metrics, clock, log };
-  const recorder = new Recorder({ ...counting, ledger: media.ledger });
+  const recorder = await createRecorder(media.ledger, policies, common);
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
   const handle = createHandler({ ...common, routes, storage, faults, meter: recorder.meter });
@@ -386,11 +378,15 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   // for a GET with a Range. During shutdown, responses ask clients to close their connections.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
   const serving = closeWhenStopping(prepared, shutdown);
-  const { host, port, reusePort, publicUrl, isOnDeploy } = config;
-  const { isDeprecationUnset, isTracingOn, ineffective } = config;
   return {
-    ...{ host, port, reusePort, publicUrl, isOnDeploy },
-    ...{ isDeprecationUnset, isTracingOn, ineffective },
+    host: config.host,
+    port: config.port,
+    reusePort: config.reusePort,
+    publicUrl: config.publicUrl,
+    isOnDeploy: config.isOnDeploy,
+    isDeprecationUnset: config.isDeprecationUnset,
+    isTracingOn: config.isTracingOn,
+    ineffective: config.ineffective,
     recorder,
     log,
     policies,
@@ -403,6 +399,27 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
       await storage.close();
     },
   };
+}
+
+/** Opens storage, and checks that its content belongs to its catalogue. */
+async function openMedia(config: Config, log: Log): Promise<MediaStorage> {
+  const onCreate = (what: string) => log({ event: "create", message: `created ${what}` });
+  const media = await openStorage(config, { onCreate });
+  if (config.content.kind !== "none") await media.prepare();
+  return media;
+}
+
+/** Creates the recorder of calls, which exports metrics, too, if telemetry is on. */
+async function createRecorder(
+  ledger: Ledger,
+  policies: App["policies"],
+  { config, clock, log }: Pick<Server, "clock"> & { config: Config; log: Log },
+): Promise<Recorder> {
+  const { usageDays: retainDays, clientField, isTelemetryOn } = config;
+  const metrics = isTelemetryOn
+    ? await (await import("./lib/server/metrics.ts")).exportUsage(policies)
+    : undefined;
+  return new Recorder({ ledger, policies, retainDays, clientField, metrics, clock, log });
 }
 
 /** Runs the server, or a command, with these routes. */
