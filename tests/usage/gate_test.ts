@@ -164,7 +164,7 @@ const EVENTS: readonly Event[] = [
       return [next];
     },
     [UNKNOWN, CLEAR],
-    /^Waiting[^]*Clear, on your word that during 1 stop \(10 min\).*, and that 1 dead server took no more calls: no /,
+    /^media: waiting[^]*Clear, on your word that during 1 stop \(10 min\).*, and that 1 dead server took no more calls: no /,
   ],
   [
     "a crash that is back within seconds, and the operator's word",
