@@ -3,11 +3,15 @@
  * removed, and promises that a HEAD says exactly what the GET would have said. This file is the whole
  * HTTP surface: every route, and every status in the order in which it is decided.
  *
- * HEAD and GET are told apart at the places marked (1), (2) and (3) below, and nowhere else but in
- * `prepareResponses()` (lib/server/prepared_responses.ts), which reuses responses and keeps those to
- * HEAD and GET apart. All responses are made by the one `new Response` below. While the server is
- * stopping, `closeWhenStopping()` (lib/server/listener.ts) copies them to add `Connection: close`, and
- * sends none once the counts of calls are saved. Deno itself answers what is not HTTP with a bare 400.
+ * The one `new Response` below makes every response. HEAD and GET are told apart at the places marked
+ * (1), (2) and (3), and in the counts of calls, which no response shows. Two wrappers send responses:
+ * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
+ *   HEADs, and clones one to a GET for later GETs.
+ * - `closeWhenStopping()` (lib/server/listener.ts), while the server is stopping, makes a second
+ *   Response from the first to add `Connection: close`, and sends none once the counts of calls are
+ *   saved.
+ *
+ * Deno adds `Date`, and answers what is not HTTP with a bare 400.
  *
  * The start checks the Deno version, reads the settings (lib/server/config.ts), checks that Deno's
  * permissions allow storage, opens storage (lib/storage/), checks that its content belongs to its
@@ -23,7 +27,7 @@
  *   write any file.
  */
 
-import { validate } from "@std/uuid/v4"; // an unofficial copy on npm: lib/README.md
+import { validate } from "@std/uuid/v4"; // npm:deno-std, a third party's copy (lib/README.md)
 import { CORS_FIELDS, PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
 import { type Field, NO_STORE, textOutcome } from "./lib/http/outcome.ts";
@@ -33,9 +37,10 @@ import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { limitFreshness } from "./lib/lifecycle/freshness.ts";
 import { momentAt } from "./lib/lifecycle/policy.ts";
 import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
+import type { Refusal } from "./lib/lifecycle/refusal.ts";
 import { type Config, readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfUnknown } from "./lib/server/environment.ts";
-import { placesOf } from "./lib/server/start_line.ts";
+import { logStart } from "./lib/server/start_line.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { impactOf } from "./lib/server/impact.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
@@ -46,7 +51,7 @@ import { type Answer, prepareResponses } from "./lib/server/prepared_responses.t
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problem_types.ts";
 import { type App, requireHonestHead, runServer } from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
-import { deprecatedPaths, METHODS, normalizeUrl, withToken } from "./lib/server/route.ts";
+import { deprecatedPaths, METHODS, normalizeUrl, pathOf, withToken } from "./lib/server/route.ts";
 import type { RetiredRoute, Route } from "./lib/server/route.ts";
 import type { Handler, Outcome, Server } from "./lib/server/server.ts";
 import { requireStorageAccess } from "./lib/server/storage_access.ts";
@@ -54,8 +59,7 @@ import { CachedStorage } from "./lib/storage/cache.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/errors.ts";
 import type { Kind, LookupResult } from "./lib/storage/item.ts";
 import { type Token, tokenOf } from "./lib/storage/token.ts";
-import type { Ledger } from "./lib/usage/ledger.ts";
-import { Recorder } from "./lib/usage/recorder.ts";
+import { Recorder, type RecorderOptions } from "./lib/usage/recorder.ts";
 
 const MEDIA = "/media/:token"; // replaces the deprecated paths
 
@@ -81,43 +85,38 @@ const UNPUBLISHED = "This item was permanently unpublished";
 const REPLACED = "The stored content is not what was published";
 const UNAVAILABLE = "Storage is unavailable; retry later";
 
-/** The facts of a request that are known before any lookup. */
+/** A request, and the facts that are known of it before any lookup. */
 interface Call {
-  /** The server that it came to. */
+  /** The server that received the request. */
   readonly server: Server;
-  readonly method: string;
-  /** Its fields. */
-  readonly headers: Headers;
+  readonly request: Request;
   /**
-   * When it came, in milliseconds since the epoch. This decides its phase, however long the response
-   * takes.
+   * When the request came, in milliseconds since the epoch. This decides its phase, however long the
+   * response takes.
    */
   readonly now: number;
-  /** Whether its Host is not a valid host. */
-  readonly isBadHost: boolean;
-  /** The route of its URL; `undefined` if there is none, or the host is not valid. */
-  readonly route: Route | undefined;
+  /** Whether the Host field is invalid. If it is, no route is matched. */
+  readonly isBadHost?: boolean;
+  /** The route of the URL, if there is one. */
+  readonly route?: Route;
   /** The segment matched by the route's `:token`; empty if the route has none. */
-  readonly segment: string;
-  /** That segment as a token, if it is a version 4 UUID. */
-  readonly token: Token | undefined;
-  /** Its route's path, policy and phase, if the route is deprecated. */
-  readonly retired: RetiredRoute | undefined;
+  readonly segment?: string;
+  /** The segment as a token, if it is a version 4 UUID. */
+  readonly token?: Token | undefined;
+  /** The route's path, policy and phase, if the route is deprecated. */
+  readonly retired?: RetiredRoute;
   /** The path that replaces the requested one, if the route is deprecated and the token is valid. */
-  readonly successor: string | undefined;
-  /**
-   * When a phase that the response may depend on ends, in milliseconds since the epoch; `Infinity`
-   * for never.
-   */
-  readonly phaseEnd: number;
+  readonly successor?: string | undefined;
+  /** When a phase that the response depends on ends, in milliseconds since the epoch, if it does. */
+  readonly phaseEnd?: number;
 }
 
-/** Creates the handler for all requests; `assemble()` wraps it to reuse what it marks. */
+/** Creates the handler for all requests; `assemble()` wraps it to reuse responses. */
 export function createHandler(server: Server): Handler {
-  return async ({ method, url, headers }, now) => {
-    let call: Call = { ...UNMATCHED, server, method, headers, now };
+  return async (request, now) => {
+    let call: Call = { server, request, now };
     try {
-      call = readCall(call, url);
+      call = readCall(call);
       return respond(call, await answer(call));
     } catch (error) {
       return respond(call, fail(call, error));
@@ -125,40 +124,29 @@ export function createHandler(server: Server): Handler {
   };
 }
 
-/** The facts of a call before its URL is matched. */
-const UNMATCHED = {
-  isBadHost: false,
-  route: undefined,
-  segment: "",
-  token: undefined,
-  retired: undefined,
-  successor: undefined,
-  phaseEnd: Infinity,
-};
-
-/** Reads the facts of a request before any lookup, including its policy and phase. */
-function readCall(call: Call, url: string): Call {
-  const { server: { routes, config }, headers, now } = call;
-  const isBadHost = !isHost(headers.get("host")); // Deno builds the URL from Host, unchecked
-  const matched = isBadHost ? undefined : match(routes, normalizeUrl(url));
-  if (matched === undefined) return { ...call, isBadHost };
+/** Adds the facts that are known before any lookup, including the route's policy and phase. */
+function readCall(call: Call): Call {
+  const { server: { routes, config }, request, now } = call;
+  // Deno builds the URL from the Host field, unchecked.
+  if (!isHost(request.headers.get("host"))) return { ...call, isBadHost: true };
+  const matched = match(routes, normalizeUrl(request.url));
+  if (matched === undefined) return call;
   const { route, segment } = matched;
   const token = validate(segment) ? tokenOf(segment) : undefined; // a version 4 UUID
-  const { pattern: { pathname: path }, serves, successor: replacement } = route;
   const known = { ...call, route, segment, token };
-  // The notice changes with the phase of each deprecated route.
-  if (serves === "notice") {
+  if (route.serves === "notice") { // which changes with the phase of any deprecated route
     return { ...known, phaseEnd: nextChange(config, deprecatedPaths(routes), now) };
   }
-  if (replacement === undefined) return known; // the route stays
+  if (route.successor === undefined) return known; // not deprecated
+  const path = pathOf(route);
   const policy = policyOf(config, path);
   const moment = momentAt(policy, now);
   const retired = { path, policy, moment };
-  const successor = token && withToken(replacement, token);
+  const successor = token && withToken(route.successor, token);
   return { ...known, retired, successor, phaseEnd: moment.until };
 }
 
-/** Finds the route of a URL, and the segment in place of its token, which is empty without one. */
+/** Finds the route of a URL, and the segment in place of its `:token`, which is empty without one. */
 function match(routes: readonly Route[], url: string) {
   for (const route of routes) {
     const matched = route.pattern.exec(url);
@@ -167,9 +155,13 @@ function match(routes: readonly Route[], url: string) {
   return undefined;
 }
 
-/** Returns the first outcome that applies. */
+/**
+ * Returns the first outcome that applies. Each `problem()` has these fields, and those given with it:
+ * Content-Type: application/problem+json, Content-Length, X-Content-Type-Options: nosniff, and
+ * Cache-Control: no-store.
+ */
 async function answer(call: Call): Promise<Outcome> {
-  const { method, headers, now, isBadHost, route, segment, token, successor } = call;
+  const { request: { method, headers }, now, isBadHost, route, segment, token, successor } = call;
   const { routes, storage, config, meter } = call.server;
   if (isBadHost) return problem(call, 400, "bad-host", "The Host field is not a valid host");
   if (route === undefined) {
@@ -182,8 +174,8 @@ async function answer(call: Call): Promise<Outcome> {
   if (method === "OPTIONS") {
     return { status: 204, fields: [ALLOW, ...PREFLIGHT_FIELDS, NO_STORE], successor };
   }
-  const refused = refuse(call);
-  if (refused !== undefined) return refused;
+  const refusal = refusalOf(call); // in a brownout and after the sunset, nothing is looked up
+  if (refusal !== undefined) return { ...refusal, successor, isReusable: true };
 
   const { serves } = route;
   if (serves === "health") {
@@ -205,22 +197,30 @@ async function answer(call: Call): Promise<Outcome> {
   return await answerItem(call, await storage.find(token, now), serves);
 }
 
-/** Returns the refusal in a brownout or after the sunset. Nothing is looked up for it. */
-function refuse({ retired, successor, server: { config } }: Call): Outcome | undefined {
+/**
+ * Returns the refusal in a brownout or after the sunset; `undefined` at any other time. A HEAD of a
+ * deprecated item gets these fields then, and below them those of `respond()`:
+ * - 503 brownout: Content-Type, Content-Length, X-Content-Type-Options, Cache-Control, Retry-After
+ * - 410 brownout: Content-Type, Content-Length, X-Content-Type-Options, Cache-Control, Retry-After
+ * - 308 removed: Location, Content-Length, Cache-Control
+ * - 410 removed: Content-Type, Content-Length, X-Content-Type-Options, Cache-Control
+ *
+ * Retry-After is a date, the end of the brownout. Cache-Control is no-store in a brownout, and
+ * CACHE_MAX_AGE after the sunset.
+ */
+function refusalOf({ retired, successor, server: { config } }: Call): Refusal | undefined {
   if (retired === undefined) return undefined;
   const { policy, moment: { phase, until } } = retired;
-  const maxAge = config.cacheMaxAge;
   const facts = { policy, successor, problemTypesPage: PROBLEM_TYPES_PAGE };
-  const marks = { successor, isReusable: true } as const;
   if (phase === "brownout" && policy.brownoutStatus === 503) {
-    return { ...brownoutRefusal(503, until, facts), ...marks };
+    return brownoutRefusal(503, until, facts);
   }
-  if (phase === "brownout") return { ...brownoutRefusal(410, until, facts), ...marks };
+  if (phase === "brownout") return brownoutRefusal(410, until, facts);
   if (phase !== "removed") return undefined;
   if (policy.afterSunset === "redirect" && successor !== undefined) {
-    return { ...removalRedirect(308, successor, maxAge), ...marks };
+    return removalRedirect(308, successor, config.cacheMaxAge);
   }
-  return { ...removalRefusal(410, maxAge, facts), ...marks };
+  return removalRefusal(410, config.cacheMaxAge, facts);
 }
 
 /**
@@ -259,7 +259,7 @@ async function answerItem(
 
 /** Serves a representation as the request's conditions and range ask: 412, 304, 416, 206 or 200. */
 async function serve(call: Call, selected: Representation): Promise<Outcome> {
-  const { server: { faults }, method, headers, now, successor } = call;
+  const { server: { faults }, request: { method, headers }, now, successor } = call;
   const { length, contentFields } = selected;
   const condition = evaluatePreconditions(headers, selected, now);
   if (condition === 412) return problem(call, 412, "precondition-failed", "A precondition failed");
@@ -289,39 +289,38 @@ function freshnessOf({ server: { config } }: Call): Field {
 
 /** Returns the outcome of an error. The log has its cause under the id that the client gets. */
 function fail(call: Call, error: unknown): Outcome {
-  const { server: { faults }, method, route } = call;
-  const report = (status: number) =>
-    `urn:uuid:${faults.report(error, { status, method, route: route?.pattern.pathname })}`;
+  const { server: { faults }, request: { method }, route } = call;
   if (error instanceof UnpublishedError) { // between lookup and opening: no fault
     return problem({ ...call, successor: undefined }, 410, "unpublished", UNPUBLISHED);
   }
+  const logAs = (status: number) =>
+    faults.report(error, { status, method, route: route && pathOf(route) });
   if (error instanceof ReplacedError) {
-    return problem(call, 502, "content-replaced", REPLACED, { instance: report(502) });
+    return problem(call, 502, "content-replaced", REPLACED, { logAs });
   }
   if (error instanceof StorageError) {
     const fields: Field[] = [["Retry-After", "5"]]; // seconds
-    const options = { fields, instance: report(503) };
-    return problem(call, 503, "storage-unavailable", UNAVAILABLE, options);
+    return problem(call, 503, "storage-unavailable", UNAVAILABLE, { fields, logAs });
   }
-  return problem(call, 500, "server-fault", "The server failed", { instance: report(500) });
+  return problem(call, 500, "server-fault", "The server failed", { logAs });
 }
 
 /** Makes the response, and counts it if its route is deprecated. */
 function respond(call: Call, outcome: Outcome): Answer {
-  const { server: { config, clock }, method, headers: requestFields, retired } = call;
+  const { server: { config, clock }, request, retired, phaseEnd: until = Infinity } = call;
   const { status, body, successor, isReusable } = outcome;
   // On every status, a deprecated route announces its retirement by Deprecation (RFC 9745), Sunset
-  // (RFC 8594) and Link (RFC 8288). No cache may keep a response longer than the phase that it
-  // depends on. The clock is read again for that, since a lookup may have taken seconds.
+  // (RFC 8594) and Link (RFC 8288). No cache may keep a response beyond the phase that it depends on.
+  // The clock is read again for that, because a lookup may have taken seconds.
   const { fields, unchangedUntil } = limitFreshness([
     ...outcome.fields,
     ...CORS_FIELDS,
     ...retired ? announcementFields(retired.policy, successor) : [],
     ...retired && config.isOnDeploy ? [CDN_NO_STORE] : [],
-  ], { until: call.phaseEnd, now: clock(), method, status, isAuthorized: false });
+  ], { until, now: clock(), method: request.method, status, isAuthorized: false });
   const headers = Object.fromEntries(fields); // no name comes twice; an object saves 5 µs
-  // (3) A HEAD gets the same status and fields, and no content. For example, the response to a HEAD of
-  // an item on a deprecated route is 200 with these fields, and the Date that the runtime adds:
+  // (3) A HEAD gets the same status and fields, and no content. These are the fields of a HEAD of an
+  // item on a deprecated route, and where each is made:
   //   Content-Type: audio/mpeg                   representItem()
   //   Content-Language: en                       representItem(), if the item has a language
   //   Content-Disposition: inline; filename="…"  representItem(), if the item has a name
@@ -331,22 +330,25 @@ function respond(call: Call, outcome: Outcome): Answer {
   //   Content-Length: 1000                       lengthFields()
   //   ETag: "…"                                  representItem()
   //   Last-Modified: Sat, 21 Nov 2026 …          representItem()
-  //   Cache-Control: max-age=300, …              freshnessOf(), shortened by limitFreshness()
+  //   Cache-Control: max-age=300, …              freshnessOf(), limited by limitFreshness()
   //   Access-Control-Allow-Origin: *             CORS_FIELDS
   //   Access-Control-Expose-Headers: *           CORS_FIELDS
   //   Deprecation: @1795219200                   announcementFields()
   //   Sunset: Wed, 30 Jun 2027 …                 announcementFields(), if there is a date
   //   Link: </media/…>; rel="successor-…         announcementFields()
   //   Deno-CDN-Cache-Control: no-store           CDN_NO_STORE, on Deno Deploy
-  const response = new Response(method === "HEAD" ? null : body, { status, headers });
+  const response = new Response(request.method === "HEAD" ? null : body, { status, headers });
 
   const counter = counterOf(call, status);
-  counter?.count(requestFields);
+  counter?.count(request.headers);
   return { response, counter, reusableUntil: isReusable ? unchangedUntil : 0 };
 }
 
-/** Returns the counter for calls like this one with that status; `undefined` if the route stays. */
-function counterOf({ server: { meter }, method, token, retired }: Call, status: number) {
+/** Returns the counter for calls like this one with that status; `undefined` if none are counted. */
+function counterOf(
+  { server: { meter }, request: { method }, token, retired }: Call,
+  status: number,
+) {
   if (retired === undefined) return undefined;
   const { path: route, moment } = retired;
   const hasToken = token !== undefined;
@@ -357,43 +359,38 @@ function counterOf({ server: { meter }, method, token, retired }: Call, status: 
 /** Assembles the server in the order given at the top, up to its registration. */
 async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<App> {
   requireHonestHead(Deno.version.deno);
-  const deprecated = deprecatedPaths(routes);
   const clock = Date.now;
   const log = lineLog(clock);
   const variables = readVariables();
   warnOfUnknown(variables, log); // first, because a mistyped name may be why the start fails
+  const deprecated = deprecatedPaths(routes);
   const config = readConfig(variables.get, "server", deprecated);
   requireStorageAccess(config);
   const media = await openMedia(config, log);
   const samples = config.isDefaultStorage
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
-  const common = { config, clock, log };
   const policies = Object.fromEntries(deprecated.map((path) => [path, policyOf(config, path)]));
-  const recorder = await createRecorder(media.ledger, policies, common);
+  const recorder = await createRecorder(config, { ledger: media.ledger, policies, clock, log });
+  const { meter } = recorder;
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
-  const handle = createHandler({ ...common, routes, storage, faults, meter: recorder.meter });
-  // Responses marked with `isReusable` are reused for the same method, URL, Host and conditions, but not
-  // for a GET with a Range. During shutdown, responses ask clients to close their connections.
+  const handle = createHandler({ routes, storage, config, clock, faults, meter });
+  // Reuses outcomes marked with `isReusable` for the same method, URL, Host and conditions, but not
+  // for a GET with a Range.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
   const serving = closeWhenStopping(prepared, shutdown);
+  const { host, port, reusePort, isOnDeploy } = config;
   return {
-    host: config.host,
-    port: config.port,
-    reusePort: config.reusePort,
-    publicUrl: config.publicUrl,
-    isOnDeploy: config.isOnDeploy,
-    isDeprecationUnset: config.isDeprecationUnset,
-    isTracingOn: config.isTracingOn,
-    ineffective: config.ineffective,
+    host,
+    port,
+    reusePort,
+    isOnDeploy,
     recorder,
     log,
-    policies,
-    places: placesOf(config),
-    samples,
     // Compressed, a GET would differ from its HEAD.
     listen: (options) => Deno.serve({ ...options, automaticCompression: false }, serving),
+    onListen: (address) => logStart(address, config, { policies, samples, recorder, log }),
     async close() {
       await recorder.stop();
       await storage.close();
@@ -409,17 +406,15 @@ async function openMedia(config: Config, log: Log): Promise<MediaStorage> {
   return media;
 }
 
-/** Creates the recorder of calls, which exports metrics, too, if telemetry is on. */
+/** Creates the recorder of calls. If telemetry is on, it exports metrics, too. */
 async function createRecorder(
-  ledger: Ledger,
-  policies: App["policies"],
-  { config, clock, log }: Pick<Server, "clock"> & { config: Config; log: Log },
+  { usageDays: retainDays, clientField, isTelemetryOn }: Config,
+  options: Pick<RecorderOptions, "ledger" | "policies" | "clock" | "log">,
 ): Promise<Recorder> {
-  const { usageDays: retainDays, clientField, isTelemetryOn } = config;
   const metrics = isTelemetryOn
-    ? await (await import("./lib/server/metrics.ts")).exportUsage(policies)
+    ? await (await import("./lib/server/metrics.ts")).exportUsage(options.policies)
     : undefined;
-  return new Recorder({ ledger, policies, retainDays, clientField, metrics, clock, log });
+  return new Recorder({ ...options, retainDays, clientField, metrics });
 }
 
 /** Runs the server, or a command, with these routes. */

@@ -4,8 +4,8 @@
  */
 
 import { REFUSAL_TYPES } from "../lifecycle/refusal.ts";
-import { NO_STORE } from "../http/outcome.ts";
-import { type Problem, problemDetails, type ProblemType } from "../http/problem.ts";
+import { type Field, NO_STORE } from "../http/outcome.ts";
+import { problemDetails, type ProblemType } from "../http/problem.ts";
 import type { RetiredRoute } from "./route.ts";
 import type { Outcome } from "./server.ts";
 
@@ -81,26 +81,29 @@ type NamesOf<Status extends number> = {
 }[ProblemName];
 
 /** The optional parts of a problem, besides its status, type and detail. */
-export type ProblemOptions =
-  & Partial<Pick<Problem, "fields" | "instance">>
-  & Pick<Outcome, "isReusable">;
+interface ProblemOptions extends Pick<Outcome, "isReusable"> {
+  /** More fields of the response. */
+  readonly fields?: readonly Field[];
+  /** Logs the cause with the status, and returns the id under which the log has it. */
+  readonly logAs?: (status: number) => string;
+}
 
 /**
  * Returns the outcome of a problem. It is `no-store`, because some of these statuses are cacheable by
  * default (RFC 9110 §15.1), and a cached error outlives its cause.
  *
- * @param status The status of that type, so that a reader of the call sees it.
+ * @param status The status of the type, stated so that whoever reads the call sees it.
  */
 export function problem<Status extends number>(
   { retired, successor }: {
-    readonly retired: RetiredRoute | undefined;
+    readonly retired?: RetiredRoute;
     /** The path that replaces the requested one, if there is one. */
-    readonly successor: string | undefined;
+    readonly successor?: string | undefined;
   },
   status: Status,
   name: NamesOf<Status>,
   detail: string,
-  { fields = [], instance, isReusable }: ProblemOptions = {},
+  { fields = [], logAs, isReusable }: ProblemOptions = {},
 ): Outcome {
   const details = problemDetails({
     status,
@@ -108,7 +111,7 @@ export function problem<Status extends number>(
     type: `${PROBLEM_TYPES_PAGE}#${name}`,
     title: PROBLEM_TYPES[name].title,
     detail,
-    instance,
+    instance: logAs && `urn:uuid:${logAs(status)}`,
     successor,
     documentation: retired?.policy.documentation,
   });

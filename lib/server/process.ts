@@ -1,14 +1,13 @@
 /** The life of a server process, from startup to exit. */
 
-import { describePolicy, type placesOf } from "./start_line.ts";
-import { type Config, ConfigError, SAMPLES_DEPRECATED_AT } from "./config.ts";
+import { type Config, ConfigError } from "./config.ts";
 import { messageOf } from "../input/printable.ts";
 import { fulfilledWithin } from "../async/deadline.ts";
 import { type Listen, Listener, type Shutdown } from "./listener.ts";
 import type { Log } from "../log/log.ts";
 import { onStopSignal } from "./stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
-import type { RoutePolicies } from "../usage/records.ts";
+import type { Recorder } from "../usage/recorder.ts";
 
 /**
  * Matches releases that send `content-length: 0` on every HEAD, whatever the handler sets: 2.8.3 to
@@ -35,56 +34,24 @@ export function requireHonestHead(version: string): void {
   );
 }
 
-interface UsageRecorder {
-  /** The id of the process's session in the ledger; it can change. */
-  readonly session: string;
-  start(): Promise<void>;
-  /** Flushes the counts so far. Never rejects. */
-  flush(): Promise<void>;
-  /** Returns the number of calls that are not on record. */
-  unrecorded(): number;
-}
-
 /** An assembled server, ready to register and to listen. */
-export interface App extends
-  Pick<
-    Config,
-    | "host"
-    | "port"
-    | "reusePort"
-    | "publicUrl"
-    | "isOnDeploy"
-    | "isDeprecationUnset"
-    | "isTracingOn"
-    | "ineffective"
-  > {
-  /** The policy of each deprecated route, by its path. */
-  readonly policies: RoutePolicies;
-  /** Where catalogue and content are. */
-  readonly places: ReturnType<typeof placesOf>;
+export interface App extends Pick<Config, "host" | "port" | "reusePort" | "isOnDeploy"> {
   readonly listen: Listen;
+  /** Logs the start, once the server listens on an address. */
+  readonly onListen: (address: Deno.NetAddr) => void;
   readonly log: Log;
-  readonly recorder: UsageRecorder;
-  /** The paths of the samples, to print at startup. */
-  readonly samples: readonly string[];
+  readonly recorder: Pick<Recorder, "session" | "start" | "flush" | "unrecorded">;
   /** Releases the app's resources, after the last request. */
   readonly close: () => Promise<void>;
 }
 
-const PAST =
-  "The sunset has passed: these paths now answer as removed; delete their routes when ready";
-const UNSET = "DEPRECATED_AT is not set, so the old paths announce " +
-  `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
-
-const TRACED = "Deno exports traces, with the tokens and queries of all requests: set " +
-  "OTEL_DENO_TRACING=false to export metrics alone";
-
 /**
- * Milliseconds that requests in flight have after a signal, and that closing may take after that.
- * Deno Deploy kills a process five seconds after the signal.
+ * How long requests in flight may take after a signal to stop, and then closing, in milliseconds.
  */
-const [GRACE_MS, CLOSE_TIMEOUT_MS] = [10_000, 5_000];
-const [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS] = [3_000, 1_500];
+const TIME_LIMITS = { requestsMs: 10_000, closeMs: 5_000 };
+
+/** The same on Deno Deploy, which kills a process five seconds after the signal. */
+const DEPLOY_TIME_LIMITS = { requestsMs: 3_000, closeMs: 1_500 };
 
 /**
  * Assembles an app, registers it, and serves it until a signal to stop. Then it stops listening,
@@ -104,16 +71,14 @@ export async function runServer(
     const shutdown: Shutdown = { stopping: stopping.signal, isCounted: false };
     const app = await assemble(shutdown);
     const { log, recorder } = app;
-    const [grace, closing] = app.isOnDeploy
-      ? [DEPLOY_GRACE_MS, DEPLOY_CLOSE_TIMEOUT_MS]
-      : [GRACE_MS, CLOSE_TIMEOUT_MS];
+    const { requestsMs, closeMs } = app.isOnDeploy ? DEPLOY_TIME_LIMITS : TIME_LIMITS;
     onStopSignal(() => stopping.abort()); // once registered, its end must be recorded
     await recorder.start();
-    const listener = await listen(app, (address) => logStart(app, address));
+    const listener = await listen(app);
     await stopped;
-    await fulfilledWithin(grace, Promise.all([listener.shutdown(), recorder.flush()]));
+    await fulfilledWithin(requestsMs, Promise.all([listener.shutdown(), recorder.flush()]));
     shutdown.isCounted = true;
-    await fulfilledWithin(closing, app.close());
+    await fulfilledWithin(closeMs, app.close());
     const lost = recorder.unrecorded();
     log({ event: "stop", session: recorder.session, ...lost > 0 ? { lost } : {} });
   } catch (error) {
@@ -124,43 +89,17 @@ export async function runServer(
   Deno.exit(0);
 }
 
-function logStart(app: App, { hostname, port }: Deno.NetAddr): void {
-  const { log, policies, places, recorder: { session } } = app;
-  const now = Date.now();
-  const { deno } = Deno.version;
-  const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
-  const machine = state === "granted" ? Deno.hostname() : undefined;
-  const routes = Object.fromEntries(
-    Object.entries(policies).map(([path, policy]) => [path, describePolicy(policy, now)]),
-  );
-  log({ event: "start", session, machine, hostname, port, deno, routes, ...places });
-  const past = Object.keys(routes).filter((path) => routes[path]?.phase === "removed");
-  if (past.length > 0) log({ event: "warning", message: PAST, routes: past });
-  const hasRoutes = Object.keys(routes).length > 0;
-  if (app.isDeprecationUnset && hasRoutes) log({ event: "warning", message: UNSET });
-  if (app.isTracingOn) log({ event: "warning", message: TRACED });
-  if (app.ineffective.length > 0) {
-    const message = `These have no effect, because no such route is deprecated: ${
-      app.ineffective.join(", ")
-    }`;
-    log({ event: "warning", message });
-  }
-  const origin = app.publicUrl ?? `http://localhost:${port}`;
-  for (const path of app.samples) console.log(`curl -I ${origin}${path}`);
-}
-
-async function listen(
-  app: App,
-  onListen: (address: Deno.NetAddr) => void,
-): Promise<Listener> {
+/** @throws {StartError} If it cannot listen, with the reason and a remedy. */
+async function listen(app: App): Promise<Listener> {
   const { host, port, reusePort } = app;
   try {
     // Without --unstable-net, reusePort makes Deno 2.9.6 end the process (no issue was found).
     // Deno.listenDatagram exists only with that flag.
-    if (!reusePort || "listenDatagram" in Deno) return new Listener({ ...app, onListen });
+    if (!reusePort || "listenDatagram" in Deno) return new Listener(app);
     throw new StartError("REUSE_PORT=true needs Deno's flag --unstable-net before main.ts");
   } catch (error) {
-    await fulfilledWithin(CLOSE_TIMEOUT_MS, app.close()); // or the gate would wait for this server
+    // Otherwise the gate would wait for a report of this server.
+    await fulfilledWithin(TIME_LIMITS.closeMs, app.close());
     if (error instanceof StartError) throw error;
     const reason = REASONS.find(([type]) => error instanceof type)?.[1] ?? (error as Error).message;
     throw new StartError(`Cannot listen on ${host}:${port}: ${reason}`);

@@ -1,7 +1,66 @@
-/** The line that a server logs at its start. */
+/** The lines that a server logs at its start. */
 
 import { formatInstant, momentAt, type Policy } from "../lifecycle/policy.ts";
-import type { Config } from "./config.ts";
+import type { Log } from "../log/log.ts";
+import type { Recorder } from "../usage/recorder.ts";
+import type { RoutePolicies } from "../usage/records.ts";
+import { type Config, SAMPLES_DEPRECATED_AT } from "./config.ts";
+
+/** The settings that the lines depend on. */
+type StartSettings = Pick<
+  Config,
+  | "databaseUrl"
+  | "content"
+  | "publicUrl"
+  | "isDeprecationUnset"
+  | "isTracingOn"
+  | "ineffective"
+>;
+
+/**
+ * Logs the start of a server: its address, its session, what it announces, and warnings. Prints how
+ * to request the samples.
+ */
+export function logStart(
+  { hostname, port }: Deno.NetAddr,
+  config: StartSettings,
+  { policies, samples, recorder: { session }, log }: {
+    readonly policies: RoutePolicies;
+    /** The paths of the samples that were published. */
+    readonly samples: readonly string[];
+    readonly recorder: Pick<Recorder, "session">;
+    readonly log: Log;
+  },
+): void {
+  const warn = (message: string, facts = {}) => log({ event: "warning", message, ...facts });
+  const now = Date.now();
+  const { deno } = Deno.version;
+  const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
+  const machine = state === "granted" ? Deno.hostname() : undefined;
+  const routes = Object.fromEntries(
+    Object.entries(policies).map(([path, policy]) => [path, describePolicy(policy, now)]),
+  );
+  log({ event: "start", session, machine, hostname, port, deno, routes, ...placesOf(config) });
+  const removed = Object.keys(routes).filter((path) => routes[path]?.phase === "removed");
+  if (removed.length > 0) {
+    const remedy = "these paths now answer as removed; delete their routes when ready";
+    warn(`The sunset has passed: ${remedy}`, { routes: removed });
+  }
+  if (config.isDeprecationUnset && Object.keys(routes).length > 0) {
+    const date = `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
+    warn(`DEPRECATED_AT is not set, so the old paths announce ${date}`);
+  }
+  if (config.isTracingOn) {
+    const remedy = "set OTEL_DENO_TRACING=false to export metrics alone";
+    warn(`Deno exports traces, with the tokens and queries of all requests: ${remedy}`);
+  }
+  if (config.ineffective.length > 0) {
+    const names = config.ineffective.join(", ");
+    warn(`These have no effect, because no such route is deprecated: ${names}`);
+  }
+  const origin = config.publicUrl ?? `http://localhost:${port}`;
+  for (const path of samples) console.log(`curl -I ${origin}${path}`);
+}
 
 /**
  * Returns where catalogue and content are, without credentials: a URL of PostgreSQL may have a

@@ -4,6 +4,7 @@ import type { ServerConfig } from "../../lib/server/server.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { FaultLog, type LogEvent } from "../../lib/log/log.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "../../lib/storage/errors.ts";
+import type { Policy } from "../../lib/lifecycle/policy.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
 import type { ProblemName } from "../../lib/server/problem_types.ts";
 import { plainHandler } from "../support/handlers.ts";
@@ -237,13 +238,32 @@ needing("files")("the fields that main.ts lists for a HEAD are those that are se
   const source = await Deno.readTextFile(fromRoot("main.ts"));
   const listed = source.matchAll(/^ {2}\/\/ {3}([A-Z][\w-]+): .*? {2,}\w+/gm);
   const names = Array.from(listed, ([, name = ""]) => name.toLowerCase());
+  const ofRespond = names.slice(names.indexOf("access-control-allow-origin"));
+  const ofRefusal = (status: number, phase: string) =>
+    new RegExp(`^ \\* - ${status} ${phase}: (.+)$`, "m").exec(source)?.[1]?.toLowerCase().split(
+      ", ",
+    );
+
   const policy = { ...CONFIG.policy, sunsetAt: now() + 86_400_000 };
-  const config = { ...CONFIG, policy, isOnDeploy: true };
+  const brownouts = [{ start: now(), end: now() + 1_000 }];
+  const removed = { ...policy, sunsetAt: now() };
+  const rows: [policy: Policy, status: number, phase: string][] = [
+    [policy, 200, ""],
+    [{ ...policy, deprecatedAt: now() + 1_000 }, 200, ""],
+    [{ ...policy, brownouts }, 503, "brownout"],
+    [{ ...policy, brownouts, brownoutStatus: 410 }, 410, "brownout"],
+    [{ ...removed, afterSunset: "redirect" }, 308, "removed"],
+    [removed, 410, "removed"],
+  ];
   const storage = new OneItem();
   const item = { ...storage.item, name: "a.mp3", language: "en" };
   storage.result = { state: "published", kind: "audio", item };
-  const handle = plainHandler({ storage, config, clock: now, log() {} });
-  const url = `http://test/audio/${newToken()}`;
-  const { status, headers } = await handle(new Request(url, { method: "HEAD" }));
-  assertEquals([status, [...headers.keys()]], [200, names.toSorted()]);
+  for (const [policy, status, phase] of rows) {
+    const config = { ...CONFIG, policy, isOnDeploy: true };
+    const handle = plainHandler({ storage, config, clock: now, log() {} });
+    const request = new Request(`http://test/audio/${newToken()}`, { method: "HEAD" });
+    const { status: sent, headers } = await handle(request);
+    const expected = phase === "" ? names : [...ofRefusal(status, phase) ?? [], ...ofRespond];
+    assertEquals([sent, [...headers.keys()]], [status, expected.toSorted()], phase);
+  }
 });

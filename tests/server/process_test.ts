@@ -110,13 +110,13 @@ test("a second signal after a second ends a server process at once", async () =>
 
 test("a signal while a server registers ends it in order", async () => {
   const script = `const { runServer } = await import("${fromRoot("lib/server/process.ts")}");
-    const place = { places: {}, policies: {}, host: "127.0.0.1", port: 0, ineffective: [] };
+    const place = { host: "127.0.0.1", port: 0, onListen: () => console.log("start") };
     const recorder = { session: "a", unrecorded: () => 0, flush: () => Promise.resolve(), async start() {
       Deno.kill(Deno.pid, "SIGTERM");
       await new Promise((resolve) => setTimeout(resolve, 500));
       console.log("registered");
     } };
-    await runServer(() => Promise.resolve({ ...place, recorder, samples: [],
+    await runServer(() => Promise.resolve({ ...place, recorder,
       log: ({ event }) => console.log(event), close: async () => console.log("ended"),
       listen: (options) => Deno.serve(options, () => new Response()) }));`;
   const { code, stdout } = await new Deno.Command(Deno.execPath(), { args: ["eval", script] })
