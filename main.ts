@@ -1,10 +1,11 @@
 /**
  * media-head: serves the deprecated HEAD /audio/{token} and HEAD /video/{token} until they are
- * removed, and promises that a HEAD says exactly what the GET would have said. This file is the whole
- * HTTP surface: every route, and every status in the order in which it is decided.
+ * removed, and promises that a HEAD says exactly what the GET would have said. This file is the
+ * whole HTTP surface: every route, and every status in the order in which it is decided.
  *
- * The one `new Response` below makes every response. HEAD and GET are told apart at the places marked
- * (1), (2) and (3), and in the counts of calls, which no response shows. Two wrappers send responses:
+ * The one `new Response` below makes every response. HEAD and GET are told apart at the places
+ * marked (1), (2) and (3), and in the counts of calls, which no response shows. Two wrappers send
+ * responses:
  * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
  *   HEADs, and clones one to a GET for later GETs.
  * - `closeWhenStopping()` (lib/server/listener.ts), while the server is stopping, makes a second
@@ -91,8 +92,8 @@ interface Call {
   readonly server: Server;
   readonly request: Request;
   /**
-   * When the request came, in milliseconds since the epoch. This decides its phase, however long the
-   * response takes.
+   * When the request came, in milliseconds since the epoch. This decides its phase, however long
+   * the response takes.
    */
   readonly now: number;
   /** Whether the Host field is invalid. If it is, no route is matched. */
@@ -105,9 +106,13 @@ interface Call {
   readonly token?: Token | undefined;
   /** The route's path, policy and phase, if the route is deprecated. */
   readonly retired?: RetiredRoute;
-  /** The path that replaces the requested one, if the route is deprecated and the token is valid. */
+  /**
+   * The path that replaces the requested one, if the route is deprecated and the token is valid.
+   */
   readonly successor?: string | undefined;
-  /** When a phase that the response depends on ends, in milliseconds since the epoch, if it does. */
+  /**
+   * When a phase that the response depends on ends, in milliseconds since the epoch, if it does.
+   */
   readonly phaseEnd?: number;
 }
 
@@ -146,7 +151,9 @@ function readCall(call: Call): Call {
   return { ...known, retired, successor, phaseEnd: moment.until };
 }
 
-/** Finds the route of a URL, and the segment in place of its `:token`, which is empty without one. */
+/**
+ * Finds the route of a URL, and the segment in place of its `:token`, which is empty without one.
+ */
 function match(routes: readonly Route[], url: string) {
   for (const route of routes) {
     const matched = route.pattern.exec(url);
@@ -156,8 +163,8 @@ function match(routes: readonly Route[], url: string) {
 }
 
 /**
- * Returns the first outcome that applies. Each `problem()` has these fields, and those given with it:
- * Content-Type: application/problem+json, Content-Length, X-Content-Type-Options: nosniff, and
+ * Returns the first outcome that applies. Each `problem()` has these fields, and those given with
+ * it: Content-Type: application/problem+json, Content-Length, X-Content-Type-Options: nosniff, and
  * Cache-Control: no-store.
  */
 async function answer(call: Call): Promise<Outcome> {
@@ -251,8 +258,8 @@ async function answerItem(
     return { status: 307, fields, successor, isReusable: true };
   }
   const outcome = await serve(call, representItem(found.item, call.server.storage, call.now));
-  // A stream can be sent only once. If the publisher's clock was ahead, Last-Modified is the current
-  // time, which changes.
+  // A stream can be sent only once. If the publisher's clock was ahead, Last-Modified is the
+  // current time, which changes.
   const isStream = outcome.body instanceof ReadableStream;
   return isStream || found.item.publishedAt > call.now ? outcome : { ...outcome, isReusable: true };
 }
@@ -310,8 +317,8 @@ function respond(call: Call, outcome: Outcome): Answer {
   const { server: { config, clock }, request, retired, phaseEnd: until = Infinity } = call;
   const { status, body, successor, isReusable } = outcome;
   // On every status, a deprecated route announces its retirement by Deprecation (RFC 9745), Sunset
-  // (RFC 8594) and Link (RFC 8288). No cache may keep a response beyond the phase that it depends on.
-  // The clock is read again for that, because a lookup may have taken seconds.
+  // (RFC 8594) and Link (RFC 8288). No cache may keep a response beyond the phase that it depends
+  // on. The clock is read again for that, because a lookup may have taken seconds.
   const { fields, unchangedUntil } = limitFreshness([
     ...outcome.fields,
     ...CORS_FIELDS,
@@ -319,8 +326,8 @@ function respond(call: Call, outcome: Outcome): Answer {
     ...retired && config.isOnDeploy ? [CDN_NO_STORE] : [],
   ], { until, now: clock(), method: request.method, status, isAuthorized: false });
   const headers = Object.fromEntries(fields); // no name comes twice; an object saves 5 µs
-  // (3) A HEAD gets the same status and fields, and no content. These are the fields of a HEAD of an
-  // item on a deprecated route, and where each is made:
+  // (3) A HEAD gets the same status and fields, and no content. These are the fields of a HEAD of
+  // an item on a deprecated route, and where each is made:
   //   Content-Type: audio/mpeg                   representItem()
   //   Content-Language: en                       representItem(), if the item has a language
   //   Content-Disposition: inline; filename="…"  representItem(), if the item has a name
@@ -344,7 +351,9 @@ function respond(call: Call, outcome: Outcome): Answer {
   return { response, counter, reusableUntil: isReusable ? unchangedUntil : 0 };
 }
 
-/** Returns the counter for calls like this one with that status; `undefined` if none are counted. */
+/**
+ * Returns the counter for calls like this one with that status; `undefined` if none are counted.
+ */
 function counterOf(
   { server: { meter }, request: { method }, token, retired }: Call,
   status: number,

@@ -1,9 +1,9 @@
-/** Client names and releases: what a client calls itself in User-Agent (RFC 9110 §10.1.5). */
+/** Client names and releases, read from User-Agent (RFC 9110 §10.1.5). */
 
-/** The client names of calls without a User-Agent, and of those whose own name is not counted. */
+/** The names under which calls are counted without a User-Agent, or if it has no usable name. */
 export const [NONE, OTHER] = ["(no User-Agent)", "(other)"];
 
-/** Products that many clients name: browsers, and with them engines and platforms. */
+/** Browsers, and then all products that many clients name: browsers, engines and platforms. */
 const BROWSERS = ["Chrome", "Safari", "Mobile Safari"];
 const SHARED = new Set(
   ("mozilla,compatible,msie,khtml,gecko,like gecko,applewebkit,version,mobile,x64,python,electron," +
@@ -11,7 +11,7 @@ const SHARED = new Set(
     "linux,linux upnp").split(","),
 );
 
-/** A bot in a comment of `Mozilla/5.0`: what follows `compatible;`, or precedes its URL. */
+/** Matches a bot in a comment of `Mozilla/5.0`: the text after `compatible;`, or before its URL. */
 const BOT = /[(;] ?(?:compatible;[ +]*|(?=[^();]+; ?\+http))([^;)]+)/;
 
 /** A URL, a comment (which may hold others), or a product, with its version after a slash. */
@@ -20,10 +20,13 @@ const PART = /https?:\S*|\(+(?:[^()]|\([^()]*\))*|([\w%\x80-\xff][^/;,:()[\]]*)(
 /** Parts of a product that are not its name: a version without a slash, or the scheme of a URL. */
 const REST = / v?\d.*|[-_]?v?\d{1,4}\.\d.*| \+?https?$/;
 
-/** Matches whatever may identify a person, an installation or an item: numbers, hashes, UUIDs, emails, JWTs. */
+/**
+ * Matches whatever may identify a person, an installation or an item: numbers, hashes, UUIDs,
+ * emails, JWTs.
+ */
 export const IDENTIFYING = /\d{6}|[\da-f]{8}|@|eyJ[\w-]{8}/i;
 
-/** A version that follows a name. Of what could be an IPv4 address, it has three numbers only. */
+/** Matches the version after a name, and only three numbers of a possible IPv4 address. */
 const RELEASE =
   /^(?:\d{1,3}(?:\.\d{1,3}){2}(?=\.\d{1,3}(?![\da-z]|\.\d))|\d(?:[\w.+~-]{0,14}\w)?)/i;
 
@@ -40,17 +43,18 @@ export function clientOf(userAgent: string | null): string {
 }
 
 /**
- * Returns the name under which to count a client: the first product that is its own, without the
- * version, or else its browser. It has at most 64 characters, all printable. Its release has at most
- * 16, and begins with a digit. Neither contains an address or a token.
+ * Returns the name and release under which to count a client. The name is that of the first product
+ * that is not shared, or else of the browser, and has at most 64 characters, all printable. The
+ * release has at most 16, and begins with a digit. Neither contains an address or a token.
  *
  * @param userAgent e.g. `Pocket%20Casts/7.5 CFNetwork/1410`, which gives "Pocket Casts" and "7.5".
- * @returns "(no User-Agent)" without a User-Agent, "(other)" if it names no product, or one that
- *   may identify a person or an installation. A release that may is left out.
+ * @returns The name is "(no User-Agent)" without a User-Agent, and "(other)" if it names no
+ *   product, or one that may identify a person or an installation. A release that may do so is left
+ *   out.
  */
 export function productOf(userAgent: string | null): Product {
   if (userAgent === null || userAgent === "") return { name: NONE };
-  const text = userAgent.slice(0, 256); // at a bounded cost
+  const text = userAgent.slice(0, 256); // bounds the cost
   const known = products.get(text);
   if (known !== undefined) return known;
   const [found, rest] = firstIn(text);
@@ -66,7 +70,7 @@ export function productOf(userAgent: string | null): Product {
 const products = new Map<string, Product>();
 const MAX_PRODUCTS = 1_000;
 
-/** Returns the name of the first product of a client's own, and what follows it. */
+/** Returns the name of the first product that is not shared, and the text after it. */
 function firstIn(userAgent: string): [name: string, rest: string] {
   const bot = userAgent.startsWith("Mozilla/") ? BOT.exec(userAgent)?.[1] : undefined;
   const text = bot === undefined ? userAgent : `${bot}; ${userAgent}`;
@@ -95,6 +99,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text.replace(/[\x80-\xff]/g, hex));
   } catch {
-    return text; // neither
+    return text; // neither percent-encoded nor UTF-8
   }
 }

@@ -13,8 +13,8 @@ const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
 const LIST = /^[ \t,]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[ \t]*(?:$|,[ \t,]*))*$/;
 
 /**
- * Parses If-Match or If-None-Match: `*`, or a list of entity tags, scanned as quoted strings because
- * tags may contain commas. Empty list elements are skipped (RFC 9110 §5.6.1).
+ * Parses If-Match or If-None-Match: `*`, or a list of entity tags, scanned as quoted strings
+ * because tags may contain commas. Empty list elements are skipped (RFC 9110 §5.6.1).
  *
  * @returns `"*"`, or the tags; an empty list if any part is malformed, so that it matches nothing.
  */

@@ -30,8 +30,8 @@ export function formatHttpDate(instant: number): string {
 }
 
 /**
- * Parses an HTTP-date in any of its three formats. The weekday must be the name of one, but need
- * not be right, because some senders get it wrong and nothing depends on it.
+ * Parses an HTTP-date in any of its three formats. The weekday may be the wrong one, because some
+ * senders get it wrong and nothing depends on it.
  *
  * @param now Milliseconds since the epoch; determines the century of a two-digit year.
  * @returns Milliseconds since the epoch, or `undefined` if invalid, in which case a recipient

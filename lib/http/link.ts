@@ -1,7 +1,8 @@
 /** Tolerant parsing of the Link field (RFC 8288). */
 
 /**
- * One link of the field. Target and anchor (the link's context) are URL references, if it has them.
+ * One link of the field. The target and the anchor, which is the link's context, are URL
+ * references.
  */
 export interface Link {
   target?: string;
@@ -10,15 +11,15 @@ export interface Link {
 }
 
 /**
- * A target, a comma, a quoted string, or a parameter with its value, if it has one. Anything
- * between these is skipped. A quoted string that nothing closes extends to the end (RFC 8288 §B.4):
- * reading on after each of its quotes would take quadratic time.
+ * Matches a target, a comma, a quoted string, or a parameter with its value, if it has one.
+ * Anything between these is skipped. An unclosed quoted string extends to the end (RFC 8288 §B.4),
+ * because to read on after each quote would take quadratic time.
  */
 const PART =
   /<([^<>]*)>|,|"(?:[^"\\]|\\.?)*"?|([^\s<,;="]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.?)*)"?|([^\s<,;="]+))?)?/g;
 
 /**
- * The number of links, and of relations of one link, that are read. No honest server sends as many.
+ * The maximum number of links read, and of relations read of each. No honest server sends as many.
  */
 const MAX = 1000;
 

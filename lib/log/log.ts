@@ -27,10 +27,10 @@ const TOKENS = new RegExp(UUID_4_PATTERN, "gi");
  * Describes an error and its causes, with the innermost stack if it is a bug. Tokens are redacted,
  * because the runtime's messages may quote a URL.
  *
- * A fault of storage is described without its stack. Nobody needs one, and it would be dangerous:
- * to map a stack to a module, Deno 2.9.6 reads the compiled module. If no descriptor is free, it
- * compiles the module again, and the compiler panics, because it cannot open a file to measure the
- * thread's stack (stacker 0.1.15; no issue was found).
+ * A fault of storage is described without its stack. Nobody needs the stack, and to read it would
+ * be dangerous: Deno 2.9.6 reads the compiled module to map the stack to it. If no descriptor is
+ * free, Deno compiles the module again, and the compiler panics, because it cannot open a file to
+ * measure the thread's stack (stacker 0.1.15; no issue was found).
  */
 export function describeError(error: unknown): string {
   const chain = new Set<unknown>();
@@ -51,15 +51,16 @@ export function describeError(error: unknown): string {
 /** Milliseconds between two log lines on one fault. */
 const LOG_INTERVAL_MS = 60_000;
 
-/** The number of faults told apart within that time. All others count as one. */
+/** The maximum number of faults told apart within that time. All others count as one fault. */
 const MAX_FAULTS = 100;
 
 interface Fault {
   readonly id: string;
-  /** When it was last logged, and when it last occurred, in milliseconds from any origin. */
+  /** When the fault was last logged, in milliseconds from any origin. */
   loggedAt: number;
+  /** When the fault last occurred, likewise. */
   lastAt: number;
-  /** How often it occurred since it was logged. */
+  /** How often the fault occurred since it was logged. */
   repeated: number;
 }
 
@@ -85,8 +86,8 @@ export class FaultLog {
     for (const [key, { lastAt }] of this.#faults) {
       if (now - lastAt >= LOG_INTERVAL_MS) this.#faults.delete(key);
     }
-    const own = summary.replaceAll(/[0-9a-f]{16,}|\d+/g, "…"); // the same for every content and time
-    const key = this.#faults.has(own) || this.#faults.size < MAX_FAULTS ? own : "others";
+    const kind = summary.replaceAll(/[0-9a-f]{16,}|\d+/g, "…"); // without digests and times
+    const key = this.#faults.has(kind) || this.#faults.size < MAX_FAULTS ? kind : "others";
     const known = this.#faults.get(key);
     if (known === undefined) {
       const id = crypto.randomUUID();

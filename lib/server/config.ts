@@ -6,7 +6,7 @@ import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
 
-/** Thrown for settings that cannot be used. Its message has a line for each of them. */
+/** Thrown if settings are invalid. The message has one line for each invalid setting. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
@@ -16,21 +16,22 @@ export type Config = Readonly<ReturnType<typeof readConfig>>;
 /** The date from which the samples are deprecated. */
 export const SAMPLES_DEPRECATED_AT = "2026-11-21";
 
-/** Variables that a mere trial does not set: any of them makes `DEPRECATED_AT` required. */
+/** Variables that nobody sets for a mere trial. Any of them makes `DEPRECATED_AT` required. */
 const PRODUCTION = ["DATABASE_URL", "SUNSET_AT", "BROWNOUTS", "DENO_DEPLOY"];
 
-/** The variables whose values errors must not show. */
+/** Variables whose values errors must not show. */
 const SECRETS = ["DATABASE_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 
 /**
- * All lines of a value but the first. They are other settings, even secrets, after an open quote.
+ * Matches all lines of a value after the first. If a quote was not closed, these are other
+ * settings, even secrets.
  */
-const OTHERS = /[\n\r][^]*/;
+const LATER_LINES = /[\n\r][^]*/;
 
 /** A server's clients get an error within five seconds; a command can wait for a busy store. */
 const STORE_TIMEOUT_MS = { server: 4_500, command: 30_000 };
 
-/** The variables of the policy's settings, which `definePolicy()` validates. */
+/** The variable of each setting of the policy. `definePolicy()` validates the values. */
 const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
   deprecatedAt: "DEPRECATED_AT",
   sunsetAt: "SUNSET_AT",
@@ -40,12 +41,27 @@ const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
   documentation: "DEPRECATION_DOC",
 };
 
-/** The names of all settings that a file may have. */
-export const SETTINGS =
-  `HOST PORT REUSE_PORT PUBLIC_URL DATABASE_URL CONTENT CACHE_MAX_AGE USAGE_DAYS
-  CLIENT_FIELD CONTACT AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION
-  AWS_DEFAULT_REGION AWS_ENDPOINT_URL_S3 AWS_ENDPOINT_URL`
-    .split(/\s+/).concat(Object.values(POLICY_VARIABLES));
+/** The names of all settings that may be in `.env`. */
+export const SETTINGS: readonly string[] = [
+  "HOST",
+  "PORT",
+  "REUSE_PORT",
+  "PUBLIC_URL",
+  "DATABASE_URL",
+  "CONTENT",
+  "CACHE_MAX_AGE",
+  "USAGE_DAYS",
+  "CLIENT_FIELD",
+  "CONTACT",
+  "AWS_ACCESS_KEY_ID",
+  "AWS_SECRET_ACCESS_KEY",
+  "AWS_SESSION_TOKEN",
+  "AWS_REGION",
+  "AWS_DEFAULT_REGION",
+  "AWS_ENDPOINT_URL_S3",
+  "AWS_ENDPOINT_URL",
+  ...Object.values(POLICY_VARIABLES),
+];
 
 const HOST = z.string().regex(/^[\w.:-]+$/);
 const SWITCH = z.enum(["true", "false"]).transform((text) => text === "true");
@@ -63,7 +79,7 @@ const CLIENT_FIELD = z.string()
   .regex(/^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i);
 const POSTGRES_URL = z.string().regex(/^postgres(?:ql)?:\/\/.*\S$/s).refine((text) => {
   const url = URL.parse(text);
-  // Its only "@", if there is one, follows the user and password.
+  // The only "@", if there is one, follows the user and password.
   return url && text.split("@").length === (url.username + url.password === "" ? 1 : 2);
 });
 const SQLITE_URL = z.string().regex(/^sqlite:.*\S$/s);
@@ -93,9 +109,9 @@ function createReader(variable: (name: string) => string | undefined) {
   const faults: string[] = [];
   const get = (name: string) => variable(name) || undefined;
   const expect = (name: string, expected: string, value: unknown, route?: string) => {
-    const shown = typeof value !== "string"
-      ? String(value ?? "nothing")
-      : JSON.stringify(SECRETS.includes(name) ? "…" : withoutPassword(value.replace(OTHERS, "…")));
+    const shown = typeof value !== "string" ? String(value ?? "nothing") : JSON.stringify(
+      SECRETS.includes(name) ? "…" : withoutPassword(value.replace(LATER_LINES, "…")),
+    );
     const fault = `: expected ${expected}, got ${shown}`;
     if (faults.includes(name + fault)) return; // it is the same for all routes
     faults.push(`${name}${route === undefined ? "" : ` of ${route}`}${fault}`);
@@ -114,9 +130,11 @@ type Reader = ReturnType<typeof createReader>;
  * Reads and validates the settings.
  *
  * @param variable Looks up a variable. An empty value counts as unset.
- * @param user Commands do not need the date of the deprecation, and neither does a server on trial.
- * @param paths The paths of the deprecated routes, which may have values of their own.
- * @throws {ConfigError} If any value is invalid or missing, with its name and what was expected.
+ * @param user The program that reads them. Only a server that is not on trial needs
+ *   `DEPRECATED_AT`.
+ * @param paths The paths of the deprecated routes.
+ * @throws {ConfigError} If values are invalid or missing. The message names each, and says what is
+ *   expected.
  */
 export function readConfig(
   variable: (name: string) => string | undefined,
@@ -125,7 +143,8 @@ export function readConfig(
 ) {
   const reader = createReader(variable);
   const { faults, get, expect } = reader;
-  const settings = { ...readServer(reader), ...readStorage(reader, STORE_TIMEOUT_MS[user]) };
+  const server = readServer(reader);
+  const storage = readStorage(reader, STORE_TIMEOUT_MS[user]);
   /** Whether nobody has chosen a date for the deprecation. */
   const isDeprecationUnset = get("DEPRECATED_AT") === undefined;
   const reason = PRODUCTION.find((name) => (get(name) ?? "none") !== "none");
@@ -135,7 +154,7 @@ export function readConfig(
   }
   const policies = readPolicies(reader, paths);
   if (policies === undefined || faults.length > 0) throw new ConfigError(faults.join("\n"));
-  return { ...settings, ...policies, isDeprecationUnset };
+  return { ...server, ...storage, ...policies, isDeprecationUnset };
 }
 
 /** Reads how the server listens, what it tells clients, and what it counts. */
@@ -225,80 +244,86 @@ function readContent(
   };
 }
 
-/** The settings of which a route may have a value of its own, and whether that may be `none`. */
-const OWN = { deprecatedAt: false, sunsetAt: true, brownouts: true } as const;
-type OwnSetting = keyof typeof OWN;
+/** The settings that a route may override, and whether its value may be `none`. */
+const ROUTE_OVERRIDES = { deprecatedAt: false, sunsetAt: true, brownouts: true } as const;
 
-/** Separates a common value from those of routes, as in "2027-06-30,video=2027-12-31". */
-const OWN_VALUE = /(?:^|,)\s*([a-z][\w-]*)\s*=/i;
+/** The values of these settings, common to all routes or overridden by one. */
+type DateSettings = Map<keyof typeof ROUTE_OVERRIDES, string | undefined>;
 
-/** Names that settings may still have when their routes are deleted, so that a server starts. */
+/** Matches the name before an override, as in "2027-06-30,video=2027-12-31". */
+const OVERRIDE_NAME = /(?:^|,)\s*([a-z][\w-]*)\s*=/i;
+
+/** Names that overrides may still have after their routes were deleted, so that a server starts. */
 const FORMER_NAMES = ["audio", "video"];
 
 /**
- * Reads the common policy, and the policies of routes with values of their own. Also names the
- * settings that have no effect, because their routes are not deprecated.
+ * Reads the common policy, and the policies of routes that override it. Also names the settings
+ * that have no effect, because their routes are not deprecated.
  */
 function readPolicies(reader: Reader, paths: readonly string[]) {
   const { get, expect } = reader;
-  const names = new Map(paths.map((path) => [/(\w+)(?:\/:\w+)?$/.exec(path)?.[1] ?? path, path]));
-  const common = new Map<OwnSetting, string | undefined>();
-  const own = new Map<string, Map<OwnSetting, string | undefined>>();
-  for (const setting of Object.keys(OWN) as OwnSetting[]) {
+  const pathsByName = new Map(
+    paths.map((path) => [/(\w+)(?:\/:\w+)?$/.exec(path)?.[1] ?? path, path]),
+  );
+  const names = new Set([...pathsByName.keys(), ...FORMER_NAMES]);
+  const common: DateSettings = new Map();
+  const overrides = new Map<string, DateSettings>();
+  for (const setting of Object.keys(ROUTE_OVERRIDES) as (keyof typeof ROUTE_OVERRIDES)[]) {
     const variable = POLICY_VARIABLES[setting];
-    const [first, ...rest] = get(variable)?.split(OWN_VALUE) ?? [];
-    const read = (text: string) => text === "none" && OWN[setting] ? undefined : text;
-    common.set(setting, read(first ?? "") || undefined);
+    // The common value, and then by turns the name and the value of each override.
+    const [first, ...rest] = get(variable)?.split(OVERRIDE_NAME) ?? [];
+    const parse = (text: string) => text === "none" && ROUTE_OVERRIDES[setting] ? undefined : text;
+    common.set(setting, parse(first ?? "") || undefined);
     if (first === "" && setting === "deprecatedAt") {
       expect(variable, "a date for all routes before that of one", get(variable));
     }
     for (let index = 0; index < rest.length; index += 2) {
       const [name = "", value = ""] = rest.slice(index, index + 2).map((text) => text.trim());
-      const values = own.get(name) ?? new Map<OwnSetting, string | undefined>();
-      const known = new Set([...names.keys(), ...FORMER_NAMES]);
-      if (!known.has(name)) {
-        expect(variable, `"${[...known].join('" or "')}" before "="`, name);
+      const values: DateSettings = overrides.get(name) ?? new Map();
+      if (!names.has(name)) {
+        expect(variable, `"${[...names].join('" or "')}" before "="`, name);
       } else if (values.has(setting)) {
         expect(variable, `one value of "${name}"`, `${name}=${value}`);
       }
-      own.set(name, values.set(setting, read(value)));
+      overrides.set(name, values.set(setting, parse(value)));
     }
   }
   const ineffective = paths.length === 0
     ? Object.values(POLICY_VARIABLES).filter((variable) => get(variable) !== undefined)
-    : [...own.keys()].filter((name) => !names.has(name)).map((name) => `the dates of "${name}"`);
+    : [...overrides.keys()].filter((name) => !pathsByName.has(name))
+      .map((name) => `the dates of "${name}"`);
   const policy = readPolicy(reader, common);
   const ownPolicies = new Map<string, Policy>();
-  for (const [name, values] of own) {
-    const path = names.get(name);
+  for (const [name, values] of overrides) {
+    const path = pathsByName.get(name);
     const ownPolicy = path && readPolicy(reader, new Map([...common, ...values]), name);
     if (ownPolicy) ownPolicies.set(path, ownPolicy);
   }
-  return policy && { policy, ineffective, ...ownPolicies.size > 0 ? { ownPolicies } : {} };
+  return policy && { policy, ownPolicies, ineffective };
 }
 
 /** @param route The name of the route for errors; left out for the common policy. */
 function readPolicy(
   { get, expect }: Reader,
-  values: ReadonlyMap<OwnSetting, string | undefined>,
+  dates: DateSettings,
   route?: string,
 ): Policy | undefined {
-  const set = (name: keyof PolicySettings) => get(POLICY_VARIABLES[name]);
-  const { deprecatedAt, sunsetAt, brownouts } = Object.fromEntries(values);
+  const valueOf = (setting: keyof PolicySettings) => get(POLICY_VARIABLES[setting]);
+  const { deprecatedAt, sunsetAt, brownouts } = Object.fromEntries(dates);
   // The default must not make a chosen date invalid.
-  const unset = sunsetAt ?? brownouts ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
-  const status = set("brownoutStatus") ?? "";
+  const defaultDate = sunsetAt ?? brownouts ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
+  const status = valueOf("brownoutStatus") ?? "";
   try {
     return definePolicy({
-      deprecatedAt: deprecatedAt ?? unset,
+      deprecatedAt: deprecatedAt ?? defaultDate,
       sunsetAt,
       brownouts: brownouts?.split(",").map((text) => text.trim()),
       // definePolicy() validates these.
       brownoutStatus: (/^\d{3}$/.test(status) ? Number(status) : status || undefined) as
         | BrownoutStatus
         | undefined,
-      afterSunset: set("afterSunset") as AfterSunset | undefined,
-      documentation: set("documentation") ?? "/deprecation",
+      afterSunset: valueOf("afterSunset") as AfterSunset | undefined,
+      documentation: valueOf("documentation") ?? "/deprecation",
     });
   } catch (error) {
     if (!(error instanceof PolicyError)) throw error;

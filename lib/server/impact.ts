@@ -5,8 +5,8 @@ import { isBreaking } from "../lifecycle/refusal.ts";
 import type { Impact } from "../usage/records.ts";
 
 /**
- * Returns whether the removal breaks calls answered like this. In a brownout and after the removal
- * nothing is looked up, so every valid token counts as breaking.
+ * Returns the removal's impact on calls that are answered like this one. In a brownout and after
+ * the removal nothing is looked up, so it breaks the calls of every valid token.
  */
 export function impactOf({ method, phase, status, hasToken }: {
   readonly method: string;

@@ -3,14 +3,8 @@
 import type { Config } from "./config.ts";
 import { FaultLog, type Log } from "../log/log.ts";
 
-/**
- * Milliseconds before listening again, because at first no descriptor is free. The delay grows by a
- * tenth with each attempt, because every server that ended is kept for its connections.
- */
-const [RETRY_DELAY, MAX_RETRY_DELAY] = [1_000, 10_000];
-
-/** Milliseconds within which failures of the listener count as one outage. */
-const MAX_OUTAGE_MS = 60_000;
+/** Milliseconds before listening again, because at first no descriptor is free. */
+const RETRY_DELAY_MS = 2_000;
 
 /**
  * Milliseconds for which responses ask clients to close their connections (RFC 9112 §9.6), before
@@ -20,12 +14,12 @@ const MAX_OUTAGE_MS = 60_000;
  */
 const DRAIN_MS = 2_000;
 
-/** Starts listening. It is called again after an outage, and throws what `Deno.serve` throws. */
+/** Starts listening by `Deno.serve`, also after an outage. Throws if it cannot listen. */
 export type Listen = (
   options: Deno.ServeTcpOptions & { onListen(address: Deno.NetAddr): void },
 ) => Deno.HttpServer<Deno.NetAddr>;
 
-export interface ListenOptions extends Pick<Config, "host" | "port" | "reusePort"> {
+interface ListenOptions extends Pick<Config, "host" | "port" | "reusePort"> {
   readonly listen: Listen;
   readonly log: Log;
   /** Called once, with the address on which the server listens. */
@@ -35,29 +29,29 @@ export interface ListenOptions extends Pick<Config, "host" | "port" | "reusePort
 export interface Shutdown {
   /** Aborts as soon as the process is stopping. */
   readonly stopping: AbortSignal;
-  /** Whether the last flush has begun. */
+  /** Whether the last flush has begun, after which no call would be recorded. */
   isCounted: boolean;
 }
 
 /**
- * Wraps a handler to ask clients to close their connections as soon as the process is stopping. After
- * the last flush, no response leaves, whenever its request came, because the call would not be
- * recorded.
+ * Wraps a handler to ask clients to close their connections as soon as the process is stopping.
+ * Once the last flush has begun, it sends no response, whenever the request came, because the call
+ * would not be recorded.
  */
 export function closeWhenStopping(
   handle: (request: Request) => Response | Promise<Response>,
   shutdown: Shutdown,
 ): (request: Request) => Response | Promise<Response> {
   const unlessCounted = (response: Response) => shutdown.isCounted ? NEVER : response;
-  const last = async (request: Request) => {
+  const answerAndClose = async (request: Request) => {
     const response = await unlessCounted(await handle(request));
-    const copy = new Response(response.body, response); // a prepared response is sent again
+    const copy = new Response(response.body, response); // others share a prepared response
     copy.headers.set("Connection", "close");
     return copy;
   };
   return (request) => {
     if (shutdown.isCounted) return NEVER;
-    if (shutdown.stopping.aborted) return last(request);
+    if (shutdown.stopping.aborted) return answerAndClose(request);
     const response = handle(request);
     return response instanceof Promise ? response.then(unlessCounted) : response;
   };
@@ -68,11 +62,9 @@ const NEVER = new Promise<never>(() => {});
 /** A server that listens until it is shut down. */
 export class Listener {
   readonly #options: ListenOptions;
-  /** The last server listens, and the others still serve their connections. */
+  /** The last server listens. The others, whose listeners failed, still serve connections. */
   readonly #servers = new Set<Deno.HttpServer<Deno.NetAddr>>();
-  #failedAt = -Infinity;
   readonly #faults: FaultLog;
-  #attempts = 0;
   #isStopping = false;
 
   /**
@@ -109,23 +101,15 @@ export class Listener {
    * Without a free descriptor, Deno stops listening but keeps its connections (no issue was found).
    */
   async #listenAgain(port: number, cause: unknown): Promise<void> {
-    this.#report(cause);
+    this.#faults.report(cause);
     while (!this.#isStopping) {
-      const delay = Math.min(RETRY_DELAY * (1 + this.#attempts++ / 10), MAX_RETRY_DELAY);
-      await new Promise((resolve) => setTimeout(resolve, delay));
+      await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS));
       if (this.#isStopping) return;
       try {
         return this.#listen(port, () => {});
       } catch (error) { // no descriptor is free yet, or the port is in use: retry in any case
-        this.#report(error);
+        this.#faults.report(error);
       }
     }
-  }
-
-  #report(cause: unknown): void {
-    const now = performance.now();
-    if (now - this.#failedAt > MAX_OUTAGE_MS) this.#attempts = 0;
-    this.#failedAt = now;
-    this.#faults.report(cause);
   }
 }

@@ -6,10 +6,6 @@
 import type { RoutePolicies, UsageCount } from "../usage/records.ts";
 import { PHASES } from "../lifecycle/policy.ts";
 
-type Labels = Readonly<Pick<UsageCount, "route" | "method" | "phase" | "status" | "impact">>;
-
-export type UsageMetrics = Awaited<ReturnType<typeof exportUsage>>;
-
 /**
  * Starts exporting:
  * - `media_head.deprecated.requests`, a counter by route, method, phase, class of status and
@@ -24,8 +20,6 @@ export async function exportUsage(policies: RoutePolicies) {
     description: "Requests answered on deprecated routes",
     unit: "{request}",
   });
-  const count = (calls: number, { route, method, phase, status, impact }: Labels) =>
-    counter.add(calls, { route, method, phase, status, impact });
   const sunset = meter.createGauge("media_head.sunset", {
     description: "When a deprecated route is removed, in seconds since the epoch",
     unit: "s",
@@ -35,7 +29,7 @@ export async function exportUsage(policies: RoutePolicies) {
     for (const method of ["GET", "HEAD"]) {
       for (const phase of PHASES) {
         for (const status of ["2xx", "3xx", "4xx", "5xx"]) {
-          count(0, { route, method, phase, status, impact: "breaking" });
+          counter.add(0, { route, method, phase, status, impact: "breaking" });
         }
       }
     }
@@ -44,7 +38,13 @@ export async function exportUsage(policies: RoutePolicies) {
     description: "1, or 0 while the record of calls is interrupted",
   });
   return {
-    add: (rows: readonly UsageCount[]) => rows.forEach((row) => count(row.calls, row)),
-    setRecording: (isRecording: boolean) => recording.record(Number(isRecording)),
+    add(counts: readonly UsageCount[]): void {
+      for (const { calls, route, method, phase, status, impact } of counts) {
+        counter.add(calls, { route, method, phase, status, impact });
+      }
+    },
+    setRecording(isRecording: boolean): void {
+      recording.record(Number(isRecording));
+    },
   };
 }

@@ -3,9 +3,9 @@
 import { momentAt, type Policy } from "../lifecycle/policy.ts";
 
 export interface Policies {
-  /** The policy of every deprecated route without values of its own. */
+  /** The common policy: that of every deprecated route without a policy of its own. */
   readonly policy: Policy;
-  /** The policies of routes with values of their own, by path. */
+  /** The policies of the other deprecated routes, by path. */
   readonly ownPolicies?: ReadonlyMap<string, Policy>;
 }
 

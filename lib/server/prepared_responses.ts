@@ -1,11 +1,12 @@
 /**
- * Prepared responses. Most requests repeat a recent one, and building a dozen fields costs more than
- * everything else. So a response is reused for identical requests in its generation. Clients get the
- * same response either way; a test checks that.
+ * Prepared responses. Most requests repeat a recent one, and building a dozen fields costs more
+ * than everything else. So a response is reused for identical requests in its generation. Clients
+ * get the same response either way, and a test checks that.
  *
- * Why: without this, a HEAD of a popular item costs more than twice the CPU. It wraps the handler from
- * outside, so that the handler stays plain, and it knows no route, token or status. Reuse is opt-in:
- * if the mark `isReusable` is forgotten, a response is slow; a forgotten exception would be false.
+ * Without this, a HEAD of a popular item costs more than twice the CPU. The handler is wrapped from
+ * outside, so that it stays plain, and the wrapper knows no route, token or status. Reuse is
+ * opt-in: a response without the mark `isReusable` is merely slow, while a forgotten exception
+ * would make responses false.
  */
 
 import QuickLRU from "quick-lru";
@@ -13,7 +14,7 @@ import { conditionsIn } from "../http/preconditions.ts";
 import type { Generations } from "../storage/generations.ts";
 import type { Counter } from "../usage/meter.ts";
 
-/** A response, and what sending it again depends on. */
+/** A response, and the facts on which its reuse depends. */
 export interface Answer {
   readonly response: Response;
   /** Counts each reuse, if such responses are counted. */
@@ -26,29 +27,33 @@ export interface Answer {
   readonly reusableUntil: number;
 }
 
-/** The maximum number of recent responses to HEAD and to GET that are prepared, or up to twice that. */
-const [HEADS, GETS] = [2_500, 1_000];
+/** The maximum number of prepared responses to HEAD. `QuickLRU` keeps up to twice as many. */
+const MAX_HEADS = 2_500;
 
-/** The number of requests that came once and are remembered, or up to twice as many. */
+/** The maximum number of prepared responses to GET, likewise. */
+const MAX_GETS = 1_000;
+
+/** The maximum number of requests remembered that came only once, likewise. */
 const MAX_SEEN_ONCE = 2_500;
 
-/** The length in bytes of the longest content prepared. */
-const MAX_CONTENT = 16_384;
+/** The maximum length of prepared content, in bytes. */
+const MAX_CONTENT_LENGTH = 16_384;
 
 /** The maximum length of a key, because clients choose the length of URLs and conditions. */
-const MAX_KEY = 1_024;
+const MAX_KEY_LENGTH = 1_024;
 
 /** A prepared response, shared by many requests. */
 interface Prepared extends Answer {
+  /** The generation of the lookups that the response was made from. */
   readonly generation: number;
 }
 
 /**
- * Wraps a handler to reuse its responses to HEAD and GET from the second request on. Each belongs to
- * all that it depends on: URL, Host and conditions. Responses to ranges are not reused, because
- * clients rarely request the same range again.
+ * Wraps a handler to reuse its responses to HEAD and GET from the second request on. A response is
+ * reused only for requests with the same URL, Host and conditions. Responses to ranges are not
+ * reused, because clients rarely request the same range again.
  *
- * @param options The generations of the data that responses are made from, and a function that
+ * @param options The generations of the lookups that responses are made from, and a function that
  *   returns the time in milliseconds since the epoch.
  * @returns A handler for `Deno.serve`, which answers synchronously where it can. Responses to HEAD
  *   are shared: do not modify them.
@@ -57,12 +62,14 @@ export function prepareResponses(
   handle: (request: Request, now: number) => Promise<Answer>,
   { generations, clock }: { readonly generations: Generations; readonly clock: () => number },
 ): (request: Request) => Response | Promise<Response> {
-  const heads = new QuickLRU<string, Prepared>({ maxSize: HEADS });
-  const gets = new QuickLRU<string, Prepared>({ maxSize: GETS });
-  const once = new QuickLRU<string, true>({ maxSize: MAX_SEEN_ONCE });
+  const heads = new QuickLRU<string, Prepared>({ maxSize: MAX_HEADS });
+  const gets = new QuickLRU<string, Prepared>({ maxSize: MAX_GETS });
+  const seenOnce = new QuickLRU<string, true>({ maxSize: MAX_SEEN_ONCE });
 
-  const preparedFor = ({ method, headers }: Request) =>
-    method === "HEAD" ? heads : method === "GET" && !headers.has("range") ? gets : undefined;
+  function preparedFor({ method, headers }: Request): QuickLRU<string, Prepared> | undefined {
+    if (method === "HEAD") return heads;
+    return method === "GET" && !headers.has("range") ? gets : undefined;
+  }
 
   function find(request: Request, now: number): Prepared | undefined {
     const prepared = preparedFor(request)?.get(requestKeyOf(request));
@@ -77,28 +84,29 @@ export function prepareResponses(
   }
 
   async function make(request: Request, now: number): Promise<Response> {
-    // The check of storage decides whether a prepared response is still valid. Where there is none,
-    // nothing waits for it here: a lookup waits by itself, and a refusal needs no storage.
+    // A prepared response waits for the check of storage, which decides whether it is still valid.
+    // Nothing else waits here: a lookup waits by itself, and a refusal needs no storage.
     const check = generations.refresh(now);
     if (check !== undefined && preparedFor(request)?.has(requestKeyOf(request))) {
       await check;
       const prepared = find(request, now);
       if (prepared !== undefined) return sendAgain(prepared, request);
     }
-    const { generation } = generations; // which all lookups from now on have
+    const { generation } = generations; // that of all lookups from now on
     const answer = await handle(request, now);
     const { response, reusableUntil } = answer;
     const responses = preparedFor(request);
     const key = requestKeyOf(request);
     const length = Number(response.headers.get("content-length"));
-    const isShort = key.length <= MAX_KEY && (responses === heads || length <= MAX_CONTENT);
+    const isShort = key.length <= MAX_KEY_LENGTH &&
+      (responses === heads || length <= MAX_CONTENT_LENGTH);
     if (responses === undefined || !isShort || reusableUntil <= now) return response;
-    // Many requests never recur, and storing and evicting a response costs a tenth of making it.
-    if (!responses.has(key) && !once.has(key)) {
-      once.set(key, true);
+    // Many requests never recur, and to store and evict a response costs a tenth of making it.
+    if (!responses.has(key) && !seenOnce.has(key)) {
+      seenOnce.set(key, true);
       return response;
     }
-    // Sends the original, for which Deno has already made what it needs to send it.
+    // Shares the original of a HEAD, because a clone would take longer to send.
     const again = responses === heads ? response : response.clone();
     responses.set(key, { ...answer, response: again, generation });
     return response;
@@ -111,7 +119,10 @@ export function prepareResponses(
   };
 }
 
-/** Deno builds the URL from Host and target, so different pairs may give the same URL. */
+/**
+ * Returns the key of a request. It has the Host, because Deno builds the URL from Host and target,
+ * so different pairs may give the same URL.
+ */
 function requestKeyOf({ url, headers }: Request): string {
   return `${headers.get("host")} ${url}${conditionsIn(headers)}`;
 }

@@ -89,8 +89,8 @@ interface ProblemOptions extends Pick<Outcome, "isReusable"> {
 }
 
 /**
- * Returns the outcome of a problem. It is `no-store`, because some of these statuses are cacheable by
- * default (RFC 9110 §15.1), and a cached error outlives its cause.
+ * Returns the outcome of a problem. It is `no-store`, because some of these statuses are cacheable
+ * by default (RFC 9110 §15.1), and a cached error outlives its cause.
  *
  * @param status The status of the type, stated so that whoever reads the call sees it.
  */

@@ -54,9 +54,9 @@ const TIME_LIMITS = { requestsMs: 10_000, closeMs: 5_000 };
 const DEPLOY_TIME_LIMITS = { requestsMs: 3_000, closeMs: 1_500 };
 
 /**
- * Assembles an app, registers it, and serves it until a signal to stop. Then it stops listening,
- * flushes the counts, finishes the requests in flight as far as time allows, and exits. At a second
- * signal it exits at once. If the start fails, it prints the reason and exits.
+ * Assembles an app, registers it, and serves it until a signal to stop. Then stops listening,
+ * flushes the counts, finishes the requests in flight as far as time allows, and exits. Exits at
+ * once at a second signal. If the start fails, prints the reason and exits.
  *
  * @param assemble Receives the state of the shutdown, which changes while the app runs.
  */
@@ -72,7 +72,7 @@ export async function runServer(
     const app = await assemble(shutdown);
     const { log, recorder } = app;
     const { requestsMs, closeMs } = app.isOnDeploy ? DEPLOY_TIME_LIMITS : TIME_LIMITS;
-    onStopSignal(() => stopping.abort()); // once registered, its end must be recorded
+    onStopSignal(() => stopping.abort()); // once a session is registered, its end must be recorded
     await recorder.start();
     const listener = await listen(app);
     await stopped;

@@ -1,6 +1,6 @@
 /**
- * The metadata fields of a representation (RFC 9110 §8), in the two groups of §15.4.5: a 304 carries
- * only the validators.
+ * The metadata fields of a representation (RFC 9110 §8), in the two groups of §15.4.5: a 304
+ * carries only the validators.
  */
 
 import type { PublishedItem } from "../storage/item.ts";
@@ -22,7 +22,7 @@ export interface Representation extends Validators {
   readonly open: (range?: ByteRange, onFault?: OnFault) => Promise<Body>;
 }
 
-const RANGES: Field = ["Accept-Ranges", "bytes"];
+const ACCEPT_RANGES: Field = ["Accept-Ranges", "bytes"];
 const NO_SNIFFING: Field = ["X-Content-Type-Options", "nosniff"];
 
 /**
@@ -42,7 +42,7 @@ export function representItem(
   const contentFields: Field[] = [["Content-Type", type]];
   if (language !== undefined) contentFields.push(["Content-Language", language]);
   if (name !== undefined) contentFields.push(["Content-Disposition", inlineDisposition(name)]);
-  contentFields.push(RANGES, ["Repr-Digest", reprDigest(digest)], NO_SNIFFING);
+  contentFields.push(ACCEPT_RANGES, ["Repr-Digest", reprDigest(digest)], NO_SNIFFING);
   return {
     length,
     etag: { weak: false, opaque: digest },
@@ -68,5 +68,5 @@ export function reprDigest(hex: string): string {
   return `sha-256=:${digestBytes.toBase64()}:`;
 }
 
-/** Reused, because allocating a buffer takes longer than the conversion. */
+/** Reused, because to allocate a buffer takes longer than the conversion. */
 const digestBytes = new Uint8Array(32);

@@ -35,7 +35,7 @@ export function pathOf({ pattern }: Route): string {
   return pattern.pathname;
 }
 
-/** Returns the paths of an item, those that stay before the deprecated ones. */
+/** Returns the paths of an item, the deprecated ones last. */
 export function pathsOf(
   routes: readonly Route[],
   { kind, token }: { kind: Kind; token: Token },
@@ -49,27 +49,31 @@ export function deprecatedPaths(routes: readonly Route[]): string[] {
   return routes.filter(({ successor }) => successor !== undefined).map(pathOf);
 }
 
-/** Returns the path of an item on a route, or its template as in OpenAPI. */
+/** Returns the path of an item on a route, or the path's template as in OpenAPI. */
 export function withToken(path: string, token: Token | "{token}"): string {
   return path.replace(":token", token);
 }
 
-/** The number of segments that a route has at most, and the length to which segments are cut. */
-const [MAX_SEGMENTS, MAX_SEGMENT] = [2, 64];
+/** The maximum number of segments of a route. */
+const MAX_SEGMENTS = 2;
 
-/** One or two segments in which there is nothing to normalize, as in most requests. */
+/** The length to which segments are cut. */
+const MAX_SEGMENT_LENGTH = 64;
+
+/** Matches a path that needs no normalization, as most do. */
 const NORMAL = /^(?:\/[\w-]{1,64}){1,2}$/;
 
 /**
  * Normalizes a URL for matching. Percent-encoded unreserved characters are decoded (RFC 3986
- * §6.2.2.2), and dot segments are removed. Only the path is left, so the name by which the server
- * is reached does not matter. Long segments are cut, because `URLPattern` remembers what it has
- * matched.
+ * §6.2.2.2), and dot segments are removed. Only the path is left, so that routes match under any
+ * Host. Long segments are cut, because `URLPattern` remembers the URLs that it has matched.
  */
 export function normalizeUrl(url: string): string {
   const path = /^[^:]*:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] ?? "";
   if (NORMAL.test(path)) return `http://localhost${path}`;
   const { pathname } = new URL(`http://localhost${decodeUnreserved(path)}`);
   const segments = pathname.split("/", MAX_SEGMENTS + 2); // one before the first, and one too many
-  return `http://localhost${segments.map((segment) => segment.slice(0, MAX_SEGMENT)).join("/")}`;
+  return `http://localhost${
+    segments.map((segment) => segment.slice(0, MAX_SEGMENT_LENGTH)).join("/")
+  }`;
 }

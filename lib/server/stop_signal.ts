@@ -1,8 +1,8 @@
 /** Signals to stop: SIGINT (Ctrl-C), SIGTERM, and SIGHUP (a closed terminal). */
 
-const NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
+const SIGNAL_NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 
-export type StopSignal = keyof typeof NUMBERS;
+export type StopSignal = keyof typeof SIGNAL_NUMBERS;
 
 /**
  * Milliseconds within which repeated signals count as one, because `deno task` in a terminal
@@ -12,13 +12,13 @@ const SAME_SIGNAL_MS = 1_000;
 
 /** Returns the exit status that shells use for a signal: 128 plus its number. */
 export function exitStatusOf(signal: StopSignal): number {
-  return 128 + NUMBERS[signal];
+  return 128 + SIGNAL_NUMBERS[signal];
 }
 
 /**
  * Whether there is a terminal that can be closed. Without one, SIGHUP is ignored, as `nohup` asks.
- * It needs a listener for that: once any signal has one, Deno 2.9.6 also listens for SIGHUP, and
- * ends the process at a SIGHUP that has no listener (no issue was found).
+ * To be ignored, it needs a listener: once any signal has one, Deno 2.9.6 also listens for SIGHUP,
+ * and ends the process at a SIGHUP without a listener (no issue was found).
  */
 function hasTerminal(): boolean {
   return [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal());

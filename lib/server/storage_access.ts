@@ -6,7 +6,7 @@ import { StartError } from "./process.ts";
 /**
  * Ensures that Deno's permissions let the server use its storage. `deno.json` grants only `./data`.
  *
- * @throws {StartError} If they do not, with the whole command that grants them.
+ * @throws {StartError} If they do not. The message has the whole command that grants them.
  */
 export function requireStorageAccess({ databaseUrl, content, reusePort }: Config): void {
   const file = /^sqlite:(?!:memory:)(.+)/.exec(databaseUrl)?.[1];

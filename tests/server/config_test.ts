@@ -24,6 +24,7 @@ Deno.test("readConfig() has a default for everything", () => {
     isTelemetryOn: false,
     isTracingOn: false,
     isDeprecationUnset: true,
+    ownPolicies: new Map(),
     ineffective: [],
   });
   assertEquals(policy, {
