@@ -9,8 +9,8 @@
  * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
  *   HEADs, and clones one to a GET for later GETs.
  * - `closeWhenStopping()` (lib/server/listener.ts), while the server is stopping, makes a second
- *   Response from the first to add `Connection: close`, and sends none once the counts of calls are
- *   saved.
+ *   Response from the first to add `Connection: close`, and sends none once the last flush of the
+ *   counts has begun.
  *
  * Deno adds `Date`, and answers what is not HTTP with a bare 400.
  *
@@ -106,13 +106,9 @@ interface Call {
   readonly token?: Token | undefined;
   /** The route's path, policy and phase, if the route is deprecated. */
   readonly retired?: RetiredRoute;
-  /**
-   * The path that replaces the requested one, if the route is deprecated and the token is valid.
-   */
+  /** The path that replaces the requested one, if the route is deprecated and there is a token. */
   readonly successor?: string | undefined;
-  /**
-   * When a phase that the response depends on ends, in milliseconds since the epoch, if it does.
-   */
+  /** When the phase that the response depends on ends, in milliseconds since the epoch. */
   readonly phaseEnd?: number;
 }
 
@@ -139,7 +135,7 @@ function readCall(call: Call): Call {
   const { route, segment } = matched;
   const token = validate(segment) ? tokenOf(segment) : undefined; // a version 4 UUID
   const known = { ...call, route, segment, token };
-  if (route.serves === "notice") { // which changes with the phase of any deprecated route
+  if (route.serves === "notice") { // it changes with the phase of any deprecated route
     return { ...known, phaseEnd: nextChange(config, deprecatedPaths(routes), now) };
   }
   if (route.successor === undefined) return known; // not deprecated
@@ -151,9 +147,7 @@ function readCall(call: Call): Call {
   return { ...known, retired, successor, phaseEnd: moment.until };
 }
 
-/**
- * Finds the route of a URL, and the segment in place of its `:token`, which is empty without one.
- */
+/** Finds the route of a URL, and the segment matched by `:token`; empty if the route has none. */
 function match(routes: readonly Route[], url: string) {
   for (const route of routes) {
     const matched = route.pattern.exec(url);

@@ -130,7 +130,7 @@ type Reader = ReturnType<typeof createReader>;
  * Reads and validates the settings.
  *
  * @param variable Looks up a variable. An empty value counts as unset.
- * @param user The program that reads them. Only a server that is not on trial needs
+ * @param user The program that reads the settings. Only a server that is not on trial needs
  *   `DEPRECATED_AT`.
  * @param paths The paths of the deprecated routes.
  * @throws {ConfigError} If values are invalid or missing. The message names each, and says what is

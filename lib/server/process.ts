@@ -50,7 +50,7 @@ export interface App extends Pick<Config, "host" | "port" | "reusePort" | "isOnD
  */
 const TIME_LIMITS = { requestsMs: 10_000, closeMs: 5_000 };
 
-/** The same on Deno Deploy, which kills a process five seconds after the signal. */
+/** The same on Deno Deploy, where a process is killed five seconds after the signal. */
 const DEPLOY_TIME_LIMITS = { requestsMs: 3_000, closeMs: 1_500 };
 
 /**
@@ -58,7 +58,7 @@ const DEPLOY_TIME_LIMITS = { requestsMs: 3_000, closeMs: 1_500 };
  * flushes the counts, finishes the requests in flight as far as time allows, and exits. Exits at
  * once at a second signal. If the start fails, prints the reason and exits.
  *
- * @param assemble Receives the state of the shutdown, which changes while the app runs.
+ * @param assemble Assembles the app. The state of the shutdown changes while the app runs.
  */
 export async function runServer(
   assemble: (shutdown: Shutdown) => Promise<App>,

@@ -34,7 +34,7 @@ export interface ServerConfig extends Policies {
 
 /** The result of handling a request, before it becomes a response. */
 export interface Outcome extends HttpOutcome {
-  /** The path that replaces the requested one, which a deprecated route announces. */
+  /** The path that replaces the requested one. A deprecated route announces it. */
   readonly successor?: string | undefined;
   /**
    * Whether the same request has the same outcome until the generation of lookups or the phase
