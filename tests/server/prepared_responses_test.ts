@@ -25,7 +25,7 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
   const cached = new CachedStorage(subject.storage, subject.storage.catalogue);
   const fast = servedHandler({ ...common, storage: cached });
   for (const { what, target, fields, status } of rows) {
-    // All but faults, checks of storage, and requests too long to keep.
+    // All but faults, checks of storage, and requests that are too long.
     const isPrepared = status < 500 && target !== "/healthz" && target.length < 1000;
     for (const method of ["HEAD", "GET"]) {
       const request = () => {
@@ -37,7 +37,7 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
       let last: Response | undefined;
       for (const time of ["first", "second", "third"]) {
         const response = await fast(request());
-        // Kept from the second on; a GET gets a clone.
+        // Reused from the second on; a GET gets a clone.
         if (time === "third" && method === "HEAD") {
           assertEquals(response === last, isPrepared, what);
         }
@@ -159,7 +159,7 @@ Deno.test("an answer belongs to the phase in which its request arrived", async (
   const { status, headers } = await head();
   assertEquals(status, 200);
   assertMatch(headers.get("cache-control") ?? "", /^max-age=0,/);
-  assertEquals((await head()).status, 503); // the earlier response was not kept
+  assertEquals((await head()).status, 503); // the earlier response is not reused
 });
 
 /** A handler whose responses depend on nothing but their generation. */
@@ -181,7 +181,7 @@ Deno.test("prepareResponses() reuses a response after a pause, once it is known 
     await head();
     clock.now += source.versionTtlMs;
   }
-  assertEquals(runs.count, 2); // kept from the second on
+  assertEquals(runs.count, 2); // reused from the second on
   await Promise.all(Array.from({ length: 10 }, head)); // all at once after a pause
   assertEquals(runs.count, 2);
   source.currentVersion++;
@@ -212,7 +212,7 @@ Deno.test("prepareResponses() reuses nothing from before the clock was set back"
   const [afterwards] = await Promise.all([later, head()]);
   assert(await head() !== afterwards);
   const before = runs.count;
-  clock.now += source.versionTtlMs; // what was made at the earlier time is kept
+  clock.now += source.versionTtlMs; // what was made at the earlier time is reused
   await head();
   assertEquals(runs.count, before);
 });
@@ -231,34 +231,34 @@ Deno.test("prepareResponses() reuses nothing for more than five seconds, nor whi
   assertEquals(runs.count, 3);
 });
 
-Deno.test("prepareResponses() keeps a limited number of responses, and none with a long key", async () => {
+Deno.test("prepareResponses() reuses a limited number of responses, and none with a long key", async () => {
   let handled = 0;
   const handle = prepareResponses(() => {
     handled++;
     const answer = { response: new Response(null), reusableUntil: Infinity, counter: undefined };
     return Promise.resolve(answer);
   }, { generations: new Generations(new OneItem()), clock: () => NOW });
-  /** Returns whether the response to a request was kept. */
-  const isKept = async (path: string, headers = {}) => {
+  /** Returns whether the response to a request was reused. */
+  const isReused = async (path: string, headers = {}) => {
     const before = handled;
     await handle(new Request(`http://test${path}`, { method: "HEAD", headers }));
     return handled === before;
   };
   const long = "x".repeat(1_024);
   for (const _ of ["first", "second", "third"]) {
-    assertEquals(await isKept(`/${long}`), false);
-    assertEquals(await isKept("/", { "If-None-Match": `"${long}"` }), false);
+    assertEquals(await isReused(`/${long}`), false);
+    assertEquals(await isReused("/", { "If-None-Match": `"${long}"` }), false);
   }
-  assertEquals(await isKept("/"), false);
-  assertEquals(await isKept("/"), false);
-  assertEquals(await isKept("/"), true);
+  assertEquals(await isReused("/"), false);
+  assertEquals(await isReused("/"), false);
+  assertEquals(await isReused("/"), true);
   for (let index = 0; index < 20_000; index++) {
-    await isKept(`/${index}`);
-    await isKept(`/${index}`);
+    await isReused(`/${index}`);
+    await isReused(`/${index}`);
   }
   let count = 0;
-  for (let index = 20_000; index-- > 0 && await isKept(`/${index}`);) count++; // the latest first
-  assert(count >= 2_500 && count <= 5_000, `${count} are kept`);
+  for (let index = 20_000; index-- > 0 && await isReused(`/${index}`);) count++; // the latest first
+  assert(count >= 2_500 && count <= 5_000, `${count} are reused`);
 });
 
 Deno.test("prepareResponses() distinguishes requests by everything that they depend on", async () => {
@@ -289,5 +289,5 @@ Deno.test("prepareResponses() distinguishes requests by everything that they dep
   await send();
   const before = handled;
   await send();
-  assertEquals(handled, before); // all of them are kept
+  assertEquals(handled, before); // all of them are reused
 });
