@@ -1,26 +1,29 @@
 /**
  * media-head: serves the deprecated HEAD /audio/{token} and HEAD /video/{token} until they are
- * removed, and promises that a HEAD says exactly what the GET would have said. This file is the
- * whole HTTP surface: every route, and every status in the order in which it is decided.
+ * removed, and promises that a HEAD says exactly what the GET would have said. (The GET without a
+ * Range: HTTP defines Range for GET only.) This file is the HTTP surface: every route, and every
+ * status that this server decides. `answer()` decides them in order of precedence, and `fail()`
+ * those of errors.
  *
- * The one `new Response` below makes every response. HEAD and GET are told apart at the places
- * marked (1), (2) and (3), and in the counts of calls, which no response shows. Two wrappers send
- * responses:
+ * The handler makes every response by the one `new Response` below. HEAD and GET are told apart
+ * at the places marked (1), (2) and (3). The method also goes into the log, the counts of calls
+ * and `limitFreshness()`, which treat HEAD and GET alike. Two wrappers sit between the handler and
+ * the network:
  * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
  *   HEADs, and clones one to a GET for later GETs.
  * - `closeWhenStopping()` (lib/server/listener.ts), while the server is stopping, makes a second
- *   Response from the first to add `Connection: close`, and sends none once the last flush of the
- *   counts has begun.
+ *   Response from the first to add `Connection: close`. It sends nothing once the final flush of
+ *   the counts has begun.
  *
- * Deno adds `Date`, and answers what is not HTTP with a bare 400.
+ * Deno adds `Date`, and answers malformed HTTP with a bare 400.
  *
- * The start checks the Deno version, reads the settings (lib/server/config.ts), checks that Deno's
- * permissions allow storage, opens storage (lib/storage/), checks that its content belongs to its
- * catalogue, publishes the samples if storage is the default and empty, registers in the ledger of
- * calls (lib/usage/), and listens. With `media` as the first argument, it runs a command instead
- * (lib/cli/).
+ * At startup, the server checks the Deno version, reads the settings (lib/server/config.ts), checks
+ * that Deno's permissions allow storage, opens storage (lib/storage/), checks that its content
+ * belongs to its catalogue, publishes the samples if storage is the default and empty, registers in
+ * the ledger of calls (lib/usage/), and listens. With `media` as the first argument, it runs a
+ * command instead (lib/cli/).
  *
- * The permissions (deno.json) are
+ * The permissions (deno.json) are:
  * - net, to listen, to reach PostgreSQL and the bucket, and to publish and verify public URLs;
  * - env, for the settings, and for INIT_CWD, the folder in which `deno task media` was typed;
  * - sys, for the machine's name;
@@ -48,7 +51,7 @@ import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
 import type { MediaStorage } from "./lib/storage/media/media_storage.ts";
 import { openStorage } from "./lib/storage/media/open_storage.ts";
 import { nextChange, policyOf } from "./lib/server/policies.ts";
-import { type Answer, prepareResponses } from "./lib/server/prepared_responses.ts";
+import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problem_types.ts";
 import { type App, requireHonestHead, runServer } from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
@@ -66,7 +69,7 @@ const MEDIA = "/media/:token"; // replaces the deprecated paths
 
 /**
  * Every route. Each accepts GET, HEAD and OPTIONS. Those with a successor are deprecated: delete
- * their two lines when nobody calls the old paths any more.
+ * those two lines once nobody calls the old paths.
  */
 export const ROUTES: readonly Route[] = [
   { pattern: new URLPattern({ pathname: "/audio/:token" }), serves: ["audio"], successor: MEDIA },
@@ -79,21 +82,21 @@ export const ROUTES: readonly Route[] = [
 
 const ALLOWED = METHODS.join(", ");
 const ALLOW: Field = ["Allow", ALLOWED];
-const EMPTY: Field = ["Content-Length", "0"];
+const NO_CONTENT: Field = ["Content-Length", "0"];
 /** Keeps deprecated routes out of the CDN of Deno Deploy, which would hide calls (RFC 9213). */
 const CDN_NO_STORE: Field = ["Deno-CDN-Cache-Control", "no-store"];
 const UNPUBLISHED = "This item was permanently unpublished";
 const REPLACED = "The stored content is not what was published";
 const UNAVAILABLE = "Storage is unavailable; retry later";
 
-/** A request, and the facts that are known of it before any lookup. */
+/** A request, and what is known about it before any lookup. */
 interface Call {
   /** The server that received the request. */
   readonly server: Server;
   readonly request: Request;
   /**
-   * When the request came, in milliseconds since the epoch. This decides its phase, however long
-   * the response takes.
+   * When the request arrived, in milliseconds since the epoch. The phase is the one at that time,
+   * however long the response takes.
    */
   readonly now: number;
   /** Whether the Host field is invalid. If it is, no route is matched. */
@@ -108,7 +111,7 @@ interface Call {
   readonly retired?: RetiredRoute;
   /** The path that replaces the requested one, if the route is deprecated and there is a token. */
   readonly successor?: string | undefined;
-  /** When the phase that the response depends on ends, in milliseconds since the epoch. */
+  /** The end of the phase that the response depends on, in milliseconds since the epoch. */
   readonly phaseEnd?: number;
 }
 
@@ -117,7 +120,7 @@ export function createHandler(server: Server): Handler {
   return async (request, now) => {
     let call: Call = { server, request, now };
     try {
-      call = readCall(call);
+      call = readCall(call); // kept for the catch: an error is announced and counted, too
       return respond(call, await answer(call));
     } catch (error) {
       return respond(call, fail(call, error));
@@ -125,7 +128,7 @@ export function createHandler(server: Server): Handler {
   };
 }
 
-/** Adds the facts that are known before any lookup, including the route's policy and phase. */
+/** Adds what is known before any lookup, including the route's policy and phase. */
 function readCall(call: Call): Call {
   const { server: { routes, config }, request, now } = call;
   // Deno builds the URL from the Host field, unchecked.
@@ -157,7 +160,7 @@ function match(routes: readonly Route[], url: string) {
 }
 
 /**
- * Returns the first outcome that applies. Each `problem()` has these fields, and those given with
+ * Returns the first outcome that applies. Every `problem()` has these fields, and those passed to
  * it: Content-Type: application/problem+json, Content-Length, X-Content-Type-Options: nosniff, and
  * Cache-Control: no-store.
  */
@@ -191,23 +194,23 @@ async function answer(call: Call): Promise<Outcome> {
     const detail = `"${segment}" is not a version 4 UUID`;
     return problem(call, 400, "malformed-token", detail, { isReusable: true });
   }
-  // The lookup also compares the stored content with what was published (502, 503). A HEAD never
-  // reads the content, but must fail where its GET does, so the promise depends on this. What a
-  // lookup found, and a response made from it, is used for one generation: until a change of the
-  // catalogue is detected, and for five seconds at most.
+  // The lookup also compares the stored content with what was published, by its length or ETag: a
+  // HEAD reads no content, but must fail where its GET does (502, 503). Lookups, and responses made
+  // from them, are reused for one generation: until a change of the catalogue is detected, and for
+  // five seconds at most. Content that is lost in that time fails on GET first.
   return await answerItem(call, await storage.find(token, now), serves);
 }
 
 /**
- * Returns the refusal in a brownout or after the sunset; `undefined` at any other time. A HEAD of a
- * deprecated item gets these fields then, and below them those of `respond()`:
+ * Returns the refusal in a brownout or after the sunset; `undefined` at any other time. A HEAD of
+ * an item on a deprecated route then gets these fields, followed by those that `respond()` adds:
  * - 503 brownout: Content-Type, Content-Length, X-Content-Type-Options, Cache-Control, Retry-After
  * - 410 brownout: Content-Type, Content-Length, X-Content-Type-Options, Cache-Control, Retry-After
  * - 308 removed: Location, Content-Length, Cache-Control
  * - 410 removed: Content-Type, Content-Length, X-Content-Type-Options, Cache-Control
  *
- * Retry-After is a date, the end of the brownout. Cache-Control is no-store in a brownout, and
- * CACHE_MAX_AGE after the sunset.
+ * Content-Type is application/problem+json. Retry-After is a date, the end of the brownout.
+ * Cache-Control is no-store in a brownout, and max-age=CACHE_MAX_AGE after the sunset.
  */
 function refusalOf({ retired, successor, server: { config } }: Call): Refusal | undefined {
   if (retired === undefined) return undefined;
@@ -225,16 +228,16 @@ function refusalOf({ retired, successor, server: { config } }: Call): Refusal | 
 }
 
 /**
- * Returns the outcome for the result of a lookup. An outcome that is marked with `isReusable`, here
- * or above, may be reused for the same request in the same generation and phase. Any other is made
- * anew.
+ * Returns the outcome for the result of a lookup. An outcome marked with `isReusable`, here or
+ * above, may be reused for the same request in the same generation and phase. All others are made
+ * for each request.
  */
 async function answerItem(
   call: Call,
   found: LookupResult,
   kinds: readonly Kind[],
 ): Promise<Outcome> {
-  // The successor serves either kind, but nothing that was unpublished or never published.
+  // Only an item that is served has a successor, also if this route is for the other kind.
   const isServed = found.state === "published" || found.state === "linked";
   const known = isServed ? call : { ...call, successor: undefined };
   if (found.state === "unknown" || !kinds.includes(found.kind)) {
@@ -245,20 +248,20 @@ async function answerItem(
     return problem(known, 410, "unpublished", UNPUBLISHED, { isReusable: true });
   }
   const { successor } = call;
-  if (found.state === "linked") {
+  if (found.state === "linked") { // the content is at a public URL
     // Preconditions and Range apply at the target (RFC 9110 §13.2.1): clients resend them.
     const location: Field = ["Location", found.item.location];
-    const fields = [location, EMPTY, freshnessOf(call)];
+    const fields = [location, NO_CONTENT, freshnessOf(call)];
     return { status: 307, fields, successor, isReusable: true };
   }
   const outcome = await serve(call, representItem(found.item, call.server.storage, call.now));
-  // A stream can be sent only once. If the publisher's clock was ahead, Last-Modified is the
-  // current time, which changes.
-  const isStream = outcome.body instanceof ReadableStream;
-  return isStream || found.item.publishedAt > call.now ? outcome : { ...outcome, isReusable: true };
+  if (outcome.body instanceof ReadableStream) return outcome; // it can be sent only once
+  // If the publisher's clock was ahead, Last-Modified is the current time.
+  if (found.item.publishedAt > call.now) return outcome;
+  return { ...outcome, isReusable: true };
 }
 
-/** Serves a representation as the request's conditions and range ask: 412, 304, 416, 206 or 200. */
+/** Serves a representation by the request's preconditions and Range: 412, 304, 416, 206 or 200. */
 async function serve(call: Call, selected: Representation): Promise<Outcome> {
   const { server: { faults }, request: { method, headers }, now, successor } = call;
   const { length, contentFields } = selected;
@@ -275,7 +278,7 @@ async function serve(call: Call, selected: Representation): Promise<Outcome> {
     const detail = `The content has ${length} bytes`;
     return problem(call, 416, "range-not-satisfiable", detail, { fields });
   }
-  // (2) Only a GET reads the content. If it cannot be read to its end, the log says why.
+  // (2) Only a GET opens the content. If reading fails midway, the log says why.
   const onFault = (error: unknown) => faults.report(error, { method });
   const body = isGet ? await selected.open(range, onFault) : undefined;
   const fields = [...contentFields, ...lengthFields(length, range), ...validatorFields];
@@ -283,15 +286,15 @@ async function serve(call: Call, selected: Representation): Promise<Outcome> {
   return { status: 200, fields, body, successor };
 }
 
-/** Returns the field that says how long caches may keep what was found. */
+/** Returns the field that says how long caches may store what was found. */
 function freshnessOf({ server: { config } }: Call): Field {
   return ["Cache-Control", `max-age=${config.cacheMaxAge}`];
 }
 
-/** Returns the outcome of an error. The log has its cause under the id that the client gets. */
+/** Returns the outcome of an error. Its cause is logged under the id in the problem's content. */
 function fail(call: Call, error: unknown): Outcome {
   const { server: { faults }, request: { method }, route } = call;
-  if (error instanceof UnpublishedError) { // between lookup and opening: no fault
+  if (error instanceof UnpublishedError) { // between lookup and opening, so it is no fault
     return problem({ ...call, successor: undefined }, 410, "unpublished", UNPUBLISHED);
   }
   const logAs = (status: number) =>
@@ -307,21 +310,23 @@ function fail(call: Call, error: unknown): Outcome {
 }
 
 /** Makes the response, and counts it if its route is deprecated. */
-function respond(call: Call, outcome: Outcome): Answer {
+function respond(call: Call, outcome: Outcome): MarkedResponse {
   const { server: { config, clock }, request, retired, phaseEnd: until = Infinity } = call;
   const { status, body, successor, isReusable } = outcome;
-  // On every status, a deprecated route announces its retirement by Deprecation (RFC 9745), Sunset
-  // (RFC 8594) and Link (RFC 8288). No cache may keep a response beyond the phase that it depends
-  // on. The clock is read again for that, because a lookup may have taken seconds.
+  // On every status, a deprecated route announces its retirement with Deprecation (RFC 9745),
+  // Sunset (RFC 8594) and Link (RFC 8288). No cache may keep a response beyond the phase that it
+  // depends on. The clock is read again for that, because a lookup may have taken seconds. A
+  // request's Authorization does not matter: responses are the same for everybody.
   const { fields, unchangedUntil } = limitFreshness([
     ...outcome.fields,
     ...CORS_FIELDS,
-    ...retired ? announcementFields(retired.policy, successor) : [],
-    ...retired && config.isOnDeploy ? [CDN_NO_STORE] : [],
+    ...(retired ? announcementFields(retired.policy, successor) : []),
+    ...(retired && config.isOnDeploy ? [CDN_NO_STORE] : []),
   ], { until, now: clock(), method: request.method, status, isAuthorized: false });
-  const headers = Object.fromEntries(fields); // no name comes twice; an object saves 5 µs
+  const headers = Object.fromEntries(fields); // names are unique; an object saves 5 µs
   // (3) A HEAD gets the same status and fields, and no content. These are the fields of a HEAD of
-  // an item on a deprecated route, and where each is made:
+  // an item on a deprecated route before any refusal (200), and where each is made. A 304 has those
+  // from ETag on.
   //   Content-Type: audio/mpeg                   representItem()
   //   Content-Language: en                       representItem(), if the item has a language
   //   Content-Disposition: inline; filename="…"  representItem(), if the item has a name
@@ -330,13 +335,16 @@ function respond(call: Call, outcome: Outcome): Answer {
   //   X-Content-Type-Options: nosniff            representItem()
   //   Content-Length: 1000                       lengthFields()
   //   ETag: "…"                                  representItem()
-  //   Last-Modified: Sat, 21 Nov 2026 …          representItem()
-  //   Cache-Control: max-age=300, …              freshnessOf(), limited by limitFreshness()
+  //   Last-Modified: Fri, 06 Mar 2026 …          representItem()
+  //   Cache-Control: max-age=300                 freshnessOf(); while a change of phase is pending,
+  //     limitFreshness() shortens it, and adds must-revalidate, stale-while-revalidate=0
   //   Access-Control-Allow-Origin: *             CORS_FIELDS
   //   Access-Control-Expose-Headers: *           CORS_FIELDS
   //   Deprecation: @1795219200                   announcementFields()
   //   Sunset: Wed, 30 Jun 2027 …                 announcementFields(), if there is a date
-  //   Link: </media/…>; rel="successor-…         announcementFields()
+  //   Link: </media/…>; rel="successor-version"  announcementFields(), if there is a successor,
+  //     </deprecation>; rel="deprecation"          always,
+  //     </deprecation>; rel="sunset"               and if there is a date
   //   Deno-CDN-Cache-Control: no-store           CDN_NO_STORE, on Deno Deploy
   const response = new Response(request.method === "HEAD" ? null : body, { status, headers });
 
@@ -346,7 +354,8 @@ function respond(call: Call, outcome: Outcome): Answer {
 }
 
 /**
- * Returns the counter for calls like this one with that status; `undefined` if none are counted.
+ * Returns the counter of calls with this route, method, phase and status; `undefined` if the route
+ * is not deprecated.
  */
 function counterOf(
   { server: { meter }, request: { method }, token, retired }: Call,
@@ -359,7 +368,9 @@ function counterOf(
   return meter?.counterOf({ route, method, moment, status, impact });
 }
 
-/** Assembles the server in the order given at the top, up to its registration. */
+/**
+ * Assembles the server in the order given at the top. `runServer()` then registers it and listens.
+ */
 async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<App> {
   requireHonestHead(Deno.version.deno);
   const clock = Date.now;
@@ -391,7 +402,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
     isOnDeploy,
     recorder,
     log,
-    // Compressed, a GET would differ from its HEAD.
+    // With compression, the fields of a GET would differ from those of its HEAD.
     listen: (options) => Deno.serve({ ...options, automaticCompression: false }, serving),
     onListen: (address) => logStart(address, config, { policies, samples, recorder, log }),
     async close() {
@@ -409,7 +420,7 @@ async function openMedia(config: Config, log: Log): Promise<MediaStorage> {
   return media;
 }
 
-/** Creates the recorder of calls. If telemetry is on, it exports metrics, too. */
+/** Creates the recorder of calls. If telemetry is on, it also exports metrics. */
 async function createRecorder(
   { usageDays: retainDays, clientField, isTelemetryOn }: Config,
   options: Pick<RecorderOptions, "ledger" | "policies" | "clock" | "log">,

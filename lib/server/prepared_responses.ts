@@ -15,7 +15,7 @@ import type { Generations } from "../storage/generations.ts";
 import type { Counter } from "../usage/meter.ts";
 
 /** A response, and the facts on which its reuse depends. */
-export interface Answer {
+export interface MarkedResponse {
   readonly response: Response;
   /** Counts each reuse, if such responses are counted. */
   readonly counter: Counter | undefined;
@@ -43,7 +43,7 @@ const MAX_CONTENT_LENGTH = 16_384;
 const MAX_KEY_LENGTH = 1_024;
 
 /** A prepared response, shared by many requests. */
-interface Prepared extends Answer {
+interface Prepared extends MarkedResponse {
   /** The generation of the lookups that the response was made from. */
   readonly generation: number;
 }
@@ -59,7 +59,7 @@ interface Prepared extends Answer {
  *   are shared: do not modify them.
  */
 export function prepareResponses(
-  handle: (request: Request, now: number) => Promise<Answer>,
+  handle: (request: Request, now: number) => Promise<MarkedResponse>,
   { generations, clock }: { readonly generations: Generations; readonly clock: () => number },
 ): (request: Request) => Response | Promise<Response> {
   const heads = new QuickLRU<string, Prepared>({ maxSize: MAX_HEADS });

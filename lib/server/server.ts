@@ -1,7 +1,7 @@
 /** The server as a request sees it. */
 
 import type { Outcome as HttpOutcome } from "../http/outcome.ts";
-import type { Answer } from "./prepared_responses.ts";
+import type { MarkedResponse } from "./prepared_responses.ts";
 import type { Policies } from "./policies.ts";
 import type { ItemStorage } from "../storage/storage.ts";
 import type { FaultLog } from "../log/log.ts";
@@ -47,4 +47,4 @@ export interface Outcome extends HttpOutcome {
  * Answers a request that came at an instant, in milliseconds since the epoch, and counts the
  * response. Never rejects.
  */
-export type Handler = (request: Request, now: number) => Promise<Answer>;
+export type Handler = (request: Request, now: number) => Promise<MarkedResponse>;
