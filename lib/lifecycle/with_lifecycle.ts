@@ -48,18 +48,20 @@ export function withLifecycle<Incoming extends Request, Rest extends unknown[]>(
   const apply = retirementOf(policy, options);
   return async (request, ...rest) => {
     const { refused, announce, count } = apply(request, ...rest);
-    const handle = async () => await handler(request, ...rest);
-    const response = refused === undefined
-      ? await handle().catch((error) => {
-        if (request.signal.aborted) count(0);
-        throw error;
-      })
-      : new Response(request.method === "HEAD" ? null : refused.body, {
-        status: refused.status,
-        headers: [...refused.fields],
-      });
-    count(response.status);
-    return withAnnouncement(response, request, announce);
+    try {
+      const response = refused === undefined
+        ? await handler(request, ...rest)
+        : new Response(request.method === "HEAD" ? null : refused.body, {
+          status: refused.status,
+          headers: [...refused.fields],
+        });
+      const sent = withAnnouncement(response, request, announce);
+      count(sent.status);
+      return sent;
+    } catch (error) {
+      if (request.signal.aborted) count(0);
+      throw error;
+    }
   };
 }
 
@@ -75,19 +77,22 @@ function withAnnouncement(
   const earlier = announced.get(response);
   const isKept = earlier !== undefined && earlier.request !== request;
   const fields = isKept ? earlier.fields : [...response.headers];
-  const { body, status, statusText } = response;
-  const target = isKept ? new Response(body, { status, statusText, headers: fields }) : response;
-  const changes = announce(fields, status);
+  const changes = announce(fields, response.status);
   const set = (target: Response) => {
     for (const [name, value] of changes) target.headers.set(name, value);
     return target;
   };
+  // Only copies read `body`: reading makes it a stream, which Deno sends without Content-Length.
+  const { status, statusText } = response;
+  const target = isKept
+    ? new Response(response.body, { status, statusText, headers: fields })
+    : response;
   try {
     set(target);
     if (earlier === undefined) announced.set(target, { request, fields });
     return target;
   } catch { // immutable, as those of fetch() and Response.redirect() are
     // An upgrade and Response.error() cannot be copied.
-    return status < 200 ? response : set(new Response(body, response));
+    return status < 200 ? response : set(new Response(response.body, response));
   }
 }

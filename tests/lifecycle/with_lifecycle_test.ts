@@ -9,6 +9,8 @@ import {
 } from "../../lib/lifecycle/mod.ts";
 import { stub } from "@std/testing/mock";
 import { checkParity, seen, valueOf } from "../server/request_table.ts";
+import { needing } from "../support/permissions.ts";
+import { field, requestRaw } from "../support/raw_http.ts";
 
 const POLICY = definePolicy({
   deprecatedAt: "2027-01-01",
@@ -181,6 +183,20 @@ Deno.test("withLifecycle() sets the fields on the handler's own response, but on
   }
   const failed = withLifecycle(() => Response.error(), POLICY);
   assertEquals((await failed(request())).type, "error");
+});
+
+needing("network")("withLifecycle() leaves the length of the content as it is", async () => {
+  const answer = () => new Response("old");
+  const retired = withLifecycle(answer, POLICY, { clock: () => DEPRECATED });
+  for (const handler of [answer, retired]) {
+    const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handler);
+    for (const method of ["HEAD", "GET"]) {
+      const response = await requestRaw(server.addr.port, method, "/", {});
+      const lengths = ["content-length", "transfer-encoding"].map((name) => field(response, name));
+      assertEquals(lengths, ["3", undefined], method);
+    }
+    await server.shutdown();
+  }
 });
 
 Deno.test("withLifecycle() reports each response to be counted, with what the handler got", async () => {
