@@ -60,18 +60,13 @@ export class Directives {
 }
 
 /** Whether a field, by its name in lower case, is Cache-Control for all caches or some. */
-export function isCacheControl(name = ""): boolean {
+export function isCacheControl(name: string): boolean {
   return name.endsWith("cache-control") || isSurrogate(name);
 }
 
 /** Whether a field is for caches that use Cache-Control in its place if it has no lifetime. */
 export function isSurrogate(name: string): boolean {
   return name === "surrogate-control" || name === "edge-control";
-}
-
-/** Whether a field, by its name in lower case, tells any cache how long it may keep a response. */
-export function isForCaches(name: string): boolean {
-  return isCacheControl(name) || name === "expires" || name === "x-accel-expires";
 }
 
 /** Returns the longest times, in seconds, for which a value lets caches reuse a response. */

@@ -44,18 +44,9 @@ export const RELATIONS = ["successor-version", "deprecation", "sunset"];
 /** A Date that may have parameters (RFC 9651 §3.3.7, §3.3.8 and §3.1.2). */
 const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:%?"(?:[^"\\]|\\.)*"|[^\s;",]+))?)*$/;
 
-/** Every field that is read. The last ones are for some caches only (RFC 9213). */
-const FIELDS = [
-  ...["age", "cache-control", "date", "deprecation", "expires", "last-modified", "link"],
-  ...["expose-headers", "allow-credentials", "allow-origin"].map((of) => `access-control-${of}`),
-  ...["retry-after", "sunset", "surrogate-control", "edge-control"],
-  ...["cdn-cache-control", "akamai-cache-control"],
-  ...["cloudflare", "netlify", "vercel"].map((network) => `${network}-cdn-cache-control`),
-];
-
-/** Headers with `get()`, or an object whose properties are fields, as in axios. */
+/** Fields with their values, as in `Headers`, or as properties. */
 export type InspectedHeaders =
-  | { get(name: string): unknown }
+  | Iterable<readonly [name: string, value: unknown]>
   | Readonly<Record<string, unknown>>;
 
 /** A response, and what was read of it. */
@@ -98,16 +89,15 @@ export function inspect(
   const { status, headers: given } = response;
   if (typeof status !== "number" || typeof given !== "object") {
     const expected = "a Response, or an object with a status and headers";
-    const pass = "{ status: message.statusCode, headers: new Headers(message.headers) }";
+    const pass = "{ status: message.statusCode, headers: message.headers }";
     throw new TypeError(`response: expected ${expected}; of an IncomingMessage, pass ${pass}`);
   }
+  const entries = Symbol.iterator in given
+    ? given as Iterable<readonly [string, unknown]>
+    : Object.entries(given);
   const headers = new Map<string, string>();
-  const get = typeof given.get === "function"
-    ? (name: string): unknown => (given as Pick<Headers, "get">).get(name)
-    : (name: string) => Object.entries(given).find(([key]) => key.toLowerCase() === name)?.[1];
-  for (const name of FIELDS) {
-    const value = get(name) ?? undefined;
-    if (value !== undefined) headers.set(name, String(value));
+  for (const [name, value] of entries) {
+    if (value !== undefined) headers.set(name.toLowerCase(), String(value));
   }
   const relations = readRelations(headers.get("link") ?? "", url);
   const links = new Map<string, string[]>();
@@ -209,14 +199,14 @@ function freshUntil(field: string, value: string, { status, headers, now }: Read
     const longest = directives.has("must-revalidate") ? fresh : fresh + stale;
     return directives.forbidsReuse() ? 0 : made + longest * 1000;
   }
+  if (field !== "expires" && field !== "last-modified") return 0;
   const at = parseHttpDate(value, now);
   const control = new Directives(headers.get("cache-control") ?? "");
   if (at === undefined || control.has("max-age") || control.forbidsReuse()) return 0;
   if (field === "expires") return made + at - date;
   // Without explicit freshness, caches may use a tenth of the time since the last change (§4.2.2).
   const isExplicit = control.has("s-maxage") || headers.has("expires");
-  const isHeuristic = field === "last-modified" && !isExplicit && HEURISTIC.has(status);
-  return isHeuristic ? made + (date - at) / 10 : 0;
+  return !isExplicit && HEURISTIC.has(status) ? made + (date - at) / 10 : 0;
 }
 
 function difference(field: string, value: string, expected: string): string {

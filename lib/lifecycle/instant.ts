@@ -98,10 +98,3 @@ function wholeSeconds(instant: number): number | undefined {
   const seconds = Math.floor(instant / 1000) * 1000;
   return 0 <= seconds && seconds <= LAST ? seconds : undefined; // also for NaN, an invalid Date
 }
-
-/** Returns what is expected in place of a text that is nearly an instant or a duration. */
-export function correctionOf(text: string): string | undefined {
-  if (parseInstant(`${text}Z`) !== undefined) return `an offset after the time, like "${text}Z"`;
-  if (!/^P/i.test(text) || DURATION.test(text)) return undefined;
-  return 'a duration of whole weeks, days, hours, minutes and seconds, like "P1D" or "PT1H"';
-}

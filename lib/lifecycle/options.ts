@@ -1,6 +1,7 @@
 /** The options of `withLifecycle()` and `retire()`. */
 
 import type { Field } from "../http/outcome.ts";
+import { mismatch } from "./mismatch.ts";
 import type { Phase } from "./policy.ts";
 
 /** A request as the options get it: a `Request`, or these parts of Node's request. */
@@ -23,9 +24,8 @@ export interface LifecycleCall {
 }
 
 /**
- * Options besides the policy. If one of them throws or rejects, the error is logged and the request
- * is served. All but `onCount` must return a value and not a promise. If one returns a promise, the
- * default takes its place, and the first promise of each option is logged.
+ * Options besides the policy. If one of them throws, the error is logged, and the request is served.
+ * All but `onCount` must return a value: a promise counts as an error.
  */
 export interface LifecycleOptions<
   Incoming extends RequestHead = Request,
@@ -69,60 +69,47 @@ export const CHECK_CLIENT = "media-head-check";
 const FUNCTIONS = ["successor", "applies", "refusalFields", "route", "onCount", "clock"];
 const NAMES = [...FUNCTIONS, "successorOrigin", "maxAge"];
 
-type Checked = {
-  readonly maxAge?: number | undefined;
-  readonly clock?: (() => number) | undefined;
-};
-
-function requireOptions(options: Checked): void {
-  for (const [name, value] of Object.entries(options)) {
-    if (!NAMES.includes(name)) throw new TypeError(`${name}: expected one of ${NAMES.join(", ")}`);
-    if (!FUNCTIONS.includes(name) || value === undefined || typeof value === "function") continue;
-    throw new TypeError(`${name}: expected a function, got ${JSON.stringify(value)}`);
-  }
-  const { maxAge = 0, clock = Date.now } = options;
-  if (!Number.isInteger(maxAge) || maxAge < 0 || maxAge > 2 ** 31) {
-    const expected = "a whole number of seconds from 0 to 2147483648";
-    const got = typeof maxAge === "string" ? JSON.stringify(maxAge) : String(maxAge);
-    throw new TypeError(`maxAge: expected ${expected}, got ${got}`);
-  }
-  const now: unknown = attempt("clock", () => clock());
-  if (now === undefined || isPromise(now) || Number.isFinite(now)) return; // or it has been logged
-  throw new TypeError(`clock: expected a function that returns milliseconds, got ${String(now)}`);
-}
-
-/** Calls a function of the options, and logs what it throws, or what its promise rejects with. */
-export function attempt<Result>(name: string, call: () => Result): Result | undefined {
-  const log = (error: unknown) => void console.error(`The option ${name} failed:`, error);
-  try {
-    const result = call();
-    if (isPromise(result)) result.then(undefined, log);
-    return result;
-  } catch (error) {
-    return log(error);
-  }
-}
-
 /**
- * Checks what TypeScript may not have checked, and returns a function that calls a function of the
- * options for its value. A promise would count as true, as an instant or as fields. So the default
- * takes its place, and the first promise of each option is logged.
+ * Checks what TypeScript may not have checked.
  *
  * @throws {TypeError} If an option is unknown or of the wrong type, `maxAge` is out of range (RFC
  *   9111 §1.2.2), or `clock` returns no instant.
  */
-export function optionReader(options: Checked) {
-  requireOptions(options);
-  const logged = new Set<string>();
-  return <Result>(name: string, call: () => Result, byDefault: Result): Result | undefined => {
-    const result = attempt(name, call);
+export function requireOptions(options: Pick<LifecycleOptions, "clock" | "maxAge">): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (!NAMES.includes(name)) throw new TypeError(`${name}: expected one of ${NAMES.join(", ")}`);
+    if (!FUNCTIONS.includes(name) || value === undefined || typeof value === "function") continue;
+    throw new TypeError(mismatch(name, value, "a function"));
+  }
+  const { maxAge = 0, clock = Date.now } = options;
+  if (!Number.isInteger(maxAge) || maxAge < 0 || maxAge > 2 ** 31) {
+    throw new TypeError(
+      mismatch("maxAge", maxAge, "a whole number of seconds, at most 2147483648"),
+    );
+  }
+  const now = clock();
+  if (!Number.isFinite(now)) {
+    throw new TypeError(mismatch("clock", now, "a function that returns milliseconds"));
+  }
+}
+
+/**
+ * Calls a function of the options. Logs what it throws, and a promise in place of a value, since
+ * that would count as true, as an instant or as fields.
+ *
+ * @returns Its value; `undefined` if it failed.
+ */
+export function attempt<Result>(name: string, call: () => Result): Result | undefined {
+  const log = (error: unknown) => console.error(`The option ${name} failed:`, error);
+  try {
+    const result = call();
     if (!isPromise(result)) return result;
-    if (!logged.has(name)) {
-      console.error(`The option ${name} returned a promise, not a value: used the default`);
-    }
-    logged.add(name);
-    return byDefault;
-  };
+    result.then(undefined, log);
+    if (name !== "onCount") log("expected a value, got a promise");
+  } catch (error) {
+    log(error);
+  }
+  return undefined;
 }
 
 /**

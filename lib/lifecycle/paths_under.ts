@@ -1,5 +1,7 @@
 /** Tests for the paths of a retired part of a site. */
 
+import { mismatch } from "./mismatch.ts";
+
 /** How `pathsUnder()` compares paths. */
 export interface PathOptions {
   /** Whether `/V1` differs from `/v1`. Default: no, as in Express. */
@@ -39,15 +41,12 @@ export function pathsUnder(
   options: PathOptions = {},
 ): (request: Located) => boolean {
   const { caseSensitive = false, collapse = true } = options;
-  const got = JSON.stringify(path);
   if (typeof path !== "string" || !path.startsWith("/")) {
-    throw new TypeError(`path: expected one that starts with "/", got ${got}`);
+    throw new TypeError(mismatch("path", path, 'one that starts with "/"'));
   }
   const [literal = ""] = path.split(/\/(?:\*(?=\/|$)|:)|\/?\(\.\*\)/);
   if (literal !== path) {
-    throw new TypeError(
-      `path: expected one without patterns, like "${literal || "/"}", got ${got}`,
-    );
+    throw new TypeError(mismatch("path", path, `one without patterns, like "${literal || "/"}"`));
   }
   const normal = (url: string) => {
     const path = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/\\?#]*/i, "").replace(/[?#].*/s, "");

@@ -1,15 +1,14 @@
 /** Validation of policy settings. */
 
 import {
-  correctionOf,
   formatInstant,
   type InstantSetting,
   type Interval,
   type IntervalSetting,
-  millisecondsOf,
   readInstant,
   readInterval,
 } from "./instant.ts";
+import { mismatch } from "./mismatch.ts";
 import { isPathOrSecureUrl, MAX_LENGTH } from "./link_target.ts";
 import type { AfterSunset, BrownoutStatus, Policy } from "./policy.ts";
 
@@ -49,10 +48,7 @@ export class PolicyError extends Error {
 
   /** Lists the issues in the message, one on each line. */
   constructor(readonly issues: readonly PolicyIssue[]) {
-    const lines = issues.map(({ setting, value, expected }) =>
-      `${setting}: expected ${expected}, got ${describeValue(value)}`
-    );
-    super(lines.join("\n"));
+    super(issues.map((issue) => mismatch(issue.setting, issue.value, issue.expected)).join("\n"));
   }
 }
 
@@ -61,7 +57,7 @@ const SETTINGS = "deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset
 const INSTANT =
   'an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or "2027-06-30T12:00:00Z"';
 const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" or ' +
-  '"2027-03-01T09:00Z/PT1H"';
+  '"2027-03-01T09:00Z/PT1H", with durations of whole weeks, days, hours, minutes and seconds';
 
 /**
  * Creates a policy from settings.
@@ -122,16 +118,13 @@ type Refuse = (setting: string, value: unknown, expected: string) => undefined;
 
 function instantIn(setting: string, value: unknown, refuse: Refuse): number | undefined {
   const expected = typeof value === "string"
-    ? correctionOf(value) ?? INSTANT
+    ? INSTANT
     : `a Date, a Temporal.Instant, or ${INSTANT}`;
   return readInstant(value) ?? refuse(setting, value, expected);
 }
 
 function intervalIn(setting: string, value: unknown, refuse: Refuse): Interval | undefined {
-  if (typeof value === "string") {
-    const [correction = INTERVAL] = value.split("/").flatMap((part) => correctionOf(part) ?? []);
-    return readInterval(value) ?? refuse(setting, value, correction);
-  }
+  if (typeof value === "string") return readInterval(value) ?? refuse(setting, value, INTERVAL);
   if (!isRecord(value)) return refuse(setting, value, `{ start, end }, or ${INTERVAL}`);
   refuseOthers(value, { known: ["start", "end"], prefix: `${setting}.`, refuse });
   const start = instantIn(`${setting}.start`, value["start"], refuse);
@@ -191,14 +184,4 @@ function refuseOthers(
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) &&
     !(value instanceof Date);
-}
-
-/** Formats a value for an error message. */
-function describeValue(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value);
-  if (value instanceof Date) {
-    return Number.isNaN(value.getTime()) ? "an invalid Date" : value.toISOString();
-  }
-  const isOther = Object(value) === value && millisecondsOf(value) === undefined;
-  return isOther ? Object.prototype.toString.call(value) : String(value); // like "[object Array]"
 }

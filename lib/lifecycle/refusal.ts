@@ -80,9 +80,7 @@ export function refusal(
 }
 
 /** What the text of a refusal says. */
-type RefusalFacts = Pick<RefusalOptions, "successor" | "problemTypesPage"> & {
-  readonly policy: Policy;
-};
+type RefusalFacts = Omit<RefusalOptions, "now" | "maxAge"> & { readonly policy: Policy };
 
 /** Returns the outcome in a brownout that ends at an instant. */
 export function brownoutRefusal(
@@ -100,17 +98,14 @@ export function brownoutRefusal(
 /** Returns the outcome after the sunset. */
 export function removalRefusal(status: 410, maxAge: number, facts: RefusalFacts): Refusal {
   const detail = `Removed at ${formatInstant(facts.policy.sunsetAt as number)}`;
-  return problemOf("removed", { status, detail, fields: [cacheableFor(maxAge)] }, facts);
+  const fields: Field[] = [["Cache-Control", `max-age=${maxAge}`]];
+  return problemOf("removed", { status, detail, fields }, facts);
 }
 
 /** Returns the outcome after the sunset that redirects to a successor. */
 export function removalRedirect(status: 308, successor: string, maxAge: number): Refusal {
-  const fields: Field[] = [["Location", successor], ["Content-Length", "0"], cacheableFor(maxAge)];
-  return { status, fields };
-}
-
-function cacheableFor(maxAge: number): Field {
-  return ["Cache-Control", `max-age=${maxAge}`];
+  const cacheControl: Field = ["Cache-Control", `max-age=${maxAge}`];
+  return { status, fields: [["Location", successor], ["Content-Length", "0"], cacheControl] };
 }
 
 function problemOf(

@@ -2,7 +2,7 @@
 
 import { isHost } from "../http/host.ts";
 import type { Field } from "../http/outcome.ts";
-import { isForCaches } from "./cache_control.ts";
+import { isCacheControl } from "./cache_control.ts";
 import type { LifecycleOptions, RequestHead } from "./options.ts";
 import type { Policy } from "./policy.ts";
 import { retirementOf } from "./retirement.ts";
@@ -36,6 +36,12 @@ export type Middleware<Incoming = NodeRequest, Outgoing = NodeResponse> = <Resul
 ) => Result | undefined;
 
 /**
+ * Fields that a refusal does not keep, besides Cache-Control and its kin: caches may keep the refusal,
+ * and give it to anybody.
+ */
+const NOT_KEPT = new Set(["age", "content-encoding", "expires", "set-cookie", "x-accel-expires"]);
+
+/**
  * Creates a middleware that retires what comes after it. It works on `node:http` (also over
  * HTTP/2), Express, and whatever else has Node's request and response. It does what
  * `withLifecycle()` does, with the same options. However a response is made, the announcement is
@@ -44,8 +50,7 @@ export type Middleware<Incoming = NodeRequest, Outgoing = NodeResponse> = <Resul
  * @param options The functions in it get the method, the whole URL (`originalUrl` where there is
  *   one) and the fields. `onCount` also gets Node's request and response. A refusal keeps the
  *   fields that the response already has, except those for caches, Age, Content-Encoding and
- *   Set-Cookie. If these are CORS fields, they
- *   replace those of `refusalFields`.
+ *   Set-Cookie. If these are CORS fields, they replace those of `refusalFields`.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  *
  * @example Retire what a server on `node:http` answers
@@ -102,22 +107,15 @@ export function retire<
     if (refused === undefined) return next();
 
     const { status, fields, body } = refused;
-    const names = Object.keys(response.getHeaders());
-    for (const name of names) if (!isForRefusals(name)) response.removeHeader(name);
+    for (const name of Object.keys(response.getHeaders())) {
+      if (isCacheControl(name) || NOT_KEPT.has(name)) response.removeHeader(name);
+    }
     const isCors = ([name]: Field) => /^access-control-/i.test(name);
     const hasCors = Object.hasOwn(response.getHeaders(), "access-control-allow-origin");
     setFields(response, fields.filter((field) => !hasCors || !isCors(field)));
     response.statusCode = status;
     response.end(request.method === "HEAD" ? undefined : body);
   };
-}
-
-/**
- * Whether a refusal keeps a field that was set before it. Caches may keep a refusal, and give it to
- * anybody.
- */
-function isForRefusals(name: string): boolean {
-  return !isForCaches(name) && !["age", "content-encoding", "set-cookie"].includes(name);
 }
 
 /** Returns the head of Node's request like that of a `Request`, for any method and Host. */

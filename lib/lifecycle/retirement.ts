@@ -6,13 +6,9 @@ import { parseHttpDate } from "../http/http_date.ts";
 import type { Field } from "../http/outcome.ts";
 import { announcementFields } from "./announcement.ts";
 import { limitFreshness } from "./freshness.ts";
-import {
-  attempt,
-  CHECK_CLIENT,
-  type LifecycleOptions,
-  optionReader,
-  type RequestHead,
-} from "./options.ts";
+import { mismatch } from "./mismatch.ts";
+import { attempt, CHECK_CLIENT, requireOptions } from "./options.ts";
+import type { LifecycleOptions, RequestHead } from "./options.ts";
 import { momentAt, type Policy } from "./policy.ts";
 import { isBreaking, type Refusal, refusal } from "./refusal.ts";
 import { successorOf } from "./successor.ts";
@@ -45,32 +41,32 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
   options: LifecycleOptions<Incoming, Rest>,
 ): (request: Incoming, ...rest: Rest) => Retirement {
   if (!Number.isFinite(policy?.deprecatedAt)) { // which JavaScript may leave out
-    const got = JSON.stringify(policy?.deprecatedAt);
-    throw new TypeError(`policy: expected the result of definePolicy(), got deprecatedAt ${got}`);
+    throw new TypeError(mismatch("policy", policy, "the result of definePolicy()"));
   }
-  const read = optionReader(options);
-  const isRefusable = ({ method }: Incoming) => method !== "OPTIONS";
-  const { applies = isRefusable, maxAge = 300, route, onCount } = options;
+  requireOptions(options);
+  const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, route, onCount } = options;
   const { refusalFields = () => CORS_FIELDS, clock = () => Date.now() } = options;
   const nameSuccessor = successorOf(options);
-  const readClock = () => read("clock", clock, Date.now()) ?? Date.now();
+  const readClock = () => attempt("clock", clock) ?? Date.now();
 
   return (request, ...rest) => {
     const start = readClock();
     const { phase, until } = momentAt(policy, start);
     const successor = nameSuccessor(request);
-    const isSubject = read("applies", () => applies(request), isRefusable(request)) ?? false;
+    const isSubject = attempt("applies", () => applies(request)) ?? false;
     const refused = isSubject ? refusal(policy, { now: start, successor, maxAge }) : undefined;
     // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.
     const { method } = request;
     const isAuthorized = until !== Infinity && request.headers.has("authorization");
     const caller = onCount && {
-      route: read("route", () => route?.(request), undefined),
+      route: attempt("route", () => route?.(request)),
       client: clientOf(request.headers.get("user-agent")),
     };
-    const added = refused && read("refusalFields", () => refusalFields(request), CORS_FIELDS);
+    const given = refused && attempt("refusalFields", () => refusalFields(request));
+    const added = attempt("refusalFields", () => new Headers([...given ?? []])) ?? new Headers();
+    const others = refused?.fields.filter(([name]) => !added.has(name)) ?? [];
     return {
-      refused: refused && { ...refused, fields: withFields(refused.fields, added) },
+      refused: refused && { ...refused, fields: [...others, ...added] },
       announce: (fields, status) => [
         ...announce(fields, policy, { successor, now: start }),
         ...limitFreshness(fields, { until, now: readClock(), method, status, isAuthorized }).fields
@@ -84,12 +80,6 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
       },
     };
   };
-}
-
-/** Adds what the option `refusalFields` gave, unless it cannot be sent, in place of its like. */
-function withFields(fields: readonly Field[], given: Iterable<Field> = []): Field[] {
-  const added = attempt("refusalFields", () => new Headers([...given])) ?? new Headers();
-  return [...fields.filter(([name]) => !added.has(name)), ...added];
 }
 
 /**

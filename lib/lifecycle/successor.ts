@@ -1,7 +1,12 @@
 /** Validation of the successor that a user's function returns for an untrusted request. */
 
 import { isPath, isPathAt, MAX_LENGTH } from "./link_target.ts";
+import { describeValue, mismatch } from "./mismatch.ts";
 import { isPromise, type LifecycleOptions, type RequestHead } from "./options.ts";
+
+const EXPECTED = 'a path that starts with one "/", or a URL at the origin of the request or at ' +
+  "successorOrigin, other than the URL of the request, in printable ASCII, of at most " +
+  `${MAX_LENGTH} characters`;
 
 /**
  * Creates a function that returns a request's successor, or `undefined` if there is none that is
@@ -15,44 +20,37 @@ export function successorOf<Incoming extends RequestHead>(
 ): (request: Incoming) => string | undefined {
   const { successor, successorOrigin } = options;
   if (successorOrigin !== undefined && !isOrigin(successorOrigin)) {
-    const got = JSON.stringify(successorOrigin);
     const expected = 'an origin like "https://example.com", without a path';
-    throw new TypeError(`successorOrigin: expected ${expected}, got ${got}`);
+    throw new TypeError(mismatch("successorOrigin", successorOrigin, expected));
   }
   if (successor === undefined) return () => undefined;
 
   let hasWarned = false;
-  const warn = (...words: unknown[]) => {
-    if (!hasWarned) console.warn("Ignored a successor:", ...words);
+  const ignore = (reason: unknown) => {
+    if (!hasWarned) console.warn("Ignored a successor:", reason);
     hasWarned = true;
+    return undefined;
   };
   return (request) => {
     let target: unknown;
     try {
       target = successor(request);
     } catch (error) { // e.g. decodeURIComponent() on a malformed path
-      return warn(error), undefined;
+      return ignore(error);
     }
     if (target === undefined) return undefined;
     if (isPromise(target)) target.then(undefined, () => {}); // the promise is ignored
-    if (typeof target !== "string") {
-      const got = isPromise(target) ? "a promise" : typeof target;
-      return warn(`expected a string, got ${got}`), undefined;
+    if (typeof target === "string" && !isItself(request, target)) {
+      const { url } = request;
+      const origin = URL.canParse(url) ? new URL(url).origin : undefined; // Host may be invalid
+      // Sent as a path, because behind a proxy that terminates TLS, the client has another origin.
+      const isOwn = origin !== undefined && isPathAt(origin, target);
+      const sent = isOwn ? target.slice(origin.length) : target;
+      const isSafe = isPath(sent) || isPathAt(successorOrigin, sent);
+      if (isSafe && sent.length <= MAX_LENGTH) return sent;
     }
-    const got = JSON.stringify(target.slice(0, 200));
-    if (isItself(request, target)) return warn(`${got} is what was requested`), undefined;
-    const { url } = request;
-    const origin = URL.canParse(url) ? new URL(url).origin : undefined; // Host may be invalid
-    // Sent as a path, because behind a proxy that terminates TLS, the client has another origin.
-    const sent = origin !== undefined && isPathAt(origin, target)
-      ? target.slice(origin.length)
-      : target;
-    const isSafe = isPath(sent) || isPathAt(successorOrigin, sent);
-    if (isSafe && sent.length <= MAX_LENGTH) return sent;
-    const expected =
-      'a path that starts with one "/", or a URL at the origin of the request or at ' +
-      `successorOrigin, in printable ASCII, of at most ${MAX_LENGTH} characters`;
-    return warn(`expected ${expected}, got ${got}`), undefined;
+    const got = describeValue(target).slice(0, 200);
+    return ignore(`expected ${EXPECTED}, got ${got}`);
   };
 }
 

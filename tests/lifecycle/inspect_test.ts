@@ -72,6 +72,7 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
       { "cache-control": "max-age=86400000, must-understand, no-store" },
       { "cache-control": "max-age=86400000", age: "86400" },
       { "edge-control": "cache-maxage=1000d" },
+      { "any-cache-control": "max-age=86400000" },
       { "cache-control": "max-age=1, s-maxage=86400000" },
       { "cache-control": 'max-age=86400000, no-cache="Set-Cookie"' },
       { "cache-control": "max-age=1, stale-while-revalidate=86400000" },
@@ -92,7 +93,7 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
     ],
   ];
 
-Deno.test("inspect() takes whatever has a status and headers with get()", () => {
+Deno.test("inspect() takes whatever has a status and headers", () => {
   const said = (headers: InspectedHeaders) => {
     const { deprecatedAt, sunsetAt, links } = inspect({ status: 200, headers }, { now: NOW });
     return [deprecatedAt, sunsetAt, links.get("deprecation")];
@@ -100,8 +101,7 @@ Deno.test("inspect() takes whatever has a status and headers with get()", () => 
   const expected = [DEPRECATED_AT, SUNSET_AT, ["https://docs.example/a,b"]];
   const values = new Map<string, unknown>(Object.entries(SOUND));
   assertEquals(said(values), expected);
-  assertEquals(said({ get: (name: string) => values.get(name) ?? null }), expected);
-  assertEquals(said(SOUND), expected);
+  assertEquals(said({ ...SOUND, etag: undefined }), expected);
   const capitalized = Object.entries(SOUND).map(([name, value]) => [name.toUpperCase(), value]);
   assertEquals(said(Object.fromEntries(capitalized)), expected);
   const [first, ...rest] = SOUND.link.split(", ");
@@ -111,7 +111,7 @@ Deno.test("inspect() takes whatever has a status and headers with get()", () => 
 Deno.test("inspect() says what to pass in place of what it cannot read", () => {
   const message = { statusCode: 200, headers: { deprecation: "@1" } }; // an IncomingMessage
   const given: unknown[] = [message, { status: 200 }, { status: () => 200, headers: new Map() }];
-  const pass = "{ status: message.statusCode, headers: new Headers(message.headers) }";
+  const pass = "{ status: message.statusCode, headers: message.headers }";
   for (const response of given) {
     assertThrows(() => inspect(response as Response), TypeError, pass);
   }

@@ -73,14 +73,14 @@ const INVALID_VALUES: Readonly<Partial<Record<keyof PolicySettings, readonly Inv
   ],
   sunsetAt: [
     ["empty", "", INSTANT],
-    ["without offset", "2027-06-30T12:00", 'an offset after the time, like "2027-06-30T12:00Z"'],
+    ["without offset", "2027-06-30T12:00", INSTANT],
     ["an HTTP-date", "Wed, 30 Jun 2027 00:00:00 GMT", INSTANT],
     ["before 1970", "1969-12-31", "from 1970"],
     ["more than an HTTP-date can express", "+010000-01-01T00:00Z", "to 9999"],
     ["before the deprecation", "2026-12-31", "no earlier than the deprecation at 2027-01-01T00:"],
     ["null for none", null, ANY_INSTANT],
-    ["an invalid Date", new Date(NaN), ANY_INSTANT, "an invalid Date"],
-    ["a Date too far ahead", new Date(8e15), ANY_INSTANT, new Date(8e15).toISOString()],
+    ["an invalid Date", new Date(NaN), ANY_INSTANT, "Invalid Date"],
+    ["a Date too far ahead", new Date(8e15), ANY_INSTANT, String(new Date(8e15))],
     ["without a time zone", DAY, ANY_INSTANT, "[object Temporal.PlainDate]"],
   ],
   brownouts: [
@@ -128,7 +128,6 @@ Deno.test("definePolicy() rejects invalid values, with the name, the value and w
 
 Deno.test("definePolicy() rejects brownouts that are not intervals or are out of place", () => {
   const interval = "ISO 8601 intervals";
-  const duration = "a duration of whole weeks, days, hours, minutes and seconds";
   const positive = "an interval that ends after it starts";
   const beforeSunset = "an end before the sunset at 2027-06-30T00:00:00Z";
   const rows: [what: string, brownout: string, expected: string][] = [
@@ -136,15 +135,15 @@ Deno.test("definePolicy() rejects brownouts that are not intervals or are out of
     ["three parts", "2027-03-01/P1D/P1D", interval],
     ["no start", "/P1D", interval],
     ["no end", "2027-03-01/", interval],
-    ["a wrong duration", "2027-03-01/PX", duration],
+    ["a wrong duration", "2027-03-01/PX", interval],
     ["empty", "", interval],
     ["beyond what an HTTP-date can express", "2027-03-01/P500000W", interval],
     ["no length", "2027-03-01/2027-03-01", positive],
-    ["of no fixed length", "2027-01-31/P1M", duration],
-    ["less than a second", "2027-03-01/PT0.5S", duration],
-    ["nothing after the T", "2027-03-01/P1DT", duration],
-    ["a start without offset", "2027-03-01T09:00/PT1H", 'like "2027-03-01T09:00Z"'],
-    ["no amount", "2027-03-01/P", duration],
+    ["of no fixed length", "2027-01-31/P1M", interval],
+    ["less than a second", "2027-03-01/PT0.5S", interval],
+    ["nothing after the T", "2027-03-01/P1DT", interval],
+    ["a start without offset", "2027-03-01T09:00/PT1H", interval],
+    ["no amount", "2027-03-01/P", interval],
     ["an end before the start", "2027-03-02/2027-03-01", positive],
     ["past the sunset", "2027-06-29T23:30Z/PT1H", beforeSunset],
     ["an end at the sunset", "2027-06-29T23:00Z/PT1H", beforeSunset],
