@@ -120,7 +120,7 @@ Deno.test("inspect() says what to pass in place of what it cannot read", () => {
 needing("files")(
   "inspect() reads fields of any length in a moment, whatever is in them",
   async () => {
-    // What took a time quadratic to the length: 256 kB took minutes. The test is of that, not of speed.
+    // What took a time quadratic to the length: 128 kB took minutes. The test is of that, not of speed.
     const source = new globalThis.URL("inspect_worker.ts", import.meta.url);
     const worker = new Worker(source, { type: "module" });
     const ended = new Promise<number>((resolve, reject) => {

@@ -161,7 +161,6 @@ Deno.test("definePolicy() rejects brownouts that are not intervals or are out of
   const objects: [brownout: unknown, member: string, got: string, expected: string][] = [
     [5, "", "5", `{ start, end }, or ${interval}`],
     [{ start: "2027-03-01" }, ".end", "undefined", ANY_INSTANT],
-    [{ start: "2027-03-01", end: "2027-03-02", until: 1 }, ".until", "1", "one of start, end"],
     [
       { start: "2027-03-02", end: new Date("2027-03-01") },
       "",
@@ -176,8 +175,8 @@ Deno.test("definePolicy() rejects brownouts that are not intervals or are out of
 });
 
 Deno.test("definePolicy() rejects settings that are not an object, and unknown names", () => {
-  for (const [settings, got] of [[undefined, "undefined"], [[], "[object Array]"]]) {
-    assertEquals(expectedFor(settings, "settings", String(got)), "an object");
+  for (const settings of [undefined, null, 5]) {
+    assertEquals(expectedFor(settings, "settings", String(settings)), "an object");
   }
   const names = "deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset, documentation";
   const misspelt = { ...VALID, sunset: "2027-06-30" };

@@ -1,11 +1,10 @@
 /** Two users behind a shared cache, in front of an application with and without the library. */
 
 import { assertEquals } from "@std/assert";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { definePolicy, retire, withLifecycle } from "../../lib/lifecycle/mod.ts";
 import { type CacheName, CACHES, needsOf, startCache } from "../support/caches.ts";
-import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
 
 const policy = definePolicy({
@@ -45,73 +44,56 @@ const SHARED: Record<CacheName, string[]> = {
 };
 
 /** Answers with the name of the user. Its validator is the same for both, so that a 304 can leak. */
-function answerTo(path: string, headers: Headers): Response {
-  const name = path.split("/").at(-1)?.split("?")[0];
+function answer({ url, headers }: Request): Response {
+  const name = url.split("/").at(-1);
   const [, status = 404, fields = {}] = ROWS.find(([row]) => row === name) ?? [];
   if (headers.has("if-modified-since")) return new Response(null, { status: 304, headers: fields });
   return new Response(headers.get("authorization") ?? "nobody", { status, headers: fields });
 }
 
-async function answerOnNode(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const answer = answerTo(request.url ?? "", new Headers(request.headers as HeadersInit));
-  response.writeHead(answer.status, Object.fromEntries(answer.headers));
-  response.end(await answer.text());
-}
+const [retired, wrapped] = [retire(policy), withLifecycle(answer, policy)];
 
-/** Returns what two users get of a path, one after the other. */
-async function ask(port: number, path: string): Promise<string[]> {
+/** The application, at `/plain/`, at `/node/` behind `retire()`, at `/fetch/` in `withLifecycle()`. */
+const application = createServer((request, response) => {
+  const { url = "", headers } = request;
+  const answerBy = async (handler: typeof wrapped | typeof answer) => {
+    const asked = new Request(`http://test${url}`, { headers: headers as HeadersInit });
+    const answered = await handler(asked);
+    response.writeHead(answered.status, Object.fromEntries(answered.headers));
+    response.end(await answered.text());
+  };
+  if (url.startsWith("/node/")) retired(request, response, () => void answerBy(answer));
+  else answerBy(url.startsWith("/fetch/") ? wrapped : answer);
+});
+
+/** Returns whether a user gets of a path what another one has got before. */
+async function isShared(port: number, path: string): Promise<boolean> {
   const got: string[] = [];
-  for (const user of ["Basic YQ==", "Basic Yg=="]) {
-    const headers = { Authorization: user };
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-      headers,
-      redirect: "manual",
-    });
-    got.push(await response.text());
+  for (const Authorization of ["Basic YQ==", "Basic Yg=="]) {
+    const options = { headers: { Authorization }, redirect: "manual" } as const;
+    got.push(await (await fetch(`http://127.0.0.1:${port}${path}`, options)).text());
   }
-  return got;
+  return got[0] === got[1];
 }
-
-const retired = retire(policy);
-const wrapped = withLifecycle(
-  ({ url, headers }) => answerTo(new URL(url).pathname, headers),
-  policy,
-);
 
 for (const cache of CACHES) {
   needing(...needsOf(cache))(
     `${cache} gives no user another's response that it would not give without the library`,
     async () => {
-      const node = createServer((request, response) => {
-        const answer = () => void answerOnNode(request, response);
-        return request.url?.startsWith("/plain") ? answer() : retired(request, response, answer);
-      });
-      await new Promise<void>((resolve) => node.listen(0, "127.0.0.1", resolve));
-      await using fetched = new Origin((request) =>
-        new URL(request.url).pathname.startsWith("/plain")
-          ? answerTo(new URL(request.url).pathname, request.headers)
-          : wrapped(request)
-      );
+      await new Promise<void>((resolve) => application.listen(0, "127.0.0.1", resolve));
       try {
-        const ports = [
-          (node.address() as AddressInfo).port,
-          Number(new URL(fetched.url("/")).port),
-        ];
-        for (const origin of ports) {
-          await using daemon = await startCache(cache, origin);
-          const { port } = daemon;
-          const shared: Record<string, string[]> = { plain: [], v1: [] };
-          for (const [part, names] of Object.entries(shared)) {
-            for (const [name] of ROWS) {
-              const [first, second] = await ask(port, `/${part}/${name}`);
-              if (first === second) names.push(name);
-            }
+        await using daemon = await startCache(cache, (application.address() as AddressInfo).port);
+        const shared: Record<string, string[]> = { plain: [], node: [], fetch: [] };
+        for (const [part, names] of Object.entries(shared)) {
+          for (const [name] of ROWS) {
+            if (await isShared(daemon.port, `/${part}/${name}`)) names.push(name);
           }
-          assertEquals(shared, { plain: SHARED[cache], v1: SHARED[cache] });
         }
+        const expected = SHARED[cache];
+        assertEquals(shared, { plain: expected, node: expected, fetch: expected });
       } finally {
-        node.closeAllConnections();
-        await new Promise((resolve) => node.close(resolve));
+        application.closeAllConnections();
+        await new Promise((resolve) => application.close(resolve));
       }
     },
   );

@@ -28,12 +28,16 @@ export async function run(cwd: string, program: string, ...args: string[]) {
 /** Installs the tarball beside other packages in a new folder. */
 export async function installTarball(packages: readonly string[]) {
   const folder = await Deno.makeTempDir({ prefix: "it's $1 " });
-  const packed = await run(fromRoot("."), Deno.execPath(), "task", "--quiet", "pack", folder);
+  // As in a checkout of a remote, with a password.
+  const settings = { COUNT: 1, KEY_0: "remote.origin.url", VALUE_0: "https://a:b@example.com/c" };
+  const env = Object.entries(settings).map(([name, value]) => `GIT_CONFIG_${name}=${value}`);
+  const words = [Deno.execPath(), "task", "--quiet", "pack", folder];
+  const packed = await run(fromRoot("."), "env", ...env, ...words);
   assertEquals(packed.code, 0, packed.errors);
   await Deno.writeTextFile(`${folder}/package.json`, '{ "type": "module" }');
   const options = ["--prefer-offline", "--no-audit", "--no-fund"];
-  const words = ["npm", "install", ...options, packed.text.trim(), ...packages];
-  const npm = await run(folder, "sh", "-c", words.join(" ")); // pastes the path as it was printed
+  const install = ["npm", "install", ...options, packed.text.trim(), ...packages];
+  const npm = await run(folder, "sh", "-c", install.join(" ")); // pastes the path as it was printed
   assertEquals(npm.code, 0, npm.errors);
   const [name = ""] = [...Deno.readDirSync(folder)].map(({ name }) => name)
     .filter((name) => name.endsWith(".tgz"));

@@ -104,6 +104,7 @@ Deno.test("no cache may store or reuse a response where it could not without the
   const kept = tried((cache, before, after) => {
     assert(mayStore(cache, before) || !mayStore(cache, after), `stored: ${note(after)}`);
     assert(reusedUntil(cache, after) <= reusedUntil(cache, before), `reused: ${note(after)}`);
+    assert(mayServeForever(cache, before) || !mayServeForever(cache, after), note(after));
     return !mayStore(cache, before);
   });
   assert(kept > 3_000, `only ${kept} could not be stored`);

@@ -111,7 +111,8 @@ const alone = fc.oneof(
   pairs.map((pairs) => [pairs]),
 );
 const writeHead = (given) =>
-  fc.tuple(status, fc.constantFrom([], ["Fine"], [undefined]), given)
+  // Express 4 passes on a status that is a text.
+  fc.tuple(fc.oneof(status, fc.constant("200")), fc.constantFrom([], ["Fine"], [undefined]), given)
     .map(([status, reason, given]) => [["writeHead", status, ...reason, ...given]]);
 const content = fc.constantFrom(
   [["end"]],
@@ -179,7 +180,7 @@ await fc.assert(
     const kept = ({ fields }) => fields.filter(([name]) => isKept(name));
     assert.deepEqual(kept(said).sort(), kept(plain).sort());
   }),
-  { numRuns: 500 },
+  { numRuns: 1000 },
 );
 close(server);
 
