@@ -82,9 +82,13 @@ export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
   await Deno.copyFile(join(root, "LICENSE"), join(target, "LICENSE"));
   const required = { types: "./lifecycle/mod.d.ts", default: "./lifecycle/mod.js" };
   const imported = { types: "./mod.d.mts", default: "./mod.mjs" };
-  const remote = await new Deno.Command("git", { args: ["remote", "get-url", "origin"], cwd: root })
-    .output();
-  const url = new TextDecoder().decode(remote.stdout).trim();
+  const words = ["config", "--get", "remote.origin.url"];
+  const remote = await new Deno.Command("git", { args: words, cwd: root }).output();
+  // Without the password that a remote may have.
+  const url = new TextDecoder().decode(remote.stdout).trim().replace(
+    /^https:\/\/[^/]*@/,
+    "https://",
+  );
   const manifest = {
     name,
     version,

@@ -98,7 +98,7 @@ export function retire<
       const args = typeof reason === "string" ? [status, reason] : [status];
       if (!response.headersSent) { // otherwise it would throw
         setFields(response, typeof reason === "string" ? fields : fields ?? reason);
-        setFields(response, announce(fieldsOf(response), status));
+        setFields(response, announce(fieldsOf(response), Number(status)));
       }
       const result: unknown = Reflect.apply(writeHead, response, args);
       countOnce(response.statusCode);
