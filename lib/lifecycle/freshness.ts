@@ -83,11 +83,12 @@ export function limitFreshness(
   // Some caches count from Date, even if it is ahead of the clock.
   const left = Math.max(0, Math.floor((until - TRAVEL - Math.max(now, date)) / 1000));
   const latest = until - TRAVEL - Math.max(0, now - date); // others take Expires less Date
+  const isSafe = method === "GET" || method === "HEAD"; // caches guess for no other method
   let longest = 0; // of all ages, in seconds
   const limit = (name: string, value: string): string => {
     const lifetime = name === "cache-control" && names.includes("expires")
       ? Math.floor((expiry - date) / 1000)
-      : mayGuess(name, value, { method, status })
+      : isSafe && mayGuess(name, value, status)
       ? 0
       : undefined;
     const limited = limitAges(value, left, lifetime, isAuthorized);
@@ -112,16 +113,12 @@ export function limitFreshness(
 }
 
 /** Whether caches that use a field may guess the freshness of a response without any (§4.2.2). */
-function mayGuess(
-  name: string,
-  value: string,
-  { method, status }: Pick<FreshnessLimit, "method" | "status">,
-): boolean {
+function mayGuess(name: string, value: string, status: number): boolean {
   // Without a lifetime or any directive, another field decides.
   const isUsed = name === "cache-control" || !isSurrogate(name) && value.trim() !== "";
   const directives = new Directives(value);
   // A 304 updates a response that is stored (§4.3.4).
   const isKept = HEURISTIC.has(status) || status === 304 || directives.isBare("public") ||
     directives.isBare("private");
-  return isUsed && isKept && (method === "GET" || method === "HEAD");
+  return isUsed && isKept;
 }

@@ -79,14 +79,16 @@ const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" 
  * ```
  */
 export function definePolicy(settings: PolicySettings): Policy {
-  if (!isRecord(settings)) {
+  if (Object(settings) !== settings) {
     throw new PolicyError([{ setting: "settings", value: settings, expected: "an object" }]);
   }
   const issues: PolicyIssue[] = [];
   const refuse: Refuse = (setting, value, expected) =>
     void issues.push({ setting, value, expected });
-  refuseOthers(settings, { known: SETTINGS, prefix: "", refuse });
-
+  for (const [name, value] of Object.entries(settings)) {
+    // A misspelt setting would silently count as absent.
+    if (!SETTINGS.includes(name)) refuse(name, value, `one of ${SETTINGS.join(", ")}`);
+  }
   const { sunsetAt: sunset, afterSunset = "gone", brownoutStatus = 503, documentation } = settings;
   const deprecatedAt = instantIn("deprecatedAt", settings.deprecatedAt, refuse);
   const sunsetAt = sunset === undefined ? undefined : instantIn("sunsetAt", sunset, refuse);
@@ -125,10 +127,10 @@ function instantIn(setting: string, value: unknown, refuse: Refuse): number | un
 
 function intervalIn(setting: string, value: unknown, refuse: Refuse): Interval | undefined {
   if (typeof value === "string") return readInterval(value) ?? refuse(setting, value, INTERVAL);
-  if (!isRecord(value)) return refuse(setting, value, `{ start, end }, or ${INTERVAL}`);
-  refuseOthers(value, { known: ["start", "end"], prefix: `${setting}.`, refuse });
-  const start = instantIn(`${setting}.start`, value["start"], refuse);
-  const end = instantIn(`${setting}.end`, value["end"], refuse);
+  if (Object(value) !== value) return refuse(setting, value, `{ start, end }, or ${INTERVAL}`);
+  const given = value as Record<string, unknown>;
+  const start = instantIn(`${setting}.start`, given["start"], refuse);
+  const end = instantIn(`${setting}.end`, given["end"], refuse);
   return start === undefined || end === undefined ? undefined : { start, end };
 }
 
@@ -169,19 +171,4 @@ function brownoutsIn(
     joined.push({ start: isAdjacent ? (joined.pop() as Interval).start : start, end });
   }
   return joined;
-}
-
-/** Rejects unknown names, because a misspelt setting would silently count as absent. */
-function refuseOthers(
-  value: object,
-  { known, prefix, refuse }: { known: readonly string[]; prefix: string; refuse: Refuse },
-): void {
-  for (const [name, setting] of Object.entries(value)) {
-    if (!known.includes(name)) refuse(prefix + name, setting, `one of ${known.join(", ")}`);
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) &&
-    !(value instanceof Date);
 }
