@@ -44,11 +44,6 @@ export const RELATIONS = ["successor-version", "deprecation", "sunset"];
 /** A Date that may have parameters (RFC 9651 §3.3.7, §3.3.8 and §3.1.2). */
 const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:%?"(?:[^"\\]|\\.)*"|[^\s;",]+))?)*$/;
 
-/** Fields with their values, as in `Headers`, or as properties. */
-export type InspectedHeaders =
-  | Iterable<readonly [name: string, value: unknown]>
-  | Readonly<Record<string, unknown>>;
-
 /** A response, and what was read of it. */
 interface Reading extends Omit<Inspection, "state" | "faults"> {
   readonly status: number;
@@ -61,8 +56,8 @@ interface Reading extends Omit<Inspection, "state" | "faults"> {
  * Returns what a response announces, and every fault in it. Nothing that a server sends makes it
  * throw, or take more than linear time.
  *
- * @param response A `Response`, or whatever else has a `status` and `headers`, like a response of
- *   axios.
+ * @param response A `Response`, or any object with a `status` and `headers`, like a response of axios.
+ *   The headers are iterable with names and values, or have them as properties.
  * @param url The URL of the response, unless it states its own.
  * @param now Milliseconds since the epoch. Default: the system clock.
  * @throws {TypeError} If the response lacks such a `status` or `headers`, as an `IncomingMessage`
@@ -82,7 +77,7 @@ interface Reading extends Omit<Inspection, "state" | "faults"> {
  * ```
  */
 export function inspect(
-  response: { status: number; headers: InspectedHeaders; url?: string },
+  response: { status: number; headers: object; url?: string },
   options: { url?: string; now?: number } = {},
 ): Inspection {
   const { url = response.url ?? "", now = Date.now() } = options;

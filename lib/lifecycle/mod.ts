@@ -28,11 +28,5 @@ export type { LifecycleCall, LifecycleOptions, RequestHead } from "./options.ts"
 export { withLifecycle } from "./with_lifecycle.ts";
 export { type Middleware, type NodeRequest, type NodeResponse, retire } from "./retire.ts";
 export { type Located, type PathOptions, pathsUnder } from "./paths_under.ts";
-export {
-  type Fault,
-  inspect,
-  type InspectedHeaders,
-  type Inspection,
-  type State,
-} from "./inspect.ts";
+export { type Fault, inspect, type Inspection, type State } from "./inspect.ts";
 export type { Body, Field, Outcome } from "../http/outcome.ts";

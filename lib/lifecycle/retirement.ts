@@ -63,10 +63,8 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
       client: clientOf(request.headers.get("user-agent")),
     };
     const given = refused && attempt("refusalFields", () => refusalFields(request));
-    const added = attempt("refusalFields", () => new Headers([...given ?? []])) ?? new Headers();
-    const others = refused?.fields.filter(([name]) => !added.has(name)) ?? [];
     return {
-      refused: refused && { ...refused, fields: [...others, ...added] },
+      refused: refused && withFields(refused, given),
       announce: (fields, status) => [
         ...announce(fields, policy, { successor, now: start }),
         ...limitFreshness(fields, { until, now: readClock(), method, status, isAuthorized }).fields
@@ -80,6 +78,13 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
       },
     };
   };
+}
+
+/** Adds what the option `refusalFields` gave, unless it cannot be sent, in place of its like. */
+function withFields(refused: Refusal, given: Iterable<Field> = []): Refusal {
+  const added = attempt("refusalFields", () => new Headers([...given])) ?? new Headers();
+  const others = refused.fields.filter(([name]) => !added.has(name));
+  return { ...refused, fields: [...others, ...added] };
 }
 
 /**

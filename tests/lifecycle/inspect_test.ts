@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { inspect, type InspectedHeaders, type State } from "../../lib/lifecycle/inspect.ts";
+import { inspect, type State } from "../../lib/lifecycle/inspect.ts";
 import { limitFreshness } from "../../lib/lifecycle/freshness.ts";
 import { needing } from "../support/permissions.ts";
 import { within } from "../support/within.ts";
@@ -94,7 +94,7 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
   ];
 
 Deno.test("inspect() takes whatever has a status and headers", () => {
-  const said = (headers: InspectedHeaders) => {
+  const said = (headers: object) => {
     const { deprecatedAt, sunsetAt, links } = inspect({ status: 200, headers }, { now: NOW });
     return [deprecatedAt, sunsetAt, links.get("deprecation")];
   };
