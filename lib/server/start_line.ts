@@ -51,7 +51,7 @@ export function logStart(
     warn(`DEPRECATED_AT is not set, so the old paths announce ${date}`);
   }
   if (config.isTracingOn) {
-    const remedy = "set OTEL_DENO_TRACING=false to export metrics alone";
+    const remedy = "set OTEL_DENO_TRACING=false to stop that";
     warn(`Deno exports traces, with the tokens and queries of all requests: ${remedy}`);
   }
   if (config.ineffective.length > 0) {

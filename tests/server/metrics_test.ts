@@ -44,10 +44,13 @@ interface Point {
 function startCollector() {
   const exports: Map<string, number>[] = [];
   const texts: string[] = [];
+  const paths = new Set<string>();
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const text = await request.text();
     texts.push(text);
-    if (!new URL(request.url).pathname.endsWith("/v1/metrics")) return new Response("{}");
+    const { pathname } = new URL(request.url);
+    paths.add(pathname);
+    if (pathname !== "/v1/metrics") return new Response("{}");
     const values = new Map<string, number>();
     for (const { scopeMetrics } of (JSON.parse(text) as Metrics).resourceMetrics) {
       for (const { name, sum, gauge } of scopeMetrics.flatMap(({ metrics }) => metrics)) {
@@ -83,6 +86,7 @@ function startCollector() {
   const environment = {
     OTEL_DENO: "true",
     OTEL_DENO_TRACING: "false",
+    OTEL_DENO_CONSOLE: "ignore",
     OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${server.addr.port}`,
     OTEL_METRIC_EXPORT_INTERVAL: "1500",
@@ -91,6 +95,7 @@ function startCollector() {
   return {
     exports,
     texts,
+    paths,
     until,
     next,
     environment,
@@ -108,7 +113,7 @@ test("a server process exports calls and removal dates to an OTLP collector", as
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1));
   await using collector = startCollector();
-  const { exports, texts, until, next, environment } = collector;
+  const { exports, texts, paths, until, next, environment } = collector;
   const settings = { ...environment, SUNSET_AT: "2999-01-01" };
   await using server = await ServerProcess.start(settings, subject.folder);
   const head = (target: string) => requestRaw(server.port, "HEAD", target);
@@ -125,6 +130,7 @@ test("a server process exports calls and removal dates to an OTLP collector", as
   const { log } = await server.stop(); // which exports the last calls
 
   assertEquals(log.filter(({ event }) => event === "warning"), []);
+  assertEquals([...paths], ["/v1/metrics"]);
   assertEquals(texts.filter((text) => text.includes(token)), []);
   const last = [...exports.at(-1) ?? []].filter(([name]) => name.startsWith(REQUESTS));
   assertEquals(Object.fromEntries(last.filter(([, value]) => value > 0).sort()), {
@@ -160,7 +166,7 @@ test("traces have tokens, so a start that exports them says so", async () => {
   const { log } = await server.stop();
   assertEquals(log.filter(({ event }) => event === "warning").map(({ message }) => message), [
     "Deno exports traces, with the tokens and queries of all requests: set " +
-    "OTEL_DENO_TRACING=false to export metrics alone",
+    "OTEL_DENO_TRACING=false to stop that",
   ]);
 });
 
