@@ -84,16 +84,17 @@ function announcementText(route: string, sessions: readonly Session[]): string {
   const undated = announcing.filter(({ policies }) => policies[route]?.sunsetAt === undefined);
   const dated = Math.max(since, ...undated.map(({ reported }) => reported));
   const hasDate = announcing.at(-1)?.policies[route]?.sunsetAt !== undefined;
-  const sunset = hasDate ? `, and Sunset since ${formatInstant(dated)}` : "";
-  return `Every response of ${route} has had the fields Deprecation and Link since ` +
-    `${formatInstant(since)}${sunset}`;
+  const sunset = hasDate ? `, and \`Sunset\` since ${formatInstant(dated)}` : "";
+  return `Every response to a call of ${route} has carried \`Deprecation\` and \`Link\` since ` +
+    `${formatInstant(since)}${sunset}.`;
 }
 
 function releases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {
   if (releases.length === 0) return "";
   const unnamed = calls - releases.reduce((sum, { calls }) => sum + calls, 0);
   const [title, one] = client.startsWith("app ") ? ["By release", "release"] : ["By app", "app"];
-  const limit = unnamed > 0 ? `; ${plural(unnamed, "call")} have no ${one} on record` : "";
+  const have = unnamed === 1 ? "has" : "have";
+  const limit = unnamed > 0 ? `; ${plural(unnamed, "call")} ${have} no ${one} on record` : "";
   const lines = releases.map(({ release, calls, last }) =>
     `${release}: ${plural(calls, "call")}, the last recorded at ${formatInstant(last)}`
   );

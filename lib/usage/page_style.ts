@@ -26,7 +26,7 @@ th, td { padding: .4rem .75rem .4rem 0; text-align: left; vertical-align: top;
 td:last-child { min-width: 9rem; }
 th span { display: inline-block; max-width: clamp(12rem, 100vw - 46rem, 36rem); }
 @media print {
-  table { font-size: 7.5pt; }
+  table, thead { font-size: 7.5pt; }
 }
 @media screen and (max-width: 60rem) { /* too narrow for columns: a list for each client */
   table, tbody, tr, th, th span, td { display: block; width: auto; max-width: none; }
