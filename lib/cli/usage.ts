@@ -27,7 +27,9 @@ export function mediaUsageCommand(context: Context): Command {
       const config = context.settings();
       await withStorage(config, EXISTING, (storage) => action(recordOf(storage, config, context)));
       if (options.html && options.client && config.publicUrl === undefined) {
-        printError("media: set PUBLIC_URL to have the page name this server and link its notice");
+        printError(
+          "media: set PUBLIC_URL, so that the page names this server and links to its notice",
+        );
       }
     },
   });

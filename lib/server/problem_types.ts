@@ -27,7 +27,7 @@ export const PROBLEM_TYPES = {
   "method-not-allowed": {
     status: 405,
     title: "Method not allowed",
-    meaning: "The path does not accept this method. The Allow field lists those it does.",
+    meaning: "The path does not accept this method. The Allow field lists those that it accepts.",
   },
   "malformed-token": {
     status: 400,

@@ -308,9 +308,8 @@ function newSession(policies: RoutePolicies): Session {
   return { id: crypto.randomUUID(), policies, began: 0, reported: 0, sequence: 0 };
 }
 
-const LOST = "The ledger did not have this process's session as it was left, as if it had been " +
+const LOST = "The ledger does not have this process's last report, as if it had been " +
   "restored or replaced. The record of calls starts again now, with this new session";
 
-const ENDED =
-  "This process's session was ended, as if it had been declared gone, but it is running. " +
-  "From now on it has this new session";
+const ENDED = "This process's session was ended, as by --gone, although the process is running. " +
+  "It continues with this new session";

@@ -237,10 +237,8 @@ function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): str
           "delete it on every server"
         : `Until ${until}, session ${doubt.session} did not count ${doubt.route}`;
     case "ahead":
-      return `The record was written until ${
-        formatInstant(doubt.then)
-      }, by a database's clock that ` +
-        "was ahead, or this clock is behind. If it is right, wait until then, or run: " +
+      return `The latest report is dated ${formatInstant(doubt.then)}: the database's clock was ` +
+        "ahead then, or is behind now. If it is right now, wait until that time, or run: " +
         `${command} --restart`;
   }
 }

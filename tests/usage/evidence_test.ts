@@ -95,7 +95,7 @@ needing(...POSTGRES)(
       assertEquals(code, 3, stdout);
       assertMatch(stdout, /\n {2}The record starts at \d/);
       const { log } = await server.stop();
-      assertMatch(JSON.stringify(log), /did not have this process's session as it was left/);
+      assertMatch(JSON.stringify(log), /does not have this process's last report/);
       assertEquals(await query("SELECT ended FROM session ORDER BY began"), ["lapsed", "stopped"]);
     }),
 );

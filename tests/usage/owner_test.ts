@@ -83,7 +83,7 @@ for (const [name, needs, urlOf] of ENGINES) {
         assertEquals([bare.code, bare.stdout], [0, `Wrote ${file}\n`]);
         assertStringIncludes(
           bare.stderr,
-          "media: set PUBLIC_URL to have the page name this server",
+          "media: set PUBLIC_URL, so that the page names this server",
         );
         assert(!/https?:\/\/|<a /.test(await Deno.readTextFile(file)), "an address");
         const PUBLIC_URL = "https://media.example.com";

@@ -311,7 +311,7 @@ Deno.test("Recorder ends a session that lapsed, also after an outage", async () 
   assertEquals(await scene.calls(), 1);
 });
 
-const LOST = "The ledger did not have this process's session as it was left";
+const LOST = "The ledger does not have this process's last report";
 const ENDED = "This process's session was ended";
 
 /** What happens to a session [0, 10 s] of a running process, and its sessions at the end. */

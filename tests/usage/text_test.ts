@@ -96,7 +96,7 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
   const ahead = gateText(await report([], ALWAYS, { lag: 3 * 24 * HOUR }));
   assertMatch(
     ahead,
-    /\n {2}The record was written until 2027-06-15T12:00:05Z, by a database's clock/,
+    /\n {2}The latest report is dated 2027-06-15T12:00:05Z: the database's clock was ahead/,
   );
-  assertMatch(ahead, /wait until then, or run: media usage --restart\n/);
+  assertMatch(ahead, /wait until that time, or run: media usage --restart\n/);
 });

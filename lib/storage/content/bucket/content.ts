@@ -106,7 +106,7 @@ export class BucketContent implements ObjectStore {
       throw refusal(`is stored with Content-Encoding: ${encoding}`);
     }
     if (!/^"[ -~]+"$/.test(validator) || validator.length > MAX_STATED) {
-      throw refusal("has no strong ETag, to tell it from another in its place");
+      throw refusal("has no strong ETag, without which a replacement would go unnoticed");
     }
     const object = { location, length, validator };
     const open = async (range?: ByteRange) => {
