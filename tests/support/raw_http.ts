@@ -43,9 +43,14 @@ export function requestHead(
   return Uint8Array.from(head, (char) => char.charCodeAt(0)); // Latin-1
 }
 
+/** Where the head of a response ends at the latest, in bytes. */
+const MAX_HEAD = 16_384;
+
 /** Parses a whole response. Rejects chunked ones: this server states every length. */
 export function parseResponse(bytes: Uint8Array): RawResponse {
-  const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+  const text = Array.from(bytes.subarray(0, MAX_HEAD), (byte) => String.fromCharCode(byte)).join(
+    "",
+  );
   const end = text.indexOf("\r\n\r\n");
   const [statusLine = "", ...lines] = text.slice(0, end).split("\r\n");
   const status = /^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1];

@@ -23,7 +23,7 @@ const NEEDS = [
 ] as const;
 
 /** The approximate number of items at a time, and loops that publish and unpublish. */
-const [ITEMS, LOOPS] = [200, 8];
+const [ITEMS, LOOPS] = [80, 4];
 
 const OPERATING = "lib/server/README.md";
 

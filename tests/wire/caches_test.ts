@@ -11,7 +11,7 @@ import { ServerProcess } from "../support/server.ts";
  * Milliseconds after a change of phase, at each of which something is requested for the first time
  * since.
  */
-const OFFSETS = [0, 50, 300, 1000, 2000, 4000];
+const OFFSETS = [0, 50, 300, 1000, 2000];
 const METHODS = ["GET", "HEAD"];
 
 /** What a cache answered. */
@@ -46,7 +46,7 @@ async function observe(): Promise<Observations> {
   await first.stop();
 
   const brownout = Math.ceil(Date.now() / 1000) * 1000 + 7000; // by then, all caches are filled
-  const [end, sunset] = [brownout + 5000, brownout + 9000];
+  const [end, sunset] = [brownout + 3000, brownout + 7000];
   const seconds = (instant: number) => new Date(instant).toISOString().slice(0, 19) + "Z";
   const variables = {
     SUNSET_AT: seconds(sunset),

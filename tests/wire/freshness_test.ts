@@ -67,13 +67,13 @@ interface Case {
 }
 
 const CASES: Case[] = [
-  { what: "on SQLite, by a process", bound: 100, heads: 1, rounds: 20, isCommand: false },
-  { what: "on SQLite, by commands", bound: 100, heads: 16, rounds: 3, isCommand: true },
+  { what: "on SQLite, by a process", bound: 100, heads: 1, rounds: 6, isCommand: false },
+  { what: "on SQLite, by commands", bound: 100, heads: 8, rounds: 2, isCommand: true },
   {
     what: "on PostgreSQL, by commands, with a server behind a pooler",
     bound: 2_500, // the aim is 1,000; the rest is for a busy machine
     heads: 1,
-    rounds: 2,
+    rounds: 1,
     isCommand: true,
     async databases() {
       const database = await postgres().createDatabase();

@@ -1,7 +1,6 @@
-/** The whole request table on the wire, for every content store and engine. */
+/** The whole request table on the wire, for each content store and each engine. */
 
 import { assertMatch } from "@std/assert";
-import { openEngine as openSqlite } from "../../lib/storage/media/sqlite.ts";
 import {
   DEPRECATED_AT,
   publishTableItems,
@@ -15,7 +14,7 @@ import { inFolder } from "../support/media_cli.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 import { needing, shared } from "../support/permissions.ts";
 import { PGBOUNCER, startPgBouncer } from "../support/pgbouncer.ts";
-import { openEngine as openPostgres } from "../support/postgres_engine.ts";
+import { openEngine } from "../support/postgres_engine.ts";
 import { PostgresServer } from "../support/postgres.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { S3_STORE, S3Store } from "../support/s3_store.ts";
@@ -49,22 +48,13 @@ needing("processes")("a server with content in a folder answers the whole table"
   await runTable(t, subject, subject.folder);
 });
 
-needing(...S3_STORE)(
-  "a server with content in a bucket answers the whole table",
+needing(...PGBOUNCER, ...S3_STORE)(
+  "a server on PostgreSQL behind a pooler, with content in a bucket, answers the whole table",
   (t) =>
     inFolder(async (folder) => {
       const prefix = newPrefix();
-      const engine = await openSqlite(`sqlite:${folder}/catalogue.sqlite`);
-      await using subject = await openBucket(store(), engine, prefix);
-      await runTable(t, subject, folder, store().environment(prefix));
+      const DATABASE_URL = postgres().urlOf(await postgres().createDatabase(), bouncer().port);
+      await using subject = await openBucket(store(), await openEngine(DATABASE_URL), prefix);
+      await runTable(t, subject, folder, { DATABASE_URL, ...store().environment(prefix) });
     }),
-);
-
-needing(...PGBOUNCER)(
-  "a server on PostgreSQL behind a pooler answers the whole table",
-  async (t) => {
-    const DATABASE_URL = postgres().urlOf(await postgres().createDatabase(), bouncer().port);
-    await using subject = await openLocal(openPostgres(DATABASE_URL));
-    await runTable(t, subject, subject.folder, { DATABASE_URL });
-  },
 );
