@@ -64,8 +64,8 @@ export function shared<T extends AsyncDisposable>(
 
 /** Describes the requirements that are not met; empty if all are. */
 export function missingOf(needs: readonly Need[]): string {
-  const kinds = needs.filter((need) => typeof need === "string");
-  const denied = kinds.filter((kind) => !PERMISSIONS[kind].every(isGranted));
+  const kinds = new Set(needs.filter((need) => typeof need === "string"));
+  const denied = [...kinds].filter((kind) => !PERMISSIONS[kind].every(isGranted));
   const conditions = needs.filter((need) => typeof need !== "string");
   return denied.length > 0
     ? `${denied.join(" and ")}: deno task test`
