@@ -173,6 +173,5 @@ needing("processes", LINUX)(
     assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), load.answers);
     const sessions = (await subject.storage.ledger.sessions()).map(({ id }) => id);
     assertEquals(ends.map(({ log }) => log[0]?.["session"]).toSorted(), sessions.toSorted());
-    console.log(JSON.stringify({ answers: load.answers, unanswered: load.unanswered }));
   },
 );

@@ -79,10 +79,6 @@ needing(...S3_STORE)(
       const idle = peakOf(server.pid);
       for (let chunk; (chunk = (await reader.read()).value) !== undefined;) read += chunk.length;
       const after = peakOf(server.pid);
-      console.log(
-        `publishing took ${small.peak} MB for 1 MB, ${large.peak} for ${megabytes()}; serving ` +
-          `${before} MB, ${idle} while the client did not read, ${after} after everything`,
-      );
       assertEquals(read, length);
       assert(after < before + GROWTH, `${before} MB, ${idle} MB, ${after} MB`);
     }),
