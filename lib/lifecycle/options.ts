@@ -13,6 +13,8 @@ export interface LifecycleCall {
   readonly route: string | undefined;
   /** The phase that decided on the response. */
   readonly phase: Phase;
+  /** When that phase ends, in milliseconds since the epoch; `Infinity` for never. */
+  readonly until: number;
   /** The status of the response; 0 if the client closed the connection before it was sent. */
   readonly status: number;
   /**

@@ -132,7 +132,9 @@ function headOf(request: NodeRequest): RequestHead {
     url: URL.canParse(target) ? new URL(target).href : target,
     get headers() {
       const names = Object.keys(headers).filter((name) => !name.startsWith(":")); // of HTTP/2
-      return new Headers(names.map((name): Field => [name, String(headers[name])]));
+      // Middleware may have set what no request has, and Headers refuses.
+      const valueOf = (name: string) => String(headers[name]).replaceAll(/[^\t -~\x80-\xff]/g, "_");
+      return new Headers(names.map((name): Field => [name, valueOf(name)]));
     },
   };
 }

@@ -74,7 +74,8 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
         if (!caller) return;
         const breaks = isSubject && caller.client !== CHECK_CLIENT &&
           isBreaking({ status, isRefused: refused !== undefined });
-        attempt("onCount", () => onCount?.({ ...caller, phase, status, breaks }, request, ...rest));
+        const call = { ...caller, phase, until, status, breaks };
+        attempt("onCount", () => onCount?.(call, request, ...rest));
       },
     };
   };

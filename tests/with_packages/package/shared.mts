@@ -56,7 +56,7 @@ const calls: LifecycleCall[] = [];
 export const options = {
   successor,
   route: ({ url }: RequestHead) => new URL(url).pathname,
-  onCount: (call: LifecycleCall) => void calls.push(call),
+  onCount: ({ until: _, ...call }: LifecycleCall) => void calls.push(call),
 };
 
 /** Sets the clock to the number in the query, and returns the calls since the last time. */
