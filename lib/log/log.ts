@@ -1,9 +1,11 @@
-/** The log. It has one JSON object per line, and never a token. */
+/** The log. It has one JSON object per line. */
 
 import { StorageError } from "../database/errors.ts";
 import { UUID_4_PATTERN } from "../input/uuid.ts";
 
+/** What is worth a line of the log. */
 export interface LogEvent {
+  /** What happened. */
   readonly event: "create" | "start" | "phase" | "stop" | "error" | "warning";
   /** More members of the line, as JSON values. */
   readonly [fact: string]: unknown;
@@ -21,11 +23,11 @@ export function lineLog(clock: () => number): Log {
   };
 }
 
-const TOKENS = new RegExp(UUID_4_PATTERN, "gi");
+const UUIDS = new RegExp(UUID_4_PATTERN, "gi");
 
 /**
- * Describes an error and its causes, with the innermost stack if it is a bug. Tokens are redacted,
- * because the runtime's messages may quote a URL.
+ * Describes an error and its causes, with the innermost stack if it is a bug. UUIDs are redacted,
+ * because the runtime's messages may quote a URL, and one in it may be a secret.
  *
  * A fault of storage is described without its stack. Nobody needs the stack, and to read it would
  * be dangerous: Deno 2.9.6 reads the compiled module to map the stack to it. If no descriptor is
@@ -45,7 +47,7 @@ export function describeError(error: unknown): string {
   const stack = error instanceof StorageError || innermost?.stack === undefined
     ? ""
     : `\n${innermost.stack}`;
-  return `${messages.join(", caused by ") || String(error)}${stack}`.replaceAll(TOKENS, "(token)");
+  return `${messages.join(", caused by ") || String(error)}${stack}`.replaceAll(UUIDS, "(UUID)");
 }
 
 /** Milliseconds between two log lines on one fault. */

@@ -5,11 +5,17 @@
  * @module
  */
 
-import type { LifecycleCall, LifecycleOptions, RequestHead } from "../lifecycle/options.ts";
+import { StorageError } from "../database/errors.ts";
+import type { LifecycleOptions, RequestHead } from "../lifecycle/options.ts";
 import type { Policy } from "../lifecycle/policy.ts";
-import { type NodeRequest, type NodeResponse, retire } from "../lifecycle/retire.ts";
+import {
+  type Middleware,
+  type NodeRequest,
+  type NodeResponse,
+  retire,
+} from "../lifecycle/retire.ts";
 import { withLifecycle } from "../lifecycle/with_lifecycle.ts";
-import { lineLog, type LogEvent } from "../log/log.ts";
+import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
 import { NODE_FILES } from "./node_files.ts";
 import { openLedger } from "./open_ledger.ts";
 import { Recorder } from "./recorder.ts";
@@ -27,7 +33,7 @@ export interface UsageOptions {
   readonly clientField?: string | undefined;
   /** Whole days to retain the record, from 1. Default: 400. */
   readonly retainDays?: number | undefined;
-  /** Gets what is worth logging. Default: prints each event to standard error as a line of JSON. */
+  /** Logs an event. Default: prints it to standard error as a line of JSON. */
   readonly log?: ((event: LogEvent) => void) | undefined;
 }
 
@@ -44,7 +50,7 @@ export interface Usage {
   >(
     route: string,
     options?: LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]>,
-  ): <Result>(request: Incoming, response: Outgoing, next: () => Result) => Result | undefined;
+  ): Middleware<Incoming, Outgoing>;
   /**
    * Does the same as `withLifecycle()` of the library, with the policy of a route, and counts its
    * calls.
@@ -60,7 +66,8 @@ export interface Usage {
   readonly fault: string | undefined;
   /**
    * Records the last calls, and that the process stops. Call it once the last response was sent:
-   * later calls are not recorded. Without it, the verdict is unknown, as after a crash.
+   * later calls are not recorded, and the log names that fault. Without it, the verdict is unknown,
+   * as after a crash.
    */
   close(): Promise<void>;
 }
@@ -73,23 +80,16 @@ const OPTIONS = ["routes", "clientField", "retainDays", "log"];
  * @param database `sqlite:PATH`, for processes on one machine, or `postgres://…`, which needs the
  *   package `pg`.
  * @throws {TypeError} If an option is not valid.
- * @throws {Error} If the database cannot be used: an application that cannot count does not start.
+ * @throws {Error} If the process cannot be registered: its calls would not be counted.
  */
 export async function openUsage(database: string, options: UsageOptions): Promise<Usage> {
   requireOptions(options);
-  const { routes: policies, clientField, retainDays = 400, log = lineLog(Date.now) } = options;
-  const { ledger, close } = await openLedger(database, {
-    setting: "openUsage()",
-    files: NODE_FILES,
-  });
-  const recorder = new Recorder({
-    ledger,
-    policies,
-    retainDays,
-    clientField,
-    clock: Date.now,
-    log,
-  });
+  const { routes: policies, clientField, retainDays = 400 } = options;
+  const log = guarded(options.log ?? lineLog(Date.now));
+  const opening = { setting: "openUsage()", files: NODE_FILES };
+  const { ledger, close } = await openLedger(database, opening);
+  const settings = { ledger, policies, retainDays, clientField, clock: Date.now, log };
+  const recorder = new Recorder(settings);
   try {
     await recorder.start();
   } catch (error) {
@@ -97,79 +97,76 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     throw error;
   }
   const { meter } = recorder;
-  let isClosed = false;
+  const faults = new FaultLog(log);
+  let closing: Promise<void> | undefined;
+  let wasLate = false;
 
-  /** Adds counting to the options of a route. */
+  /** Returns a route's policy, and the options of the route with counting added. */
   function counted<Incoming extends RequestHead, Rest extends readonly unknown[]>(
     route: string,
     given: LifecycleOptions<Incoming, Rest> = {},
-  ): LifecycleOptions<Incoming, Rest> {
-    const policy = policyOf(policies, route);
-    return {
-      ...given,
-      onCount(call, request, ...rest) {
-        if (isClosed) {
-          const message = `A call of ${route} was answered after close(), and is not on record`;
-          log({ event: "error", message });
-        }
-        const moment = { phase: call.phase, until: brownoutEndOf(policy, call) };
+  ): [policy: Policy, options: LifecycleOptions<Incoming, Rest>] {
+    const policy = Object.hasOwn(policies, route) ? policies[route] : undefined;
+    if (policy === undefined) {
+      const known = Object.keys(policies).map((name) => `"${name}"`).join(" or ");
+      throw new TypeError(`route: expected ${known}, got "${route}"`);
+    }
+    const onCount: typeof given.onCount = (call, request, ...rest) => {
+      if (closing === undefined) {
+        const { phase, until, status } = call;
         const impact = call.breaks ? "breaking" : "none";
         const { method, headers } = request;
-        meter.counterOf({ route, method, moment, status: call.status, impact }).count(headers);
-        given.onCount?.(call, request, ...rest);
-      },
+        meter.counterOf({ route, method, moment: { phase, until }, status, impact }).count(headers);
+      } else {
+        wasLate = true;
+        faults.report(new StorageError("usage", LATE), { route });
+      }
+      given.onCount?.(call, request, ...rest);
     };
+    return [policy, { ...given, onCount }];
+  }
+
+  async function end(): Promise<void> {
+    await recorder.stop();
+    const lost = recorder.unrecorded();
+    if (lost > 0) log({ event: "error", message: `${lost} calls could not be recorded` });
+    await close();
   }
 
   return {
-    retire: (route, given) => retire(policyOf(policies, route), counted(route, given)),
-    withLifecycle: (handler, route, given) =>
-      withLifecycle(handler, policyOf(policies, route), counted(route, given)),
+    retire: (route, given) => retire(...counted(route, given)),
+    withLifecycle: (handler, route, given) => withLifecycle(handler, ...counted(route, given)),
     get fault() {
-      return meter.fault;
+      return wasLate ? LATE : meter.fault;
     },
-    async close() {
-      if (isClosed) return;
-      isClosed = true;
-      await recorder.stop();
-      const lost = recorder.unrecorded();
-      if (lost > 0) log({ event: "error", message: `${lost} calls could not be recorded` });
-      await close();
-    },
+    close: () => closing ??= end(),
   };
 }
 
-/** Returns when the brownout ends in which a call was refused; 0 in any other phase. */
-function brownoutEndOf({ brownouts }: Policy, { phase }: LifecycleCall): number {
-  if (phase !== "brownout") return 0;
-  return brownouts.findLast(({ start }) => start <= Date.now())?.end ?? 0;
+const LATE = "calls were answered after close(), and are not on record";
+
+/** Returns a log that cannot throw, because it is also called where nobody could catch it. */
+function guarded(log: Log): Log {
+  return (event) => {
+    try {
+      log(event);
+    } catch (error) {
+      console.error("The option log failed:", error);
+    }
+  };
 }
 
-function policyOf(policies: UsageOptions["routes"], route: string): Policy {
-  const policy = Object.hasOwn(policies, route) ? policies[route] : undefined;
-  if (policy !== undefined) return policy;
-  const known = Object.keys(policies).map((name) => `"${name}"`).join(" or ");
-  throw new TypeError(`route: expected ${known}, got "${route}"`);
-}
-
-function requireOptions({ routes, clientField, retainDays, log, ...others }: UsageOptions): void {
-  const unknown = Object.keys(others)[0];
+/** Checks what TypeScript may not have checked. */
+function requireOptions({ routes, clientField, retainDays = 1, ...others }: UsageOptions): void {
+  const unknown = Object.keys(others).find((name) => !OPTIONS.includes(name));
   if (unknown !== undefined) {
     throw new TypeError(`${unknown}: expected one of ${OPTIONS.join(", ")}`);
   }
-  const entries = Object.entries(routes ?? {});
-  if (entries.length === 0) throw new TypeError("routes: expected a policy for at least one route");
-  for (const [route, policy] of entries) {
-    if (!Number.isFinite(policy?.deprecatedAt)) {
-      throw new TypeError(`routes: expected the result of definePolicy() for "${route}"`);
-    }
+  const policies = Object.values(routes ?? {});
+  if (policies.length === 0) throw new TypeError("routes: expected a policy for a route");
+  for (const policy of policies) retire(policy); // throws for any that is not from definePolicy()
+  if (!Number.isInteger(retainDays) || retainDays < 1) {
+    throw new TypeError(`retainDays: expected whole days from 1, got ${retainDays}`);
   }
-  const isDays = retainDays === undefined || Number.isInteger(retainDays) && retainDays >= 1;
-  if (!isDays) throw new TypeError(`retainDays: expected whole days from 1, got ${retainDays}`);
-  if (clientField !== undefined && !/^[\w!#$%&'*+.^`|~-]+$/.test(clientField)) {
-    throw new TypeError(`clientField: expected the name of a field, got "${clientField}"`);
-  }
-  if (log !== undefined && typeof log !== "function") {
-    throw new TypeError(`log: expected a function, got ${typeof log}`);
-  }
+  if (clientField !== undefined) new Headers().has(clientField); // throws for any but a field's name
 }

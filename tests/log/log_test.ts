@@ -49,7 +49,7 @@ Deno.test("describeError() includes every cause, but no token", () => {
     ),
   );
   assert(text.includes("log_test.ts"), "the innermost stack is missing");
-  assertEquals(text.split("\n")[1], "TypeError: cannot open /media/(token)");
+  assertEquals(text.split("\n")[1], "TypeError: cannot open /media/(UUID)");
   assert(!text.toLowerCase().includes(token));
   assert(describeError(new Error("out", { cause: "disk full" })).includes("disk full"));
   const circular = new Error("itself");

@@ -1,0 +1,124 @@
+/** The record that an application keeps. Its package is tested in `tests/lifecycle/package_test.ts`. */
+
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { definePolicy } from "@media-head/lifecycle";
+import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
+import { NODE_FILES } from "../../lib/usage/node_files.ts";
+import { openLedger } from "../../lib/usage/open_ledger.ts";
+import { inFolder } from "../support/media_cli.ts";
+import { needing } from "../support/permissions.ts";
+
+const test = needing("files");
+
+const POLICY = definePolicy({
+  deprecatedAt: "2026-11-21",
+  sunsetAt: "2027-06-30",
+  brownouts: ["2027-05-03T09:00Z/PT1H", "2027-06-03T09:00Z/PT1H"],
+});
+
+/** Opens a record in a new file, and returns what reads all its rows. */
+async function opened(folder: string, options: Partial<UsageOptions> = {}) {
+  const database = `sqlite:${folder}/calls.sqlite`;
+  const events: LogEvent[] = [];
+  const log = (event: LogEvent) => void events.push(event);
+  const usage = await openUsage(database, { routes: { "/v1": POLICY }, log, ...options });
+  const rows = async () => {
+    const { ledger, close } = await openLedger(database, { files: NODE_FILES });
+    return await Array.fromAsync(ledger.usage("")).finally(close);
+  };
+  return { usage, events, rows };
+}
+
+const old = () => new Response("old");
+
+test("openUsage() records a call under the brownout that refused it, by the route's clock", () =>
+  inFolder(async (folder) => {
+    const { usage, rows } = await opened(folder);
+    const end = POLICY.brownouts[0]?.end ?? 0;
+    for (const now of [end - 1, end]) {
+      const handler = usage.withLifecycle(old, "/v1", { clock: () => now });
+      await (await handler(new Request("http://test/v1"))).body?.cancel();
+    }
+    await usage.close();
+    const seen = (await rows()).map(({ phase, brownout, status }) => [phase, brownout, status]);
+    assertEquals(seen.toSorted(), [
+      ["brownout", "2027-05-03T09:00:00Z", "5xx"],
+      ["deprecated", "", "2xx"],
+    ]);
+  }));
+
+test("openUsage() counts whatever a request has, and calls the route's own onCount", () =>
+  inFolder(async (folder) => {
+    const { usage, rows, events } = await opened(folder, { clientField: "X-Client" });
+    const clients: string[] = [];
+    const retired = usage.retire("/v1", { onCount: ({ client }) => void clients.push(client) });
+    const odd = ["\xff\xfe\x85", "Zo\xeb \u20ac", undefined, "\0"]; // by authentication, or no parser
+    for (const headers of [{}, ...odd.map((value) => ({ "x-client": value }))]) {
+      const response = {
+        statusCode: 200,
+        headersSent: false,
+        getHeaders: () => ({}),
+        ...{ setHeader() {}, removeHeader() {}, writeHead() {}, once() {}, end() {} },
+      };
+      retired({ method: "GET", url: "/v1", headers }, response, () => {
+        Reflect.apply(response.writeHead, response, [200]);
+      });
+    }
+    await usage.close();
+    assertEquals((await rows()).reduce((sum, { calls }) => sum + calls, 0), 5);
+    assertEquals(clients, Array(5).fill("(no User-Agent)"));
+    assertEquals(events, []);
+  }));
+
+test("close() ends the record once, and later calls are a fault that is logged once", () =>
+  inFolder(async (folder) => {
+    const { usage, rows, events } = await opened(folder);
+    const handler = usage.withLifecycle(old, "/v1");
+    const call = async () => await (await handler(new Request("http://test/v1"))).text();
+    await call();
+    assertEquals(usage.fault, undefined);
+    await Promise.all([usage.close(), usage.close()]);
+    for (let count = 0; count < 3; count++) assertEquals(await call(), "old");
+    const late = "calls were answered after close(), and are not on record";
+    assertEquals(usage.fault, late);
+    assertEquals(events.map(({ event, route }) => [event, route]), [["error", "/v1"]]);
+    assert(String(events[0]?.["cause"]).includes(late));
+    assertEquals((await rows()).map(({ calls }) => calls), [1]);
+  }));
+
+test("a log that throws ends nothing", () =>
+  inFolder(async (folder) => {
+    const log = () => {
+      throw new Error("the log is full");
+    };
+    const { usage } = await opened(folder, { log });
+    await usage.close();
+    const handler = usage.withLifecycle(old, "/v1");
+    assertEquals(await (await handler(new Request("http://test/v1"))).text(), "old");
+  }));
+
+test("openUsage() rejects what it cannot count by, or record in", () =>
+  inFolder(async (folder) => {
+    const wrong: [options: object, message: string][] = [
+      [{ retainDays: 0 }, "retainDays: expected whole days from 1, got 0"],
+      [{ retainDays: "30" }, "retainDays: expected whole days from 1, got 30"],
+      [{ retain: 30 }, "retain: expected one of routes, clientField, retainDays, log"],
+      [{ routes: {} }, "routes: expected a policy for a route"],
+      [{ routes: undefined }, "routes: expected a policy for a route"],
+      [{ routes: { "/v1": { deprecatedAt: "2026-11-21" } } }, "policy: expected the result of"],
+      [{ clientField: "X Client" }, ""],
+    ];
+    for (const [options, message] of wrong) {
+      await assertRejects(() => opened(folder, options), TypeError, message);
+    }
+    const routes = { "/v1": POLICY };
+    for (const database of ["calls.sqlite", "sqlite:", "mysql://u:secret@h/d"]) {
+      const error = await assertRejects(() => openUsage(database, { routes }), Error, "expected");
+      assert(!String(error).includes("secret"));
+    }
+    await Deno.writeTextFile(`${folder}/file`, "");
+    await assertRejects(() => openUsage(`sqlite:${folder}/file/calls.sqlite`, { routes }), Error);
+    const { usage } = await opened(folder);
+    assertThrows(() => usage.retire("/v2"), TypeError, 'route: expected "/v1", got "/v2"');
+    await usage.close();
+  }));
