@@ -20,7 +20,6 @@ const PROGRAM = {
 
 export function mediaUsageCommand(context: Context): Command {
   return usageCommand({
-    program: PROGRAM,
     print,
     printError: (text) => printError(`media: ${text}`),
     async withRecord(options: { readonly html?: string; readonly client?: string }, action) {
@@ -56,6 +55,7 @@ function recordOf(
   };
   return {
     ledger,
+    program: PROGRAM,
     retainDays,
     probe,
     publicUrl: url,

@@ -1,6 +1,6 @@
 /** The error of storage and databases. */
 
-/** A storage fault. The message names content by digest, and never contains a token. */
+/** A fault of storage. Its message contains no secret that a client sent. */
 export class StorageError extends Error {
   override readonly name: string = "StorageError";
 

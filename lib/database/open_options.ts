@@ -13,8 +13,7 @@ export interface OpenOptions extends Patience {
 }
 
 /** Why a database that must exist is refused. */
-export const NONE_YET =
-  "It does not exist yet; start the server, or publish or import, to create it";
+export const NONE_YET = "It does not exist yet; start the server to create it";
 
 export function settingOf({ setting = "DATABASE_URL" }: OpenOptions): string {
   return setting;

@@ -48,7 +48,7 @@ export function contactText(contact: string | null | undefined): string {
   return `<p>Contact the operator: <a href="${escape(contact)}">${escape(text)}</a></p>`;
 }
 
-/** Formats the path of a route for people, e.g. "/audio/{token}" for `/audio/:token`. */
+/** Formats the path of a route for people, e.g. "/songs/{id}" for `/songs/:id`. */
 export function pathText(route: string): string {
   return route.replaceAll(/\/:(\w+)/g, "/{$1}");
 }

@@ -70,7 +70,7 @@ export function dates(notice: Notice, now: number): string {
 <code>${brownoutStatus}</code>, with <code>Retry-After</code> set to the end of the brownout.`;
   const [answer, effect] = afterSunset === "redirect"
     ? ["308", "which redirects to the item's new path at the cost of an extra request"]
-    : ["410", "and clients that still use it get no media"];
+    : ["410", "and clients that still use it fail"];
   return `<dl class="facts">
 ${sayOnce(notice, deprecation)}
 ${sayOnce(notice, (each, paths) => removal(each, paths, now))}

@@ -24,7 +24,6 @@ import type { Verdict } from "./verdict.ts";
 
 /** What only the program that has the command can do. */
 export interface UsageHost<Options> {
-  readonly program: ProgramNames;
   /** Opens the record, runs an action, and closes the record. */
   readonly withRecord: (
     options: Options,
@@ -39,6 +38,8 @@ export interface UsageHost<Options> {
 /** A record, and what only its program knows. */
 export interface UsageRecord extends Omit<OwnerPageOptions, "sessions"> {
   readonly ledger: Ledger;
+  /** How sentences name the program's command and settings. */
+  readonly program: ProgramNames;
   /** Whole days that the ledger retains, if that is known. */
   readonly retainDays?: number | undefined;
   /** How to probe the routes, if that is possible. */
@@ -91,7 +92,7 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     )
     .option(
       "--route <path>",
-      'a route to report on, e.g. "/audio/:token"; repeatable; by default, every deprecated one',
+      "a route to report on, as the report names it; repeatable; by default, every deprecated one",
       (path: string, others: string[] = []) => [...others, path],
     )
     .option(
@@ -146,9 +147,9 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
 async function runUsage(
   record: UsageRecord,
   { days, gate, gone, restart, html, json, ...options }: UsageOptions,
-  { program, print, printError }: UsageHost<never>,
+  { print, printError }: UsageHost<never>,
 ): Promise<void> {
-  const { ledger, retainDays: usageDays } = record;
+  const { ledger, program, retainDays: usageDays } = record;
   if (gone !== undefined) {
     for (const { id, reported, ended } of await declareGone(ledger, gone)) {
       const last = new Date(reported).toISOString();
@@ -168,7 +169,7 @@ async function runUsage(
   };
   const evaluate = gate === undefined
     ? undefined
-    : await startProbe(record, { program, onWait, routes: options.route });
+    : await startProbe(record, { onWait, routes: options.route });
   const asked = await ledger.time();
   const sessions = await waitForReports(ledger, asked, onWait);
   const report = await reportUsage(ledger, {
@@ -200,9 +201,8 @@ async function runUsage(
 
 /** Probes the deprecated routes, if the record's program can. */
 async function startProbe(
-  { ledger, probe: target }: UsageRecord,
-  { program, onWait, routes }: Pick<ProbeOptions, "onWait"> & {
-    readonly program: ProgramNames;
+  { ledger, program, probe: target }: UsageRecord,
+  { onWait, routes }: Pick<ProbeOptions, "onWait"> & {
     readonly routes: readonly string[] | undefined;
   },
 ) {

@@ -22,7 +22,7 @@ export async function declareGone(
     const session = known.get(id);
     if (session === undefined) {
       throw new RefusedError(
-        `session "${id}" is not in the ledger; \`media usage --gate\` names silent ones`,
+        `session "${id}" is not in the ledger; the gate names silent ones`,
       );
     }
     if (session.ended === undefined && !isSilent(session, time)) {

@@ -1,24 +1,17 @@
 /** `lifecycle usage`, for a record that applications keep by `openUsage()`. */
 
-import { Command, CommanderError } from "commander";
-import { mkdtemp, open, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { type Command, CommanderError } from "commander";
+import { realpath, rename, rm, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import process from "node:process";
 import { StorageError } from "../database/errors.ts";
 import { argument } from "../input/arguments.ts";
-import { messageOf, printableLines } from "../input/printable.ts";
+import { messageOf, printableLines, quoted, withoutPassword } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { ExitError, usageCommand, type UsageRecord } from "./command.ts";
 import { NODE_FILES } from "./node_files.ts";
 import { openLedger } from "./open_ledger.ts";
 import { judgedRoutes } from "./report.ts";
-
-const PROGRAM = {
-  command: "lifecycle usage",
-  howToProbe: "give --probe URL",
-  howNotToProbe: "leave out --probe",
-  retainSetting: "retainDays",
-};
 
 /** What this command has besides the options of every usage command. */
 interface ProgramOptions {
@@ -35,29 +28,31 @@ interface ProgramOptions {
  */
 export async function runUsage(args: readonly string[]): Promise<number> {
   const command = usageCommand<ProgramOptions>({
-    program: PROGRAM,
     print,
     printError,
-    async withRecord(options, action) {
-      const { ledger, close } = await openLedger(options.database, {
-        setting: "--database",
-        files: NODE_FILES,
-        mustExist: true,
-      });
+    async withRecord({ database, ...options }, action) {
+      const shown = database.startsWith("sqlite:") ? database : withoutPassword(database);
+      const opening = { setting: "--database", files: NODE_FILES, mustExist: true };
+      const { ledger, close } = await openLedger(database, opening);
       try {
-        const routes = judgedRoutes(await ledger.sessions());
-        await action({ ledger, probe: probeOf(options, routes), writeFile });
+        await action({
+          ledger,
+          program: {
+            command: `npx --no lifecycle usage --database "${shown}"`,
+            howToProbe: "give --probe URL",
+            howNotToProbe: "omit --probe",
+            retainSetting: "retainDays",
+          },
+          probe: probeOf(options, judgedRoutes(await ledger.sessions())),
+          writeFile: (name, page) => writePage(name, page, database),
+        });
       } finally {
         await close();
       }
     },
   });
-  const program = new Command("lifecycle")
-    .showHelpAfterError("(run with --help for usage)")
-    .exitOverride()
-    .addCommand(withOptions(command).exitOverride());
   try {
-    await program.parseAsync(["usage", ...args], { from: "user" });
+    await withOptions(command).parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
@@ -70,6 +65,9 @@ export async function runUsage(args: readonly string[]): Promise<number> {
 
 function withOptions(command: Command): Command {
   return command
+    .name("lifecycle usage")
+    .showHelpAfterError("(run with --help for usage)")
+    .exitOverride()
     .requiredOption("--database <url>", "the record: sqlite:PATH, or postgres://…")
     .option(
       "--probe <url>",
@@ -89,19 +87,19 @@ const probeArgument = argument(
 );
 
 const headerArgument = argument('"NAME: VALUE"', (line): [string, string] | undefined => {
-  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*(.*?)\s*$/.exec(line) ?? [];
+  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*([\t -~]*)$/.exec(line) ?? [];
   return name === undefined || value === undefined ? undefined : [name, value];
 });
 
 /** Returns how to probe the routes by the URLs that were given; `undefined` without any. */
 function probeOf(
-  { probe: urls, header = [] }: ProgramOptions,
+  { probe: urls, header = [] }: Omit<ProgramOptions, "database">,
   routes: readonly string[],
 ): UsageRecord["probe"] {
   if (urls === undefined) return undefined;
   const byRoute = new Map(urls.map((url) => [routeOf(url, routes), url]));
   return {
-    url: urls.map((url) => new URL(url).origin).join(", "),
+    url: [...new Set(urls.map((url) => new URL(url).origin))].join(" and "),
     urlOf: (route) => Promise.resolve(byRoute.get(route)),
     fields: new Headers(header),
   };
@@ -117,31 +115,33 @@ function routeOf(url: string, routes: readonly string[]): string {
   throw new RefusedError(`--probe "${url}": expected an item under ${known}`);
 }
 
-async function print(text: string): Promise<void> {
+/** Prints lines to standard output; rejects if its reader has closed the pipe. */
+function print(text: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  process.stdout.write(`${printableLines(text)}\n`, (cause) => cause ? reject(cause) : resolve());
-  await promise.catch((cause) => {
-    throw new RefusedError("The output cannot be written", { cause });
+  process.stdout.once("error", (cause) => {
+    reject(new RefusedError("The output cannot be written", { cause }));
   });
+  process.stdout.write(`${printableLines(text)}\n`, (cause) => cause || resolve());
+  return promise;
 }
 
 function printError(text: string): void {
   console.error(printableLines(`lifecycle: ${text}`));
 }
 
-/** Writes a file as a whole: beside its place, and then moves it there. */
-async function writeFile(name: string, page: string): Promise<void> {
+/** Writes a page beside its place, and then moves it there. The database's files are refused. */
+async function writePage(name: string, page: string, database: string): Promise<void> {
+  const path = database.slice("sqlite:".length);
+  const files = [name, path, `${path}-wal`, `${path}-shm`];
+  const places = await Promise.all(files.map((file) => realpath(file).catch(() => resolve(file))));
+  const [place = "", ...own] = places;
+  if (own.includes(place)) throw new RefusedError(`${quoted(name)} is a file of the record`);
+  const draft = `${place}.unfinished-${crypto.randomUUID()}`;
   try {
-    const folder = await mkdtemp(join(dirname(name), ".unfinished-usage-"));
-    try {
-      const draft = join(folder, "page.html");
-      const file = await open(draft, "wx");
-      await file.writeFile(page).then(() => file.sync()).finally(() => file.close());
-      await rename(draft, name);
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    await writeFile(draft, page, { flag: "wx", flush: true });
+    await rename(draft, place);
   } catch (cause) {
-    throw new RefusedError(`"${name}" cannot be written`, { cause });
+    await rm(draft, { force: true });
+    throw new RefusedError(`${quoted(name)} cannot be written`, { cause });
   }
 }

@@ -286,9 +286,9 @@ export function notesOf(
 
 /** Explains what is counted. */
 export const RULES = [
-  "A call is a GET or HEAD that will fail once the path is removed. Calls answered by a cache are not" +
+  "A call is a request that will fail once the path is removed. Calls answered by a cache are not" +
   " counted.",
-  "Other requests are OPTIONS, other methods, malformed tokens, and items that are not published.",
+  "Other requests fail anyway, like those for something that is not there, or are OPTIONS.",
   "A brownout is a short outage before the removal, as a warning to clients.",
 ];
 

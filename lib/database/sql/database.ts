@@ -1,4 +1,4 @@
-/** The interface between the catalogue, the ledger and an SQL database. */
+/** The interface of an SQL database. */
 
 import { yieldToRequests } from "../../async/yield.ts";
 

@@ -14,8 +14,8 @@ export const DENO_FILES: FileCalls = {
   stat: (path) => Deno.stat(path),
   mkdir: (path) => Deno.mkdir(path, { recursive: true }),
   async sync(path) {
-    using file = await Deno.open(path, { write: true });
-    await file.syncData();
+    const file = await Deno.open(path, { write: true });
+    await file.syncData().finally(() => file.close());
   },
 };
 
