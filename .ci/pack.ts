@@ -1,19 +1,37 @@
 /**
  * Packs the lifecycle library into `dist/`, or the folder that is given: for npm as one tarball, and
- * for JSR as the folder `jsr`, in which `deno publish` runs.
+ * for JSR as the folder `jsr`, in which `deno publish` runs. The tarball also has the record of calls,
+ * `usage`, as ES modules.
  */
 
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import project from "../deno.json" with { type: "json" };
 import * as library from "../lib/lifecycle/mod.ts";
 
 /** The compiler, which keeps comments; `deno bundle` removes them. */
 const TYPESCRIPT = "npm:typescript@7.0.2/tsc";
 
+/** What `usage` needs on Node 20, and in PostgreSQL. */
+const [COMMANDER, PG] = ["^14.0.3", "^8.16.0"];
+
 const KEYWORDS = [
   ...["deprecation", "sunset", "brownout", "rfc9745", "rfc8594", "link", "http", "middleware"],
   ...["express", "koa", "fastify", "nestjs", "hono", "deno", "cloudflare-workers"],
 ];
+
+/** The program `lifecycle`. */
+const COMMAND = `#!/usr/bin/env node
+import process from "node:process";
+
+const [command, ...args] = process.argv.slice(2);
+if (command === "usage") {
+  const { runUsage } = await import("./usage/program.mjs");
+  process.exitCode = await runUsage(args);
+} else {
+  await import("./lifecycle/command.js");
+}
+`;
 
 const root = join(import.meta.dirname ?? "", "..");
 const folder = resolve(root, Deno.args[0] ?? "dist");
@@ -38,14 +56,7 @@ try {
   await Deno.copyFile(join(root, "lib/lifecycle/README.md"), join(sources, "README.md"));
   await Deno.copyFile(join(root, "LICENSE"), join(sources, "LICENSE"));
   const target = join(stage, "npm/package");
-  await run(
-    root,
-    ...[Deno.execPath(), "run", "--quiet", "--no-lock", "--allow-all", TYPESCRIPT],
-    ...["--ignoreConfig", "--noCheck", "--rewriteRelativeImportExtensions"],
-    ...["--target", "es2022", "--module", "commonjs", "--moduleResolution", "bundler"],
-    ...["--esModuleInterop", "--rootDir", "lib", "--outDir", target],
-    ...["lib/lifecycle/mod.ts", "lib/lifecycle/command.ts"],
-  );
+  await compile("commonjs", target, "lib/lifecycle/mod.ts", "lib/lifecycle/command.ts");
   // The type declarations of `deno pack` are those of the interface, without what modules share.
   const output = join(stage, "deno.tgz");
   await run(sources, Deno.execPath(), "pack", "--no-source-maps", `--output=${output}`);
@@ -67,6 +78,8 @@ import lifecycle from "./lifecycle/mod.js";
 export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
   await Deno.writeTextFile(join(target, "mod.mjs"), wrapper);
   await Deno.writeTextFile(join(target, "mod.d.mts"), 'export * from "./lifecycle/mod.js";');
+  await addUsage(target);
+  await Deno.writeTextFile(join(target, "command.mjs"), COMMAND);
   await run(
     target,
     Deno.execPath(),
@@ -92,7 +105,7 @@ export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
   const manifest = {
     name,
     version,
-    description: "Retires HTTP endpoints by the RFCs, and checks how others do",
+    description: "Retires HTTP endpoints by the RFCs, and records who still calls them",
     keywords: KEYWORDS,
     license,
     ...remote.success && /^https:|^git@/.test(url) ? { repository: { type: "git", url } } : {},
@@ -102,10 +115,14 @@ export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
     types: required.types,
     exports: {
       ".": { import: imported, require: required },
+      "./usage": { types: "./usage/mod.d.mts", default: "./usage/mod.mjs" },
       "./package.json": "./package.json",
     },
-    bin: { lifecycle: "lifecycle/command.js" },
+    bin: { lifecycle: "command.mjs" },
     sideEffects: false,
+    dependencies: { commander: COMMANDER },
+    peerDependencies: { pg: PG },
+    peerDependenciesMeta: { pg: { optional: true } },
   };
   await Deno.writeTextFile(join(target, "package.json"), JSON.stringify(manifest, undefined, 2));
   const tarball = join(folder, `media-head-lifecycle-${version}.tgz`);
@@ -113,6 +130,59 @@ export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
   console.log(/[^\w@%+=:,./-]/.test(tarball) ? `'${tarball.replaceAll("'", "'\\''")}'` : tarball);
 } finally {
   await Deno.remove(stage, { recursive: true });
+}
+
+/** Compiles modules and all that they import. */
+async function compile(module: string, folder: string, ...words: string[]): Promise<void> {
+  await run(
+    root,
+    ...[Deno.execPath(), "run", "--quiet", "--no-lock", "--allow-all", TYPESCRIPT],
+    ...["--ignoreConfig", "--noCheck", "--rewriteRelativeImportExtensions"],
+    ...["--target", "es2022", "--module", module, "--moduleResolution", "bundler"],
+    ...["--esModuleInterop", "--rootDir", "lib", "--outDir", folder, ...words],
+  );
+}
+
+/**
+ * Adds the record of calls as ES modules. They import the library by its name, and its other modules
+ * where they are, so that nothing of it is there twice.
+ */
+async function addUsage(target: string): Promise<void> {
+  const all = join(stage, "usage");
+  await compile("es2022", all, "--declaration", "lib/usage/mod.ts", "lib/usage/program.ts");
+  const isOfLibrary = (path: string) => Deno.stat(join(target, path)).then(() => true, () => false);
+  const standard = new Set<string>();
+  const modules = new Set(["usage/mod.d.ts", "usage/mod.js", "usage/program.js"]);
+  for (const path of modules) { // which grows on the way
+    let text = await Deno.readTextFile(join(all, path));
+    for (const [found, before, name = ""] of text.matchAll(/(from |import\()"([.@][^"]+)"/g)) {
+      let to = name;
+      if (name.startsWith("@std/")) {
+        standard.add(name);
+        to = `./${relative(dirname(path), name.replace("@", ""))}.mjs`;
+      } else {
+        const other = join(dirname(path), name);
+        if (other.startsWith("lifecycle/")) to = "@media-head/lifecycle";
+        else if (!await isOfLibrary(other)) {
+          modules.add(path.endsWith(".d.ts") ? other.replace(/[jt]s$/, "d.ts") : other);
+          to = name.replace(/[jt]s$/, "mjs");
+        }
+      }
+      text = text.replaceAll(found, `${before}"${to}"`);
+    }
+    const name = path.replace(
+      /(\.d)?\.[jt]s$/,
+      (_, types = "") => `${types}.m${types ? "t" : "j"}s`,
+    );
+    await Deno.mkdir(dirname(join(target, name)), { recursive: true });
+    await Deno.writeTextFile(join(target, name), text);
+  }
+  for (const name of standard) {
+    await import(name); // has Deno download it
+    const copy = join(target, name.replace("@", ""));
+    await Deno.mkdir(dirname(copy), { recursive: true });
+    await Deno.copyFile(fileURLToPath(import.meta.resolve(name)), `${copy}.mjs`);
+  }
 }
 
 /** Runs a program in a folder, and prints what it says only if it fails. */

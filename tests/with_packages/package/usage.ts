@@ -1,0 +1,29 @@
+// What a user of the record of calls writes; it is type-checked, and never runs.
+
+import { definePolicy, type Policy } from "@media-head/lifecycle";
+import {
+  type LogEvent,
+  openUsage,
+  type Usage,
+  type UsageOptions,
+} from "@media-head/lifecycle/usage";
+
+const policy: Policy = definePolicy({ deprecatedAt: "2026-11-21" });
+const events: LogEvent[] = [];
+const options: UsageOptions = {
+  routes: { "/v1": policy },
+  clientField: "X-Client",
+  retainDays: 30,
+  log: (event) => void events.push(event),
+};
+export const usage: Usage = await openUsage("sqlite::memory:", options);
+const answer: (request: Request, count: number) => Promise<Response> = usage.withLifecycle(
+  (_: Request, count: number) => new Response(String(count)),
+  "/v1",
+  { onCount: ({ until }, request, count) => console.log(until, request.url, count + 1) },
+);
+export const middleware = usage.retire("/v1", { successor: ({ url }) => url });
+export const fault: string | undefined = usage.fault;
+// @ts-expect-error -- it is no option
+await openUsage("sqlite::memory:", { routes: {}, clock: Date.now });
+await answer(new Request("https://example.com/v1"), 1).then(() => usage.close());

