@@ -12,7 +12,8 @@ const USAGE = `Usage: lifecycle check [--json] [--header "NAME: VALUE"]... URL..
 
 Sends a HEAD and a GET to each URL; prints what they announce, and every fault.
 Exits with 0 if there is none, 1 if there are some, 2 if a URL cannot be reached.
-Prints this for --help or -h, and the version for --version.`;
+Prints this for --help or -h, and the version for --version.
+See also: lifecycle usage --help`;
 
 /** The version of the package. */
 const VERSION = "0.1.0";

@@ -1,7 +1,7 @@
 /** `lifecycle usage`, for a record that applications keep by `openUsage()`. */
 
 import { type Command, CommanderError } from "commander";
-import { realpath, rename, rm, writeFile } from "node:fs/promises";
+import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import process from "node:process";
 import { StorageError } from "../database/errors.ts";
@@ -136,8 +136,10 @@ async function writePage(name: string, page: string, database: string): Promise<
   const places = await Promise.all(files.map((file) => realpath(file).catch(() => resolve(file))));
   const [place = "", ...own] = places;
   if (own.includes(place)) throw new RefusedError(`${quoted(name)} is a file of the record`);
+  const found = await stat(place).catch(() => undefined);
   const draft = `${place}.unfinished-${crypto.randomUUID()}`;
   try {
+    if (found?.isFile() === false) return await writeFile(place, page); // a pipe or a device
     await writeFile(draft, page, { flag: "wx", flush: true });
     await rename(draft, place);
   } catch (cause) {

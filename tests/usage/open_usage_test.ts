@@ -1,10 +1,13 @@
 /** The record that an application keeps. Its package is tested in `tests/lifecycle/package_test.ts`. */
 
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { stub } from "@std/testing/mock";
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import process from "node:process";
 import { definePolicy } from "@media-head/lifecycle";
 import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
 import { NODE_FILES } from "../../lib/usage/node_files.ts";
 import { openLedger } from "../../lib/usage/open_ledger.ts";
+import { runUsage } from "../../lib/usage/program.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 
@@ -86,15 +89,18 @@ test("close() ends the record once, and later calls are a fault that is logged o
     assertEquals((await rows()).map(({ calls }) => calls), [1]);
   }));
 
-test("a log that throws ends nothing", () =>
+test("openUsage() goes on if the log throws", () =>
   inFolder(async (folder) => {
+    const { usage: first } = await opened(folder);
+    const said: unknown[] = [];
+    using _error = stub(console, "error", (...words) => void said.push(...words));
     const log = () => {
       throw new Error("the log is full");
     };
-    const { usage } = await opened(folder, { log });
-    await usage.close();
-    const handler = usage.withLifecycle(old, "/v1");
-    assertEquals(await (await handler(new Request("http://test/v1"))).text(), "old");
+    const routes = { "/v1": definePolicy({ deprecatedAt: "2026-11-22" }) }; // which is worth a warning
+    const { usage } = await opened(folder, { routes, log });
+    assert(String(said).includes("the log is full"));
+    await Promise.all([first.close(), usage.close()]);
   }));
 
 test("openUsage() rejects what it cannot count by, or record in", () =>
@@ -121,4 +127,48 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
     const { usage } = await opened(folder);
     assertThrows(() => usage.retire("/v2"), TypeError, 'route: expected "/v1", got "/v2"');
     await usage.close();
+  }));
+
+test("lifecycle usage refuses wrong words, and probes a route only by a URL under it", () =>
+  inFolder(async (folder) => {
+    const routes = { "/v1": POLICY, "/v1/songs": POLICY };
+    const { usage } = await opened(folder, { routes });
+    await usage.close();
+    let text = "";
+    const write = ((part: string, done?: () => void) => {
+      text += part;
+      done?.();
+      return true;
+    }) as typeof process.stdout.write;
+    using _stdout = stub(process.stdout, "write", write);
+    using _stderr = stub(process.stderr, "write", write);
+    using _error = stub(console, "error", (line) => void (text += line));
+    const record = ["--database", `sqlite:${folder}/calls.sqlite`];
+    const rows: [words: string[], status: number, message: RegExp][] = [
+      [["--gate", "1"], 2, /required option '--database <url>'/],
+      [[...record, "--gate", "0"], 2, /a number of days from 1/],
+      [[...record, "--gate", "1", "--probe", "ftp://a"], 2, /starts with "https:/],
+      [[...record, "--gate", "1", "--header", "a b: c"], 2, /"NAME: VALUE"/],
+      [["--database", "none"], 1, /--database: expected "sqlite:PATH" or "postgres:/],
+      [["--database", `sqlite:${folder}/none`], 1, /does not exist yet; start the server to/],
+      [["--database", `sqlite:${folder}/none`, "--gate", "1"], 3, /does not exist yet/],
+      [[...record, "--html", `${folder}/calls.sqlite`], 1, /is a file of the record/],
+      [[...record, "--html", `${folder}/none/page.html`], 1, /cannot be written/],
+      [[...record, "--html", `${folder}/page.html`], 0, /^Wrote /],
+      [[...record, "--html", "/dev/null"], 0, /^Wrote /],
+      [[...record, "--gate", "1", "--probe", "http://127.0.0.1:9/v2"], 1, /an item under "\/v1"/],
+      [
+        [...record, "--gate", "1", "--probe", "http://127.0.0.1:9/v1/songs/7", "--header", "a: b"],
+        3,
+        /^ {2}\/v1\/songs: http:\/\/127.0.0.1:9 does not answer .* omit --probe$/m,
+      ],
+    ];
+    for (const [words, status, message] of rows) {
+      text = "";
+      assertEquals(await runUsage(words), status, words.join(" "));
+      assertMatch(text, message);
+    }
+    assert(Deno.statSync("/dev/null").isCharDevice);
+    const names = Array.from(Deno.readDirSync(folder), ({ name }) => name);
+    assertEquals(names.toSorted(), ["calls.sqlite", "page.html"]);
   }));
