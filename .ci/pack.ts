@@ -12,7 +12,7 @@ import * as library from "../lib/lifecycle/mod.ts";
 /** The compiler, which keeps comments; `deno bundle` removes them. */
 const TYPESCRIPT = "npm:typescript@7.0.2/tsc";
 
-/** What `usage` needs on Node 20, and in PostgreSQL. */
+/** The packages that `usage` needs: one that also installs on Node 20, and one for PostgreSQL. */
 const [COMMANDER, PG] = ["^14.0.3", "^8.16.0"];
 
 const KEYWORDS = [
@@ -159,7 +159,7 @@ async function addUsage(target: string): Promise<void> {
       let to = name;
       if (name.startsWith("@std/")) {
         standard.add(name);
-        to = `./${relative(dirname(path), name.replace("@", ""))}.mjs`;
+        to = `${relative(dirname(path), name.replace("@", ""))}.mjs`;
       } else {
         const other = join(dirname(path), name);
         if (other.startsWith("lifecycle/")) to = "@media-head/lifecycle";
@@ -170,10 +170,7 @@ async function addUsage(target: string): Promise<void> {
       }
       text = text.replaceAll(found, `${before}"${to}"`);
     }
-    const name = path.replace(
-      /(\.d)?\.[jt]s$/,
-      (_, types = "") => `${types}.m${types ? "t" : "j"}s`,
-    );
+    const name = path.replace(/([jt]s)$/, "m$1");
     await Deno.mkdir(dirname(join(target, name)), { recursive: true });
     await Deno.writeTextFile(join(target, name), text);
   }

@@ -52,7 +52,7 @@ type Runtime = {
   WebSocketPair: new () => Record<string, { accept(): void }>;
 };
 
-const calls: LifecycleCall[] = [];
+const calls: Omit<LifecycleCall, "until">[] = [];
 export const options = {
   successor,
   route: ({ url }: RequestHead) => new URL(url).pathname,
