@@ -60,7 +60,8 @@ export class Ledger {
 
   /**
    * Begins a session now. The record starts with the first one. It starts again if the process lost
-   * its session, or if the database's clock is a minute or more behind the ledger's time.
+   * its session, or if the database's clock is a minute or more behind the ledger's time. However often
+   * a session is sent, it begins once.
    *
    * @returns When it began; `undefined` if the session that was to lapse has another sequence number,
    *   or has ended: then nothing is recorded.
@@ -83,7 +84,8 @@ export class Ledger {
     };
     const beginning: Statement = {
       text: `INSERT INTO session (id, policies, began, reported, sequence)
-             SELECT $1, $2, now, now, 0 FROM (SELECT ${this.#now} AS now) AS time RETURNING began`,
+             SELECT $1, $2, now, now, 0 FROM (SELECT ${this.#now} AS now) AS time WHERE true
+             ON CONFLICT (id) DO UPDATE SET policies = excluded.policies RETURNING began`,
       values: [id, JSON.stringify(policies)],
     };
     const results = await this.#database.transact([...ending, restart, beginning], {
@@ -98,18 +100,23 @@ export class Ledger {
    * and day.
    *
    * @param session The session as it was before.
-   * @returns Whether the session was in the ledger at this sequence number, and had not ended.
-   *   Otherwise nothing is recorded.
+   * @returns Whether the session was in the ledger at this sequence number, had not ended, and had its
+   *   last report, which a restart of the record sets back. Otherwise nothing is recorded.
    */
   async add({ counts, at, reported, isStopped }: FlushPart, session: Session): Promise<boolean> {
-    // A report never moves back, nor past the ledger's time, which the operator can set back.
-    const report = `, reported = CASE WHEN $3 > ${this.#now} THEN ${this.#now}
-      WHEN $3 < reported THEN reported ELSE $3 END`;
+    // A report never moves back, nor past the ledger's time: the database's clock may have been set
+    // back since that was read.
     const extension: Statement = {
-      text: `UPDATE session SET sequence = sequence + 1 ${reported === undefined ? "" : report}
-             ${isStopped ? ", ended = 'stopped'" : ""}
-             WHERE id = $1 AND sequence = $2 AND ended IS NULL RETURNING id`,
-      values: [session.id, session.sequence, ...reported === undefined ? [] : [reported]],
+      text: `UPDATE session SET sequence = sequence + 1, ended = $5,
+             reported = CASE WHEN $4 BETWEEN reported AND ${this.#now} THEN $4 ELSE reported END
+             WHERE id = $1 AND sequence = $2 AND ended IS NULL AND reported >= $3 RETURNING id`,
+      values: [
+        session.id,
+        session.sequence,
+        session.reported,
+        reported ?? session.reported,
+        isStopped ? "stopped" : null,
+      ],
     };
     // Sorted, so that two servers that add the same rows cannot deadlock.
     const sorted = counts.toSorted((a, b) => keyOf(a) < keyOf(b) ? -1 : 1);

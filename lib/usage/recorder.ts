@@ -44,10 +44,7 @@ export interface UsageMetrics {
 }
 
 export interface RecorderOptions {
-  readonly ledger: Pick<
-    Ledger,
-    "time" | "begin" | "add" | "session" | "sessions" | "usage" | "forget"
-  >;
+  readonly ledger: Ledger;
   /** The policies of the routes that are counted. */
   readonly policies: RoutePolicies;
   /** Whole days that the ledger retains. */
@@ -74,6 +71,8 @@ export class Recorder {
   readonly #queue = new SerialQueue(); // one flush at a time
   /** The session as this process last knew it to be in the ledger. */
   #session: Session;
+  /** The session to begin, until it is known that it is registered. */
+  #next: Session | undefined;
   /** When the ledger's time was last read, by the ledger and by the process's lifetime. */
   #reading: { readonly now: number; readonly lifetime: number } | undefined;
   /** Whether, since the session's last report, time has passed that the process did not live through. */
@@ -196,12 +195,7 @@ export class Recorder {
     const { now: reported } = await this.#readTime().finally(() => this.#takeCounts());
     const time = await this.#readTime();
     const clockFault = this.#clockFault(time); // now: what follows can take long
-    if (this.#sent !== undefined) await this.#send(this.#sent, false);
-
-    // Only a restart of the record sets a report back, and with it the ledger's time: how far that has
-    // advanced since the last reading is not known.
-    const found = await this.#options.ledger.session(this.session);
-    if (found !== undefined && found.reported < this.#session.reported) this.#hasLapsed = true;
+    if (this.#sent !== undefined) await this.#send(this.#sent);
 
     // What was counted is recorded before a session lapses, but does not extend it.
     while (this.#session.ended === undefined) {
@@ -213,8 +207,8 @@ export class Recorder {
       }
       const isReport = isWhole && !this.#hasLapsed;
       for (const count of counts) this.#backlog.delete(keyOf(count));
-      this.#sent = { counts, at: time.now, ...isReport ? { reported, isStopped: isLast } : {} };
-      const isRecorded = await this.#send(this.#sent, true);
+      const report = isReport ? { reported, isStopped: isLast } : {};
+      const isRecorded = await this.#send({ counts, at: time.now, ...report });
       if (isRecorded && isReport) break;
       await yieldToRequests();
     }
@@ -227,13 +221,15 @@ export class Recorder {
    *
    * @returns Whether it was recorded.
    */
-  async #send(part: FlushPart, isNew: boolean): Promise<boolean> {
+  async #send(part: FlushPart): Promise<boolean> {
     const { ledger } = this.#options;
     const session = this.#session;
+    const isRepeated = this.#sent === part;
+    this.#sent = part;
     if (!await ledger.add(part, session)) {
       // Only the sequence number says whether an earlier attempt was committed.
       const found = await ledger.session(session.id);
-      if (isNew || found?.sequence !== session.sequence + 1) {
+      if (!isRepeated || found?.sequence !== session.sequence + 1) {
         this.#sent = undefined;
         this.#keep(part.counts);
         await this.#beginAgain(found);
@@ -244,7 +240,7 @@ export class Recorder {
     this.#session = {
       ...session,
       sequence: session.sequence + 1,
-      reported: part.reported ?? session.reported,
+      reported: Math.max(part.reported ?? 0, session.reported),
       ended: part.isStopped ? "stopped" : undefined,
     };
     return true;
@@ -252,18 +248,27 @@ export class Recorder {
 
   /** Begins another session, after that of the process was found otherwise than it was left. */
   async #beginAgain(found: Session | undefined): Promise<void> {
-    const isLost = found?.sequence !== this.#session.sequence;
-    await this.#begin(isLost ? { lost: this.#session } : {});
-    const message = isLost ? LOST : ENDED;
-    this.#options.log({ event: "warning", session: this.session, message });
+    const left = this.#session;
+    let message: string | undefined;
+    if (found?.sequence !== left.sequence) {
+      await this.#begin({ lost: left });
+      message = LOST;
+    } else if (found.ended === undefined) { // a restart of the record has set its report back
+      await this.#begin({ lapsed: left });
+    } else {
+      await this.#begin();
+      if (found.ended === "gone") message = GONE;
+    }
+    if (message) this.#options.log({ event: "warning", session: this.session, message });
   }
 
   async #begin(options: BeginOptions = {}): Promise<void> {
     const { ledger, policies } = this.#options;
-    const next = newSession(policies);
-    const began = await ledger.begin(next, options);
+    this.#next ??= newSession(policies);
+    const began = await ledger.begin(this.#next, options);
     if (began === undefined) return await this.#beginAgain(await ledger.session(this.session));
-    this.#session = { ...next, reported: began };
+    this.#session = { ...this.#next, reported: began };
+    this.#next = undefined;
     this.#reading = { now: began, lifetime: this.#lifetime() };
     this.#hasLapsed = false;
   }
@@ -311,5 +316,5 @@ function newSession(policies: RoutePolicies): Session {
 const LOST = "The ledger does not have this process's last report, as if it had been " +
   "restored or replaced. The record of calls starts again now, with this new session";
 
-const ENDED = "This process's session was ended, as by --gone, although the process is running. " +
+const GONE = "This process's session was ended, as by --gone, although the process is running. " +
   "It continues with this new session";

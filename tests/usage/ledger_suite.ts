@@ -112,14 +112,23 @@ export function testLedger(
       await ledger.add({ counts: [], at: NOON, reported }, { ...of, sequence });
       return (await ledger.session(of.id))?.reported;
     };
-    assertEquals(await report(session, 0, NOON + 1), NOON, "by the clock");
     clock.now += 7;
+    assertEquals(await report(session, 0, NOON + 8), NOON, "the clock was set back since");
     assertEquals(await report(session, 1, NOON + 5), NOON + 5);
     assertEquals(await report(session, 2, NOON + 4), NOON + 5);
     clock.now = NOON - DAY;
-    assertEquals(await report(other, 0, NOON + 6), NOON + 5, "by the latest report");
-    const now = await ledger.restart();
-    assertEquals(await report(other, 1, NOON + 5), now);
+    assertEquals(await report(other, 0, NOON + 6), NOON);
+    assertEquals(await report(other, 1, NOON + 5), NOON + 5, "the latest report");
+  });
+
+  test("add() records nothing where a restart has set the report back", async ({ ledger, clock }) => {
+    const session = await begin(ledger);
+    clock.now -= DAY;
+    const part = { counts: [CALLS], at: NOON, reported: NOON };
+    assertEquals(await ledger.add(part, session), true);
+    await ledger.restart();
+    assertEquals(await ledger.add(part, { ...session, sequence: 1 }), false);
+    assertEquals((await ledger.session(session.id))?.sequence, 1);
   });
 
   test("add() records nothing of a part with a malformed row", async ({ ledger, rows }) => {
@@ -187,6 +196,14 @@ export function testLedger(
       assertEquals(await ledger.session("b"), other, "nobody else's session ends");
     }
     assertEquals(await rows(), [ROW], "calls stay");
+  });
+
+  test("begin() registers a session once, however often it is sent", async ({ ledger, clock }) => {
+    const lapsed = await begin(ledger, "a");
+    const first = await begin(ledger, "b", { lapsed });
+    clock.now += 5;
+    assertEquals(await begin(ledger, "b"), first);
+    assertEquals(await ledger.sessions(), [{ ...lapsed, ended: "lapsed" }, first]);
   });
 
   test("end() ends open sessions at their last report", async ({ ledger, clock }) => {

@@ -311,6 +311,26 @@ Deno.test("Recorder ends a session that lapsed, also after an outage", async () 
   assertEquals(await scene.calls(), 1);
 });
 
+Deno.test("Recorder begins one session only, where it is not known whether it was registered", async () => {
+  await using scene = await openScene();
+  const ledger = scene.open();
+  const { recorder, events, call } = await scene.start({ ledger });
+  const begin = ledger.begin.bind(ledger);
+  ledger.begin = async (...args) => {
+    await begin(...args);
+    ledger.begin = begin;
+    return await down();
+  };
+  scene.clocks.here += HOUR;
+  scene.clocks.database += HOUR;
+  call();
+  await recorder.flush();
+  scene.pass(5_000);
+  await recorder.stop();
+  assertEquals(await scene.sessions(), [[0, 0, "lapsed"], [HOUR, HOUR + 5_000, "stopped"]]);
+  assertEquals([await scene.calls(), events.length], [1, 1]);
+});
+
 const LOST = "The ledger does not have this process's last report";
 const ENDED = "This process's session was ended";
 
