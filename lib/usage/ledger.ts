@@ -60,8 +60,8 @@ export class Ledger {
 
   /**
    * Begins a session now. The record starts with the first one. It starts again if the process lost
-   * its session, or if the database's clock is a minute or more behind the ledger's time. However often
-   * a session is sent, it begins once.
+   * its session, or if the database's clock is a minute or more behind the ledger's time. A
+   * session that is sent again begins again.
    *
    * @returns When it began; `undefined` if the session that was to lapse has another sequence number,
    *   or has ended: then nothing is recorded.
@@ -85,7 +85,8 @@ export class Ledger {
     const beginning: Statement = {
       text: `INSERT INTO session (id, policies, began, reported, sequence)
              SELECT $1, $2, now, now, 0 FROM (SELECT ${this.#now} AS now) AS time WHERE true
-             ON CONFLICT (id) DO UPDATE SET policies = excluded.policies RETURNING began`,
+             ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported
+             RETURNING began`,
       values: [id, JSON.stringify(policies)],
     };
     const results = await this.#database.transact([...ending, restart, beginning], {

@@ -194,6 +194,16 @@ const SEQUENCES: [what: string, steps: Step[], verdicts: Verdict["verdict"][]][]
     ["set", 0, { link: "up" }],
     ["gate", 1],
   ], ["unknown"]],
+  ["the database's clock jumps after a registration that got no answer", [
+    ["start", 0],
+    ["call", 0],
+    ["start", 1],
+    ["gate", 1],
+    ["set", 1, { link: "unheard" }],
+    ["jump", DAY],
+    ["pass", 5_000],
+    ["jump", 10 * MINUTE],
+  ], ["unknown"]],
   ["a server that does not count a route reports only while the ledger's time stands still", [
     ["start", 0],
     ["pass", 2 * DAY],
