@@ -36,12 +36,6 @@ const TIMEOUT_MS = 10_000;
 /** The requests after the first GET. Most caches answer the third GET at the latest. */
 const LATER = ["GET", "GET", "HEAD", "HEAD"] as const;
 
-/** A route that is probed. */
-interface Target {
-  readonly route: string;
-  readonly url: string;
-}
-
 /**
  * Sends one GET to each route, under a random name in a field of its own. Where that was counted, it
  * sends two GETs more and two HEADs. Where it was not, more requests would be counted as calls.
@@ -56,10 +50,13 @@ export async function probe(
   const headers = new Headers(fields);
   headers.set("User-Agent", "media-head-gate");
   headers.set(PROBE_FIELD, name);
-  const wayOut = `To leave the probe out, ${howNotToProbe}`;
   const { now } = await ledger.time();
   const hidden: HiddenCalls[] = [];
-  const targets: Target[] = [];
+  const hide = (route: string, reason: string) => hidden.push({ route, reason });
+  const hideAnswer = (route: string, answer: string) =>
+    hide(route, `${url} ${answer}. To leave the probe out, ${howNotToProbe}`);
+
+  const targets = new Map<string, string>();
   for (const route of routes) {
     const policy = policies[route];
     if (policy === undefined) continue;
@@ -68,52 +65,59 @@ export async function probe(
     if (target === undefined) continue;
     if (phase === "brownout" || until - now < MINUTE_MS) {
       const what = phase === "brownout" ? "in a brownout" : "just before its phase changes";
-      const reason = `no response may be cached ${what}, so probe it after ${formatInstant(until)}`;
-      hidden.push({ route, reason });
-      continue;
+      hide(route, `no response may be cached ${what}, so probe it after ${formatInstant(until)}`);
+    } else {
+      targets.set(route, target);
     }
-    targets.push({ route, url: target });
   }
 
-  const counted: Target[] = [];
-  const first = await Promise.all(targets.map(({ url }) => send("GET", url, headers)));
-  if (targets.length > 0) await waitForReports(ledger, await ledger.time(), onWait);
+  const answers = await sendAll(["GET"], targets, headers);
+  if (targets.size > 0) await waitForReports(ledger, await ledger.time(), onWait);
   const counts = await countsOf(ledger, name, now);
-  for (const [at, target] of targets.entries()) {
-    const { route } = target;
-    if (counts.of(route, "GET") > 0) counted.push(target);
-    else {
-      const isFull = counts.isFull(route);
-      hidden.push({ route, reason: isFull ? TOO_MANY : `${url} ${first[at]}. ${wayOut}` });
-    }
+  for (const [route, answer] of answers) {
+    if (counts.of(route, "GET") > 0) continue;
+    targets.delete(route);
+    if (counts.isFull(route)) hide(route, TOO_MANY);
+    else hideAnswer(route, answer);
   }
-
-  const faults = new Map<string, string>();
-  await Promise.all(counted.map(async (target) => {
-    for (const method of LATER) {
-      const answer = await send(method, target.url, headers);
-      if (answer.startsWith(NO_ANSWER)) faults.set(target.route, answer);
-    }
-  }));
+  const later = await sendAll(LATER, targets, headers);
   return async () => {
     const { of } = await countsOf(ledger, name, now);
-    const isHidden = ({ route }: Target) => of(route, "GET") < 3 || of(route, "HEAD") < 2;
-    for (const { route } of counted.filter(isHidden)) {
-      const fault = faults.get(route);
-      const reason = fault === undefined
-        ? `a cache in front of ${url} answers for the servers: exclude this path from it`
-        : `${url} ${fault}. ${wayOut}`;
-      hidden.push({ route, reason });
+    for (const [route, answer] of later) {
+      if (of(route, "GET") >= 3 && of(route, "HEAD") >= 2) continue;
+      targets.delete(route);
+      if (UNCOUNTED.test(answer)) hideAnswer(route, answer);
+      else {hide(
+          route,
+          `a cache in front of ${url} answers for the servers: exclude this path from it`,
+        );}
     }
-    const probed = counted.filter((target) => !isHidden(target)).map(({ route }) => route);
-    return { url, probed, hidden };
+    return { url, probed: [...targets.keys()], hidden };
   };
 }
 
-const NO_ANSWER = "does not answer";
+/** Matches what a URL does in place of a cache, if requests after the first one are not counted. */
+const UNCOUNTED = /^(?:does not answer|asks for|limits)/;
 
 const TOO_MANY = "too many probes were counted today, so this one has no line of its own: probe " +
   "again tomorrow (UTC)";
+
+/** Sends requests to each target, one after the other, and says what the last one's URL does. */
+async function sendAll(
+  methods: readonly ("GET" | "HEAD")[],
+  targets: ReadonlyMap<string, string>,
+  headers: Headers,
+): Promise<Map<string, string>> {
+  const answers = await Promise.all([...targets].map(async ([route, url]) => {
+    let answer = "";
+    for (const method of methods) {
+      answer = await send(method, url, headers);
+      if (UNCOUNTED.test(answer)) break;
+    }
+    return [route, answer] as const;
+  }));
+  return new Map(answers);
+}
 
 /** Sends a request, and says what its URL does, in case that no server counted it. */
 async function send(method: "GET" | "HEAD", url: string, headers: Headers): Promise<string> {
@@ -128,7 +132,7 @@ async function send(method: "GET" | "HEAD", url: string, headers: Headers): Prom
     return meaningOf(response);
   } catch (error) {
     const { message, cause } = error as Error;
-    return `${NO_ANSWER} (${cause instanceof Error && cause.message || message})`;
+    return `does not answer (${cause instanceof Error && cause.message || message})`;
   }
 }
 

@@ -3,7 +3,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { type CacheName, needsOf, startCache } from "../support/caches.ts";
+import { startCache } from "../support/caches.ts";
 import { Daemon, nginx } from "../support/daemon.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { media } from "../support/media_cli.ts";
@@ -77,7 +77,7 @@ type Front = (
   server: { readonly port: number },
 ) => Promise<{ readonly port: number } & Partial<AsyncDisposable>>;
 
-const cached = (name: CacheName): Front => ({ port }) => startCache(name, port);
+const cached: Front = ({ port }) => startCache("nginx", port);
 const NGINX = [program("nginx")];
 const HIDDEN =
   /\n {2}\/audio\/:token: a cache in front of http:\S+ answers for the servers: exclude/;
@@ -91,11 +91,9 @@ const ROWS: readonly (readonly [
   said: RegExp,
   environment?: Readonly<Record<string, string>>,
 ])[] = [
-  ["nginx with a cache", cached("nginx"), UNKNOWN, HIDDEN],
-  ["Varnish", cached("varnish"), UNKNOWN, HIDDEN],
   [
     "nginx with a cache, after the removal",
-    cached("nginx"),
+    cached,
     UNKNOWN,
     /audio\/:token: a cache in front .*\n {2}\/video\/:token: a cache in front/,
     REMOVED,
@@ -105,7 +103,7 @@ const ROWS: readonly (readonly [
   ["nginx that excludes the deprecated paths from its cache", excluding, CALLED, OVERCAST],
   [
     "nginx with a cache, while nothing may be cached",
-    cached("nginx"),
+    cached,
     CALLED,
     OVERCAST,
     { CACHE_MAX_AGE: "0" },
@@ -147,7 +145,7 @@ async function serve(
   });
 }
 
-needing("processes", ...needsOf("nginx"), ...needsOf("varnish"))(
+needing("processes", ...NGINX)(
   "the gate finds out whether calls are hidden by a cache",
   () =>
     sideBySide(
@@ -215,6 +213,17 @@ const UNANSWERED: readonly (readonly [what: string, Front, RegExp])[] = [
   ],
   ["a demand for credentials", answering(401), /http:\S+ asks for credentials \(401\)/],
   ["a rate limit", answering(429), /http:\S+ limits the rate of requests \(429\)/],
+  [
+    "a rate limit that the first request keeps",
+    ({ port: origin }) =>
+      Daemon.start("nginx", ({ port, folder }) =>
+        nginx(
+          folder,
+          `limit_req_zone all zone=all:1m rate=1r/m; limit_req_status 429; limit_req zone=all;
+          ${server(port, `proxy_pass http://127.0.0.1:${origin};`)}`,
+        )),
+    /http:\S+ limits the rate of requests \(429\)\. To leave/,
+  ],
   [
     "nobody",
     () => Promise.resolve({ port: freePort() }),
