@@ -5,20 +5,17 @@ import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
 import { details, list, picture, prose, reportPage } from "./page_html.ts";
 import { PAGE_STYLE } from "./page_style.ts";
 import {
+  basisLines,
   columnsOf,
-  coverageText,
   doubtLines,
-  ignoredLines,
   MAX_LISTED,
   periodText,
   plural,
-  probeLines,
   requestsText,
   RULES,
   sinceText,
   sunsetText,
   titleText,
-  trustLines,
   verdictText,
 } from "./words.ts";
 
@@ -33,16 +30,7 @@ export function usagePage(report: UsageReport): string {
     `<p>${prose(periodText(report))}</p>
 <section class="banner ${COLOURS[verdict]}" aria-label="Verdict">
 <p><strong>${prose(verdictText(report))}</strong></p>
-${
-      list([
-        ...doubtLines(report),
-        ...trustLines(report),
-        ...ignoredLines(report),
-        ...probeLines(report),
-        ...report.contradictions,
-        coverageText(report),
-      ])
-    }
+${list([...doubtLines(report), ...basisLines(report)])}
 </section>
 ${clientSection(report)}
 ${routes.map((route) => routeSection(route, report)).join("\n")}

@@ -21,7 +21,6 @@ import {
   type Session,
   type UsageCount,
 } from "./records.ts";
-import { contradictions } from "./dates.ts";
 import { UsageMeter } from "./meter.ts";
 
 /** Milliseconds between two flushes: the most that a crash can lose. */
@@ -106,15 +105,12 @@ export class Recorder {
    * @throws {StorageError} If it cannot be registered: it would serve uncounted.
    */
   async start(): Promise<void> {
-    const { ledger, policies, log } = this.#options;
+    const { ledger } = this.#options;
     const { now } = await ledger.time();
     for await (const { client } of ledger.usage(dayOf(now - KNOWN_DAYS * DAY_MS))) {
       this.meter.know(client);
     }
     await this.#begin();
-    for (const message of contradictions(policies, await ledger.sessions())) {
-      log({ event: "warning", session: this.session, message });
-    }
     const timer = setInterval(() => this.flush(), FLUSH_INTERVAL_MS);
     timer.unref();
     this.#stopTimer = () => clearInterval(timer);

@@ -6,10 +6,10 @@
  */
 
 import { PROBE } from "./client_names.ts";
-import { contradictions } from "./dates.ts";
 import { FLUSH_INTERVAL_MS } from "./recorder.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import type { Phase } from "../lifecycle/policy.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import type { Phase, Policy } from "../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import type { Ledger } from "./ledger.ts";
 import {
@@ -31,6 +31,9 @@ import {
   type Verdict,
 } from "./verdict.ts";
 
+/** Calls by phase. */
+export type PhaseCalls = Partial<Record<Phase, number>>;
+
 /** Calls to one route on one UTC day. */
 export interface DayUsage {
   /** e.g. `2027-01-31` */
@@ -38,7 +41,7 @@ export interface DayUsage {
   /** Whether the record of the day is complete; for today, so far. */
   readonly isWhole: boolean;
   readonly calls: number;
-  readonly byPhase: Readonly<Partial<Record<Phase, number>>>;
+  readonly byPhase: Readonly<PhaseCalls>;
 }
 
 export interface RouteUsage {
@@ -57,7 +60,7 @@ export interface ClientUsage {
   /** When the last call was recorded, in milliseconds since the epoch. */
   readonly last: number;
   readonly routes: readonly string[];
-  readonly phases: Readonly<Partial<Record<Phase, number>>>;
+  readonly phases: Readonly<PhaseCalls>;
   /** The calls in each brownout, in chronological order. */
   readonly brownouts: readonly { readonly start: string; readonly calls: number }[];
   /**
@@ -117,8 +120,8 @@ export interface UsageReport
   extends Pick<UsageReportOptions, "days" | "client" | "now" | "usageDays" | "probe" | "program"> {
   /** The policies that the process that registered last announces. */
   readonly policies: RoutePolicies;
-  /** A line for each contradiction: other dates that are announced. */
-  readonly contradictions: readonly string[];
+  /** A line for each route of which running servers announce other dates than those. */
+  readonly otherDates: readonly string[];
   readonly from: string;
   readonly today: string;
   readonly routes: readonly RouteUsage[];
@@ -134,16 +137,8 @@ export interface UsageReport
   /** Since when the record is complete, in milliseconds since the epoch; `undefined` if it is not. */
   readonly completeSince: number | undefined;
   readonly verdict: Verdict;
-  /** When the verdict can be clear, if it is unknown and that can be said. */
-  readonly recovery: Recovery | undefined;
-}
-
-/** When an unknown verdict can be clear. */
-export interface Recovery {
-  /** A day, e.g. `2027-01-31`. */
-  readonly from: string;
-  /** Whole days for which the record is complete. */
-  readonly complete: number;
+  /** The first day on which an unknown verdict can be clear, if that can be said. */
+  readonly recovery: string | undefined;
 }
 
 /** Milliseconds between two checks for a server's report. */
@@ -187,87 +182,73 @@ export async function reportUsage(
   const [from, today] = [period[0] as string, dayOf(now)];
   const policies = announcedPolicies(sessions);
   const judged = options.routes ?? judgedRoutes(sessions);
-  // Once no route is deprecated any more, the report still says who called.
-  const listed = judged.length > 0 ? judged : Object.keys(policies);
-  // In this order: sessions vouch for rows, so they are read before them; the start of the record
-  // moves before days are deleted, so it is read last.
-  const time = await ledger.time();
-  const tallies = await addUp(ledger, { from, today, client, listed });
-  const evidence: Evidence = { sessions, started: await ledger.started(), asked: now, time };
   const unknown = judged.find((route) => !Object.hasOwn(policies, route));
   if (unknown !== undefined) {
     const known = Object.keys(policies).map((route) => `"${route}"`).join(" or ");
     throw new RefusedError(`route "${unknown}" was never counted, expected ${known || "none yet"}`);
   }
-  const isKnown = client === undefined || tallies.clients.has(client);
-  if (!isKnown && !await ledger.hasClient(client)) {
+  // Once no route is deprecated any more, the report still says who called.
+  const listed = judged.length > 0 ? judged : Object.keys(policies);
+  // In this order: sessions vouch for rows, so they are read before them; the start of the record
+  // moves before days are deleted, so it is read last.
+  const time = await ledger.time();
+  const sums = await addUp(ledger.usage(from), { listed, period, client });
+  const evidence: Evidence = { sessions, started: await ledger.started(), asked: now, time };
+  if (client !== undefined && sums.clients.length === 0 && !await ledger.hasClient(client)) {
     throw new RefusedError(
       `No client "${client}" on record; use the report's name, e.g. "app curl"`,
     );
   }
 
-  const routes = [...tallies.routes].map(([route, { calls, otherRequests }]): RouteUsage => {
-    const since = completeSince(evidence, [route], { trustStops }) ?? Infinity;
-    return {
-      route,
-      calls,
-      otherRequests,
-      days: period.map((day) => {
-        const { calls, byPhase } = tallies.days.get(`${route} ${day}`) ?? new Tally();
-        return { day, isWhole: since <= Date.parse(day), calls, byPhase };
-      }),
-    };
-  });
-  const clients = [...tallies.clients].map(clientUsage)
-    .filter(({ client, calls }) => calls > 0 && !ignore.includes(client))
-    .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
-  const question = {
-    routes: judged,
-    from: Date.parse(from),
-    trustStops,
-    hidden: probe?.hidden ?? [],
-  };
+  const clients = sums.clients.filter(({ client }) => !ignore.includes(client));
+  const ignored = ignore.map((client) => ({
+    client,
+    calls: callsIn(sums.clients.filter((each) => each.client === client)),
+  }));
+  const hidden = probe?.hidden ?? [];
   const verdict: Verdict = judged.length > 0 && callsIn(clients) > atMost
     ? { verdict: "called" }
-    : judge(evidence, question);
+    : judge(evidence, { routes: judged, from: Date.parse(from), trustStops, hidden });
   return {
     days,
     client,
     from,
     today,
     now,
-    routes,
-    judged,
-    clients,
-    atMost,
     policies,
     usageDays,
-    probe,
     program,
-    ignored: ignore.map((client) => ({ client, calls: tallies.clients.get(client)?.calls ?? 0 })),
-    probes: [...tallies.probes].map(([probe, requests]) => ({ probe, requests })),
-    completeSince: completeSince(evidence, judged, { trustStops }),
-    contradictions: contradictions(policies, sessions),
+    judged,
+    clients,
+    ignored,
+    atMost,
+    probe,
+    probes: sums.probes,
     verdict,
-    recovery: verdict.verdict !== "unknown" || verdict.hidden.length > 0
+    routes: sums.routes.map(({ route, days, otherRequests }) => {
+      const since = completeSince(evidence, [route], { trustStops }) ?? Infinity;
+      const marked = days.map((each) => ({ ...each, isWhole: since <= Date.parse(each.day) }));
+      return { route, calls: callsIn(days), otherRequests, days: marked };
+    }),
+    completeSince: completeSince(evidence, judged, { trustStops }),
+    otherDates: otherDates(policies, sessions),
+    recovery: verdict.verdict !== "unknown" || hidden.length > 0
       ? undefined
       : recoveryFrom(verdict.doubts, options),
   };
 }
 
 /**
- * Returns from which day on a verdict can be clear without anybody's word, and for how many whole days
- * the record is complete now; `undefined` if that cannot be said.
+ * Returns the first day on which a verdict can be clear without anybody's word; `undefined` if that
+ * cannot be said.
  */
 export function recoveryFrom(
   doubts: readonly Doubt[],
-  { now, days, usageDays }: Pick<UsageReportOptions, "now" | "days" | "usageDays">,
-): Recovery | undefined {
-  if (doubts.length === 0 || (usageDays ?? days) < days || doubts.some(({ isOpen }) => isOpen)) {
-    return undefined;
-  }
-  const firstDay = Math.ceil(Math.max(...doubts.map(({ until }) => until)) / DAY_MS);
-  return { from: dayOf((firstDay + days) * DAY_MS), complete: Math.floor(now / DAY_MS) - firstDay };
+  { days, usageDays }: Pick<UsageReportOptions, "days" | "usageDays">,
+): string | undefined {
+  if ((usageDays ?? days) < days || doubts.some(({ isOpen }) => isOpen)) return undefined;
+  const last = doubts.at(-1); // in the order of time
+  return last && dayOf((Math.ceil(last.until / DAY_MS) + days) * DAY_MS);
 }
 
 /** Returns what is announced for each route: by the session that began last, or that had it last. */
@@ -282,81 +263,113 @@ export function judgedRoutes(sessions: readonly Session[]): string[] {
   return Object.keys(announcedPolicies(open.length > 0 ? open : last));
 }
 
-/** Adds up the rows of some routes by route, by route and day, and by client and release. */
+/** Lists other dates that running servers announce for a route: each once. */
+function otherDates(announced: RoutePolicies, sessions: readonly Session[]): string[] {
+  const lines = new Map<string, string>();
+  for (const { id, policies } of sessions.filter(({ ended }) => ended === undefined)) {
+    for (const [route, policy] of Object.entries(policies)) {
+      const [dates, others] = [datesText(announced[route] ?? policy), datesText(policy)];
+      if (dates === others) continue;
+      lines.set(`${route} ${others}`, `${route} announces ${dates}; but session ${id}: ${others}`);
+    }
+  }
+  return [...lines.values()];
+}
+
+function datesText({ deprecatedAt, sunsetAt, brownouts }: Policy): string {
+  return [
+    `deprecation ${formatInstant(deprecatedAt)}`,
+    sunsetAt === undefined ? "no sunset" : `sunset ${formatInstant(sunsetAt)}`,
+    ...brownouts.map(({ start, end }) => `brownout ${formatInstant(start)}/${formatInstant(end)}`),
+  ].join(", ");
+}
+
+/** Adds up the rows of some routes, by route and day, by client, and by probe. */
 async function addUp(
-  ledger: Pick<Ledger, "usage">,
-  { client, from, today, listed }: Pick<UsageReport, "client" | "from" | "today"> & {
+  rows: AsyncIterable<UsageRow>,
+  { listed, period, client }: Pick<UsageReport, "client"> & {
     readonly listed: readonly string[];
+    readonly period: readonly string[];
   },
 ) {
-  const tallies = {
-    routes: new Map(listed.map((route) => [route, new Tally()])),
-    days: new Map<string, Tally>(),
-    clients: new Map<string, Tally>(),
-    probes: new Map<string, number>(),
-  };
-  for await (const row of ledger.usage(from)) {
-    const ofRoute = tallies.routes.get(row.route);
-    if (ofRoute === undefined || client !== undefined && row.client !== client) continue;
+  const indexes = new Map(period.map((day, index) => [day, index]));
+  const routes = listed.map((route) => {
+    const days = period.map((day) => ({ day, calls: 0, byPhase: {} as PhaseCalls }));
+    return { route, otherRequests: 0, days };
+  });
+  const clients = new Map<string, ClientSum>();
+  const probes = new Map<string, number>();
+  for await (const row of rows) {
+    const route = routes.find(({ route }) => route === row.route);
+    if (route === undefined || client !== undefined && row.client !== client) continue;
     if (row.client.startsWith(PROBE)) {
-      tallies.probes.set(row.client, (tallies.probes.get(row.client) ?? 0) + row.calls);
-      continue;
+      add(probes, row.client, row.calls);
+    } else if (row.impact === "none") {
+      route.otherRequests += row.calls;
+    } else {
+      // A later day, by a database's clock that was ahead, is today.
+      const day = route.days[indexes.get(row.day) ?? period.length - 1];
+      if (day !== undefined) {
+        day.calls += row.calls;
+        day.byPhase[row.phase] = (day.byPhase[row.phase] ?? 0) + row.calls;
+      }
+      const sum = clients.get(row.client) ?? new ClientSum(row);
+      clients.set(row.client, sum);
+      sum.add(row);
     }
-    const day = row.day < today ? row.day : today; // the database's clock was ahead
-    const ofDay = getOrAdd(tallies.days, `${row.route} ${day}`);
-    for (const each of [getOrAdd(tallies.clients, row.client), ofDay, ofRoute]) each.add(row);
   }
-  return tallies;
-}
-
-function clientUsage([client, { calls, first, last, ...tally }]: [string, Tally]): ClientUsage {
   return {
-    client,
-    calls,
-    first,
-    last,
-    routes: [...tally.routes].sort(),
-    phases: tally.byPhase,
-    brownouts: [...tally.brownouts].sort(([a], [b]) => a < b ? -1 : 1)
-      .map(([start, calls]) => ({ start, calls })),
-    releases: [...tally.releases.values()].sort((a, b) => b.calls - a.calls || b.last - a.last),
+    routes,
+    clients: [...clients.values()].map((sum) => sum.usage())
+      .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1)),
+    probes: [...probes].map(([probe, requests]) => ({ probe, requests })),
   };
 }
 
-class Tally {
-  calls = 0;
-  otherRequests = 0;
-  first = "";
-  last = -Infinity;
-  readonly byPhase: Partial<Record<Phase, number>> = {};
-  readonly routes = new Set<string>();
-  readonly brownouts = new Map<string, number>();
-  readonly releases = new Map<string, ReleaseUsage>();
+/** The calls of one client, being added up. */
+class ClientSum {
+  readonly #client: string;
+  readonly #first: string; // rows come by day
+  #calls = 0;
+  #last = -Infinity;
+  readonly #routes = new Set<string>();
+  readonly #phases: PhaseCalls = {};
+  readonly #brownouts = new Map<string, number>();
+  readonly #releases = new Map<string, ReleaseUsage>();
 
-  add({ route, day, phase, brownout, impact, calls, last, release }: UsageRow): void {
-    if (impact === "none") {
-      this.otherRequests += calls;
-      return;
-    }
-    this.calls += calls;
-    this.byPhase[phase] = (this.byPhase[phase] ?? 0) + calls;
-    if (this.first === "" || day < this.first) this.first = day;
-    this.last = Math.max(this.last, last);
-    this.routes.add(route);
-    if (brownout !== "") {
-      this.brownouts.set(brownout, (this.brownouts.get(brownout) ?? 0) + calls);
-    }
+  constructor({ client, day }: UsageRow) {
+    this.#client = client;
+    this.#first = day;
+  }
+
+  add({ route, phase, brownout, calls, last, release }: UsageRow): void {
+    this.#calls += calls;
+    this.#last = Math.max(this.#last, last);
+    this.#routes.add(route);
+    this.#phases[phase] = (this.#phases[phase] ?? 0) + calls;
+    if (brownout !== "") add(this.#brownouts, brownout, calls);
     if (release === "") return;
-    const before = this.releases.get(release) ?? { calls: 0, last };
+    const before = this.#releases.get(release) ?? { calls: 0, last };
     const sum = { calls: before.calls + calls, last: Math.max(before.last, last) };
-    this.releases.set(release, { release, ...sum });
+    this.#releases.set(release, { release, ...sum });
+  }
+
+  usage(): ClientUsage {
+    return {
+      client: this.#client,
+      calls: this.#calls,
+      first: this.#first,
+      last: this.#last,
+      routes: [...this.#routes].sort(),
+      phases: this.#phases,
+      brownouts: [...this.#brownouts].sort().map(([start, calls]) => ({ start, calls })),
+      releases: [...this.#releases.values()].sort((a, b) => b.calls - a.calls || b.last - a.last),
+    };
   }
 }
 
-function getOrAdd(tallies: Map<string, Tally>, key: string): Tally {
-  const tally = tallies.get(key) ?? new Tally();
-  tallies.set(key, tally);
-  return tally;
+function add(sums: Map<string, number>, name: string, calls: number): void {
+  sums.set(name, (sums.get(name) ?? 0) + calls);
 }
 
 export function callsIn(usages: readonly { readonly calls: number }[]): number {

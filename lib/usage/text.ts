@@ -3,23 +3,20 @@
 import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import {
+  basisLines,
   columnsOf,
   count,
-  coverageText,
   doubtLines,
-  ignoredLines,
   MAX_LISTED,
   notesOf,
   periodText,
   phasesText,
   plural,
-  probeLines,
   requestsText,
   RULES,
   sinceText,
   sunsetText,
   titleText,
-  trustLines,
   verdictText,
 } from "./words.ts";
 
@@ -54,11 +51,7 @@ function judgement(report: UsageReport, callers: readonly string[] = []): string
     verdictText(report),
     ...doubts,
     ...callers,
-    ...trustLines(report),
-    ...ignoredLines(report),
-    ...probeLines(report),
-    ...report.contradictions,
-    coverageText(report),
+    ...basisLines(report),
   ].join("\n");
 }
 

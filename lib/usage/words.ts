@@ -88,8 +88,20 @@ function trustText({ verdict }: UsageReport): string {
   return words.length === 0 ? "" : `, on your word ${words.join(", and ")}`;
 }
 
+/** Says on what a verdict rests, and what it leaves out. */
+export function basisLines(report: UsageReport): string[] {
+  const { ignored, otherDates } = report;
+  return [
+    ...trustLines(report),
+    ...ignored.map(({ client, calls }) => `Ignored: ${client} (${plural(calls, "call")})`),
+    ...probeLines(report),
+    ...otherDates,
+    coverageText(report),
+  ];
+}
+
 /** Says on what a clear verdict rests, beyond the record: a line for each. */
-export function trustLines({ verdict }: UsageReport): string[] {
+function trustLines({ verdict }: UsageReport): string[] {
   if (verdict.verdict !== "clear") return [];
   const { stops, gone } = verdict.trusted;
   return [
@@ -102,7 +114,7 @@ export function trustLines({ verdict }: UsageReport): string[] {
 }
 
 /** Says which calls a verdict covers, and what a probe showed. */
-export function coverageText({ probe, program }: UsageReport): string {
+function coverageText({ probe, program }: UsageReport): string {
   const covered = "The verdict covers the calls that reached the servers. ";
   if (probe === undefined) {
     const remedy = `${program.howToProbe}, and the gate checks for one.`;
@@ -118,17 +130,12 @@ export function coverageText({ probe, program }: UsageReport): string {
 }
 
 /** Reports the requests of probes, so that nobody hides among them: a line if there were any. */
-export function probeLines({ probes }: UsageReport): string[] {
+function probeLines({ probes }: UsageReport): string[] {
+  if (probes.length === 0) return [];
   const requests = probes.reduce((sum, { requests }) => sum + requests, 0);
-  if (requests === 0) return [];
   return [
     `Not counted as calls: ${plural(requests, "request")} by ${plural(probes.length, "probe")}`,
   ];
-}
-
-/** Says which clients are ignored: a line for each. */
-export function ignoredLines({ ignored }: UsageReport): string[] {
-  return ignored.map(({ client, calls }) => `Ignored: ${client} (${plural(calls, "call")})`);
 }
 
 /**
@@ -177,45 +184,29 @@ const COLUMNS: readonly Column[] = [
 export function doubtLines(report: UsageReport): string[] {
   const { verdict, recovery, program: { command } } = report;
   if (verdict.verdict !== "unknown") return [];
-  const { hidden, doubts, remedy } = verdict;
+  const { hidden, doubts, remedy: { gone, trustStops, left } } = verdict;
   const causes = [
     ...hidden.map(({ route, reason }) => `${route}: ${reason}`),
     ...doubts.map((doubt) => doubtText(doubt, report)),
   ];
   const lines = causes.slice(0, MAX_LISTED);
   if (causes.length > lines.length) lines.push(`and ${count(causes.length - lines.length)} more`);
-  if (remedy.gone.length > 0) {
+  const declaration = `--gone ${gone.join(" ")}`;
+  if (gone.length > 0) {
     lines.push(
       "A silent server may still be answering calls: check its log. If its process no longer runs, " +
-        `and answered nothing after its last report, run: ${command} --gone ${
-          remedy.gone.join(" ")
-        }`,
+        `and answered nothing after its last report, run: ${command} ${declaration}`,
     );
   }
-  lines.push(...remedyLine(report));
-  if (recovery !== undefined) {
-    const { from, complete } = recovery;
-    const now = `. \`--gate ${complete}\` asks only about what is on record`;
-    lines.push(`The verdict cannot be clear before ${from}${complete > 0 ? now : ""}.`);
+  if (left.length < doubts.length) {
+    const words = [...gone.length > 0 ? [declaration] : [], ...trustStops ? ["--trust-stops"] : []];
+    const day = hidden.length > 0 ? undefined : recoveryFrom(left, report);
+    const rest = day === undefined ? "would still be unknown" : `could be clear from ${day}`;
+    const result = left.length + hidden.length === 0 ? "would be clear" : rest;
+    lines.push(`With \`${words.join(" ")}\`, if that is true, this ${result}.`);
   }
+  if (recovery !== undefined) lines.push(`The verdict cannot be clear before ${recovery}.`);
   return lines;
-}
-
-/** Says what the verdict would be with the words of the operator that would help. */
-function remedyLine(report: UsageReport): string[] {
-  const { verdict } = report;
-  if (verdict.verdict !== "unknown") return [];
-  const { remedy: { gone, trustStops, left }, doubts, hidden } = verdict;
-  const words = [
-    ...gone.length > 0 ? [`--gone ${gone.join(" ")}`] : [],
-    ...trustStops ? ["--trust-stops"] : [],
-  ];
-  if (words.length === 0 || left.length === doubts.length) return [];
-  const given = `With \`${words.join(" ")}\`, if that is true,`;
-  if (left.length + hidden.length === 0) return [`${given} this would be clear.`];
-  const recovery = hidden.length === 0 ? recoveryFrom(left, report) : undefined;
-  if (recovery === undefined) return [`${given} this would still be unknown.`];
-  return [`${given} this could be clear from ${recovery.from}.`];
 }
 
 function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): string {
