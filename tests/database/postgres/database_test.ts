@@ -189,9 +189,10 @@ test("PostgreSQL itself rejects malformed items at URLs", async () => {
     const values = Object.values(record);
     const text = `INSERT INTO item (${Object.keys(record)})
       VALUES (${values.map((_, index) => `$${index + 1}`)})`;
-    const said = await database.transact([{ text, values }, { text: "DELETE FROM item" }])
+    const said = await database.query({ text, values })
       .then(() => "taken", ({ cause }) => String(cause));
     assertMatch(said, isSound ? /^taken$/ : /violates check constraint/, what);
+    if (isSound) await database.query({ text: "DELETE FROM item" });
   }
 });
 
@@ -203,15 +204,15 @@ test("a server process under load opens two connections to PostgreSQL at most", 
   await subject.storage.close();
   await using process = await ServerProcess.start({ DATABASE_URL }, subject.folder);
   const counts: number[] = [];
-  const asking = Array.from({ length: 100 }, async (_, index) => {
-    while (counts.length < 20) {
+  const asking = Array.from({ length: 50 }, async (_, index) => {
+    while (counts.length < 8) {
       const path = index % 3 === 0 ? "/healthz" : `/audio/${index % 3 === 1 ? token : newToken()}`;
       const { status } = await requestRaw(process.port, "HEAD", path);
       assertEquals(status, index % 3 === 2 ? 404 : 200);
     }
   });
   const count = `SELECT count(*) FROM pg_stat_activity WHERE datname = '${database}'`;
-  while (counts.length < 20) counts.push(Number((await server().query(count))[0]));
+  while (counts.length < 8) counts.push(Number((await server().query(count))[0]));
   await Promise.all(asking);
   assert(counts.every((count) => count <= 2), `${counts}`);
   assert(counts.some((count) => count > 0), `${counts}`);

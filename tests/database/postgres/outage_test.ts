@@ -32,7 +32,7 @@ const TIMEOUT = 20_000;
 const OUTAGE = 7_000;
 
 /** Milliseconds between rounds of requests. */
-const PACE = 200;
+const PACE = 400;
 
 /** Connections of PostgreSQL beside those reserved for the superuser, for running out of them. */
 const CONNECTIONS = 5;
@@ -70,14 +70,6 @@ const FAILURES: readonly Failure[] = [
     async begin({ postgres }) {
       await postgres.stop();
       return () => postgres.launch();
-    },
-  },
-  {
-    what: "is frozen",
-    logged: /timeout|no answer/i,
-    begin({ postgres }) {
-      postgres.freeze();
-      return Promise.resolve(() => postgres.thaw());
     },
   },
   {

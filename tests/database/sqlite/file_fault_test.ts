@@ -16,7 +16,6 @@ const test = needing("processes");
 
 /** What happens to a file, given a copy of it. */
 const CHANGES: [what: string, change: (path: string, copy: string) => Promise<unknown>][] = [
-  ["is moved away", (path) => Deno.rename(path, `${path}.aside`)],
   ["is deleted", (path) => Deno.remove(path)],
   ["is replaced by its copy", (path, copy) => Deno.rename(copy, path)],
   ["is replaced by a folder", async (path) => {

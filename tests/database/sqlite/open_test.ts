@@ -31,16 +31,13 @@ asProcess(
   "commands started simultaneously create one database",
   () =>
     inFolder(async (folder) => {
-      for (let round = 0; round < 3; round++) {
-        const place = `${folder}/${round}`;
-        const results = await Promise.all(
-          [1, 2, 3, 4, 5, 6].map(() => mediaCommand(place, ["import", "/dev/null"]).output()),
-        );
-        for (const { code } of results) assertEquals(code, 0);
-        const said = await new Blob(results.map(({ stderr }) => stderr)).text();
-        assertMatch(said, /^media: created the catalogue .*\n$/); // by one of them
-        verify(`${place}/catalogue.sqlite`);
-      }
+      const results = await Promise.all(
+        [1, 2, 3, 4].map(() => mediaCommand(folder, ["import", "/dev/null"]).output()),
+      );
+      for (const { code } of results) assertEquals(code, 0);
+      const said = await new Blob(results.map(({ stderr }) => stderr)).text();
+      assertMatch(said, /^media: created the catalogue .*\n$/); // by one of them
+      verify(`${folder}/catalogue.sqlite`);
     }),
 );
 
