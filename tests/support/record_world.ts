@@ -300,10 +300,11 @@ export class World {
     for (const slot of [0, 1, 2]) await this.stop(slot);
     await this.pass(2 * MINUTE);
     const { ledger } = this.#node;
-    const [time, started = 0] = [await ledger.time(), await ledger.started()];
+    if (lagOf(await ledger.time()) >= MINUTE) await this.restart();
+    await this.pass(2 * MINUTE); // by now, whatever is gone is silent
+    const { now } = await ledger.time();
     const isUntrue = (await this.#silent()).some((id) => !this.#isGone(id));
-    if (isUntrue || lagOf(time) >= MINUTE || started > time.now) await this.restart();
-    await this.pass(2 * MINUTE);
+    if (isUntrue || (await ledger.started() ?? 0) > now) await this.restart();
     await this.gone();
     await this.gate(4);
     await this.pass(72 * HOUR);

@@ -138,16 +138,6 @@ const EVENTS: readonly Event[] = [
     /Clear/,
   ],
   [
-    "a reboot",
-    async ({ start, pass }) => {
-      await (await start()).stop();
-      await pass(10);
-      return [await start()];
-    },
-    [UNKNOWN, CLEAR],
-    /Clear, on your word that during 1 stop \(1\d min\) nothing else served, .*: no calls to /,
-  ],
-  [
     "a power cut after a call",
     async ({ start, pass }) => {
       const server = await start();
@@ -247,21 +237,6 @@ const EVENTS: readonly Event[] = [
     /missing\.\n {2}The record starts at \S+\n {2}Session \S+ has not reported since/,
   ],
   [
-    "a cold backup restored, and said only after a start",
-    async ({ start, pass, save, restore, usage }) => {
-      await (await start()).stop();
-      await save();
-      await pass(10);
-      await restore();
-      await pass(10);
-      const server = await start();
-      assertEquals((await usage("--restart")).code, 0);
-      return [server];
-    },
-    [UNKNOWN, UNKNOWN],
-    /missing\.\n {2}The record starts at \S+\n {2}The verdict cannot be clear before 20\S+\n/,
-  ],
-  [
     "a database's clock that was ahead",
     async ({ start, report, execute, usage }) => {
       const server = await start();
@@ -293,14 +268,6 @@ const EVENTS: readonly Event[] = [
     },
     [UNKNOWN, UNKNOWN],
     /Until \S+, session \S+ did not count \/video\/:token/,
-  ],
-  [
-    "two servers that disagree",
-    async ({ start }) => {
-      return [await start({ SUNSET_AT: "2001-01-01" }), await start()];
-    },
-    [CLEAR, CLEAR],
-    /\/video\/:token announces .*; but session .*, sunset 2001-01-01T/,
   ],
 ];
 
