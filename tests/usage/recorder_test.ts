@@ -264,24 +264,6 @@ for (const [what, at, database, lifetime, sessions] of JUMPS) {
   });
 }
 
-Deno.test("Recorder ends a session that lapsed, also after an outage", async () => {
-  await using scene = await openScene();
-  const { ledger, failure } = failing(scene.open());
-  const { recorder, call } = await scene.start({ ledger });
-  scene.clocks.database += HOUR;
-  call();
-  failure.when = "before";
-  await recorder.flush();
-  failure.when = undefined;
-  scene.pass(5_000);
-  await recorder.stop();
-  assertEquals(await scene.sessions(), [
-    [0, 0, "lapsed"],
-    [HOUR + 5_000, HOUR + 5_000, "stopped"],
-  ]);
-  assertEquals(await scene.calls(), 1);
-});
-
 Deno.test("Recorder begins one session only, where it is not known whether it was registered", async () => {
   await using scene = await openScene();
   const ledger = scene.open();
@@ -482,30 +464,6 @@ Deno.test("Recorder dates calls by the ledger's time, and says that the machine'
     String(events[0]?.["cause"]),
     "it is 2027-02-01T12:01:20.000Z here, but 2027-02-01T12:00:20.000Z in the database",
   );
-});
-
-Deno.test("Recorder begins another session after a restart of the record, if the database's clock was ahead", async () => {
-  await using scene = await openScene();
-  const { clocks, ledger } = scene;
-  clocks.database += 365 * DAY;
-  const { recorder, call } = await scene.start();
-  const flush = async () => {
-    scene.pass(5_000);
-    call();
-    await recorder.flush();
-  };
-  await flush();
-  clocks.database = clocks.here;
-  await flush();
-  const ahead: Times = [365 * DAY, 365 * DAY + 5_000, undefined];
-  assertEquals(await scene.sessions(), [ahead], "time stands still");
-  await ledger.restart();
-  assertEquals(await scene.sessions(), [[10_000, 10_000, undefined]]);
-  await flush();
-  await recorder.stop();
-  assertEquals(await scene.sessions(), timesOf([[10_000, 10_000, "lapsed"], [15_000, 15_000]]));
-  const rows = await Array.fromAsync(ledger.usage(""), ({ day, calls }) => [day, calls]);
-  assertEquals(rows, [["2027-02-01", 3]]);
 });
 
 Deno.test("Recorder keeps the names of recent clients across a restart", async () => {
