@@ -167,9 +167,17 @@ async function runUsage(
   const onWait = (sessions: readonly string[]) => {
     if (!json) printError(`waiting for the next report of ${sessions.join(", ")} …`);
   };
-  const evaluate = gate === undefined
-    ? undefined
-    : await startProbe(record, { onWait, routes: options.route });
+  let evaluate: Awaited<ReturnType<typeof probe>> | undefined;
+  if (gate !== undefined && record.probe !== undefined) {
+    const sessions = await ledger.sessions();
+    evaluate = await probe(ledger, {
+      ...record.probe,
+      routes: options.route ?? judgedRoutes(sessions),
+      policies: announcedPolicies(sessions),
+      howNotToProbe: program.howNotToProbe,
+      onWait,
+    });
+  }
   const asked = await ledger.time();
   const sessions = await waitForReports(ledger, asked, onWait);
   const report = await reportUsage(ledger, {
@@ -197,24 +205,6 @@ async function runUsage(
     return;
   }
   await print(json ? usageJson(report) : usageText(report));
-}
-
-/** Probes the deprecated routes, if the record's program can. */
-async function startProbe(
-  { ledger, program, probe: target }: UsageRecord,
-  { onWait, routes }: Pick<ProbeOptions, "onWait"> & {
-    readonly routes: readonly string[] | undefined;
-  },
-) {
-  if (target === undefined) return undefined;
-  const sessions = await ledger.sessions();
-  return await probe(ledger, {
-    ...target,
-    routes: routes ?? judgedRoutes(sessions),
-    policies: announcedPolicies(sessions),
-    howNotToProbe: program.howNotToProbe,
-    onWait,
-  });
 }
 
 const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };
