@@ -49,7 +49,10 @@ interface Store {
   /** Returns the store's identifier: empty before it has one, `undefined` if it does not exist. */
   id(): Promise<string | undefined>;
 
-  /** Creates the store if it does not exist, and sets its identifier if it has none. */
+  /**
+   * Creates the store if it does not exist, and sets its identifier if it has none. Fails if it has
+   * another.
+   */
   create(id: string): Promise<void>;
 
   /** Checks that the store exists and has this identifier. */

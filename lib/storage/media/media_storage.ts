@@ -80,8 +80,8 @@ export class MediaStorage implements ItemStorage {
     const found = await this.content.id();
     const id = await this.catalogue.claimContent(found || crypto.randomUUID());
     if (found !== id) {
-      if (found !== undefined || !await this.catalogue.uses()) await this.content.create(id);
-      await this.content.check(id);
+      const mayCreate = found !== undefined || !await this.catalogue.uses();
+      await (mayCreate ? this.content.create(id) : this.content.check(id));
     }
     this.#contentId = id;
   }

@@ -1,5 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { resolvesNext, stub } from "@std/testing/mock";
+import { BucketContent } from "../../../lib/storage/content/bucket/content.ts";
 import { Files } from "../../../lib/storage/content/folder/files.ts";
 import { StorageError } from "../../../lib/storage/errors.ts";
 import { MediaStorage } from "../../../lib/storage/media/media_storage.ts";
@@ -7,6 +8,7 @@ import { openBucket } from "../../support/bucket_storage.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { openMemory, openMemoryEngine } from "../../support/memory_storage.ts";
 import { needing, shared } from "../../support/permissions.ts";
+import { refusal, response, ScriptedStore } from "../../support/scripted_store.ts";
 import { S3_STORE, S3Store } from "../../support/s3_store.ts";
 import { testMediaStorage } from "./media_storage_suite.ts";
 import { newMetadata } from "../storage_suite.ts";
@@ -31,6 +33,17 @@ needing("files")("unpublish() leaves content of another catalogue alone", async 
   assertEquals((await subject.storage.find(token)).state, "published");
   assertEquals(await another.digests(), [digest]);
 });
+
+needing("network")(
+  "a fresh bucket can be prepared while others do so, and the store finds no object that is replaced",
+  async () => {
+    await using store = new ScriptedStore();
+    store.script = (head) => head.startsWith("PUT") ? response(200, {}) : refusal(404, "NoSuchKey");
+    const storage = new MediaStorage(await openMemoryEngine(), new BucketContent(store.settings));
+    await storage.prepare();
+    await storage.close();
+  },
+);
 
 Deno.test("find() distinguishes missing content from an item unpublished meanwhile", async () => {
   const engine = await openMemoryEngine();

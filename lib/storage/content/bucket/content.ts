@@ -69,8 +69,13 @@ export class BucketContent implements ObjectStore {
     throw this.#fault("cannot be read", response);
   }
 
+  /**
+   * Reads nothing after writing: others may write the same at that moment, and some stores answer
+   * 404 while an object is being replaced.
+   */
   async create(id: string): Promise<void> {
-    if (await this.id()) return;
+    const found = await this.id();
+    if (found) return this.#require(id, found);
     const response = await this.#client.request("PUT", this.#ownKey(PLACE), { text: id });
     if (response.status !== 200) throw this.#fault("cannot be written to", response);
   }
@@ -197,6 +202,11 @@ export class BucketContent implements ObjectStore {
   #isOwn(key: string): boolean {
     const name = key.startsWith(this.#ownKey("")) ? key.slice(this.#ownKey("").length) : "";
     return name === PLACE || /^[0-9a-f]{2}\/[0-9a-f]{64}$/.test(name);
+  }
+
+  #require(id: string, found: string | undefined): void {
+    if (found === id) return;
+    throw this.#fault("is not the place with the content of this catalogue");
   }
 
   /** Returns an error about the place as a whole. */

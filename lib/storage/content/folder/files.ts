@@ -63,6 +63,7 @@ export class Files implements PlainStore {
         await this.#share(this.#lock);
         await Deno.writeTextFile(this.#lock, id);
       }, createIfNone);
+      await this.check(id);
     });
   }
 
