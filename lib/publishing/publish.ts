@@ -4,7 +4,7 @@ import { readable } from "../input/user_file.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { basename } from "node:path";
 import { TokenTakenError } from "../storage/catalogue/catalogue.ts";
-import type { Step } from "../storage/content/content_store.ts";
+import type { Content, Step } from "../storage/content/content_store.ts";
 import { hashOf } from "../storage/content/hash.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { ContentReference, PublishedItem } from "../storage/item.ts";
@@ -37,11 +37,16 @@ export interface PublishOptions extends Stated, Patience {
    */
   readonly reuse?: boolean;
   readonly expected?: Expected | undefined;
+  /** What was found in the content, if it was read before. */
+  readonly found?: Found | undefined;
   /** Cancels the work before anything is published. */
   readonly signal?: AbortSignal | undefined;
   /** Wraps the reading of the content, to follow the progress. */
   readonly watch?: ProgressWatcher;
 }
+
+/** What is found in content. */
+export type Found = MediaType & Content;
 
 /** Known properties of content, which the content must have. */
 export type Expected = {
@@ -66,7 +71,7 @@ export async function publishFile(
   path: string,
   options: PublishOptions = {},
 ): Promise<PublishedItem> {
-  const { token = newToken(), name = fileName(path), reuse, expected, signal } = options;
+  const { token = newToken(), name = fileName(path), reuse, signal } = options;
   await requireFree(storage, token); // fails early; the commit checks again
   using file = await openFile(path, options);
   const { size } = file.bytes;
@@ -75,16 +80,11 @@ export async function publishFile(
     const limit = `a bucket accepts at most ${content.maxLength} in one PUT`;
     throw new RefusedError(`${quoted(path)} has ${size} bytes; ${limit}`);
   }
-  const detected = await detect(file, options);
-  if (reuse) { // before anything is written
-    const item = await storage.findByContent(await hashOf(file.read("hashing")), name);
-    if (item !== undefined) return item;
-  }
-  await using staged = await storage.stage({ read: file.read, signal });
-  requireExpected(path, staged, expected);
-  signal?.throwIfAborted();
-  const metadata = { token, ...detected, name, ...statedIn(options) };
-  return await storage.publish(metadata, staged, reuse).catch(refuseTaken);
+  const found = options.found ?? await describeContent(file, options);
+  const published = reuse ? await storage.findByContent(found, name) : undefined;
+  if (published !== undefined) return published; // before anything is written
+  const item = { token, name, ...statedIn(options), ...found };
+  return await storage.publish(item, { read: file.read, signal }, reuse).catch(refuseTaken);
 }
 
 /** Returns the metadata that is published as stated. */
@@ -113,9 +113,9 @@ interface OpenContent {
 export async function describeContent(
   content: OpenContent,
   options: PublishOptions,
-): Promise<MediaType & { readonly digest: string; readonly length: number }> {
-  const { source, read, validator } = content;
-  const detected = await detect(content, options);
+): Promise<Found> {
+  const { source, bytes, read, validator } = content;
+  const detected = await unlessAborted(detectMediaType(source, bytes, options), options.signal);
   const found = await hashOf(read("hashing"));
   requireExpected(source, { ...found, validator }, options.expected);
   return { ...detected, ...found };
@@ -124,10 +124,6 @@ export async function describeContent(
 export async function describeFile(path: string, options: PublishOptions) {
   using file = await openFile(path, options);
   return await describeContent(file, options);
-}
-
-function detect({ source, bytes }: OpenContent, options: PublishOptions): Promise<MediaType> {
-  return unlessAborted(detectMediaType(source, bytes, options), options.signal);
 }
 
 function requireExpected(

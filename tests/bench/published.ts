@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Token } from "../../lib/storage/token.ts";
 import { ITEM_COLUMNS } from "../../lib/storage/catalogue/catalogue.ts";
+import { hashOf } from "../../lib/storage/content/hash.ts";
 import { openIn } from "../support/local_storage.ts";
 import type { PublishedItem } from "../../lib/storage/item.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
@@ -35,18 +36,19 @@ export function coldToken(index: number): Token {
 /** Publishes everything into a folder. */
 export async function publishAll(folder: string, extent: Extent): Promise<Published> {
   const storage = await openIn(folder);
-  const publish = async (name: string, content: AsyncIterable<Uint8Array>) => {
-    await using staged = await storage.stage({ read: () => content });
-    return await storage.publish({ ...newMetadata(), name }, staged);
+  const publish = async (name: string, length: number, number = 0) => {
+    const read = () => zeros(length, number);
+    const item = { ...newMetadata(), name, ...await hashOf(read()) };
+    return await storage.publish(item, { read });
   };
   const hot = [];
   for (let index = 0; index < extent.hot; index++) {
-    hot.push(await publish(`item ${index}.mp3`, zeros(4_096, index)));
+    hot.push(await publish(`item ${index}.mp3`, 4_096, index));
   }
   const [megabyte, medium, large] = [
-    await publish("megabyte.mp3", zeros(1_048_576)),
-    await publish("medium.mp3", zeros(extent.medium)),
-    await publish("large.mp3", zeros(extent.large)),
+    await publish("megabyte.mp3", 1_048_576),
+    await publish("medium.mp3", extent.medium),
+    await publish("large.mp3", extent.large),
   ];
   await storage.close();
   copyRecords(`${folder}/catalogue.sqlite`, hot, extent.cold);
@@ -59,7 +61,7 @@ export function contentPath(folder: string, { digest }: PublishedItem): string {
 }
 
 /** Makes content of zeros after a distinguishing number. */
-async function* zeros(length: number, number = 0): AsyncGenerator<Uint8Array> {
+async function* zeros(length: number, number: number): AsyncGenerator<Uint8Array> {
   const block = new Uint8Array(1_048_576);
   new DataView(block.buffer).setUint32(0, number);
   for (let left = length; left > 0; left -= block.length) {

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { newToken, type Token } from "../../lib/storage/token.ts";
+import type { Token } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openIn, openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
@@ -253,14 +253,13 @@ asProcess("a publish leaves the staged content of a running one alone", async ()
     await release.promise;
     yield CONTENT.subarray(3);
   })();
-  const staging = subject.storage.stage({ read: () => slow });
+  const item = { ...newMetadata(), digest: DIGEST, length: CONTENT.length };
+  const publishing = subject.storage.publish(item, { read: () => slow });
   await half.promise;
   // Another process, so that it cleans up.
   assertEquals((await media(subject.folder, ["publish", SAMPLE_MP3])).code, 0);
   release.resolve();
-  await using staged = await staging;
-  const token = newToken();
-  const item = await subject.storage.publish({ ...newMetadata(), token }, staged);
+  await publishing;
   assertEquals(await new Response(await subject.storage.open(item)).bytes(), CONTENT);
 });
 

@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { stub } from "@std/testing/mock";
-import { fileName, publishFile } from "../../lib/publishing/publish.ts";
+import { fileName, type ProgressWatcher, publishFile } from "../../lib/publishing/publish.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { isPrintable } from "../../lib/input/printable.ts";
@@ -11,6 +10,8 @@ import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 
 const test = needing("processes");
+
+type Watched = Parameters<ProgressWatcher>[1];
 
 /** Staged files. */
 async function staged(folder: string): Promise<string[]> {
@@ -107,9 +108,9 @@ needing("environment", "files")(
     const path = `${folder}/a.mp3`;
     const restore = () => Deno.copyFile(SAMPLE_MP3, path);
     const publishing = (change: () => void, signal?: AbortSignal) => {
-      const watch = async function* (chunks: AsyncIterable<Uint8Array>) {
+      const watch = async function* (chunks: AsyncIterable<Uint8Array>, { step }: Watched) {
         for await (const chunk of chunks) {
-          change();
+          if (step === "copying") change();
           yield chunk;
         }
       };
@@ -130,16 +131,14 @@ needing("environment", "files")(
       ["breaks", () => publishing(broken), "broken"],
       ["is copied when aborted", () => aborting(publishing), "stopped by SIGINT"],
       [
-        "is staged when aborted",
+        "is copied in full when aborted",
         () =>
           aborting(async (abort, signal) => {
-            const stage = storage.stage.bind(storage);
-            using _stage = stub(storage, "stage", async (source) => {
-              const staged = await stage(source);
-              abort();
-              return staged;
-            });
-            await publishFile(storage, path, { signal });
+            const watch = async function* (chunks: AsyncIterable<Uint8Array>, { step }: Watched) {
+              yield* chunks;
+              if (step === "copying") abort();
+            };
+            await publishFile(storage, path, { watch, signal });
           }),
         "stopped by SIGINT",
       ],

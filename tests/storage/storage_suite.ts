@@ -6,13 +6,14 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
 import { newToken, type Token } from "../../lib/storage/token.ts";
-import type { ItemMetadata } from "../../lib/storage/media/media_storage.ts";
-import type { PublishedItem } from "../../lib/storage/item.ts";
+import type { ContentReference, PublishedItem } from "../../lib/storage/item.ts";
 import { GENERATION_MS } from "../../lib/storage/generations.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
 import { StorageError, UnpublishedError } from "../../lib/storage/errors.ts";
 import { bytesOf, streamOf } from "../support/body.ts";
 import type { Test } from "../support/permissions.ts";
+
+export type ItemMetadata = Omit<PublishedItem, keyof ContentReference>;
 
 /** A driver under test, with functions that change its data from outside. */
 export interface Subject extends AsyncDisposable {

@@ -1,14 +1,28 @@
 /** Storage into which a test publishes. */
 
 import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
+import { hashOf } from "../../lib/storage/content/hash.ts";
+import type { PublishedItem } from "../../lib/storage/item.ts";
 import { sourceOf } from "./body.ts";
-import type { Subject } from "../storage/storage_suite.ts";
+import type { ItemMetadata, Subject } from "../storage/storage_suite.ts";
 
 /** Storage, with functions that change and show what it holds. */
 export interface MediaSubject extends Subject {
   readonly storage: MediaStorage;
   /** Returns the digests of stored content. */
   digests(): Promise<string[]>;
+}
+
+/** Publishes content. */
+export async function publishTo(
+  storage: MediaStorage,
+  metadata: ItemMetadata,
+  content: Uint8Array,
+  reuse = false,
+): Promise<PublishedItem> {
+  const source = sourceOf(content);
+  const item = { ...metadata, ...await hashOf(source.read("hashing")) };
+  return await storage.publish(item, source, reuse);
 }
 
 /**
@@ -28,10 +42,7 @@ export function subjectOn(
   };
   return {
     storage,
-    async publish(metadata, content) {
-      await using staged = await storage.stage(sourceOf(content));
-      return await storage.publish(metadata, staged);
-    },
+    publish: (metadata, content) => publishTo(storage, metadata, content),
     async unpublish(token, at) {
       await storage.unpublish(token, at);
     },

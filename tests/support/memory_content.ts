@@ -4,18 +4,13 @@ import type { Catalogue } from "../../lib/storage/catalogue/catalogue.ts";
 import type { ByteRange } from "../../lib/http/byte_range.ts";
 import type {
   Comparison,
+  Content,
   PlainStore,
   Source,
-  Staged,
 } from "../../lib/storage/content/content_store.ts";
 import type { ContentReference } from "../../lib/storage/item.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { SerialQueue } from "../../lib/async/serial_queue.ts";
-
-/** Staged content. */
-interface StagedBytes extends Staged {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-}
 
 /** Content that lasts as long as its object. */
 export class MemoryContent implements PlainStore {
@@ -61,20 +56,15 @@ export class MemoryContent implements PlainStore {
     return (this.bytes.get(digest) as Uint8Array<ArrayBuffer>).slice(first, last + 1);
   }
 
-  async stage(source: Source): Promise<StagedBytes> {
-    const chunks = await Array.fromAsync(source.read("copying"), (chunk) => new Uint8Array(chunk));
-    const bytes = await new Blob(chunks).bytes();
-    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
-    return { digest, length: bytes.length, bytes, async [Symbol.asyncDispose]() {} };
-  }
-
   hold<T>(action: () => Promise<T>): Promise<T> {
     return this.#queue.run(action);
   }
 
-  change<T>(digest: string, commit: () => Promise<T>, staged?: StagedBytes): Promise<T> {
-    return this.#queue.run(async () => {
-      if (staged !== undefined) this.bytes.set(digest, staged.bytes);
+  async change<T>({ digest }: Content, commit: () => Promise<T>, source?: Source): Promise<T> {
+    const chunks = source &&
+      await Array.fromAsync(source.read("copying"), (chunk) => new Uint8Array(chunk));
+    return await this.#queue.run(async () => {
+      if (chunks !== undefined) this.bytes.set(digest, await new Blob(chunks).bytes());
       try {
         return await commit();
       } finally {

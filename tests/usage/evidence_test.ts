@@ -11,6 +11,7 @@ import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix, settingsOf } from "../support/bucket_storage.ts";
 import { ANSWER, countOne } from "../support/counted_call.ts";
 import { inFolder, media } from "../support/media_cli.ts";
+import { publishTo } from "../support/media_subject.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { openEngine } from "../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
@@ -155,10 +156,7 @@ needing(...POSTGRES, ...S3_STORE)(
         new BucketContent(settingsOf(store(), prefix)),
       );
       await storage.prepare();
-      async function* read() {
-        yield await Promise.resolve(new Uint8Array(1000));
-      }
-      const item = await storage.publish(newMetadata(), await storage.stage({ read }));
+      const item = await publishTo(storage, newMetadata(), new Uint8Array(1000));
       await storage.close();
 
       await using database = new Relay(postgres().port);

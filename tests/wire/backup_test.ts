@@ -8,6 +8,7 @@ import type { Token } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openIn } from "../support/local_storage.ts";
 import { inFolder, media } from "../support/media_cli.ts";
+import { publishTo } from "../support/media_subject.ts";
 import { fromRoot } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
@@ -93,13 +94,10 @@ class Load implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    async function* read() {
-      yield await Promise.resolve(crypto.getRandomValues(new Uint8Array(2_000)));
-    }
+    const content = () => crypto.getRandomValues(new Uint8Array(2_000));
     while (!this.#isOver) {
       if (Math.random() * 2 * ITEMS > this.published.length) {
-        await using staged = await this.storage.stage({ read });
-        const { token } = await this.storage.publish(newMetadata(), staged);
+        const { token } = await publishTo(this.storage, newMetadata(), content());
         this.published.push(token);
       } else {
         const index = Math.floor(Math.random() * this.published.length);

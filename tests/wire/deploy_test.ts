@@ -8,6 +8,7 @@ import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { newPrefix, settingsOf } from "../support/bucket_storage.ts";
 import { inFolder, media } from "../support/media_cli.ts";
+import { publishTo } from "../support/media_subject.ts";
 import { Origin } from "../support/origin.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
 import { needing, shared } from "../support/permissions.ts";
@@ -99,11 +100,7 @@ test("on Deno Deploy, a server stops in time during a download, and flushes its 
       new BucketContent(settingsOf(store(), prefix)),
     );
     await storage.prepare();
-    const chunk = new Uint8Array(1 << 20).fill(1);
-    async function* read() {
-      for (let n = 0; n < 64; n++) yield await Promise.resolve(chunk);
-    }
-    const item = await storage.publish(newMetadata(), await storage.stage({ read }));
+    const item = await publishTo(storage, newMetadata(), new Uint8Array(1 << 26).fill(1));
     await storage.close();
 
     await using server = await start({ DATABASE_URL, ...store().environment(prefix) }, folder);

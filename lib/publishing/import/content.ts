@@ -5,7 +5,7 @@ import { StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
 import { derivedToken, factsOf, requireSame } from "./facts.ts";
 import { type ImportRecord, RecordError } from "./imported_record.ts";
-import { describeFile, fileName, publishFile } from "../publish.ts";
+import { describeFile, fileName, type Found, publishFile } from "../publish.ts";
 import { messageOf } from "../../input/printable.ts";
 import { RefusedError } from "../../input/refused_error.ts";
 import { describeObject, publishObject } from "../publish_object.ts";
@@ -58,16 +58,17 @@ async function publishRecord(
   const place = isFile ? await resolve(record.path) : record.location;
   const { kind, type, length, sha256, language, publishedAt, name = fileName(place) } = record;
   const validator = isFile ? undefined : record.validator;
-  let options = { kind, type, name, signal, expected: { digest: sha256, length, validator } };
+  const expected = { digest: sha256, length, validator };
+  const options = { kind, type, name, signal, expected };
   let facts = factsOf(record, { type, length, sha256, name, language: null });
   let known = token && (await storage.catalogue.findAll([token])).get(token);
   // A file need not be read to find it on record, if its digest is stated.
   const isRead = isFile && sha256 === undefined && (token === undefined || known !== undefined);
+  let found: Found | undefined;
   if (isRead || isDryRun && known === undefined) {
-    const { digest, ...found } =
-      await (isFile ? describeFile(place, options) : describeObject(storage, place, options));
-    options = { ...options, expected: { ...options.expected, digest, length: found.length } };
-    facts = { ...facts, ...found, sha256: digest };
+    found = await (isFile ? describeFile(place, options) : describeObject(storage, place, options));
+    const { digest, ...rest } = found;
+    facts = { ...facts, ...rest, sha256: digest };
     token ??= derivedToken(digest, name);
     known ??= (await storage.catalogue.findAll([token])).get(token);
   }
@@ -76,6 +77,6 @@ async function publishRecord(
     return "unchanged";
   }
   const publish = isFile ? publishFile : publishObject;
-  if (!isDryRun) await publish(storage, place, { ...options, token, language, publishedAt });
+  if (!isDryRun) await publish(storage, place, { ...options, found, token, language, publishedAt });
   return "added";
 }

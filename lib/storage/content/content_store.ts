@@ -14,9 +14,9 @@ export const AT_ONCE = 128 * 1024;
 /** Why a source is being read. */
 export type Step = "copying" | "hashing" | "sending";
 
-/** Content to store. */
+/** Where to read content to store. */
 export interface Source {
-  /** Reads it from the beginning. Some stores read it twice. */
+  /** Reads it from the beginning. */
   read(step: Step): AsyncIterable<Uint8Array>;
   /** Cancels the work before anything is published. */
   readonly signal?: AbortSignal | undefined;
@@ -28,23 +28,15 @@ export interface ExistingContent extends Required<Omit<ContentReference, "digest
   open(range?: ByteRange): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
 }
 
-/** Staged content: complete, but not yet in its place. Must be disposed of. */
-export interface Staged extends AsyncDisposable {
-  /** SHA-256, 64 lower-case hexadecimal digits. */
-  readonly digest: string;
-  /** Bytes. */
-  readonly length: number;
-}
+/** Content that is stored under its digest. */
+export type Content = Pick<ContentReference, "digest" | "length">;
 
 /** How stored content compares with what was published. */
 export type Comparison =
   | { readonly state: "same" }
   | { readonly state: "missing" | "different"; readonly reason: string };
 
-/**
- * What every content store does. Methods throw {@linkcode StorageError} when the store fails.
- * Content can only be published in the store that staged it.
- */
+/** What every content store does. Methods throw {@linkcode StorageError} when the store fails. */
 interface Store {
   /** Returns the store's identifier: empty before it has one, `undefined` if it does not exist. */
   id(): Promise<string | undefined>;
@@ -69,17 +61,14 @@ interface Store {
    */
   open(content: ContentReference, range?: ByteRange, onFault?: OnFault): Promise<Body>;
 
-  /** Copies content and hashes it, but does not move it to its place yet. */
-  stage(source: Source): Promise<Staged>;
-
   /**
    * Changes which items use some content. If the process is killed meanwhile, no item loses its
    * content. A folder makes one change at a time, and removes the content if no item uses it then.
    *
    * @param commit Commits the change to the catalogue.
-   * @param staged Content to move to its place first.
+   * @param source Where to read the content if it must be stored first.
    */
-  change<T>(digest: string, commit: () => Promise<T>, staged?: Staged): Promise<T>;
+  change<T>(content: Content, commit: () => Promise<T>, source?: Source): Promise<T>;
 
   /** Runs an action while nothing is removed. */
   hold<T>(action: () => Promise<T>): Promise<T>;

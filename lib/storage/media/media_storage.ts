@@ -6,7 +6,7 @@
 import type { Body } from "../../http/outcome.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
 import type { Catalogue, CatalogueRecord } from "../catalogue/catalogue.ts";
-import type { ContentStore, ExistingContent, Source, Staged } from "../content/content_store.ts";
+import type { ContentStore, ExistingContent, Source } from "../content/content_store.ts";
 import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { forEach } from "../../async/for_each.ts";
@@ -21,8 +21,6 @@ const CHECK_TIMEOUT_MS = 5_000;
 
 /** The number of contents that an import checks at once. */
 const CHECKS = 16;
-
-export type ItemMetadata = Omit<PublishedItem, keyof ContentReference>;
 
 /** The result of adding entries. An entry in neither set had a token that was taken. */
 export interface Added {
@@ -102,24 +100,19 @@ export class MediaStorage implements ItemStorage {
     await this.content.close();
   }
 
-  /** Stages content without publishing it; see {@linkcode ContentStore.stage}. */
-  async stage(source: Source): Promise<Staged> {
-    await this.prepare();
-    return await this.content.stage(source);
-  }
-
   /**
-   * Publishes staged content, entirely or not at all.
+   * Publishes content, entirely or not at all.
    *
    * @param reuse Whether to publish nothing if an item with this name and content is published.
    * @returns The published item, which may be the one that was there before.
    * @throws {TokenTakenError} When the token was ever used.
    */
-  async publish(metadata: ItemMetadata, staged: Staged, reuse = false): Promise<PublishedItem> {
-    const { digest, length } = staged;
-    const item: PublishedItem = { ...metadata, digest, length };
-    const add = () => reuse ? this.catalogue.addUnlessPublished(item) : this.catalogue.add(item);
-    return await this.content.change(digest, add, staged);
+  async publish(item: PublishedItem, source: Source, reuse = false): Promise<PublishedItem> {
+    await this.prepare();
+    return await this.content.change(item, async () => {
+      source.signal?.throwIfAborted();
+      return await (reuse ? this.catalogue.addUnlessPublished(item) : this.catalogue.add(item));
+    }, source);
   }
 
   /**
@@ -233,6 +226,6 @@ export class MediaStorage implements ItemStorage {
       return await unpublish();
     }
     await this.prepare(); // or a folder would remove content of another catalogue
-    return await this.content.change(result.item.digest, unpublish);
+    return await this.content.change(result.item, unpublish);
   }
 }

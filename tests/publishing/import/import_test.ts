@@ -357,6 +357,6 @@ test("an import reads no published file whose SHA-256 is stated", () =>
     }];
     assertEquals((await importAll(subject.storage, records)).outcomes, [3, 0, 0, 0]);
     await Deno.remove(stated);
-    subject.storage.stage = () => Promise.reject(new Error("expected no copy"));
+    subject.storage.publish = () => Promise.reject(new Error("expected no copy"));
     assertEquals((await importAll(subject.storage, records)).outcomes, [0, 3, 0, 0]);
   }));

@@ -11,8 +11,7 @@ import {
   type PublishedItem,
 } from "../../../lib/storage/item.ts";
 import { newToken } from "../../../lib/storage/token.ts";
-import { sourceOf } from "../../support/body.ts";
-import type { MediaSubject } from "../../support/media_subject.ts";
+import { type MediaSubject, publishTo } from "../../support/media_subject.ts";
 import type { Test } from "../../support/permissions.ts";
 import { newMetadata, testStorage } from "../storage_suite.ts";
 
@@ -166,10 +165,8 @@ export function testMediaStorage(
 
   test("publish() publishes nothing twice for publishers that do so at once, if asked", async (subject) => {
     const { storage } = subject;
-    const publish = async (name: string, content: Uint8Array, reuse = true) => {
-      await using staged = await storage.stage(sourceOf(content));
-      return await storage.publish({ ...newMetadata(), name }, staged, reuse);
-    };
+    const publish = (name: string, content: Uint8Array, reuse = true) =>
+      publishTo(storage, { ...newMetadata(), name }, content, reuse);
     const published = await fulfilled(
       Array.from({ length: 12 }, (_, at) => publish(`${at % 3}.mp3`, at % 2 ? CONTENT : OTHER)),
     );
@@ -260,7 +257,6 @@ export function testMediaStorage(
     await subject.publish(newMetadata(), OTHER);
     assert(!await storage.isUnused(unused.digest));
 
-    await using _staged = await storage.stage(sourceOf(new Uint8Array(100)));
     const listed = await Array.fromAsync(storage.content.list());
     assertEquals(listed.sort(), [used.digest, unused.digest].sort());
   });

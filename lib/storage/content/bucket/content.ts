@@ -5,7 +5,7 @@
  *     PREFIX/ab/abcd…      content, named by its SHA-256
  *     PREFIX/media-head    contains the store's identifier
  *
- * An object exists completely or not at all, so nothing is staged. No object is ever deleted: that
+ * An object exists completely or not at all. No object is ever deleted: that
  * would take a lock that all publishers share. An object that no item uses is left behind by
  * unpublishing, and by a publisher that was killed.
  */
@@ -16,10 +16,10 @@ import type { ByteRange } from "../../../http/byte_range.ts";
 import {
   AT_ONCE,
   type Comparison,
+  type Content,
   type ExistingContent,
   type ObjectStore,
   type Source,
-  type Staged,
 } from "../content_store.ts";
 import type { BucketSettings } from "../content_place.ts";
 import { type ContentReference, MAX_LOCATION, MAX_STATED } from "../../item.ts";
@@ -41,11 +41,6 @@ import { contentOf, readAtOnce } from "./stream.ts";
 
 /** The last part of the key of the object with the store's identifier. */
 const PLACE = "media-head";
-
-/** Content to publish that is not in the bucket yet. */
-interface StagedSource extends Staged {
-  readonly source: Source;
-}
 
 export class BucketContent implements ObjectStore {
   readonly kind = "bucket";
@@ -81,8 +76,7 @@ export class BucketContent implements ObjectStore {
   }
 
   async check(id: string): Promise<void> {
-    if (await this.id() === id) return;
-    throw this.#fault("is not the place with the content of this catalogue");
+    this.#require(id, await this.id());
   }
 
   async open(content: ContentReference, range?: ByteRange, onFault?: OnFault): Promise<Body> {
@@ -120,14 +114,8 @@ export class BucketContent implements ObjectStore {
     return { ...object, open };
   }
 
-  async stage(source: Source): Promise<StagedSource> {
-    const { hashOf } = await import("../hash.ts"); // not needed to serve
-    const found = await hashOf(source.read("hashing"));
-    return { ...found, source, async [Symbol.asyncDispose]() {} };
-  }
-
-  async change<T>(_: string, commit: () => Promise<T>, staged?: StagedSource): Promise<T> {
-    if (staged !== undefined) await this.#put(staged);
+  async change<T>(content: Content, commit: () => Promise<T>, source?: Source): Promise<T> {
+    if (source !== undefined) await this.#put(content, source);
     return await commit();
   }
 
@@ -174,10 +162,9 @@ export class BucketContent implements ObjectStore {
   }
 
   /** Uploads content, unless it is present. */
-  async #put(staged: StagedSource): Promise<void> {
-    if ((await this.compare(staged)).state === "same") return;
-    const { digest, length, source } = staged;
-    const key = this.#objectKeyOf(staged);
+  async #put({ digest, length }: Content, source: Source): Promise<void> {
+    if ((await this.compare({ digest, length })).state === "same") return;
+    const key = this.#objectKeyOf({ digest });
     const { url, headers } = await this.#client.sign("PUT", key, {
       "X-Amz-Content-Sha256": digest,
     });

@@ -21,15 +21,16 @@ import { readAtOnce, streamPart } from "./file_part.ts";
 import {
   AT_ONCE,
   type Comparison,
+  type Content,
   type PlainStore,
   type Source,
-  type Staged,
 } from "../content_store.ts";
 import type { ContentReference } from "../../item.ts";
 import { StorageError } from "../../errors.ts";
 import type { OnFault } from "../../storage.ts";
 
-interface StagedFile extends Staged {
+/** A complete copy of content that is not in its place yet. */
+interface StagedFile extends AsyncDisposable {
   readonly path: string;
 }
 
@@ -112,8 +113,8 @@ export class Files implements PlainStore {
     });
   }
 
-  /** The first call also removes what killed processes left behind. */
-  async stage(source: Source): Promise<StagedFile> {
+  /** Copies content. The first call also removes what killed processes left behind. */
+  async #stage({ digest }: Content, source: Source): Promise<StagedFile> {
     const folder = `${this.#folder}/staged`;
     const path = `${folder}/${crypto.randomUUID()}`;
     const file = await this.#exclusively(async () => {
@@ -133,14 +134,13 @@ export class Files implements PlainStore {
     try {
       const { createHash } = await import("node:crypto"); // not needed to serve
       const hash = createHash("sha256");
-      let length = 0;
       for await (const chunk of source.read("copying")) {
         hash.update(chunk);
         await this.#attempt("write to", () => writeAll(file, chunk));
-        length += chunk.length;
       }
       await this.#attempt("write to", () => file.sync());
-      return { digest: hash.digest("hex"), length, path, [Symbol.asyncDispose]: discard };
+      if (hash.digest("hex") === digest) return { path, [Symbol.asyncDispose]: discard };
+      throw new StorageError("files", `content ${digest} changed before it was copied`);
     } catch (error) {
       await discard();
       throw error;
@@ -148,7 +148,9 @@ export class Files implements PlainStore {
   }
 
   /** If the process is killed meanwhile, the next change repairs what it left behind. */
-  async change<T>(digest: string, commit: () => Promise<T>, staged?: StagedFile): Promise<T> {
+  async change<T>(content: Content, commit: () => Promise<T>, source?: Source): Promise<T> {
+    const { digest } = content;
+    await using staged = source && await this.#stage(content, source);
     const unsettled = `${this.#folder}/unsettled`;
     const settle = async (digest: string) => {
       if (!await this.#catalogue.usesAfterChanges(digest)) {
@@ -161,7 +163,7 @@ export class Files implements PlainStore {
       for await (const left of Deno.readDir(unsettled)) await settle(left.name);
       await Deno.writeFile(`${unsettled}/${digest}`, new Uint8Array());
       try {
-        if (staged !== undefined) await this.#place(staged);
+        if (staged !== undefined) await this.#place(digest, staged.path);
         return await commit();
       } finally {
         await settle(digest);
@@ -209,7 +211,7 @@ export class Files implements PlainStore {
   }
 
   /** Moves content to its place, and replaces a file that is there, because it may be damaged. */
-  async #place({ digest, path }: StagedFile): Promise<void> {
+  async #place(digest: string, path: string): Promise<void> {
     const shard = `${this.#folder}/${digest.slice(0, 2)}`;
     await this.#makeFolder(shard);
     await Deno.rename(path, this.#path(digest));

@@ -19,7 +19,6 @@ export const NO_CONTENT: ContentStore = {
   check: refuse,
   compare: refuse,
   open: refuse,
-  stage: refuse,
   change: refuse,
   hold: (action) => action(),
   async *list() {},

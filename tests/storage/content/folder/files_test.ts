@@ -2,8 +2,9 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { readAtOnce } from "../../../../lib/storage/content/folder/file_part.ts";
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import type { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
-import { sourceOf, streamOf } from "../../../support/body.ts";
+import { streamOf } from "../../../support/body.ts";
 import { openIn, openLocal } from "../../../support/local_storage.ts";
+import { publishTo } from "../../../support/media_subject.ts";
 import { LINUX, needing, program } from "../../../support/permissions.ts";
 import { newMetadata } from "../../storage_suite.ts";
 
@@ -44,9 +45,7 @@ test("readAtOnce() refuses a part that the file ends before", async () => {
 });
 
 async function publishText(storage: MediaStorage, text: string): Promise<string> {
-  await using staged = await storage.stage(sourceOf(new TextEncoder().encode(text)));
-  const { digest } = await storage.publish(newMetadata(), staged);
-  return digest;
+  return (await publishTo(storage, newMetadata(), new TextEncoder().encode(text))).digest;
 }
 
 needing("processes", LINUX)(
