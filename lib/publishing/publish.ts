@@ -24,7 +24,10 @@ const CHUNK = 256 * 1024;
  */
 const MAX_NAME = 255;
 
-/** Metadata of an item, and how to publish it. Everything has a default. */
+/**
+ * Metadata of an item, and how to publish it. Everything has a default. The signal cancels the work
+ * before anything is published.
+ */
 export interface PublishOptions extends Stated, Patience {
   readonly token?: Token | undefined;
   readonly name?: string | undefined;
@@ -39,8 +42,6 @@ export interface PublishOptions extends Stated, Patience {
   readonly expected?: Expected | undefined;
   /** What was found in the content, if it was read before. */
   readonly found?: Found | undefined;
-  /** Cancels the work before anything is published. */
-  readonly signal?: AbortSignal | undefined;
   /** Wraps the reading of the content, to follow the progress. */
   readonly watch?: ProgressWatcher;
 }

@@ -127,11 +127,10 @@ export class MediaStorage implements ItemStorage {
   /** Whether content is stored that no item uses. In a folder, waits for whoever publishes it. */
   async isUnused(digest: string): Promise<boolean> {
     if (await this.catalogue.uses(digest)) return false; // of most content, without the lock
-    return await this.content.hold(async () => {
-      if (await this.catalogue.uses(digest)) return false;
-      // Of whatever length.
-      return (await this.content.compare({ digest, length: 0 })).state !== "missing";
-    });
+    return await this.content.hold(async () =>
+      !await this.catalogue.uses(digest) &&
+      (await this.content.compare({ digest, length: 0 })).state !== "missing" // of any length
+    );
   }
 
   /**
@@ -159,18 +158,16 @@ export class MediaStorage implements ItemStorage {
   async addAll(records: readonly CatalogueRecord[], isDryRun = false): Promise<Added> {
     const items = records.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
     const copied = items.filter(({ location }) => location === undefined);
-    const addSound = async (faults: ReadonlyMap<Token, StorageError>) => {
+    const add = async () => {
+      const faults = await this.#importFaults(items);
       const sound = records.filter(([token]) => !faults.has(token));
       const tokens = sound.map(([token]) => token);
       return { added: isDryRun ? new Set(tokens) : await this.catalogue.addAll(sound), faults };
     };
-    const add = async () => await addSound(await this.#importFaults(items));
     if (items.length === 0) return await add();
-    if (await this.content.id() === undefined) {
-      // Creating a store where none of the content is would bind the catalogue to the wrong one.
-      const faults = await this.#importFaults(items);
-      if (copied.every(({ token }) => faults.has(token))) return await addSound(faults);
-    }
+    // Creating a store where none of the content is would bind the catalogue to the wrong one.
+    const isNew = await this.content.id() === undefined;
+    if (isNew && (await this.#importFaults(copied)).size === copied.length) return await add();
     if (isDryRun) await this.checkContent();
     else await this.prepare();
     if (isDryRun || copied.length === 0) return await add();
