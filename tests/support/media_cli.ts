@@ -81,8 +81,11 @@ export async function inFolder(body: (folder: string) => Promise<void>): Promise
 }
 
 /** Creates an empty catalogue. */
-export async function makeCatalogue(folder: string): Promise<void> {
-  await media(folder, ["import", "/dev/null"]);
+export async function makeCatalogue(
+  folder: string,
+  environment?: Record<string, string>,
+): Promise<void> {
+  await media(folder, ["import", "/dev/null"], environment);
 }
 
 /** Removes the line that tells of a new catalogue, which every first command prints. */
