@@ -2,16 +2,12 @@ import { assertEquals, assertMatch } from "@std/assert";
 import type { LinkedItem } from "../../lib/storage/item.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { newPrefix } from "../support/bucket_storage.ts";
 import { openIn, openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
-import { SAMPLE_MP3 } from "../support/paths.ts";
-import { needing, shared } from "../support/permissions.ts";
-import { BUCKET, S3_STORE, S3Store } from "../support/s3_store.ts";
+import { needing } from "../support/permissions.ts";
 
 const test = needing("processes");
-const store = shared(S3_STORE, () => S3Store.start());
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -71,48 +67,6 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
     .find((object) => object.token === corrupted.token);
   assertEquals(record, { mark: "*", ...recorded });
 });
-
-needing(...S3_STORE)(
-  "media verify reports what differs in a bucket",
-  () =>
-    inFolder(async (folder) => {
-      const prefix = newPrefix();
-      const environment = store().environment(prefix);
-      const run = (...args: string[]) => media(folder, args, environment);
-      const mp3 = await Deno.readFile(SAMPLE_MP3);
-      const objects: Record<string, string> = {};
-      for (const name of ["kept", "deleted", "replaced"]) {
-        await store().request("PUT", `shows/${name}.mp3`, mp3);
-        const published = await run("publish", `s3://${BUCKET}/shows/${name}.mp3`, "--json");
-        objects[name] = JSON.parse(published.stdout).token;
-      }
-      const copied = JSON.parse((await run("publish", SAMPLE_MP3, "--json")).stdout);
-      assertEquals((await run("verify", "--content")).code, 0);
-
-      await store().request("DELETE", "shows/deleted.mp3");
-      await store().request("PUT", "shows/replaced.mp3", mp3.with(100, 1));
-      const own = `${prefix}/${copied.sha256.slice(0, 2)}/${copied.sha256}`;
-      await store().request("PUT", encodeURI(own), mp3.with(20_000, mp3[20_000] as number ^ 1));
-      const stray = "ab".repeat(32);
-      await store().request("PUT", encodeURI(`${prefix}/ab/${stray}`), bytes("stray"));
-      const digest = copied.sha256;
-      const expected = [
-        `* ${objects["replaced"]}  s3://media/shows/replaced.mp3 content ${digest} was replaced`,
-        `+ ${stray}  no item uses this content`,
-        `- ${objects["deleted"]}  s3://media/shows/deleted.mp3 content ${digest} is missing`,
-      ];
-      const quick = await run("verify");
-      assertEquals([quick.code, quick.stderr], [1, ""]);
-      assertEquals(quick.stdout.trimEnd().split("\n").slice(0, -1).sort(), expected);
-      assertMatch(
-        quick.stdout,
-        /\n4 items verified: 2 as published, 1 missing, 1 different, 0 not/,
-      );
-      const whole = await run("verify", "--content");
-      const [corrupted] = whole.stdout.split("\n").filter((line) => line.includes(copied.token));
-      assertMatch(corrupted ?? "", /^\* \S+ {2}content \w{64} has the SHA-256 \w{64}$/);
-    }),
-);
 
 test("media verify prints a summary when it is stopped", () =>
   inFolder(async (folder) => {

@@ -135,15 +135,15 @@ export class S3Store implements AsyncDisposable {
     };
   }
 
-  /** Starts a stopped process. */
-  async launch(part: Part = "proxy"): Promise<void> {
-    await this.#start(part);
-    await this.#listens(part);
+  /** Starts the front end again. */
+  async launch(): Promise<void> {
+    await this.#start("proxy");
+    await this.#listens("proxy");
   }
 
-  /** Stops the front end, or a process behind it. Stored data remains. */
-  async stop(part: Part = "proxy"): Promise<void> {
-    await this.#order("TERM", part);
+  /** Stops the front end. Stored data remains. */
+  async stop(): Promise<void> {
+    await this.#order("TERM", "proxy");
   }
 
   /** Suspends the front end. The kernel still accepts connections. */
@@ -154,15 +154,6 @@ export class S3Store implements AsyncDisposable {
   /** Resumes it. */
   async thaw(): Promise<void> {
     await this.#order("CONT", "proxy");
-  }
-
-  /** Changes the secret that it accepts, or restores it. */
-  async changeSecret(secret = SECRET_KEY): Promise<void> {
-    const path = `${this.folder}/proxy.conf`;
-    const lines = await Deno.readTextFile(path);
-    await Deno.writeTextFile(path, lines.replace(/(?<=user_test_tester = )\S+/, secret));
-    await this.stop();
-    await this.launch();
   }
 
   /** Sends a request for an object of the bucket; throws unless it succeeds. */

@@ -21,6 +21,9 @@ const OTHER = new TextEncoder().encode("other content");
 /** More than any engine's batch, and not a multiple of one. */
 const MANY = 1_213;
 
+/** Rounds of a race, of which a bucket has none: nothing is deleted there. */
+const roundsOn = ({ storage }: MediaSubject) => storage.content.kind === "bucket" ? 1 : 20;
+
 /** Returns what is left of content once no item uses it: all in a bucket, and else nothing. */
 const left = ({ storage }: MediaSubject, ...digests: string[]) =>
   storage.content.kind === "bucket" ? digests : [];
@@ -102,7 +105,7 @@ export function testMediaStorage(
   });
 
   test("keeps content that is published while it is unpublished", async (subject) => {
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < roundsOn(subject); round++) {
       const { token } = await subject.publish(newMetadata(), CONTENT);
       const [, item] = await fulfilled([
         subject.storage.unpublish(token, 5000),
@@ -329,7 +332,7 @@ export function testMediaStorage(
 
   test("keeps content that is added while its last item is unpublished", async (subject) => {
     const { storage } = subject;
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < roundsOn(subject); round++) {
       const { token, digest, length } = await subject.publish(newMetadata(), CONTENT);
       const item = { ...newMetadata(), digest, length };
       const [, { added, faults }] = await Promise.all([
