@@ -45,18 +45,58 @@ export function inTurn(requests: readonly PreparedRequest[], status: number, cou
 const CONNECTIONS = 16;
 
 /**
- * Sends a load: each connection sends its next request after the previous response. Meanwhile this
- * process polls instead of sleeping: the system charges a server on the same machine for waking a
- * waiting client.
+ * Sends a load: each connection sends its next request after the previous response.
  *
  * @throws When a response is not as expected, so that errors do not look fast.
  */
 export async function sendLoad(port: number, { request, count, status }: Load): Promise<void> {
   let sent = 0;
+  await onConnections(port, count, async (connection) => {
+    while (sent < count) await connection.ask(request(sent++), status);
+  });
+}
+
+/**
+ * Sends a load at a fixed rate, evenly spaced, whether or not earlier responses have come.
+ *
+ * @param perSecond Requests a second.
+ * @returns The latency of each response in milliseconds. It is counted from when the request was due,
+ *   so that a server that stalls is charged for all that it kept waiting.
+ * @throws When a response is not as expected.
+ */
+export async function sendAtRate(
+  port: number,
+  { request, count, status }: Load,
+  perSecond: number,
+): Promise<number[]> {
+  const latencies: number[] = [];
+  const start = performance.now();
+  let sent = 0;
+  await onConnections(port, count, async (connection) => {
+    while (sent < count) {
+      const index = sent++;
+      const due = start + index * 1000 / perSecond;
+      while (performance.now() < due) await setImmediate();
+      await connection.ask(request(index), status);
+      latencies.push(performance.now() - due);
+    }
+  });
+  return latencies;
+}
+
+/**
+ * Runs a sender on each connection. Meanwhile this process polls instead of sleeping: the system
+ * charges a server on the same machine for waking a waiting client.
+ */
+async function onConnections(
+  port: number,
+  count: number,
+  send: (connection: Connection) => Promise<void>,
+): Promise<void> {
   let isDone = false;
   const sending = Promise.all(Array.from({ length: Math.min(count, CONNECTIONS) }, async () => {
     using connection = await Connection.open(port);
-    while (sent < count) await connection.ask(request(sent++), status);
+    await send(connection);
   })).finally(() => isDone = true);
   while (!isDone) await setImmediate();
   await sending;

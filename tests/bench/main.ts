@@ -12,7 +12,7 @@ import type { PublishedItem } from "../../lib/storage/item.ts";
 import { type RawResponse, requestRaw } from "../support/raw_http.ts";
 import { Contender, type Launch } from "./contender.ts";
 import { inTurn, type Load, prepareRequest } from "./load.ts";
-import { measure, quantile, ratio } from "./measurement.ts";
+import { LATENCIES, measure, measureLatency, quantile, ratio, spread } from "./measurement.ts";
 import { launchServer, type Nginx, type Peer, peer, prepareNginx } from "./peers.ts";
 import { GET_FIELDS } from "./peers/serve.ts";
 import { coldToken, contentPath, publishAll, type Published } from "./published.ts";
@@ -34,6 +34,9 @@ const PART = 65_536;
 
 /** The columns of the table. */
 const PEERS = ["floor", "bare handler", "Hono", "nginx"] as const;
+
+/** The name of this server. */
+const OWN = "media-head";
 
 /** A row of the table. */
 interface Case {
@@ -109,9 +112,40 @@ function coldHeads(items: number): Load {
 }
 
 /** Measures a case, and prints its row. */
-async function measureCase({ name, load, server, peers }: Case): Promise<void> {
+async function measureCase(each: Case): Promise<void> {
   await using running = new AsyncDisposableStack();
-  const own = running.use(await Contender.start("media-head", server));
+  const contenders = await startAll(each, running);
+  const results = await measure(contenders, each.load, ROUNDS);
+  const cpu = results.get(OWN) ?? [];
+  const ratios = PEERS.map((peer) => {
+    const other = results.get(peer);
+    return other === undefined ? "" : ratio(cpu, other);
+  });
+  console.log(`| ${[each.name, (quantile(cpu, 0.5) / 1000).toFixed(1), ...ratios].join(" | ")} |`);
+}
+
+/** Measures latency at half of what this server holds on one core, and prints a table. */
+async function measureCaseLatency(each: Case): Promise<void> {
+  await using running = new AsyncDisposableStack();
+  const contenders = await startAll(each, running);
+  const cpu = (await measure(contenders, each.load, 3)).get(OWN) ?? [];
+  const perSecond = Math.round(1e9 / quantile(cpu, 0.5) / 2);
+  const results = await measureLatency(contenders, each.load, { perSecond, rounds: ROUNDS });
+  const names = Object.keys(LATENCIES);
+  console.log(`\n${each.name} at ${perSecond} requests a second: latency in ms\n`);
+  console.log(`| server | ${names.join(" | ")} |\n|${"---|".repeat(names.length + 1)}`);
+  for (const [name, byRound] of results) {
+    const columns = names.map((_, column) => spread(byRound.map((all) => all[column] as number)));
+    console.log(`| ${[name, ...columns].join(" | ")} |`);
+  }
+}
+
+/** Starts the contenders of a case, and checks that all send the same. */
+async function startAll(
+  { load, server, peers }: Case,
+  running: AsyncDisposableStack,
+): Promise<Contender[]> {
+  const own = running.use(await Contender.start(OWN, server));
   const response = await ask(own, load);
   const expected = {
     status: response.status,
@@ -125,13 +159,7 @@ async function measureCase({ name, load, server, peers }: Case): Promise<void> {
     requireSame(name, await ask(contender, load), response);
     contenders.push(contender);
   }
-  const results = await measure(contenders, load, ROUNDS);
-  const cpu = results.get(own.name) ?? [];
-  const ratios = PEERS.map((peer) => {
-    const other = results.get(peer);
-    return other === undefined ? "" : ratio(cpu, other);
-  });
-  console.log(`| ${[name, (quantile(cpu, 0.5) / 1000).toFixed(1), ...ratios].join(" | ")} |`);
+  return contenders;
 }
 
 function ask({ port }: Contender, { request }: Load): Promise<RawResponse> {
@@ -168,9 +196,11 @@ try {
   const { hot, megabyte, medium, large } = published;
   const items = [...hot, megabyte, medium, large];
   const nginx = await prepareNginx(join(folder, "files"), storage, items);
+  const cases = casesOf(storage, published, nginx);
   const measurements = new Map([
-    ...casesOf(storage, published, nginx)
-      .map((each) => [each.name, () => measureCase(each)] as const),
+    ...cases.map((each) => [each.name, () => measureCase(each)] as const),
+    ...cases.filter(({ peers }) => "Hono" in peers)
+      .map((each) => [`latency of ${each.name}`, () => measureCaseLatency(each)] as const),
     ["start", () => measureStart(storage, ROUNDS)],
     ["memory", () => measureMemory(storage, EXTENT.cold)],
   ]);

@@ -4,7 +4,7 @@
  */
 
 import type { Contender } from "./contender.ts";
-import { type Load, sendLoad } from "./load.ts";
+import { type Load, sendAtRate, sendLoad } from "./load.ts";
 
 /** Warm-up rounds, in which code is compiled and caches are filled. */
 const WARM_UP = 4;
@@ -35,6 +35,31 @@ export async function measure(
   return results;
 }
 
+/** The quantiles of a latency, by name. */
+export const LATENCIES = { "p50": 0.5, "p99": 0.99, "p99.9": 0.999 } as const;
+
+/**
+ * Measures the latency of contenders side by side, at the same rate.
+ *
+ * @param perSecond Requests a second.
+ * @returns By name, each of {@linkcode LATENCIES} in milliseconds, round by round.
+ */
+export async function measureLatency(
+  contenders: readonly Contender[],
+  load: Load,
+  { perSecond, rounds }: { readonly perSecond: number; readonly rounds: number },
+): Promise<Map<string, number[][]>> {
+  const results = new Map(contenders.map(({ name }) => [name, [] as number[][]]));
+  for (let round = 0; round < rounds; round++) {
+    for (const { name, port } of contenders) {
+      await sendLoad(port, load); // to warm up
+      const latencies = await sendAtRate(port, load, perSecond);
+      results.get(name)?.push(Object.values(LATENCIES).map((share) => quantile(latencies, share)));
+    }
+  }
+  return results;
+}
+
 /** Returns the quantile of a share from 0 to 1. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -43,7 +68,11 @@ export function quantile(values: readonly number[], share: number): number {
 
 /** Formats the ratio of one result to another in the same round: the median, least and most. */
 export function ratio(one: readonly number[], other: readonly number[]): string {
-  const ratios = one.map((value, round) => value / (other[round] as number));
-  const [min, median, max] = [0, 0.5, 1].map((share) => quantile(ratios, share).toFixed(2));
+  return spread(one.map((value, round) => value / (other[round] as number)));
+}
+
+/** Formats values as their median, least and most. */
+export function spread(values: readonly number[]): string {
+  const [min, median, max] = [0, 0.5, 1].map((share) => quantile(values, share).toFixed(2));
   return `${median} (${min} to ${max})`;
 }
