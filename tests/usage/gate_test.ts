@@ -288,10 +288,10 @@ async function usage(url: string, ...args: string[]): Promise<CommandResult> {
   const { ledger, close } = await openLedger(url, { setting: "url", files: DENO_FILES });
   let [stdout, stderr] = ["", ""];
   const command = usageCommand({
-    program: PROGRAM,
     print: (text) => Promise.resolve(void (stdout += `${text}\n`)),
     printError: (text) => stderr += `media: ${text}\n`,
-    withRecord: (_, action) => action({ ledger, writeFile: () => Promise.resolve() }),
+    withRecord: (_, action) =>
+      action({ ledger, program: PROGRAM, writeFile: () => Promise.resolve() }),
   });
   try {
     await command.parseAsync(args, { from: "user" });
