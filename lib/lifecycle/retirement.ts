@@ -1,6 +1,6 @@
 /** How a policy applies to a request, whichever kind of server handles it. */
 
-import { clientOf } from "../http/client_name.ts";
+import { clientOf } from "../http/user_agent.ts";
 import { CORS_FIELDS } from "../http/cors.ts";
 import { parseHttpDate } from "../http/http_date.ts";
 import type { Field } from "../http/outcome.ts";

@@ -3,7 +3,7 @@
  * that get rows of their own each day is limited.
  */
 
-import { IDENTIFYING, NONE, OTHER, type Product, productOf } from "../http/client_name.ts";
+import { IDENTIFYING, NO_USER_AGENT, OTHER, type Product, productOf } from "../http/user_agent.ts";
 
 /** New names admitted per UTC day, by one server: 182,500 a year if it is never restarted. */
 export const MAX_NEW_NAMES_A_DAY = 500;
@@ -68,14 +68,14 @@ const OTHERS: Product = { name: OTHER };
 
 function appIn(userAgent: string | null): string | undefined {
   const { name } = productOf(userAgent);
-  return name === NONE || name === OTHER ? undefined : name;
+  return name === NO_USER_AGENT || name === OTHER ? undefined : name;
 }
 
 /** The clients of recent products: remembering one is cheaper than building its name again. */
 const apps = new WeakMap<Product, Product>();
 
 function appOf(product: Product): Product {
-  if (product.name === NONE || product.name === OTHER) return product;
+  if (product.name === NO_USER_AGENT || product.name === OTHER) return product;
   const app = apps.get(product) ?? { ...product, name: `app ${product.name}` };
   apps.set(product, app);
   return app;
@@ -91,7 +91,7 @@ function siteOf(url: string | null): string | undefined {
  * first served.
  */
 export class ClientNames {
-  readonly #known = new Set([NONE, OTHER, OTHER_PROBES, CHECKS]);
+  readonly #known = new Set([NO_USER_AGENT, OTHER, OTHER_PROBES, CHECKS]);
   #day: string | undefined;
   /** The names admitted on that day. */
   #newNames = 0;

@@ -2,7 +2,7 @@
 
 import { Command, Option } from "commander";
 import { StorageError } from "../database/errors.ts";
-import { OTHER } from "../http/client_name.ts";
+import { OTHER } from "../http/user_agent.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
 import { messageOf } from "../input/printable.ts";

@@ -1,6 +1,6 @@
 /** Counts calls to deprecated routes by client, in memory: no request waits for the ledger. */
 
-import { OTHER } from "../http/client_name.ts";
+import { OTHER } from "../http/user_agent.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Moment } from "../lifecycle/policy.ts";
 import { callerOf, ClientNames, probeOf } from "./client_names.ts";

@@ -5,7 +5,7 @@ import { MAX_NEW_NAMES_A_DAY, MAX_PROBES_A_DAY } from "../../lib/usage/client_na
 import type { Moment } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { UsageMeter } from "../../lib/usage/meter.ts";
-import { OTHER } from "../../lib/http/client_name.ts";
+import { OTHER } from "../../lib/http/user_agent.ts";
 import type { Impact, UsageCount } from "../../lib/usage/records.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { servedHandler } from "../support/handlers.ts";

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { clientOf, productOf } from "../../lib/http/client_name.ts";
+import { clientOf, productOf } from "../../lib/http/user_agent.ts";
 import { NAMED_USER_AGENTS } from "../support/user_agents.ts";
 
 Deno.test("clientOf() returns the name of the product in a User-Agent", () => {
