@@ -49,17 +49,19 @@ type Parts = Record<"day" | "month" | "year" | "time" | "second", string>;
 
 function instantOf({ day, month, year, time, second }: Parts, now: number): number | undefined {
   const number = String(MONTHS.indexOf(month) + 1).padStart(2, "0");
-  const at = (year: string) => {
+  const instantIn = (year: string) => {
     const date = `${year}-${number}-${day.replace(" ", "0")}`;
     return isDay(date) ? Date.parse(`${date}T${time}Z`) + Number(second) * 1000 : undefined;
   };
-  if (year.length === 4) return at(year);
+  if (year.length === 4) return instantIn(year);
 
   // A two-digit year is the latest one with those digits, up to 50 years in the future (§5.6.7).
   const limit = new Date(now).setUTCFullYear(new Date(now).getUTCFullYear() + 50);
   const latest = new Date(limit).toISOString().slice(0, 2) + year;
-  const instant = at(latest);
-  return instant !== undefined && instant <= limit ? instant : at(String(Number(latest) - 100));
+  const instant = instantIn(latest);
+  return instant !== undefined && instant <= limit
+    ? instant
+    : instantIn(String(Number(latest) - 100));
 }
 
 /** Tests whether a date, like `2024-02-29`, is in the calendar. */

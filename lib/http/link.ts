@@ -4,7 +4,7 @@
  * One link of the field. The target and the anchor, which is the link's context, are URL
  * references.
  */
-export interface Link {
+interface Link {
   target?: string;
   rel?: string[]; // in lower case
   anchor?: string;
@@ -15,29 +15,32 @@ export interface Link {
  * Anything between these is skipped. An unclosed quoted string extends to the end (RFC 8288 §B.4),
  * because to read on after each quote would take quadratic time.
  */
-const PART =
+const LINK_PART =
   /<([^<>]*)>|,|"(?:[^"\\]|\\.?)*"?|([^\s<,;="]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.?)*)"?|([^\s<,;="]+))?)?/g;
 
-/**
- * The maximum number of links read, and of relations read of each. No honest server sends as many.
- */
-const MAX = 1000;
+/** The maximum number of links read from a field. No honest server sends as many. */
+const MAX_LINKS = 1000;
+
+/** The maximum number of relations read from a link, likewise. */
+const MAX_RELATIONS = 1000;
 
 /** Parses the value of a Link field. A malformed part is skipped, and its link is kept. */
 export function parseLinks(value: string): Link[] {
   const links: Link[] = [];
   let link: Link | undefined;
-  for (const [text, target, name = "", quoted, token] of value.matchAll(PART)) {
+  for (const [text, target, name = "", quoted, token] of value.matchAll(LINK_PART)) {
     if (text === ",") link = undefined;
     else if (link === undefined) links.push(link = {});
-    if (link === undefined && links.length === MAX) break;
+    if (link === undefined && links.length === MAX_LINKS) break;
     if (link === undefined) continue;
     if (target !== undefined) link.target ??= target;
     const argument = quoted?.replaceAll(/\\(.)/g, "$1") ?? token;
     if (argument === undefined) continue;
     const parameter = name.toLowerCase();
     // Only the first rel counts (§3.3).
-    if (parameter === "rel") link.rel ??= argument.toLowerCase().split(/\s+/, MAX).filter(Boolean);
+    if (parameter === "rel") {
+      link.rel ??= argument.toLowerCase().split(/\s+/, MAX_RELATIONS).filter(Boolean);
+    }
     if (parameter === "anchor") link.anchor ??= argument;
   }
   return links;

@@ -11,7 +11,7 @@ export interface ProblemType {
 }
 
 /** An error. */
-export interface Problem {
+interface Problem {
   readonly status: number;
   /** The fields of the response besides those that describe its content. */
   readonly fields: readonly Field[];

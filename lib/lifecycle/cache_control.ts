@@ -22,7 +22,7 @@ const SECONDS = new RegExp(
 const UNITS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
 
 /** Seconds for which Varnish serves a stale response unless the response limits them. */
-const GRACE = 10;
+const VARNISH_GRACE_SECONDS = 10;
 
 /** The directives of a value, as read by a cache that splits it at commas only. */
 export class Directives {
@@ -96,7 +96,7 @@ export function limitAges(
   const hasMaxAge = directives.hasSeconds("max-age");
   const hasGrace = directives.hasSeconds("stale-while-revalidate");
   const { fresh, stale } = longestAges(value);
-  const end = fresh + (hasGrace ? stale : Math.max(stale, GRACE));
+  const end = fresh + (hasGrace ? stale : Math.max(stale, VARNISH_GRACE_SECONDS));
   const isBounded = hasMaxAge && (hasGrace || directives.hasSeconds("stale-if-error"));
   if (isBounded && end <= left) return { value, longest: end };
 

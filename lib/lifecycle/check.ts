@@ -29,10 +29,24 @@ const NOT_ANNOUNCED: Fault = {
 };
 
 /** Fields of the representation, the retirement and caching, which a HEAD shares with its GET. */
-const SHARED = new Set([
-  ...["accept-ranges", "content-disposition", "content-encoding", "content-language"],
-  ...["content-length", "content-location", "content-type", "etag", "last-modified", "repr-digest"],
-  ...["deprecation", "sunset", "location", "retry-after", "expires", "vary", "x-accel-expires"],
+const SHARED_FIELDS = new Set([
+  "accept-ranges",
+  "content-disposition",
+  "content-encoding",
+  "content-language",
+  "content-length",
+  "content-location",
+  "content-type",
+  "etag",
+  "last-modified",
+  "repr-digest",
+  "deprecation",
+  "sunset",
+  "location",
+  "retry-after",
+  "expires",
+  "vary",
+  "x-accel-expires",
 ]);
 
 /**
@@ -158,7 +172,7 @@ function differencesOf(head: Response, get: Response, seconds: number): Fault[] 
   for (const name of ofPage) names.delete(name);
   return [...names].flatMap((name) => {
     const [a, b] = [head.headers.get(name), get.headers.get(name)];
-    const isShared = SHARED.has(name) || isCacheControl(name);
+    const isShared = SHARED_FIELDS.has(name) || isCacheControl(name);
     if (a === b || !isShared || isCountdown(name, [a ?? "", b ?? ""], seconds)) return [];
     // A HEAD may lack a field whose value only the content shows (RFC 9110 §9.3.2).
     return name === "content-length" && a === null ? [] : [differs(name, a, b)];

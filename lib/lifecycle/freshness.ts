@@ -8,10 +8,10 @@ import { Directives, isCacheControl, isSurrogate, limitAges } from "./cache_cont
  * Milliseconds allowed for a response to reach a cache. Few caches correct for this delay (RFC 9111
  * §4.2.3). Most count the age from receipt, and some do so in whole seconds.
  */
-const TRAVEL = 1000;
+const TRAVEL_MS = 1000;
 
 /** Statuses that caches may keep without explicit freshness (RFC 9110 §15.1). */
-export const HEURISTIC: ReadonlySet<number> = new Set(
+export const HEURISTICALLY_CACHEABLE: ReadonlySet<number> = new Set(
   [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501],
 );
 
@@ -81,8 +81,8 @@ export function limitFreshness(
   const expiry = parseHttpDate(valueOf("expires") ?? "", now) ?? 0;
   const date = parseHttpDate(valueOf("date") ?? "", now) ?? now;
   // Some caches count from Date, even if it is ahead of the clock.
-  const left = Math.max(0, Math.floor((until - TRAVEL - Math.max(now, date)) / 1000));
-  const latest = until - TRAVEL - Math.max(0, now - date); // others take Expires less Date
+  const left = Math.max(0, Math.floor((until - TRAVEL_MS - Math.max(now, date)) / 1000));
+  const latest = until - TRAVEL_MS - Math.max(0, now - date); // others take Expires less Date
   const isSafe = method === "GET" || method === "HEAD"; // caches guess for no other method
   let longest = 0; // of all ages, in seconds
   const limit = (name: string, value: string): string => {
@@ -101,14 +101,14 @@ export function limitFreshness(
     if (key === "expires") return [name, formatHttpDate(Math.min(expiry, latest))];
     if (key !== "x-accel-expires") return [name, value];
     const [, at, seconds] = /^(?:@(\d+)|(\d+))$/.exec(value) ?? []; // nginx ignores any other
-    if (at) return [name, `@${Math.min(Number(at), Math.floor((until - TRAVEL) / 1000))}`];
+    if (at) return [name, `@${Math.min(Number(at), Math.floor((until - TRAVEL_MS) / 1000))}`];
     if (seconds) longest = Math.max(longest, Math.min(Number(seconds), left));
     return [name, seconds ? String(Math.min(Number(seconds), left)) : value];
   });
   const added = names.includes("cache-control") ? "" : limit("cache-control", "");
   if (added !== "") result.push(["Cache-Control", added]);
   // The values stay the same for as long as at least the longest age is left.
-  const unchangedUntil = longest === 0 ? until : until - TRAVEL - longest * 1000 + 1;
+  const unchangedUntil = longest === 0 ? until : until - TRAVEL_MS - longest * 1000 + 1;
   return { fields: result, unchangedUntil };
 }
 
@@ -118,7 +118,7 @@ function mayGuess(name: string, value: string, status: number): boolean {
   const isUsed = name === "cache-control" || !isSurrogate(name) && value.trim() !== "";
   const directives = new Directives(value);
   // A 304 updates a response that is stored (§4.3.4).
-  const isKept = HEURISTIC.has(status) || status === 304 || directives.isBare("public") ||
-    directives.isBare("private");
-  return isUsed && isKept;
+  const mayBeStored = HEURISTICALLY_CACHEABLE.has(status) || status === 304 ||
+    directives.isBare("public") || directives.isBare("private");
+  return isUsed && mayBeStored;
 }

@@ -3,8 +3,8 @@
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import { parseLinks } from "../http/link.ts";
 import { Directives, isCacheControl, longestAges } from "./cache_control.ts";
-import { HEURISTIC } from "./freshness.ts";
-import { LAST, readInstant } from "./instant.ts";
+import { HEURISTICALLY_CACHEABLE } from "./freshness.ts";
+import { LAST_INSTANT, readInstant } from "./instant.ts";
 import type { Phase } from "./policy.ts";
 
 /** A fault in how a retirement is announced. */
@@ -139,7 +139,9 @@ function readRelations(value: string, url: string) {
 const FAULTS: readonly [name: string, section: string, find: (reading: Reading) => string[]][] = [
   ["invalid-deprecation", "RFC 9745 §2.1", ({ headers, deprecatedAt }) => {
     const value = headers.get("deprecation");
-    if (value === undefined || Math.abs(Number(DATE.exec(value)?.[1])) <= LAST / 1000) return [];
+    if (value === undefined || Math.abs(Number(DATE.exec(value)?.[1])) <= LAST_INSTANT / 1000) {
+      return [];
+    }
     const date = deprecatedAt === undefined ? "SECONDS" : Math.floor(deprecatedAt / 1000);
     return [difference("Deprecation", value, `@${date}`)];
   }],
@@ -162,10 +164,12 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
   }],
   ["fresh-beyond-phase", "RFC 9111 §4.2", (reading) => {
     const { deprecatedAt = 0, sunsetAt = 0, retryAt = 0, headers, now } = reading;
-    const until = Math.min(...[deprecatedAt, sunsetAt, retryAt].filter((at) => at > now));
-    const late = [...headers].filter(([name, value]) => freshUntil(name, value, reading) > until);
+    const nextChange = Math.min(...[deprecatedAt, sunsetAt, retryAt].filter((at) => at > now));
+    const late = [...headers].filter(([name, value]) =>
+      freshUntil(name, value, reading) > nextChange
+    );
     return late.map(([name, value]) =>
-      difference(name, value, `an end by ${formatHttpDate(until)}`)
+      difference(name, value, `an end by ${formatHttpDate(nextChange)}`)
     );
   }],
   // Pages of other origins that may read the content must be able to read the announcement.
@@ -187,21 +191,21 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
 function freshUntil(field: string, value: string, { status, headers, now }: Reading): number {
   const date = parseHttpDate(headers.get("date") ?? "", now) ?? now;
   const age = Number(headers.get("age")) * 1000 || 0;
-  const made = now - Math.max(0, now - date, age); // by its current age (§4.2.3)
+  const generatedAt = now - Math.max(0, now - date, age); // by its current age (§4.2.3)
   if (isCacheControl(field)) {
     const directives = new Directives(value);
     const { fresh, stale } = longestAges(value);
     const longest = directives.has("must-revalidate") ? fresh : fresh + stale;
-    return directives.forbidsReuse() ? 0 : made + longest * 1000;
+    return directives.forbidsReuse() ? 0 : generatedAt + longest * 1000;
   }
   if (field !== "expires" && field !== "last-modified") return 0;
   const at = parseHttpDate(value, now);
   const control = new Directives(headers.get("cache-control") ?? "");
   if (at === undefined || control.has("max-age") || control.forbidsReuse()) return 0;
-  if (field === "expires") return made + at - date;
+  if (field === "expires") return generatedAt + at - date;
   // Without explicit freshness, caches may use a tenth of the time since the last change (§4.2.2).
   const isExplicit = control.has("s-maxage") || headers.has("expires");
-  return !isExplicit && HEURISTIC.has(status) ? made + (date - at) / 10 : 0;
+  return !isExplicit && HEURISTICALLY_CACHEABLE.has(status) ? generatedAt + (date - at) / 10 : 0;
 }
 
 function difference(field: string, value: string, expected: string): string {
@@ -213,7 +217,7 @@ function readLoosely(value: string | undefined, now: number): number | undefined
   if (value === undefined) return undefined;
   const number = /^@?(-?\d+)(?:;|$)/.exec(value)?.[1];
   if (number !== undefined) { // beyond the year 9999, it must be milliseconds
-    return [Number(number) * 1000, Number(number)].find((at) => Math.abs(at) <= LAST);
+    return [Number(number) * 1000, Number(number)].find((at) => Math.abs(at) <= LAST_INSTANT);
   }
   const isZoned = /(?:GMT|UTC?|Z|[+-]\d\d:?\d\d)$/.test(value);
   return parseHttpDate(value, now) ?? readInstant(isZoned ? new Date(Date.parse(value)) : value);

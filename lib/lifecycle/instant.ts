@@ -30,7 +30,7 @@ export interface Interval {
  * The last instant that an HTTP-date can express. The first one allowed is the epoch, because few
  * clients can parse an earlier Deprecation (`@-1`).
  */
-export const LAST: number = Date.parse("9999-12-31T23:59:59Z");
+export const LAST_INSTANT: number = Date.parse("9999-12-31T23:59:59Z");
 
 /**
  * Parses an instant. A time without an offset is rejected, since it would depend on the machine.
@@ -96,5 +96,5 @@ function addDuration(start: number, duration: string): number | undefined {
 /** Truncates to seconds, the precision of the fields, so that no phase changes within a second. */
 function wholeSeconds(instant: number): number | undefined {
   const seconds = Math.floor(instant / 1000) * 1000;
-  return 0 <= seconds && seconds <= LAST ? seconds : undefined; // also for NaN, an invalid Date
+  return 0 <= seconds && seconds <= LAST_INSTANT ? seconds : undefined; // NaN: an invalid Date
 }

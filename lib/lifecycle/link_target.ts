@@ -9,7 +9,7 @@ const CHARACTERS = /^[!#-;=?-[\]-~]*$/;
 /**
  * The length of the longest target, because proxies refuse long fields: nginx a head over 4 kB.
  */
-export const MAX_LENGTH = 1024;
+export const MAX_TARGET_LENGTH = 1024;
 
 /** Tests for an absolute path, which stays on the request's host, as `//host/` does not. */
 export function isPath(text: string): boolean {
@@ -23,6 +23,6 @@ export function isPathAt(origin: string | undefined, text: string): boolean {
 
 /** Tests for an absolute path, or an `https:` URL, that is not too long. */
 export function isPathOrSecureUrl(value: unknown): boolean {
-  return typeof value === "string" && value.length <= MAX_LENGTH && CHARACTERS.test(value) &&
+  return typeof value === "string" && value.length <= MAX_TARGET_LENGTH && CHARACTERS.test(value) &&
     (isPath(value) || value.startsWith("https://") && URL.canParse(value));
 }

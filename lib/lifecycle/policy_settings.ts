@@ -9,7 +9,7 @@ import {
   readInterval,
 } from "./instant.ts";
 import { mismatch } from "./mismatch.ts";
-import { isPathOrSecureUrl, MAX_LENGTH } from "./link_target.ts";
+import { isPathOrSecureUrl, MAX_TARGET_LENGTH } from "./link_target.ts";
 import type { AfterSunset, BrownoutStatus, Policy } from "./policy.ts";
 
 /** The settings of a policy. Instants are from 1970 to 9999. Fractions of a second are dropped. */
@@ -52,8 +52,14 @@ export class PolicyError extends Error {
   }
 }
 
-const SETTINGS = "deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset, documentation"
-  .split(", ");
+const SETTINGS = [
+  "deprecatedAt",
+  "sunsetAt",
+  "brownouts",
+  "brownoutStatus",
+  "afterSunset",
+  "documentation",
+];
 const INSTANT =
   'an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or "2027-06-30T12:00:00Z"';
 const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" or ' +
@@ -104,7 +110,7 @@ export function definePolicy(settings: PolicySettings): Policy {
   }
   if (documentation !== undefined && !isPathOrSecureUrl(documentation)) {
     const expected =
-      `a path that starts with "/", or an "https:" URL, of at most ${MAX_LENGTH} characters`;
+      `a path that starts with "/", or an "https:" URL, of at most ${MAX_TARGET_LENGTH} characters`;
     refuse("documentation", documentation, expected);
   }
 

@@ -39,7 +39,13 @@ export type Middleware<Incoming = NodeRequest, Outgoing = NodeResponse> = <Resul
  * Fields that a refusal does not keep, besides Cache-Control and its kin: caches may keep the refusal,
  * and give it to anybody.
  */
-const NOT_KEPT = new Set(["age", "content-encoding", "expires", "set-cookie", "x-accel-expires"]);
+const DROPPED_FIELDS = new Set([
+  "age",
+  "content-encoding",
+  "expires",
+  "set-cookie",
+  "x-accel-expires",
+]);
 
 /**
  * Creates a middleware that retires what comes after it. It works on `node:http` (also over
@@ -108,7 +114,7 @@ export function retire<
 
     const { status, fields, body } = refused;
     for (const name of Object.keys(response.getHeaders())) {
-      if (isCacheControl(name) || NOT_KEPT.has(name)) response.removeHeader(name);
+      if (isCacheControl(name) || DROPPED_FIELDS.has(name)) response.removeHeader(name);
     }
     const isCors = ([name]: Field) => /^access-control-/i.test(name);
     const hasCors = Object.hasOwn(response.getHeaders(), "access-control-allow-origin");

@@ -14,7 +14,7 @@ import { isBreaking, type Refusal, refusal } from "./refusal.ts";
 import { successorOf } from "./successor.ts";
 
 /** How a policy applies to one request. */
-export interface Retirement {
+interface Retirement {
   /** The refusal to send, with the fields of `refusalFields`; `undefined` to serve the request. */
   readonly refused: Refusal | undefined;
   /**

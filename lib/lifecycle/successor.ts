@@ -1,12 +1,12 @@
 /** Validation of the successor that a user's function returns for an untrusted request. */
 
-import { isPath, isPathAt, MAX_LENGTH } from "./link_target.ts";
+import { isPath, isPathAt, MAX_TARGET_LENGTH } from "./link_target.ts";
 import { describeValue, mismatch } from "./mismatch.ts";
 import { isPromise, type LifecycleOptions, type RequestHead } from "./options.ts";
 
 const EXPECTED = 'a path that starts with one "/", or a URL at the origin of the request or at ' +
   "successorOrigin, other than the URL of the request, in printable ASCII, of at most " +
-  `${MAX_LENGTH} characters`;
+  `${MAX_TARGET_LENGTH} characters`;
 
 /**
  * Creates a function that returns a request's successor, or `undefined` if there is none that is
@@ -44,10 +44,10 @@ export function successorOf<Incoming extends RequestHead>(
       const { url } = request;
       const origin = URL.canParse(url) ? new URL(url).origin : undefined; // Host may be invalid
       // Sent as a path, because behind a proxy that terminates TLS, the client has another origin.
-      const isOwn = origin !== undefined && isPathAt(origin, target);
-      const sent = isOwn ? target.slice(origin.length) : target;
+      const isSameOrigin = origin !== undefined && isPathAt(origin, target);
+      const sent = isSameOrigin ? target.slice(origin.length) : target;
       const isSafe = isPath(sent) || isPathAt(successorOrigin, sent);
-      if (isSafe && sent.length <= MAX_LENGTH) return sent;
+      if (isSafe && sent.length <= MAX_TARGET_LENGTH) return sent;
     }
     const got = describeValue(target).slice(0, 200);
     return ignore(`expected ${EXPECTED}, got ${got}`);

@@ -75,8 +75,8 @@ function withAnnouncement(
   announce: (fields: Field[], status: number) => Field[],
 ): Response {
   const earlier = announced.get(response);
-  const isKept = earlier !== undefined && earlier.request !== request;
-  const fields = isKept ? earlier.fields : [...response.headers];
+  const isReused = earlier !== undefined && earlier.request !== request;
+  const fields = isReused ? earlier.fields : [...response.headers];
   const changes = announce(fields, response.status);
   const set = (target: Response) => {
     for (const [name, value] of changes) target.headers.set(name, value);
@@ -84,7 +84,7 @@ function withAnnouncement(
   };
   // Only copies read `body`: reading makes it a stream, which Deno sends without Content-Length.
   const { status, statusText } = response;
-  const target = isKept
+  const target = isReused
     ? new Response(response.body, { status, statusText, headers: fields })
     : response;
   try {

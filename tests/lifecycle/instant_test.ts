@@ -1,13 +1,13 @@
 import { assertEquals } from "@std/assert";
 import { parseInstant, readInstant, readInterval } from "../../lib/lifecycle/instant.ts";
 
-const LAST = Date.parse("9999-12-31T23:59:59Z");
+const LAST_INSTANT = Date.parse("9999-12-31T23:59:59Z");
 
 /** Temporal's result, in whole seconds that an HTTP-date can express. */
 function expected(read: () => number): number | undefined {
   try {
     const seconds = Math.floor(read() / 1000) * 1000;
-    return 0 <= seconds && seconds <= LAST ? seconds : undefined;
+    return 0 <= seconds && seconds <= LAST_INSTANT ? seconds : undefined;
   } catch {
     return undefined;
   }
