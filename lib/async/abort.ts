@@ -9,20 +9,20 @@ const PATIENCE_MS = 2_000;
 export interface Patience {
   readonly signal?: AbortSignal | undefined;
   /** Called with the name of an operation that takes more than two seconds. */
-  readonly onWait?: ((what: string) => void) | undefined;
+  readonly onWait?: ((name: string) => void) | undefined;
 }
 
 /**
  * Waits for an operation that others may hold up, or rejects once the signal is aborted.
  *
- * @param what Names the operation.
+ * @param name Names the operation for `onWait`.
  */
 export async function waitFor<T>(
-  what: string,
+  name: string,
   operation: Promise<T>,
   { signal, onWait }: Patience,
 ): Promise<T> {
-  const timer = onWait && setTimeout(onWait, PATIENCE_MS, what);
+  const timer = onWait && setTimeout(onWait, PATIENCE_MS, name);
   try {
     return await unlessAborted(operation, signal);
   } finally {
@@ -30,7 +30,7 @@ export async function waitFor<T>(
   }
 }
 
-/** Waits for an operation, or rejects as soon as the signal is aborted, if there is one. */
+/** Waits for an operation, or rejects once the signal (if any) is aborted. */
 export function unlessAborted<T>(operation: Promise<T>, signal?: AbortSignal): Promise<T> {
   return signal === undefined ? operation : abortable(operation, signal);
 }

@@ -3,8 +3,8 @@
 /**
  * Waits until a promise is settled, for `limit` milliseconds at most.
  *
- * @returns Whether it was fulfilled in time; a later rejection is ignored.
- * @throws The reason, if it is rejected in time.
+ * @returns Whether the promise was fulfilled in time. A later rejection is ignored.
+ * @throws The reason, if the promise is rejected in time.
  */
 export async function fulfilledWithin(limit: number, promise: Promise<unknown>): Promise<boolean> {
   let timer;

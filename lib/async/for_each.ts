@@ -5,10 +5,10 @@ import { unlessAborted } from "./abort.ts";
 /**
  * Runs an action on each value, in no particular order.
  *
- * @param concurrency The number of actions in flight, and of values read for them, at most.
+ * @param concurrency The maximum number of actions in flight, and of values read for them.
  * @param signal Stops the work. Actions in flight are awaited.
  * @throws The error of the first action that fails, or the signal's abort reason, once no action is
- *   running.
+ *   in flight.
  */
 export async function forEach<T>(
   values: AsyncIterable<T>,
@@ -30,6 +30,6 @@ export async function forEach<T>(
   };
   await Promise.all(Array.from({ length: concurrency }, work));
   if (faults.length === 0) return;
-  iterator.return?.()?.catch(() => {}); // may block on a read that was abandoned
+  iterator.return?.()?.catch(() => {}); // may block on an abandoned read
   throw faults[0];
 }

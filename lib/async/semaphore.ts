@@ -7,14 +7,14 @@ export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
 
-  constructor(places: number) {
-    this.#free = places;
+  constructor(permits: number) {
+    this.#free = permits;
   }
 
   /**
-   * Waits for a free place, and takes it.
+   * Waits for a permit, and takes it.
    *
-   * @returns A function that releases the place, to be called once.
+   * @returns A function that releases the permit, to be called once.
    * @throws The abort reason, if the signal is aborted first.
    */
   async acquire(signal: AbortSignal): Promise<() => void> {
@@ -25,7 +25,7 @@ export class Semaphore {
       try {
         await unlessAborted(promise, signal);
       } catch (error) {
-        if (!this.#waiting.delete(resolve)) this.#release(); // a place was passed on meanwhile
+        if (!this.#waiting.delete(resolve)) this.#release(); // a permit was passed on meanwhile
         throw error;
       }
     }
@@ -39,6 +39,6 @@ export class Semaphore {
       return;
     }
     this.#waiting.delete(next);
-    next(); // passes the place on
+    next(); // passes the permit on
   }
 }

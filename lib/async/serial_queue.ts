@@ -1,6 +1,6 @@
 /** A queue that runs one action at a time, within one process. */
 
-/** Runs actions one after the other, first come, first served. */
+/** Runs actions one after another, first come, first served. */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve();
 

@@ -1,6 +1,6 @@
-/** Long work beside serving requests. */
+/** Serving requests during long work. */
 
-/** Yields to pending requests between two parts of long work. */
+/** Yields to pending requests between parts of long work. */
 export function yieldToRequests(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }

@@ -12,9 +12,9 @@ const SINGLE_RANGE = /^bytes=[ \t,]*(\d*)-(\d*)[ \t,]*$/i;
  * Parses a Range field.
  *
  * @param length The length of the representation in bytes.
- * @returns The range, clamped to the representation; `"unsatisfiable"` if it contains no byte of it
- *   (416); `undefined` to send the whole representation, for a malformed range, another unit or
- *   several ranges, all of which a server may ignore (§14.2).
+ * @returns The range, clamped to the representation; `"unsatisfiable"` if it contains none of its
+ *   bytes (416); `undefined` to send the whole representation, because a server may ignore
+ *   malformed ranges, other units and multiple ranges (§14.2).
  */
 export function parseByteRange(
   value: string,
@@ -32,7 +32,7 @@ export function parseByteRange(
     return { first: Math.max(0, length - suffix), last: length - 1 };
   }
 
-  // Invalid (§14.1.1). As numbers, positions beyond 2^53 could compare as equal.
+  // Invalid (§14.1.1). As numbers, positions beyond 2^53 could compare equal.
   if (last !== "" && BigInt(last) < BigInt(first)) return undefined;
   if (Number(first) >= length) return "unsatisfiable";
   return { first: Number(first), last: Math.min(Number(last || Infinity), length - 1) };

@@ -6,8 +6,8 @@ import { percentEncode } from "./percent_encoding.ts";
  * Returns a Content-Disposition for inline display, with a file name for saving.
  *
  * @param filename Any text without control characters.
- * @returns e.g. `inline; filename="a.mp3"`. A name that is not ASCII follows in the extended form
- *   of RFC 8187, after an ASCII fallback for recipients that do not support that form.
+ * @returns e.g. `inline; filename="a.mp3"`. If the name is not ASCII, an ASCII fallback comes first,
+ *   for recipients that do not support the extended form of RFC 8187 after it.
  */
 export function inlineDisposition(filename: string): string {
   const plain = filename.replaceAll(/[^\x20-\x7e]/gu, "_");

@@ -1,6 +1,6 @@
 /**
- * CORS (Fetch standard §3.3): pages of any origin may read responses, since players are embedded
- * anywhere, and nothing here depends on credentials.
+ * CORS (Fetch standard §3.3). Pages of any origin may read responses, because players are embedded
+ * anywhere and nothing here depends on credentials.
  */
 
 import type { Field } from "./outcome.ts";
@@ -14,7 +14,7 @@ export const CORS_FIELDS: readonly Field[] = [
   ["Access-Control-Expose-Headers", "*"],
 ];
 
-/** The request fields that a page may set besides the CORS-safelisted ones. */
+/** The request fields that a page may set in addition to the CORS-safelisted ones. */
 const REQUEST_FIELDS =
   "If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
 

@@ -4,11 +4,11 @@
 export interface EntityTag {
   /** Whether `W/` precedes it. */
   readonly weak: boolean;
-  /** The text between the quotes, which may contain commas. */
+  /** The text between the quotes. It may contain commas. */
   readonly opaque: string;
 }
 
-/** etagc is %x21, %x23-7E and obs-text, which excludes quotes. */
+/** Matches a tag. Its characters (etagc) are %x21, %x23-7E and obs-text, so never a quote. */
 const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
 const LIST = /^[ \t,]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[ \t]*(?:$|,[ \t,]*))*$/;
 
@@ -27,12 +27,12 @@ export function parseEntityTags(value: string): "*" | EntityTag[] {
   }));
 }
 
-/** Compares strongly (RFC 9110 §8.8.3.2): the tags match if they are equal and neither is weak. */
+/** Compares tags strongly (RFC 9110 §8.8.3.2): they match if equal, and neither is weak. */
 export function matchesStrongly(a: EntityTag, b: EntityTag): boolean {
   return !a.weak && !b.weak && a.opaque === b.opaque;
 }
 
-/** Compares weakly (RFC 9110 §8.8.3.2): the tags match if they are equal, weak or not. */
+/** Compares tags weakly (RFC 9110 §8.8.3.2): they match if equal, weak or not. */
 export function matchesWeakly(a: EntityTag, b: EntityTag): boolean {
   return a.opaque === b.opaque;
 }

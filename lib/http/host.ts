@@ -3,7 +3,7 @@
  * so an invalid one could change which route matches.
  */
 
-/** `uri-host [":" port]` (RFC 3986 §3.2.2): a bracketed address, or a name, which may be empty. */
+/** Matches `uri-host [":" port]` (RFC 3986 §3.2.2): a bracketed address, a name, or nothing. */
 const HOST = new RegExp(
   String.raw`^(?:\[(?:[0-9a-f:.]{2,45}|v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+)\]` +
     String.raw`|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})*)(?::(?<port>\d*))?$`,
@@ -11,8 +11,8 @@ const HOST = new RegExp(
 );
 
 /**
- * Tests whether a Host field is valid (RFC 9112 §3.2). A missing one counts as valid, even on
- * HTTP/1.1, because requests of HTTP/1.0 and HTTP/2 need none and Deno does not expose the version.
+ * Returns whether a Host field is valid (RFC 9112 §3.2). A missing field counts as valid, even on
+ * HTTP/1.1, because HTTP/1.0 and HTTP/2 do not require one and Deno does not expose the version.
  */
 export function isHost(value: string | null): boolean {
   if (value === null) return true;

@@ -1,6 +1,6 @@
 /**
- * HTTP-date (RFC 9110 §5.6.7), parsed strictly. `Date.parse` accepts far more than the three
- * formats of the RFC, but a date in any other format must be ignored.
+ * HTTP-date (RFC 9110 §5.6.7), parsed strictly. `Date.parse` accepts far more than the RFC's three
+ * formats, but recipients must ignore a date in any other format.
  */
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -8,7 +8,7 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const SHORT_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
 const LONG_DAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day";
 const MONTH = `(?<month>${MONTHS.join("|")})`;
-// 60 is a leap second, which carries into the next minute.
+// A leap second (60) carries into the next minute.
 const TIME = "(?<time>(?:[01]\\d|2[0-3]):[0-5]\\d):(?<second>[0-5]\\d|60)";
 
 const FORMATS = [
@@ -30,8 +30,8 @@ export function formatHttpDate(instant: number): string {
 }
 
 /**
- * Parses an HTTP-date in any of its three formats. The weekday may be the wrong one, because some
- * senders get it wrong and nothing depends on it.
+ * Parses an HTTP-date in any of its three formats. The weekday may be wrong, because some senders
+ * get it wrong and nothing depends on it.
  *
  * @param now Milliseconds since the epoch; determines the century of a two-digit year.
  * @returns Milliseconds since the epoch, or `undefined` if invalid, in which case a recipient
@@ -64,7 +64,8 @@ function instantOf({ day, month, year, time, second }: Parts, now: number): numb
     : instantIn(String(Number(latest) - 100));
 }
 
-/** Tests whether a date, like `2024-02-29`, is in the calendar. */
+/** Returns whether a date, like `2024-02-29`, is in the calendar. */
 export function isDay(date: string): boolean {
-  return new Date(date).toJSON()?.startsWith(date) ?? false; // 30 February is invalid, or in March
+  // 30 February is either invalid or parsed as a day in March.
+  return new Date(date).toJSON()?.startsWith(date) ?? false;
 }

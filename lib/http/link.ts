@@ -1,9 +1,6 @@
 /** Tolerant parsing of the Link field (RFC 8288). */
 
-/**
- * One link of the field. The target and the anchor, which is the link's context, are URL
- * references.
- */
+/** A link. The target and the anchor (the link's context) are URL references. */
 interface Link {
   target?: string;
   rel?: string[]; // in lower case
@@ -13,7 +10,7 @@ interface Link {
 /**
  * Matches a target, a comma, a quoted string, or a parameter with its value, if it has one.
  * Anything between these is skipped. An unclosed quoted string extends to the end (RFC 8288 §B.4),
- * because to read on after each quote would take quadratic time.
+ * because resuming after each quote would take quadratic time.
  */
 const LINK_PART =
   /<([^<>]*)>|,|"(?:[^"\\]|\\.?)*"?|([^\s<,;="]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.?)*)"?|([^\s<,;="]+))?)?/g;
@@ -24,7 +21,7 @@ const MAX_LINKS = 1000;
 /** The maximum number of relations read from a link, likewise. */
 const MAX_RELATIONS = 1000;
 
-/** Parses the value of a Link field. A malformed part is skipped, and its link is kept. */
+/** Parses the value of a Link field. Skips the malformed parts of a link, and keeps the rest. */
 export function parseLinks(value: string): Link[] {
   const links: Link[] = [];
   let link: Link | undefined;

@@ -20,15 +20,13 @@ export type Body =
 export interface Outcome {
   /** The status code. */
   readonly status: number;
-  /**
-   * Must contain Content-Length if a GET has content; otherwise Deno sends 0 on the HEAD.
-   */
+  /** Must contain Content-Length if a GET has content; otherwise Deno sends 0 on the HEAD. */
   readonly fields: readonly Field[];
   /** The content; a HEAD never sends it. */
   readonly body?: Body | undefined;
 }
 
-/** Creates an outcome whose content is a text, in UTF-8. */
+/** Creates an outcome with a text as its content, in UTF-8. */
 export function textOutcome(
   status: number,
   { type, text, fields }: { type: string; text: string; fields: readonly Field[] },

@@ -1,24 +1,24 @@
 /**
- * Conditional requests (RFC 9110 §13): one function for each condition, which returns absent, true
- * or false, and their order of evaluation.
+ * Conditional requests (RFC 9110 §13): a function for each condition, and their order of
+ * evaluation.
  */
 
 import { type ByteRange, parseByteRange } from "./byte_range.ts";
 import { type EntityTag, matchesStrongly, matchesWeakly, parseEntityTags } from "./entity_tag.ts";
 import { parseHttpDate } from "./http_date.ts";
 
-/** The validators that a request's conditions are compared with. */
+/** The validators against which conditions are evaluated. */
 export interface Validators {
-  /** Names the exact bytes of the representation. */
+  /** Identifies the exact bytes of the representation. */
   readonly etag: EntityTag;
   /**
-   * The `Last-Modified` in milliseconds since the epoch, in whole seconds; if `undefined`,
+   * The `Last-Modified` in milliseconds since the epoch, in whole seconds. If `undefined`,
    * conditions on it are ignored.
    */
   readonly lastModified: number | undefined;
 }
 
-/** Whether a condition is true; `undefined` if the request does not have it. */
+/** Whether a condition is true; `undefined` if the request lacks it. */
 type Condition = boolean | undefined;
 
 /** Returns a cache key for the preconditions; empty if there are none. */
@@ -27,17 +27,17 @@ export function conditionsIn(fields: Headers): string {
     line(fields, "if-match") + line(fields, "if-unmodified-since");
 }
 
-/** Returns a field as a line; field values cannot contain newlines. */
+/** Returns a field as a line. Field values cannot contain newlines. */
 function line(fields: Headers, name: string): string {
   return fields.has(name) ? `\n${name} ${fields.get(name)}` : "";
 }
 
 /**
  * Evaluates the preconditions of a GET or HEAD in the order of RFC 9110 §13.2.2. Call this only if
- * the answer without them would be a 2xx (§13.2.1).
+ * the response without them would be a 2xx (§13.2.1).
  *
  * @param now Milliseconds since the epoch; determines the century of a two-digit year.
- * @returns The status to answer with, or `undefined` to proceed.
+ * @returns The status to send, or `undefined` to proceed.
  */
 export function evaluatePreconditions(
   fields: Headers,
@@ -56,8 +56,8 @@ export function evaluatePreconditions(
 }
 
 /**
- * Returns the range that a GET requests, unless If-Range shows that it refers to another
- * representation (RFC 9110 §13.1.5).
+ * Returns the range that a GET requests, unless its If-Range names another representation
+ * (RFC 9110 §13.1.5).
  *
  * @param representation The representation to send; its length is in bytes.
  * @param now Milliseconds since the epoch; determines the century of a two-digit year.

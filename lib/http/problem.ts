@@ -2,6 +2,7 @@
 
 import { type Field, type Outcome, textOutcome } from "./outcome.ts";
 
+/** A kind of problem. */
 export interface ProblemType {
   /** From 400 to 599. */
   readonly status: number;
@@ -10,7 +11,7 @@ export interface ProblemType {
   readonly meaning: string;
 }
 
-/** An error. */
+/** An occurrence of a problem. */
 interface Problem {
   readonly status: number;
   /** The fields of the response besides those that describe its content. */
@@ -23,7 +24,7 @@ interface Problem {
   readonly detail: string;
   /** A URI that identifies this occurrence. */
   readonly instance?: string | undefined;
-  /** A URL reference to what replaces the requested resource, if anything does. */
+  /** A URL reference to the requested resource's replacement, if there is one. */
   readonly successor?: string | undefined;
   /** A URL reference to the explanation of the retirement, if there is one. */
   readonly documentation?: string | undefined;

@@ -3,7 +3,7 @@
 /** The name of clients that send no User-Agent. */
 export const NO_USER_AGENT = "(no User-Agent)";
 
-/** The name of whatever has no usable name. */
+/** The name given to anything without a usable name. */
 export const OTHER = "(other)";
 
 /** Browsers, in order of preference: Chrome also names Safari. */
@@ -75,10 +75,10 @@ export function clientOf(userAgent: string | null): string {
  * printable. The release has at most 16 characters, and begins with a digit. Neither contains an
  * address or a token.
  *
- * @param userAgent e.g. `Pocket%20Casts/7.5 CFNetwork/1410`, which gives "Pocket Casts" and "7.5".
- * @returns The name is "(no User-Agent)" without a User-Agent, and "(other)" if the User-Agent names
- *   no product, or one that may identify a person or an installation. A release that may identify
- *   either is left out.
+ * @param userAgent e.g. `Pocket%20Casts/7.5 CFNetwork/1410` for "Pocket Casts" and "7.5".
+ * @returns The name is "(no User-Agent)" without a User-Agent, and "(other)" if the User-Agent
+ *   names no product, or one that may identify a person or an installation. A release that may
+ *   identify either is left out.
  */
 export function productOf(userAgent: string | null): Product {
   if (userAgent === null || userAgent === "") return { name: NO_USER_AGENT };

@@ -1,4 +1,4 @@
-/** The log. It has one JSON object per line. */
+/** The log: one JSON object per line. */
 
 import { StorageError } from "../database/errors.ts";
 import { UUID_4_PATTERN } from "../input/uuid.ts";
@@ -18,7 +18,7 @@ export function lineLog(clock: () => number): Log {
   return (event) => {
     try {
       console.error(JSON.stringify({ time: new Date(clock()).toISOString(), ...event }));
-    } catch { // the disk is full, which must not end the process
+    } catch { // a full disk must not end the process
     }
   };
 }
@@ -29,7 +29,7 @@ const UUIDS = new RegExp(UUID_4_PATTERN, "gi");
  * Describes an error and its causes, with the innermost stack if it is a bug. UUIDs are redacted,
  * because the runtime's messages may quote a URL, and one in it may be a secret.
  *
- * A fault of storage is described without its stack. Nobody needs the stack, and to read it would
+ * A fault of storage is described without its stack. Nobody needs the stack, and reading it would
  * be dangerous: Deno 2.9.6 reads the compiled module to map the stack to it. If no descriptor is
  * free, Deno compiles the module again, and the compiler panics, because it cannot open a file to
  * measure the thread's stack (stacker 0.1.15; no issue was found).
@@ -62,7 +62,7 @@ interface Fault {
   loggedAt: number;
   /** When the fault last occurred, likewise. */
   lastAt: number;
-  /** How often the fault occurred since it was logged. */
+  /** How often the fault has occurred since it was logged. */
   repeated: number;
 }
 
@@ -79,7 +79,7 @@ export class FaultLog {
    * Logs an error, or counts it.
    *
    * @param facts More members of the line.
-   * @returns The id under which the log has the fault.
+   * @returns The id of the fault in the log.
    */
   report(error: unknown, facts: Readonly<Record<string, unknown>> = {}): string {
     const cause = describeError(error);
