@@ -8,10 +8,9 @@ import type { Policy } from "./policy.ts";
  * Returns the fields that announce a retirement: Deprecation (RFC 9745), Sunset (RFC 8594), and
  * Link (RFC 8288) with the relations `successor-version` (RFC 5829), `deprecation` and `sunset`.
  *
- * @param successor A URL reference to the resource's replacement, if it is known. It is not
- *   validated.
+ * @param successor A URL reference to the resource's replacement, if known. It is not validated.
  *
- * @example What a deprecated path announces
+ * @example The announcement of a deprecated path
  * ```ts
  * import { assertEquals } from "@std/assert";
  * import { announcementFields, definePolicy } from "@media-head/lifecycle";

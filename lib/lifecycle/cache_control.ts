@@ -1,16 +1,16 @@
-/** Cache-Control (RFC 9111 §5.2), and the fields that have its syntax for some caches only. */
+/** Cache-Control (RFC 9111 §5.2), and the fields with its syntax that only some caches read. */
 
-/** A member of a list, with any commas in its quoted strings (RFC 9110 §5.6.1). */
+/** Matches a member of a list, including commas in its quoted strings (RFC 9110 §5.6.1). */
 const MEMBER = /(?:"(?:[^"\\]|\\[^]?)*"?|[^",])+/g;
 
-/** A directive: its name, and its argument, which is a token or a quoted string. */
+/** Matches a directive: a name, with or without an argument (a token or a quoted string). */
 const DIRECTIVE = /^\s*([^\s;="]+)(?:=("[^]*"|[^\s;"]*))?\s*$/;
 
-/** The directives that let a cache reuse a response for some time; the last two in Edge-Control. */
+/** Directives that let a cache reuse a response for a time. The last two are of Edge-Control. */
 const AGES = "max-age|s-maxage|stale-while-revalidate|stale-if-error|cache-maxage|downstream-ttl";
 
 /**
- * A number of seconds, wherever any cache may read one. nginx finds it after a semicolon and within
+ * Matches an age wherever some cache may read one. nginx reads it after a semicolon and within
  * quotes, Edge-Control has units, and Surrogate-Control adds the time for serving stale (`60+30`).
  */
 const SECONDS = new RegExp(
@@ -24,7 +24,7 @@ const UNITS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
 /** Seconds for which Varnish serves a stale response unless the response limits them. */
 const VARNISH_GRACE_SECONDS = 10;
 
-/** The directives of a value, as read by a cache that splits it at commas only. */
+/** The directives of a value, as read by caches that split it at commas only. */
 export class Directives {
   readonly #stated = new Map<string, string | undefined>();
 
@@ -40,7 +40,7 @@ export class Directives {
     return this.#stated.has(name);
   }
 
-  /** Whether a directive occurs, each time without an argument, since caches use any of them. */
+  /** Returns whether a directive occurs, and never with an argument: caches use any occurrence. */
   isBare(name: string): boolean {
     return this.#stated.has(name) && this.#stated.get(name) === undefined;
   }
@@ -49,19 +49,19 @@ export class Directives {
     return /^\d+$/.test(this.#stated.get(name) ?? "");
   }
 
-  /** Whether caches must not reuse the response without revalidation. */
+  /** Returns whether caches must not reuse the response without revalidation. */
   forbidsReuse(): boolean {
     // A cache that knows must-understand ignores the no-store beside it (§5.2.2.3).
     return this.isBare("no-cache") || this.isBare("no-store") && !this.has("must-understand");
   }
 }
 
-/** Whether a field, by its name in lower case, is Cache-Control for all caches or some. */
+/** Returns whether a field, named in lower case, is Cache-Control for all caches or for some. */
 export function isCacheControl(name: string): boolean {
   return name.endsWith("cache-control") || isSurrogate(name);
 }
 
-/** Whether a field is for caches that use Cache-Control in its place if it has no lifetime. */
+/** Returns whether a field gives way to Cache-Control if it has no lifetime. */
 export function isSurrogate(name: string): boolean {
   return name === "surrogate-control" || name === "edge-control";
 }
@@ -78,11 +78,10 @@ export function longestAges(value: string): { fresh: number; stale: number } {
 
 /**
  * Limits each age in a Cache-Control value to the time left, and keeps caches from serving the
- * response stale. Adds nothing that lets a cache store or reuse a response where it could not.
+ * response stale. Never lets a cache store or reuse a response that it could not before.
  *
  * @param left The time left, in seconds.
- * @param lifetime The freshness of a response without max-age, in seconds; `undefined` if it has
- *   none.
+ * @param lifetime The lifetime that caches use without max-age, in seconds; `undefined` if none.
  * @param isAuthorized Whether the request has Authorization.
  * @returns The value to send, and the longest age in it, in seconds.
  */
@@ -105,20 +104,19 @@ export function limitAges(
   const isReusable = lifetime !== undefined || /max-?age/i.test(value); // malformed or not
   if (directives.forbidsReuse() || !isReusable) return { value: limited, longest };
   const parts = limited.trim() === "" ? [] : [limited];
-  // Also beside s-maxage, which browsers ignore.
+  // Add max-age even beside s-maxage, because browsers ignore s-maxage.
   const age = /max-age/i.test(value) ? 0 : Math.max(0, Math.min(lifetime ?? 0, left));
   if (!hasMaxAge && lifetime !== undefined) parts.push(`max-age=${age}`);
-  // Each of the three lets a shared cache reuse the response to an authorized request (§3.5).
+  // Any of the three lets a shared cache reuse the response to an authorized request (§3.5).
   const isStrict = directives.isBare("must-revalidate");
   const mayBeShared = !isAuthorized || isStrict || directives.isBare("public") ||
     directives.hasSeconds("s-maxage");
   if (mayBeShared && !isStrict) parts.push("must-revalidate");
-  // For Varnish, which ignores must-revalidate.
-  if (!hasGrace) parts.push("stale-while-revalidate=0");
+  if (!hasGrace) parts.push("stale-while-revalidate=0"); // Varnish ignores must-revalidate
   return { value: parts.join(", "), longest: hasMaxAge ? longest : Math.max(longest, age) };
 }
 
-/** Limits each age in its place, so that a value that is malformed for a cache remains so. */
+/** Limits each age in place, so that a value malformed for some cache stays malformed. */
 function limitSeconds(value: string, left: number): string {
   return value.replace(SECONDS, (text, name, equals, number, unit, added) => {
     const limit = /^stale/i.test(name) ? 0 : left;

@@ -1,4 +1,4 @@
-/** The command that checks what URLs announce. */
+/** The command that checks the announcements of URLs. */
 
 import { parseArgs } from "node:util";
 import { parseHttpDate } from "../http/http_date.ts";
@@ -15,20 +15,19 @@ Exits with 0 if there is none, 1 if there are some, 2 if a URL cannot be reached
 Prints this for --help or -h, and the version for --version.
 See also: lifecycle usage --help`;
 
-/** The version of the package. */
 const VERSION = "0.1.0";
 
-/** Milliseconds until a response must have begun. */
+/** Milliseconds within which a response must begin. */
 const TIME_LIMIT_MS = 10_000;
 
-/** The fault of a response without an announcement, as when the middleware was removed. */
+/** The fault of a response without an announcement, e.g. if the middleware was removed. */
 const NOT_ANNOUNCED: Fault = {
   name: "not-announced",
   section: "RFC 9745 §2",
   message: "Nothing is announced: expected Deprecation, Sunset, or a link to an explanation",
 };
 
-/** Fields of the representation, the retirement and caching, which a HEAD shares with its GET. */
+/** Fields that a HEAD shares with its GET: of the representation, the retirement and caching. */
 const SHARED_FIELDS = new Set([
   "accept-ranges",
   "content-disposition",
@@ -53,8 +52,8 @@ const SHARED_FIELDS = new Set([
  * Runs the command.
  *
  * @param args The words after the program's name.
- * @returns What to print, whether that is an error of usage, and the exit status: 0 without faults, 1
- *   with faults, 2 for wrong usage or a URL that cannot be reached.
+ * @returns The text to print, whether it is a usage error, and the exit status: 0 without faults, 1
+ *   with faults, 2 for a usage error or a URL that cannot be reached.
  */
 export async function runLifecycle(args: readonly string[]) {
   let words: ReturnType<typeof readWords>;
@@ -70,7 +69,7 @@ export async function runLifecycle(args: readonly string[]) {
   const lines = isJson
     ? JSON.stringify(results.map(({ data }) => data), undefined, 2).split("\n")
     : results.flatMap(({ lines }) => lines);
-  // Control characters that a server sends must not reach the terminal.
+  // A server's control characters must not reach the terminal.
   const escape = (text: string) => `\\u${text.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return {
     text: lines.map((line) => line.replace(/\p{Cc}/gu, escape)).join("\n"),
@@ -79,9 +78,9 @@ export async function runLifecycle(args: readonly string[]) {
 }
 
 /**
- * Reads the words after the program's name. With `--help` or `--version`, it returns no URLs.
+ * Parses the words after the program's name. Returns no URLs for `--help` or `--version`.
  *
- * @throws {TypeError} If they are wrong.
+ * @throws {TypeError} If the words are invalid.
  */
 function readWords(args: readonly string[]) {
   const { values, positionals: [command, ...urls] } = parseArgs({
@@ -148,7 +147,7 @@ async function check(url: string, fields: Headers) {
 }
 
 async function send(method: string, url: string, fields: Headers): Promise<Response> {
-  // Content-Length is that of the encoded content, which fetch() decodes.
+  // fetch() decodes encoded content, but leaves its Content-Length as it was.
   const defaults = { "Accept-Encoding": "identity", "User-Agent": CHECK_CLIENT };
   const headers = { ...defaults, ...Object.fromEntries(fields) };
   const signal = AbortSignal.timeout(TIME_LIMIT_MS);
@@ -161,7 +160,7 @@ async function send(method: string, url: string, fields: Headers): Promise<Respo
   return response;
 }
 
-/** Returns the shared fields in which a HEAD differs from a GET sent some seconds later. */
+/** Compares the shared fields of a HEAD with those of a GET sent some seconds later. */
 function differencesOf(head: Response, get: Response, seconds: number): Fault[] {
   const names = new Set([...head.headers.keys(), ...get.headers.keys()]);
   const [ofHead = 0, ofGet] = [head, get].map(({ headers }) =>
@@ -174,18 +173,18 @@ function differencesOf(head: Response, get: Response, seconds: number): Fault[] 
     const [a, b] = [head.headers.get(name), get.headers.get(name)];
     const isShared = SHARED_FIELDS.has(name) || isCacheControl(name);
     if (a === b || !isShared || isCountdown(name, [a ?? "", b ?? ""], seconds)) return [];
-    // A HEAD may lack a field whose value only the content shows (RFC 9110 §9.3.2).
+    // A HEAD may omit a field whose value depends on generating the content (RFC 9110 §9.3.2).
     return name === "content-length" && a === null ? [] : [differs(name, a, b)];
   });
 }
 
-function differs(what: string, ofHead: unknown, ofGet: unknown): Fault {
+function differs(subject: string, ofHead: unknown, ofGet: unknown): Fault {
   const [a, b] = [ofHead, ofGet].map((value) => JSON.stringify(value ?? undefined) ?? "none");
-  const message = `${what} is ${a} on HEAD, ${b} on GET`;
+  const message = `${subject} is ${a} on HEAD, ${b} on GET`;
   return { name: "head-differs", section: "RFC 9110 §9.3.2", message };
 }
 
-/** Whether two values are instants, or count down to an instant, and differ by a few seconds. */
+/** Returns whether two instants or countdowns differ by that many seconds at most. */
 function isCountdown(name: string, values: [string, string], seconds: number): boolean {
   const [at = NaN, other = NaN] = values.map((value) => parseHttpDate(value, Date.now()));
   if (Math.abs(at - other) <= seconds * 1000) return true;
@@ -196,7 +195,7 @@ function isCountdown(name: string, values: [string, string], seconds: number): b
     );
 }
 
-/** Says what is announced, like "deprecated (deprecation 2026-11-21T00:00:00Z)". */
+/** Describes an announcement, like "deprecated (deprecation 2026-11-21T00:00:00Z)". */
 function describeState({ state, deprecatedAt, retryAt, sunsetAt }: Inspection): string {
   const dates = { deprecation: deprecatedAt, "retry-after": retryAt, sunset: sunsetAt };
   const stated = Object.entries(dates)

@@ -6,18 +6,18 @@ import { Directives, isCacheControl, isSurrogate, limitAges } from "./cache_cont
 
 /**
  * Milliseconds allowed for a response to reach a cache. Few caches correct for this delay (RFC 9111
- * §4.2.3). Most count the age from receipt, and some do so in whole seconds.
+ * §4.2.3). Most count the age from receipt, some of them in whole seconds.
  */
 const TRAVEL_MS = 1000;
 
-/** Statuses that caches may keep without explicit freshness (RFC 9110 §15.1). */
+/** Statuses that caches may store without explicit freshness (RFC 9110 §15.1). */
 export const HEURISTICALLY_CACHEABLE: ReadonlySet<number> = new Set(
   [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501],
 );
 
-/** What the limit on a response's freshness depends on. Times are milliseconds since the epoch. */
+/** The facts that limit a response's freshness. Times are milliseconds since the epoch. */
 export interface FreshnessLimit {
-  /** When the response's phase ends; `Infinity` for never. */
+  /** When the response's phase ends; `Infinity` if it never does. */
   readonly until: number;
   /** When the response is sent. */
   readonly now: number;
@@ -25,32 +25,32 @@ export interface FreshnessLimit {
   readonly method: string;
   /** The status of the response. */
   readonly status: number;
-  /** Whether the request has Authorization. Say `false` if the response is the same for everybody. */
+  /** Whether the request has Authorization. Pass `false` if everybody gets the same response. */
   readonly isAuthorized: boolean;
 }
 
-/** The fields to send instead. */
+/** The fields to send in place of those given. */
 export interface LimitedFreshness {
   /** All fields in the same order, with a Cache-Control at the end if there was none. */
   readonly fields: Field[];
-  /** Until when these values stay the same, in milliseconds since the epoch. */
+  /** The instant until which these values stay the same, in milliseconds since the epoch. */
   readonly unchangedUntil: number;
 }
 
 /**
  * Limits a response's freshness (RFC 9111 §4.2) to the time left in the phase, for shared and
  * private caches alike. While a phase change is pending, caches must not serve the response stale
- * (§4.2.4) beyond it, nor guess its freshness (§4.2.2): a response whose freshness they may guess
- * gets none. Nothing that is added lets a cache store or reuse a response where it could not: a
+ * (§4.2.4) beyond it, nor guess its freshness (§4.2.2). If they could guess it, the response gets a
+ * lifetime of 0. Never lets a cache store or reuse a response that it could not before: the
  * response to a request with Authorization gets no must-revalidate (§3.5), unless it already lets
  * shared caches reuse it.
  *
- * Also limits Expires, where it is present, and the fields for some caches only: targeted
+ * Also limits Expires, if present, and the fields that only some caches read: targeted
  * Cache-Control like CDN-Cache-Control (RFC 9213), Surrogate-Control, Edge-Control, and nginx's
  * X-Accel-Expires.
  *
- * @param fields The fields of the response, with those named above at most once each, as `Headers`
- *   lists them.
+ * @param fields The fields of the response. Those named above must occur at most once each, as in
+ *   `Headers`.
  *
  * @example An hour of freshness, a minute before the sunset
  * ```ts
@@ -82,7 +82,7 @@ export function limitFreshness(
   const date = parseHttpDate(valueOf("date") ?? "", now) ?? now;
   // Some caches count from Date, even if it is ahead of the clock.
   const left = Math.max(0, Math.floor((until - TRAVEL_MS - Math.max(now, date)) / 1000));
-  const latest = until - TRAVEL_MS - Math.max(0, now - date); // others take Expires less Date
+  const latest = until - TRAVEL_MS - Math.max(0, now - date); // others subtract Date from Expires
   const isSafe = method === "GET" || method === "HEAD"; // caches guess for no other method
   let longest = 0; // of all ages, in seconds
   const limit = (name: string, value: string): string => {
@@ -100,24 +100,24 @@ export function limitFreshness(
     if (isCacheControl(key)) return [name, limit(key, value)];
     if (key === "expires") return [name, formatHttpDate(Math.min(expiry, latest))];
     if (key !== "x-accel-expires") return [name, value];
-    const [, at, seconds] = /^(?:@(\d+)|(\d+))$/.exec(value) ?? []; // nginx ignores any other
+    const [, at, seconds] = /^(?:@(\d+)|(\d+))$/.exec(value) ?? []; // nginx ignores other values
     if (at) return [name, `@${Math.min(Number(at), Math.floor((until - TRAVEL_MS) / 1000))}`];
     if (seconds) longest = Math.max(longest, Math.min(Number(seconds), left));
     return [name, seconds ? String(Math.min(Number(seconds), left)) : value];
   });
   const added = names.includes("cache-control") ? "" : limit("cache-control", "");
   if (added !== "") result.push(["Cache-Control", added]);
-  // The values stay the same for as long as at least the longest age is left.
+  // The values stay the same while the time left is no shorter than the longest age.
   const unchangedUntil = longest === 0 ? until : until - TRAVEL_MS - longest * 1000 + 1;
   return { fields: result, unchangedUntil };
 }
 
-/** Whether caches that use a field may guess the freshness of a response without any (§4.2.2). */
+/** Returns whether caches that use a field may guess the freshness of the response (§4.2.2). */
 function mayGuess(name: string, value: string, status: number): boolean {
-  // Without a lifetime or any directive, another field decides.
+  // Caches ignore a surrogate's field without a lifetime, and a targeted one without directives.
   const isUsed = name === "cache-control" || !isSurrogate(name) && value.trim() !== "";
   const directives = new Directives(value);
-  // A 304 updates a response that is stored (§4.3.4).
+  // A 304 updates a stored response (§4.3.4).
   const mayBeStored = HEURISTICALLY_CACHEABLE.has(status) || status === 304 ||
     directives.isBare("public") || directives.isBare("private");
   return isUsed && mayBeStored;

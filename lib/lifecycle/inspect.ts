@@ -1,4 +1,4 @@
-/** Inspection of responses: what they announce, and what is wrong with it. */
+/** Inspection of responses: their announcements, and the faults in them. */
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import { parseLinks } from "../http/link.ts";
@@ -7,30 +7,28 @@ import { HEURISTICALLY_CACHEABLE } from "./freshness.ts";
 import { LAST_INSTANT, readInstant } from "./instant.ts";
 import type { Phase } from "./policy.ts";
 
-/** A fault in how a retirement is announced. */
+/** A fault in the announcement of a retirement. */
 export interface Fault {
-  /** Its name for programs, which is one of those in README. */
+  /** The fault's name, for programs: one of those in README. */
   readonly name: string;
   /** The section of the standard that it violates, like "RFC 9745 §2.1". */
   readonly section: string;
-  /** What is wrong, with the value, and what is expected. */
+  /** Says what is wrong, with the value, and what is expected. */
   readonly message: string;
 }
 
 /** The phase that a response announces, or `none` if it announces nothing. */
 export type State = Phase | "none";
 
-/** What a response announces. Instants are in milliseconds since the epoch, and read tolerantly. */
+/** The announcement of a response. Instants are milliseconds since the epoch, parsed leniently. */
 export interface Inspection {
-  /** The state by status and fields alone, so that a HEAD is enough. */
+  /** The state. It follows from status and fields alone, so a HEAD is enough. */
   readonly state: State;
   /** When the deprecation begins or began. */
   readonly deprecatedAt: number | undefined;
   /** When the endpoint is or was removed. */
   readonly sunsetAt: number | undefined;
-  /**
-   * When a brownout ends: the date in Retry-After of a 503 or 410. Seconds there mean an outage.
-   */
+  /** When a brownout ends: the date in Retry-After of a 503 or 410. Seconds mean an outage. */
   readonly retryAt: number | undefined;
   /** The targets of the resource's links by relation type, resolved if the URL is known. */
   readonly links: ReadonlyMap<string, readonly string[]>;
@@ -41,10 +39,10 @@ export interface Inspection {
 /** The relations of a retirement (RFC 5829 §3.6, RFC 9745 §3, RFC 8594 §6). */
 export const RELATIONS = ["successor-version", "deprecation", "sunset"];
 
-/** A Date that may have parameters (RFC 9651 §3.3.7, §3.3.8 and §3.1.2). */
+/** Matches a Date, with any parameters (RFC 9651 §3.3.7, §3.3.8 and §3.1.2). */
 const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:%?"(?:[^"\\]|\\.)*"|[^\s;",]+))?)*$/;
 
-/** A response, and what was read of it. */
+/** A response, and the values read from it. */
 interface Reading extends Omit<Inspection, "state" | "faults"> {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
@@ -53,11 +51,12 @@ interface Reading extends Omit<Inspection, "state" | "faults"> {
 }
 
 /**
- * Returns what a response announces, and every fault in it. Nothing that a server sends makes it
- * throw, or take more than linear time.
+ * Returns the announcement of a response, and every fault in it. Nothing that a server sends makes
+ * this throw, or take more than linear time.
  *
- * @param response A `Response`, or any object with a `status` and `headers`, like a response of axios.
- *   The headers are iterable with names and values, or have them as properties.
+ * @param response A `Response`, or any object with a `status` and `headers`, like a response of
+ *   axios. The headers are iterable as pairs of names and values, or an object with a property for
+ *   each.
  * @param url The URL of the response, unless it states its own.
  * @param now Milliseconds since the epoch. Default: the system clock.
  * @throws {TypeError} If the response lacks such a `status` or `headers`, as an `IncomingMessage`
@@ -123,7 +122,7 @@ function phaseOf({ deprecatedAt = 0, sunsetAt = Infinity, retryAt, headers, now 
   return headers.has("deprecation") && deprecatedAt <= now ? "deprecated" : "announced";
 }
 
-/** Reads the links of the resource itself, and not of another one (RFC 8288 §3.2). */
+/** Reads the links of the resource itself, not those of another one (RFC 8288 §3.2). */
 function readRelations(value: string, url: string) {
   const base = URL.canParse(url) ? url : undefined;
   return parseLinks(value).flatMap(({ target: given = "", rel = [], anchor }) => {
@@ -135,13 +134,12 @@ function readRelations(value: string, url: string) {
   });
 }
 
-/** Each fault, the section that it violates, and a function that returns its messages. */
+/** Every fault: its name, the section that it violates, and a function that returns messages. */
 const FAULTS: readonly [name: string, section: string, find: (reading: Reading) => string[]][] = [
   ["invalid-deprecation", "RFC 9745 §2.1", ({ headers, deprecatedAt }) => {
     const value = headers.get("deprecation");
-    if (value === undefined || Math.abs(Number(DATE.exec(value)?.[1])) <= LAST_INSTANT / 1000) {
-      return [];
-    }
+    const seconds = Number(DATE.exec(value ?? "")?.[1]);
+    if (value === undefined || Math.abs(seconds) <= LAST_INSTANT / 1000) return [];
     const date = deprecatedAt === undefined ? "SECONDS" : Math.floor(deprecatedAt / 1000);
     return [difference("Deprecation", value, `@${date}`)];
   }],
@@ -179,7 +177,7 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
     if (retryAt !== undefined) sent.push("retry-after");
     const value = headers.get("access-control-expose-headers") ?? "";
     const exposed = value.toLowerCase().split(/[\s,]+/);
-    // In a request with credentials, "*" is the name of a field.
+    // For requests with credentials, "*" is just the name of a field.
     const isOpen = !headers.has("access-control-allow-origin") ||
       exposed.includes("*") && headers.get("access-control-allow-credentials") !== "true";
     const hidden = sent.filter((name) => !isOpen && !exposed.includes(name)).join(", ");
@@ -187,11 +185,11 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
   }],
 ];
 
-/** Returns until when a field lets a cache reuse the response, in milliseconds since the epoch. */
+/** Returns the instant (milliseconds since the epoch) until which a field permits reuse. */
 function freshUntil(field: string, value: string, { status, headers, now }: Reading): number {
   const date = parseHttpDate(headers.get("date") ?? "", now) ?? now;
   const age = Number(headers.get("age")) * 1000 || 0;
-  const generatedAt = now - Math.max(0, now - date, age); // by its current age (§4.2.3)
+  const generatedAt = now - Math.max(0, now - date, age); // from its current age (§4.2.3)
   if (isCacheControl(field)) {
     const directives = new Directives(value);
     const { fresh, stale } = longestAges(value);
@@ -212,7 +210,7 @@ function difference(field: string, value: string, expected: string): string {
   return `${field} is ${JSON.stringify(value)}: expected ${expected}`;
 }
 
-/** Reads an instant in any form that servers send, except those that depend on the machine. */
+/** Parses an instant in any form that servers send, except forms that depend on the machine. */
 function readLoosely(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined;
   const number = /^@?(-?\d+)(?:;|$)/.exec(value)?.[1];

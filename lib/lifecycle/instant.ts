@@ -27,8 +27,8 @@ export interface Interval {
 }
 
 /**
- * The last instant that an HTTP-date can express. The first one allowed is the epoch, because few
- * clients can parse an earlier Deprecation (`@-1`).
+ * The last instant that an HTTP-date can express. The first instant allowed is the epoch, because
+ * few clients can parse an earlier Deprecation (`@-1`).
  */
 export const LAST_INSTANT: number = Date.parse("9999-12-31T23:59:59Z");
 
@@ -50,7 +50,7 @@ export function millisecondsOf(value: unknown): number | undefined {
   return typeof epochMilliseconds === "number" ? epochMilliseconds : undefined;
 }
 
-/** Parses an interval; returns `undefined` if it is invalid. Its end may precede its start. */
+/** Parses an interval; returns `undefined` if it is invalid. The end may precede the start. */
 export function readInterval(text: string): Interval | undefined {
   const [startText, endText, ...rest] = text.split("/");
   if (startText === undefined || endText === undefined || rest.length > 0) return undefined;
@@ -76,7 +76,7 @@ export function parseInstant(text: string): number | undefined {
   const [, date, hour = "00", minute = "00", ...rest] = INSTANT.exec(text) ?? [];
   const [second = "00", fraction = "", sign = "+", hours = "00", minutes = "00"] = rest;
   if (date === undefined || !isDay(date)) return undefined;
-  // A leap second counts as the one before.
+  // A leap second counts as the second before it.
   const seconds = `${second === "60" ? "59" : second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
   return Date.parse(`${date}T${hour}:${minute}:${seconds}${sign}${hours}:${minutes}`);
 }
@@ -95,6 +95,7 @@ function addDuration(start: number, duration: string): number | undefined {
 
 /** Truncates to seconds, the precision of the fields, so that no phase changes within a second. */
 function wholeSeconds(instant: number): number | undefined {
+  // NaN, from an invalid Date, is out of range, too.
   const seconds = Math.floor(instant / 1000) * 1000;
-  return 0 <= seconds && seconds <= LAST_INSTANT ? seconds : undefined; // NaN: an invalid Date
+  return 0 <= seconds && seconds <= LAST_INSTANT ? seconds : undefined;
 }

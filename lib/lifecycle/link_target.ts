@@ -1,27 +1,26 @@
 /** Validation of URLs for Link and Location. */
 
 /**
- * Printable ASCII, except what ends a Link target (`<`, `>`, `"` and space), and the backslash,
- * which browsers treat as a slash. They also strip tabs and newlines.
+ * Matches printable ASCII. Excludes the characters that end a Link target (`<`, `>`, `"` and
+ * space), and those that browsers change: they treat a backslash as a slash, and strip tabs and
+ * newlines.
  */
 const CHARACTERS = /^[!#-;=?-[\]-~]*$/;
 
-/**
- * The length of the longest target, because proxies refuse long fields: nginx a head over 4 kB.
- */
+/** The maximum length of a target. Proxies refuse long fields; nginx refuses a head over 4 kB. */
 export const MAX_TARGET_LENGTH = 1024;
 
-/** Tests for an absolute path, which stays on the request's host, as `//host/` does not. */
+/** Returns whether a text is an absolute path. `//host/` is none: it leads to another host. */
 export function isPath(text: string): boolean {
   return /^\/(?!\/)/.test(text) && CHARACTERS.test(text);
 }
 
-/** Tests for an absolute path at an origin, like `https://example.com/path`. */
+/** Returns whether a text is an absolute path at an origin, like `https://example.com/path`. */
 export function isPathAt(origin: string | undefined, text: string): boolean {
   return origin !== undefined && text.startsWith(origin) && isPath(text.slice(origin.length));
 }
 
-/** Tests for an absolute path, or an `https:` URL, that is not too long. */
+/** Returns whether a value is an absolute path, or an `https:` URL, and not too long. */
 export function isPathOrSecureUrl(value: unknown): boolean {
   return typeof value === "string" && value.length <= MAX_TARGET_LENGTH && CHARACTERS.test(value) &&
     (isPath(value) || value.startsWith("https://") && URL.canParse(value));

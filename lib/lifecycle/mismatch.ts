@@ -1,13 +1,12 @@
-/** Messages about values that are not valid. */
+/** Messages about invalid values. */
 
 import { millisecondsOf } from "./instant.ts";
 
-/** Says of a setting or option what is expected, and what was given. */
+/** Returns a message with the value expected of a setting or option, and the value given. */
 export function mismatch(name: string, value: unknown, expected: string): string {
   return `${name}: expected ${expected}, got ${describeValue(value)}`;
 }
 
-/** Describes a value in a message. */
 export function describeValue(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   const isOther = Object(value) === value && millisecondsOf(value) === undefined;

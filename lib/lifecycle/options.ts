@@ -4,75 +4,76 @@ import type { Field } from "../http/outcome.ts";
 import { mismatch } from "./mismatch.ts";
 import type { Phase } from "./policy.ts";
 
-/** A request as the options get it: a `Request`, or these parts of Node's request. */
+/** A request as the options receive it: a `Request`, or these members for a Node request. */
 export type RequestHead = Pick<Request, "method" | "url" | "headers">;
 
 /** A request to a retired endpoint, as passed to `onCount`. */
 export interface LifecycleCall {
-  /** What `route` returns for the request. */
+  /** The result of `route` for the request. */
   readonly route: string | undefined;
-  /** The phase that decided on the response. */
+  /** The phase that determined the response. */
   readonly phase: Phase;
   /** When that phase ends, in milliseconds since the epoch; `Infinity` for never. */
   readonly until: number;
-  /** The status of the response; 0 if the client closed the connection before it was sent. */
+  /** The status of the response; 0 if the client disconnected before the response was sent. */
   readonly status: number;
   /**
-   * The product in User-Agent, like "curl"; else "(no User-Agent)", or "(other)" if it names none.
+   * The product in User-Agent, like "curl"; "(no User-Agent)" without the field, and "(other)" if
+   * it names no usable product.
    */
   readonly client: string;
-  /** Whether the removal breaks the call, because it was refused or would not fail anyway. */
+  /** Whether the removal breaks the call: it was refused, or would not fail anyway. */
   readonly breaks: boolean;
 }
 
 /**
- * Options besides the policy. If one of them throws, the error is logged, and the request is served.
- * All but `onCount` must return a value: a promise counts as an error.
+ * Options besides the policy. If one of them throws, the error is logged, and the request is still
+ * served. All but `onCount` must return a value; a promise counts as an error.
  */
 export interface LifecycleOptions<
   Incoming extends RequestHead = Request,
   Rest extends readonly unknown[] = readonly unknown[],
 > {
   /**
-   * Returns the URL of the requested resource's replacement, if there is one. It is a path that
-   * starts with one `/`, a URL at the origin of the request (which is sent as a path), or a URL at
-   * `successorOrigin`. It has at most 1,024 characters. Because requests are untrusted, anything
-   * else is rejected, and so are the request's own URL and an exception. Then there is no link, and
-   * 410 instead of 308. Only the first rejection is logged.
+   * Returns the URL of the requested resource's replacement, if there is one. Accepts a path that
+   * starts with one `/`, a URL at the origin of the request (sent as a path), or a URL at
+   * `successorOrigin`, of at most 1,024 characters. Because requests are untrusted, anything else
+   * is rejected, as are the request's own URL and an exception. The response then has no link, and
+   * is 410 instead of 308. Only the first rejection is logged.
    */
   readonly successor?: ((request: Incoming) => string | undefined) | undefined;
   /** An origin allowed for successors besides the request's own, like `https://example.com`. */
   readonly successorOrigin?: string | undefined;
   /**
    * Returns whether brownouts and the removal apply to a request. If not, the request is handled,
-   * and its response announced. Default: they apply to all but OPTIONS, so that CORS preflights
-   * succeed and a page can read the refusal.
+   * and its response carries the announcement. Default: they apply to all methods but OPTIONS, so
+   * that CORS preflights succeed and pages can read refusals.
    */
   readonly applies?: ((request: Incoming) => boolean) | undefined;
   /**
-   * Returns fields to add to refusals, because the handler never sees these. Default: fields that
-   * let pages of any origin read refusals. Return none if a layer in front adds
-   * Access-Control-Allow-Origin.
+   * Returns fields to add to refusals. The handler cannot add them, because it never sees a refused
+   * request. Default: fields that let pages of any origin read refusals. Return none if a layer in
+   * front adds Access-Control-Allow-Origin.
    */
   readonly refusalFields?: ((request: Incoming) => Iterable<Field>) | undefined;
   /** Seconds for which caches may store the response after the sunset, up to 2³¹. Default: 300. */
   readonly maxAge?: number | undefined;
   /** Names the route of a request, for `onCount`. */
   readonly route?: ((request: Incoming) => string) | undefined;
-  /** Called for each response with what the handler got, to count who still calls. */
+  /** Called for each response, with the handler's arguments, to count who still calls. */
   readonly onCount?: ((call: LifecycleCall, request: Incoming, ...rest: Rest) => void) | undefined;
   /** Returns the time in milliseconds since the epoch. Default: the system clock. */
   readonly clock?: (() => number) | undefined;
 }
 
-/** The client name of `lifecycle check`, whose calls break nothing. */
+/** The client name of `lifecycle check`. The removal breaks none of its calls. */
 export const CHECK_CLIENT = "media-head-check";
 
 const FUNCTIONS = ["successor", "applies", "refusalFields", "route", "onCount", "clock"];
 const NAMES = [...FUNCTIONS, "successorOrigin", "maxAge"];
 
 /**
- * Checks what TypeScript may not have checked.
+ * Validates the options, since callers may not use TypeScript.
  *
  * @throws {TypeError} If an option is unknown or of the wrong type, `maxAge` is out of range (RFC
  *   9111 §1.2.2), or `clock` returns no instant.
@@ -96,10 +97,10 @@ export function requireOptions(options: Pick<LifecycleOptions, "clock" | "maxAge
 }
 
 /**
- * Calls a function of the options. Logs what it throws, and a promise in place of a value, since
- * that would count as true, as an instant or as fields.
+ * Calls a function of the options. Logs an exception, and a promise in place of a value: it would
+ * pass for true, an instant or fields.
  *
- * @returns Its value; `undefined` if it failed.
+ * @returns The function's value; `undefined` if it failed.
  */
 export function attempt<Result>(name: string, call: () => Result): Result | undefined {
   const log = (error: unknown) => console.error(`The option ${name} failed:`, error);
@@ -114,9 +115,7 @@ export function attempt<Result>(name: string, call: () => Result): Result | unde
   return undefined;
 }
 
-/**
- * Whether a value is a promise of any realm, since each test of Jest runs in a realm of its own.
- */
+/** Returns whether a value is a promise of any realm. Jest runs each test file in its own realm. */
 export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof Object(value).then === "function";
 }

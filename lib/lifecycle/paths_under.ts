@@ -1,31 +1,31 @@
-/** Tests for the paths of a retired part of a site. */
+/** Matching of the paths in a retired part of a site. */
 
 import { mismatch } from "./mismatch.ts";
 
-/** How `pathsUnder()` compares paths. */
+/** Options for comparing paths. */
 export interface PathOptions {
   /** Whether `/V1` differs from `/v1`. Default: no, as in Express. */
   readonly caseSensitive?: boolean | undefined;
   /**
-   * Whether `//`, `.` and `..` are resolved first, as proxies and URL parsers do. If so,
+   * Whether to resolve `//`, `.` and `..` first, as proxies and URL parsers do. If so,
    * `/v2//../v1` is under `/v1`, and `/v1/../v2` is not. Default: yes.
    */
   readonly collapse?: boolean | undefined;
 }
 
-/** A request of any framework, or its URL, absolute or not. */
+/** A request of any framework, or its URL, absolute or relative. */
 export type Located = string | URL | { url?: string | undefined; originalUrl?: string | undefined };
 
 /**
- * Returns a function that tests whether a request is for a path or anything below it. Servers and
- * frameworks that do not mount by path need it. It compares whole segments. A percent-encoded
- * unreserved character counts as the character itself (RFC 3986 §6.2.2.2), while an encoded slash
- * separates nothing. The authority of an absolute URL does not matter.
+ * Returns a function that tests whether a request is for a path or anything below it. Use it with
+ * servers and frameworks that do not mount handlers by path. It compares whole segments. A
+ * percent-encoded unreserved character counts as the character itself (RFC 3986 §6.2.2.2), while an
+ * encoded slash separates nothing. The authority of an absolute URL does not matter.
  *
- * @throws {TypeError} If the path does not start with `/`, or is a pattern like `/v1/*`, `/v1/:id` or
- *   `/v1(.*)`.
+ * @throws {TypeError} If the path does not start with `/`, or is a pattern like `/v1/*`, `/v1/:id`
+ *   or `/v1(.*)`.
  *
- * @example What is under `/v1`
+ * @example Paths under `/v1`
  * ```ts
  * import { assertEquals } from "@std/assert";
  * import { pathsUnder } from "@media-head/lifecycle";

@@ -1,4 +1,4 @@
-/** The retirement policy: what is announced, and when. */
+/** The retirement policy, and its phases. */
 
 import type { Interval } from "./instant.ts";
 
@@ -9,10 +9,10 @@ export {
   type IntervalSetting,
 } from "./instant.ts";
 
-/** The answer after the sunset: `gone` is 410, `redirect` is 308. */
+/** The response after the sunset: `gone` is 410, `redirect` is 308 to the successor. */
 export type AfterSunset = "gone" | "redirect";
 
-/** The status in a brownout: that of something temporary (503), or that of the removal (410). */
+/** The status in a brownout: 503 for a temporary condition, or 410 as after the removal. */
 export type BrownoutStatus = 503 | 410;
 
 /** A valid policy. Instants are milliseconds since the epoch, in whole seconds. */
@@ -21,13 +21,13 @@ export interface Policy {
   readonly deprecatedAt: number;
   /** When the endpoint is removed; `undefined` while no date is set. */
   readonly sunsetAt: number | undefined;
-  /** In chronological order, with a gap between any two. */
+  /** Trial removals, in chronological order, with a gap between any two. */
   readonly brownouts: readonly Interval[];
   /** The status in a brownout. */
   readonly brownoutStatus: BrownoutStatus;
-  /** The answer after the sunset. */
+  /** The response after the sunset. */
   readonly afterSunset: AfterSunset;
-  /** Where the retirement is explained: an absolute path, or an `https:` URL. */
+  /** A page that explains the retirement: an absolute path, or an `https:` URL. */
   readonly documentation: string | undefined;
 }
 
@@ -41,7 +41,7 @@ export const PHASES = ["announced", "deprecated", "brownout", "removed"] as cons
 export interface Moment {
   /** The phase at that instant. */
   readonly phase: Phase;
-  /** When the next phase begins, in milliseconds since the epoch; `Infinity` for never. */
+  /** When the next phase begins, in milliseconds since the epoch; `Infinity` if none follows. */
   readonly until: number;
 }
 

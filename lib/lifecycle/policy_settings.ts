@@ -18,14 +18,14 @@ export interface PolicySettings {
   readonly deprecatedAt: InstantSetting;
   /** When the endpoint is removed. */
   readonly sunsetAt?: InstantSetting | undefined;
-  /** Trial removals, which end before the sunset. Adjacent ones are joined. */
+  /** Trial removals. They must end before the sunset, and adjacent ones are joined. */
   readonly brownouts?: readonly IntervalSetting[] | undefined;
   /**
-   * The status in a brownout. Default: 503, because a brownout is temporary. RFC 9110 has 410 for
-   * what is likely permanent, and feed readers delete an episode on 410.
+   * The status in a brownout. Default: 503, because a brownout is temporary. RFC 9110 defines 410
+   * for resources that are likely gone for good, and feed readers delete an episode on 410.
    */
   readonly brownoutStatus?: BrownoutStatus | undefined;
-  /** The answer after the sunset: 410, or 308 to the successor. Default: `gone`. */
+  /** The response after the sunset: `gone` is 410, `redirect` is 308. Default: `gone`. */
   readonly afterSunset?: AfterSunset | undefined;
   /** A page that explains the retirement: an absolute path, or an `https:` URL. */
   readonly documentation?: string | undefined;
@@ -33,11 +33,11 @@ export interface PolicySettings {
 
 /** An invalid setting. */
 export interface PolicyIssue {
-  /** Its name, like `sunsetAt` or `brownouts[0].start`; `settings` for the whole object. */
+  /** The setting's name, like `sunsetAt` or `brownouts[0].start`; `settings` for the object. */
   readonly setting: string;
   /** The value given. */
   readonly value: unknown;
-  /** The values that are accepted, in words. */
+  /** The accepted values, in words. */
   readonly expected: string;
 }
 
@@ -46,7 +46,7 @@ export class PolicyError extends Error {
   /** Always `"PolicyError"`. */
   override readonly name = "PolicyError";
 
-  /** Lists the issues in the message, one on each line. */
+  /** Lists the issues in the message, one per line. */
   constructor(readonly issues: readonly PolicyIssue[]) {
     super(issues.map((issue) => mismatch(issue.setting, issue.value, issue.expected)).join("\n"));
   }
@@ -69,7 +69,8 @@ const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" 
  * Creates a policy from settings.
  *
  * @throws {PolicyError} If settings are missing, unknown or invalid, the sunset precedes the
- *   deprecation, or a brownout overlaps another or is not between the two. It lists all issues.
+ *   deprecation, or a brownout overlaps another or is not between the two. The error lists all
+ *   issues.
  *
  * @example A policy
  * ```ts
@@ -92,7 +93,7 @@ export function definePolicy(settings: PolicySettings): Policy {
   const refuse: Refuse = (setting, value, expected) =>
     void issues.push({ setting, value, expected });
   for (const [name, value] of Object.entries(settings)) {
-    // A misspelt setting would silently count as absent.
+    // Otherwise a misspelt setting would silently count as absent.
     if (!SETTINGS.includes(name)) refuse(name, value, `one of ${SETTINGS.join(", ")}`);
   }
   const { sunsetAt: sunset, afterSunset = "gone", brownoutStatus = 503, documentation } = settings;
@@ -140,7 +141,7 @@ function intervalIn(setting: string, value: unknown, refuse: Refuse): Interval |
   return start === undefined || end === undefined ? undefined : { start, end };
 }
 
-/** Reads the brownouts in chronological order, and joins adjacent ones. */
+/** Returns the brownouts in chronological order, with adjacent ones joined. */
 function brownoutsIn(
   { brownouts: list = [], sunsetAt: sunset }: PolicySettings,
   { deprecatedAt = -Infinity, sunsetAt = Infinity }: Dates,

@@ -20,7 +20,7 @@ export const REFUSAL_TYPES = {
   },
 } as const satisfies Record<string, ProblemType>;
 
-/** What a refusal depends on besides the policy. */
+/** The facts, besides the policy, on which a refusal depends. */
 export interface RefusalOptions {
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -35,12 +35,9 @@ export interface RefusalOptions {
   readonly problemTypesPage?: string;
 }
 
-/** A refusal, to be sent instead of what was requested. */
+/** A refusal, sent in place of the requested resource. */
 export interface Refusal extends Outcome {
-  /**
-   * 503 in a brownout, or 410 if the policy's `brownoutStatus` says so; after the sunset 410, or 308
-   * to the successor.
-   */
+  /** The policy's `brownoutStatus` in a brownout; after the sunset 410, or 308 to the successor. */
   readonly status: 308 | 410 | 503;
 }
 
@@ -79,7 +76,7 @@ export function refusal(
   return removalRefusal(410, maxAge, { policy, ...facts });
 }
 
-/** What the text of a refusal says. */
+/** The facts in the text of a refusal. */
 type RefusalFacts = Omit<RefusalOptions, "now" | "maxAge"> & { readonly policy: Policy };
 
 /** Returns the outcome in a brownout that ends at an instant. */
@@ -89,8 +86,7 @@ export function brownoutRefusal(
   facts: RefusalFacts,
 ): Refusal {
   const detail = `Disabled by a brownout until ${formatInstant(until)}, ahead of its removal`;
-  // A date and not a number of seconds, so that a HEAD has the same value as a GET a second
-  // earlier.
+  // A number of seconds would differ between a GET and a HEAD a second later; a date does not.
   const fields: Field[] = [NO_STORE, ["Retry-After", formatHttpDate(until)]];
   return problemOf("brownout", { status, detail, fields }, facts);
 }
@@ -120,10 +116,10 @@ function problemOf(
   return { ...problemDetails(problem), status };
 }
 
-/** Statuses of calls that fail anyway. */
+/** Statuses of calls that fail with or without the removal. */
 const FAILED = new Set([400, 401, 403, 404, 405, 407, 410]);
 
-/** Returns whether the removal breaks a call, because it was refused or would not fail anyway. */
+/** Returns whether the removal breaks a call: it was refused, or would not fail anyway. */
 export function isBreaking({ status, isRefused }: { status: number; isRefused: boolean }): boolean {
   return isRefused || !FAILED.has(status);
 }

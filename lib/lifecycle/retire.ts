@@ -1,4 +1,4 @@
-/** Retirement for servers on `node:http`, and the frameworks on it. */
+/** Retirement for servers on `node:http` and for the frameworks built on it. */
 
 import { isHost } from "../http/host.ts";
 import type { Field } from "../http/outcome.ts";
@@ -7,7 +7,7 @@ import type { LifecycleOptions, RequestHead } from "./options.ts";
 import type { Policy } from "./policy.ts";
 import { retirementOf } from "./retirement.ts";
 
-/** What is used of an `IncomingMessage`, or an `Http2ServerRequest`. */
+/** The members used of an `IncomingMessage` or an `Http2ServerRequest`. */
 export type NodeRequest = {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
@@ -16,7 +16,7 @@ export type NodeRequest = {
   readonly socket?: object | null;
 };
 
-/** What is used of a `ServerResponse`, or an `Http2ServerResponse`. */
+/** The members used of a `ServerResponse` or an `Http2ServerResponse`. */
 export type NodeResponse = {
   statusCode: number;
   readonly headersSent: boolean;
@@ -28,7 +28,7 @@ export type NodeResponse = {
   end(content?: unknown): unknown;
 };
 
-/** A function that calls `next` and returns its result, or refuses and returns `undefined`. */
+/** Either calls `next` and returns its result, or refuses and returns `undefined`. */
 export type Middleware<Incoming = NodeRequest, Outgoing = NodeResponse> = <Result>(
   request: Incoming,
   response: Outgoing,
@@ -36,8 +36,8 @@ export type Middleware<Incoming = NodeRequest, Outgoing = NodeResponse> = <Resul
 ) => Result | undefined;
 
 /**
- * Fields that a refusal does not keep, besides Cache-Control and its kin: caches may keep the refusal,
- * and give it to anybody.
+ * Fields that a refusal drops, besides Cache-Control and its kin. Caches may store the refusal and
+ * serve it to anybody.
  */
 const DROPPED_FIELDS = new Set([
   "age",
@@ -48,18 +48,19 @@ const DROPPED_FIELDS = new Set([
 ]);
 
 /**
- * Creates a middleware that retires what comes after it. It works on `node:http` (also over
- * HTTP/2), Express, and whatever else has Node's request and response. It does what
- * `withLifecycle()` does, with the same options. However a response is made, the announcement is
- * added as its head is sent.
+ * Creates a middleware that retires the handlers after it. It works with `node:http` (also over
+ * HTTP/2), Express, and anything else that has Node's request and response. It makes the same
+ * promises as `withLifecycle()`, with the same options. However a response is made, the
+ * announcement is added when its head is sent.
  *
- * @param options The functions in it get the method, the whole URL (`originalUrl` where there is
- *   one) and the fields. `onCount` also gets Node's request and response. A refusal keeps the
- *   fields that the response already has, except those for caches, Age, Content-Encoding and
- *   Set-Cookie. If these are CORS fields, they replace those of `refusalFields`.
+ * @param options Its functions receive the method, the whole URL (from `originalUrl` if there is
+ *   one) and the fields of the request. `onCount` also receives Node's request and response. A
+ *   refusal keeps the fields already set on the response, except Age, Content-Encoding, Set-Cookie
+ *   and those for caches. If they include Access-Control-Allow-Origin, they replace the CORS
+ *   fields of `refusalFields`.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  *
- * @example Retire what a server on `node:http` answers
+ * @example Retire a server on `node:http`
  * ```ts
  * import { assertEquals } from "@std/assert";
  * import { once } from "node:events";
@@ -99,10 +100,10 @@ export function retire<
       if (!isCounted) count(status);
       isCounted = true;
     };
-    response.once("close", () => countOnce(0)); // unless a head was sent
+    response.once("close", () => countOnce(0)); // if no head was sent
     response.writeHead = (status: number, reason?: unknown, fields?: unknown) => {
       const args = typeof reason === "string" ? [status, reason] : [status];
-      if (!response.headersSent) { // otherwise it would throw
+      if (!response.headersSent) { // otherwise setting fields would throw
         setFields(response, typeof reason === "string" ? fields : fields ?? reason);
         setFields(response, announce(fieldsOf(response), Number(status)));
       }
@@ -124,7 +125,7 @@ export function retire<
   };
 }
 
-/** Returns the head of Node's request like that of a `Request`, for any method and Host. */
+/** Returns the head of a Node request as a `Request` has it, whatever its method and Host. */
 function headOf(request: NodeRequest): RequestHead {
   const { method = "GET", url = "/", originalUrl = url, headers, socket } = request;
   const authority = String(headers[":authority"] ?? headers["host"] ?? "");
@@ -137,21 +138,21 @@ function headOf(request: NodeRequest): RequestHead {
     method,
     url: URL.canParse(target) ? new URL(target).href : target,
     get headers() {
-      const names = Object.keys(headers).filter((name) => !name.startsWith(":")); // of HTTP/2
-      // Middleware may have set what no request has, and Headers refuses.
+      const names = Object.keys(headers).filter((name) => !name.startsWith(":")); // pseudo-headers
+      // Middleware may have set values that no request can have, and that Headers refuses.
       const valueOf = (name: string) => String(headers[name]).replaceAll(/[^\t -~\x80-\xff]/g, "_");
       return new Headers(names.map((name): Field => [name, valueOf(name)]));
     },
   };
 }
 
-/** Returns the fields of a response, each once. */
+/** Returns the fields of a response, each name once. */
 function fieldsOf(response: NodeResponse): Field[] {
   return Object.entries(response.getHeaders())
     .map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : String(value)]);
 }
 
-/** Sets fields in any form that `writeHead()` takes, with the same result. */
+/** Sets fields given in any form that `writeHead()` takes, with the same result. */
 function setFields(response: NodeResponse, given: unknown): void {
   const isList = Array.isArray(given);
   const pairs = !isList
@@ -159,7 +160,7 @@ function setFields(response: NodeResponse, given: unknown): void {
     : Array.isArray(given[0])
     ? given
     : given.flatMap((name, index) => index % 2 === 0 ? [[name, given[index + 1]]] : []);
-  // A list may repeat a name. So may an object, in another letter case, if nothing was set before.
+  // A list may repeat a name. An object may repeat one in another letter case, if no field was set.
   const mayRepeat = isList || Object.keys(response.getHeaders()).length === 0;
   const lines = new Map<string, [name: string, values: string[]]>();
   for (const [name, value] of pairs as [string, string | string[]][]) {

@@ -1,4 +1,4 @@
-/** How a policy applies to a request, whichever kind of server handles it. */
+/** The application of a policy to requests, for every kind of server. */
 
 import { clientOf } from "../http/user_agent.ts";
 import { CORS_FIELDS } from "../http/cors.ts";
@@ -24,11 +24,11 @@ interface Retirement {
    * @param status The status of the response.
    */
   announce(fields: readonly Field[], status: number): Field[];
-  /** Counts the call by the status of its response, or 0 if the client ended it before that. */
+  /** Counts the call. The status is that of its response, or 0 if the client disconnected first. */
   count(status: number): void;
 }
 
-/** Fields to expose to pages besides those that the handler exposes (Fetch standard §3.3.3). */
+/** Fields to expose to pages in addition to the handler's own (Fetch standard §3.3.3). */
 const EXPOSED = ["Deprecation", "Link", "Retry-After", "Sunset"];
 
 /**
@@ -40,7 +40,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
   policy: Policy,
   options: LifecycleOptions<Incoming, Rest>,
 ): (request: Incoming, ...rest: Rest) => Retirement {
-  if (!Number.isFinite(policy?.deprecatedAt)) { // which JavaScript may leave out
+  if (!Number.isFinite(policy?.deprecatedAt)) { // callers may not use TypeScript
     throw new TypeError(mismatch("policy", policy, "the result of definePolicy()"));
   }
   requireOptions(options);
@@ -81,7 +81,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
   };
 }
 
-/** Adds what the option `refusalFields` gave, unless it cannot be sent, in place of its like. */
+/** Adds the fields of `refusalFields`, in place of others of the same name, if all are valid. */
 function withFields(refused: Refusal, given: Iterable<Field> = []): Refusal {
   const added = attempt("refusalFields", () => new Headers([...given])) ?? new Headers();
   const others = refused.fields.filter(([name]) => !added.has(name));
@@ -89,8 +89,8 @@ function withFields(refused: Refusal, given: Iterable<Field> = []): Refusal {
 }
 
 /**
- * Returns the fields that announce the retirement, beside those that the response has. Where
- * policies nest, an inner one has already announced. The earlier sunset stays, with its
+ * Returns the fields that announce the retirement, merged with those that the response has. Where
+ * policies nest, the response already announces the inner one. The earlier sunset wins, with its
  * deprecation, and its links come first.
  */
 function announce(
@@ -113,7 +113,7 @@ function announce(
   return [...announcement, ["Access-Control-Expose-Headers", exposed]];
 }
 
-/** Adds members to a list (RFC 9110 §5.6.1), each once, after the members that it has or before. */
+/** Adds members to a list (RFC 9110 §5.6.1), after its own or before them, and each only once. */
 function withMembers(list = "", members: readonly string[], isFirst = false): string {
   const others = members.reduce((all, member) => all.replace(`, ${member},`, ","), `, ${list},`)
     .slice(2, -1);

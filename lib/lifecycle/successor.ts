@@ -1,4 +1,4 @@
-/** Validation of the successor that a user's function returns for an untrusted request. */
+/** Validation of the successors that the option returns for untrusted requests. */
 
 import { isPath, isPathAt, MAX_TARGET_LENGTH } from "./link_target.ts";
 import { describeValue, mismatch } from "./mismatch.ts";
@@ -11,7 +11,7 @@ const EXPECTED = 'a path that starts with one "/", or a URL at the origin of the
 /**
  * Creates a function that returns a request's successor, or `undefined` if there is none that is
  * safe to send. Successors are built from the request's URL, so a client could make one point to
- * another host or break out of a Link. The first rejected one is logged to the console.
+ * another host or break out of a Link. Only the first rejection is logged.
  *
  * @throws {TypeError} If `successorOrigin` is not an origin.
  */
@@ -39,11 +39,11 @@ export function successorOf<Incoming extends RequestHead>(
       return ignore(error);
     }
     if (target === undefined) return undefined;
-    if (isPromise(target)) target.then(undefined, () => {}); // the promise is ignored
+    if (isPromise(target)) target.then(undefined, () => {}); // avoids an unhandled rejection
     if (typeof target === "string" && !isItself(request, target)) {
       const { url } = request;
       const origin = URL.canParse(url) ? new URL(url).origin : undefined; // Host may be invalid
-      // Sent as a path, because behind a proxy that terminates TLS, the client has another origin.
+      // Send a path: behind a proxy that terminates TLS, the client sees another origin.
       const isSameOrigin = origin !== undefined && isPathAt(origin, target);
       const sent = isSameOrigin ? target.slice(origin.length) : target;
       const isSafe = isPath(sent) || isPathAt(successorOrigin, sent);
@@ -54,7 +54,7 @@ export function successorOf<Incoming extends RequestHead>(
   };
 }
 
-/** Whether a successor is the requested resource, to which redirects would never end. */
+/** Returns whether a successor is the requested resource: a redirect to it would never end. */
 function isItself({ url }: RequestHead, target: string): boolean {
   const withoutFragment = (url: string) => url.replace(/#.*/s, "");
   return URL.canParse(target, url) &&

@@ -6,11 +6,12 @@ import type { Policy } from "./policy.ts";
 import { retirementOf } from "./retirement.ts";
 
 /**
- * Wraps a handler to retire what it serves. The result announces the retirement on every response
- * (Deprecation, RFC 9745; Sunset, RFC 8594; Link, RFC 8288). It answers 503 in brownouts, and 410
- * after the sunset (or 308 to the successor). It keeps caches from reusing a response beyond its
- * phase. HEAD and GET get the same fields, which pages of other origins may read if they may read
- * the rest. The fields are set on the handler's own response. Only an immutable response is copied.
+ * Wraps a handler to retire its resources. The new handler announces the retirement on every
+ * response (Deprecation, RFC 9745; Sunset, RFC 8594; Link, RFC 8288). It sends 503 in brownouts,
+ * and 410 after the sunset (or 308 to the successor). It keeps caches from reusing a response
+ * beyond its phase. HEAD and GET get the same fields. Pages of other origins may read them if they
+ * may read the rest of the response. The fields are set on the handler's own response; only an
+ * immutable response is copied.
  *
  * @param handler Handles requests that are not refused. Any Link it sets is kept.
  * @returns A handler with the same signature. It rejects when `handler` does.
@@ -29,7 +30,7 @@ import { retirementOf } from "./retirement.ts";
  * });
  * const handler = withLifecycle(() => new Response("old"), policy, {
  *   successor: ({ url }) => url.replace("/v1/", "/v2/"),
- *   clock: () => Date.parse("2027-05-03T09:30:00Z"), // left out, the system's clock
+ *   clock: () => Date.parse("2027-05-03T09:30:00Z"), // default: the system clock
  * });
  *
  * const { status, headers } = await handler(new Request("https://example.com/v1/songs?page=2"));
@@ -65,10 +66,10 @@ export function withLifecycle<Incoming extends Request, Rest extends unknown[]>(
   };
 }
 
-/** The request of each announced response, and the fields that the handler had set. */
+/** The request of each announced response, and the fields that the handler set on it. */
 const announced = new WeakMap<Response, { request: Request; fields: Field[] }>();
 
-/** Sets fields on a response, or on a copy if it is immutable or was sent for another request. */
+/** Sets fields on a response, or on a copy if it is immutable or answered an earlier request. */
 function withAnnouncement(
   response: Response,
   request: Request,
@@ -82,7 +83,7 @@ function withAnnouncement(
     for (const [name, value] of changes) target.headers.set(name, value);
     return target;
   };
-  // Only copies read `body`: reading makes it a stream, which Deno sends without Content-Length.
+  // Read `body` for a copy only: it becomes a stream, and Deno sends that without Content-Length.
   const { status, statusText } = response;
   const target = isReused
     ? new Response(response.body, { status, statusText, headers: fields })
@@ -91,7 +92,7 @@ function withAnnouncement(
     set(target);
     if (earlier === undefined) announced.set(target, { request, fields });
     return target;
-  } catch { // immutable, as those of fetch() and Response.redirect() are
+  } catch { // immutable, like those of fetch() and Response.redirect()
     // An upgrade and Response.error() cannot be copied.
     return status < 200 ? response : set(new Response(response.body, response));
   }

@@ -69,10 +69,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals(doubt, { reason: "silent", session: "killed", reported, isOpen: true });
   const refused = await usage("--gone", "killed", "nobody");
   assertEquals(refused.code, 1);
-  assertStringIncludes(
-    refused.stderr,
-    'media: session "nobody" is not in the ledger; `media usage',
-  );
+  assertStringIncludes(refused.stderr, 'media: session "nobody" is not in the ledger; the gate');
   assertEquals((await gate())[0], 3, "all or none");
   const unread = mediaCommand(folder, ["usage", "--gate", "2"]).spawn();
   await unread.stdout.cancel();

@@ -248,7 +248,7 @@ Deno.test("the report page says the verdict, then who calls, then each route's d
     "/video/{token}",
     "60 calls. Sunset: 17 Jun 2027, 00:00 UTC, in 36 hours.",
     "8 Jun 2027: 0 calls (incomplete record)",
-    "A call is a GET or HEAD",
+    "A call is a request that will fail",
     "A brownout is a short outage",
   ];
   assertStringIncludes(page, "<title>9 Jun 2027: 5 calls (brownout)</title>");
