@@ -13,8 +13,6 @@ export interface LifecycleCall {
   readonly route: string | undefined;
   /** The phase that determined the response. */
   readonly phase: Phase;
-  /** When that phase ends, in milliseconds since the epoch; `Infinity` for never. */
-  readonly until: number;
   /** The status of the response; 0 if the client disconnected before the response was sent. */
   readonly status: number;
   /**

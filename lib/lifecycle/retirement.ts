@@ -74,7 +74,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
         if (!caller) return;
         const breaks = isSubject && caller.client !== CHECK_CLIENT &&
           isBreaking({ status, isRefused: refused !== undefined });
-        const call = { ...caller, phase, until, status, breaks };
+        const call = { ...caller, phase, status, breaks };
         attempt("onCount", () => onCount?.(call, request, ...rest));
       },
     };

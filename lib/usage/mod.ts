@@ -113,7 +113,11 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     }
     const onCount: typeof given.onCount = (call, request, ...rest) => {
       if (closing === undefined) {
-        const { phase, until, status } = call;
+        const { phase, status } = call;
+        // A refusal is sent at once: of the brownouts, the last to have started is its own.
+        const now = (given.clock ?? Date.now)();
+        const brownout = policy.brownouts.findLast(({ start }) => start <= now);
+        const until = phase === "brownout" ? brownout?.end ?? now : now;
         const impact = call.breaks ? "breaking" : "none";
         const { method, headers } = request;
         meter.counterOf({ route, method, moment: { phase, until }, status, impact }).count(headers);

@@ -1,4 +1,4 @@
-/** The record that an application keeps. Its package is tested in `tests/lifecycle/package_test.ts`. */
+/** The record that an application keeps. Its package is tested in `tests/with_packages/usage_package.ts`. */
 
 import { stub } from "@std/testing/mock";
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
@@ -91,16 +91,16 @@ test("close() ends the record once, and later calls are a fault that is logged o
 
 test("openUsage() goes on if the log throws", () =>
   inFolder(async (folder) => {
-    const { usage: first } = await opened(folder);
     const said: unknown[] = [];
     using _error = stub(console, "error", (...words) => void said.push(...words));
     const log = () => {
       throw new Error("the log is full");
     };
-    const routes = { "/v1": definePolicy({ deprecatedAt: "2026-11-22" }) }; // which is worth a warning
-    const { usage } = await opened(folder, { routes, log });
+    const { usage } = await opened(folder, { log });
+    await usage.close();
+    const late = await usage.withLifecycle(old, "/v1")(new Request("http://test/v1"));
+    assertEquals(await late.text(), "old");
     assert(String(said).includes("the log is full"));
-    await Promise.all([first.close(), usage.close()]);
   }));
 
 test("openUsage() rejects what it cannot count by, or record in", () =>

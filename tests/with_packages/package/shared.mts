@@ -52,11 +52,11 @@ type Runtime = {
   WebSocketPair: new () => Record<string, { accept(): void }>;
 };
 
-const calls: Omit<LifecycleCall, "until">[] = [];
+const calls: LifecycleCall[] = [];
 export const options = {
   successor,
   route: ({ url }: RequestHead) => new URL(url).pathname,
-  onCount: ({ until: _, ...call }: LifecycleCall) => void calls.push(call),
+  onCount: (call: LifecycleCall) => void calls.push(call),
 };
 
 /** Sets the clock to the number in the query, and returns the calls since the last time. */
