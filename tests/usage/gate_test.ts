@@ -246,7 +246,7 @@ const EVENTS: readonly Event[] = [
       assertEquals(code, UNKNOWN);
       assertMatch(
         stdout,
-        /The record was written until .* or run: media usage --restart\n/,
+        /The latest report is dated .* or run: media usage --restart\n/,
       );
       assertEquals((await usage("--restart")).code, 0);
       return [server];

@@ -20,7 +20,7 @@ export const usage: Usage = await openUsage("sqlite::memory:", options);
 const answer: (request: Request, count: number) => Promise<Response> = usage.withLifecycle(
   (_: Request, count: number) => new Response(String(count)),
   "/v1",
-  { onCount: ({ until }, request, count) => console.log(until, request.url, count + 1) },
+  { onCount: ({ phase }, request, count) => console.log(phase, request.url, count + 1) },
 );
 export const middleware = usage.retire("/v1", { successor: ({ url }) => url });
 export const fault: string | undefined = usage.fault;
