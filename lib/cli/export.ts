@@ -5,7 +5,7 @@ import { toRecord } from "../publishing/exported_record.ts";
 import { type Context, EXISTING, print, withStorage } from "./command.ts";
 
 /** Characters to print at a time. */
-const CHUNK = 64 * 1024;
+const CHUNK_LENGTH = 64 * 1024;
 
 export function exportCommand(context: Context): Command {
   return new Command("export")
@@ -19,9 +19,10 @@ export function exportCommand(context: Context): Command {
           const line = JSON.stringify(toRecord(token, entry));
           lines.push(line);
           length += line.length;
-          if (length < CHUNK) continue;
+          if (length < CHUNK_LENGTH) continue;
           await print(lines.join("\n"));
-          [lines, length] = [[], 0];
+          lines = [];
+          length = 0;
         }
         if (lines.length > 0) await print(lines.join("\n"));
       });

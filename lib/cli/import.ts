@@ -9,7 +9,7 @@ import type { RecordError } from "../publishing/import/imported_record.ts";
 import { printable, quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { readable } from "../input/user_file.ts";
-import { isWithin, ownPlaces, refusalOfOwn } from "../publishing/own_places.ts";
+import { isWithin, refusalOfStoragePath, storagePathsOf } from "../publishing/storage_paths.ts";
 import { type Context, fromUser, print, printError, reportWait, withStorage } from "./command.ts";
 import { ExitError } from "../usage/command.ts";
 import { interruptionSignal } from "./interruption.ts";
@@ -34,14 +34,16 @@ export function importCommand(context: Context): Command {
     .action(async (path: string, { dryRun: isDryRun = false, rejects, json }: Options) => {
       const config = context.settings();
       const signal = interruptionSignal();
-      const own = ownPlaces(config);
+      const storagePaths = storagePathsOf(config);
       const resolve = async (path: string) => {
-        if (await isWithin(fromUser(path), own)) throw refusalOfOwn(path);
+        if (await isWithin(fromUser(path), storagePaths)) throw refusalOfStoragePath(path);
         return fromUser(path);
       };
       const input = await openInput(path, resolve, signal);
       await withStorage(config, { mustExist: isDryRun, signal }, async (storage) => {
-        const rejected = rejects === undefined ? undefined : await openRejects(rejects, path, own);
+        const rejected = rejects === undefined
+          ? undefined
+          : await openRejects(rejects, path, storagePaths);
         const refuse = async ({ number, bytes }: ImportLine, reason: RecordError) => {
           const isEnded = bytes.at(-1) === NEWLINE; // the last line may not be
           await rejected?.write(isEnded ? bytes : new Uint8Array([...bytes, NEWLINE]));
@@ -96,11 +98,15 @@ async function openInput(path: string, resolve: ContentOptions["resolve"], signa
 }
 
 /** Opens the file for refused lines, which must not be the input. */
-async function openRejects(path: string, input: string, own: readonly string[]): Promise<Output> {
+async function openRejects(
+  path: string,
+  input: string,
+  storagePaths: readonly string[],
+): Promise<Output> {
   if (await isWithin(fromUser(path), [input === "-" ? "/dev/stdin" : fromUser(input)])) {
     throw new RefusedError(
       `${quoted(path)} is the file being imported; give another for --rejects`,
     );
   }
-  return await openOutput(path, own);
+  return await openOutput(path, storagePaths);
 }

@@ -25,7 +25,7 @@ import { mediaUsageCommand } from "./usage.ts";
 import { verifyCommand } from "./verify.ts";
 
 /** The commands that only print. */
-const LISTS = ["list", "export", "show"];
+const PRINTING_COMMANDS = ["list", "export", "show"];
 
 /** Runs one command. */
 export async function runMedia(args: readonly string[], program: Program): Promise<number> {
@@ -68,7 +68,9 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     }
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
     // A reader that closes the pipe of a list, like `head`, has read enough of it.
-    if (error.cause instanceof Deno.errors.BrokenPipe && LISTS.includes(args[0] ?? "")) return 0;
+    if (
+      error.cause instanceof Deno.errors.BrokenPipe && PRINTING_COMMANDS.includes(args[0] ?? "")
+    ) return 0;
     printError(`media: ${messageOf(error)}`);
     return 1;
   }

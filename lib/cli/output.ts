@@ -3,7 +3,7 @@
 import { dirname } from "node:path";
 import { writable } from "../input/user_file.ts";
 import { writeAll } from "../input/write_all.ts";
-import { isWithin, refusalOfOwn } from "../publishing/own_places.ts";
+import { isWithin, refusalOfStoragePath } from "../publishing/storage_paths.ts";
 import { fromUser } from "./command.ts";
 
 /** A file to write. */
@@ -18,12 +18,12 @@ export interface Output {
  * replaced as a whole. A pipe or a device is written where it is.
  *
  * @param name The path, as the user gave it.
- * @param own The files and folders of storage, which are refused.
+ * @param storagePaths The files and folders of storage, which are refused.
  * @throws {RefusedError} When it cannot be written. `write` and `close` throw this, too.
  */
-export async function openOutput(name: string, own: readonly string[]): Promise<Output> {
+export async function openOutput(name: string, storagePaths: readonly string[]): Promise<Output> {
   const given = fromUser(name);
-  if (await isWithin(given, own)) throw refusalOfOwn(name);
+  if (await isWithin(given, storagePaths)) throw refusalOfStoragePath(name);
   const path = await Deno.realPath(given).catch(() => given); // a link stays a link
   const found = await Deno.stat(path).catch(() => undefined);
   const isMoved = found?.isFile ?? true;

@@ -27,7 +27,7 @@ import {
 } from "./command.ts";
 import { argument } from "../input/arguments.ts";
 import { interruptionSignal } from "./interruption.ts";
-import { ownPlaces } from "../publishing/own_places.ts";
+import { storagePathsOf } from "../publishing/storage_paths.ts";
 import { showProgress } from "./progress.ts";
 import { reportPublishing } from "./publish_report.ts";
 
@@ -98,13 +98,13 @@ export function publishCommand(context: Context): Command {
         fail(`option '--${name}' is for one file, URL or object`);
       }
       const config = context.settings();
-      const own = ownPlaces(config);
+      const storagePaths = storagePathsOf(config);
       const signal = interruptionSignal();
       await withStorage(config, { signal }, async (storage) => {
         const outcomes = publishAll(storage, sources, {
           ...options,
           reuse: !again && options.token === undefined,
-          own,
+          storagePaths,
           signal,
           onWait: reportWait,
           watch,

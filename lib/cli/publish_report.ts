@@ -7,7 +7,7 @@ import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts
 import { print, printError } from "./command.ts";
 import { ExitError } from "../usage/command.ts";
 
-export interface PublishReportOptions {
+interface PublishReportOptions {
   /** Returns where clients reach an item: URLs, or paths if the public URL is not set. */
   readonly urlsOf: (item: PublishedItem | LinkedItem) => string[];
   /** Whether there is only one source: its item is described, and needs no summary. */

@@ -1,7 +1,7 @@
 /** `media usage` */
 
 import type { Command } from "commander";
-import { ownPlaces } from "../publishing/own_places.ts";
+import { storagePathsOf } from "../publishing/storage_paths.ts";
 import type { Config } from "../server/config.ts";
 import { pathOf, withToken } from "../server/route.ts";
 import type { Kind } from "../storage/item.ts";
@@ -62,7 +62,7 @@ function recordOf(
     contact,
     successorOf: (path) => routeOf(path)?.successor,
     async writeFile(name, page) {
-      const output = await openOutput(name, ownPlaces(config));
+      const output = await openOutput(name, storagePathsOf(config));
       await output.write(new TextEncoder().encode(page)).finally(output.close);
     },
   };

@@ -34,7 +34,7 @@ export function memoryBytes(content: Uint8Array<ArrayBuffer>): Bytes {
 }
 
 /** The number of bytes to read at a time, because parsers ask for a few. */
-const WINDOW = 64 * 1024;
+const WINDOW_BYTES = 64 * 1024;
 
 /**
  * The number of windows that may be loaded, 4 MiB in all. An MP4 takes one or two for each track.
@@ -80,9 +80,9 @@ export class WindowedBlob extends Blob {
     if (start >= end) return new Uint8Array();
     if (++this.#reads > MAX_READS) throw new RangeError("Too many parts to be read");
     if (start < this.#start || end > this.#start + this.#window.length) {
-      this.#windows += Math.ceil((end - start) / WINDOW);
+      this.#windows += Math.ceil((end - start) / WINDOW_BYTES);
       if (this.#windows > MAX_WINDOWS) throw new RangeError("Too long to be read");
-      this.#window = await this.#content.read(start, Math.max(end - start, WINDOW));
+      this.#window = await this.#content.read(start, Math.max(end - start, WINDOW_BYTES));
       this.#start = start;
     }
     return this.#window.subarray(start - this.#start, end - this.#start);

@@ -15,14 +15,14 @@ import { type Bytes, fileBytes } from "./bytes.ts";
 import { type Patience, unlessAborted } from "../async/abort.ts";
 
 /** Bytes to read from a file at a time. */
-const CHUNK = 256 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 
 /**
  * The length of the longest name in bytes of UTF-8, as in most file systems. Content-Disposition
  * has the name twice, with up to three characters for a byte, and nginx accepts 4 kB of header from
  * a server by default.
  */
-const MAX_NAME = 255;
+const MAX_NAME_BYTES = 255;
 
 /**
  * Metadata of an item, and how to publish it. Everything has a default. The signal cancels the work
@@ -50,7 +50,7 @@ export interface PublishOptions extends Stated, Patience {
 export type Found = MediaType & Content;
 
 /** Known properties of content, which the content must have. */
-export type Expected = {
+type Expected = {
   readonly [Name in "digest" | "length" | "validator"]?: ContentReference[Name] | undefined;
 };
 
@@ -166,7 +166,7 @@ async function openFile(
   if (info.size === 0) throw new RefusedError(`${quoted(path)} is empty`);
   const file = await readable(path, () => Deno.open(path));
   const { size, mtime } = await readable(path, () => file.stat());
-  const chunk = new Uint8Array(Math.min(size, CHUNK));
+  const chunk = new Uint8Array(Math.min(size, CHUNK_BYTES));
   const read = async function* () {
     await readable(path, () => file.seek(0, Deno.SeekMode.Start));
     for (let left = size; left >= 0;) {
@@ -196,15 +196,15 @@ function changed(path: string): RefusedError {
 /** Derives from a path the file name to offer for saving, cut where it is too long. */
 export function fileName(path: string): string {
   const name = withoutUnprintable(basename(path)).replaceAll("\\", "_");
-  const { read } = new TextEncoder().encodeInto(name, new Uint8Array(MAX_NAME));
+  const { read } = new TextEncoder().encodeInto(name, new Uint8Array(MAX_NAME_BYTES));
   return name.slice(0, read);
 }
 
 export const FILE_NAME =
-  `a file name of 1 to ${MAX_NAME} bytes in UTF-8, without a path or control characters`;
+  `a file name of 1 to ${MAX_NAME_BYTES} bytes in UTF-8, without a path or control characters`;
 
 /** Returns a name if it can be offered for saving. */
 export function parseFileName(name: string): string | undefined {
   const isFit = /^(?!\.{1,2}$)[^/\\]+$/.test(name) && isPrintable(name);
-  return isFit && new TextEncoder().encode(name).length <= MAX_NAME ? name : undefined;
+  return isFit && new TextEncoder().encode(name).length <= MAX_NAME_BYTES ? name : undefined;
 }

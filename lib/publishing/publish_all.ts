@@ -11,9 +11,9 @@ import { isObject, publishObject } from "./publish_object.ts";
 import { publishUrl, type PublishUrlOptions } from "./publish_url.ts";
 import { findSources, type SourceOutcome } from "./sources.ts";
 
-export interface PublishAllOptions extends PublishOptions, Pick<PublishUrlOptions, "warn"> {
+interface PublishAllOptions extends PublishOptions, Pick<PublishUrlOptions, "warn"> {
   /** The files and folders of storage, which are left out. */
-  readonly own?: readonly string[];
+  readonly storagePaths?: readonly string[];
 }
 
 export type PublishOutcome =
@@ -34,9 +34,9 @@ export type PublishOutcome =
 export async function* publishAll(
   storage: MediaStorage,
   sources: Iterable<string>,
-  { own = [], ...options }: PublishAllOptions,
+  { storagePaths = [], ...options }: PublishAllOptions,
 ): AsyncGenerator<PublishOutcome> {
-  for await (const found of findSources(sources, own)) {
+  for await (const found of findSources(sources, storagePaths)) {
     options.signal?.throwIfAborted();
     yield typeof found === "string" ? await publishOne(storage, found, options) : found;
   }

@@ -18,7 +18,7 @@ import { RefusedError } from "../input/refused_error.ts";
 import { memoryBytes } from "./bytes.ts";
 
 /** The number of bytes to request and read at most, which is enough to detect a format. */
-const BEGINNING = 64 * 1024;
+const BEGINNING_BYTES = 64 * 1024;
 
 const TIMEOUT_MS = 10_000;
 
@@ -100,7 +100,7 @@ export async function sendRequest(
   { signal, timeoutMs = TIMEOUT_MS, onWait }: PublishUrlOptions,
 ): Promise<RemoteResponse> {
   const expiry = AbortSignal.timeout(timeoutMs);
-  const range = method === "GET" ? { Range: `bytes=0-${BEGINNING - 1}` } : undefined;
+  const range = method === "GET" ? { Range: `bytes=0-${BEGINNING_BYTES - 1}` } : undefined;
   try {
     const fetching = fetch(location, {
       method,
@@ -152,7 +152,7 @@ async function readBeginning({ ok, body }: Response): Promise<Uint8Array<ArrayBu
     for await (const chunk of body ?? []) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length >= BEGINNING) break; // which cancels the rest
+      if (length >= BEGINNING_BYTES) break; // which cancels the rest
     }
   }
   return await new Blob(chunks).bytes();

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { isPublicUrl } from "./location.ts";
-import { isWithin, refusalOfOwn } from "./own_places.ts";
+import { isWithin, refusalOfStoragePath } from "./storage_paths.ts";
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import type { ObjectError } from "../storage/errors.ts";
@@ -26,18 +26,18 @@ export type SourceOutcome =
  * programs use such names for unfinished files.
  *
  * @param sources Paths, URLs and objects.
- * @param own The files and folders of storage, which are left out.
+ * @param storagePaths The files and folders of storage, which are left out.
  * @returns Each source to publish, which may turn out to be unreadable, and the outcome of others.
  */
 export async function* findSources(
   sources: Iterable<string>,
-  own: readonly string[] = [],
+  storagePaths: readonly string[] = [],
 ): AsyncGenerator<string | SourceOutcome> {
   for (const source of sources) {
     if (isPublicUrl(source) || isObject(source)) yield source;
-    else if (await isWithin(source, own)) {
-      yield { outcome: "refused", source, error: refusalOfOwn(source) };
-    } else if (await isFolder(source)) yield* filesIn(source, own);
+    else if (await isWithin(source, storagePaths)) {
+      yield { outcome: "refused", source, error: refusalOfStoragePath(source) };
+    } else if (await isFolder(source)) yield* filesIn(source, storagePaths);
     else yield source;
   }
 }
@@ -49,7 +49,7 @@ export async function isFolder(path: string): Promise<boolean> {
 
 async function* filesIn(
   folder: string,
-  own: readonly string[],
+  storagePaths: readonly string[],
 ): AsyncGenerator<string | SourceOutcome> {
   const names: string[] = [];
   try {
@@ -64,8 +64,8 @@ async function* filesIn(
   }
   for (const name of names.sort()) {
     const source = join(folder, name.replace(/\/$/, ""));
-    if (await isWithin(source, own)) yield { outcome: "content", source };
-    else if (name.endsWith("/")) yield* filesIn(source, own);
+    if (await isWithin(source, storagePaths)) yield { outcome: "content", source };
+    else if (name.endsWith("/")) yield* filesIn(source, storagePaths);
     else yield source;
   }
 }

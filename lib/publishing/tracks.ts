@@ -8,7 +8,7 @@ import { Buffer } from "node:buffer";
 import { type Bytes, WindowedBlob } from "./bytes.ts";
 
 /** The kind of a track. Opus is sound, too. */
-type Holds = "sound" | "opus" | "picture" | "other";
+type TrackKind = "audio" | "opus" | "video" | "other";
 
 /** The readers of tracks, which throw a `RangeError` when there may be more of them. */
 const READERS = [
@@ -27,18 +27,18 @@ const READERS = [
 export async function findTracks(content: Bytes, type: string) {
   const reader = READERS.find(({ types }) => types.test(type));
   if (reader === undefined) return undefined;
-  const found: Holds[] = [];
+  const found: TrackKind[] = [];
   let isComplete = true; // whether it holds nothing else
   try {
-    for await (const holds of reader.read(new WindowedBlob(content))) found.push(holds);
+    for await (const kind of reader.read(new WindowedBlob(content))) found.push(kind);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     isComplete = false;
   }
   // Whether all sound in an Ogg file is Opus, which its media type names (RFC 7845 §9).
-  const isOpus = found.includes("opus") && !found.includes("sound");
-  if (found.includes("picture")) return { kind: "video", isOpus } as const; // one is enough
-  const isAudio = isComplete && (isOpus || found.includes("sound"));
+  const isOpus = found.includes("opus") && !found.includes("audio");
+  if (found.includes("video")) return { kind: "video", isOpus } as const; // one is enough
+  const isAudio = isComplete && (isOpus || found.includes("audio"));
   return { kind: isAudio ? "audio" : undefined, isOpus } as const;
 }
 
@@ -84,14 +84,15 @@ async function* partsOf(content: WindowedBlob, { list, entered, parse }: typeof 
 }
 
 /** The kind for each type of a track's handler: "soun", and "vide". */
-const HANDLERS: Readonly<Record<number, Holds>> = { 0x736f756e: "sound", 0x76696465: "picture" };
+const HANDLERS: Readonly<Record<number, TrackKind>> = { 0x736f756e: "audio", 0x76696465: "video" };
 
 /** Yields the tracks of MP4, 3GP and QuickTime, but not chapters: their titles and pictures. */
-async function* isoTracks(content: WindowedBlob): AsyncGenerator<Holds> {
+async function* isoTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
   const read = async (at: number) => Buffer.from(await content.read(at, 4)).readUInt32BE();
-  const tracks: { readonly id: number; readonly holds: Holds }[] = [];
+  const tracks: { readonly id: number; readonly kind: TrackKind }[] = [];
   const chapters = new Set<number>();
-  let [trackId, nextId] = [0, Infinity];
+  let trackId = 0;
+  let nextId = Infinity;
   let cut: unknown;
   try {
     for await (const { id, start, end } of partsOf(content, BOXES)) {
@@ -102,21 +103,25 @@ async function* isoTracks(content: WindowedBlob): AsyncGenerator<Holds> {
       } else if (id === "chap") {
         for (let at = start; at < end; at += 4) chapters.add(await read(at));
       } else if (id === "hdlr") {
-        tracks.push({ id: trackId, holds: HANDLERS[await read(start + 8)] ?? "other" });
+        tracks.push({ id: trackId, kind: HANDLERS[await read(start + 8)] ?? "other" });
       }
     }
   } catch (error) {
     cut = error;
   }
-  yield* tracks.filter(({ id }) => !chapters.has(id)).map(({ holds }) => holds);
+  yield* tracks.filter(({ id }) => !chapters.has(id)).map(({ kind }) => kind);
   // Each track has an identifier of its own, below the next one, so there may be no others.
   const isComplete = cut instanceof RangeError && tracks.length === nextId - 1;
   if (cut !== undefined && !isComplete) throw cut;
 }
 
-const [SEGMENT, TRACKS, TRACK_ENTRY, TRACK_TYPE] = ["18538067", "1654ae6b", "ae", "83"] as const;
+/** Identifiers of Matroska's elements (RFC 9559 §5.1), in hexadecimal digits. */
+const SEGMENT = "18538067";
+const TRACKS = "1654ae6b";
+const TRACK_ENTRY = "ae";
+const TRACK_TYPE = "83";
 
-/** How the elements of RFC 8794 are nested, by their identifiers in hexadecimal digits. */
+/** The nesting of elements (RFC 8794). */
 const ELEMENTS: typeof BOXES = {
   list: TRACKS,
   entered: [SEGMENT, TRACKS, TRACK_ENTRY],
@@ -134,9 +139,9 @@ const ELEMENTS: typeof BOXES = {
 };
 
 /** The kind for each TrackType (RFC 9559 §5.1.4.1.3). */
-const TRACK_TYPES: readonly Holds[] = ["other", "picture", "sound", "picture"];
+const TRACK_TYPES: readonly TrackKind[] = ["other", "video", "audio", "video"];
 
-async function* matroskaTracks(content: WindowedBlob): AsyncGenerator<Holds> {
+async function* matroskaTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
   for await (const { id, end } of partsOf(content, ELEMENTS)) {
     if (id !== TRACK_TYPE) continue;
     yield TRACK_TYPES[(await content.read(end - 1, 1))[0] ?? 0] ?? "other";
@@ -146,9 +151,9 @@ async function* matroskaTracks(content: WindowedBlob): AsyncGenerator<Holds> {
 /** GUIDs of ASF, in hexadecimal digits as they are stored. */
 const ASF_HEADER = "3026b2758e66cf11a6d900aa0062ce6c";
 const ASF_STREAM = "9107dcb7b7a9cf118ee600c00c205365";
-const ASF_STREAM_TYPES: Readonly<Record<string, Holds>> = {
-  "409e69f84d5bcf11a8fd00805f5c442b": "sound",
-  "c0ef19bc4d5bcf11a8fd00805f5c442b": "picture",
+const ASF_STREAM_TYPES: Readonly<Record<string, TrackKind>> = {
+  "409e69f84d5bcf11a8fd00805f5c442b": "audio",
+  "c0ef19bc4d5bcf11a8fd00805f5c442b": "video",
 };
 
 /** How the objects of ASF are nested. The header names all streams. */
@@ -164,7 +169,7 @@ const ASF_OBJECTS: typeof BOXES = {
   },
 };
 
-async function* asfTracks(content: WindowedBlob): AsyncGenerator<Holds> {
+async function* asfTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
   for await (const { id, start } of partsOf(content, ASF_OBJECTS)) {
     if (id !== ASF_STREAM) continue;
     const type = Buffer.from(await content.read(start, 16)).toString("hex");
@@ -173,11 +178,11 @@ async function* asfTracks(content: WindowedBlob): AsyncGenerator<Holds> {
 }
 
 /** How codecs begin in Ogg (RFC 5334 §10, and others that players know). */
-const OGG_SOUNDS = ["\x01vorbis", "\x7fFLAC", "fLaC", "Speex", "CELT", "PCM     ", "\x01audio"];
-const OGG_PICTURES = ["\x80theora", "BBCD\0", "OVP80", "\x01video"];
+const OGG_AUDIO = ["\x01vorbis", "\x7fFLAC", "fLaC", "Speex", "CELT", "PCM     ", "\x01audio"];
+const OGG_VIDEO = ["\x80theora", "BBCD\0", "OVP80", "\x01video"];
 
 /** Yields the tracks of Ogg. The first page of each precedes all other pages (RFC 3533 §6). */
-async function* oggTracks(content: WindowedBlob): AsyncGenerator<Holds> {
+async function* oggTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
   for (let at = 0;;) {
     const page = Buffer.from(await content.read(at, 27 + 255 + 8)); // up to the name of the codec
     const isFirst = page.toString("latin1", 0, 4) === "OggS" && (page.readUInt8(5) & 2) !== 0;
@@ -187,7 +192,7 @@ async function* oggTracks(content: WindowedBlob): AsyncGenerator<Holds> {
     const codec = page.toString("latin1", start, start + 8);
     const isOneOf = (names: readonly string[]) => names.some((name) => codec.startsWith(name));
     if (codec === "OpusHead") yield "opus";
-    else yield isOneOf(OGG_SOUNDS) ? "sound" : isOneOf(OGG_PICTURES) ? "picture" : "other";
+    else yield isOneOf(OGG_AUDIO) ? "audio" : isOneOf(OGG_VIDEO) ? "video" : "other";
     at += segments.reduce((sum, length) => sum + length, start);
   }
 }

@@ -11,7 +11,7 @@ import type { ItemStorage, OnFault } from "./storage.ts";
 /**
  * The number of tokens, published or not, after which the cache is emptied. Each takes about 1 kB.
  */
-const ENTRIES = 10_000;
+const MAX_LOOKUPS = 10_000;
 
 /**
  * Storage that caches each lookup for its generation, and shares it while it is in flight. A lookup
@@ -38,7 +38,7 @@ export class CachedStorage implements ItemStorage {
     const known = this.#lookups.get(token);
     if (known !== undefined) return await known;
     const lookup = this.#storage.find(token, now);
-    this.#keep(token, lookup);
+    this.#cache(token, lookup);
     lookup.catch(() => {
       if (this.#lookups.get(token) === lookup) this.#lookups.delete(token);
     });
@@ -53,7 +53,7 @@ export class CachedStorage implements ItemStorage {
       if (error instanceof StorageError) {
         const fault = Promise.reject(error);
         fault.catch(() => {}); // reported where it is found
-        this.#keep(item.token, fault);
+        this.#cache(item.token, fault);
       }
       throw error;
     }
@@ -72,9 +72,9 @@ export class CachedStorage implements ItemStorage {
     return this.#storage.close();
   }
 
-  #keep(token: Token, lookup: Promise<LookupResult>): void {
+  #cache(token: Token, lookup: Promise<LookupResult>): void {
     // Responses made from the forgotten lookups must end, too.
-    if (this.#lookups.size >= ENTRIES) this.generations.end();
+    if (this.#lookups.size >= MAX_LOOKUPS) this.generations.end();
     this.#forgetStale();
     this.#lookups.set(token, lookup);
   }

@@ -8,9 +8,9 @@ const test = needing("environment", "files");
 
 /** Returns what is found, with paths relative to a folder. */
 async function find(folder: string, sources: string[], content?: string): Promise<string[]> {
-  const own = content === undefined ? [] : [content];
+  const storagePaths = content === undefined ? [] : [content];
   const short = (source: string) => source.startsWith("/") ? relative(folder, source) : source;
-  const found = await Array.fromAsync(findSources(sources, own));
+  const found = await Array.fromAsync(findSources(sources, storagePaths));
   return found.map((one) =>
     typeof one === "string" ? short(one) : `${one.outcome}: ${short(one.source)}`
   );

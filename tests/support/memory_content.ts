@@ -56,7 +56,7 @@ export class MemoryContent implements PlainStore {
     return (this.bytes.get(digest) as Uint8Array<ArrayBuffer>).slice(first, last + 1);
   }
 
-  hold<T>(action: () => Promise<T>): Promise<T> {
+  withoutRemovals<T>(action: () => Promise<T>): Promise<T> {
     return this.#queue.run(action);
   }
 

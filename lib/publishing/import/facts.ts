@@ -8,7 +8,7 @@ import { fileName } from "../publish.ts";
 import { toRecord } from "../exported_record.ts";
 
 /** Facts by their names in records: `null` means none, `undefined` means not stated. */
-export type Facts = Readonly<Record<string, string | number | null | undefined>>;
+type Facts = Readonly<Record<string, string | number | null | undefined>>;
 
 /** The facts that count as none unless they are stated. */
 const OPTIONAL = ["type", "length", "sha256", "name", "language", "location", "validator"];

@@ -27,7 +27,7 @@ export interface ImportCounts {
   unpublished: number;
 }
 
-export interface ImportOptions extends ContentOptions {
+interface ImportOptions extends ContentOptions {
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
   /** Called for each refused line. */

@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { RefusedError } from "../../input/refused_error.ts";
 
 /** The length of the longest line in bytes: many times that of the longest record. */
-export const MAX_LINE = 65_536;
+export const MAX_LINE_BYTES = 65_536;
 
 /** The byte that ends a line. */
 export const NEWLINE = 0x0a;
@@ -31,13 +31,14 @@ export async function* readLines(
     const lines: ImportLine[] = [];
     let start = 0;
     for (let newline; (newline = bytes.indexOf(NEWLINE, start)) >= 0; start = newline + 1) {
-      if (newline - start >= MAX_LINE) break;
+      if (newline - start >= MAX_LINE_BYTES) break;
       lines.push({ number: number++, bytes: bytes.subarray(start, newline + 1) });
     }
     rest = bytes.subarray(start);
     yield lines;
-    if (rest.length > MAX_LINE) {
-      const fault = `Line ${number} is longer than ${MAX_LINE} bytes; expected one JSON object`;
+    if (rest.length > MAX_LINE_BYTES) {
+      const fault =
+        `Line ${number} is longer than ${MAX_LINE_BYTES} bytes; expected one JSON object`;
       throw new RefusedError(`${fault} per line. Correct line ${number} first`);
     }
   }

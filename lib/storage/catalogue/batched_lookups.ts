@@ -33,7 +33,7 @@ export class BatchedLookups implements Lookups {
   readonly #queue = new SerialQueue();
   /** The batch that has not been sent yet. */
   #next: { readonly tokens: Set<Token>; readonly snapshot: Promise<Snapshot> } | undefined;
-  #fault: { readonly error: unknown; readonly until: number } | undefined;
+  #fault: { readonly error: unknown; readonly expiresAt: number } | undefined;
 
   /** @param database Closed by the caller. */
   constructor(database: PostgresDatabase) {
@@ -58,20 +58,20 @@ export class BatchedLookups implements Lookups {
     const tokens = new Set<Token>();
     const snapshot = this.#queue.run(async () => {
       this.#next = undefined;
-      if (this.#fault !== undefined && performance.now() < this.#fault.until) {
+      if (this.#fault !== undefined && performance.now() < this.#fault.expiresAt) {
         throw this.#fault.error;
       }
       try {
-        return await this.#look([...tokens]);
+        return await this.#lookUp([...tokens]);
       } catch (error) {
-        this.#fault = { error, until: performance.now() + FAULT_TTL_MS };
+        this.#fault = { error, expiresAt: performance.now() + FAULT_TTL_MS };
         throw error;
       }
     });
     return { tokens, snapshot };
   }
 
-  async #look(tokens: Token[]): Promise<Snapshot> {
+  async #lookUp(tokens: Token[]): Promise<Snapshot> {
     const found = await this.#database.read(FIND, [tokens]);
     const [state] = found;
     // A standby may lag by any amount.

@@ -23,7 +23,16 @@ const areNull = (columns: readonly string[]) =>
   columns.map((column) => `${column} IS NULL`).join(" AND ");
 
 /** The columns that a tombstone lacks. */
-const FACTS = "type length digest published_at name language location validator".split(" ");
+const FACTS = [
+  "type",
+  "length",
+  "digest",
+  "published_at",
+  "name",
+  "language",
+  "location",
+  "validator",
+];
 
 function itemTable(dialect: Dialect): string {
   const { uuidKey, text, integer, options, hasOnly } = dialect;

@@ -9,7 +9,7 @@ import type { OnFault } from "../storage.ts";
  * The maximum length in bytes of content, or of a range of it, that is read at once and not as a
  * stream. A slow client keeps that much in memory.
  */
-export const AT_ONCE = 128 * 1024;
+export const MAX_AT_ONCE_BYTES = 128 * 1024;
 
 /** Why a source is being read. */
 export type Step = "copying" | "hashing" | "sending";
@@ -71,7 +71,7 @@ interface Store {
   change<T>(content: Content, commit: () => Promise<T>, source?: Source): Promise<T>;
 
   /** Runs an action while nothing is removed. */
-  hold<T>(action: () => Promise<T>): Promise<T>;
+  withoutRemovals<T>(action: () => Promise<T>): Promise<T>;
 
   /** Lists the digests of all content copied here, reading incrementally. */
   list(): AsyncIterable<string>;

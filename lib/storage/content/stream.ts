@@ -3,7 +3,7 @@
 import type { OnFault } from "../storage.ts";
 
 /** How to read content piece by piece. */
-export interface Pieces {
+interface Pieces {
   /** The bytes of all pieces; at least one. */
   readonly length: number;
   /** Reads the next bytes: at least one, and at most `left`. Rejects if there are none. */

@@ -20,7 +20,7 @@ import type { Token } from "../token.ts";
 const CHECK_TIMEOUT_MS = 5_000;
 
 /** The number of contents that an import checks at once. */
-const CHECKS = 16;
+const CONCURRENT_CHECKS = 16;
 
 /** The result of adding entries. An entry in neither set had a token that was taken. */
 export interface Added {
@@ -127,7 +127,7 @@ export class MediaStorage implements ItemStorage {
   /** Whether content is stored that no item uses. In a folder, waits for whoever publishes it. */
   async isUnused(digest: string): Promise<boolean> {
     if (await this.catalogue.uses(digest)) return false; // of most content, without the lock
-    return await this.content.hold(async () =>
+    return await this.content.withoutRemovals(async () =>
       !await this.catalogue.uses(digest) &&
       (await this.content.compare({ digest, length: 0 })).state !== "missing" // of any length
     );
@@ -160,9 +160,9 @@ export class MediaStorage implements ItemStorage {
     const copied = items.filter(({ location }) => location === undefined);
     const add = async () => {
       const faults = await this.#importFaults(items);
-      const sound = records.filter(([token]) => !faults.has(token));
-      const tokens = sound.map(([token]) => token);
-      return { added: isDryRun ? new Set(tokens) : await this.catalogue.addAll(sound), faults };
+      const valid = records.filter(([token]) => !faults.has(token));
+      const tokens = valid.map(([token]) => token);
+      return { added: isDryRun ? new Set(tokens) : await this.catalogue.addAll(valid), faults };
     };
     if (items.length === 0) return await add();
     // Creating a store where none of the content is would bind the catalogue to the wrong one.
@@ -171,7 +171,7 @@ export class MediaStorage implements ItemStorage {
     if (isDryRun) await this.checkContent();
     else await this.prepare();
     if (isDryRun || copied.length === 0) return await add();
-    return await this.content.hold(add);
+    return await this.content.withoutRemovals(add);
   }
 
   async #importFaults(items: readonly PublishedItem[]): Promise<Map<Token, StorageError>> {
@@ -179,7 +179,7 @@ export class MediaStorage implements ItemStorage {
     const all = async function* () {
       yield* items;
     }();
-    await forEach(all, { concurrency: CHECKS }, async (item) => {
+    await forEach(all, { concurrency: CONCURRENT_CHECKS }, async (item) => {
       const fault = await this.#importFault(item);
       if (fault !== undefined) faults.set(item.token, fault);
     });

@@ -4,7 +4,7 @@ import type { ContentPlace } from "../content/content_place.ts";
 import type { OpenOptions } from "../../database/open_options.ts";
 import { MediaStorage } from "./media_storage.ts";
 
-export interface StoragePlaces {
+interface StoragePlaces {
   readonly engine: "sqlite" | "postgres";
   readonly databaseUrl: string;
   readonly content: ContentPlace;

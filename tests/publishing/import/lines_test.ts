@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { RefusedError } from "../../../lib/input/refused_error.ts";
-import { MAX_LINE, readLines } from "../../../lib/publishing/import/lines.ts";
+import { MAX_LINE_BYTES, readLines } from "../../../lib/publishing/import/lines.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
@@ -25,16 +25,16 @@ Deno.test("readLines() yields every line unchanged, wherever chunks begin and en
       }
     }
   }
-  assertEquals((await linesOf(bytesOf("x".repeat(MAX_LINE)), 1_000)).length, 1);
+  assertEquals((await linesOf(bytesOf("x".repeat(MAX_LINE_BYTES)), 1_000)).length, 1);
 });
 
 Deno.test("readLines() refuses a line that is too long, after those before it", async () => {
-  const lines = readLines(new Blob(["a\nb\n", "x".repeat(9 * MAX_LINE)]).stream());
+  const lines = readLines(new Blob(["a\nb\n", "x".repeat(9 * MAX_LINE_BYTES)]).stream());
   assertEquals((await lines.next()).value?.length, 2);
   const message = "Line 3 is longer than 65536 bytes; expected one JSON object per line";
   await assertRejects(() => Array.fromAsync(lines), RefusedError, message);
-  const bytes = bytesOf(`a\nb\n${"x".repeat(MAX_LINE)}\nc\n`);
-  for (const size of [1_000, MAX_LINE, 3 * MAX_LINE]) { // however the input comes
+  const bytes = bytesOf(`a\nb\n${"x".repeat(MAX_LINE_BYTES)}\nc\n`);
+  for (const size of [1_000, MAX_LINE_BYTES, 3 * MAX_LINE_BYTES]) { // however the input comes
     await assertRejects(() => linesOf(bytes, size), RefusedError, message);
   }
 });

@@ -17,7 +17,7 @@ const MAX_DOWNLOADS = 256;
 /** The number of other requests at once, which downloads must not delay. */
 const MAX_REQUESTS = 128;
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly fields?: Readonly<Record<string, string>>;
   readonly text?: string;
   /** Names and values, not encoded. */
@@ -97,8 +97,14 @@ export class StoreClient {
     const { accessKeyId, secretAccessKey, sessionToken, region } = this.#settings;
     const url = urlOf(this.#settings, key, query);
     const signer = new AwsV4Signer({
-      ...{ method, url: url.href, headers: fields, service: "s3", region, accessKeyId },
-      ...{ secretAccessKey, cache: this.#signingKeys },
+      method,
+      url: url.href,
+      headers: fields,
+      service: "s3",
+      region,
+      accessKeyId,
+      secretAccessKey,
+      cache: this.#signingKeys,
       ...(sessionToken === undefined ? {} : { sessionToken }),
     });
     const { headers } = await signer.sign();

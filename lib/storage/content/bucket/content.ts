@@ -14,10 +14,10 @@ import type { Patience } from "../../../async/abort.ts";
 import type { Body } from "../../../http/outcome.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import {
-  AT_ONCE,
   type Comparison,
   type Content,
   type ExistingContent,
+  MAX_AT_ONCE_BYTES,
   type ObjectStore,
   type Source,
 } from "../content_store.ts";
@@ -40,7 +40,7 @@ import { listNames } from "./listing.ts";
 import { contentOf, readAtOnce } from "./stream.ts";
 
 /** The last part of the key of the object with the store's identifier. */
-const PLACE = "media-head";
+const ID_OBJECT = "media-head";
 
 export class BucketContent implements ObjectStore {
   readonly kind = "bucket";
@@ -58,7 +58,7 @@ export class BucketContent implements ObjectStore {
   }
 
   async id(): Promise<string | undefined> {
-    const response = await this.#client.request("GET", this.#ownKey(PLACE));
+    const response = await this.#client.request("GET", this.#keyUnderPrefix(ID_OBJECT));
     if (response.status === 200) return response.text;
     if (response.status === 404 && codeIn(response) !== "NoSuchBucket") return undefined;
     throw this.#fault("cannot be read", response);
@@ -71,7 +71,9 @@ export class BucketContent implements ObjectStore {
   async create(id: string): Promise<void> {
     const found = await this.id();
     if (found) return this.#require(id, found);
-    const response = await this.#client.request("PUT", this.#ownKey(PLACE), { text: id });
+    const response = await this.#client.request("PUT", this.#keyUnderPrefix(ID_OBJECT), {
+      text: id,
+    });
     if (response.status !== 200) throw this.#fault("cannot be written to", response);
   }
 
@@ -82,7 +84,7 @@ export class BucketContent implements ObjectStore {
   async open(content: ContentReference, range?: ByteRange, onFault?: OnFault): Promise<Body> {
     const length = lengthOf(content, range);
     const download = await this.#download(content, range);
-    if (length <= AT_ONCE) return await readAtOnce(download, length);
+    if (length <= MAX_AT_ONCE_BYTES) return await readAtOnce(download, length);
     return contentOf(download, { length }, onFault);
   }
 
@@ -92,13 +94,14 @@ export class BucketContent implements ObjectStore {
     if (key === undefined || location.length > MAX_LOCATION) {
       throw refusal("is not an object in the bucket in CONTENT");
     }
-    if (this.#isOwn(key)) throw refusal("is content that was copied here");
+    if (this.#isManaged(key)) throw refusal("is content that was copied here");
     const response = await this.#client.request("HEAD", key);
     if (response.status === 404) throw refusal("does not exist");
     if (response.status === 403) throw refusal(`cannot be read${reasonIn(response)}`);
     if (response.status !== 200) throw readFault(location, response);
     const { headers } = response;
-    const [length, validator] = [Number(headers.get("content-length")), headers.get("etag") ?? ""];
+    const length = Number(headers.get("content-length"));
+    const validator = headers.get("etag") ?? "";
     const encoding = headers.get("content-encoding") ?? "";
     if (length === 0) throw refusal("is empty");
     if (!/^(aws-chunked|identity)?$/.test(encoding)) {
@@ -132,7 +135,8 @@ export class BucketContent implements ObjectStore {
   }
 
   async *list(): AsyncGenerator<string> {
-    const names = (key: string) => listNames(this.#client, this.#ownKey(key), this.#location);
+    const names = (key: string) =>
+      listNames(this.#client, this.#keyUnderPrefix(key), this.#location);
     for await (const folder of names("")) {
       if (!/^[0-9a-f]{2}\/$/.test(folder)) continue; // not ours
       for await (const name of names(folder + folder.slice(0, 2))) {
@@ -141,7 +145,7 @@ export class BucketContent implements ObjectStore {
     }
   }
 
-  hold<T>(action: () => Promise<T>): Promise<T> {
+  withoutRemovals<T>(action: () => Promise<T>): Promise<T> {
     return action(); // because nothing is ever removed
   }
 
@@ -174,21 +178,23 @@ export class BucketContent implements ObjectStore {
   }
 
   #objectKeyOf({ digest = "", location }: Pick<ExpectedContent, "digest" | "location">): string {
-    if (location === undefined) return this.#ownKey(`${digest.slice(0, 2)}/${digest}`);
+    if (location === undefined) return this.#keyUnderPrefix(`${digest.slice(0, 2)}/${digest}`);
     const key = objectKeyIn(location, this.#settings);
     if (key !== undefined) return key;
     throw new StorageError("bucket", `content ${digest} is in another bucket: ${location}`);
   }
 
-  #ownKey(name: string): string {
+  #keyUnderPrefix(name: string): string {
     const { prefix } = this.#settings;
     return prefix === "" ? name : `${prefix}/${name}`;
   }
 
   /** Returns whether a key belongs to an object that this store has put there. */
-  #isOwn(key: string): boolean {
-    const name = key.startsWith(this.#ownKey("")) ? key.slice(this.#ownKey("").length) : "";
-    return name === PLACE || /^[0-9a-f]{2}\/[0-9a-f]{64}$/.test(name);
+  #isManaged(key: string): boolean {
+    const name = key.startsWith(this.#keyUnderPrefix(""))
+      ? key.slice(this.#keyUnderPrefix("").length)
+      : "";
+    return name === ID_OBJECT || /^[0-9a-f]{2}\/[0-9a-f]{64}$/.test(name);
   }
 
   #require(id: string, found: string | undefined): void {

@@ -13,7 +13,7 @@ import type { StoreResponse } from "./client.ts";
 /** Milliseconds for the store's answer after the last byte. */
 const ANSWER_TIMEOUT_MS = 120_000;
 
-export interface Upload {
+interface Upload {
   readonly url: URL;
   /** Signed with the digest of the content. */
   readonly headers: Headers;

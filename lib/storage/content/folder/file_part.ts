@@ -8,7 +8,7 @@ import { streamContent } from "../stream.ts";
  * The bytes of a chunk. With half as many, a GET of 1 MB would cost half as much again. With more,
  * slow clients would take more memory for nothing, because the runtime holds three chunks for each.
  */
-const CHUNK = 128 * 1024;
+const CHUNK_BYTES = 128 * 1024;
 
 /**
  * Reads a part at once. Closes the file, unless it fails.
@@ -45,7 +45,7 @@ export function streamPart(
   onFault?: OnFault,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const read = async (left: number) => {
-    const chunk = new Uint8Array(Math.min(CHUNK, left));
+    const chunk = new Uint8Array(Math.min(CHUNK_BYTES, left));
     const count = await file.read(chunk);
     if (count === null) throw truncationFault(digest);
     return chunk.subarray(0, count);

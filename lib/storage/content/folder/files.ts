@@ -19,9 +19,9 @@ import { writeAll } from "../../../input/write_all.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { readAtOnce, streamPart } from "./file_part.ts";
 import {
-  AT_ONCE,
   type Comparison,
   type Content,
+  MAX_AT_ONCE_BYTES,
   type PlainStore,
   type Source,
 } from "../content_store.ts";
@@ -103,7 +103,7 @@ export class Files implements PlainStore {
         if (size !== length) throw new StorageError("files", lengthFault(digest, size, length));
         if (first > 0) file.seekSync(first, Deno.SeekMode.Start);
         const count = last - first + 1;
-        return count <= AT_ONCE
+        return count <= MAX_AT_ONCE_BYTES
           ? readAtOnce(file, count, digest)
           : streamPart(file, count, digest, onFault);
       } catch (cause) {
@@ -183,7 +183,7 @@ export class Files implements PlainStore {
   }
 
   /** Requires no permission to write. */
-  hold<T>(action: () => Promise<T>): Promise<T> {
+  withoutRemovals<T>(action: () => Promise<T>): Promise<T> {
     return this.#withLock(action); // if shared, imports could keep publishers waiting
   }
 

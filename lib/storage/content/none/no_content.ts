@@ -20,7 +20,7 @@ export const NO_CONTENT: ContentStore = {
   compare: refuse,
   open: refuse,
   change: refuse,
-  hold: (action) => action(),
+  withoutRemovals: (action) => action(),
   async *list() {},
   async close() {},
 };

@@ -6,7 +6,7 @@ import { RefusedError } from "../input/refused_error.ts";
 import type { Config } from "../server/config.ts";
 
 /** Returns the paths of storage. Never open them: closing a SQLite file releases its locks. */
-export function ownPlaces(
+export function storagePathsOf(
   { databaseUrl, content }: Pick<Config, "databaseUrl" | "content">,
 ): string[] {
   const file = /^sqlite:(.*)/s.exec(databaseUrl)?.[1];
@@ -19,7 +19,7 @@ export function ownPlaces(
 }
 
 /** Returns the refusal of a file or folder of storage. */
-export function refusalOfOwn(path: string): RefusedError {
+export function refusalOfStoragePath(path: string): RefusedError {
   return new RefusedError(`${quoted(path)} is part of storage (DATABASE_URL, CONTENT)`);
 }
 
