@@ -9,14 +9,15 @@ import type { LookupResult, PublishedItem } from "./item.ts";
 import type { ItemStorage, OnFault } from "./storage.ts";
 
 /**
- * The number of tokens, published or not, after which the cache is emptied. Each takes about 1 kB.
+ * The maximum number of lookups to cache, of any tokens. One more empties the cache. Each takes
+ * about 1 kB.
  */
 const MAX_LOOKUPS = 10_000;
 
 /**
- * Storage that caches each lookup for its generation, and shares it while it is in flight. A lookup
- * that failed is not cached. If a GET fails to open content in which the lookup saw no fault, the
- * fault is cached in place of that lookup, because later HEADs must report it as well.
+ * Caches each lookup for its generation, and shares it while it is in flight. Failed lookups are
+ * not cached. If a GET cannot open content in which the lookup found no fault, the fault is cached
+ * in place of the lookup, because later HEADs must report it as well.
  */
 export class CachedStorage implements ItemStorage {
   readonly generations: Generations;
@@ -26,7 +27,7 @@ export class CachedStorage implements ItemStorage {
   /** The generation of all these lookups. */
   #generation = 0;
 
-  /** @param source Tells when what is in storage changes. */
+  /** @param source Has a version that changes with what is published. */
   constructor(storage: ItemStorage, source: Versioned) {
     this.#storage = storage;
     this.generations = new Generations(source);
@@ -49,7 +50,7 @@ export class CachedStorage implements ItemStorage {
     try {
       return await this.#storage.open(item, range, onFault);
     } catch (error) {
-      this.generations.end(); // other items with this content are stale, too
+      this.generations.end(); // lookups of other items with this content are wrong, too
       if (error instanceof StorageError) {
         const fault = Promise.reject(error);
         fault.catch(() => {}); // reported where it is found
@@ -73,7 +74,7 @@ export class CachedStorage implements ItemStorage {
   }
 
   #cache(token: Token, lookup: Promise<LookupResult>): void {
-    // Responses made from the forgotten lookups must end, too.
+    // Responses made from these lookups must end with them.
     if (this.#lookups.size >= MAX_LOOKUPS) this.generations.end();
     this.#forgetStale();
     this.#lookups.set(token, lookup);

@@ -1,23 +1,22 @@
 /**
- * Generations: the one clock of all that is remembered of storage. Other processes publish and
- * unpublish at any time, and content can be lost. So whatever was looked up may be reused only
- * within its generation, and each generation ends soon.
+ * Generations limit how long lookups are reused. Other processes publish and unpublish at any time,
+ * and content can be lost, so a lookup may be reused only within its generation, and generations
+ * are short. Everything cached from storage has the same generations.
  */
 
-/** Something whose version changes when others write to it. */
+/** A source whose version changes when other processes write to it. */
 export interface Versioned {
-  /** Reads the version, which differs after every change. */
+  /** Reads the version. Every change gives it another value. */
   version(): Promise<number>;
 
-  /**
-   * Milliseconds for which a version may be reused, so that a change may go unnoticed for as long.
-   */
+  /** Milliseconds for which a version may be reused. A change may go unnoticed for that long. */
   readonly versionTtlMs: number;
 }
 
 /**
  * Milliseconds after which a generation ends even if the catalogue has not changed, because content
- * can be lost meanwhile. Clients are asked to retry after as long, so that a fault can be over.
+ * may have been lost meanwhile. Clients are asked to retry after the same time, when a cached fault
+ * has expired.
  */
 export const GENERATION_MS = 5_000;
 
@@ -40,7 +39,7 @@ export class Generations {
     this.#source = source;
   }
 
-  /** The current generation, to which lookups from now on belong. */
+  /** The current generation. New lookups belong to it. */
   get generation(): number {
     return this.#generation;
   }
@@ -49,7 +48,7 @@ export class Generations {
    * Ends a generation that is due, and checks the version when that is due.
    *
    * @param now Milliseconds since the epoch.
-   * @returns What to await before a lookup is reused; `undefined` if there is nothing to await.
+   * @returns A promise to await before reusing a lookup; `undefined` if there is none.
    */
   refresh(now: number): Promise<void> | undefined {
     this.#now = now;
@@ -63,7 +62,7 @@ export class Generations {
     return this.#isReadable && age >= ttl ? this.#check : undefined;
   }
 
-  /** Whether a generation is known to be the current one at an instant, without waiting. */
+  /** Returns whether a generation is known, without waiting, to be current at an instant. */
   isCurrent(generation: number, now: number): boolean {
     return this.refresh(now) === undefined && generation === this.#generation;
   }

@@ -1,10 +1,10 @@
-/** Items: what is published, and what the catalogue has on record for a token. */
+/** Items, and the records of tokens in the catalogue. */
 
 import type { Token } from "./token.ts";
 
 export type Kind = "audio" | "video";
 
-/** Identifies content, and where it is. */
+/** Identifies content and its location. */
 export interface ContentReference {
   /** SHA-256 of the content, 64 lower-case hexadecimal digits. */
   readonly digest: string;
@@ -34,16 +34,16 @@ export interface PublishedItem extends ContentReference {
 }
 
 /**
- * An item whose content is at a public URL, to which clients are redirected. It never changes; it
- * can only be unpublished. The content belongs to the other server and may change; this server
- * never fetches it.
+ * An item whose content is at a public URL. Clients are redirected there. The item never changes;
+ * it can only be unpublished. Its content is on another server and may change; this server never
+ * fetches it.
  */
 export interface LinkedItem {
   readonly token: Token;
   readonly kind: Kind;
   /**
-   * The URL of the content: absolute, `https:` or `http:`, in the ASCII characters of RFC 3986, of
-   * at most {@linkcode MAX_LOCATION} characters, without user information or fragment.
+   * The URL of the content: absolute, `https:` or `http:`, in the ASCII characters of RFC 3986, at
+   * most {@linkcode MAX_LOCATION} characters long, without user information or fragment.
    */
   readonly location: string;
   /** Milliseconds since the epoch. */
@@ -52,20 +52,17 @@ export interface LinkedItem {
   readonly type?: string;
   /** Bytes, as stated then. */
   readonly length?: number;
-  /** The ETag that was stated then, or else the Last-Modified. */
+  /** The ETag stated then, or else the Last-Modified. */
   readonly validator?: string;
 }
 
 /**
- * The length of the longest URL that an item can have, in characters. The URL is sent beside a
- * dozen other response fields, and nginx, for one, accepts 4 kB of header from an upstream server
- * by default.
+ * The maximum length of an item's URL, in characters. It is sent with a dozen other fields, and
+ * nginx, for one, accepts 4 kB of header from an upstream server by default.
  */
 export const MAX_LOCATION = 2_048;
 
-/**
- * The length of the longest media type and validator recorded from another server, in characters.
- */
+/** The maximum length of a media type or validator recorded from another server, in characters. */
 export const MAX_STATED = 255;
 
 export type LookupResult =

@@ -5,7 +5,7 @@ import type { ByteRange } from "../http/byte_range.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
 import type { Token } from "./token.ts";
 
-/** Called with the reason why a stream of content ends early. */
+/** Called with the reason when a stream of content ends early. */
 export type OnFault = (fault: unknown) => void;
 
 /**
@@ -15,8 +15,8 @@ export interface ItemStorage {
   /**
    * Looks up a token, and checks that the content of a published item is there and complete.
    *
-   * @param now Milliseconds since the epoch: the instant of the request that asks.
-   * @throws {StorageError} For faults only. That nothing has the token is a result.
+   * @param now The instant of the request, in milliseconds since the epoch.
+   * @throws {StorageError} For faults only. An unknown token is a result.
    */
   find(token: Token, now: number): Promise<LookupResult>;
 
@@ -24,9 +24,9 @@ export interface ItemStorage {
    * Opens the content of an item, or a range of it. A stream reads only as fast as it is consumed,
    * and cancelling it releases its resources.
    *
-   * @param onFault Called if the stream cannot be read to its end, in which case it ends early. If
-   *   left out, the stream fails instead.
-   * @throws {UnpublishedError} When the content is gone, because the item was unpublished after the
+   * @param onFault Called if the content cannot be read to its end; the stream then ends early.
+   *   Without it, the stream fails instead.
+   * @throws {UnpublishedError} When the content is gone because the item was unpublished after the
    *   lookup.
    * @throws {StorageError} When the content is missing, incomplete, or cannot be read.
    */

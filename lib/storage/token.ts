@@ -10,7 +10,7 @@ export function tokenOf(uuid: ReturnType<typeof crypto.randomUUID>): Token {
   return uuid.toLowerCase() as Token;
 }
 
-/** Returns the token in a text; `undefined` if that is not a version 4 UUID. */
+/** Parses a token; returns `undefined` if the text is not a version 4 UUID. */
 export function parseToken(text: string): Token | undefined {
   return validate(text) ? tokenOf(text) : undefined;
 }

@@ -10,13 +10,13 @@ import { StorageError } from "../errors.ts";
 import type { Token } from "../token.ts";
 import type { PostgresDatabase } from "../../database/postgres/database.ts";
 
-/** Selects the state of the catalogue with each requested item; one row if none is found. */
+/** Selects the state of the catalogue with each requested item; a single row if none is found. */
 const FIND = `SELECT catalogue.version, current_setting('transaction_read_only') AS read_only,
      ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
 
 /**
- * Milliseconds for which a fault is reused, so that a request that has waited for a batch or for
- * the version does not wait for the same timeout twice.
+ * Milliseconds for which a fault is reused, so that a request that has waited for the timeout of
+ * one batch does not wait for that of the next.
  */
 const FAULT_TTL_MS = 100;
 

@@ -1,6 +1,6 @@
 /**
  * The catalogue: all items and tombstones, in an SQL database. The database rejects invalid items,
- * so nothing is validated when it is read.
+ * so reading validates nothing.
  */
 
 import {
@@ -34,7 +34,7 @@ export class TokenTakenError extends Error {
 
 export type CatalogueRecord = readonly [Token, CatalogueEntry];
 
-/** The columns of an item, their types, and the properties of items and tombstones in them. */
+/** The columns of an item, each with its type and the property of items or tombstones in it. */
 const COLUMNS = [
   ["token", "uuid", "token"],
   ["kind", "text", "kind"],
@@ -64,7 +64,7 @@ const bumpVersion = (): Statement => ({
   values: [Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)],
 });
 
-/** The reads that every request needs, which each engine optimizes. */
+/** The reads that every request needs. Each engine optimizes them. */
 export interface Lookups extends Versioned {
   /** Returns an entry's {@linkcode ITEM_COLUMNS}. */
   find(token: Token): Promise<Row | undefined>;
@@ -137,7 +137,7 @@ export class Catalogue implements Versioned {
   }
 
   /**
-   * Adds an item, unless one with its name and its content is published in the same place.
+   * Adds an item, unless one with the same name and content is published in the same place.
    *
    * @returns The published item: this one, or the one that was there before.
    * @throws {TokenTakenError} When its token was ever used.
@@ -184,8 +184,9 @@ export class Catalogue implements Versioned {
   }
 
   /**
-   * Returns whether any published item uses the content with this digest, or the object with it at
-   * a location; without either, whether any item uses any content under its digest.
+   * Returns whether any published item uses the content with this digest, or the object with this
+   * digest at a location. Without arguments, returns whether any item uses content stored under its
+   * digest.
    */
   async uses(digest?: string, location = ""): Promise<boolean> {
     const [condition, values] = digest === undefined
@@ -205,7 +206,7 @@ export class Catalogue implements Versioned {
       .length > 0;
   }
 
-  /** Finds a published item with this name and this content, in the same place. */
+  /** Finds a published item with this name and content, in the same place. */
   async findByContent(
     content: Omit<ContentReference, "length">,
     name: string,
@@ -215,7 +216,7 @@ export class Catalogue implements Versioned {
     return entry?.state === "published" ? entry.item : undefined;
   }
 
-  /** Returns the token of the shortest item that is published as one of these kinds. */
+  /** Returns the token of the shortest published item of these kinds. */
   async shortestPublished(kinds: readonly Kind[]): Promise<Token | undefined> {
     const list = kinds.map((_, at) => `$${at + 1}`).join(", ");
     const text = `SELECT token FROM item
@@ -256,7 +257,7 @@ export class Catalogue implements Versioned {
   }
 }
 
-/** Selects a published item with this name and this content, in the same place. */
+/** Selects a published item with this name and content, in the same place. */
 function itemWith(
   { digest, location = "", validator = "" }: Omit<ContentReference, "length">,
   name: string,
@@ -274,12 +275,12 @@ function itemValuesOf([token, entry]: CatalogueRecord): Value[] {
   return COLUMNS.map(([, , property]) => property === "token" ? token : facts[property] ?? null);
 }
 
-/** The database requires a valid token. */
+/** Returns the token of a row. The database ensures that it is valid. */
 function tokenIn(row: Row): Token {
   return tokenOf(row["token"] as Parameters<typeof tokenOf>[0]);
 }
 
-/** The database requires the right properties of items and tombstones. */
+/** Returns the entry of a row. The database ensures that it has the right properties. */
 function readEntry(row: Row): CatalogueEntry {
   const facts: { [property: string]: Value } = {};
   for (const [column, , property] of COLUMNS) {

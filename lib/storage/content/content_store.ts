@@ -6,15 +6,15 @@ import type { ContentReference } from "../item.ts";
 import type { OnFault } from "../storage.ts";
 
 /**
- * The maximum length in bytes of content, or of a range of it, that is read at once and not as a
- * stream. A slow client keeps that much in memory.
+ * The maximum length of content, or of a range of it, that is read at once and not as a stream.
+ * Each slow client keeps that much in memory.
  */
 export const MAX_AT_ONCE_BYTES = 128 * 1024;
 
 /** Why a source is being read. */
 export type Step = "copying" | "hashing" | "sending";
 
-/** Where to read content to store. */
+/** A source of content to store. */
 export interface Source {
   /** Reads it from the beginning. */
   read(step: Step): AsyncIterable<Uint8Array>;
@@ -22,21 +22,23 @@ export interface Source {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An existing object of the bucket under its own key, which can be published in place. */
+/** An existing object of the bucket that can be published in place, under its own key. */
 export interface ExistingContent extends Required<Omit<ContentReference, "digest">> {
-  /** Opens it, or a range of it. Fails if the object was replaced meanwhile. */
+  /** Opens the object, or a range of it. Fails if it was replaced meanwhile. */
   open(range?: ByteRange): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
 }
 
 /** Content that is stored under its digest. */
 export type Content = Pick<ContentReference, "digest" | "length">;
 
-/** How stored content compares with what was published. */
+/** The result of comparing stored content with the published content. */
 export type Comparison =
   | { readonly state: "same" }
   | { readonly state: "missing" | "different"; readonly reason: string };
 
-/** What every content store does. Methods throw {@linkcode StorageError} when the store fails. */
+/**
+ * The operations of every content store. They throw {@linkcode StorageError} when the store fails.
+ */
 interface Store {
   /** Returns the store's identifier: empty before it has one, `undefined` if it does not exist. */
   id(): Promise<string | undefined>;
@@ -50,27 +52,28 @@ interface Store {
   /** Checks that the store exists and has this identifier. */
   check(id: string): Promise<void>;
 
-  /** Compares content with what is stored and can be read now, without reading it. */
+  /** Compares content with the stored copy, if that can be opened now, without reading it. */
   compare(content: ContentReference): Promise<Comparison>;
 
   /**
    * Opens content, or a range of it. A stream reads only as fast as it is consumed.
    *
-   * @param onFault Called if the stream cannot be read to its end, in which case it ends early. If
-   *   left out, the stream fails instead.
+   * @param onFault Called if the content cannot be read to its end; the stream then ends early.
+   *   Without it, the stream fails instead.
    */
   open(content: ContentReference, range?: ByteRange, onFault?: OnFault): Promise<Body>;
 
   /**
-   * Changes which items use some content. If the process is killed meanwhile, no item loses its
-   * content. A folder makes one change at a time, and removes the content if no item uses it then.
+   * Changes which items use some content. No item loses its content, even if the process is killed
+   * meanwhile. A folder makes one change at a time, and then removes the content if no item uses
+   * it.
    *
    * @param commit Commits the change to the catalogue.
-   * @param source Where to read the content if it must be stored first.
+   * @param source The source of the content if it must be stored first.
    */
   change<T>(content: Content, commit: () => Promise<T>, source?: Source): Promise<T>;
 
-  /** Runs an action while nothing is removed. */
+  /** Runs an action. No content is removed meanwhile. */
   withoutRemovals<T>(action: () => Promise<T>): Promise<T>;
 
   /** Lists the digests of all content copied here, reading incrementally. */
@@ -84,14 +87,14 @@ export interface PlainStore extends Store {
   readonly kind: "folder" | "none";
 }
 
-/** A content store that is a bucket, in which objects can be published in place. */
+/** A bucket as a content store. Its objects can be published in place. */
 export interface ObjectStore extends Store {
   readonly kind: "bucket";
 
-  /** Bytes of the longest content that it accepts. */
+  /** The maximum length of content that it accepts, in bytes. */
   readonly maxLength: number;
 
-  /** Returns the object with some content, as `s3://bucket/key`. */
+  /** Returns the location of content: `s3://bucket/key`. */
   locationOf(content: Pick<ContentReference, "digest" | "location">): string;
 
   /**

@@ -1,16 +1,16 @@
-/** Content as a stream, from wherever it is stored. */
+/** Streaming content, wherever it is stored. */
 
 import type { OnFault } from "../storage.ts";
 
-/** How to read content piece by piece. */
+/** A source of content that is read piece by piece. */
 interface Pieces {
-  /** The bytes of all pieces; at least one. */
+  /** The length of all pieces together in bytes; at least one. */
   readonly length: number;
   /** Reads the next bytes: at least one, and at most `left`. Rejects if there are none. */
   read(left: number): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * Releases what the pieces are read from. Called once: at the end, on failure, or when the stream
-   * is cancelled, which may be during a read.
+   * Releases the source. Called once: at the end, on failure, or when the stream is cancelled,
+   * possibly during a read.
    *
    * @param isWhole Whether all pieces were read.
    */
@@ -18,9 +18,9 @@ interface Pieces {
 }
 
 /**
- * Streams content as fast as it is consumed. If reading fails, the stream fails, too. With
- * `onFault` it ends early instead, because Deno would print the stack of the error. Either way,
- * Deno closes the connection, because the content is too short.
+ * Streams content only as fast as it is consumed. If reading fails, the stream fails, too. With
+ * `onFault`, the stream ends early instead, because Deno would print the stack of the error. Either
+ * way, Deno closes the connection, because the content is too short.
  */
 export function streamContent(
   { length, read, release }: Pieces,
@@ -41,7 +41,7 @@ export function streamContent(
         controller.enqueue(piece);
         if (left > 0) return;
       } catch (fault) {
-        if (isOver) return; // cancelled during the read, which then fails
+        if (isOver) return; // the read failed because it was cancelled
         if (onFault === undefined) {
           end();
           throw fault;

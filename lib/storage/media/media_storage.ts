@@ -1,6 +1,5 @@
 /**
- * Storage made of a catalogue and a content store. The server reads from it, and the commands write
- * to it.
+ * Storage made of a catalogue and a content store. The server reads it, and commands write to it.
  */
 
 import type { Body } from "../../http/outcome.ts";
@@ -19,10 +18,10 @@ import type { Token } from "../token.ts";
 /** The timeout of a storage check, in milliseconds. */
 const CHECK_TIMEOUT_MS = 5_000;
 
-/** The number of contents that an import checks at once. */
+/** The number of items whose content an import checks at once. */
 const CONCURRENT_CHECKS = 16;
 
-/** The result of adding entries. An entry in neither set had a token that was taken. */
+/** The result of adding entries. The token of an entry in neither was taken. */
 export interface Added {
   readonly added: ReadonlySet<Token>;
   readonly faults: ReadonlyMap<Token, StorageError>;
@@ -34,7 +33,7 @@ export class MediaStorage implements ItemStorage {
   readonly #close: () => Promise<void>;
   #contentId: string | undefined;
 
-  /** Closing this closes both. */
+  /** Closing the storage closes both. */
   constructor({ catalogue, ledger, close }: Engine, readonly content: ContentStore) {
     this.catalogue = catalogue;
     this.ledger = ledger;
@@ -103,8 +102,8 @@ export class MediaStorage implements ItemStorage {
   /**
    * Publishes content, entirely or not at all.
    *
-   * @param reuse Whether to publish nothing if an item with this name and content is published.
-   * @returns The published item, which may be the one that was there before.
+   * @param reuse Whether to publish nothing if an item with this name and content already is.
+   * @returns The published item: this one, or the one that was there before.
    * @throws {TokenTakenError} When the token was ever used.
    */
   async publish(item: PublishedItem, source: Source, reuse = false): Promise<PublishedItem> {
@@ -116,20 +115,23 @@ export class MediaStorage implements ItemStorage {
   }
 
   /**
-   * Finds a published item with this name and this content, in the same place. One whose content is
-   * missing does not count: publishing again restores the content.
+   * Finds a published item with this name and content, in the same place. Ignores items whose
+   * content is missing, because publishing again restores it.
    */
   async findByContent(content: ContentReference, name: string): Promise<PublishedItem | undefined> {
     const item = await this.catalogue.findByContent(content, name);
     return item && await this.#contentFault(item) === undefined ? item : undefined;
   }
 
-  /** Whether content is stored that no item uses. In a folder, waits for whoever publishes it. */
+  /**
+   * Returns whether content is stored that no item uses. In a folder, waits for changes in
+   * progress.
+   */
   async isUnused(digest: string): Promise<boolean> {
-    if (await this.catalogue.uses(digest)) return false; // of most content, without the lock
+    if (await this.catalogue.uses(digest)) return false; // most content needs no lock
     return await this.content.withoutRemovals(async () =>
       !await this.catalogue.uses(digest) &&
-      (await this.content.compare({ digest, length: 0 })).state !== "missing" // of any length
+      (await this.content.compare({ digest, length: 0 })).state !== "missing" // whatever its length
     );
   }
 
@@ -148,11 +150,11 @@ export class MediaStorage implements ItemStorage {
   }
 
   /**
-   * Adds entries, whose content must already be stored or elsewhere, in one transaction. Entries
-   * whose content is missing, or whose token was ever used, are skipped.
+   * Adds entries in one transaction. Their content must already be stored, or be at a public URL.
+   * Skips entries whose content is missing, or whose token was ever used.
    *
    * @param records At most one for each token.
-   * @param isDryRun Whether only to report what would be added.
+   * @param isDryRun Whether to report what would be added, without adding it.
    * @returns The tokens that were added, and the content faults of others.
    */
   async addAll(records: readonly CatalogueRecord[], isDryRun = false): Promise<Added> {
@@ -165,7 +167,7 @@ export class MediaStorage implements ItemStorage {
       return { added: isDryRun ? new Set(tokens) : await this.catalogue.addAll(valid), faults };
     };
     if (items.length === 0) return await add();
-    // Creating a store where none of the content is would bind the catalogue to the wrong one.
+    // Creating a store without any of the content would bind the catalogue to the wrong place.
     const isNew = await this.content.id() === undefined;
     if (isNew && (await this.#importFaults(copied)).size === copied.length) return await add();
     if (isDryRun) await this.checkContent();
@@ -200,7 +202,7 @@ export class MediaStorage implements ItemStorage {
     }
   }
 
-  /** Returns the fault of content that is not as it was published. */
+  /** Returns a fault if content is not as it was published. */
   async #contentFault(item: PublishedItem): Promise<StorageError | undefined> {
     const comparison = await this.content.compare(item);
     if (comparison.state === "same") return undefined;
@@ -222,7 +224,7 @@ export class MediaStorage implements ItemStorage {
     if (result.state !== "published" || result.item.location !== undefined) {
       return await unpublish();
     }
-    await this.prepare(); // or a folder would remove content of another catalogue
+    await this.prepare(); // otherwise a folder could lose content of another catalogue
     return await this.content.change(result.item, unpublish);
   }
 }

@@ -1,4 +1,4 @@
-/** Opening the storage that the settings name. Each driver is loaded only where it is used. */
+/** Opening the configured storage. Each driver is loaded only if it is used. */
 
 import type { ContentPlace } from "../content/content_place.ts";
 import type { OpenOptions } from "../../database/open_options.ts";

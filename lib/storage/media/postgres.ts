@@ -1,4 +1,4 @@
-/** The PostgreSQL engine, which many servers can share. */
+/** The PostgreSQL engine. Many servers can share it. */
 
 import { waitFor } from "../../async/abort.ts";
 import type { OpenOptions } from "../../database/open_options.ts";

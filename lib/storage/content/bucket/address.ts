@@ -6,7 +6,7 @@ import type { BucketSettings } from "../content_place.ts";
 /**
  * Returns the URL of an object, or of the bucket if the key is empty.
  *
- * @param key Must not have `.` or `..` between slashes, which URLs cannot represent.
+ * @param key Must not have `.` or `..` between slashes, because URLs cannot represent them.
  * @param query Names and values, not encoded.
  */
 export function urlOf(
@@ -14,7 +14,7 @@ export function urlOf(
   key: string,
   query: Readonly<Record<string, string>> = {},
 ): URL {
-  // Amazon's certificate is for `*.s3.…`, which matches no bucket with a dot in its name.
+  // Amazon's certificate is for `*.s3.…`, so it does not match a bucket with a dot in its name.
   const base = endpoint === undefined && !bucket.includes(".")
     ? `https://${bucket}.s3.${region}.amazonaws.com`
     : `${endpoint ?? `https://s3.${region}.amazonaws.com`}/${bucket}`;

@@ -11,10 +11,12 @@ import { Semaphore } from "../../../async/semaphore.ts";
 /** Milliseconds before a failed request is retried once. */
 const RETRY_MS = 200;
 
-/** The number of downloads at once. Each holds a connection for as long as its client reads. */
+/**
+ * The maximum number of downloads at once. Each holds a connection for as long as its client reads.
+ */
 const MAX_DOWNLOADS = 256;
 
-/** The number of other requests at once, which downloads must not delay. */
+/** The maximum number of other requests at once. Downloads must not delay them. */
 const MAX_REQUESTS = 128;
 
 interface RequestOptions {
@@ -30,13 +32,13 @@ export interface StoreResponse {
   readonly text: string;
 }
 
-/** A download, which must be ended. It has a text only if it is an error. */
+/** A download. The caller must end it. It has a text only if it is an error. */
 export interface Download extends StoreResponse {
-  /** Reads all of the body before the timeout of the request. */
+  /** Reads the whole body, within the timeout of the request. */
   readonly bytes: () => Promise<Uint8Array<ArrayBuffer>>;
-  /** Returns the body as a stream instead, which has no timeout. */
+  /** Returns the body as a stream instead, without a timeout. */
   readonly stream: () => ReadableStream<Uint8Array<ArrayBuffer>>;
-  /** Releases the connection, and closes it if there is more to come. */
+  /** Releases the connection, and closes it if the body was not read to its end. */
   readonly end: () => void;
 }
 

@@ -5,9 +5,9 @@
  *     PREFIX/ab/abcd…      content, named by its SHA-256
  *     PREFIX/media-head    contains the store's identifier
  *
- * An object exists completely or not at all. No object is ever deleted: that
- * would take a lock that all publishers share. An object that no item uses is left behind by
- * unpublishing, and by a publisher that was killed.
+ * An object exists completely or not at all. Objects are never deleted, because that would take a
+ * lock that all publishers share. Unpublishing, and a publisher that is killed, may leave an object
+ * behind that no item uses.
  */
 
 import type { Patience } from "../../../async/abort.ts";
@@ -39,7 +39,7 @@ import { type Download, StoreClient, type StoreResponse } from "./client.ts";
 import { listNames } from "./listing.ts";
 import { contentOf, readAtOnce } from "./stream.ts";
 
-/** The last part of the key of the object with the store's identifier. */
+/** The name of the object with the store's identifier, under the prefix. */
 const ID_OBJECT = "media-head";
 
 export class BucketContent implements ObjectStore {
@@ -65,8 +65,8 @@ export class BucketContent implements ObjectStore {
   }
 
   /**
-   * Reads nothing after writing: others may write the same at that moment, and some stores answer
-   * 404 while an object is being replaced.
+   * Reads nothing after writing: other processes may write the same object at that moment, and some
+   * stores answer 404 while an object is being replaced.
    */
   async create(id: string): Promise<void> {
     const found = await this.id();
@@ -165,7 +165,7 @@ export class BucketContent implements ObjectStore {
     throw fault;
   }
 
-  /** Uploads content, unless it is present. */
+  /** Uploads content, unless it is already stored. */
   async #put({ digest, length }: Content, source: Source): Promise<void> {
     if ((await this.compare({ digest, length })).state === "same") return;
     const key = this.#objectKeyOf({ digest });
@@ -189,7 +189,7 @@ export class BucketContent implements ObjectStore {
     return prefix === "" ? name : `${prefix}/${name}`;
   }
 
-  /** Returns whether a key belongs to an object that this store has put there. */
+  /** Returns whether a key is that of an object written by this store. */
   #isManaged(key: string): boolean {
     const name = key.startsWith(this.#keyUnderPrefix(""))
       ? key.slice(this.#keyUnderPrefix("").length)
@@ -202,7 +202,7 @@ export class BucketContent implements ObjectStore {
     throw this.#fault("is not the place with the content of this catalogue");
   }
 
-  /** Returns an error about the place as a whole. */
+  /** Returns an error about the store as a whole. */
   #fault(what: string, response?: Pick<StoreResponse, "status" | "text">): StorageError {
     const reason = response === undefined ? "" : reasonIn(response);
     return new StorageError("bucket", `${this.#location} ${what}${reason}`);

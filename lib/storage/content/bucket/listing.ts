@@ -9,8 +9,8 @@ import type { StoreClient } from "./client.ts";
 const KEY = /<(?:Key|CommonPrefixes>\s*<Prefix)>([^<]*)</g;
 
 /**
- * Yields the last part of each key with a prefix. A key with another slash after the prefix gives
- * only its folder, with that slash.
+ * Yields the last part of each key with a prefix. Keys with another slash after the prefix give
+ * only their folder, with that slash.
  *
  * @param location The name of the place in messages.
  */

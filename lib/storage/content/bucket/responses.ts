@@ -1,4 +1,4 @@
-/** Interpreting the store's answers about content. */
+/** Interpreting the store's responses about content. */
 
 import type { ByteRange } from "../../../http/byte_range.ts";
 import type { ContentReference } from "../../item.ts";
@@ -24,8 +24,8 @@ export function conditionOf(
 }
 
 /**
- * Returns the fault of an answer that does not give the content, or a range of it, as it was
- * published. It is a {@linkcode ReplacedError} if the content was replaced.
+ * Returns a fault if a response does not give the content, or the range of it, as it was published.
+ * The fault is a {@linkcode ReplacedError} if the content was replaced.
  */
 export function faultIn(
   response: StoreResponse,
@@ -61,7 +61,7 @@ export function readFault(name: string, response: StoreResponse): StorageError {
   return new StorageError("bucket", `${name} cannot be read${reasonIn(response)}`);
 }
 
-/** Describes an unexpected answer of the store, for a message. */
+/** Describes an unexpected response of the store, for a message. */
 export function reasonIn(response: Pick<StoreResponse, "status" | "text">): string {
   const code = codeIn(response);
   return `: the store answers ${response.status}${code === undefined ? "" : ` (${code})`}`;

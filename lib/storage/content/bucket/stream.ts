@@ -7,7 +7,7 @@ import type { Download } from "./client.ts";
 import { streamContent } from "../stream.ts";
 
 /**
- * Reads the content of a download at once, which costs less than a stream.
+ * Reads the content of a download at once. This costs less than a stream.
  *
  * @param length The expected length in bytes.
  * @throws {StorageError} When it ends early, or does not arrive in time.
@@ -29,7 +29,7 @@ export async function readAtOnce(
 }
 
 /**
- * Returns the content of a download as a stream. It reads no faster than its consumer, and
+ * Returns the content of a download as a stream. The stream reads no faster than its consumer, and
  * cancelling it ends the download.
  *
  * @param timeoutMs Milliseconds to wait for the next bytes.
@@ -52,7 +52,7 @@ export function contentOf(
       throw new StorageError("bucket", `content ended ${left} bytes early`);
     },
     async release(isWhole) {
-      // After the end has been read, too, the connection can be reused.
+      // The connection can be reused only after the end has been read, too.
       if (isWhole) await fulfilledWithin(timeoutMs, reader.read()).catch(() => {});
       end();
     },

@@ -1,6 +1,6 @@
 /**
  * Uploading content in one streamed PUT of known length. Uses Node's client, because Deno's `fetch`
- * (2.9.6) sends every stream chunked, which S3 rejects.
+ * (2.9.6) sends every stream chunked, and S3 rejects that.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -10,8 +10,8 @@ import type { Source } from "../content_store.ts";
 import { StorageError } from "../../errors.ts";
 import type { StoreResponse } from "./client.ts";
 
-/** Milliseconds for the store's answer after the last byte. */
-const ANSWER_TIMEOUT_MS = 120_000;
+/** Milliseconds to wait for the store's response after the last byte. */
+const RESPONSE_TIMEOUT_MS = 120_000;
 
 interface Upload {
   readonly url: URL;
@@ -25,11 +25,11 @@ interface Upload {
 }
 
 /**
- * Uploads content, and returns the store's answer. The store compares the content with the signed
- * digest, and keeps nothing that differs.
+ * Uploads content, and returns the store's response. The store compares the content with the signed
+ * digest, and stores nothing that differs.
  *
  * @throws {StorageError} When the store cannot be reached, or stalls.
- * @throws What the source throws, or its signal's abort reason.
+ * @throws The error of the source, or its signal's abort reason.
  */
 export async function upload(
   { url, headers, length, source, stallTimeoutMs = 30_000 }: Upload,
@@ -54,16 +54,16 @@ export async function upload(
   try {
     for await (const chunk of source.read("sending")) {
       const flushed = new Promise<void>((resolve) => {
-        sending.write(chunk, (error) => error ?? resolve()); // an error is also an event
+        sending.write(chunk, (error) => error ?? resolve()); // an error is also emitted
       });
       await settle(stallTimeoutMs, Promise.race([flushed, answered.promise]));
       if (response !== undefined) break;
     }
     if (response === undefined) sending.end();
-    await settle(ANSWER_TIMEOUT_MS, answered.promise);
+    await settle(RESPONSE_TIMEOUT_MS, answered.promise);
     const answer = await answered.promise;
     const reading = Array.fromAsync<string>(answer.setEncoding("utf8"));
-    await settle(ANSWER_TIMEOUT_MS, reading);
+    await settle(RESPONSE_TIMEOUT_MS, reading);
     return { status: answer.statusCode ?? 0, text: (await reading).join("") };
   } finally {
     sending.destroy();

@@ -5,13 +5,13 @@ import type { OnFault } from "../../storage.ts";
 import { streamContent } from "../stream.ts";
 
 /**
- * The bytes of a chunk. With half as many, a GET of 1 MB would cost half as much again. With more,
- * slow clients would take more memory for nothing, because the runtime holds three chunks for each.
+ * The length of a chunk. With chunks half as long, a GET of 1 MB would cost half as much again.
+ * Longer chunks would only take more memory, because the runtime holds three for each slow client.
  */
 const CHUNK_BYTES = 128 * 1024;
 
 /**
- * Reads a part at once. Closes the file, unless it fails.
+ * Reads a part at once. Closes the file, unless reading fails.
  *
  * @param length Bytes.
  * @param digest Names the content in messages.

@@ -7,9 +7,9 @@
  *     <folder>/lock        locked while any of the above changes; contains the store's identifier
  *
  * Locks are the operating system's (flock), so a killed process holds none, and the next writer
- * recognises and removes what that process left behind. Everything in <folder> gets the owner,
- * group and mode of <folder>, as far as the publisher may set them, because servers must be able to
- * read what any user published with any umask.
+ * recognises and removes its leftovers. Everything in <folder> gets the owner, group and mode of
+ * <folder>, as far as the publisher may set them, because servers must be able to read the content,
+ * whoever published it with whatever umask.
  */
 
 import { type Patience, waitFor } from "../../../async/abort.ts";
@@ -29,7 +29,7 @@ import type { ContentReference } from "../../item.ts";
 import { StorageError } from "../../errors.ts";
 import type { OnFault } from "../../storage.ts";
 
-/** A complete copy of content that is not in its place yet. */
+/** A complete copy of content that has not been moved to its place yet. */
 interface StagedFile extends AsyncDisposable {
   readonly path: string;
 }
@@ -74,11 +74,11 @@ export class Files implements PlainStore {
     throw new StorageError("files", `${this.#location} ${fault}`);
   }
 
-  /** Synchronous, because another thread would cost five times as much. */
+  /** Compares synchronously, because another thread would cost five times as much. */
   compare({ digest, length }: ContentReference): Promise<Comparison> {
     return Promise.try(() => {
       try {
-        const { file, size } = this.#openFile(digest); // it may exist and still be unreadable
+        const { file, size } = this.#openFile(digest); // a file may exist and still be unreadable
         file.close();
         if (size === length) return { state: "same" };
         return { state: "different", reason: lengthFault(digest, size, length) };
@@ -113,7 +113,7 @@ export class Files implements PlainStore {
     });
   }
 
-  /** Copies content. The first call also removes what killed processes left behind. */
+  /** Copies content. The first call also removes the leftovers of killed processes. */
   async #stage({ digest }: Content, source: Source): Promise<StagedFile> {
     const folder = `${this.#folder}/staged`;
     const path = `${folder}/${crypto.randomUUID()}`;
@@ -147,7 +147,7 @@ export class Files implements PlainStore {
     }
   }
 
-  /** If the process is killed meanwhile, the next change repairs what it left behind. */
+  /** If the process is killed meanwhile, the next change cleans up after it. */
   async change<T>(content: Content, commit: () => Promise<T>, source?: Source): Promise<T> {
     const { digest } = content;
     await using staged = source && await this.#stage(content, source);
@@ -184,12 +184,14 @@ export class Files implements PlainStore {
 
   /** Requires no permission to write. */
   withoutRemovals<T>(action: () => Promise<T>): Promise<T> {
-    return this.#withLock(action); // if shared, imports could keep publishers waiting
+    return this.#withLock(action); // if it were shared, imports could keep publishers waiting
   }
 
   async close(): Promise<void> {}
 
-  /** Waits as long as it takes: the holder may also be another program, like a backup. */
+  /**
+   * Waits as long as it takes, because another program may hold the lock, too, such as a backup.
+   */
   async #withLock<T>(
     action: () => Promise<T>,
     options: Deno.OpenOptions = { read: true },
@@ -210,7 +212,7 @@ export class Files implements PlainStore {
     throw new StorageError("files", `content ${digest} is not a regular file`);
   }
 
-  /** Moves content to its place, and replaces a file that is there, because it may be damaged. */
+  /** Moves content to its place, and replaces any file there, because that may be damaged. */
   async #place(digest: string, path: string): Promise<void> {
     const shard = `${this.#folder}/${digest.slice(0, 2)}`;
     await this.#makeFolder(shard);
@@ -226,7 +228,8 @@ export class Files implements PlainStore {
   }
 
   /**
-   * Gives what was just created the mode and, as far as allowed, the group and owner of the folder.
+   * Gives a new file or folder the mode and, as far as allowed, the group and owner of the folder
+   * with the content.
    */
   async #share(path: string): Promise<void> {
     if (Deno.build.os === "windows") return;
@@ -241,7 +244,7 @@ export class Files implements PlainStore {
     return this.#attempt("write to", () => this.#withLock(action));
   }
 
-  /** Runs an operation, and names the place if the system refuses it. */
+  /** Runs an operation. If the system refuses it, the error names the folder. */
   async #attempt<T>(what: "read" | "write to", operation: () => Promise<T>): Promise<T> {
     try {
       return await operation();
@@ -269,7 +272,7 @@ export class Files implements PlainStore {
 async function sweep(folder: string): Promise<void> {
   for await (const { name } of Deno.readDir(folder)) {
     const path = `${folder}/${name}`;
-    using file = await ifPresent(Deno.open(path, { write: true })); // its writer may finish
+    using file = await ifPresent(Deno.open(path, { write: true })); // its writer may have finished
     if (await file?.tryLock(true)) await ifPresent(Deno.remove(path));
   }
 }
@@ -281,7 +284,7 @@ async function syncFolder(path: string): Promise<void> {
   await folder.sync();
 }
 
-/** Whether the operating system or Deno's permissions refused an operation. */
+/** Returns whether the operating system or Deno's permissions refused an operation. */
 function isSystemError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error ? error.code : undefined; // e.g. "ENOSPC"; Deno does not name all
@@ -289,7 +292,7 @@ function isSystemError(error: unknown): boolean {
     error instanceof Deno.errors.NotCapable;
 }
 
-/** Returns the result of an operation on a file; `undefined` if there is none. */
+/** Returns the result of an operation on a file; `undefined` if there is no such file. */
 async function ifPresent<T>(operation: Promise<T>): Promise<T | undefined> {
   try {
     return await operation;

@@ -11,7 +11,6 @@ function refuse(): Promise<never> {
   return Promise.reject(new StorageError("content", fault));
 }
 
-/** A content store that stores nothing. */
 export const NO_CONTENT: ContentStore = {
   kind: "none",
   id: refuse,
