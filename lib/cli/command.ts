@@ -21,14 +21,16 @@ export interface Program {
 }
 
 export interface Context extends Program {
-  /** Reads the settings. Commands call it only when they need them, so help works without any. */
+  /**
+   * Reads the settings. Commands call this only when they need settings, so help works without any.
+   */
   readonly settings: () => Config;
 }
 
 /** Opens storage that must already exist. */
 export const EXISTING = { mustExist: true };
 
-/** Runs an action on the configured storage, which is closed afterwards even on errors. */
+/** Runs an action on the configured storage, and closes it afterwards, even on errors. */
 export async function withStorage<T>(
   config: Config,
   options: Pick<OpenOptions, "mustExist" | "signal">,
@@ -61,13 +63,13 @@ export function printError(text: string): void {
   clearProgress();
   try {
     console.error(printableLines(text));
-  } catch { // the disk is full, which must not change the exit status
+  } catch { // a full disk must not change the exit status
   }
 }
 
 const reported = new Set<string>();
 
-/** Prints what the command waits for, but only once. */
+/** Prints the name of an operation that the command waits for, but only once. */
 export function reportWait(what: string): void {
   if (!reported.has(what)) printError(`media: waiting for ${what}`);
   reported.add(what);

@@ -45,7 +45,7 @@ export function importCommand(context: Context): Command {
           ? undefined
           : await openRejects(rejects, path, storagePaths);
         const refuse = async ({ number, bytes }: ImportLine, reason: RecordError) => {
-          const isEnded = bytes.at(-1) === NEWLINE; // the last line may not be
+          const isEnded = bytes.at(-1) === NEWLINE; // the last line may lack a newline
           await rejected?.write(isEnded ? bytes : new Uint8Array([...bytes, NEWLINE]));
           if (json) await print(JSON.stringify(toRefusal(number, reason)));
           else printError(`media: line ${number}: ${printable(reason.message)}`);
@@ -89,7 +89,7 @@ function toSummary(
 async function openInput(path: string, resolve: ContentOptions["resolve"], signal: AbortSignal) {
   if (path === "-") return Deno.stdin.readable; // not every system has /dev/stdin
   const place = await resolve(path);
-  // A pipe opens once somebody writes to it.
+  // A pipe opens only when another process opens it to write.
   const opening = readable(path, () => Deno.open(place));
   const file = await waitFor(quoted(path), opening, { signal, onWait: reportWait });
   if (!(await file.stat()).isDirectory) return file.readable;
@@ -97,7 +97,7 @@ async function openInput(path: string, resolve: ContentOptions["resolve"], signa
   throw new RefusedError(`${quoted(path)} is a folder, not a file`);
 }
 
-/** Opens the file for refused lines, which must not be the input. */
+/** Opens the file for refused lines. It must not be the input. */
 async function openRejects(
   path: string,
   input: string,

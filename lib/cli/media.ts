@@ -67,7 +67,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
       return exitStatusOf(error.signal);
     }
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
-    // A reader that closes the pipe of a list, like `head`, has read enough of it.
+    // A reader that closes the pipe, such as `head`, has read enough.
     if (
       error.cause instanceof Deno.errors.BrokenPipe && PRINTING_COMMANDS.includes(args[0] ?? "")
     ) return 0;

@@ -9,16 +9,16 @@ import { fromUser } from "./command.ts";
 /** A file to write. */
 export interface Output {
   readonly write: (bytes: Uint8Array) => Promise<void>;
-  /** Replaces the file that is there, unless writing has failed. */
+  /** Replaces any file that is there, unless writing has failed. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Opens a file to write. It is written beside its place and then moved there, so that a file is
- * replaced as a whole. A pipe or a device is written where it is.
+ * Opens a file to write. A draft is written beside its place and then moved there, so that a file
+ * is replaced as a whole. Pipes and devices are written directly.
  *
- * @param name The path, as the user gave it.
- * @param storagePaths The files and folders of storage, which are refused.
+ * @param name The path as the user gave it.
+ * @param storagePaths The files and folders of storage, to be refused.
  * @throws {RefusedError} When it cannot be written. `write` and `close` throw this, too.
  */
 export async function openOutput(name: string, storagePaths: readonly string[]): Promise<Output> {
@@ -27,7 +27,7 @@ export async function openOutput(name: string, storagePaths: readonly string[]):
   const path = await Deno.realPath(given).catch(() => given); // a link stays a link
   const found = await Deno.stat(path).catch(() => undefined);
   const isMoved = found?.isFile ?? true;
-  // A killed process leaves it behind, so its name says what it is.
+  // A killed process leaves the draft behind, so its name says so.
   const draft = isMoved ? `${dirname(path)}/.unfinished-media-${crypto.randomUUID()}` : path;
   const file = await writable(name, async () => {
     if (found?.isFile) (await Deno.open(path, { write: true })).close(); // throws if protected

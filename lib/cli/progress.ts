@@ -1,6 +1,6 @@
 /**
- * The progress of a command. On a terminal, it is one line of standard error, which whatever is
- * printed replaces.
+ * The progress of a command: on a terminal, one line of standard error. Any other output replaces
+ * the line.
  */
 
 import { printable } from "../input/printable.ts";
@@ -8,16 +8,18 @@ import { printable } from "../input/printable.ts";
 /** Milliseconds between updates of the line. */
 const INTERVAL_MS = 100;
 
-/** When to show it next, in milliseconds since the process started. A short task shows nothing. */
+/**
+ * The time of the next update, in milliseconds since the process started. A short task shows
+ * nothing.
+ */
 let next = 1_000;
 let isShown = false;
 
 /**
  * Shows how much is done, unless it was just shown.
  *
- * @param text What is done, e.g. `12 items`.
- * @param part The part that is done, from 0 to 1, or more if it is an estimate; left out if
- *   unknown.
+ * @param text The amount done, e.g. `12 items`.
+ * @param part The part done, from 0 to 1, or more if it is an estimate; left out if unknown.
  */
 export function showProgress(text: string, part?: number): void {
   const now = performance.now();

@@ -135,7 +135,7 @@ const timeArgument = argument(
   "a date and time with an offset, from 1970 to now, e.g. 2026-11-21T09:30:00Z",
   (text) => {
     const instant = parseInstant(text);
-    // Up to a minute later by another clock; Last-Modified would have to be replaced in responses.
+    // Clocks may differ by a minute. Responses would have to replace a later Last-Modified.
     const isPast = instant !== undefined && instant >= 0 && instant <= Date.now() + 60_000;
     return isPast ? instant : undefined;
   },

@@ -8,9 +8,9 @@ import { print, printError } from "./command.ts";
 import { ExitError } from "../usage/command.ts";
 
 interface PublishReportOptions {
-  /** Returns where clients reach an item: URLs, or paths if the public URL is not set. */
+  /** Returns the URLs of an item, or its paths if the public URL is not set. */
   readonly urlsOf: (item: PublishedItem | LinkedItem) => string[];
-  /** Whether there is only one source: its item is described, and needs no summary. */
+  /** Whether there is only one source. Its item is described, and needs no summary. */
   readonly isOne: boolean;
   readonly json: true | undefined;
 }
@@ -50,7 +50,7 @@ export async function reportPublishing(
 
 type Counts = Record<PublishOutcome["outcome"], number>;
 
-/** Returns the counts on one line, and what was left out on a second. */
+/** Returns the counts on one line, and those of files left out on a second. */
 function summaryOf(counts: Counts): string {
   const { published, skipped, refused } = counts;
   const ignored = (["hidden", "link", "content"] as const).filter((what) => counts[what] > 0);
@@ -65,7 +65,7 @@ function toLine({ outcome, source, item: { token, kind } }: Done): string {
   return [outcome.padEnd("published".length), token, kind, printable(source)].join("  ");
 }
 
-/** Returns what is printed as JSON: nothing of what was left out of a folder. */
+/** Returns the object to print as JSON; `undefined` for a file left out of a folder. */
 function toObject(outcome: PublishOutcome, urlsOf: PublishReportOptions["urlsOf"]) {
   const { source, outcome: name } = outcome;
   if (name === "refused") return { outcome: name, source, reason: messageOf(outcome.error) };

@@ -29,7 +29,7 @@ export function showCommand(context: Context): Command {
           throw new RefusedError(`Token "${token}" was never published`);
         }
         const record = toRecord(token, result);
-        // The server's own handler answers, so this shows what clients get.
+        // The server's handler makes the responses, so they are those that clients get.
         const faults: string[] = [];
         const handle = context.createHandler({
           routes: context.routes,

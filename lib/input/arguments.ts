@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError } from "commander";
 
-/** Returns a parser for an argument, which refuses it if `parse` returns `undefined`. */
+/** Returns a parser that refuses an argument if `parse` returns `undefined`. */
 export function argument<T>(expected: string, parse: (text: string) => T | undefined) {
   return (text: string): T => {
     const value = parse(text);
@@ -11,7 +11,7 @@ export function argument<T>(expected: string, parse: (text: string) => T | undef
   };
 }
 
-/** Returns a parser for an argument that is a whole number from 1 on. */
+/** Returns a parser for a whole number from 1 on. */
 export function numberArgument(what: string, max: number) {
   return argument(
     `${what} from 1 to ${max}`,

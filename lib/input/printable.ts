@@ -10,7 +10,7 @@
 const UNPRINTABLE =
   /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}\u206a-\u206f\ufeff\ufff9-\ufffb\u{e0001}]/gu;
 
-/** Whether a text can be printed as it is. */
+/** Returns whether a text can be printed as it is. */
 export function isPrintable(text: string): boolean {
   return text.search(UNPRINTABLE) < 0;
 }
@@ -20,7 +20,7 @@ export function printable(text: string): string {
   return text.replaceAll(UNPRINTABLE, escaped);
 }
 
-/** Does the same but keeps line breaks, for whole outputs. */
+/** Escapes unprintable characters, but keeps line breaks. */
 export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
@@ -29,10 +29,10 @@ export function quoted(text: string): string {
   return `"${printable(text)}"`;
 }
 
-/** Returns an invalid URL or other setting without what may be a user or password. */
+/** Returns an invalid URL or other setting without anything that may be a user or password. */
 export function withoutPassword(text: string): string {
   return text.replace(/^([\w+.-]+:\/\/)?.*@/s, "$1…@")
-    .replace(/^([\w+.-]+:\/\/[^/:]*:)(?!\d+(?:[/?#]|$)).*/s, "$1…"); // perhaps not the port
+    .replace(/^([\w+.-]+:\/\/[^/:]*:)(?!\d+(?:[/?#]|$)).*/s, "$1…"); // it may not be a port
 }
 
 /** Returns an error's message, followed by that of its cause if it has one. */

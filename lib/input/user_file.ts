@@ -18,7 +18,7 @@ const SYSTEM_FILE_REASON =
   "Deno opens no devices or files of the kernel, as in /dev, /proc and /sys; name a file " +
   "elsewhere";
 
-/** Explains why Deno 2.9.6 wants all permissions for some paths: no narrower flag opens them. */
+/** Explains why Deno 2.9.6 requires all permissions for some paths: no narrower flag opens them. */
 function reasonOf(cause: unknown): unknown {
   return cause instanceof Deno.errors.NotCapable && cause.message.startsWith("Requires all access")
     ? new Error(SYSTEM_FILE_REASON)

@@ -1,6 +1,6 @@
 /** Writing bytes. */
 
-/** Writes all bytes, which may take several writes. */
+/** Writes all bytes, in several writes if necessary. */
 export async function writeAll(
   writer: { write(bytes: Uint8Array): Promise<number> },
   bytes: Uint8Array,

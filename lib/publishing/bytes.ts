@@ -9,7 +9,7 @@ export interface Bytes {
   read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** Reads the content of an open file, which the caller closes. The path is for messages. */
+/** Reads the content of an open file. The caller closes the file. The path is for messages. */
 export function fileBytes(path: string, file: Deno.FsFile, size: number): Bytes {
   const read = async (offset: number, length: number) => {
     await file.seek(offset, Deno.SeekMode.Start);
@@ -33,20 +33,18 @@ export function memoryBytes(content: Uint8Array<ArrayBuffer>): Bytes {
   };
 }
 
-/** The number of bytes to read at a time, because parsers ask for a few. */
+/** The minimum number of bytes to read at a time, because parsers ask for only a few. */
 const WINDOW_BYTES = 64 * 1024;
 
-/**
- * The number of windows that may be loaded, 4 MiB in all. An MP4 takes one or two for each track.
- */
+/** The maximum number of windows to load, 4 MiB in all. An MP4 takes one or two for each track. */
 const MAX_WINDOWS = 64;
 
-/** The number of reads allowed. Each takes a parser up to 20 µs. */
+/** The maximum number of reads. Each takes a parser up to 20 µs. */
 const MAX_READS = 10_000;
 
 /**
- * Content for parsers. It is read in windows, and the latest one is kept. The number of reads is
- * limited to what a real file needs, so that a hostile one takes bounded time and memory.
+ * Content for parsers. It is read in windows, and the latest window is kept. Reads are limited to
+ * the number that a real file needs, so that a hostile file takes bounded time and memory.
  */
 export class WindowedBlob extends Blob {
   readonly #content: Bytes;

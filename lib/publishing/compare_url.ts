@@ -1,4 +1,4 @@
-/** Compares what a public URL has now with what it had when it was published. */
+/** Compares the content at a public URL with its record. */
 
 import type { Patience } from "../async/abort.ts";
 import type { Comparison } from "../storage/content/content_store.ts";
@@ -10,7 +10,7 @@ import { sendRequest } from "./publish_url.ts";
 /** Statuses that mean the URL is gone. */
 const GONE = [404, 410];
 
-/** Temporary statuses besides 5xx, which say nothing about the content. */
+/** Temporary statuses besides 5xx. They say nothing about the content. */
 const TEMPORARY = [408, 425, 429];
 
 /**
@@ -37,7 +37,7 @@ export async function compareUrl(item: LinkedItem, options: Patience): Promise<C
   return { state: "different", reason: `${quoted(location)} states ${differences.join(", ")}` };
 }
 
-/** Lists what differs from the record. What is not on record cannot differ. */
+/** Lists the differences from the record. A fact that is not on record cannot differ. */
 function differencesOf(item: LinkedItem, stated: Partial<LinkedItem>): string[] {
   const names = ["type", "length", "validator"] as const;
   return names.filter((name) => item[name] !== undefined && item[name] !== stated[name])

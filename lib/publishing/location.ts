@@ -8,7 +8,7 @@ import { RefusedError } from "../input/refused_error.ts";
 /** The signatures in presigned URLs: AWS (versions 4 and 2), Google, CloudFront, Azure. */
 const SIGNATURE = /^(x-(amz|goog)-)?signature$|^sig$/i;
 
-/** Parameters that show that a URL is presigned; others may have a `sig`. */
+/** Parameters that show that a URL is presigned. Other URLs may have a `sig`, too. */
 const SIGNED_WITH = /^(x-(amz|goog)-signature|awsaccesskeyid|googleaccessid|key-pair-id|se|si)$/i;
 
 export function isPublicUrl(text: string): boolean {
@@ -18,7 +18,7 @@ export function isPublicUrl(text: string): boolean {
 /**
  * Normalizes a URL for the Location field (RFC 9110 §10.2.2): ASCII, and valid by RFC 3986.
  *
- * @throws {RefusedError} When it is not a URL, or one that does not work for everybody. The message
+ * @throws {RefusedError} When it is not a URL, or does not work for every client. The message
  *   contains no password and no signature.
  */
 export function parseLocation(text: string): string {

@@ -1,6 +1,6 @@
 /**
- * Media types, as publishers state them or as the content shows them. Names and extensions of files
- * are not looked at, because they prove nothing.
+ * Media types, stated by publishers or detected in content. File names and extensions are ignored,
+ * because they prove nothing.
  */
 
 import { quoted } from "../input/printable.ts";
@@ -23,21 +23,24 @@ const FORMATS: Readonly<Record<string, string>> = {
   "audio/ogg": "video/ogg",
   "audio/ogg; codecs=opus": "video/ogg",
   "application/ogg": "video/ogg",
-  "audio/x-ms-asf": "video/x-ms-asf", // what its first stream is
+  "audio/x-ms-asf": "video/x-ms-asf", // named after its first stream
   "application/vnd.ms-asf": "video/x-ms-asf",
 };
 
 const MEDIA_TYPE =
   /^(audio|video)\/[\w.+-]+(; ?[\w-]+=([\w.+-]+|"[\x20-\x21\x23-\x5b\x5d-\x7e]*"))*$/i;
 
-/** Parses an audio or video type. The name becomes lower case; parameters may be case-sensitive. */
+/**
+ * Parses an audio or video type. The type becomes lower case, but not its parameters, because they
+ * may be case-sensitive.
+ */
 export function parseMediaType(text: string): string | undefined {
   return MEDIA_TYPE.test(text) && text.length <= MAX_STATED
     ? text.replace(/^[^;]*/, (type) => type.toLowerCase())
     : undefined;
 }
 
-/** Returns the kind that a media type names, if it names one. */
+/** Returns the kind named by a media type, if any. */
 export function kindOf(type: string | undefined): Kind | undefined {
   return /^(audio|video)\//i.exec(type ?? "")?.[1]?.toLowerCase() as Kind | undefined;
 }
@@ -47,7 +50,7 @@ export interface MediaType {
   readonly type: string;
 }
 
-/** The properties that the publisher states. They override detection. */
+/** Properties stated by the publisher. They override detection. */
 export type Stated = { readonly [Name in keyof MediaType]?: MediaType[Name] | undefined };
 
 /**
@@ -55,8 +58,8 @@ export type Stated = { readonly [Name in keyof MediaType]?: MediaType[Name] | un
  *
  * @param source Names the content in messages.
  * @param content Read only where its structure requires, never whole.
- * @param stated What the publisher states instead.
- * @throws {RefusedError} When it is neither audio nor video, or it is unknown which.
+ * @param stated Properties that need not be detected.
+ * @throws {RefusedError} When the content is neither audio nor video, or may be either.
  */
 export async function detectMediaType(
   source: string,
@@ -87,12 +90,12 @@ export async function detectMediaType(
 }
 
 async function detectFormat(content: Bytes): Promise<string | undefined> {
-  const { fileTypeFromBlob } = await import("file-type"); // which URLs and records do not need
+  const { fileTypeFromBlob } = await import("file-type"); // not needed for URLs and records
   try {
     const type: string | undefined = (await fileTypeFromBlob(new WindowedBlob(content)))?.mime;
     return type === undefined ? undefined : FORMATS[type] ?? type;
   } catch (error) {
     if (error instanceof RefusedError || error instanceof StorageError) throw error;
-    return undefined; // damaged content makes it throw errors of any kind
+    return undefined; // it throws errors of any kind for damaged content
   }
 }

@@ -18,15 +18,15 @@ import { type Patience, unlessAborted } from "../async/abort.ts";
 const CHUNK_BYTES = 256 * 1024;
 
 /**
- * The length of the longest name in bytes of UTF-8, as in most file systems. Content-Disposition
- * has the name twice, with up to three characters for a byte, and nginx accepts 4 kB of header from
- * a server by default.
+ * The maximum length of a name in UTF-8, as in most file systems. Content-Disposition has the name
+ * twice, with up to three characters for a byte, and nginx accepts 4 kB of header from a server by
+ * default.
  */
 const MAX_NAME_BYTES = 255;
 
 /**
- * Metadata of an item, and how to publish it. Everything has a default. The signal cancels the work
- * before anything is published.
+ * The metadata of an item, and options for publishing it. All are optional. The signal cancels the
+ * work before anything is published.
  */
 export interface PublishOptions extends Stated, Patience {
   readonly token?: Token | undefined;
@@ -40,21 +40,21 @@ export interface PublishOptions extends Stated, Patience {
    */
   readonly reuse?: boolean;
   readonly expected?: Expected | undefined;
-  /** What was found in the content, if it was read before. */
+  /** The properties of the content, if it was already read. */
   readonly found?: Found | undefined;
   /** Wraps the reading of the content, to follow the progress. */
   readonly watch?: ProgressWatcher;
 }
 
-/** What is found in content. */
+/** The properties found by reading content. */
 export type Found = MediaType & Content;
 
-/** Known properties of content, which the content must have. */
+/** Properties that the content must have. */
 type Expected = {
   readonly [Name in "digest" | "length" | "validator"]?: ContentReference[Name] | undefined;
 };
 
-/** Passes the chunks of a file on unchanged. The size is in bytes. */
+/** Watches the chunks of a file, and passes them on unchanged. The size is in bytes. */
 export type ProgressWatcher = (
   chunks: AsyncIterable<Uint8Array>,
   file: { readonly name: string; readonly size: number; readonly step: Step },
@@ -63,7 +63,7 @@ export type ProgressWatcher = (
 /**
  * Publishes a file, whole or not at all.
  *
- * @returns The item. If its token is not the one asked for, it had already been published.
+ * @returns The item. If its token is not the given one, the item was already published.
  * @throws {RefusedError} When the file cannot be read, is neither audio nor video, or the token is
  *   taken.
  */
@@ -88,7 +88,7 @@ export async function publishFile(
   return await storage.publish(item, { read: file.read, signal }, reuse).catch(refuseTaken);
 }
 
-/** Returns the metadata that is published as stated. */
+/** Returns the metadata to publish exactly as stated. */
 export function statedIn(
   { language, publishedAt = Date.now() }: PublishOptions,
 ): Pick<PublishedItem, "language" | "publishedAt"> {
@@ -109,7 +109,7 @@ interface OpenContent {
 /**
  * Reads content to its end, and returns its media type, digest and length, without publishing it.
  *
- * @throws {RefusedError} When it cannot be read, is neither audio nor video, or not as expected.
+ * @throws {RefusedError} When it cannot be read, is neither audio nor video, or is not as expected.
  */
 export async function describeContent(
   content: OpenContent,
@@ -143,7 +143,7 @@ function requireExpected(
   }
 }
 
-/** Requires a token that was never used. */
+/** Refuses a token that was ever used. */
 export async function requireFree(storage: MediaStorage, token: Token): Promise<void> {
   const { state } = await storage.catalogue.find(token);
   if (state === "unknown") return;
@@ -156,7 +156,10 @@ export function refuseTaken(error: unknown): never {
   throw error instanceof TokenTakenError ? new RefusedError(error.message) : error;
 }
 
-/** Opens a non-empty file. Anything else is refused first: opening a FIFO would block. */
+/**
+ * Opens a non-empty file. Refuses anything else without opening it, because opening a FIFO would
+ * block.
+ */
 async function openFile(
   path: string,
   { name = fileName(path), signal, watch = (chunks) => chunks }: PublishOptions,
@@ -193,7 +196,7 @@ function changed(path: string): RefusedError {
   return new RefusedError(`${quoted(path)} changed while it was read`);
 }
 
-/** Derives from a path the file name to offer for saving, cut where it is too long. */
+/** Derives the file name offered for saving from a path, and cuts it if it is too long. */
 export function fileName(path: string): string {
   const name = withoutUnprintable(basename(path)).replaceAll("\\", "_");
   const { read } = new TextEncoder().encodeInto(name, new Uint8Array(MAX_NAME_BYTES));
@@ -203,7 +206,7 @@ export function fileName(path: string): string {
 export const FILE_NAME =
   `a file name of 1 to ${MAX_NAME_BYTES} bytes in UTF-8, without a path or control characters`;
 
-/** Returns a name if it can be offered for saving. */
+/** Returns the name if it can be offered for saving. */
 export function parseFileName(name: string): string | undefined {
   const isFit = /^(?!\.{1,2}$)[^/\\]+$/.test(name) && isPrintable(name);
   return isFit && new TextEncoder().encode(name).length <= MAX_NAME_BYTES ? name : undefined;

@@ -12,7 +12,7 @@ import { publishUrl, type PublishUrlOptions } from "./publish_url.ts";
 import { findSources, type SourceOutcome } from "./sources.ts";
 
 interface PublishAllOptions extends PublishOptions, Pick<PublishUrlOptions, "warn"> {
-  /** The files and folders of storage, which are left out. */
+  /** The files and folders of storage. They are not published. */
   readonly storagePaths?: readonly string[];
 }
 

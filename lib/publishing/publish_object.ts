@@ -22,11 +22,11 @@ export function isObject(text: string): boolean {
 }
 
 /**
- * Publishes an object in place. It is read once. If another object replaces it later, the server
- * does not serve that one.
+ * Publishes an object in place. Reads it once. If the object is replaced later, the server does not
+ * serve its replacement.
  *
  * @param location `s3://bucket/key`
- * @returns The item. If its token is not the one asked for, it had already been published.
+ * @returns The item. If its token is not the given one, the item was already published.
  * @throws {RefusedError} When it is neither audio nor video, or the token is taken.
  * @throws {ObjectError} When the object does not exist, or cannot be published in place.
  * @throws {StorageError} When the object is replaced while it is read, or storage fails.
@@ -47,7 +47,9 @@ export async function publishObject(
   return await adding.catch(refuseTaken);
 }
 
-/** Reads an object as {@linkcode publishObject} does, and returns what it would record of it. */
+/**
+ * Reads an object as {@linkcode publishObject} does, and returns the facts that would be recorded.
+ */
 export async function describeObject(
   storage: MediaStorage,
   location: string,
@@ -69,7 +71,7 @@ export async function* readContent(
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const body = await unlessAborted(Promise.resolve(opening), signal);
   if (body instanceof Uint8Array) yield body;
-  // The end does not wait for the source to be cancelled: standard input may never be.
+  // Aborting does not wait until the source is cancelled, because standard input may never be.
   else yield* body.pipeThrough(new TransformStream(), signal && { signal });
 }
 

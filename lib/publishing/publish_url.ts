@@ -1,9 +1,9 @@
 /**
- * Publishing content at a public URL, to which clients are redirected.
+ * Publishing content at a public URL. Clients are redirected there.
  *
  * Only the commands that publish and verify request the URL. They send one HEAD and, if that is not
- * enough, one GET. The server never fetches what a record names, so nobody can aim it at addresses
- * that only it can reach.
+ * enough, one GET. The server itself never requests a URL on record, so nobody can aim it at
+ * addresses that only it can reach.
  */
 
 import { type Patience, waitFor } from "../async/abort.ts";
@@ -17,12 +17,12 @@ import { type PublishOptions, refuseTaken, requireFree } from "./publish.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { memoryBytes } from "./bytes.ts";
 
-/** The number of bytes to request and read at most, which is enough to detect a format. */
+/** The maximum number of bytes to request and read: enough to detect a format. */
 const BEGINNING_BYTES = 64 * 1024;
 
 const TIMEOUT_MS = 10_000;
 
-/** Metadata of content at a URL, and how to publish it. Everything has a default. */
+/** The metadata of content at a URL, and options for publishing it. All are optional. */
 export interface PublishUrlOptions
   extends Patience, Pick<PublishOptions, "token" | "kind" | "type" | "publishedAt"> {
   /** The timeout of each request. */
@@ -39,15 +39,15 @@ interface RemoteResponse {
   readonly isSuccess: boolean;
   /** Empty unless successful. */
   readonly stated: RemoteMetadata;
-  /** The first bytes of the content, of a successful GET. */
+  /** The first bytes of the content. Empty unless a GET was successful. */
   readonly beginning: Uint8Array<ArrayBuffer>;
 }
 
 /**
  * Publishes the content of a public URL in place.
  *
- * @throws {RefusedError} When the URL is unfit for clients or has no content, its kind is unknown,
- *   or the token is taken.
+ * @throws {RefusedError} When the URL does not work for every client or has no content, its kind is
+ *   unknown, or the token is taken.
  */
 export async function publishUrl(
   storage: MediaStorage,
@@ -121,7 +121,7 @@ export async function sendRequest(
   }
 }
 
-/** Reads what the fields of a success state about the whole content. */
+/** Returns the facts about the whole content in the fields of a successful response. */
 function statedBy({ status, headers }: Response): RemoteMetadata {
   const type = recordable(headers.get("Content-Type"));
   const validator = recordable(headers.get("ETag")) ?? recordable(headers.get("Last-Modified"));
@@ -143,7 +143,7 @@ export function recordable(value: string | null): string | undefined {
   return isFit ? value : undefined;
 }
 
-/** Reads the first bytes of a success, and cancels the rest. */
+/** Reads the first bytes of a successful response, and cancels the rest. */
 async function readBeginning({ ok, body }: Response): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
@@ -152,7 +152,7 @@ async function readBeginning({ ok, body }: Response): Promise<Uint8Array<ArrayBu
     for await (const chunk of body ?? []) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length >= BEGINNING_BYTES) break; // which cancels the rest
+      if (length >= BEGINNING_BYTES) break; // and so cancel the rest
     }
   }
   return await new Blob(chunks).bytes();

@@ -1,4 +1,4 @@
-/** Finding what to publish: each named source, and the files of named folders. */
+/** Finding the sources to publish: those named, and the files of named folders. */
 
 import { join } from "node:path";
 import { isPublicUrl } from "./location.ts";
@@ -8,7 +8,7 @@ import { RefusedError } from "../input/refused_error.ts";
 import type { ObjectError } from "../storage/errors.ts";
 import { isObject } from "./publish_object.ts";
 
-/** The outcome of what is not published. The first three are left out of a folder. */
+/** The outcome of a source that is not published. The first three are left out of a folder. */
 export type SourceOutcome =
   | { readonly outcome: "hidden" | "link" | "content"; readonly source: string }
   | {
@@ -26,8 +26,8 @@ export type SourceOutcome =
  * programs use such names for unfinished files.
  *
  * @param sources Paths, URLs and objects.
- * @param storagePaths The files and folders of storage, which are left out.
- * @returns Each source to publish, which may turn out to be unreadable, and the outcome of others.
+ * @param storagePaths The files and folders of storage, to be left out.
+ * @returns Each source to publish, even if it is unreadable, and the outcome of each other source.
  */
 export async function* findSources(
   sources: Iterable<string>,
@@ -42,9 +42,10 @@ export async function* findSources(
   }
 }
 
-/** Whether a path is a folder, or a link to one. */
+/** Returns whether a path is a folder, or a link to one. */
 export async function isFolder(path: string): Promise<boolean> {
-  return (await Deno.stat(path).catch(() => undefined))?.isDirectory ?? false; // an error is reported on opening
+  const info = await Deno.stat(path).catch(() => undefined); // opening reports the error
+  return info?.isDirectory ?? false;
 }
 
 async function* filesIn(

@@ -1,4 +1,4 @@
-/** The files and folders of storage, which commands refuse to publish or to overwrite. */
+/** The files and folders of storage. Commands refuse to publish or overwrite them. */
 
 import { basename, dirname, join, sep } from "node:path";
 import { quoted } from "../input/printable.ts";
@@ -23,7 +23,7 @@ export function refusalOfStoragePath(path: string): RefusedError {
   return new RefusedError(`${quoted(path)} is part of storage (DATABASE_URL, CONTENT)`);
 }
 
-/** Whether a path leads to or into one of the others, by whatever name. */
+/** Returns whether a path leads to or into one of the others, by any name. */
 export async function isWithin(path: string, others: readonly string[]): Promise<boolean> {
   const [inner, ...outer] = await Promise.all([path, ...others].map(realPathOf));
   if (outer.some((other) => `${inner}${sep}`.startsWith(`${other}${sep}`))) return true;
@@ -33,7 +33,7 @@ export async function isWithin(path: string, others: readonly string[]): Promise
   return infos.some((other) => other.dev === dev && other.ino === ino); // a hard link
 }
 
-/** Returns the real path of a file, which need not exist. */
+/** Returns the real path of a file, even if the file does not exist. */
 function realPathOf(path: string): Promise<string> {
   return Deno.realPath(path).catch(async () => {
     const folder = dirname(path);

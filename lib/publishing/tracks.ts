@@ -1,16 +1,16 @@
 /**
- * What containers hold: MP4, 3GP and QuickTime; Matroska and WebM; Ogg; ASF (WMV and WMA). Only the
- * few bytes that say it are read, because parsing a whole file takes as much time and memory as its
- * author wants.
+ * The tracks of containers: MP4, 3GP and QuickTime; Matroska and WebM; Ogg; ASF (WMV and WMA). Only
+ * the few bytes that describe them are read, because parsing a whole file takes as much time and
+ * memory as its author wants.
  */
 
 import { Buffer } from "node:buffer";
 import { type Bytes, WindowedBlob } from "./bytes.ts";
 
-/** The kind of a track. Opus is sound, too. */
+/** The kind of a track. Opus is audio, too. */
 type TrackKind = "audio" | "opus" | "video" | "other";
 
-/** The readers of tracks, which throw a `RangeError` when there may be more of them. */
+/** The readers of tracks. They throw a `RangeError` when they may have missed some. */
 const READERS = [
   { types: /^video\/(?:mp4|3gpp2?|quicktime)$/, read: isoTracks },
   { types: /^video\/(?:webm|x-matroska)$/, read: matroskaTracks },
@@ -19,30 +19,30 @@ const READERS = [
 ];
 
 /**
- * Determines the kind of a container, if it can be known, and whether all its sound is Opus.
+ * Determines the kind of a container, if possible, and whether all its audio is Opus.
  *
- * @param type Its media type.
- * @returns `undefined` if content of that type is no container, so that its type says what it is.
+ * @param type The media type of the content.
+ * @returns `undefined` if the type is not that of a container; the type itself then names the kind.
  */
 export async function findTracks(content: Bytes, type: string) {
   const reader = READERS.find(({ types }) => types.test(type));
   if (reader === undefined) return undefined;
   const found: TrackKind[] = [];
-  let isComplete = true; // whether it holds nothing else
+  let isComplete = true; // whether all tracks were found
   try {
     for await (const kind of reader.read(new WindowedBlob(content))) found.push(kind);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     isComplete = false;
   }
-  // Whether all sound in an Ogg file is Opus, which its media type names (RFC 7845 §9).
+  // The media type of an Ogg file states whether all its audio is Opus (RFC 7845 §9).
   const isOpus = found.includes("opus") && !found.includes("audio");
   if (found.includes("video")) return { kind: "video", isOpus } as const; // one is enough
   const isAudio = isComplete && (isOpus || found.includes("audio"));
   return { kind: isAudio ? "audio" : undefined, isOpus } as const;
 }
 
-/** How the boxes of ISO/IEC 14496-12 are nested. */
+/** The nesting of boxes (ISO/IEC 14496-12). */
 const BOXES = {
   /** The part that lists all tracks. */
   list: "moov",
@@ -64,8 +64,8 @@ const BOXES = {
 };
 
 /**
- * Yields the parts of a container up to the end of its list of tracks, each before the parts in it,
- * so that nesting takes no recursion. Offsets are in bytes from the beginning of the file.
+ * Yields the parts of a container up to the end of its list of tracks, each before the parts inside
+ * it, so that nesting takes no recursion. Offsets are in bytes from the beginning of the file.
  *
  * @throws {RangeError} When the content ends before the list, or takes too long to read.
  */
@@ -83,10 +83,10 @@ async function* partsOf(content: WindowedBlob, { list, entered, parse }: typeof 
   }
 }
 
-/** The kind for each type of a track's handler: "soun", and "vide". */
+/** The kind of a track for each type of its handler: `soun` and `vide`. */
 const HANDLERS: Readonly<Record<number, TrackKind>> = { 0x736f756e: "audio", 0x76696465: "video" };
 
-/** Yields the tracks of MP4, 3GP and QuickTime, but not chapters: their titles and pictures. */
+/** Yields the tracks of MP4, 3GP and QuickTime, except those with chapters' titles and pictures. */
 async function* isoTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
   const read = async (at: number) => Buffer.from(await content.read(at, 4)).readUInt32BE();
   const tracks: { readonly id: number; readonly kind: TrackKind }[] = [];
@@ -110,7 +110,7 @@ async function* isoTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
     cut = error;
   }
   yield* tracks.filter(({ id }) => !chapters.has(id)).map(({ kind }) => kind);
-  // Each track has an identifier of its own, below the next one, so there may be no others.
+  // Identifiers are unique and less than `nextId`, so there can be no other tracks.
   const isComplete = cut instanceof RangeError && tracks.length === nextId - 1;
   if (cut !== undefined && !isComplete) throw cut;
 }
@@ -126,7 +126,7 @@ const ELEMENTS: typeof BOXES = {
   list: TRACKS,
   entered: [SEGMENT, TRACKS, TRACK_ENTRY],
   parse(bytes, rest) {
-    // The leading zeros of an identifier, and those of a length, encode its width (§4).
+    // The leading zeros of an identifier or a length encode its width (RFC 8794 §4).
     const idWidth = Math.clz32(bytes.readUInt8()) - 23;
     const lengthWidth = Math.clz32(bytes.readUInt8(idWidth)) - 23;
     if (idWidth > 4 || lengthWidth > 8) throw new RangeError("Not an element");
@@ -138,7 +138,7 @@ const ELEMENTS: typeof BOXES = {
   },
 };
 
-/** The kind for each TrackType (RFC 9559 §5.1.4.1.3). */
+/** The kind of a track for each TrackType (RFC 9559 §5.1.4.1.3). */
 const TRACK_TYPES: readonly TrackKind[] = ["other", "video", "audio", "video"];
 
 async function* matroskaTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
@@ -156,7 +156,7 @@ const ASF_STREAM_TYPES: Readonly<Record<string, TrackKind>> = {
   "c0ef19bc4d5bcf11a8fd00805f5c442b": "video",
 };
 
-/** How the objects of ASF are nested. The header names all streams. */
+/** The nesting of ASF objects. The header lists all streams. */
 const ASF_OBJECTS: typeof BOXES = {
   list: ASF_HEADER,
   entered: [ASF_HEADER],
@@ -177,7 +177,7 @@ async function* asfTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
   }
 }
 
-/** How codecs begin in Ogg (RFC 5334 §10, and others that players know). */
+/** The first bytes of codecs in Ogg (RFC 5334 §10, and others that players support). */
 const OGG_AUDIO = ["\x01vorbis", "\x7fFLAC", "fLaC", "Speex", "CELT", "PCM     ", "\x01audio"];
 const OGG_VIDEO = ["\x80theora", "BBCD\0", "OVP80", "\x01video"];
 

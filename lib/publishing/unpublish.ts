@@ -4,8 +4,8 @@ import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { Token } from "../storage/token.ts";
 
 /**
- * Unpublishes an item. An object of the bucket stays: it is reported before the commit, because a
- * tombstone does not name it, and again afterwards, with whether another item uses it.
+ * Unpublishes an item. An object of the bucket stays. It is reported before the commit, because the
+ * tombstone does not name it, and again afterwards, to say whether another item uses it.
  *
  * @param at Milliseconds since the epoch.
  * @returns Whether the item was published until now.

@@ -19,7 +19,7 @@ const CONCURRENCY = 16;
 /** The number of consecutive failures after which a host gets no more requests. */
 const MAX_FAILURES = 50;
 
-/** How an item compares with what storage has; "failed" if it could not be checked. */
+/** The result of comparing an item with storage; "failed" if the item could not be checked. */
 export type CheckOutcome = Comparison | { readonly state: "failed"; readonly reason: string };
 
 /** The outcome of an item, or the digest of unused content. */
@@ -43,8 +43,8 @@ export interface VerifyOptions extends Patience {
 }
 
 /**
- * Compares published items with what storage and the public URLs have now. Cached results are not
- * used. An item that is published or unpublished meanwhile is not a difference.
+ * Compares published items with the content in storage and at public URLs. Uses no cached results.
+ * An item that is published or unpublished meanwhile is not a difference.
  *
  * @param storage Must be prepared, unless it has no content.
  */

@@ -11,10 +11,10 @@ import { RefusedError } from "../../input/refused_error.ts";
 import { describeObject, publishObject } from "../publish_object.ts";
 
 export interface ContentOptions {
-  /** Whether only to find out what would be done. */
+  /** Whether to find out what would be done, without doing it. */
   readonly isDryRun: boolean;
   readonly signal: AbortSignal;
-  /** Resolves a path given in a record, or throws why it is refused. */
+  /** Resolves a path given in a record, or throws its refusal. */
   readonly resolve: (path: string) => Promise<string>;
 }
 
@@ -62,7 +62,7 @@ async function publishRecord(
   const options = { kind, type, name, signal, expected };
   let facts = factsOf(record, { type, length, sha256, name, language: null });
   let known = token && (await storage.catalogue.findAll([token])).get(token);
-  // A file need not be read to find it on record, if its digest is stated.
+  // If its digest is stated, a file need not be read to find it on record.
   const isRead = isFile && sha256 === undefined && (token === undefined || known !== undefined);
   let found: Found | undefined;
   if (isRead || isDryRun && known === undefined) {

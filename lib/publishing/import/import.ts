@@ -23,7 +23,7 @@ export interface ImportCounts {
   added: number;
   unchanged: number;
   refused: number;
-  /** How many of those added were tombstones that unpublished an item. */
+  /** The number of those added that were tombstones and unpublished an item. */
   unpublished: number;
 }
 
@@ -142,25 +142,25 @@ async function importRecord(
     return await importContent(storage, record as ContentRecord, token, options);
   }
   const find = async () => await storage.catalogue.find(token) as CatalogueEntry;
-  let found = known ?? await find(); // another process was first
+  let found = known ?? await find(); // added by another process meanwhile
   if (isUnpublishing(entry, found)) {
     requireSame({ kind: entry.kind }, token, found);
     if (options.isDryRun || await unpublish(storage, token, entry.unpublishedAt, options.report)) {
       options.outcomes.unpublished++;
       return "added";
     }
-    found = await find(); // so it was here
+    found = await find(); // another process has unpublished it
   }
   requireSame(factsOf(record, NONE), token, found);
   return "unchanged";
 }
 
-/** Returns why a line is refused, whatever went wrong with it. */
+/** Returns the refusal of a line after any error. */
 function refusalOf(error: unknown): RecordError {
   return error instanceof RecordError ? error : new RecordError(messageOf(error as Error));
 }
 
-/** Whether an entry to import is the tombstone of an item that is still published. */
+/** Returns whether an entry to import is the tombstone of an item that is still published. */
 function isUnpublishing(
   entry: CatalogueEntry,
   known: CatalogueEntry | undefined,
@@ -178,7 +178,7 @@ function parse(line: ImportLine): ParsedLine {
   }
 }
 
-/** Whether a line has nothing but JSON's white space. */
+/** Returns whether a line has nothing but JSON's white space. */
 function isBlank({ bytes }: ImportLine): boolean {
   return bytes.every((byte) => [0x20, 0x09, 0x0a, 0x0d].includes(byte));
 }

@@ -42,7 +42,9 @@ function shown(value: unknown): string {
     : String(value);
 }
 
-/** Returns a schema for a string that `parse` accepts; `parse` may throw the reason if not. */
+/**
+ * Returns a schema for strings that `parse` accepts. `parse` may throw the reason for a refusal.
+ */
 function read<T>(expected: string, parse: (text: string) => T | undefined) {
   const error = `expected ${expected}`;
   return z.string({ error }).transform((text, context) => {
@@ -151,7 +153,7 @@ export function readRecord(raw: RawRecord): ImportRecord {
   const source = sourceOf(raw);
   const { success, data, error } = SCHEMAS[source].safeParse(raw);
   if (!success) {
-    // A wrong member says more than a missing one, which may belong to another source.
+    // A wrong member comes first, because a missing one may belong to another source.
     const isWrong = ({ code, path: [name = ""] }: z.core.$ZodIssue) =>
       code === "unrecognized_keys" || Object.hasOwn(raw, name);
     const issue = error.issues.find(isWrong) ?? error.issues[0];
@@ -161,7 +163,7 @@ export function readRecord(raw: RawRecord): ImportRecord {
   if (source === "tombstone") return record;
   const { kind, type } = record as RecordOf<"file">;
   const kindOfType = kindOf(type);
-  if (kind !== undefined) return record; // which the type need not name
+  if (kind !== undefined) return record; // even if the type does not name it
   if (kindOfType !== undefined) return { ...record, kind: kindOfType } as ImportRecord;
   if (source !== "url") return record;
   throw new RecordError('is missing; expected "audio" or "video"', "kind");
@@ -196,7 +198,7 @@ function sourceOf(raw: RawRecord): ImportRecord["source"] {
   return typeof location === "string" && location.startsWith("s3:") ? "object" : "url";
 }
 
-/** Returns the refusal of a record for what the schema of its source says is wrong. */
+/** Returns the refusal of a record for an issue that the schema of its source has found. */
 function refusalOf(
   raw: RawRecord,
   source: ImportRecord["source"],

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import { RefusedError } from "../../input/refused_error.ts";
 
-/** The length of the longest line in bytes: many times that of the longest record. */
+/** The maximum length of a line: many times that of the longest record. */
 export const MAX_LINE_BYTES = 65_536;
 
 /** The byte that ends a line. */
@@ -25,7 +25,7 @@ export async function* readLines(
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
 ): AsyncGenerator<ImportLine[]> {
   let number = 1;
-  let rest: Uint8Array = new Uint8Array(); // of an unfinished line
+  let rest: Uint8Array = new Uint8Array(); // the beginning of an unfinished line
   for await (const chunk of chunks) {
     const bytes = Buffer.concat([rest, chunk]);
     const lines: ImportLine[] = [];
