@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { toRecord } from "../publishing/exported_record.ts";
 import { type Context, EXISTING, print, withStorage } from "./command.ts";
 
-/** Characters to print at a time. */
+/** The minimum number of characters to print at a time. */
 const CHUNK_LENGTH = 64 * 1024;
 
 export function exportCommand(context: Context): Command {

@@ -13,7 +13,7 @@ import { isWithin, refusalOfStoragePath, storagePathsOf } from "../publishing/st
 import { type Context, fromUser, print, printError, reportWait, withStorage } from "./command.ts";
 import { ExitError } from "../usage/command.ts";
 import { interruptionSignal } from "./interruption.ts";
-import { openOutput, type Output } from "./output.ts";
+import { openOutput } from "./output.ts";
 import { showProgress } from "./progress.ts";
 
 interface Options {
@@ -47,7 +47,7 @@ export function importCommand(context: Context): Command {
         const refuse = async ({ number, bytes }: ImportLine, reason: RecordError) => {
           const isEnded = bytes.at(-1) === NEWLINE; // the last line may lack a newline
           await rejected?.write(isEnded ? bytes : new Uint8Array([...bytes, NEWLINE]));
-          if (json) await print(JSON.stringify(toRefusal(number, reason)));
+          if (json) await print(JSON.stringify(toObject(number, reason)));
           else printError(`media: line ${number}: ${printable(reason.message)}`);
         };
         let lines = 0;
@@ -61,15 +61,15 @@ export function importCommand(context: Context): Command {
           isComplete = true;
         } finally {
           await rejected?.close();
-          const end = { ...outcomes, dryRun: isDryRun, complete: isComplete };
-          await print(json ? JSON.stringify(end) : toSummary(outcomes, isDryRun, isComplete));
+          const summary = { ...outcomes, dryRun: isDryRun, complete: isComplete };
+          await print(json ? JSON.stringify(summary) : toSummary(outcomes, isDryRun, isComplete));
         }
         if (outcomes.refused > 0) throw new ExitError(1);
       });
     });
 }
 
-function toRefusal(line: number, { field, value, reason }: RecordError) {
+function toObject(line: number, { field, value, reason }: RecordError) {
   const isPlain = typeof value !== "object" || value === null;
   return { line, outcome: "refused", field, value: isPlain ? value : undefined, reason };
 }
@@ -98,11 +98,7 @@ async function openInput(path: string, resolve: ContentOptions["resolve"], signa
 }
 
 /** Opens the file for refused lines. It must not be the input. */
-async function openRejects(
-  path: string,
-  input: string,
-  storagePaths: readonly string[],
-): Promise<Output> {
+async function openRejects(path: string, input: string, storagePaths: readonly string[]) {
   if (await isWithin(fromUser(path), [input === "-" ? "/dev/stdin" : fromUser(input)])) {
     throw new RefusedError(
       `${quoted(path)} is the file being imported; give another for --rejects`,

@@ -7,7 +7,7 @@ import { isWithin, refusalOfStoragePath } from "../publishing/storage_paths.ts";
 import { fromUser } from "./command.ts";
 
 /** A file to write. */
-export interface Output {
+interface Output {
   readonly write: (bytes: Uint8Array) => Promise<void>;
   /** Replaces any file that is there, unless writing has failed. */
   readonly close: () => Promise<void>;

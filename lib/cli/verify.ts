@@ -56,8 +56,14 @@ export function verifyCommand(context: Context): Command {
         };
         let isComplete = false;
         try {
-          const scope = { withContent, withoutUrls: !urls };
-          await verify(storage, { ...scope, signal, onWait: reportWait, report, onProgress });
+          await verify(storage, {
+            withContent,
+            withoutUrls: !urls,
+            signal,
+            onWait: reportWait,
+            report,
+            onProgress,
+          });
           isComplete = true;
         } finally {
           await print(
@@ -92,9 +98,8 @@ function summaryOf(
 ): string {
   const items = same + missing + different + failed;
   const what = `${items} item${items === 1 ? "" : "s"} verified`;
-  const [stopped, content] = isComplete
-    ? ["", `${unused} unused`]
-    : [", stopped before the end", "the search for unused content is incomplete"];
+  const stopped = isComplete ? "" : ", stopped before the end";
+  const content = isComplete ? `${unused} unused` : "the search for unused content is incomplete";
   return `${what}${stopped}: ${same} as published, ${missing} missing, ${different} different, ` +
     `${failed} not checked; ${content}`;
 }

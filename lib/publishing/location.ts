@@ -28,7 +28,8 @@ export function parseLocation(text: string): string {
     throw refusal(withoutPassword(text), " is not a URL; expected one like https://host/path");
   }
   if (url.username !== "" || url.password !== "") {
-    url.username = url.password = "";
+    url.username = "";
+    url.password = "";
     const why = "a user or password, which every client would see; expected a URL that needs none";
     throw refusal(url.href, ` was given with ${why}`);
   }

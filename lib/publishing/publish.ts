@@ -14,7 +14,7 @@ import { isPrintable, quoted, withoutUnprintable } from "../input/printable.ts";
 import { type Bytes, fileBytes } from "./bytes.ts";
 import { type Patience, unlessAborted } from "../async/abort.ts";
 
-/** Bytes to read from a file at a time. */
+/** The number of bytes to read from a file at a time. */
 const CHUNK_BYTES = 256 * 1024;
 
 /**

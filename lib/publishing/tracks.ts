@@ -93,7 +93,7 @@ async function* isoTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
   const chapters = new Set<number>();
   let trackId = 0;
   let nextId = Infinity;
-  let cut: unknown;
+  let fault: unknown;
   try {
     for await (const { id, start, end } of partsOf(content, BOXES)) {
       if (id === "mvhd") nextId = await read(end - 4);
@@ -107,12 +107,12 @@ async function* isoTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
       }
     }
   } catch (error) {
-    cut = error;
+    fault = error;
   }
   yield* tracks.filter(({ id }) => !chapters.has(id)).map(({ kind }) => kind);
   // Identifiers are unique and less than `nextId`, so there can be no other tracks.
-  const isComplete = cut instanceof RangeError && tracks.length === nextId - 1;
-  if (cut !== undefined && !isComplete) throw cut;
+  const isComplete = fault instanceof RangeError && tracks.length === nextId - 1;
+  if (fault !== undefined && !isComplete) throw fault;
 }
 
 /** Identifiers of Matroska's elements (RFC 9559 §5.1), in hexadecimal digits. */

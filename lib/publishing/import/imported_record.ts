@@ -157,7 +157,7 @@ export function readRecord(raw: RawRecord): ImportRecord {
     const isWrong = ({ code, path: [name = ""] }: z.core.$ZodIssue) =>
       code === "unrecognized_keys" || Object.hasOwn(raw, name);
     const issue = error.issues.find(isWrong) ?? error.issues[0];
-    throw refusalOf(raw, source, issue as z.core.$ZodIssue);
+    throw refusalOfIssue(raw, source, issue as z.core.$ZodIssue);
   }
   const record = { source, ...data } as ImportRecord;
   if (source === "tombstone") return record;
@@ -199,7 +199,7 @@ function sourceOf(raw: RawRecord): ImportRecord["source"] {
 }
 
 /** Returns the refusal of a record for an issue that the schema of its source has found. */
-function refusalOf(
+function refusalOfIssue(
   raw: RawRecord,
   source: ImportRecord["source"],
   issue: z.core.$ZodIssue,

@@ -155,9 +155,15 @@ export class StoreClient {
       const { url, headers } = await this.sign(method, key, {}, query);
       // Headers that proxies may change are not signed. `identity` asks for content as published.
       const all = { ...Object.fromEntries(headers), "Accept-Encoding": "identity", ...fields };
-      const request = { method, headers: all, body: text ?? null, redirect: "manual" } as const;
       try {
-        const response = await fetch(url, { ...request, signal, client: this.#http });
+        const response = await fetch(url, {
+          method,
+          headers: all,
+          body: text ?? null,
+          redirect: "manual",
+          signal,
+          client: this.#http,
+        });
         const isTemporary = [500, 502, 503, 504].includes(response.status);
         if (isLast || !isTemporary) return response;
         await response.body?.cancel();

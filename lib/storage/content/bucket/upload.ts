@@ -39,13 +39,13 @@ export async function upload(
     : await import("node:http");
   source.signal?.throwIfAborted();
   const fields = { ...Object.fromEntries(headers), "Content-Length": String(length) };
-  const answered = Promise.withResolvers<IncomingMessage>();
+  const received = Promise.withResolvers<IncomingMessage>();
   let response: IncomingMessage | undefined;
-  answered.promise.then((answer) => response = answer, () => {}); // reported where it is awaited
+  received.promise.then((message) => response = message, () => {}); // reported where it is awaited
   const options = { method: "PUT", headers: fields, agent: false };
-  const sending = request(url, options, answered.resolve);
+  const sending = request(url, options, received.resolve);
   sending.on("error", (cause) => {
-    answered.reject(new StorageError("bucket", "the store cannot be reached", { cause }));
+    received.reject(new StorageError("bucket", "the store cannot be reached", { cause }));
   });
   const settle = async (limit: number, step: Promise<unknown>) => {
     if (await fulfilledWithin(limit, unlessAborted(step, source.signal))) return;
@@ -56,15 +56,15 @@ export async function upload(
       const flushed = new Promise<void>((resolve) => {
         sending.write(chunk, (error) => error ?? resolve()); // an error is also emitted
       });
-      await settle(stallTimeoutMs, Promise.race([flushed, answered.promise]));
+      await settle(stallTimeoutMs, Promise.race([flushed, received.promise]));
       if (response !== undefined) break;
     }
     if (response === undefined) sending.end();
-    await settle(RESPONSE_TIMEOUT_MS, answered.promise);
-    const answer = await answered.promise;
-    const reading = Array.fromAsync<string>(answer.setEncoding("utf8"));
+    await settle(RESPONSE_TIMEOUT_MS, received.promise);
+    const message = await received.promise;
+    const reading = Array.fromAsync<string>(message.setEncoding("utf8"));
     await settle(RESPONSE_TIMEOUT_MS, reading);
-    return { status: answer.statusCode ?? 0, text: (await reading).join("") };
+    return { status: message.statusCode ?? 0, text: (await reading).join("") };
   } finally {
     sending.destroy();
   }

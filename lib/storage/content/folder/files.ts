@@ -29,11 +29,6 @@ import type { ContentReference } from "../../item.ts";
 import { StorageError } from "../../errors.ts";
 import type { OnFault } from "../../storage.ts";
 
-/** A complete copy of content that has not been moved to its place yet. */
-interface StagedFile extends AsyncDisposable {
-  readonly path: string;
-}
-
 export class Files implements PlainStore {
   readonly kind = "folder";
   readonly #folder: string;
@@ -113,8 +108,14 @@ export class Files implements PlainStore {
     });
   }
 
-  /** Copies content. The first call also removes the leftovers of killed processes. */
-  async #stage({ digest }: Content, source: Source): Promise<StagedFile> {
+  /**
+   * Copies content to a file that can be moved to its place, and is discarded if it is not. The
+   * first call also removes the leftovers of killed processes.
+   */
+  async #stage(
+    { digest }: Content,
+    source: Source,
+  ): Promise<AsyncDisposable & { readonly path: string }> {
     const folder = `${this.#folder}/staged`;
     const path = `${folder}/${crypto.randomUUID()}`;
     const file = await this.#exclusively(async () => {
