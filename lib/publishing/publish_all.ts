@@ -13,7 +13,7 @@ import { findSources, type SourceOutcome } from "./sources.ts";
 
 interface PublishAllOptions extends PublishOptions, Pick<PublishUrlOptions, "warn"> {
   /** The files and folders of storage. They are not published. */
-  readonly storagePaths?: readonly string[];
+  readonly storagePaths: readonly string[];
 }
 
 export type PublishOutcome =
@@ -34,9 +34,9 @@ export type PublishOutcome =
 export async function* publishAll(
   storage: MediaStorage,
   sources: Iterable<string>,
-  { storagePaths = [], ...options }: PublishAllOptions,
+  options: PublishAllOptions,
 ): AsyncGenerator<PublishOutcome> {
-  for await (const found of findSources(sources, storagePaths)) {
+  for await (const found of findSources(sources, options.storagePaths)) {
     options.signal?.throwIfAborted();
     yield typeof found === "string" ? await publishOne(storage, found, options) : found;
   }

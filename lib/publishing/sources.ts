@@ -31,7 +31,7 @@ export type SourceOutcome =
  */
 export async function* findSources(
   sources: Iterable<string>,
-  storagePaths: readonly string[] = [],
+  storagePaths: readonly string[],
 ): AsyncGenerator<string | SourceOutcome> {
   for (const source of sources) {
     if (isPublicUrl(source) || isObject(source)) yield source;

@@ -85,7 +85,7 @@ test("findSources() reports a folder that cannot be read, and continues", () =>
       await Deno.writeTextFile(`${folder}/${name}/x`, "");
     }
     const found: string[] = [];
-    for await (const one of findSources([folder])) {
+    for await (const one of findSources([folder], [])) {
       found.push(typeof one === "string" ? relative(folder, one) : `${one.outcome} ${one.source}`);
       // Removed after its name was read.
       if (found.length === 1) await Deno.remove(`${folder}/b`, { recursive: true });
