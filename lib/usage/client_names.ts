@@ -8,8 +8,10 @@ import { IDENTIFYING, NO_USER_AGENT, OTHER, type Product, productOf } from "../h
 /** New names admitted per UTC day, by one server: 182,500 a year if it is never restarted. */
 export const MAX_NEW_NAMES_A_DAY = 500;
 
-/** Releases admitted per UTC day, by one server: of one client, and of all together. */
+/** Releases of one client admitted per UTC day, by one server. */
 export const MAX_RELEASES_OF_CLIENT = 20;
+
+/** Releases of all clients together admitted per UTC day, by one server. */
 export const MAX_RELEASES = 2_000;
 
 /** Names of probes admitted per UTC day, by one server. */
@@ -19,17 +21,17 @@ export const MAX_PROBES_A_DAY = 20;
 export const PROBE_FIELD = "lifecycle-probe";
 
 /** How the names of probes begin: their requests are no calls. */
-export const PROBE = "probe ";
+export const PROBE_PREFIX = "probe ";
 
 /** The probes beyond the limit, and requests that put something else in the field. */
-export const OTHER_PROBES = `${PROBE}${OTHER}`;
+export const OTHER_PROBES = `${PROBE_PREFIX}${OTHER}`;
 
 /** Matches the name of a probe. */
 const PROBE_NAME = /^[\da-f]{16}$/;
 
 /** The User-Agent of the library's `lifecycle check`. It makes a request a probe, too. */
 const CHECKER = "media-head-check";
-const CHECKS = `${PROBE}${CHECKER}`;
+const CHECKS = `${PROBE_PREFIX}${CHECKER}`;
 
 /** Matches the value of the operator's field, e.g. a consumer's id from a gateway. */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
@@ -40,7 +42,7 @@ const SITE = /^https?:\/\/((?=[a-z0-9.-]*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$
 /** Returns the name of the probe that sent a request; `undefined` for any other client. */
 export function probeOf(fields: Headers): string | undefined {
   const name = fields.get(PROBE_FIELD);
-  if (name !== null) return PROBE_NAME.test(name) ? `${PROBE}${name}` : OTHER_PROBES;
+  if (name !== null) return PROBE_NAME.test(name) ? `${PROBE_PREFIX}${name}` : OTHER_PROBES;
   return fields.get("user-agent") === CHECKER ? CHECKS : undefined;
 }
 
@@ -55,16 +57,18 @@ export function probeOf(fields: Headers): string | undefined {
 export function callerOf(fields: Headers, field: string | undefined): Product {
   const userAgent = fields.get("user-agent");
   const id = field === undefined ? null : fields.get(field);
-  if (id !== null) return ID.test(id) ? { name: `id ${id}`, release: appIn(userAgent) } : OTHERS;
+  if (id !== null) {
+    return ID.test(id) ? { name: `id ${id}`, release: appIn(userAgent) } : OTHER_CLIENT;
+  }
   if (userAgent?.startsWith("Mozilla/")) { // a browser
     const site = siteOf(fields.get("origin")) ?? siteOf(fields.get("referer"));
-    if (site === OTHER) return OTHERS;
+    if (site === OTHER) return OTHER_CLIENT;
     if (site !== undefined) return { name: site, release: appIn(userAgent) };
   }
   return appOf(productOf(userAgent));
 }
 
-const OTHERS: Product = { name: OTHER };
+const OTHER_CLIENT: Product = { name: OTHER };
 
 function appIn(userAgent: string | null): string | undefined {
   const { name } = productOf(userAgent);

@@ -23,7 +23,7 @@ import { gateText, usageText } from "./text.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** What only the program that has the command can do. */
-export interface UsageHost<Options> {
+interface UsageHost<Options> {
   /** Opens the record, runs an action, and closes the record. */
   readonly withRecord: (
     options: Options,
@@ -167,10 +167,10 @@ async function runUsage(
   const onWait = (sessions: readonly string[]) => {
     if (!json) printError(`waiting for the next report of ${sessions.join(", ")} …`);
   };
-  let evaluate: Awaited<ReturnType<typeof probe>> | undefined;
+  let finishProbe: Awaited<ReturnType<typeof probe>> | undefined;
   if (gate !== undefined && record.probe !== undefined) {
     const sessions = await ledger.sessions();
-    evaluate = await probe(ledger, {
+    finishProbe = await probe(ledger, {
       ...record.probe,
       routes: options.route ?? judgedRoutes(sessions),
       policies: announcedPolicies(sessions),
@@ -178,15 +178,15 @@ async function runUsage(
       onWait,
     });
   }
-  const asked = await ledger.time();
-  const sessions = await waitForReports(ledger, asked, onWait);
+  const time = await ledger.time();
+  const sessions = await waitForReports(ledger, time, onWait);
   const report = await reportUsage(ledger, {
     ...options,
     routes: options.route,
     days: gate ?? days,
-    now: asked.now,
+    now: time.now,
     sessions,
-    probe: await evaluate?.(),
+    probe: await finishProbe?.(),
     usageDays,
     program,
   });

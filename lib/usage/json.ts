@@ -2,9 +2,19 @@
 
 import type { UsageReport } from "./report.ts";
 
-const INSTANTS = new Set(
-  "now completeSince deprecatedAt sunsetAt start end until then last reported".split(" "),
-);
+/** The members that are instants. */
+const INSTANTS = new Set([
+  "now",
+  "completeSince",
+  "deprecatedAt",
+  "sunsetAt",
+  "start",
+  "end",
+  "until",
+  "then",
+  "last",
+  "reported",
+]);
 
 /** Formats the whole report, with the members of the verdict beside the others. */
 export function usageJson({ program: _, ...report }: UsageReport): string {

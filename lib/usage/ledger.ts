@@ -23,8 +23,8 @@ import {
 } from "../database/sql/database.ts";
 import { yieldToRequests } from "../async/yield.ts";
 
-const KEY = USAGE_KEY.join(", ");
-const SESSION = "id, policies, began, reported, sequence, ended";
+const KEY_COLUMNS = USAGE_KEY.join(", ");
+const SESSION_COLUMNS = "id, policies, began, reported, sequence, ended";
 
 /** The effects of a new session on others, and on the record. */
 export interface BeginOptions {
@@ -138,10 +138,10 @@ export class Ledger {
         : USAGE_KEY.map((column) => after[column] as string);
       const condition = after === undefined
         ? "day >= $1"
-        : `(${KEY}) > (${USAGE_KEY.map((_, at) => `$${at + 1}`).join(", ")})`;
+        : `(${KEY_COLUMNS}) > (${USAGE_KEY.map((_, at) => `$${at + 1}`).join(", ")})`;
       return {
-        text: `SELECT ${KEY}, calls, last FROM usage
-               WHERE ${condition} ORDER BY ${KEY} LIMIT $${start.length + 1}`,
+        text: `SELECT ${KEY_COLUMNS}, calls, last FROM usage
+               WHERE ${condition} ORDER BY ${KEY_COLUMNS} LIMIT $${start.length + 1}`,
         values: [...start, limit],
       };
     });
@@ -156,12 +156,12 @@ export class Ledger {
 
   /** Returns all sessions, in the order in which they began. */
   async sessions(): Promise<Session[]> {
-    const text = `SELECT ${SESSION} FROM session ORDER BY began, id`;
+    const text = `SELECT ${SESSION_COLUMNS} FROM session ORDER BY began, id`;
     return (await this.#database.query({ text })).map(sessionOf);
   }
 
   async session(id: string): Promise<Session | undefined> {
-    const text = `SELECT ${SESSION} FROM session WHERE id = $1`;
+    const text = `SELECT ${SESSION_COLUMNS} FROM session WHERE id = $1`;
     return (await this.#database.query({ text, values: [id] })).map(sessionOf)[0];
   }
 
@@ -191,7 +191,7 @@ export class Ledger {
   async restart(): Promise<number> {
     const { clock: now } = await this.time();
     const today = dayOf(now);
-    const key = KEY.replace("day", "$1");
+    const key = KEY_COLUMNS.replace("day", "$1");
     const notAfter = (column: string) =>
       `${column} = CASE WHEN ${column} > $1 THEN $1 ELSE ${column} END`;
     await this.#database.transact([
@@ -203,10 +203,10 @@ export class Ledger {
         values: [now],
       },
       {
-        text: `INSERT INTO usage (${KEY}, calls, last)
+        text: `INSERT INTO usage (${KEY_COLUMNS}, calls, last)
                SELECT ${key}, sum(calls), $2 FROM usage WHERE day > $1
-               GROUP BY ${KEY.replace("day, ", "")}
-               ON CONFLICT (${KEY}) DO UPDATE SET calls = usage.calls + excluded.calls,
+               GROUP BY ${KEY_COLUMNS.replace("day, ", "")}
+               ON CONFLICT (${KEY_COLUMNS}) DO UPDATE SET calls = usage.calls + excluded.calls,
                last = excluded.last`,
         values: [today, now],
       },
@@ -234,8 +234,8 @@ export class Ledger {
     const start = "UPDATE ledger SET started = $1 WHERE started < $1";
     await this.#database.transact([{ text: start, values: [before] }]);
     const removal = {
-      text: `DELETE FROM usage WHERE (${KEY}) IN (
-               SELECT ${KEY} FROM usage WHERE day < $1 ORDER BY ${KEY} LIMIT $2) RETURNING day`,
+      text: `DELETE FROM usage WHERE (${KEY_COLUMNS}) IN (
+               SELECT ${KEY_COLUMNS} FROM usage WHERE day < $1 ORDER BY ${KEY_COLUMNS} LIMIT $2) RETURNING day`,
       values: [beforeDay, MAX_PART_ROWS],
     };
     while ((await this.#database.transact([removal]))[0]?.length === MAX_PART_ROWS) {
@@ -254,7 +254,7 @@ export class Ledger {
     const { text, values } = this.#database.rowsOf(types, all);
     return {
       text: `INSERT INTO usage (${columns.join(", ")}) ${text}
-             ON CONFLICT (${KEY}) DO UPDATE SET calls = usage.calls + excluded.calls,
+             ON CONFLICT (${KEY_COLUMNS}) DO UPDATE SET calls = usage.calls + excluded.calls,
              last = CASE WHEN excluded.last > usage.last THEN excluded.last ELSE usage.last END`,
       values,
     };

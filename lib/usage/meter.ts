@@ -8,7 +8,7 @@ import { dayOf } from "./day.ts";
 import type { Impact, RoutePolicies, UsageCount } from "./records.ts";
 
 /** A class of responses that are counted together, by client. */
-export interface AnswerClass {
+export interface ResponseClass {
   readonly route: string;
   readonly method: string;
   /** The route's phase when the request came. */
@@ -36,8 +36,21 @@ interface ClientCounter extends Counter {
   readonly counts: Map<string, Calls>;
 }
 
-/** The methods that are told apart (RFC 9110 §9.3, RFC 5789). Clients can invent others. */
-const METHODS = new Set("GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH".split(" "));
+/**
+ * The methods that are counted under their own names (RFC 9110 §9.3, RFC 5789). Clients can invent
+ * others.
+ */
+const COUNTED_METHODS = new Set([
+  "GET",
+  "HEAD",
+  "POST",
+  "PUT",
+  "DELETE",
+  "CONNECT",
+  "OPTIONS",
+  "TRACE",
+  "PATCH",
+]);
 
 export class UsageMeter {
   /** The health check's text if something is wrong with the record of calls; `undefined` otherwise. */
@@ -58,10 +71,10 @@ export class UsageMeter {
   }
 
   /** Returns the counter for a class of responses. Callers may keep it. */
-  counterOf(answer: AnswerClass): Counter {
-    const { route, impact, moment: { phase, until } } = answer;
-    const method = METHODS.has(answer.method) ? answer.method : OTHER;
-    const status = `${Math.floor(answer.status / 100)}xx`;
+  counterOf(responses: ResponseClass): Counter {
+    const { route, impact, moment: { phase, until } } = responses;
+    const method = COUNTED_METHODS.has(responses.method) ? responses.method : OTHER;
+    const status = `${Math.floor(responses.status / 100)}xx`;
     const key = `${route} ${method} ${phase} ${until} ${status} ${impact}`;
     let counter = this.#counters.get(key);
     if (counter === undefined) {

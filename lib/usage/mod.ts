@@ -72,7 +72,7 @@ export interface Usage {
   close(): Promise<void>;
 }
 
-const OPTIONS = ["routes", "clientField", "retainDays", "log"];
+const OPTION_NAMES = ["routes", "clientField", "retainDays", "log"];
 
 /**
  * Registers this process in the record of calls, which it creates if needed.
@@ -162,9 +162,9 @@ function guarded(log: Log): Log {
 
 /** Checks what TypeScript may not have checked. */
 function requireOptions({ routes, clientField, retainDays = 1, ...others }: UsageOptions): void {
-  const unknown = Object.keys(others).find((name) => !OPTIONS.includes(name));
+  const unknown = Object.keys(others).find((name) => !OPTION_NAMES.includes(name));
   if (unknown !== undefined) {
-    throw new TypeError(`${unknown}: expected one of ${OPTIONS.join(", ")}`);
+    throw new TypeError(`${unknown}: expected one of ${OPTION_NAMES.join(", ")}`);
   }
   const policies = Object.values(routes ?? {});
   if (policies.length === 0) throw new TypeError("routes: expected a policy for a route");

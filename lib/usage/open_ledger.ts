@@ -10,11 +10,6 @@ import { LEDGER } from "./schema.ts";
 /** How SQLite opens a ledger. A flush that cannot write retries, so it waits a second at most. */
 export const LEDGER_OPTIONS = { schema: LEDGER, synchronous: "NORMAL", timeout: 1_000 } as const;
 
-export interface OpenLedger {
-  readonly ledger: Ledger;
-  close(): Promise<void>;
-}
-
 /**
  * Opens the ledger in a database.
  *
@@ -25,7 +20,7 @@ export interface OpenLedger {
 export async function openLedger(
   url: string,
   options: OpenOptions & { readonly files: FileCalls },
-): Promise<OpenLedger> {
+): Promise<{ readonly ledger: Ledger; close(): Promise<void> }> {
   if (/^sqlite:./s.test(url)) {
     const { SqliteDatabase } = await import("../database/sqlite/database.ts");
     const path = url.slice("sqlite:".length);

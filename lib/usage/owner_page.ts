@@ -8,7 +8,7 @@ import { list, picture, prose, reportPage } from "./page_html.ts";
 import { PICTURE_STYLE } from "./page_style.ts";
 import type { Session } from "./records.ts";
 import type { ClientUsage, UsageReport } from "./report.ts";
-import { plural, RULES } from "./words.ts";
+import { plural, RULES } from "./sentences.ts";
 
 /** What the page says besides the report; it leaves out what is unknown. */
 export interface OwnerPageOptions {
@@ -28,8 +28,9 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
   const { client = "", clients: [usage], policies, now, from } = report;
   const called = report.routes.filter(({ calls }) => calls > 0);
   const endpoints = called.flatMap(({ route }) => {
-    const [policy, successor] = [policies[route], successorOf?.(route)];
+    const policy = policies[route];
     if (policy === undefined) return [];
+    const successor = successorOf?.(route);
     const replaced = successor === undefined ? {} : { successor: pathText(successor) };
     return [{ path: pathText(route), ...replaced, methods: [], policy }];
   });

@@ -17,7 +17,7 @@ import {
   sunsetText,
   titleText,
   verdictText,
-} from "./words.ts";
+} from "./sentences.ts";
 
 /** The classes of the verdicts' colours. */
 const COLOURS = { clear: "announced", called: "brownout", unknown: "deprecated" };

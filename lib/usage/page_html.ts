@@ -3,7 +3,7 @@
 import { dateText, escape, htmlPage, pathText, time } from "../pages/html.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import type { RouteUsage } from "./report.ts";
-import { NOT_WHOLE, notesOf, plural } from "./words.ts";
+import { INCOMPLETE, notesOf, plural } from "./sentences.ts";
 
 /** Renders a page that has no script, and loads nothing. */
 export function reportPage(title: string, style: string, main: string): string {
@@ -33,9 +33,11 @@ export function details(summary: string, html: string): string {
   return `<details><summary>${summary}</summary>\n${html}\n</details>`;
 }
 
-/** Where the axis is, in percent from the top, and below it each note on a day, by its first word. */
-const AXIS = 85;
-const BELOW: Readonly<Record<string, number>> = { brownout: 89, incomplete: 95 };
+/** The position of the axis, in percent from the top. */
+const AXIS_Y = 85;
+
+/** The position of each mark below the axis, by the first word of its note. */
+const MARK_Y: Readonly<Record<string, number>> = { brownout: 89, incomplete: 95 };
 
 /** Draws a bar for each day, with its notes marked below it, and lists the same in numbers. */
 export function picture({ days }: RouteUsage, policy: Policy | undefined): string {
@@ -54,12 +56,12 @@ export function picture({ days }: RouteUsage, policy: Policy | undefined): strin
         x + (1 - width) / 2
       }" y="${y}" width="${width}" height="${height}"/>`;
     const bar = (kind: string, calls = 0) => {
-      const height = Math.max(Math.round(calls / most * AXIS), 1);
-      return calls === 0 ? "" : rect(kind, AXIS - height, height);
+      const height = Math.max(Math.round(calls / most * AXIS_Y), 1);
+      return calls === 0 ? "" : rect(kind, AXIS_Y - height, height);
     };
     const marks = notes.map((note) => note.split(" ")[0] ?? "").map((kind) => {
       kinds.add(kind);
-      return rect(kind, BELOW[kind] ?? AXIS, 5);
+      return rect(kind, MARK_Y[kind] ?? AXIS_Y, 5);
     });
     const title = text.replaceAll(DATE, (date) => dateText(date));
     return `<g><title>${escape(title)}</title>${bar("calls", calls)}${
@@ -68,14 +70,13 @@ export function picture({ days }: RouteUsage, policy: Policy | undefined): strin
   });
   const legend = [
     `<span><i>■</i> calls; busiest day: ${plural(most, "call")}</span>`,
-    ...[["brownout", "brownout"], ["incomplete", NOT_WHOLE]].map(([kind = "", words]) =>
-      kinds.has(kind) ? `<span><i class="${kind}">■</i> ${words}</span>` : ""
-    ),
+    kinds.has("brownout") ? `<span><i class="brownout">■</i> brownout</span>` : "",
+    kinds.has("incomplete") ? `<span><i class="incomplete">■</i> ${INCOMPLETE}</span>` : "",
   ];
   return `<figure>
 <svg viewBox="0 0 ${days.length} 100" preserveAspectRatio="none" role="img" aria-label="Calls per day">
 ${bars.join("\n")}
-<rect class="axis" y="${AXIS}" width="100%" height="1"/>
+<rect class="axis" y="${AXIS_Y}" width="100%" height="1"/>
 </svg>
 <p class="axis"><span>${time(days[0]?.day ?? "")}</span><span>today</span></p>
 <figcaption>${legend.join("\n").trim()}</figcaption>

@@ -9,7 +9,7 @@ import { momentAt, type Phase } from "../lifecycle/policy.ts";
 import { dayOf } from "./day.ts";
 import type { Ledger } from "./ledger.ts";
 import { MINUTE_MS, type RoutePolicies } from "./records.ts";
-import { OTHER_PROBES, PROBE, PROBE_FIELD } from "./client_names.ts";
+import { OTHER_PROBES, PROBE_FIELD, PROBE_PREFIX } from "./client_names.ts";
 import { waitForReports } from "./report.ts";
 import type { HiddenCalls, ProbeResult } from "./verdict.ts";
 
@@ -34,7 +34,7 @@ export interface ProbeOptions {
 const TIMEOUT_MS = 10_000;
 
 /** The requests after the first GET. Most caches answer the third GET at the latest. */
-const LATER = ["GET", "GET", "HEAD", "HEAD"] as const;
+const LATER_METHODS = ["GET", "GET", "HEAD", "HEAD"] as const;
 
 /**
  * Sends one GET to each route, under a random name in a field of its own. Where that was counted, it
@@ -80,17 +80,15 @@ export async function probe(
     if (counts.isFull(route)) hide(route, TOO_MANY);
     else hideAnswer(route, answer);
   }
-  const later = await sendAll(LATER, targets, headers);
+  const cached = `a cache in front of ${url} answers for the servers: exclude this path from it`;
+  const later = await sendAll(LATER_METHODS, targets, headers);
   return async () => {
     const { of } = await countsOf(ledger, name, now);
     for (const [route, answer] of later) {
       if (of(route, "GET") >= 3 && of(route, "HEAD") >= 2) continue;
       targets.delete(route);
       if (UNCOUNTED.test(answer)) hideAnswer(route, answer);
-      else {hide(
-          route,
-          `a cache in front of ${url} answers for the servers: exclude this path from it`,
-        );}
+      else hide(route, cached);
     }
     return { url, probed: [...targets.keys()], hidden };
   };
@@ -150,7 +148,7 @@ async function countsOf(ledger: Pick<Ledger, "usage">, name: string, since: numb
   const full = new Set<string>();
   for await (const { route, method, client, calls, last } of ledger.usage(dayOf(since))) {
     const key = `${route} ${method}`;
-    if (client === PROBE + name) counts.set(key, (counts.get(key) ?? 0) + calls);
+    if (client === PROBE_PREFIX + name) counts.set(key, (counts.get(key) ?? 0) + calls);
     if (client === OTHER_PROBES && last >= since) full.add(route);
   }
   return {

@@ -134,8 +134,10 @@ async function writePage(name: string, page: string, database: string): Promise<
   const path = database.slice("sqlite:".length);
   const files = [name, path, `${path}-wal`, `${path}-shm`];
   const places = await Promise.all(files.map((file) => realpath(file).catch(() => resolve(file))));
-  const [place = "", ...own] = places;
-  if (own.includes(place)) throw new RefusedError(`${quoted(name)} is a file of the record`);
+  const [place = "", ...recordFiles] = places;
+  if (recordFiles.includes(place)) {
+    throw new RefusedError(`${quoted(name)} is a file of the record`);
+  }
   const found = await stat(place).catch(() => undefined);
   const draft = `${place}.unfinished-${crypto.randomUUID()}`;
   try {

@@ -35,13 +35,6 @@ const STOP_DELAY_MS = 200;
 /** Clients of this many past days are known when a server starts. */
 const KNOWN_DAYS = 7;
 
-/** Metrics of the counts, for alerts. */
-export interface UsageMetrics {
-  add(counts: readonly UsageCount[]): void;
-  /** Whether calls are being recorded. */
-  setRecording(isRecording: boolean): void;
-}
-
 export interface RecorderOptions {
   readonly ledger: Ledger;
   /** The policies of the routes that are counted. */
@@ -50,8 +43,12 @@ export interface RecorderOptions {
   readonly retainDays: number;
   /** The name of the field by which the operator knows clients. */
   readonly clientField?: string | undefined;
-  /** Gets the same counts. */
-  readonly metrics?: UsageMetrics | undefined;
+  /** Metrics of the same counts, for alerts. */
+  readonly metrics?: {
+    add(counts: readonly UsageCount[]): void;
+    /** Says whether calls are being recorded. */
+    setRecording(isRecording: boolean): void;
+  } | undefined;
   /** Returns the time in milliseconds since the epoch. */
   readonly clock: () => number;
   /**
@@ -274,10 +271,10 @@ export class Recorder {
    * the machine slept or a clock jumped.
    */
   async #readTime(): Promise<LedgerTime> {
-    const asked = this.#lifetime();
+    const before = this.#lifetime();
     const time = await this.#options.ledger.time();
     const last = this.#reading;
-    if (last !== undefined && time.now - last.now - (asked - last.lifetime) >= MINUTE_MS) {
+    if (last !== undefined && time.now - last.now - (before - last.lifetime) >= MINUTE_MS) {
       this.#hasLapsed = true;
     }
     this.#reading = { now: time.now, lifetime: this.#lifetime() };
@@ -286,11 +283,12 @@ export class Recorder {
 
   /** Logs a clock of this machine that is wrong, and returns what the health check says. */
   #clockFault({ clock }: LedgerTime): string | undefined {
-    const here = this.#options.clock();
-    if (Math.abs(here - clock) < MINUTE_MS) return undefined;
-    const [own, other] = [here, clock].map((time) => new Date(time).toISOString());
+    const now = this.#options.clock();
+    if (Math.abs(now - clock) < MINUTE_MS) return undefined;
+    const here = new Date(now).toISOString();
+    const inDatabase = new Date(clock).toISOString();
     const fault =
-      `it is ${own} here, but ${other} in the database: correct the clock that is wrong. ` +
+      `it is ${here} here, but ${inDatabase} in the database: correct the clock that is wrong. ` +
       "Phases begin and end by the clock here; calls are recorded by the database's";
     this.#faults.report(new StorageError("clock", fault), { session: this.session });
     return "the clock here is not the database's (see the log)";

@@ -5,7 +5,7 @@
  * "Calls" are requests that removal breaks; all others are "other requests".
  */
 
-import { PROBE } from "./client_names.ts";
+import { PROBE_PREFIX } from "./client_names.ts";
 import { FLUSH_INTERVAL_MS } from "./recorder.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { formatInstant } from "../http/timestamp.ts";
@@ -70,13 +70,7 @@ export interface ClientUsage {
   readonly releases: readonly ReleaseUsage[];
 }
 
-export type ReleaseUsage = Pick<UsageRow, "release" | "calls" | "last">;
-
-/** Requests that are no calls, because a probe of a gate or the library's checker sent them. */
-export interface ProbeUsage {
-  readonly probe: string;
-  readonly requests: number;
-}
+type ReleaseUsage = Pick<UsageRow, "release" | "calls" | "last">;
 
 /** How sentences name a program's command and settings. */
 export interface ProgramNames {
@@ -131,7 +125,8 @@ export interface UsageReport
   readonly clients: readonly ClientUsage[];
   /** Clients that do not count for the verdict, even without calls. */
   readonly ignored: readonly Pick<ClientUsage, "client" | "calls">[];
-  readonly probes: readonly ProbeUsage[];
+  /** Requests that are no calls, because a probe of a gate or the library's checker sent them. */
+  readonly probes: readonly { readonly probe: string; readonly requests: number }[];
   /** The calls that the verdict allows. */
   readonly atMost: number;
   /** Since when the record is complete, in milliseconds since the epoch; `undefined` if it is not. */
@@ -153,14 +148,14 @@ const POLL_INTERVAL_MS = 200;
  */
 export async function waitForReports(
   ledger: Pick<Ledger, "sessions" | "time">,
-  asked: LedgerTime,
+  time: LedgerTime,
   onWait: (sessions: readonly string[]) => void,
 ): Promise<readonly Session[]> {
-  const limit = lagOf(asked) < MINUTE_MS ? lagOf(asked) + 2 * FLUSH_INTERVAL_MS : 0;
+  const limit = lagOf(time) < MINUTE_MS ? lagOf(time) + 2 * FLUSH_INTERVAL_MS : 0;
   const deadline = performance.now() + limit;
   for (let isFirst = true;; isFirst = false) {
     const sessions = await ledger.sessions();
-    const awaited = sessions.filter((each) => isAwaited(each, asked.now) && !isSilent(each, asked));
+    const awaited = sessions.filter((each) => isAwaited(each, time.now) && !isSilent(each, time));
     if (awaited.length === 0 || performance.now() >= deadline) return sessions;
     if (isFirst) onWait(awaited.map(({ id }) => id));
     await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
@@ -179,7 +174,8 @@ export async function reportUsage(
   const { days, client, now, usageDays, sessions, probe, program } = options;
   const { ignore = [], atMost = 0, trustStops = false } = options;
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
-  const [from, today] = [period[0] as string, dayOf(now)];
+  const from = period[0] as string;
+  const today = dayOf(now);
   const policies = announcedPolicies(sessions);
   const judged = options.routes ?? judgedRoutes(sessions);
   const unknown = judged.find((route) => !Object.hasOwn(policies, route));
@@ -193,7 +189,7 @@ export async function reportUsage(
   // moves before days are deleted, so it is read last.
   const time = await ledger.time();
   const sums = await addUp(ledger.usage(from), { listed, period, client });
-  const evidence: Evidence = { sessions, started: await ledger.started(), asked: now, time };
+  const evidence: Evidence = { sessions, started: await ledger.started(), judgedAt: now, time };
   if (client !== undefined && sums.clients.length === 0 && !await ledger.hasClient(client)) {
     throw new RefusedError(
       `No client "${client}" on record; use the report's name, e.g. "app curl"`,
@@ -268,7 +264,8 @@ function otherDates(announced: RoutePolicies, sessions: readonly Session[]): str
   const lines = new Map<string, string>();
   for (const { id, policies } of sessions.filter(({ ended }) => ended === undefined)) {
     for (const [route, policy] of Object.entries(policies)) {
-      const [dates, others] = [datesText(announced[route] ?? policy), datesText(policy)];
+      const dates = datesText(announced[route] ?? policy);
+      const others = datesText(policy);
       if (dates === others) continue;
       lines.set(`${route} ${others}`, `${route} announces ${dates}; but session ${id}: ${others}`);
     }
@@ -302,7 +299,7 @@ async function addUp(
   for await (const row of rows) {
     const route = routes.find(({ route }) => route === row.route);
     if (route === undefined || client !== undefined && row.client !== client) continue;
-    if (row.client.startsWith(PROBE)) {
+    if (row.client.startsWith(PROBE_PREFIX)) {
       add(probes, row.client, row.calls);
     } else if (row.impact === "none") {
       route.otherRequests += row.calls;
@@ -350,8 +347,11 @@ class ClientSum {
     if (brownout !== "") add(this.#brownouts, brownout, calls);
     if (release === "") return;
     const before = this.#releases.get(release) ?? { calls: 0, last };
-    const sum = { calls: before.calls + calls, last: Math.max(before.last, last) };
-    this.#releases.set(release, { release, ...sum });
+    this.#releases.set(release, {
+      release,
+      calls: before.calls + calls,
+      last: Math.max(before.last, last),
+    });
   }
 
   usage(): ClientUsage {

@@ -18,10 +18,10 @@ import {
   sunsetText,
   titleText,
   verdictText,
-} from "./words.ts";
+} from "./sentences.ts";
 
-/** The length of the longest bar in characters. */
-const BAR = 40;
+/** The length of the longest bar, in characters. */
+const BAR_LENGTH = 40;
 
 export function usageText(report: UsageReport): string {
   return [
@@ -65,7 +65,7 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
   const shown = days.filter(({ day, calls, isWhole }) => calls > 0 || isWhole || day === today);
   const lines = shown.map((usage) => {
     const { day, calls } = usage;
-    const bar = "█".repeat(Math.ceil(calls / most * BAR));
+    const bar = "█".repeat(Math.ceil(calls / most * BAR_LENGTH));
     const notes = [...(day === today ? ["so far"] : []), ...notesOf(usage, policy)];
     return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...notes].join("  ");
   });

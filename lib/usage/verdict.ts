@@ -17,7 +17,7 @@ export type Verdict =
   };
 
 /** The operator's words on which a clear verdict rests. */
-export interface Trusted {
+interface Trusted {
   /** Nothing else served in these intervals, nothing was restored, and no clock was wrong. */
   readonly stops: readonly Interval[];
   /** The processes of these sessions no longer run, and answered nothing after their last report. */
@@ -76,7 +76,7 @@ export interface Evidence {
   /** The start of the record; `undefined` if there never was a session. */
   readonly started: number | undefined;
   /** The moment of the question, by the ledger's time, in milliseconds since the epoch. */
-  readonly asked: number;
+  readonly judgedAt: number;
   /** The ledger's time, read after the sessions. */
   readonly time: LedgerTime;
 }
@@ -124,7 +124,7 @@ export function completeSince(
   words: Words,
 ): number | undefined {
   const since = Math.max(...doubtsOf(evidence, routes, words).map(({ until }) => until));
-  return since < evidence.asked ? since : undefined;
+  return since < evidence.judgedAt ? since : undefined;
 }
 
 /** Whether a process that has not reported for so long can be declared gone. */
@@ -136,33 +136,33 @@ export function isSilent({ reported }: Pick<Session, "reported">, { now }: Ledge
  * Whether an open session has yet to report the calls before the moment of the question. Its beginning
  * is no report.
  */
-export function isAwaited({ began, reported, ended }: Session, asked: number): boolean {
-  return ended === undefined && (reported <= asked || reported === began);
+export function isAwaited({ began, reported, ended }: Session, judgedAt: number): boolean {
+  return ended === undefined && (reported <= judgedAt || reported === began);
 }
 
 /** Returns all doubts about the record before the moment of the question. */
 function doubtsOf(evidence: Evidence, routes: readonly string[], words: Words): Doubt[] {
-  const { sessions, started, asked, time } = evidence;
+  const { sessions, started, judgedAt, time } = evidence;
   const { trustStops, gone = [] } = words;
   const isOpen = ({ id, ended }: Session) => ended === undefined && !gone.includes(id);
   const doubts: Doubt[] = [{
     reason: "started",
-    until: started ?? asked,
+    until: started ?? judgedAt,
     isOpen: started === undefined,
   }];
   if (lagOf(time) >= MINUTE_MS) {
-    doubts.push({ reason: "ahead", until: asked, isOpen: true, then: time.now });
+    doubts.push({ reason: "ahead", until: judgedAt, isOpen: true, then: time.now });
   }
   for (const { start, end } of trustStops ? [] : stopsIn(evidence, gone)) {
-    doubts.push({ reason: "stop", start, until: end, isOpen: end === asked });
+    doubts.push({ reason: "stop", start, until: end, isOpen: end === judgedAt });
   }
   const uncounted = new Map<string, Doubt>(); // by route, the last one only
   for (const session of sessions) {
     const { id, policies, reported, sequence } = session;
-    if (isOpen(session) && isAwaited(session, asked)) {
-      doubts.push({ reason: "silent", session: id, reported, until: asked, isOpen: true });
+    if (isOpen(session) && isAwaited(session, judgedAt)) {
+      doubts.push({ reason: "silent", session: id, reported, until: judgedAt, isOpen: true });
     }
-    const until = isOpen(session) ? asked : Math.min(reported, asked);
+    const until = isOpen(session) ? judgedAt : Math.min(reported, judgedAt);
     // Time may have stood still from its beginning to its last report, but its sequence number did not.
     for (const route of sequence > 0 ? routes : []) {
       if (Object.hasOwn(policies, route) || (uncounted.get(route)?.until ?? 0) > until) continue;
@@ -175,16 +175,19 @@ function doubtsOf(evidence: Evidence, routes: readonly string[], words: Words): 
 }
 
 /** Returns each minute or more without a session since the record started. */
-function stopsIn({ sessions, started, asked }: Evidence, gone: readonly string[]): Interval[] {
+function stopsIn({ sessions, started, judgedAt }: Evidence, gone: readonly string[]): Interval[] {
   const stops: Interval[] = [];
-  let covered = started ?? asked;
-  const cover = (from: number, until: number) => {
-    if (from - covered >= MINUTE_MS) stops.push({ start: covered, end: from });
-    covered = Math.max(covered, until);
+  let covered = started ?? judgedAt;
+  const cover = (start: number, end: number) => {
+    if (start - covered >= MINUTE_MS) stops.push({ start: covered, end: start });
+    covered = Math.max(covered, end);
   };
   for (const { id, began, reported, ended } of sessions) {
-    cover(Math.min(began, asked), ended === undefined && !gone.includes(id) ? asked : reported);
+    cover(
+      Math.min(began, judgedAt),
+      ended === undefined && !gone.includes(id) ? judgedAt : reported,
+    );
   }
-  cover(asked, asked);
+  cover(judgedAt, judgedAt);
   return stops;
 }

@@ -1,6 +1,6 @@
 /** One call, as answered, counted and recorded. */
 
-import type { AnswerClass, UsageMeter } from "../../lib/usage/meter.ts";
+import type { ResponseClass, UsageMeter } from "../../lib/usage/meter.ts";
 
 export const NOON = Date.parse("2027-02-01T12:00:00Z");
 export const DAY = 86_400_000;
@@ -12,7 +12,7 @@ export const ANSWER = {
   moment: { phase: "deprecated", until: Infinity },
   status: 200,
   impact: "breaking",
-} as const satisfies AnswerClass;
+} as const satisfies ResponseClass;
 
 /** What a ledger counts it under, without the client. */
 export const COUNT = {
@@ -28,7 +28,7 @@ export const COUNT = {
 /** Counts one call: the answer above with some changes. */
 export function countOne(
   meter: UsageMeter,
-  { userAgent, ...answer }: Partial<AnswerClass> & { userAgent: string | null },
+  { userAgent, ...answer }: Partial<ResponseClass> & { userAgent: string | null },
   fields: Record<string, string> = {},
 ): void {
   const headers = new Headers(fields);

@@ -5,7 +5,7 @@ import { StorageError } from "../../lib/storage/errors.ts";
 import type { Ledger } from "../../lib/usage/ledger.ts";
 import { type FlushPart, MAX_PART_ROWS, type Session } from "../../lib/usage/records.ts";
 import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
-import { Recorder, type RecorderOptions, type UsageMetrics } from "../../lib/usage/recorder.ts";
+import { Recorder, type RecorderOptions } from "../../lib/usage/recorder.ts";
 import { COUNT, countOne, DAY, NOON } from "../support/counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "../support/ledger_at.ts";
 import { addRows } from "../support/ledger_rows.ts";
@@ -187,7 +187,7 @@ Deno.test("Recorder runs one flush at a time, and a slow flush does not end its 
 Deno.test("Recorder adds every call to the metrics once, even if the ledger fails", async () => {
   await using scene = await openScene();
   let [sum, recording] = [0, -1];
-  const metrics: UsageMetrics = {
+  const metrics: RecorderOptions["metrics"] = {
     add: (counts) => sum += counts.reduce((calls, count) => calls + count.calls, 0),
     setRecording: (isRecording) => recording = Number(isRecording),
   };

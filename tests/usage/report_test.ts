@@ -11,7 +11,7 @@ import type { Session } from "../../lib/usage/records.ts";
 import { usageJson } from "../../lib/usage/json.ts";
 import { waitForReports } from "../../lib/usage/report.ts";
 import { gateText, usageText } from "../../lib/usage/text.ts";
-import { phasesText } from "../../lib/usage/words.ts";
+import { phasesText } from "../../lib/usage/sentences.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import {
   ALWAYS,

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { gateText, usageText } from "../../lib/usage/text.ts";
-import { sunsetText } from "../../lib/usage/words.ts";
+import { sunsetText } from "../../lib/usage/sentences.ts";
 import {
   ALWAYS,
   HOUR,

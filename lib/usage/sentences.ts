@@ -11,11 +11,8 @@ import {
 import { distanceText } from "../pages/html.ts";
 import { DAY_MS } from "./day.ts";
 import { formatInstant } from "../http/timestamp.ts";
-import type { Phase, Policy } from "../lifecycle/policy.ts";
+import { PHASES, type Policy } from "../lifecycle/policy.ts";
 import type { Doubt } from "./verdict.ts";
-
-/** In chronological order. */
-const PHASES: readonly Phase[] = ["announced", "deprecated", "brownout", "removed"];
 
 /** The maximum number of clients, of releases of one, or of gaps listed; the JSON has all. */
 export const MAX_LISTED = 25;
@@ -261,7 +258,7 @@ export function sinceText({ completeSince }: UsageReport): string {
 }
 
 /** The note on a day whose count may be too low. */
-export const NOT_WHOLE = "incomplete record";
+export const INCOMPLETE = "incomplete record";
 
 /** Says what qualifies the calls of a day: brownouts, and an incomplete record. */
 export function notesOf(
@@ -272,7 +269,7 @@ export function notesOf(
   const known = brownouts.filter((each) => each.start < start + DAY_MS && start < each.end)
     .map((each) => `brownout of ${formatInstant(each.start)}`);
   const unknown = byPhase.brownout === undefined ? [] : ["brownout"];
-  return [...(known.length > 0 ? known : unknown), ...(isWhole ? [] : [NOT_WHOLE])];
+  return [...(known.length > 0 ? known : unknown), ...(isWhole ? [] : [INCOMPLETE])];
 }
 
 /** Explains what is counted. */
