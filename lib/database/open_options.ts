@@ -9,11 +9,11 @@ export interface OpenOptions extends Patience {
   /** Where the database was named, for messages: `DATABASE_URL` by default. */
   readonly setting?: string;
   /** Called with the name of what was created. */
-  readonly onCreate?: (what: string) => void;
+  readonly onCreate?: (name: string) => void;
 }
 
 /** Why a database that must exist is refused. */
-export const NONE_YET = "It does not exist yet; start the server to create it";
+export const NOT_CREATED_YET = "It does not exist yet; start the server to create it";
 
 export function settingOf({ setting = "DATABASE_URL" }: OpenOptions): string {
   return setting;

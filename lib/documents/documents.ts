@@ -38,9 +38,12 @@ export async function representDocument(
   const endpoints = routes.flatMap((route) => {
     const { successor } = route;
     if (successor === undefined) return [];
-    const path = withToken(pathOf(route), "{token}");
-    const endpoint = { path, methods: [...METHODS], successor: withToken(successor, "{token}") };
-    return [{ ...endpoint, policy: policyOf(config, pathOf(route)) }];
+    return [{
+      path: withToken(pathOf(route), "{token}"),
+      methods: [...METHODS],
+      successor: withToken(successor, "{token}"),
+      policy: policyOf(config, pathOf(route)),
+    }];
   });
   const notice = noticeAt(policy, endpoints, { now, contact });
   const validatorFields: Field[] = [["Vary", "Accept"]];

@@ -108,7 +108,8 @@ function describeRoute(route: Route, policy: Policy) {
 }
 
 function describeResponses(method: string, route: Route, policy: Policy) {
-  const [isHead, isOptions] = [method === "HEAD", method === "OPTIONS"];
+  const isHead = method === "HEAD";
+  const isOptions = method === "OPTIONS";
   const announcement: FieldName[] = ["Deprecation", "Link"];
   if (policy.sunsetAt !== undefined) announcement.push("Sunset");
   const isAnnounced = route.successor !== undefined && !isOptions;

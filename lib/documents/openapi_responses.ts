@@ -68,7 +68,7 @@ export interface ResponseDescription {
 }
 
 /** The responses to a GET, by status. HEAD has the same, except those to Range. */
-export type Responses = Readonly<Record<number, ResponseDescription>>;
+type Responses = Readonly<Record<number, ResponseDescription>>;
 
 /** The fields of error responses that not all of them have. */
 const PROBLEM_FIELDS: Partial<Record<ProblemName, FieldName>> = {

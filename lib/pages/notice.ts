@@ -11,7 +11,7 @@ import {
 } from "../lifecycle/policy.ts";
 
 /** When an endpoint is retired. Instants are in ISO 8601. */
-export interface NoticeDates {
+interface NoticeDates {
   readonly phase: Phase;
   /** When the next phase begins; null if none follows. */
   readonly phaseEndsAt: string | null;
@@ -22,7 +22,7 @@ export interface NoticeDates {
 }
 
 /** A retired endpoint, and its replacement, if there is one. */
-export interface RetiredEndpoint {
+interface RetiredEndpoint {
   readonly path: string;
   readonly methods: readonly string[];
   readonly successor?: string;
@@ -55,7 +55,7 @@ export function noticeAt(
   endpoints: readonly (RetiredEndpoint & { readonly policy?: Policy })[],
   { now, contact }: { readonly now: number; readonly contact?: string | undefined },
 ): Notice {
-  const policies = endpoints.map(({ policy: own = policy }) => own);
+  const policies = endpoints.map((endpoint) => endpoint.policy ?? policy);
   const common = policies.includes(policy) ? policy : policies[0] ?? policy;
   const isOver = endpoints.length === 0; // their routes were deleted
   const moment: Moment = isOver ? { phase: "removed", until: Infinity } : momentAt(common, now);
@@ -63,16 +63,16 @@ export function noticeAt(
     ...datesOf(common, moment),
     ...isOver ? {} : { brownoutStatus: policy.brownoutStatus, afterSunset: policy.afterSunset },
     contact: contact ?? null,
-    endpoints: endpoints.map(({ policy: own = policy, ...endpoint }) => {
-      const dates = datesOf(own, momentAt(own, now));
-      return { ...endpoint, ...own === common ? { phase: dates.phase } : dates };
+    endpoints: endpoints.map(({ policy: endpointPolicy = policy, ...endpoint }) => {
+      const dates = datesOf(endpointPolicy, momentAt(endpointPolicy, now));
+      return { ...endpoint, ...endpointPolicy === common ? { phase: dates.phase } : dates };
     }),
   };
 }
 
 /** Splits a notice into one for each endpoint, with its own dates. */
 export function noticesOf({ endpoints, ...common }: Notice): Notice[] {
-  return endpoints.map((own) => ({ ...common, ...own, endpoints: [own] }) as Notice);
+  return endpoints.map((endpoint) => ({ ...common, ...endpoint, endpoints: [endpoint] }) as Notice);
 }
 
 function datesOf(

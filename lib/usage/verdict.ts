@@ -82,7 +82,7 @@ export interface Evidence {
 }
 
 /** The operator's words. */
-export interface Words {
+interface Words {
   /** In each stop, nothing else served, nothing was restored, and no clock was wrong. */
   readonly trustStops: boolean;
   /** The ids of sessions whose processes are gone, besides those on record. */

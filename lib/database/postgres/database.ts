@@ -15,7 +15,7 @@ import type {
   Value,
 } from "../sql/database.ts";
 import { StorageError } from "../errors.ts";
-import { NONE_YET, type OpenOptions, settingOf } from "../open_options.ts";
+import { NOT_CREATED_YET, type OpenOptions, settingOf } from "../open_options.ts";
 import { waitFor } from "../../async/abort.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { creationOf, type Schema } from "../sql/schema.ts";
@@ -30,8 +30,11 @@ const LOOKUP_TIMEOUT_MS = 1_800;
 /** The timeout for any other statement, which may have to wait or return many rows. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
-/** How long and how often to ask whether a transaction was committed, in milliseconds. */
-const [OUTCOME_TIMEOUT_MS, OUTCOME_RETRY_MS] = [60_000, 250];
+/** How long to query whether a transaction was committed, in milliseconds. */
+const OUTCOME_TIMEOUT_MS = 60_000;
+
+/** The pause between two such queries, in milliseconds. */
+const OUTCOME_RETRY_MS = 250;
 
 /**
  * Begins a transaction that PostgreSQL aborts, releasing its locks, after five idle seconds:
@@ -108,7 +111,7 @@ export class PostgresDatabase implements Database {
       const { host, pathname } = new URL(this.#url);
       const place = `"postgres://${host}${pathname}" (${settingOf(this.#options)})`;
       const name = `the ${schema.name} in ${place}`;
-      if (this.#options.mustExist) throw this.#faultOf("opened", new Error(NONE_YET), name);
+      if (this.#options.mustExist) throw this.#faultOf("opened", new Error(NOT_CREATED_YET), name);
       const isCreated = await this.#transaction(async (run) => {
         await run("SELECT pg_advisory_xact_lock($1)", [TABLES_LOCK]);
         if ((await run(table)).length > 0) return false; // another process has just created them

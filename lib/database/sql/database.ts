@@ -62,7 +62,7 @@ export interface Database {
 }
 
 /** The number of rows in a page. */
-const PAGE = 1_000;
+const PAGE_ROWS = 1_000;
 
 /**
  * Reads rows page by page, each starting where the last one ended, so that neither memory nor a
@@ -77,9 +77,9 @@ export async function* pages(
 ): AsyncGenerator<Row> {
   let last: Row | undefined;
   do {
-    const rows = await database.query(select(last, PAGE));
+    const rows = await database.query(select(last, PAGE_ROWS));
     yield* rows;
-    last = rows.length === PAGE ? rows.at(-1) : undefined;
+    last = rows.length === PAGE_ROWS ? rows.at(-1) : undefined;
     if (last !== undefined) await yieldToRequests();
   } while (last !== undefined);
 }

@@ -1,7 +1,7 @@
 /** Creating the tables of a file, and recognising those of another program or release. */
 
 import type { DatabaseSync } from "node:sqlite";
-import { NONE_YET, type OpenOptions } from "../open_options.ts";
+import { NOT_CREATED_YET, type OpenOptions } from "../open_options.ts";
 import { isBusy } from "./lock.ts";
 import { creationOf, type Schema } from "../sql/schema.ts";
 import { DIALECT } from "./dialect.ts";
@@ -23,7 +23,7 @@ export function createTables(
 ): void {
   const { name, applicationId, version } = schema;
   if (!hasTables(database, schema)) {
-    if (mustExist) throw new Error(NONE_YET);
+    if (mustExist) throw new Error(NOT_CREATED_YET);
     const isCreated = inTransaction(database, () => {
       if (hasTables(database, schema)) return false; // another process has just created them
       database.exec(creationOf(schema, DIALECT));

@@ -19,7 +19,7 @@ import type {
 } from "../sql/database.ts";
 import { waitFor } from "../../async/abort.ts";
 import { StorageError } from "../errors.ts";
-import { NONE_YET, type OpenOptions, settingOf } from "../open_options.ts";
+import { NOT_CREATED_YET, type OpenOptions, settingOf } from "../open_options.ts";
 import { createTables, inTransaction } from "./creation.ts";
 import { type FileCalls, isMissing } from "./files.ts";
 import { retryWhileBusy } from "./lock.ts";
@@ -63,8 +63,8 @@ export class SqliteDatabase implements Database {
   /** The path of the log (WAL), beside the file even if that is opened by a symbolic link. */
   #log = "";
   #isGone = false;
-  #looking: Promise<void> | undefined;
-  #stopLooking = () => {};
+  #checking: Promise<void> | undefined;
+  #stopChecking = () => {};
 
   private constructor(path: string, options: SqliteOptions) {
     this.#path = path;
@@ -89,9 +89,9 @@ export class SqliteDatabase implements Database {
     } catch (cause) {
       throw database.#faultOf("opened", cause);
     }
-    const timer = setInterval(() => database.#look(), 500);
+    const timer = setInterval(() => database.#checkFile(), 500);
     timer.unref();
-    database.#stopLooking = () => clearInterval(timer);
+    database.#stopChecking = () => clearInterval(timer);
     return database;
   }
 
@@ -120,7 +120,7 @@ export class SqliteDatabase implements Database {
     statements: readonly Statement[],
     { isConditional = false, sync }: TransactionOptions = {},
   ): Promise<readonly (readonly Row[])[]> {
-    await this.#look(); // a write to a file that is gone would be lost
+    await this.#checkFile(); // a write to a file that is gone would be lost
     const commit = (connection: DatabaseSync) => {
       const synchronous = (mode: string) => connection.exec(`PRAGMA synchronous = ${mode}`);
       if (sync === "with commit") synchronous("FULL");
@@ -143,8 +143,8 @@ export class SqliteDatabase implements Database {
   }
 
   async close(): Promise<void> {
-    this.#stopLooking();
-    await this.#look();
+    this.#stopChecking();
+    await this.#checkFile();
     const connection = this.#connection;
     this.#connection = undefined;
     this.#statements.clear();
@@ -197,11 +197,11 @@ export class SqliteDatabase implements Database {
   }
 
   /** Checks whether the file is still the one that was opened. */
-  #look(): Promise<void> {
-    return this.#looking ??= this.#compare().finally(() => this.#looking = undefined);
+  #checkFile(): Promise<void> {
+    return this.#checking ??= this.#compareFiles().finally(() => this.#checking = undefined);
   }
 
-  async #compare(): Promise<void> {
+  async #compareFiles(): Promise<void> {
     if (this.#file === undefined || this.#isGone) return;
     try {
       const { dev, ino } = await this.#options.files.stat(this.#path);
@@ -240,6 +240,6 @@ async function requirePlace(path: string, { mustExist, files }: SqliteOptions): 
     return;
   }
   await files.stat(path).catch((error) => {
-    throw isMissing(error) ? new Error(NONE_YET) : error;
+    throw isMissing(error) ? new Error(NOT_CREATED_YET) : error;
   });
 }

@@ -5,10 +5,14 @@
 
 import { delay } from "@std/async/delay";
 
+/** The pause between two attempts, in milliseconds. */
 const RETRY_MS = 20;
 
-/** SQLite's primary result code and message for a lock that another process holds. */
-const [SQLITE_BUSY, BUSY_MESSAGE] = [5, "database is locked"];
+/** SQLite's primary result code for a lock that another process holds. */
+const SQLITE_BUSY = 5;
+
+/** SQLite's message for it. */
+const BUSY_MESSAGE = "database is locked";
 
 /**
  * Retries an action while it fails because another process holds a lock.
