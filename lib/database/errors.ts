@@ -1,6 +1,6 @@
-/** The error of storage and databases. */
+/** The error that storage and databases throw. */
 
-/** A fault of storage. Its message contains no secret that a client sent. */
+/** A fault of storage or a database. The message contains no secret that a client sent. */
 export class StorageError extends Error {
   override readonly name: string = "StorageError";
 

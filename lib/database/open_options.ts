@@ -1,14 +1,14 @@
-/** How to open a database. */
+/** The options for opening a database. */
 
 import type { Patience } from "../async/abort.ts";
 
-/** The signal ends a wait for a lock, also after opening. */
+/** The signal ends every wait for a lock, even after opening. */
 export interface OpenOptions extends Patience {
-  /** Whether to refuse a database without the tables, rather than create them. */
+  /** Whether to refuse a database without the tables, rather than create the tables. */
   readonly mustExist?: boolean;
-  /** Where the database was named, for messages: `DATABASE_URL` by default. */
+  /** The setting that names the database, for messages. Default: `DATABASE_URL`. */
   readonly setting?: string;
-  /** Called with the name of what was created. */
+  /** Called with the name of the database, once it is created. */
   readonly onCreate?: (name: string) => void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL database over few connections. It works with transaction poolers: no statements are
- * prepared, and no session settings are changed.
+ * A PostgreSQL database over two connections. It works with transaction poolers, because it
+ * prepares no statements and changes no session settings.
  */
 
 import { delay } from "@std/async/delay";
@@ -21,41 +21,43 @@ import { fulfilledWithin } from "../../async/deadline.ts";
 import { creationOf, type Schema } from "../sql/schema.ts";
 import { DIALECT } from "./dialect.ts";
 
-/** The timeout for connecting, and for statements that requests wait for, in milliseconds. */
+/** The timeout for connecting, and for a statement that a request waits for, in milliseconds. */
 const READ_TIMEOUT_MS = 1_500;
 
-/** The timeout for both together. */
+/** The timeout for both together, in milliseconds. */
 const LOOKUP_TIMEOUT_MS = 1_800;
 
-/** The timeout for any other statement, which may have to wait or return many rows. */
+/**
+ * The timeout for any other statement, in milliseconds. Others may wait for locks or return many rows.
+ */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
-/** How long to query whether a transaction was committed, in milliseconds. */
+/** The time to keep querying whether a transaction was committed, in milliseconds. */
 const OUTCOME_TIMEOUT_MS = 60_000;
 
 /** The pause between two such queries, in milliseconds. */
 const OUTCOME_RETRY_MS = 250;
 
 /**
- * Begins a transaction that PostgreSQL aborts, releasing its locks, after five idle seconds:
- * connections may break silently.
+ * Begins a transaction. PostgreSQL aborts it, and releases its locks, after five idle seconds,
+ * because connections can break silently.
  */
 const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
 
 /**
- * The advisory lock for creating the tables: an arbitrary number that other programs are unlikely
- * to use.
+ * The advisory lock for creating the tables. The number is arbitrary, and other programs are
+ * unlikely to use it.
  */
 const TABLES_LOCK = 0x6d68_6361;
 
-/** A database with connections opened on demand. */
+/** A PostgreSQL database. Connections are opened on demand. */
 export class PostgresDatabase implements Database {
   readonly clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
   readonly #options: OpenOptions;
   readonly #url: string;
-  /** The name in messages. */
+  /** The name of the database in messages. */
   readonly name: string;
 
   /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
@@ -65,7 +67,7 @@ export class PostgresDatabase implements Database {
     this.name = `the database (${settingOf(options)})`;
     this.#pool = new Pool({
       application_name: "media-head",
-      // pg checks the certificate for all these, and warns that this will change.
+      // pg checks the certificate in all these modes, and warns that this will change.
       connectionString: url.includes("uselibpqcompat=")
         ? url
         : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full"),
@@ -74,17 +76,17 @@ export class PostgresDatabase implements Database {
       max: 2, // one for requests, one for transactions
       idleTimeoutMillis: 60_000,
       allowExitOnIdle: true,
-      // Integers, which have these type ids, arrive as text.
+      // PostgreSQL sends integers as text, under these type ids.
       types: { getTypeParser: (oid: number) => oid === 20 || oid === 23 ? Number : String },
     });
-    this.#pool.on("error", () => {}); // an idle connection broke: the next statement gets another
+    this.#pool.on("error", () => {}); // an idle connection broke; the next statement gets another
   }
 
   /**
-   * Creates the tables, unless they are there. The first schema names the whole, if it is created.
+   * Creates the tables that are missing. If it creates those of the first schema, calls `onCreate`.
    *
-   * @throws {StorageError} When the database fails, belongs to another release, is not in UTF-8,
-   *   or has no tables and must have them.
+   * @throws {StorageError} If the database fails, belongs to another release, is not in UTF-8, or
+   *   lacks tables that must exist.
    */
   async createTables(schemas: readonly Schema[]): Promise<void> {
     (await this.#connect()).release();
@@ -101,10 +103,10 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** Creates the tables of a schema, unless they are there, and returns the name if it did. */
+  /** Creates the tables of a schema if they are missing. Returns their name if it created them. */
   async #createMissing(schema: Schema): Promise<string | undefined> {
     let created: string | undefined;
-    // Functions like `to_regclass` may return stale results.
+    // Not `to_regclass`, because such functions can return stale results.
     const table = `SELECT 1 FROM pg_tables
       WHERE schemaname = current_schema() AND tablename = '${schema.name}'`;
     if ((await this.query({ text: table })).length === 0) {
@@ -114,7 +116,7 @@ export class PostgresDatabase implements Database {
       if (this.#options.mustExist) throw this.#faultOf("opened", new Error(NOT_CREATED_YET), name);
       const isCreated = await this.#transaction(async (run) => {
         await run("SELECT pg_advisory_xact_lock($1)", [TABLES_LOCK]);
-        if ((await run(table)).length > 0) return false; // another process has just created them
+        if ((await run(table)).length > 0) return false; // another process created them
         await run(creationOf(schema, DIALECT));
         return true;
       });
@@ -174,12 +176,12 @@ export class PostgresDatabase implements Database {
     return await this.#reportWait(transaction);
   }
 
-  /** Waits for statements in flight, and disconnects. */
+  /** Waits for statements in flight, then disconnects. */
   async close(): Promise<void> {
     if (!this.#pool.ending) await this.#pool.end();
   }
 
-  /** Waits for a statement, and reports it if it takes long. The signal does not end it. */
+  /** Waits for an operation, and reports it if it takes long. The signal does not end the wait. */
   #reportWait<T>(operation: Promise<T>): Promise<T> {
     return waitFor(this.name, operation, { ...this.#options, signal: undefined });
   }
@@ -194,8 +196,8 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * Returns a connection for work that can wait. Attempts are short, because requests may share
-   * them.
+   * Returns a connection for work that can wait. Each attempt is short, because requests may be
+   * waiting for the same attempt.
    */
   async #connect(): Promise<PoolClient> {
     const end = performance.now() + STATEMENT_TIMEOUT_MS;
@@ -209,12 +211,12 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** Runs a transaction. If it rejects, nothing was committed, as far as anybody can know. */
+  /** Runs a transaction. Rejects if nothing was committed, or if the outcome remains unknown. */
   async #transaction<T>(
     action: (run: (text: string, values?: Statement["values"]) => Promise<Row[]>) => Promise<T>,
   ): Promise<T> {
     const client = await this.#connect();
-    const ignore = () => {}; // the statement in flight rejects, too
+    const ignore = () => {}; // the statement in flight also rejects
     client.on("error", ignore);
     const run = async (text: string, values: Statement["values"] = []) => {
       const query = { text, values: [...values], query_timeout: STATEMENT_TIMEOUT_MS };
@@ -238,7 +240,7 @@ export class PostgresDatabase implements Database {
     return result as T;
   }
 
-  /** Whether a transaction whose outcome is unknown was committed. */
+  /** Returns whether a transaction of unknown outcome was committed. */
   async #isCommitted(id: string): Promise<boolean> {
     let fault: unknown;
     for (const end = performance.now() + OUTCOME_TIMEOUT_MS; performance.now() < end;) {
@@ -256,7 +258,7 @@ export class PostgresDatabase implements Database {
 
   #faultOf(what: string, cause: unknown, name = this.name): StorageError {
     if (cause instanceof StorageError) return cause;
-    // A name with several addresses gives one error for each.
+    // A host name with several addresses gives an error for each address.
     const first = cause instanceof AggregateError ? cause.errors[0] : cause;
     return new StorageError("postgres", `${name} cannot be ${what}`, { cause: first });
   }

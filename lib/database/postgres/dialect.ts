@@ -1,10 +1,11 @@
-/** The SQL of PostgreSQL, where it differs. */
+/** The SQL that is particular to PostgreSQL. */
 
 import type { Dialect } from "../sql/schema.ts";
 
 /**
- * Texts are compared byte by byte, whatever the locale of the database. The checks use no bounded
- * repetition: in a regular expression, that takes PostgreSQL longer than the rest of an import.
+ * Compares texts byte by byte, regardless of the database's locale. The checks use no bounded
+ * repetition, because in a regular expression it takes PostgreSQL longer than the rest of an
+ * import.
  */
 export const DIALECT: Dialect = {
   uuidKey: (column) =>

@@ -2,26 +2,26 @@
 
 import { yieldToRequests } from "../../async/yield.ts";
 
-/** A column's value; numbers are safe integers. */
+/** The value of a column. Numbers are safe integers. */
 export type Value = string | number | null;
 
 export type Row = Readonly<Record<string, Value>>;
 
-/** A statement in the SQL that all engines share, with `$1`, `$2` … for its values. */
+/** A statement in the SQL that all engines share. `$1`, `$2` … stand for its values. */
 export interface Statement {
   readonly text: string;
-  /** A list holds the values of a column; see {@linkcode Database.rowsOf}. */
+  /** A list has the values of a column: see {@linkcode Database.rowsOf}. */
   readonly values?: readonly (Value | readonly Value[])[];
 }
 
-/** How to run a transaction. */
+/** The options of {@linkcode Database.transact}. */
 export interface TransactionOptions {
-  /** Whether the other statements are skipped if the first one returns no row. */
+  /** Whether to skip the other statements if the first one returns no row. */
   readonly isConditional?: boolean;
   /**
-   * When SQLite has the transaction on disk: with the commit, for which the thread waits, or soon
-   * after it, when the promise resolves. The default is how the database was opened. PostgreSQL
-   * decides for itself.
+   * When SQLite writes the transaction to disk: with the commit, while the thread waits, or after
+   * the commit, before the promise resolves. By default, the database's options decide. PostgreSQL
+   * ignores this.
    */
   readonly sync?: "with commit" | "after commit" | undefined;
 }
@@ -29,7 +29,7 @@ export interface TransactionOptions {
 /** The type of a column, for engines that require it. */
 export type ColumnType = "uuid" | "text" | "bigint";
 
-/** A connection to a database. Methods throw {@linkcode StorageError} when the engine fails. */
+/** A connection to a database. Methods throw {@linkcode StorageError} if the engine fails. */
 export interface Database {
   /** The time in milliseconds since the epoch, as an SQL expression. */
   readonly clock: string;
@@ -39,7 +39,7 @@ export interface Database {
 
   /**
    * Returns rows as a query to insert or select from, in the form that the engine reads fastest.
-   * The statement can have no other values.
+   * The statement that contains it can have no other values.
    */
   rowsOf(types: readonly ColumnType[], rows: readonly (readonly Value[])[]): Required<Statement>;
 
@@ -47,14 +47,14 @@ export interface Database {
   query(statement: Statement): Promise<readonly Row[]>;
 
   /**
-   * Does the same as {@linkcode query}, after waiting for changes in progress: a killed process may
-   * have left a commit in flight.
+   * Does the same as {@linkcode query}, but waits for changes in progress first: a killed process
+   * may have left a commit in flight.
    *
-   * @param table Has one row, which every change updates.
+   * @param table A table with one row that every change updates.
    */
   queryAfterChanges(statement: Statement, table: string): Promise<readonly Row[]>;
 
-  /** Runs statements in one transaction. Returns the rows of each. */
+  /** Runs statements in one transaction. Returns the rows of each statement. */
   transact(
     statements: readonly Statement[],
     options?: TransactionOptions,
@@ -65,11 +65,11 @@ export interface Database {
 const PAGE_ROWS = 1_000;
 
 /**
- * Reads rows page by page, each starting where the last one ended, so that neither memory nor a
- * transaction has to hold them all.
+ * Reads rows page by page, so that neither memory nor a transaction has to hold them all. Each page
+ * starts where the one before ended.
  *
- * @param select Returns the statement that reads at most `limit` rows after a row, or from the
- *   first one.
+ * @param select Returns the statement that reads at most `limit` rows: the first ones, or those
+ *   after a row.
  */
 export async function* pages(
   database: Database,
@@ -84,7 +84,7 @@ export async function* pages(
   } while (last !== undefined);
 }
 
-/** Divides rows into parts of `size`. */
+/** Divides rows into chunks of `size` at most. */
 export function chunksOf<T>(rows: readonly T[], size: number): T[][] {
   const count = Math.ceil(rows.length / size);
   return Array.from({ length: count }, (_, at) => rows.slice(at * size, (at + 1) * size));

@@ -1,18 +1,18 @@
-/** Schemas, in the SQL that all engines share. */
+/** The schemas of tables, in the SQL that all engines share. */
 
-/** Tables that belong together, one of which has one row, and their name. */
+/** A group of tables. One of them, the group's namesake, has a single row. */
 export interface Schema {
-  /** The name of that table, and of the whole in messages. */
+  /** The name of that table, and of the group in messages. */
   readonly name: "catalogue" | "ledger";
-  /** Any other version is refused. */
+  /** The only version that this release supports. */
   readonly version: number;
   /** How to upgrade tables of an earlier version. */
   readonly upgrade: string;
-  /** SQLite's `application_id`, which distinguishes our files from those of other programs. */
+  /** SQLite's `application_id`. It distinguishes our files from those of other programs. */
   readonly applicationId: number;
-  /** Returns the statements that create the tables, except that with one row. */
+  /** Returns the statements that create the other tables. */
   readonly tables: (dialect: Dialect) => string;
-  /** The columns of the table with one row, besides its key and the version of the schema. */
+  /** Returns the columns of the single row, besides its key and the version of the schema. */
   readonly columns: (dialect: Dialect) => string;
 }
 
@@ -33,13 +33,13 @@ export function creationOf({ name, version, tables, columns }: Schema, dialect: 
 export interface Dialect {
   /** The definition of a primary key that is a version 4 UUID in lower case. */
   readonly uuidKey: (column: string) => string;
-  /** The type of a text, which is compared byte by byte. */
+  /** The type of a text that is compared byte by byte. */
   readonly text: string;
   /** The type of an integer of 64 bits. */
   readonly integer: string;
-  /** The definition of a column with JSON. */
+  /** The definition of a column of JSON. */
   readonly json: (column: string) => string;
-  /** Checks that a text has none but some ASCII characters, e.g. `!-~`. */
+  /** Checks that a text has only the given ASCII characters, e.g. `!-~`. */
   readonly hasOnly: (column: string, characters: string) => string;
   /** Checks that a text is a date, e.g. `2027-01-31`. */
   readonly isDay: (column: string) => string;
@@ -51,13 +51,13 @@ export interface Dialect {
 export const isCount = (column: string, least: 0 | 1) =>
   `${column} BETWEEN ${least} AND ${Number.MAX_SAFE_INTEGER}`;
 
-/** Checks that a number is in milliseconds since the epoch, within the range of `Date`. */
+/** Checks that a number is an instant in milliseconds since the epoch, in the range of `Date`. */
 export const isInstant = (column: string) =>
   `${column} BETWEEN -8640000000000000 AND 8640000000000000`;
 
 export const isOneOf = (column: string, values: readonly string[]) =>
   `${column} IN (${values.map((value) => `'${value}'`).join(", ")})`;
 
-/** Checks that a text is of 1 to `max` printable ASCII characters. */
+/** Checks that a text has 1 to `max` characters, all of them printable ASCII. */
 export const isPrintable = ({ hasOnly }: Dialect, column: string, max: number) =>
   `length(${column}) BETWEEN 1 AND ${max} AND ${hasOnly(column, " -~")}`;

@@ -1,4 +1,4 @@
-/** Creating the tables of a file, and recognising those of another program or release. */
+/** Creates the tables of a file, and recognizes the files of other programs and releases. */
 
 import type { DatabaseSync } from "node:sqlite";
 import { NOT_CREATED_YET, type OpenOptions } from "../open_options.ts";
@@ -6,15 +6,15 @@ import { isBusy } from "./lock.ts";
 import { creationOf, type Schema } from "../sql/schema.ts";
 import { DIALECT } from "./dialect.ts";
 
-/** One statement, because another process may be creating the tables. */
+/** Reads the state in one statement, because another process may be creating the tables. */
 const STATE = `SELECT count(*) AS tables, (SELECT application_id FROM pragma_application_id) AS id,
   (SELECT user_version FROM pragma_user_version) AS version FROM sqlite_master`;
 
 /**
- * Creates the tables, unless they are there.
+ * Creates the tables if they are missing.
  *
- * @throws {Error} When the file belongs to another program or another release, or has no tables and
- *   must have them.
+ * @throws {Error} If the file belongs to another program or release, or lacks tables that must
+ *   exist.
  */
 export function createTables(
   database: DatabaseSync,
@@ -25,7 +25,7 @@ export function createTables(
   if (!hasTables(database, schema)) {
     if (mustExist) throw new Error(NOT_CREATED_YET);
     const isCreated = inTransaction(database, () => {
-      if (hasTables(database, schema)) return false; // another process has just created them
+      if (hasTables(database, schema)) return false; // another process created them
       database.exec(creationOf(schema, DIALECT));
       database.exec(`PRAGMA application_id = ${applicationId}`);
       database.exec(`PRAGMA user_version = ${version}`);
@@ -33,10 +33,10 @@ export function createTables(
     });
     if (isCreated) onCreate?.(name);
   }
-  useLog(database); // only now: it must not change the file of another program
+  useLog(database); // not before hasTables(): the file of another program must not change
 }
 
-/** Returns whether a file has the tables; throws for a file of another program or release. */
+/** Returns whether a file has the tables. Throws for a file of another program or release. */
 function hasTables(
   database: DatabaseSync,
   { name, applicationId, version: supported, upgrade }: Schema,
@@ -54,7 +54,7 @@ function hasTables(
   return false;
 }
 
-/** Runs an action in a transaction, which is rolled back if it throws. */
+/** Runs an action in a transaction. If the action throws, the transaction is rolled back. */
 export function inTransaction<T>(database: DatabaseSync, action: () => T): T {
   database.exec("BEGIN IMMEDIATE");
   try {

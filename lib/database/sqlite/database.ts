@@ -1,10 +1,10 @@
 /**
- * A SQLite database in a file. SQLite does not notice if the file is removed or replaced, and
- * continues with a file that nobody else sees. So the device and inode of the file are checked in
- * the background. Once they differ, every use fails until the process is restarted.
+ * A SQLite database in a file. SQLite does not notice when the file is removed or replaced, and
+ * goes on using a file that nobody else sees. So the file's device and inode are checked in the
+ * background. Once they differ, every use fails until the process is restarted.
  *
- * Only SQLite opens the file here: when a process closes any descriptor of a file, the system
- * releases all its locks (fcntl) on that file.
+ * Only SQLite opens the file in this process: when a process closes any descriptor of a file, the
+ * system releases all locks (fcntl) that the process holds on the file.
  */
 
 import { dirname } from "node:path";
@@ -25,7 +25,7 @@ import { type FileCalls, isMissing } from "./files.ts";
 import { retryWhileBusy } from "./lock.ts";
 import type { Schema } from "../sql/schema.ts";
 
-/** Milliseconds that opening waits for a lock, e.g. while the tables are created. */
+/** Milliseconds to wait for a lock on opening, e.g. while another process creates the tables. */
 const OPEN_TIMEOUT_MS = 30_000;
 
 /** The path of a database in memory. */
@@ -35,32 +35,30 @@ const GONE = "The file was removed or replaced since it was opened: put the righ
   "and start again";
 
 /**
- * Connections to files that are gone. They are kept, and never closed: closing the last one would
- * make SQLite delete the log beside the file that is there now.
+ * Connections to files that are gone. They are never closed: on closing the last one, SQLite would
+ * delete the log beside the file that has replaced theirs.
  */
 const abandoned: DatabaseSync[] = [];
 
 export interface SqliteOptions extends OpenOptions {
   readonly schema: Schema;
   readonly files: FileCalls;
-  /**
-   * With `NORMAL`, a power failure may lose the last transactions; with `FULL`, it loses nothing.
-   */
+  /** With `NORMAL`, a power failure can lose the last transactions; with `FULL`, none. */
   readonly synchronous: "FULL" | "NORMAL";
-  /** Milliseconds for which to retry while another process holds the lock. */
+  /** Milliseconds to retry while another process holds the lock. */
   readonly timeout: number;
 }
 
 export class SqliteDatabase implements Database {
   readonly clock = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
-  readonly batch = 20; // longer statements take longer to prepare, and are not cached
+  readonly batch = 20; // longer statements are slower to prepare, and are not cached
   readonly #path: string;
   readonly #options: SqliteOptions;
   readonly #statements = new Map<string, StatementSync>();
   #connection: DatabaseSync | undefined;
-  /** The file that was opened; none in memory. */
+  /** The identity of the file that was opened; `undefined` in memory. */
   #file: Awaited<ReturnType<FileCalls["stat"]>> | undefined;
-  /** The path of the log (WAL), beside the file even if that is opened by a symbolic link. */
+  /** The path of the log (WAL). It lies beside the file, even if `#path` is a symbolic link. */
   #log = "";
   #isGone = false;
   #checking: Promise<void> | undefined;
@@ -75,8 +73,7 @@ export class SqliteDatabase implements Database {
    * Opens a file, creating it if needed.
    *
    * @param path `:memory:` for a database that lasts as long as its object.
-   * @throws {StorageError} When it cannot be opened, or belongs to another program or another
-   *   release.
+   * @throws {StorageError} If the file cannot be opened, or belongs to another program or release.
    */
   static async open(path: string, options: SqliteOptions): Promise<SqliteDatabase> {
     const database = new SqliteDatabase(path, options);
@@ -110,7 +107,7 @@ export class SqliteDatabase implements Database {
     return this.query(statement); // a killed process leaves no commit in flight
   }
 
-  /** Returns the first row of what a statement reads, but fails rather than wait for a lock. */
+  /** Returns the first row that a statement reads. Fails rather than waits for a lock. */
   read(text: string, ...values: Value[]): Promise<Row | undefined> {
     const get = (connection: DatabaseSync) => this.#prepare(connection, text).get(...values);
     return new Promise((resolve) => resolve(this.#run("read", get) as Row | undefined));
@@ -152,7 +149,7 @@ export class SqliteDatabase implements Database {
     else connection?.close();
   }
 
-  /** Returns a prepared statement, from the cache if possible. */
+  /** Returns a prepared statement, if possible from the cache. */
   #prepare(connection: DatabaseSync, text: string): StatementSync {
     let statement = this.#statements.get(text);
     if (statement === undefined) {
@@ -168,7 +165,7 @@ export class SqliteDatabase implements Database {
 
   /**
    * Syncs the log (WAL) without blocking the thread that serves. Without a log, the commit has
-   * synced the file itself. SQLite holds no lock on the log that closing it here could release.
+   * synced the file itself. Closing the log here releases no lock, because SQLite holds none on it.
    */
   async #syncLog(): Promise<void> {
     if (this.#file === undefined) return;
@@ -219,12 +216,12 @@ export class SqliteDatabase implements Database {
   }
 }
 
-/** @throws {Error} When the file cannot be opened, or belongs to another program or release. */
+/** @throws {Error} If the file cannot be opened, or belongs to another program or release. */
 function connect(path: string, { schema, synchronous, ...options }: SqliteOptions): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
     database.exec(`PRAGMA synchronous = ${synchronous}`);
-    database.exec("PRAGMA cache_size = -16384"); // kB; imports are slower with the default
+    database.exec("PRAGMA cache_size = -16384"); // in kB; the default slows imports down
     createTables(database, schema, options);
     return database;
   } catch (error) {
@@ -233,7 +230,7 @@ function connect(path: string, { schema, synchronous, ...options }: SqliteOption
   }
 }
 
-/** Makes sure that a file exists, or else the folder to create it in. */
+/** Makes sure that a file that must exist does, or that the folder of any other exists. */
 async function requirePlace(path: string, { mustExist, files }: SqliteOptions): Promise<void> {
   if (!mustExist) {
     await files.mkdir(dirname(path));

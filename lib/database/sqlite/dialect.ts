@@ -1,4 +1,4 @@
-/** The SQL of SQLite, where it differs. */
+/** The SQL that is particular to SQLite. */
 
 import { UUID_4_PATTERN } from "../../input/uuid.ts";
 import type { Dialect } from "../sql/schema.ts";
@@ -15,5 +15,5 @@ export const DIALECT: Dialect = {
   hasOnly: (column, characters) =>
     `${column} NOT GLOB '*[^${characters}]*' AND ${hasNoNul(column)}`,
   isDay: (column) => `${column} IS date(${column})`,
-  options: " STRICT, WITHOUT ROWID", // whose primary keys are never null
+  options: " STRICT, WITHOUT ROWID", // keeps primary keys from being null
 };

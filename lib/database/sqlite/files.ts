@@ -1,15 +1,15 @@
-/** The few calls of the file system that a SQLite database needs beside SQLite. */
+/** The calls of the file system that a SQLite database needs besides those of SQLite. */
 
 export interface FileCalls {
-  /** Returns what tells whether it is still the same file; rejects with the code `ENOENT` without one. */
+  /** Returns the identity of a file. Rejects with the code `ENOENT` if there is none. */
   stat(path: string): Promise<{ readonly dev: unknown; readonly ino: unknown }>;
-  /** Creates a folder, and those above it, unless they are there. */
+  /** Creates a folder and its parents, if they are missing. */
   mkdir(path: string): Promise<unknown>;
-  /** Waits until the content of a file is on disk; rejects with the code `ENOENT` without one. */
+  /** Syncs the content of a file to disk. Rejects with the code `ENOENT` if there is none. */
   sync(path: string): Promise<void>;
 }
 
-/** The calls on Deno, where `node:fs/promises` would take 15 ms of a start. */
+/** The calls on Deno. `node:fs/promises` would add 15 ms to the start. */
 export const DENO_FILES: FileCalls = {
   stat: (path) => Deno.stat(path),
   mkdir: (path) => Deno.mkdir(path, { recursive: true }),
@@ -19,7 +19,7 @@ export const DENO_FILES: FileCalls = {
   },
 };
 
-/** Whether a call failed because there is no such file. */
+/** Returns whether a call failed because there is no such file. */
 export function isMissing(error: unknown): boolean {
   return Object(error).code === "ENOENT";
 }

@@ -1,5 +1,5 @@
 /**
- * Waiting for locks that other processes hold. SQLite's calls block the thread, so they do not wait
+ * Waits for locks that other processes hold. SQLite's calls block the thread, so they do not wait
  * for a lock themselves: they fail at once, and are retried.
  */
 
@@ -17,9 +17,9 @@ const BUSY_MESSAGE = "database is locked";
 /**
  * Retries an action while it fails because another process holds a lock.
  *
- * @param limit Milliseconds.
+ * @param limit The time for retries, in milliseconds.
  * @param signal Ends the wait.
- * @throws What the action throws for any other reason, or when the time is up.
+ * @throws The action's error, if it has another cause or the time is up.
  */
 export async function retryWhileBusy<T>(
   limit: number,
@@ -38,11 +38,11 @@ export async function retryWhileBusy<T>(
   }
 }
 
-/** Whether an error was caused by a lock that another process holds. */
+/** Returns whether an error was caused by a lock that another process holds. */
 export function isBusy(error: unknown): boolean {
   const { cause, errcode, message } = Object(error);
   if (cause !== undefined) return isBusy(cause);
-  // Errors from exec() and the constructor have no code in Deno 2.9.6; those of statements have one
-  // since denoland/deno#28289.
+  // In Deno 2.9.6, errors from exec() and the constructor have no code. Errors from statements do
+  // (denoland/deno#28289).
   return (errcode & 0xff) === SQLITE_BUSY || message === BUSY_MESSAGE;
 }
