@@ -11,12 +11,12 @@ import type { ServerConfig } from "../server/server.ts";
 import { policyOf } from "../server/policies.ts";
 import { type DocumentName, METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 
-/** The OpenAPI description by configuration. It never changes, so it is generated only once. */
+/** The OpenAPI description of each configuration, generated once because it never changes. */
 const descriptions = new WeakMap<object, Representation>();
 
 /**
- * Returns the representation of a document: the OpenAPI description, or the notice, as HTML for
- * people or as JSON for programs that request it.
+ * Returns the representation of a document: the OpenAPI description, or the notice, in HTML or JSON
+ * by the request's Accept.
  */
 export async function representDocument(
   document: DocumentName,
@@ -59,7 +59,8 @@ export async function representDocument(
 }
 
 /**
- * Represents text, as UTF-8. It has no Last-Modified, because some of it changes with time alone.
+ * Represents a text in UTF-8. It has no Last-Modified, because documents can change with time
+ * alone.
  *
  * @param more Additional fields.
  */

@@ -6,7 +6,7 @@ import type { Notice } from "../pages/notice.ts";
 
 const instant = z.iso.datetime();
 
-/** When an endpoint is retired. */
+/** The dates of an endpoint's retirement. */
 const Dates = z.object({
   phase: z.enum(PHASES).describe("The current phase"),
   phaseEndsAt: instant.nullable().describe("When the next phase begins; null if none follows"),

@@ -1,4 +1,4 @@
-/** The retirement notice for people: one self-contained page, complete without its script. */
+/** The retirement notice for people: a self-contained page that is complete without its script. */
 
 import type { ProblemType } from "../http/problem.ts";
 import { type Notice, noticesOf } from "../pages/notice.ts";
@@ -6,7 +6,7 @@ import { code, contactText, escape, htmlPage, listOf, rfc } from "../pages/html.
 import { changes, dates, pathsOf, state } from "../pages/notice_state.ts";
 import { NOTICE_STYLE } from "../pages/style.ts";
 
-/** Adds the reader's local time to every date, unless that is UTC. */
+/** Adds the local time to every date, unless the reader's time zone is UTC. */
 const PAGE_SCRIPT = `
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 for (const time of document.querySelectorAll("time")) {
@@ -66,7 +66,7 @@ ${errors(types, notice)}
   return { html, contentSecurityPolicy: CONTENT_SECURITY_POLICY };
 }
 
-/** Says which paths are going away, and which were removed. */
+/** Says which paths are going away and which were removed. */
 function headline(notice: Notice): string {
   const groups = Map.groupBy(noticesOf(notice), ({ phase }) => phase === "removed");
   const parts = [...groups].map(([isRemoved, notices]) => {
@@ -105,7 +105,7 @@ A date in ${code("Retry-After")} means a brownout, and seconds mean a fault.</p>
 </section>`;
 }
 
-/** Renders each problem type, under the id that its URI links to. */
+/** Renders each problem type. Its id is the fragment of its URI. */
 function errors(
   types: Readonly<Record<string, ProblemType>>,
   { brownoutStatus }: Notice,

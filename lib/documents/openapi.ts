@@ -1,4 +1,4 @@
-/** The OpenAPI description (OpenAPI 3.1), generated from the route table and the policies. */
+/** Generates the OpenAPI description (OpenAPI 3.1) from the route table and the policies. */
 
 import { z } from "zod";
 import project from "../../deno.json" with { type: "json" };
@@ -80,7 +80,7 @@ function contactOf(url: string) {
 
 function schemaOf(schema: z.ZodType) {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    // The format implies the pattern, which is ten times as long.
+    // The format implies the pattern, and the pattern is ten times as long.
     override: ({ jsonSchema }) => {
       if (jsonSchema.format === "date-time") delete jsonSchema.pattern;
     },
@@ -88,7 +88,7 @@ function schemaOf(schema: z.ZodType) {
   return rest;
 }
 
-// A member that is `undefined` is left out of the JSON.
+// JSON leaves out members that are `undefined`.
 function describeRoute(route: Route, policy: Policy) {
   const [, name = ""] = /^.(\w+)/.exec(pathOf(route)) ?? [];
   const { serves, successor } = route;

@@ -1,4 +1,4 @@
-/** The responses of each route for the OpenAPI description: their statuses, fields and content. */
+/** The responses of each route, for the OpenAPI description. */
 
 import { z } from "zod";
 import { NOTICE } from "./notice.ts";
@@ -21,7 +21,7 @@ const Problem = z.object({
     .describe("Explains the retirement; on deprecated paths only"),
 }).describe("Problem details (RFC 9457)");
 
-/** The schemas of content that is JSON. */
+/** The schemas of JSON content. */
 export const SCHEMAS = {
   Problem,
   Notice: NOTICE.describe("The retirement notice; instants are UTC"),
@@ -31,7 +31,7 @@ function reference(schema: keyof typeof SCHEMAS) {
   return { schema: { $ref: `#/components/schemas/${schema}` } };
 }
 
-/** The fields that are described once, rather than for each response. */
+/** The description of the fields that many responses have. */
 export const COMMON_FIELDS = "Every response has Access-Control-Allow-Origin, " +
   "Access-Control-Expose-Headers and Cache-Control. All but 204 and 304 have Content-Length. " +
   "Responses with content, and HEAD responses to the same requests, have X-Content-Type-Options. OPTIONS " +
@@ -39,7 +39,7 @@ export const COMMON_FIELDS = "Every response has Access-Control-Allow-Origin, " 
   "Access-Control-Max-Age. On deprecated paths, errors and OPTIONS responses also have " +
   "Deprecation, Link and, once a date is set, Sunset, unless Host is invalid.";
 
-/** The fields that are described for each response. OpenAPI has Content-Type with the content. */
+/** The fields to describe for each response. OpenAPI puts Content-Type with the content. */
 export const FIELDS = {
   "Accept-Ranges": "Range requests are supported (RFC 9110 §14.3)",
   "Allow": "The methods that the route accepts (RFC 9110 §10.2.1)",
@@ -67,10 +67,10 @@ export interface ResponseDescription {
   readonly content?: Readonly<Record<string, object>> | undefined;
 }
 
-/** The responses to a GET, by status. HEAD has the same, except those to Range. */
+/** The responses to a GET, by status. HEAD has the same ones, except those to Range. */
 type Responses = Readonly<Record<number, ResponseDescription>>;
 
-/** The fields of error responses that not all of them have. */
+/** The fields that only some error responses have. */
 const PROBLEM_FIELDS: Partial<Record<ProblemName, FieldName>> = {
   "method-not-allowed": "Allow",
   "range-not-satisfiable": "Content-Range",
@@ -81,7 +81,7 @@ const PROBLEM_FIELDS: Partial<Record<ProblemName, FieldName>> = {
 /** The problems that every route can have. */
 const COMMON: readonly ProblemName[] = ["bad-host", "method-not-allowed", "server-fault"];
 
-/** Returns the responses that present these problems, by status. */
+/** Returns the responses for problems, by status. */
 function errors(names: readonly ProblemName[], policy?: Policy): Responses {
   const statusOf = (name: ProblemName) =>
     name === "brownout" && policy?.brownoutStatus || PROBLEM_TYPES[name].status;
@@ -125,7 +125,9 @@ export function responsesOf(route: Route, policy: Policy): Responses {
   }
 }
 
-/** Returns the responses that have a representation, and the problems with requests for one. */
+/**
+ * Returns the responses to requests for a representation, with the problems that these can have.
+ */
 function representation(
   description: string,
   content: ResponseDescription["content"],

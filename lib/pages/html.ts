@@ -1,4 +1,4 @@
-/** HTML fragments of pages for people. */
+/** HTML fragments for pages. */
 
 import { NOTICE_STYLE } from "./style.ts";
 
@@ -10,7 +10,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** Escapes a text for HTML, also within the quotes of an attribute. */
+/** Escapes a text for HTML, within the quotes of an attribute, too. */
 export function escape(text: string): string {
   return text.replaceAll(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
 }
@@ -40,7 +40,7 @@ export function rfc(number: number): string {
   return `<a href="https://www.rfc-editor.org/rfc/rfc${number}">RFC&nbsp;${number}</a>`;
 }
 
-/** Renders a link to the operator; nothing without a URL. */
+/** Renders a link to the operator's contact; empty without one. */
 export function contactText(contact: string | null | undefined): string {
   if (!contact) return "";
   const { protocol, pathname } = new URL(contact);
@@ -57,18 +57,18 @@ export function code(text: string): string {
   return `<code>${escape(text)}</code>`;
 }
 
-/** Formats a day, or an instant in UTC, for people: "22 Nov 2026", "22 Nov 2026, 10:00 UTC". */
+/** Formats a day or an instant for people, e.g. "22 Nov 2026" or "22 Nov 2026, 10:00 UTC". */
 export function dateText(instant: string): string {
   const [, day, clock] = /, 0?(.*) (\d\d:\d\d)/.exec(new Date(instant).toUTCString()) ?? [];
   return instant.includes("T") ? `${day}, ${clock} UTC` : `${day}`;
 }
 
-/** Renders a date that is never broken over two lines, and to which a script adds the local time. */
+/** Renders a date. The style keeps it on one line, and the notice's script adds the local time. */
 export function time(instant: string): string {
   return `<time datetime="${escape(instant)}">${dateText(instant)}</time>`;
 }
 
-/** Formats the time from now until an instant, or since then, e.g. "in 219 days". */
+/** Formats the time until an instant, or since it if negative, e.g. "in 219 days". */
 export function distanceText(milliseconds: number): string {
   const format = (value: number, unit: "minute" | "hour" | "day") =>
     new Intl.RelativeTimeFormat("en").format(value, unit);
@@ -78,5 +78,5 @@ export function distanceText(milliseconds: number): string {
 }
 
 export function listOf(words: readonly string[]): string {
-  return new Intl.ListFormat("en").format(words); // the first one would take 25 ms of the start
+  return new Intl.ListFormat("en").format(words); // made here, because the first one takes 25 ms
 }

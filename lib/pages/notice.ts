@@ -1,4 +1,4 @@
-/** The facts of a retirement: what is removed, when, and what replaces it. */
+/** The facts of a retirement: the endpoints, their dates, and their replacements. */
 
 import { formatInstant } from "../http/timestamp.ts";
 import {
@@ -10,10 +10,10 @@ import {
   type Policy,
 } from "../lifecycle/policy.ts";
 
-/** When an endpoint is retired. Instants are in ISO 8601. */
+/** The dates of an endpoint's retirement, in ISO 8601. */
 interface NoticeDates {
   readonly phase: Phase;
-  /** When the next phase begins; null if none follows. */
+  /** When the next phase begins; null if this one is the last. */
   readonly phaseEndsAt: string | null;
   readonly deprecatedAt: string;
   /** When the endpoint is removed; null while no date is set. */
@@ -21,7 +21,7 @@ interface NoticeDates {
   readonly brownouts: readonly { readonly start: string; readonly end: string }[];
 }
 
-/** A retired endpoint, and its replacement, if there is one. */
+/** A retired endpoint, with its replacement, if any. */
 interface RetiredEndpoint {
   readonly path: string;
   readonly methods: readonly string[];
@@ -31,12 +31,12 @@ interface RetiredEndpoint {
 type OptionalDates = { readonly [Name in keyof NoticeDates]: NoticeDates[Name] | undefined };
 
 export interface Notice extends NoticeDates {
-  /** Left out without endpoints, as is the next. */
+  /** Left out if there are no endpoints, like the next member. */
   readonly brownoutStatus?: BrownoutStatus;
   readonly afterSunset?: AfterSunset;
   /** A `mailto:` or `https:` URL. */
   readonly contact: string | null;
-  /** Each with its phase, and with those dates that differ from the common ones. */
+  /** Each endpoint, with its phase, and with its dates if its policy is not the common one. */
   readonly endpoints: readonly (RetiredEndpoint & Partial<OptionalDates> & {
     readonly phase: Phase;
   })[];
@@ -45,10 +45,10 @@ export interface Notice extends NoticeDates {
 /**
  * Returns the notice at an instant.
  *
- * @param policy The common policy. If no endpoint has it, that of the first one takes its place.
- * @param endpoints The endpoints, with their own policies where they have one.
- * @param options The instant, `now`, in milliseconds since the epoch; and the URL at which to contact
- *   the operator, if there is one.
+ * @param policy The common policy. If no endpoint has it, the first endpoint's policy replaces it.
+ * @param endpoints The endpoints. Those without a policy of their own have the common one.
+ * @param options The instant, `now`, in milliseconds since the epoch, and the URL of the operator's
+ *   contact, if any.
  */
 export function noticeAt(
   policy: Policy,
@@ -57,7 +57,7 @@ export function noticeAt(
 ): Notice {
   const policies = endpoints.map((endpoint) => endpoint.policy ?? policy);
   const common = policies.includes(policy) ? policy : policies[0] ?? policy;
-  const isOver = endpoints.length === 0; // their routes were deleted
+  const isOver = endpoints.length === 0; // the routes were deleted
   const moment: Moment = isOver ? { phase: "removed", until: Infinity } : momentAt(common, now);
   return {
     ...datesOf(common, moment),
@@ -70,7 +70,7 @@ export function noticeAt(
   };
 }
 
-/** Splits a notice into one for each endpoint, with its own dates. */
+/** Splits a notice into a notice for each endpoint, with the endpoint's dates. */
 export function noticesOf({ endpoints, ...common }: Notice): Notice[] {
   return endpoints.map((endpoint) => ({ ...common, ...endpoint, endpoints: [endpoint] }) as Notice);
 }

@@ -1,14 +1,16 @@
-/** The parts of a notice on the removal: the current state, the dates, and what follows. */
+/** The parts of a notice that concern the removal: its state, its dates, and what to change. */
 
 import { type Notice, noticesOf } from "./notice.ts";
 import { code, distanceText, listOf, time } from "./html.ts";
 
-/** Lists the paths of notices. */
+/** Lists the paths of notices in a sentence. */
 export function pathsOf(notices: readonly Notice[]): string {
   return listOf(notices.flatMap(({ endpoints }) => endpoints.map(({ path }) => code(path))));
 }
 
-/** Renders what holds for each endpoint: once where it is the same, and else with the paths. */
+/**
+ * Renders a part for each endpoint. Equal parts are rendered once, with the paths they apply to.
+ */
 function sayOnce(notice: Notice, render: (notice: Notice, paths: string) => string): string {
   const groups = [...Map.groupBy(noticesOf(notice), (each) => render(each, "")).values()];
   return groups.map((group) =>
@@ -45,7 +47,7 @@ function banner(notice: Notice, paths: string): string {
   return `<p class="banner ${phase}">${paths}<strong>${texts[phase]}</p>`;
 }
 
-/** Renders what to change in a request, where the endpoints have successors. */
+/** Renders the changes to a request; empty if no endpoint has a successor. */
 export function changes({ endpoints }: Notice): string {
   const lines = endpoints.flatMap(({ path, successor }) =>
     successor === undefined ? [] : [`<li>${code(path)} becomes ${code(successor)}</li>`]
@@ -58,7 +60,7 @@ ${lines.join("\n")}
 }
 
 /**
- * Renders the dates, and what happens in the brownouts and after the removal.
+ * Renders the dates, and the effects of brownouts and of the removal.
  *
  * @param now Milliseconds since the epoch.
  */
@@ -94,7 +96,7 @@ function removal({ sunsetAt, phase }: Notice, paths: string, now: number): strin
 <dd>${sunsetAt === null ? "No date set yet" : time(sunsetAt)}</dd></div>`;
 }
 
-/** Lists the brownouts that are not over. */
+/** Lists the brownouts that have not ended. */
 function calendar({ brownouts }: Notice, paths: string, now: number): string {
   const rows = brownouts.filter(({ end }) => now < Date.parse(end)).map(({ start, end }) => {
     const isOn = now >= Date.parse(start);

@@ -1,6 +1,6 @@
-/** The style sheet of the notice, and of other pages for people. */
+/** The style sheet of the notice and of the usage reports. */
 
-/** Text contrast is at least 4.5 in both colour schemes. */
+/** Text has a contrast of at least 4.5 in both colour schemes. */
 export const NOTICE_STYLE = `
 :root { color-scheme: light dark; --back: #fff; --text: #1b1f24; --soft: #57606b; --line: #d8dce2;
   --panel: #f5f6f8; --link: #1a5fc8;
