@@ -1,45 +1,45 @@
 /**
- * Client names for counting. Clients can send any name, and any release, so the number of new ones
- * that get rows of their own each day is limited.
+ * Client names for counting. Clients can send any name and any release, so only a limited number of
+ * new ones get their own rows each day.
  */
 
 import { IDENTIFYING, NO_USER_AGENT, OTHER, type Product, productOf } from "../http/user_agent.ts";
 
-/** New names admitted per UTC day, by one server: 182,500 a year if it is never restarted. */
+/** New names that one server admits per UTC day: 182,500 a year if it is never restarted. */
 export const MAX_NEW_NAMES_A_DAY = 500;
 
-/** Releases of one client admitted per UTC day, by one server. */
+/** Releases of one client that one server admits per UTC day. */
 export const MAX_RELEASES_OF_CLIENT = 20;
 
-/** Releases of all clients together admitted per UTC day, by one server. */
+/** Releases of all clients together that one server admits per UTC day. */
 export const MAX_RELEASES = 2_000;
 
-/** Names of probes admitted per UTC day, by one server. */
+/** Names of probes that one server admits per UTC day. */
 export const MAX_PROBES_A_DAY = 20;
 
 /** The field in which the gate's probe sends its name. */
 export const PROBE_FIELD = "lifecycle-probe";
 
-/** How the names of probes begin: their requests are no calls. */
+/** The prefix of the names of probes. Requests by probes are no calls. */
 export const PROBE_PREFIX = "probe ";
 
-/** The probes beyond the limit, and requests that put something else in the field. */
+/** The name for probes beyond the limit, and for requests with any other value in the field. */
 export const OTHER_PROBES = `${PROBE_PREFIX}${OTHER}`;
 
 /** Matches the name of a probe. */
 const PROBE_NAME = /^[\da-f]{16}$/;
 
-/** The User-Agent of the library's `lifecycle check`. It makes a request a probe, too. */
+/** The User-Agent of the library's `lifecycle check`. Its requests count as a probe's, too. */
 const CHECKER = "media-head-check";
 const CHECKS = `${PROBE_PREFIX}${CHECKER}`;
 
-/** Matches the value of the operator's field, e.g. a consumer's id from a gateway. */
+/** Matches the value of the operator's field, e.g. a consumer's id that a gateway adds. */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 
-/** The DNS name in an Origin or Referer (RFC 6454, RFC 9110 §10.1.3); neither path nor query. */
+/** Captures the DNS name in an Origin or Referer (RFC 6454, RFC 9110 §10.1.3), and no path. */
 const SITE = /^https?:\/\/((?=[a-z0-9.-]*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
 
-/** Returns the name of the probe that sent a request; `undefined` for any other client. */
+/** Returns the name of the probe that sent a request; `undefined` if no probe did. */
 export function probeOf(fields: Headers): string | undefined {
   const name = fields.get(PROBE_FIELD);
   if (name !== null) return PROBE_NAME.test(name) ? `${PROBE_PREFIX}${name}` : OTHER_PROBES;
@@ -47,12 +47,12 @@ export function probeOf(fields: Headers): string | undefined {
 }
 
 /**
- * Returns the client that sent a request: "id …" by the operator's field, "site …" for a browser, or
- * "app …" by User-Agent. Only the operator's field can add an address or token to the name.
+ * Returns the client that sent a request: "id …" from the operator's field, "site …" for a browser,
+ * or "app …" from User-Agent. Only the operator's field can put an address or token into the name.
  *
- * @param field The name of the field by which the operator knows clients, if there is one.
- * @returns The name and the release of an app; for other clients the name and the app, without its
- *   release.
+ * @param field The name of the request field that identifies clients to the operator, if any.
+ * @returns The name and release of an app. For any other client, its name, and the app's name in
+ *   place of a release.
  */
 export function callerOf(fields: Headers, field: string | undefined): Product {
   const userAgent = fields.get("user-agent");
@@ -75,7 +75,7 @@ function appIn(userAgent: string | null): string | undefined {
   return name === NO_USER_AGENT || name === OTHER ? undefined : name;
 }
 
-/** The clients of recent products: remembering one is cheaper than building its name again. */
+/** The clients of recent products. Looking one up is cheaper than building its name again. */
 const apps = new WeakMap<Product, Product>();
 
 function appOf(product: Product): Product {
@@ -91,24 +91,24 @@ function siteOf(url: string | null): string | undefined {
 }
 
 /**
- * The names of clients and probes, and the releases of clients, that one server counts: first come,
- * first served.
+ * The names of clients and probes, and the releases of clients, that one server counts separately.
+ * They are admitted first come, first served.
  */
 export class ClientNames {
   readonly #known = new Set([NO_USER_AGENT, OTHER, OTHER_PROBES, CHECKS]);
   #day: string | undefined;
-  /** The names admitted on that day. */
+  /** The number of names admitted on that day. */
   #newNames = 0;
   readonly #releasesOf = new Map<string, Set<string>>();
   #releases = 0;
   readonly #probes = new Set<string>();
 
-  /** Marks a name as known, so that it keeps its own rows. */
+  /** Marks a name as known, so that its calls keep their own rows. */
   know(name: string): void {
     this.#known.add(name);
   }
 
-  /** Forgets what was admitted, if the day is another than before. */
+  /** Resets the limits if the day has changed. */
   beginDay(day: string): void {
     if (this.#day !== undefined && day !== this.#day) {
       this.#newNames = 0;
@@ -128,7 +128,7 @@ export class ClientNames {
     return name;
   }
 
-  /** Returns the release to count a call under; empty if there are too many. */
+  /** Returns the release to count a call under; empty beyond the limits. */
   releaseFor(client: string, release: string): string {
     const releases = this.#releasesOf.get(client) ?? new Set();
     if (releases.has(release)) return release;

@@ -1,4 +1,4 @@
-/** The command that reports usage, in any program that keeps a record. */
+/** The command that reports usage, for any program that keeps a record. */
 
 import { Command, Option } from "commander";
 import { StorageError } from "../database/errors.ts";
@@ -22,33 +22,32 @@ import {
 import { gateText, usageText } from "./text.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** What only the program that has the command can do. */
+/** The parts of the command that each program supplies. */
 interface UsageHost<Options> {
   /** Opens the record, runs an action, and closes the record. */
   readonly withRecord: (
     options: Options,
     action: (record: UsageRecord) => Promise<void>,
   ) => Promise<void>;
-  /** Prints lines to standard output; rejects if they cannot be written. */
+  /** Prints lines to standard output. Rejects if they cannot be written. */
   readonly print: (text: string) => Promise<void>;
   /** Prints a message to standard error, after the program's name. */
   readonly printError: (text: string) => void;
 }
 
-/** A record, and what only its program knows. */
+/** A record, and the facts that only its program knows. */
 export interface UsageRecord extends Omit<OwnerPageOptions, "sessions"> {
   readonly ledger: Ledger;
-  /** How sentences name the program's command and settings. */
   readonly program: ProgramNames;
-  /** Whole days that the ledger retains, if that is known. */
+  /** The number of whole days that the ledger retains, if known. */
   readonly retainDays?: number | undefined;
-  /** How to probe the routes, if that is possible. */
+  /** How to probe the routes, if possible. */
   readonly probe?: Pick<ProbeOptions, "url" | "urlOf" | "fields"> | undefined;
-  /** Writes a page; rejects, and leaves the file as it was, if it cannot be written. */
+  /** Writes a page. If it cannot, rejects, and leaves the file as it was. */
   readonly writeFile: (name: string, page: string) => Promise<void>;
 }
 
-/** Ends a command that has printed everything, with an exit status of its own. */
+/** Ends a command with an exit status, after it has printed everything. */
 export class ExitError extends Error {
   override readonly name = "ExitError";
 
@@ -71,11 +70,7 @@ interface UsageOptions {
   readonly json?: true;
 }
 
-/**
- * Creates the command.
- *
- * @param host What only the program that has the command can do.
- */
+/** Creates the command. */
 export function usageCommand<Options>(host: UsageHost<Options>): Command {
   const exclusive = (flags: string, description: string, conflicts: string[]) =>
     new Option(flags, description).conflicts(conflicts);

@@ -1,4 +1,4 @@
-/** The operator's declaration that processes are gone, because no record shows it. */
+/** The operator's declaration that processes are gone. No record can show that. */
 
 import { RefusedError } from "../input/refused_error.ts";
 import { formatInstant } from "../http/timestamp.ts";
@@ -7,9 +7,9 @@ import type { Session } from "./records.ts";
 import { isSilent } from "./verdict.ts";
 
 /**
- * Ends silent sessions at their last report, all or none.
+ * Ends silent sessions at their last report: all or none.
  *
- * @returns These sessions. One that has ended stays as it is.
+ * @returns These sessions. A session that had ended already is unchanged.
  * @throws {RefusedError} If a session is unknown or not silent.
  */
 export async function declareGone(

@@ -16,7 +16,7 @@ const INSTANTS = new Set([
   "reported",
 ]);
 
-/** Formats the whole report, with the members of the verdict beside the others. */
+/** Formats the whole report. The members of the verdict are members of the report. */
 export function usageJson({ program: _, ...report }: UsageReport): string {
   return JSON.stringify({ ...report, ...report.verdict }, replace);
 }

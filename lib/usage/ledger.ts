@@ -1,5 +1,5 @@
 /**
- * The ledger, in an SQL database. Any number of servers share one. Every driver passes
+ * The ledger, in an SQL database. Any number of servers can share one. Every driver passes
  * `tests/usage/ledger_suite.ts`.
  */
 
@@ -26,17 +26,17 @@ import { yieldToRequests } from "../async/yield.ts";
 const KEY_COLUMNS = USAGE_KEY.join(", ");
 const SESSION_COLUMNS = "id, policies, began, reported, sequence, ended";
 
-/** The effects of a new session on others, and on the record. */
+/** The effects of a new session on the process's previous one, and on the record. */
 export interface BeginOptions {
-  /** The process's session so far, which lapses. Without its sequence number, nothing is done. */
+  /** The process's previous session, to lapse. If its sequence number differs, nothing is done. */
   readonly lapsed?: Session | undefined;
-  /** The process's session so far, of which the ledger has another state: the record starts again. */
+  /** The process's previous session, if the ledger lost its state: the record starts again. */
   readonly lost?: Session | undefined;
 }
 
 /**
  * A ledger in the tables `ledger`, `usage` and `session`. Every method throws
- * {@linkcode StorageError} when the engine fails.
+ * {@linkcode StorageError} if the engine fails.
  */
 export class Ledger {
   readonly #database: Database;
@@ -59,12 +59,12 @@ export class Ledger {
   }
 
   /**
-   * Begins a session now. The record starts with the first one. It starts again if the process lost
-   * its session, or if the database's clock is a minute or more behind the ledger's time. A
-   * session that is sent again begins again.
+   * Begins a session now. The record starts with the first session. It starts again if a session
+   * was lost, or if the database's clock is a minute or more behind the ledger's time. A session
+   * that is sent again begins again.
    *
-   * @returns When it began; `undefined` if the session that was to lapse has another sequence number,
-   *   or has ended: then nothing is recorded.
+   * @returns When the session began; `undefined` if the session to lapse has another sequence
+   *   number or has ended. In that case, nothing is recorded.
    */
   async begin(
     { id, policies }: Pick<Session, "id" | "policies">,
@@ -97,16 +97,16 @@ export class Ledger {
   }
 
   /**
-   * Records one part of a flush: extends the session, and adds the counts to those with the same key
-   * and day.
+   * Records one part of a flush: extends the session, and adds the counts to those with the same
+   * key and day.
    *
-   * @param session The session as it was before.
-   * @returns Whether the session was in the ledger at this sequence number, had not ended, and had its
-   *   last report, which a restart of the record sets back. Otherwise nothing is recorded.
+   * @param session The session before this part.
+   * @returns Whether the part was recorded. It is not if the session is missing, has another
+   *   sequence number, has ended, or had its last report set back by a restart of the record.
    */
   async add({ counts, at, reported, isStopped }: FlushPart, session: Session): Promise<boolean> {
-    // A report never moves back, nor past the ledger's time: the database's clock may have been set
-    // back since that was read.
+    // A report never moves back, and never past the ledger's time: the database's clock may have
+    // been set back since that time was read.
     const extension: Statement = {
       text: `UPDATE session SET sequence = sequence + 1, ended = $5,
              reported = CASE WHEN $4 BETWEEN reported AND ${this.#now} THEN $4 ELSE reported END
@@ -130,7 +130,7 @@ export class Ledger {
     return extended?.length === 1;
   }
 
-  /** Lists the rows from a day on, ordered by day, reading incrementally. */
+  /** Lists the rows from a day on, by day. Reads incrementally. */
   async *usage(fromDay: string): AsyncGenerator<UsageRow> {
     const rows = pages(this.#database, (after, limit) => {
       const start = after === undefined
@@ -148,7 +148,7 @@ export class Ledger {
     for await (const row of rows) yield { ...row } as unknown as UsageRow;
   }
 
-  /** Whether a client is on record, on whichever day. */
+  /** Returns whether a client is on record, on any day. */
   async hasClient(client: string): Promise<boolean> {
     const text = "SELECT client FROM usage WHERE client = $1 LIMIT 1";
     return (await this.#database.query({ text, values: [client] })).length > 0;
@@ -166,16 +166,16 @@ export class Ledger {
   }
 
   /**
-   * Returns when the record started: with the first session, with the last restart, or with the first
-   * day retained. It is `undefined` if there never was a session. Days are deleted after this moves,
-   * so read it after the rows.
+   * Returns the start of the record: the first session, the last restart, or the first day
+   * retained, whichever is latest; `undefined` if there never was a session. Days are deleted after
+   * the start has moved, so read it after the rows.
    */
   async started(): Promise<number | undefined> {
     const [row] = await this.#database.query({ text: "SELECT started FROM ledger" });
     return row?.["started"] as number | null ?? undefined;
   }
 
-  /** Ends sessions at their last report: their processes are gone. Those that have ended stay so. */
+  /** Ends sessions at their last report, as gone. A session that has ended stays as it is. */
   async end(ids: readonly string[]): Promise<void> {
     const text = "UPDATE session SET ended = 'gone' WHERE id = $1 AND ended IS NULL";
     const statements = ids.map((id) => ({ text, values: [id] }));
@@ -183,10 +183,10 @@ export class Ledger {
   }
 
   /**
-   * Starts the record again, now by the database's clock. Times in the future become now, and rows
-   * of later days today's. Deletes nothing, and ends no session.
+   * Starts the record again, at the present time of the database's clock. Later times become that
+   * time, and rows of later days become today's. Deletes nothing, and ends no session.
    *
-   * @returns When it started, in milliseconds since the epoch.
+   * @returns The start of the record, in milliseconds since the epoch.
    */
   async restart(): Promise<number> {
     const { clock: now } = await this.time();
@@ -217,12 +217,12 @@ export class Ledger {
   }
 
   /**
-   * Removes the rows before a day, and the sessions that ended before it, after moving the start of
-   * the record.
+   * Deletes the rows before a day, and the sessions that ended before it. Moves the start of the
+   * record first. Deletes nothing unless a session was counting a day ago: that is evidence that
+   * the time is right.
    *
-   * @param now In milliseconds since the epoch. Only a ledger in which somebody counted a day ago
-   *   is evidence that this time is right.
-   * @returns Whether there was such evidence; without it, nothing is removed.
+   * @param now Milliseconds since the epoch.
+   * @returns Whether there was such evidence.
    */
   async forget(beforeDay: string, now: number): Promise<boolean> {
     const counted = await this.#database.query({
@@ -233,12 +233,13 @@ export class Ledger {
     const before = Date.parse(beforeDay);
     const start = "UPDATE ledger SET started = $1 WHERE started < $1";
     await this.#database.transact([{ text: start, values: [before] }]);
-    const removal = {
+    const deletion = {
       text: `DELETE FROM usage WHERE (${KEY_COLUMNS}) IN (
-               SELECT ${KEY_COLUMNS} FROM usage WHERE day < $1 ORDER BY ${KEY_COLUMNS} LIMIT $2) RETURNING day`,
+               SELECT ${KEY_COLUMNS} FROM usage WHERE day < $1
+               ORDER BY ${KEY_COLUMNS} LIMIT $2) RETURNING day`,
       values: [beforeDay, MAX_PART_ROWS],
     };
-    while ((await this.#database.transact([removal]))[0]?.length === MAX_PART_ROWS) {
+    while ((await this.#database.transact([deletion]))[0]?.length === MAX_PART_ROWS) {
       await yieldToRequests();
     }
     const ended = "DELETE FROM session WHERE ended IS NOT NULL AND reported < $1";
@@ -246,7 +247,7 @@ export class Ledger {
     return true;
   }
 
-  /** Returns the statement that adds rows with distinct keys. */
+  /** Returns the statement that adds rows. Their keys must be distinct. */
   #additionOf(rows: readonly UsageRow[]): Statement {
     const columns = [...USAGE_KEY, "calls", "last"] as const;
     const types = [...USAGE_KEY.map(() => "text" as const), "bigint", "bigint"] as const;

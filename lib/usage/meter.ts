@@ -1,4 +1,4 @@
-/** Counts calls to deprecated routes by client, in memory: no request waits for the ledger. */
+/** Counts calls to deprecated routes by client. Counts stay in memory until a flush takes them. */
 
 import { OTHER } from "../http/user_agent.ts";
 import { formatInstant } from "../http/timestamp.ts";
@@ -7,30 +7,30 @@ import { callerOf, ClientNames, probeOf } from "./client_names.ts";
 import { dayOf } from "./day.ts";
 import type { Impact, RoutePolicies, UsageCount } from "./records.ts";
 
-/** A class of responses that are counted together, by client. */
+/** Responses that are counted together. */
 export interface ResponseClass {
   readonly route: string;
   readonly method: string;
-  /** The route's phase when the request came. */
+  /** The route's phase when the request arrived. */
   readonly moment: Moment;
   readonly status: number;
-  /** Whether the removal breaks such calls. */
+  /** Whether the removal breaks these calls. */
   readonly impact: Impact;
 }
 
-/** Counts the responses of one class. */
+/** Counts the responses of one class, by client. */
 export interface Counter {
   /**
    * Counts one response.
    *
-   * @param fields The fields of the request, which identify the client.
+   * @param fields The fields of the request. They identify the client.
    */
   count(fields: Headers): void;
 }
 
 type Calls = UsageCount & { calls: number };
 
-/** The counts of one class of answers, by client and release. For {@linkcode UsageMeter} only. */
+/** A counter with its counts, by client and release. */
 interface ClientCounter extends Counter {
   readonly common: Omit<UsageCount, "client" | "release" | "calls">;
   readonly counts: Map<string, Calls>;
@@ -53,24 +53,25 @@ const COUNTED_METHODS = new Set([
 ]);
 
 export class UsageMeter {
-  /** The health check's text if something is wrong with the record of calls; `undefined` otherwise. */
+  /** The fault of the record of calls, for the health check; `undefined` if there is none. */
   fault: string | undefined;
-  /** Few, because methods and statuses are grouped into classes. */
+  /** Few, because unknown methods count as one, and statuses by class. */
   readonly #counters = new Map<string, ClientCounter>();
   readonly #names = new ClientNames();
   readonly #policies: RoutePolicies;
   readonly #field: string | undefined;
 
   /**
-   * @param policies The policies of the routes, whose brownouts are told apart.
-   * @param field The name of the field by which the operator knows clients, if there is one.
+   * @param policies The policies of the routes. Calls in different brownouts are counted
+   *   separately.
+   * @param field The name of the request field that identifies clients to the operator, if any.
    */
   constructor(policies: RoutePolicies, field?: string) {
     this.#policies = policies;
     this.#field = field;
   }
 
-  /** Returns the counter for a class of responses. Callers may keep it. */
+  /** Returns the counter for a class of responses. It remains valid, so callers may retain it. */
   counterOf(responses: ResponseClass): Counter {
     const { route, impact, moment: { phase, until } } = responses;
     const method = COUNTED_METHODS.has(responses.method) ? responses.method : OTHER;
@@ -101,7 +102,7 @@ export class UsageMeter {
     const count = counts.get(key);
     if (count !== undefined) count.calls++;
     else {
-      const impact = probe === undefined ? common.impact : "none"; // no call
+      const impact = probe === undefined ? common.impact : "none"; // a probe is no call
       counts.set(key, { ...common, impact, ...caller, calls: 1 });
     }
   }
@@ -113,14 +114,17 @@ export class UsageMeter {
     return { client, release: hasRelease ? this.#names.releaseFor(client, release) : "" };
   }
 
+  /** Marks the name of a client as known, so that its calls keep their own rows. */
   know(client: string): void {
     this.#names.know(client);
   }
 
   /**
-   * Returns and resets the counts since the last call. Several can have the same key.
+   * Returns the counts since the last call of this method, and resets them. Several counts can have
+   * the same key.
    *
-   * @param now Milliseconds since the epoch: on another day, the limits of new names begin anew.
+   * @param now Milliseconds since the epoch. The limits on new names are reset when the day
+   *   changes.
    */
   take(now: number): UsageCount[] {
     this.#names.beginDay(dayOf(now));

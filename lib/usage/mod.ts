@@ -22,25 +22,26 @@ import { Recorder } from "./recorder.ts";
 
 export type { LogEvent } from "../log/log.ts";
 
-/** How a process counts the calls of retired routes. */
+/** The options of {@linkcode openUsage}. */
 export interface UsageOptions {
   /**
    * The policy of each route, from `definePolicy()`, by the route's name, e.g. `/v1`. All processes
    * with the same database count the same routes.
    */
   readonly routes: Readonly<Record<string, Policy>>;
-  /** The name of the request field by which you know clients, e.g. one that a gateway sets. */
+  /** The name of the request field that identifies clients, e.g. one that a gateway sets. */
   readonly clientField?: string | undefined;
-  /** Whole days to retain the record, from 1. Default: 400. */
+  /** The number of whole days to retain, at least 1. Default: 400. */
   readonly retainDays?: number | undefined;
   /** Logs an event. Default: prints it to standard error as a line of JSON. */
   readonly log?: ((event: LogEvent) => void) | undefined;
 }
 
-/** A process's part in the record. */
+/** The connection of a process to the record of calls. */
 export interface Usage {
   /**
-   * Does the same as `retire()` of the library, with the policy of a route, and counts its calls.
+   * Does the same as the library's `retire()`, with the policy of a route, and counts the route's
+   * calls.
    *
    * @throws {TypeError} If the route is not one of `routes`, or an option is not valid.
    */
@@ -52,8 +53,8 @@ export interface Usage {
     options?: LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]>,
   ): Middleware<Incoming, Outgoing>;
   /**
-   * Does the same as `withLifecycle()` of the library, with the policy of a route, and counts its
-   * calls.
+   * Does the same as the library's `withLifecycle()`, with the policy of a route, and counts the
+   * route's calls.
    *
    * @throws {TypeError} If the route is not one of `routes`, or an option is not valid.
    */
@@ -62,12 +63,12 @@ export interface Usage {
     route: string,
     options?: LifecycleOptions<Incoming, Rest>,
   ): (request: Incoming, ...rest: Rest) => Promise<Response>;
-  /** For a health check: what is wrong with the record of calls; `undefined` for nothing. */
+  /** The fault of the record of calls, for a health check; `undefined` if there is none. */
   readonly fault: string | undefined;
   /**
-   * Records the last calls, and that the process stops. Call it once the last response was sent:
-   * later calls are not recorded, and the log names that fault. Without it, the verdict is unknown,
-   * as after a crash.
+   * Records the last calls, and that the process stops. Call it after the last response was sent:
+   * later calls are not recorded, and are logged as a fault. If you never call it, the verdict is
+   * unknown, as after a crash.
    */
   close(): Promise<void>;
 }
@@ -75,10 +76,10 @@ export interface Usage {
 const OPTION_NAMES = ["routes", "clientField", "retainDays", "log"];
 
 /**
- * Registers this process in the record of calls, which it creates if needed.
+ * Registers this process in the record of calls, and creates the record if needed.
  *
- * @param database `sqlite:PATH`, for processes on one machine, or `postgres://…`, which needs the
- *   package `pg`.
+ * @param database `sqlite:PATH`, for processes on one machine, or `postgres://…`. PostgreSQL needs
+ *   the package `pg`.
  * @throws {TypeError} If an option is not valid.
  * @throws {Error} If the process cannot be registered: its calls would not be counted.
  */
@@ -101,7 +102,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   let closing: Promise<void> | undefined;
   let wasLate = false;
 
-  /** Returns a route's policy, and the options of the route with counting added. */
+  /** Returns a route's policy, and its options with counting added. */
   function counted<Incoming extends RequestHead, Rest extends readonly unknown[]>(
     route: string,
     given: LifecycleOptions<Incoming, Rest> = {},
@@ -149,7 +150,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
 
 const LATE = "calls were answered after close(), and are not on record";
 
-/** Returns a log that cannot throw, because it is also called where nobody could catch it. */
+/** Returns a log that never throws, because nobody could catch the error of every call. */
 function guarded(log: Log): Log {
   return (event) => {
     try {
@@ -160,7 +161,7 @@ function guarded(log: Log): Log {
   };
 }
 
-/** Checks what TypeScript may not have checked. */
+/** Checks the options, because callers may not use TypeScript. */
 function requireOptions({ routes, clientField, retainDays = 1, ...others }: UsageOptions): void {
   const unknown = Object.keys(others).find((name) => !OPTION_NAMES.includes(name));
   if (unknown !== undefined) {

@@ -1,4 +1,4 @@
-/** Opening a ledger that has a database of its own. Each driver is loaded only where it is used. */
+/** Opens a ledger in its own database. Each driver is loaded only where it is used. */
 
 import type { OpenOptions } from "../database/open_options.ts";
 import type { FileCalls } from "../database/sqlite/files.ts";
@@ -7,7 +7,7 @@ import { withoutPassword } from "../input/printable.ts";
 import { Ledger } from "./ledger.ts";
 import { LEDGER } from "./schema.ts";
 
-/** How SQLite opens a ledger. A flush that cannot write retries, so it waits a second at most. */
+/** SQLite's options for a ledger. Waits a second at most, because failed flushes are retried. */
 export const LEDGER_OPTIONS = { schema: LEDGER, synchronous: "NORMAL", timeout: 1_000 } as const;
 
 /**
@@ -15,7 +15,7 @@ export const LEDGER_OPTIONS = { schema: LEDGER, synchronous: "NORMAL", timeout: 
  *
  * @param url `sqlite:PATH`, or `postgres://…`
  * @throws {RefusedError} If the URL is neither, or the package for PostgreSQL is missing.
- * @throws {StorageError} If the database fails, or its ledger is of another release.
+ * @throws {StorageError} If the database fails, or its ledger belongs to another release.
  */
 export async function openLedger(
   url: string,

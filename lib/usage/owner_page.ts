@@ -1,4 +1,4 @@
-/** The page for the owner of one client: what to change, by when, and the evidence. */
+/** The page for a client's owner: what to change, by when, and the evidence. */
 
 import { code, contactText, escape, pathText } from "../pages/html.ts";
 import { noticeAt, noticesOf } from "../pages/notice.ts";
@@ -10,19 +10,19 @@ import type { Session } from "./records.ts";
 import type { ClientUsage, UsageReport } from "./report.ts";
 import { plural, RULES } from "./sentences.ts";
 
-/** What the page says besides the report; it leaves out what is unknown. */
+/** The facts on the page besides the report. Unknown ones are left out. */
 export interface OwnerPageOptions {
-  /** All sessions, whose policies say what was announced. */
+  /** All sessions. Their policies show what was announced, and when. */
   readonly sessions: readonly Session[];
-  /** Returns the path that replaces a route, if there is one, e.g. `/media/:token`. */
+  /** Returns the path that replaces a route, if any, e.g. `/media/:token`. */
   readonly successorOf?: ((route: string) => string | undefined) | undefined;
-  /** Where clients reach the server. */
+  /** The URL at which clients reach the server. */
   readonly publicUrl?: string | undefined;
-  /** Where to reach the operator: a `mailto:` or `https:` URL. */
+  /** The URL of the operator's contact: `mailto:` or `https:`. */
   readonly contact?: string | undefined;
 }
 
-/** Renders the page of the only client in a report. */
+/** Renders the page from a report on one client. */
 export function ownerPage(report: UsageReport, options: OwnerPageOptions): string {
   const { sessions, successorOf, publicUrl, contact } = options;
   const { client = "", clients: [usage], policies, now, from } = report;
@@ -68,7 +68,7 @@ ${origin}`,
   );
 }
 
-/** Renders the number of calls, and that of those that failed in each brownout. */
+/** Renders the number of calls, and the number that failed in each brownout. */
 function calls({ calls, last, brownouts }: ClientUsage, { from }: UsageReport): string {
   const total = `${plural(calls, "call")} since ${from}, the last recorded at ` +
     `${formatInstant(last)}. ${RULES[0]}`;
@@ -78,7 +78,7 @@ function calls({ calls, last, brownouts }: ClientUsage, { from }: UsageReport): 
   return `<p>${prose(total)}</p>\n${list(failed)}`;
 }
 
-/** Says since when the responses of a route have announced its retirement, by the policies on record. */
+/** Says since when a route's responses have announced its retirement, by the policies on record. */
 function announcementText(route: string, sessions: readonly Session[]): string {
   const announcing = sessions.filter(({ policies }) => Object.hasOwn(policies, route));
   const since = Math.min(...announcing.map(({ began }) => began));

@@ -19,7 +19,7 @@ import {
   verdictText,
 } from "./sentences.ts";
 
-/** The classes of the verdicts' colours. */
+/** The style's class for the colour of each verdict. */
 const COLOURS = { clear: "announced", called: "brownout", unknown: "deprecated" };
 
 export function usagePage(report: UsageReport): string {

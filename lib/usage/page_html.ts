@@ -5,7 +5,7 @@ import type { Policy } from "../lifecycle/policy.ts";
 import type { RouteUsage } from "./report.ts";
 import { INCOMPLETE, notesOf, plural } from "./sentences.ts";
 
-/** Renders a page that has no script, and loads nothing. */
+/** Renders a page without a script. It loads nothing. */
 export function reportPage(title: string, style: string, main: string): string {
   return htmlPage(
     title,
@@ -15,10 +15,10 @@ export function reportPage(title: string, style: string, main: string): string {
   );
 }
 
-/** A date in a sentence, in ISO 8601, but not in a name. */
+/** Matches a date of ISO 8601 in a sentence, but not within a name. */
 const DATE = /(?<![\w.-])\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?(?!\.?[\w-])/g;
 
-/** Renders a sentence, with its dates, its paths and its code as people read them. */
+/** Renders a sentence, with dates, paths and code formatted for people. */
 export function prose(text: string): string {
   return pathText(escape(text)).replaceAll(DATE, (date) => time(date))
     .replaceAll(/`([^`]+)`/g, "<code>$1</code>");
@@ -39,12 +39,12 @@ const AXIS_Y = 85;
 /** The position of each mark below the axis, by the first word of its note. */
 const MARK_Y: Readonly<Record<string, number>> = { brownout: 89, incomplete: 95 };
 
-/** Draws a bar for each day, with its notes marked below it, and lists the same in numbers. */
+/** Draws a bar for each day, with marks below it for its notes, and lists the same in numbers. */
 export function picture({ days }: RouteUsage, policy: Policy | undefined): string {
   const most = Math.max(...days.map(({ calls }) => calls));
-  const width = Math.min(.8, days.length / 33); // at most 3 percent of the picture's
+  const width = Math.min(.8, days.length / 33); // at most 3 percent of the picture
   const numbers: string[] = [];
-  const kinds = new Set<string>(); // of marks
+  const kinds = new Set<string>(); // the kinds of marks
   const bars = days.map((usage, x) => {
     const { day, calls, byPhase } = usage;
     const notes = notesOf(usage, policy);

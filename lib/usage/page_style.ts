@@ -1,6 +1,6 @@
 /** The style sheet of the reports, in addition to that of the notice. */
 
-/** The picture of the days. Contrast is at least 3 for bars and marks, in both colour schemes. */
+/** The style of the picture. Bars and marks have a contrast of 3 or more in both colour schemes. */
 export const PICTURE_STYLE = `
 .axis, figcaption, details, thead { color: var(--soft); font-size: .875rem; }
 figure { margin: .5rem 0; break-inside: avoid; }

@@ -1,7 +1,7 @@
 /**
- * The gate's probe: whether calls through the public URL reach the servers that count them. A cache in
- * front hides callers, and no response field prevents that without breaking playback. A probe can find
- * a cache, but never prove that there is none.
+ * The gate's probe. It checks whether calls through the public URL reach the servers that count
+ * them: a cache in front hides callers, and no response field prevents that without breaking
+ * playback. A probe can find a cache, but never prove that there is none.
  */
 
 import { formatInstant } from "../http/timestamp.ts";
@@ -20,27 +20,29 @@ export interface ProbeOptions {
   readonly routes: readonly string[];
   /** The policies that the servers announce. */
   readonly policies: RoutePolicies;
-  /** Returns a URL under a route that is served in a phase; `undefined` if there is none. */
+  /** Returns a URL under a route that is served in a phase, if there is one. */
   readonly urlOf: (route: string, phase: Phase) => Promise<string | undefined>;
   /** Fields to send, e.g. for authentication. */
   readonly fields?: Headers | undefined;
-  /** How to have the routes not probed, for messages. */
+  /** The instruction to leave the probe out, for messages. */
   readonly howNotToProbe: string;
   /** Called with the ids of the sessions whose reports are awaited. */
   readonly onWait: (sessions: readonly string[]) => void;
 }
 
-/** Milliseconds until a response must have ended. */
+/** The limit on a request and its response, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
-/** The requests after the first GET. Most caches answer the third GET at the latest. */
+/** The methods of requests after the first GET. Most caches answer the third GET at the latest. */
 const LATER_METHODS = ["GET", "GET", "HEAD", "HEAD"] as const;
 
 /**
- * Sends one GET to each route, under a random name in a field of its own. Where that was counted, it
- * sends two GETs more and two HEADs. Where it was not, more requests would be counted as calls.
+ * Sends a GET to each route, under a random name in the probe's field. To each route whose GET was
+ * counted under that name, sends two more GETs and two HEADs. Elsewhere, more requests could be
+ * counted as calls.
  *
- * @returns A function to call once every session has reported after the requests.
+ * @returns A function that returns the result. Call it once every session has reported after the
+ *   requests.
  */
 export async function probe(
   ledger: Pick<Ledger, "usage" | "sessions" | "time">,
@@ -94,13 +96,13 @@ export async function probe(
   };
 }
 
-/** Matches what a URL does in place of a cache, if requests after the first one are not counted. */
+/** Matches the texts that explain, without a cache, why a request was not counted. */
 const UNCOUNTED = /^(?:does not answer|asks for|limits)/;
 
 const TOO_MANY = "too many probes were counted today, so this one has no line of its own: probe " +
   "again tomorrow (UTC)";
 
-/** Sends requests to each target, one after the other, and says what the last one's URL does. */
+/** Sends requests to each target in order. Returns a text on the last response, by route. */
 async function sendAll(
   methods: readonly ("GET" | "HEAD")[],
   targets: ReadonlyMap<string, string>,
@@ -117,7 +119,7 @@ async function sendAll(
   return new Map(answers);
 }
 
-/** Sends a request, and says what its URL does, in case that no server counted it. */
+/** Sends a request. Returns a text on the response, in case no server counted the request. */
 async function send(method: "GET" | "HEAD", url: string, headers: Headers): Promise<string> {
   try {
     const response = await fetch(url, {
@@ -126,7 +128,7 @@ async function send(method: "GET" | "HEAD", url: string, headers: Headers): Prom
       redirect: "manual",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    for await (const _ of response.body ?? []); // a cache may keep only what was read to its end
+    for await (const _ of response.body ?? []); // a cache may store only what was read to its end
     return meaningOf(response);
   } catch (error) {
     const { message, cause } = error as Error;
@@ -142,7 +144,7 @@ function meaningOf({ status, headers }: Response): string {
     `answered, it is another deployment, or something removes the field ${PROBE_FIELD}`;
 }
 
-/** Counts what is on record of a probe, since an instant. */
+/** Counts the requests of a probe that are on record since an instant. */
 async function countsOf(ledger: Pick<Ledger, "usage">, name: string, since: number) {
   const counts = new Map<string, number>();
   const full = new Set<string>();

@@ -1,4 +1,4 @@
-/** `lifecycle usage`, for a record that applications keep by `openUsage()`. */
+/** The command `lifecycle usage`, for a record that applications keep with `openUsage()`. */
 
 import { type Command, CommanderError } from "commander";
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
@@ -13,7 +13,7 @@ import { NODE_FILES } from "./node_files.ts";
 import { openLedger } from "./open_ledger.ts";
 import { judgedRoutes } from "./report.ts";
 
-/** What this command has besides the options of every usage command. */
+/** The options that this command adds to those of every usage command. */
 interface ProgramOptions {
   readonly database: string;
   readonly probe?: string[];
@@ -23,7 +23,7 @@ interface ProgramOptions {
 /**
  * Runs the command.
  *
- * @param args The words after `lifecycle usage`.
+ * @param args The arguments after `lifecycle usage`.
  * @returns The exit status: 0 done or clear, 1 refused or called, 2 wrong usage, 3 unknown.
  */
 export async function runUsage(args: readonly string[]): Promise<number> {
@@ -91,7 +91,7 @@ const headerArgument = argument('"NAME: VALUE"', (line): [string, string] | unde
   return name === undefined || value === undefined ? undefined : [name, value];
 });
 
-/** Returns how to probe the routes by the URLs that were given; `undefined` without any. */
+/** Returns how to probe the routes through the given URLs; `undefined` if there are none. */
 function probeOf(
   { probe: urls, header = [] }: Omit<ProgramOptions, "database">,
   routes: readonly string[],
@@ -105,7 +105,7 @@ function probeOf(
   };
 }
 
-/** Returns the route that a URL is under: the longest, or the only one there is. */
+/** Returns the longest route that a URL is under, or the only route there is. */
 function routeOf(url: string, routes: readonly string[]): string {
   const { pathname } = new URL(url);
   const above = routes.filter((route) => `${pathname}/`.startsWith(`${route}/`));
@@ -115,7 +115,7 @@ function routeOf(url: string, routes: readonly string[]): string {
   throw new RefusedError(`--probe "${url}": expected an item under ${known}`);
 }
 
-/** Prints lines to standard output; rejects if its reader has closed the pipe. */
+/** Prints lines to standard output. Rejects if its reader has closed the pipe. */
 function print(text: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   process.stdout.once("error", (cause) => {
@@ -129,7 +129,7 @@ function printError(text: string): void {
   console.error(printableLines(`lifecycle: ${text}`));
 }
 
-/** Writes a page beside its place, and then moves it there. The database's files are refused. */
+/** Writes a page to a draft, and moves it into place. Refuses the files of the record. */
 async function writePage(name: string, page: string, database: string): Promise<void> {
   const path = database.slice("sqlite:".length);
   const files = [name, path, `${path}-wal`, `${path}-shm`];

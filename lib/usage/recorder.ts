@@ -1,5 +1,5 @@
 /**
- * Flushes counts to the ledger every few seconds, under a session, from which a report learns since
+ * Flushes counts to the ledger every few seconds. The process's session in the ledger shows since
  * when the counts are complete.
  */
 
@@ -26,24 +26,24 @@ import { UsageMeter } from "./meter.ts";
 /** Milliseconds between two flushes: the most that a crash can lose. */
 export const FLUSH_INTERVAL_MS = 5_000;
 
-/** How often the last flush is attempted. */
+/** The number of attempts at the last flush. */
 const STOP_TRIES = 6;
 
-/** Milliseconds between two such attempts. */
+/** Milliseconds between two of these attempts. */
 const STOP_DELAY_MS = 200;
 
-/** Clients of this many past days are known when a server starts. */
+/** Days before a start whose clients are known from the start. */
 const KNOWN_DAYS = 7;
 
 export interface RecorderOptions {
   readonly ledger: Ledger;
   /** The policies of the routes that are counted. */
   readonly policies: RoutePolicies;
-  /** Whole days that the ledger retains. */
+  /** The number of whole days that the ledger retains. */
   readonly retainDays: number;
-  /** The name of the field by which the operator knows clients. */
+  /** The name of the request field that identifies clients to the operator, if any. */
   readonly clientField?: string | undefined;
-  /** Metrics of the same counts, for alerts. */
+  /** Metrics of the counts, for alerts. */
   readonly metrics?: {
     add(counts: readonly UsageCount[]): void;
     /** Says whether calls are being recorded. */
@@ -52,8 +52,8 @@ export interface RecorderOptions {
   /** Returns the time in milliseconds since the epoch. */
   readonly clock: () => number;
   /**
-   * Returns the milliseconds that the process has lived through, from any origin: a clock that stands
-   * still while the machine sleeps, and that nobody sets.
+   * Returns the milliseconds that the process has lived through, from any origin. This clock stands
+   * still while the machine sleeps, and nobody can set it.
    */
   readonly lifetime?: () => number;
   readonly log: Log;
@@ -67,15 +67,15 @@ export class Recorder {
   readonly #queue = new SerialQueue(); // one flush at a time
   /** The session as this process last knew it to be in the ledger. */
   #session: Session;
-  /** The session to begin, until it is known that it is registered. */
+  /** The session to begin, until it is known to be registered. */
   #next: Session | undefined;
-  /** When the ledger's time was last read, by the ledger and by the process's lifetime. */
+  /** The last reading of the ledger's time, and the process's lifetime at that reading. */
   #reading: { readonly now: number; readonly lifetime: number } | undefined;
-  /** Whether, since the session's last report, time has passed that the process did not live through. */
+  /** Whether the process did not live through all the time since the session's last report. */
   #hasLapsed = false;
-  /** The part of a flush that was sent, until it is known whether it was committed. */
+  /** The part of a flush that was sent, until its outcome is known. */
   #sent: FlushPart | undefined;
-  /** Counts that were not sent, by key. */
+  /** Counts that are yet to be sent, by key. */
   readonly #backlog = new Map<string, UsageCount>();
   #firstDay = "";
   #lastTick: number;
@@ -91,15 +91,16 @@ export class Recorder {
     this.#lastTick = clock();
   }
 
-  /** The id of the process's session. It changes if that is ended while the process runs. */
+  /** The id of the process's session. It changes if the session ends while the process runs. */
   get session(): string {
     return this.#session.id;
   }
 
   /**
-   * Registers the process in the ledger, and starts flushing. The timer lets the process exit.
+   * Registers the process in the ledger, and starts flushing. The timer does not keep the process
+   * running.
    *
-   * @throws {StorageError} If it cannot be registered: it would serve uncounted.
+   * @throws {StorageError} If the process cannot be registered: its calls would not be counted.
    */
   async start(): Promise<void> {
     const { ledger } = this.#options;
@@ -118,7 +119,7 @@ export class Recorder {
     return this.#flush(false);
   }
 
-  /** Flushes the rest, and ends the session. Call it once nothing is answered any more. */
+  /** Flushes the last counts, and ends the session. Call it after the last response. */
   async stop(): Promise<void> {
     this.#stopTimer();
     this.#takeCounts();
@@ -129,7 +130,7 @@ export class Recorder {
     }
   }
 
-  /** Returns the number of calls that were taken from the meter, and may not be in the ledger. */
+  /** Returns the number of calls that were taken from the meter, but may not be in the ledger. */
   unrecorded(): number {
     const counts = [...this.#sent?.counts ?? [], ...this.#backlog.values()];
     return counts.reduce((sum, { calls }) => sum + calls, 0);
@@ -171,7 +172,7 @@ export class Recorder {
     this.#keep(counts);
   }
 
-  /** Adds counts to those that were not sent. */
+  /** Adds counts to the backlog. */
   #keep(counts: readonly UsageCount[]): void {
     for (const count of counts) {
       const key = keyOf(count);
@@ -180,17 +181,17 @@ export class Recorder {
     }
   }
 
-  /** Writes all counts to the ledger. Returns what the health check says. */
+  /** Writes all counts to the ledger. Returns the fault for the health check, if any. */
   async #write(isLast: boolean): Promise<string | undefined> {
-    // The report vouches for every call that was answered before it, so its time is read before the
-    // counts are taken. No call may be dated before it was answered, so they are dated by a time that
-    // is read after that.
+    // The report vouches for every call answered before it, so its time is read before the counts
+    // are taken. No call may be dated before it was answered, so calls are dated with a time that
+    // is read after the counts are taken.
     const { now: reported } = await this.#readTime().finally(() => this.#takeCounts());
     const time = await this.#readTime();
-    const clockFault = this.#clockFault(time); // now: what follows can take long
+    const clockFault = this.#clockFault(time); // at once, because sending can take long
     if (this.#sent !== undefined) await this.#send(this.#sent);
 
-    // What was counted is recorded before a session lapses, but does not extend it.
+    // Counts are recorded before a session lapses, but do not extend it.
     while (this.#session.ended === undefined) {
       const counts = [...this.#backlog.values()].slice(0, MAX_PART_ROWS);
       const isWhole = counts.length === this.#backlog.size;
@@ -210,9 +211,9 @@ export class Recorder {
   }
 
   /**
-   * Sends a part. If it was not recorded, keeps its counts, and begins another session.
+   * Sends a part. If it was not recorded, puts its counts back, and begins another session.
    *
-   * @returns Whether it was recorded.
+   * @returns Whether the part was recorded.
    */
   async #send(part: FlushPart): Promise<boolean> {
     const { ledger } = this.#options;
@@ -239,14 +240,14 @@ export class Recorder {
     return true;
   }
 
-  /** Begins another session, after that of the process was found otherwise than it was left. */
+  /** Begins another session, because the ledger has the process's session in another state. */
   async #beginAgain(found: Session | undefined): Promise<void> {
     const left = this.#session;
     let message: string | undefined;
     if (found?.sequence !== left.sequence) {
       await this.#begin({ lost: left });
       message = LOST;
-    } else if (found.ended === undefined) { // a restart of the record has set its report back
+    } else if (found.ended === undefined) { // a restart of the record set its last report back
       await this.#begin({ lapsed: left });
     } else {
       await this.#begin();
@@ -267,7 +268,7 @@ export class Recorder {
   }
 
   /**
-   * Reads the ledger's time. If it has advanced by a minute or more beyond the lifetime of the process,
+   * Reads the ledger's time. If it has advanced by a minute or more beyond the process's lifetime,
    * the machine slept or a clock jumped.
    */
   async #readTime(): Promise<LedgerTime> {
@@ -281,7 +282,7 @@ export class Recorder {
     return time;
   }
 
-  /** Logs a clock of this machine that is wrong, and returns what the health check says. */
+  /** Logs and returns a fault if this machine's clock differs from the database's. */
   #clockFault({ clock }: LedgerTime): string | undefined {
     const now = this.#options.clock();
     if (Math.abs(now - clock) < MINUTE_MS) return undefined;
@@ -294,7 +295,7 @@ export class Recorder {
     return "the clock here is not the database's (see the log)";
   }
 
-  /** Deletes the days that are not retained, once a day. */
+  /** Deletes the days that are no longer retained, once a day. */
   async #forget(now: number): Promise<void> {
     const { ledger, retainDays } = this.#options;
     const firstDay = dayOf(now - retainDays * DAY_MS);

@@ -1,9 +1,9 @@
-/** The records of a ledger: who called the deprecated routes, and which processes were counting. */
+/** The records of a ledger: calls to deprecated routes, and the processes that counted them. */
 
 import type { Phase, Policy } from "../lifecycle/policy.ts";
 
 /**
- * How the removal of a route affects a call: "breaking" if the call is served now, or would be
+ * The effect of a route's removal on a call: "breaking" if the call is served now, or would be
  * outside a brownout; "none" otherwise, e.g. for a malformed token.
  */
 export type Impact = typeof IMPACTS[number];
@@ -11,7 +11,7 @@ export type Impact = typeof IMPACTS[number];
 /** Every {@linkcode Impact}. */
 export const IMPACTS = ["breaking", "none"] as const;
 
-/** Calls that are counted together: what was called, and by whom. */
+/** Calls that are counted together. */
 export interface UsageCount {
   readonly route: string;
   readonly method: string;
@@ -23,7 +23,9 @@ export interface UsageCount {
   readonly impact: Impact;
   /** The name of the client, e.g. `app Overcast`. */
   readonly client: string;
-  /** The release of an app, e.g. `3.0.1`; the app of any other client, e.g. `okhttp`; or empty. */
+  /**
+   * The release of an app, e.g. `3.0.1`; for other clients, the app, e.g. `okhttp`. May be empty.
+   */
   readonly release: string;
   readonly calls: number;
 }
@@ -32,7 +34,7 @@ export interface UsageCount {
 export interface UsageRow extends UsageCount {
   /** UTC, e.g. `2027-01-31`. */
   readonly day: string;
-  /** When the last of them was recorded, in milliseconds since the epoch. */
+  /** When the last call was recorded, in milliseconds since the epoch. */
   readonly last: number;
 }
 
@@ -50,50 +52,51 @@ const COUNT_KEY = [
 /** The columns that distinguish rows. */
 export const USAGE_KEY = ["day", ...COUNT_KEY] as const;
 
-/** Returns what distinguishes counts from others, as a text to sort by. */
+/** Returns the key of counts, as a text to sort by. */
 export function keyOf(count: UsageCount): string {
   return COUNT_KEY.map((column) => count[column]).join("\0");
 }
 
-/** The policy announced for each deprecated route, by the route's path. */
+/** The policy of each deprecated route, by the route's path. */
 export type RoutePolicies = Readonly<Record<string, Policy>>;
 
-/** Why a session ended: see {@linkcode Session}. */
+/** The ways in which a session ends: see {@linkcode Session}. */
 export const ENDS = ["stopped", "gone", "lapsed"] as const;
 
 /** The registration of one process. Times are the ledger's, in milliseconds since the epoch. */
 export interface Session {
   readonly id: string;
-  /** The policies that the process announces. It counts the calls of these routes, and of no others. */
+  /** The policies that the process announces. It counts calls to these routes only. */
   readonly policies: RoutePolicies;
   readonly began: number;
-  /** When it last reported: every call that it answered before is on record. */
+  /** When the session last reported: every call that the process answered before is on record. */
   readonly reported: number;
-  /** The number of transactions that have extended it. */
+  /** The number of transactions that have extended the session. */
   readonly sequence: number;
   /**
-   * Why it ended, if it did: the process stopped, the operator declared it gone, or it lapsed,
-   * because the process did not live through the time that followed. It is never extended again.
+   * How the session ended, if it did: the process stopped, the operator declared it gone, or the
+   * session lapsed, because the process did not live through the time that followed. A session that
+   * ended is never extended again.
    */
   readonly ended?: typeof ENDS[number] | undefined;
 }
 
 /**
- * One transaction of a flush. However often it is sent, it is committed once or not at all, because
- * it also advances the session's sequence number.
+ * One transaction of a flush. It also advances the session's sequence number, so it is committed at
+ * most once, however often it is sent.
  */
 export interface FlushPart {
-  /** With distinct keys. */
+  /** Have distinct keys. */
   readonly counts: readonly UsageCount[];
-  /** When they are recorded, in milliseconds since the epoch. */
+  /** When the counts are recorded, in milliseconds since the epoch. */
   readonly at: number;
-  /** The time to which the session's report moves; only the last part of a flush moves it. */
+  /** The new time of the session's last report; only the last part of a flush has one. */
   readonly reported?: number | undefined;
-  /** Whether the process stops with this part. */
+  /** Whether this part ends the session, because the process stops. */
   readonly isStopped?: boolean;
 }
 
-/** Counts per part, since SQLite blocks the thread while it writes them. */
+/** The limit on counts in a part. SQLite blocks the thread while it writes them. */
 export const MAX_PART_ROWS = 100;
 
 /** The times of a ledger, in milliseconds since the epoch. */
@@ -105,8 +108,8 @@ export interface LedgerTime {
 }
 
 /**
- * Milliseconds that matter: without a session, they leave a gap in the record; a clock that is off
- * by so much is wrong; and a session that has not reported for so long is silent.
+ * The shortest time that counts, in milliseconds: so long without a session is a stop; a clock that
+ * is off by so much is wrong; and a session that has not reported for so long is silent.
  */
 export const MINUTE_MS = 60_000;
 

@@ -1,8 +1,8 @@
 /**
- * The retirement report: the calls to deprecated routes in one period, and whether the routes can
- * be removed on that evidence.
+ * The retirement report: the calls to deprecated routes in one period, and the verdict on removing
+ * the routes.
  *
- * "Calls" are requests that removal breaks; all others are "other requests".
+ * "Calls" are requests that the removal breaks. All others are "other requests".
  */
 
 import { PROBE_PREFIX } from "./client_names.ts";
@@ -36,9 +36,9 @@ export type PhaseCalls = Partial<Record<Phase, number>>;
 
 /** Calls to one route on one UTC day. */
 export interface DayUsage {
-  /** e.g. `2027-01-31` */
+  /** UTC, e.g. `2027-01-31`. */
   readonly day: string;
-  /** Whether the record of the day is complete; for today, so far. */
+  /** Whether the record of the day is complete (for today, so far). */
   readonly isWhole: boolean;
   readonly calls: number;
   readonly byPhase: Readonly<PhaseCalls>;
@@ -48,7 +48,7 @@ export interface RouteUsage {
   readonly route: string;
   readonly calls: number;
   readonly otherRequests: number;
-  /** Every day of the period, even without calls; today last. */
+  /** Every day of the period, even without calls. Today comes last. */
   readonly days: readonly DayUsage[];
 }
 
@@ -64,75 +64,75 @@ export interface ClientUsage {
   /** The calls in each brownout, in chronological order. */
   readonly brownouts: readonly { readonly start: string; readonly calls: number }[];
   /**
-   * The releases of an app, or the apps of any other client; most calls first. Not every call has
-   * one, and not every one is recorded.
+   * The releases of an app, or the apps of any other client; most calls first. Calls without a
+   * release on record are in none of them.
    */
   readonly releases: readonly ReleaseUsage[];
 }
 
 type ReleaseUsage = Pick<UsageRow, "release" | "calls" | "last">;
 
-/** How sentences name a program's command and settings. */
+/** The names of a program's command and settings, for sentences. */
 export interface ProgramNames {
   /** The command as it is typed, e.g. `deno task media usage`. */
   readonly command: string;
-  /** How to have routes probed, e.g. "set PUBLIC_URL". */
+  /** The instruction to have routes probed, e.g. "set PUBLIC_URL". */
   readonly howToProbe: string;
-  /** How to have them not probed, e.g. "set PUBLIC_URL= for this command". */
+  /** The instruction to leave the probe out, e.g. "set PUBLIC_URL= for this command". */
   readonly howNotToProbe: string;
   /** The setting of the days to retain, e.g. `USAGE_DAYS`. */
   readonly retainSetting: string;
 }
 
 export interface UsageReportOptions {
-  /** The routes to report on; by default those that servers announce. */
+  /** The routes to report on. Default: the routes that servers announce. */
   readonly routes?: readonly string[] | undefined;
-  /** Whole UTC days of the period. */
+  /** The number of whole UTC days in the period. */
   readonly days: number;
-  /** The only client to report on; every client by default. */
+  /** The only client to report on. Default: every client. */
   readonly client?: string | undefined;
   /** The names of clients that do not count for the verdict. */
   readonly ignore?: readonly string[] | undefined;
-  /** The calls that the verdict allows; 0 by default. */
+  /** The number of calls that the verdict allows. Default: 0. */
   readonly atMost?: number | undefined;
-  /** Whether the operator vouches for stops. */
+  /** Whether the operator vouches for all stops. */
   readonly trustStops?: boolean | undefined;
-  /** The findings of a probe. */
   readonly probe?: ProbeResult | undefined;
-  /** How sentences name the program's command and settings. */
   readonly program: ProgramNames;
-  /** Whole days that servers retain, if that is known. */
+  /** The number of whole days that servers retain, if known. */
   readonly usageDays?: number | undefined;
-  /** All sessions, as they were read by {@linkcode waitForReports}. */
+  /** All sessions, from {@linkcode waitForReports}. */
   readonly sessions: readonly Session[];
-  /** The moment of the question, by the ledger's time, in milliseconds since the epoch. */
+  /** The instant of the verdict, by the ledger's time, in milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** The report of a period: a number of whole UTC days, and today so far. */
+/** The report of a period: whole UTC days, and today so far. */
 export interface UsageReport
   extends Pick<UsageReportOptions, "days" | "client" | "now" | "usageDays" | "probe" | "program"> {
-  /** The policies that the process that registered last announces. */
+  /** The policy of each route, from the last session that announced one. */
   readonly policies: RoutePolicies;
-  /** A line for each route of which running servers announce other dates than those. */
+  /** A line for each route for which running servers announce other dates. */
   readonly otherDates: readonly string[];
   readonly from: string;
   readonly today: string;
   readonly routes: readonly RouteUsage[];
-  /** The routes that the verdict is on. */
+  /** The routes that the verdict covers. */
   readonly judged: readonly string[];
-  /** The clients of the routes; most calls first; without those that are ignored. */
+  /** The clients of the routes, except those that are ignored; most calls first. */
   readonly clients: readonly ClientUsage[];
-  /** Clients that do not count for the verdict, even without calls. */
+  /** Every client to ignore, even without calls. */
   readonly ignored: readonly Pick<ClientUsage, "client" | "calls">[];
   /** Requests that are no calls, because a probe of a gate or the library's checker sent them. */
   readonly probes: readonly { readonly probe: string; readonly requests: number }[];
-  /** The calls that the verdict allows. */
+  /** The number of calls that the verdict allows. */
   readonly atMost: number;
-  /** Since when the record is complete, in milliseconds since the epoch; `undefined` if it is not. */
+  /**
+   * Since when the record is complete, in milliseconds since the epoch; `undefined` if it is not.
+   */
   readonly completeSince: number | undefined;
   readonly verdict: Verdict;
-  /** The first day on which an unknown verdict can be clear, if that can be said. */
+  /** The first day on which an unknown verdict can be clear, if it can be known. */
   readonly recovery: string | undefined;
 }
 
@@ -140,9 +140,10 @@ export interface UsageReport
 const POLL_INTERVAL_MS = 200;
 
 /**
- * Waits until every session has reported the calls before the moment of the question, for two flushes
- * at most after the database's clock has reached that moment. Sessions that are silent are not awaited.
+ * Waits until every session has reported the calls before an instant. The wait ends two flushes
+ * after the database's clock has reached the instant. Silent sessions are not awaited.
  *
+ * @param time The times of the ledger at that instant.
  * @param onWait Called once with the ids of the sessions to wait for, if any.
  * @returns All sessions, in the order in which they began.
  */
@@ -165,7 +166,7 @@ export async function waitForReports(
 /**
  * Creates the report from a ledger.
  *
- * @throws {RefusedError} If the only client to report on is not on record, or a route is not.
+ * @throws {RefusedError} If the client to report on, or a route, is not on record.
  */
 export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "hasClient" | "started" | "time">,
@@ -183,10 +184,10 @@ export async function reportUsage(
     const known = Object.keys(policies).map((route) => `"${route}"`).join(" or ");
     throw new RefusedError(`route "${unknown}" was never counted, expected ${known || "none yet"}`);
   }
-  // Once no route is deprecated any more, the report still says who called.
+  // Once no route is deprecated, the report still says who called.
   const listed = judged.length > 0 ? judged : Object.keys(policies);
-  // In this order: sessions vouch for rows, so they are read before them; the start of the record
-  // moves before days are deleted, so it is read last.
+  // The order matters. Sessions vouch for rows, so sessions are read before rows. The start of the
+  // record moves before days are deleted, so it is read last.
   const time = await ledger.time();
   const sums = await addUp(ledger.usage(from), { listed, period, client });
   const evidence: Evidence = { sessions, started: await ledger.started(), judgedAt: now, time };
@@ -235,19 +236,19 @@ export async function reportUsage(
 }
 
 /**
- * Returns the first day on which a verdict can be clear without anybody's word; `undefined` if that
- * cannot be said.
+ * Returns the first day on which a verdict can be clear without anybody's word; `undefined` if it
+ * cannot be known.
  */
 export function recoveryFrom(
   doubts: readonly Doubt[],
   { days, usageDays }: Pick<UsageReportOptions, "days" | "usageDays">,
 ): string | undefined {
   if ((usageDays ?? days) < days || doubts.some(({ isOpen }) => isOpen)) return undefined;
-  const last = doubts.at(-1); // in the order of time
+  const last = doubts.at(-1); // the one that ends last
   return last && dayOf((Math.ceil(last.until / DAY_MS) + days) * DAY_MS);
 }
 
-/** Returns what is announced for each route: by the session that began last, or that had it last. */
+/** Returns the policy of each route from the session that announced it and began last. */
 export function announcedPolicies(sessions: readonly Session[]): RoutePolicies {
   return Object.assign({}, ...sessions.map(({ policies }) => policies));
 }
@@ -259,7 +260,7 @@ export function judgedRoutes(sessions: readonly Session[]): string[] {
   return Object.keys(announcedPolicies(open.length > 0 ? open : last));
 }
 
-/** Lists other dates that running servers announce for a route: each once. */
+/** Lists each case of other dates that a running server announces for a route, once. */
 function otherDates(announced: RoutePolicies, sessions: readonly Session[]): string[] {
   const lines = new Map<string, string>();
   for (const { id, policies } of sessions.filter(({ ended }) => ended === undefined)) {
@@ -281,7 +282,7 @@ function datesText({ deprecatedAt, sunsetAt, brownouts }: Policy): string {
   ].join(", ");
 }
 
-/** Adds up the rows of some routes, by route and day, by client, and by probe. */
+/** Adds up the rows of the listed routes: by route and day, by client, and by probe. */
 async function addUp(
   rows: AsyncIterable<UsageRow>,
   { listed, period, client }: Pick<UsageReport, "client"> & {
@@ -304,7 +305,7 @@ async function addUp(
     } else if (row.impact === "none") {
       route.otherRequests += row.calls;
     } else {
-      // A later day, by a database's clock that was ahead, is today.
+      // A day after today comes from a database's clock that was ahead. It counts as today.
       const day = route.days[indexes.get(row.day) ?? period.length - 1];
       if (day !== undefined) {
         day.calls += row.calls;
@@ -323,7 +324,7 @@ async function addUp(
   };
 }
 
-/** The calls of one client, being added up. */
+/** Adds up the calls of one client. */
 class ClientSum {
   readonly #client: string;
   readonly #first: string; // rows come by day

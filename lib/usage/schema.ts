@@ -21,8 +21,8 @@ export const LEDGER: Schema = {
 
 function usageTables(dialect: Dialect): string {
   const { text, integer, json, isDay, options } = dialect;
-  // Nothing is asked of names here, which clients choose: one that could not be recorded would keep all
-  // others from being recorded.
+  // Names have no CHECK, because clients choose them: a name that could not be recorded would keep
+  // all others from being recorded.
   return `
     CREATE TABLE usage (
       day ${text} CHECK (${isDay("day")}),

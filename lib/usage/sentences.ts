@@ -1,4 +1,4 @@
-/** The sentences of the retirement report, shared by text and page. */
+/** The sentences of the retirement report, for text and page. */
 
 import {
   callsIn,
@@ -14,7 +14,7 @@ import { formatInstant } from "../http/timestamp.ts";
 import { PHASES, type Policy } from "../lifecycle/policy.ts";
 import type { Doubt } from "./verdict.ts";
 
-/** The maximum number of clients, of releases of one, or of gaps listed; the JSON has all. */
+/** The limit on lines in a list, or releases in a cell. The JSON has them all. */
 export const MAX_LISTED = 25;
 
 export function titleText(report: UsageReport): string {
@@ -66,7 +66,7 @@ export function verdictText(report: UsageReport): string {
   }
 }
 
-/** Says on whose word a clear verdict rests, e.g. ", on your word that …". */
+/** Says which words of the operator a clear verdict rests on, e.g. ", on your word that …". */
 function trustText({ verdict }: UsageReport): string {
   if (verdict.verdict !== "clear") return "";
   const { stops, gone } = verdict.trusted;
@@ -85,7 +85,7 @@ function trustText({ verdict }: UsageReport): string {
   return words.length === 0 ? "" : `, on your word ${words.join(", and ")}`;
 }
 
-/** Says on what a verdict rests, and what it leaves out. */
+/** Lists the basis of a verdict, and what it leaves out. */
 export function basisLines(report: UsageReport): string[] {
   const { ignored, otherDates } = report;
   return [
@@ -97,7 +97,7 @@ export function basisLines(report: UsageReport): string[] {
   ];
 }
 
-/** Says on what a clear verdict rests, beyond the record: a line for each. */
+/** Lists what a clear verdict trusts beyond the record. */
 function trustLines({ verdict }: UsageReport): string[] {
   if (verdict.verdict !== "clear") return [];
   const { stops, gone } = verdict.trusted;
@@ -110,7 +110,7 @@ function trustLines({ verdict }: UsageReport): string[] {
   ];
 }
 
-/** Says which calls a verdict covers, and what a probe showed. */
+/** Says which calls a verdict covers, and whether a probe found a cache. */
 function coverageText({ probe, program }: UsageReport): string {
   const covered = "The verdict covers the calls that reached the servers. ";
   if (probe === undefined) {
@@ -126,7 +126,7 @@ function coverageText({ probe, program }: UsageReport): string {
   } through ${url} found no cache that hides others.`;
 }
 
-/** Reports the requests of probes, so that nobody hides among them: a line if there were any. */
+/** Reports the requests of probes, if any, so that no caller can hide among them. */
 function probeLines({ probes }: UsageReport): string[] {
   if (probes.length === 0) return [];
   const requests = probes.reduce((sum, { requests }) => sum + requests, 0);
@@ -137,7 +137,7 @@ function probeLines({ probes }: UsageReport): string[] {
 
 /**
  * Formats the phases in which a client called, e.g. "deprecated; 5 calls in the brownout of
- * 2027-06-10T09:00:00Z". Calls in brownouts only may be of links that were dead before.
+ * 2027-06-10T09:00:00Z". A client that called only in brownouts may have followed dead links.
  */
 export function phasesText({ phases, brownouts }: ClientUsage): string {
   const texts = brownouts.map(({ start, calls }) =>
@@ -148,8 +148,8 @@ export function phasesText({ phases, brownouts }: ClientUsage): string {
 }
 
 /**
- * Formats the releases of an app that has several, e.g. "3.0.1 (5 calls), 2.9.4 (3)", and the apps of
- * any other client.
+ * Formats the releases of an app, e.g. "3.0.1 (5 calls), 2.9.4 (3)", or the apps of any other
+ * client. A single release of an app is left out.
  */
 function releasesText({ client, releases }: ClientUsage): string {
   if (client.startsWith("app ") && releases.length < 2) return "";
@@ -160,7 +160,7 @@ function releasesText({ client, releases }: ClientUsage): string {
   return listed.join(", ") + (more > 0 ? `, and ${count(more)} more` : "");
 }
 
-/** Returns the columns of a table of clients, as titles and cells: those that are not empty. */
+/** Returns the columns of a table of clients that are not empty. */
 export function columnsOf(clients: readonly ClientUsage[]): Column[] {
   return COLUMNS.filter(([, cellOf]) => clients.some((client) => cellOf(client) !== ""));
 }
@@ -177,7 +177,7 @@ const COLUMNS: readonly Column[] = [
   ["Releases or apps", releasesText],
 ];
 
-/** Explains the verdict "unknown": a line for each reason, the words that help, and the wait. */
+/** Explains the verdict "unknown": each reason, the words that would help, and the wait. */
 export function doubtLines(report: UsageReport): string[] {
   const { verdict, recovery, program: { command } } = report;
   if (verdict.verdict !== "unknown") return [];
@@ -236,7 +236,7 @@ function intervalText(start: number, end: number): string {
   return `${formatInstant(start)} to ${formatInstant(end)} (${durationText(end - start)})`;
 }
 
-/** Formats the sunset, and the time until or since then. */
+/** Formats the sunset, and the time until or since it. */
 export function sunsetText({ sunsetAt }: Partial<Policy> = {}, now: number): string {
   if (sunsetAt === undefined) return "Sunset: no date set.";
   return `Sunset: ${formatInstant(sunsetAt)}, ${distanceText(sunsetAt - now)}.`;
@@ -260,7 +260,7 @@ export function sinceText({ completeSince }: UsageReport): string {
 /** The note on a day whose count may be too low. */
 export const INCOMPLETE = "incomplete record";
 
-/** Says what qualifies the calls of a day: brownouts, and an incomplete record. */
+/** Lists what qualifies the calls of a day: brownouts, and an incomplete record. */
 export function notesOf(
   { day, byPhase, isWhole }: DayUsage,
   { brownouts = [] }: Partial<Policy> = {},
@@ -272,7 +272,7 @@ export function notesOf(
   return [...(known.length > 0 ? known : unknown), ...(isWhole ? [] : [INCOMPLETE])];
 }
 
-/** Explains what is counted. */
+/** The sentences that explain what is counted. */
 export const RULES = [
   "A call is a request that will fail once the path is removed. Calls answered by a cache are not" +
   " counted.",

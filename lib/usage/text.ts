@@ -61,7 +61,8 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
   const policy = report.policies[route];
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
-  // The second line of the report says since when the record is complete.
+  // Days before the record was complete are left out unless they have calls: sinceText() covers
+  // them.
   const shown = days.filter(({ day, calls, isWhole }) => calls > 0 || isWhole || day === today);
   const lines = shown.map((usage) => {
     const { day, calls } = usage;

@@ -1,11 +1,13 @@
-/** The verdict on removing deprecated routes, and since when the record of calls is complete. */
+/** The verdict on removing deprecated routes, and the evidence that the record is complete. */
 
 import type { Interval } from "../lifecycle/policy.ts";
 import { lagOf, type LedgerTime, MINUTE_MS, type Session } from "./records.ts";
 
 /** Whether the routes that the verdict names can be removed. */
 export type Verdict =
-  /** No more calls than allowed, by the record and, where it was needed, the operator's word. */
+  /**
+   * There were no more calls than allowed, by the record and, where needed, the operator's word.
+   */
   | { readonly verdict: "clear"; readonly trusted: Trusted }
   | { readonly verdict: "called" }
   /** No more calls than allowed were counted, but calls may be missing. */
@@ -16,36 +18,36 @@ export type Verdict =
     readonly remedy: Remedy;
   };
 
-/** The operator's words on which a clear verdict rests. */
+/** The operator's words that a clear verdict rests on. */
 interface Trusted {
-  /** Nothing else served in these intervals, nothing was restored, and no clock was wrong. */
+  /** During these stops, nothing else served, nothing was restored, and no clock was wrong. */
   readonly stops: readonly Interval[];
-  /** The processes of these sessions no longer run, and answered nothing after their last report. */
+  /** The processes of these sessions are gone, and answered nothing after their last report. */
   readonly gone: readonly Pick<Session, "id" | "reported">[];
 }
 
 /** Why calls before an instant may not be on record. */
 export type Doubt =
   & {
-    /** Milliseconds since the epoch. */
+    /** The instant, in milliseconds since the epoch. */
     readonly until: number;
-    /** Whether that instant moves on until something is done. */
+    /** Whether the instant moves on until something is done. */
     readonly isOpen: boolean;
   }
   & (
-    /** The record starts there; or it never did. */
+    /** The record starts at the instant, or has not started. */
     | { readonly reason: "started" }
-    /** There was no session from `start` on. */
+    /** There was no session from `start` to the instant. */
     | { readonly reason: "stop"; readonly start: number }
-    /** A session has not reported since. */
+    /** A session has not reported since `reported`. */
     | { readonly reason: "silent"; readonly session: string; readonly reported: number }
-    /** A session did not count this route. */
+    /** A session did not count the route. */
     | { readonly reason: "not counted"; readonly session: string; readonly route: string }
-    /** The database's clock is a minute or more behind the ledger's time, which it reaches `then`. */
+    /** The database's clock is a minute or more behind the ledger's time, `then`. */
     | { readonly reason: "ahead"; readonly then: number }
   );
 
-/** Why calls that are sent to a route may not reach the servers. */
+/** Why calls to a route may not reach the servers. */
 export interface HiddenCalls {
   readonly route: string;
   readonly reason: string;
@@ -53,48 +55,50 @@ export interface HiddenCalls {
 
 /** The findings of a probe. */
 export interface ProbeResult {
-  /** The URL through which it went. */
+  /** The URL that the probe went through. */
   readonly url: string;
-  /** The routes of which every request was counted. */
+  /** The routes for which every request was counted. */
   readonly probed: readonly string[];
   readonly hidden: readonly HiddenCalls[];
 }
 
-/** The words of the operator that would help, if they are true. */
+/** The operator's words that would help, if they are true. */
 export interface Remedy {
   /** The ids of silent sessions whose processes may be gone. */
   readonly gone: readonly string[];
   readonly trustStops: boolean;
-  /** The doubts that would be left. */
+  /** The doubts that would remain. */
   readonly left: readonly Doubt[];
 }
 
-/** The data that shows how complete a ledger is. */
+/** The evidence of how complete the record is. */
 export interface Evidence {
-  /** In the order in which they began. */
+  /** All sessions, in the order in which they began. */
   readonly sessions: readonly Session[];
   /** The start of the record; `undefined` if there never was a session. */
   readonly started: number | undefined;
-  /** The moment of the question, by the ledger's time, in milliseconds since the epoch. */
+  /** The instant of the verdict, by the ledger's time, in milliseconds since the epoch. */
   readonly judgedAt: number;
-  /** The ledger's time, read after the sessions. */
+  /** The times of the ledger, read after the sessions. */
   readonly time: LedgerTime;
 }
 
 /** The operator's words. */
 interface Words {
-  /** In each stop, nothing else served, nothing was restored, and no clock was wrong. */
+  /** During every stop, nothing else served, nothing was restored, and no clock was wrong. */
   readonly trustStops: boolean;
   /** The ids of sessions whose processes are gone, besides those on record. */
   readonly gone?: readonly string[];
 }
 
-/** Returns the verdict on a period that has no more calls than allowed. There is none on no routes. */
+/**
+ * Returns the verdict on a period with no more calls than allowed. Without routes, it is unknown.
+ */
 export function judge(
   evidence: Evidence,
   { routes, from, trustStops, hidden }: Pick<Words, "trustStops"> & {
     readonly routes: readonly string[];
-    /** The start of the period, which ends at the moment of the question. */
+    /** The start of the period. It ends at the instant of the verdict. */
     readonly from: number;
     readonly hidden: readonly HiddenCalls[];
   },
@@ -117,7 +121,7 @@ export function judge(
   return { verdict: "unknown", doubts, hidden, remedy };
 }
 
-/** Returns since when the record is complete for some routes; `undefined` if it never is. */
+/** Returns since when the record is complete for some routes; `undefined` if it is not. */
 export function completeSince(
   evidence: Evidence,
   routes: readonly string[],
@@ -127,20 +131,20 @@ export function completeSince(
   return since < evidence.judgedAt ? since : undefined;
 }
 
-/** Whether a process that has not reported for so long can be declared gone. */
+/** Returns whether a session has been silent so long that its process can be declared gone. */
 export function isSilent({ reported }: Pick<Session, "reported">, { now }: LedgerTime): boolean {
   return now - reported >= MINUTE_MS;
 }
 
 /**
- * Whether an open session has yet to report the calls before the moment of the question. Its beginning
- * is no report.
+ * Returns whether an open session has yet to report the calls before the instant of the verdict.
+ * The beginning of a session is no report.
  */
 export function isAwaited({ began, reported, ended }: Session, judgedAt: number): boolean {
   return ended === undefined && (reported <= judgedAt || reported === began);
 }
 
-/** Returns all doubts about the record before the moment of the question. */
+/** Returns all doubts about the record before the instant of the verdict, in the order they end. */
 function doubtsOf(evidence: Evidence, routes: readonly string[], words: Words): Doubt[] {
   const { sessions, started, judgedAt, time } = evidence;
   const { trustStops, gone = [] } = words;
@@ -156,14 +160,14 @@ function doubtsOf(evidence: Evidence, routes: readonly string[], words: Words): 
   for (const { start, end } of trustStops ? [] : stopsIn(evidence, gone)) {
     doubts.push({ reason: "stop", start, until: end, isOpen: end === judgedAt });
   }
-  const uncounted = new Map<string, Doubt>(); // by route, the last one only
+  const uncounted = new Map<string, Doubt>(); // the last doubt of each route
   for (const session of sessions) {
     const { id, policies, reported, sequence } = session;
     if (isOpen(session) && isAwaited(session, judgedAt)) {
       doubts.push({ reason: "silent", session: id, reported, until: judgedAt, isOpen: true });
     }
     const until = isOpen(session) ? judgedAt : Math.min(reported, judgedAt);
-    // Time may have stood still from its beginning to its last report, but its sequence number did not.
+    // The ledger's time may stand still for a whole session, but its sequence number advances.
     for (const route of sequence > 0 ? routes : []) {
       if (Object.hasOwn(policies, route) || (uncounted.get(route)?.until ?? 0) > until) continue;
       const reason = "not counted";
