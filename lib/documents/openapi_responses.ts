@@ -125,9 +125,7 @@ export function responsesOf(route: Route, policy: Policy): Responses {
   }
 }
 
-/**
- * Returns the responses to requests for a representation, with the problems that these can have.
- */
+/** Returns the responses to requests for a representation, with the problems of such requests. */
 function representation(
   description: string,
   content: ResponseDescription["content"],

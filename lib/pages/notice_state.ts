@@ -8,9 +8,7 @@ export function pathsOf(notices: readonly Notice[]): string {
   return listOf(notices.flatMap(({ endpoints }) => endpoints.map(({ path }) => code(path))));
 }
 
-/**
- * Renders a part for each endpoint. Equal parts are rendered once, with the paths they apply to.
- */
+/** Renders a part for each endpoint. Equal parts are rendered once, with their paths. */
 function sayOnce(notice: Notice, render: (notice: Notice, paths: string) => string): string {
   const groups = [...Map.groupBy(noticesOf(notice), (each) => render(each, "")).values()];
   return groups.map((group) =>

@@ -23,9 +23,7 @@ export interface UsageCount {
   readonly impact: Impact;
   /** The name of the client, e.g. `app Overcast`. */
   readonly client: string;
-  /**
-   * The release of an app, e.g. `3.0.1`; for other clients, the app, e.g. `okhttp`. May be empty.
-   */
+  /** The release of an app, e.g. `3.0.1`; for other clients, the app, e.g. `okhttp`; or empty. */
   readonly release: string;
   readonly calls: number;
 }

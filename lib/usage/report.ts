@@ -140,8 +140,8 @@ export interface UsageReport
 const POLL_INTERVAL_MS = 200;
 
 /**
- * Waits until every session has reported the calls before an instant. The wait ends two flushes
- * after the database's clock has reached the instant. Silent sessions are not awaited.
+ * Waits until every session has reported the calls before an instant, for at most two flushes after
+ * the database's clock has reached the instant. Silent sessions are not awaited.
  *
  * @param time The times of the ledger at that instant.
  * @param onWait Called once with the ids of the sessions to wait for, if any.

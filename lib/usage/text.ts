@@ -61,8 +61,7 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
   const policy = report.policies[route];
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
-  // Days before the record was complete are left out unless they have calls: sinceText() covers
-  // them.
+  // Days of an incomplete record are left out, unless they have calls: sinceText() covers them.
   const shown = days.filter(({ day, calls, isWhole }) => calls > 0 || isWhole || day === today);
   const lines = shown.map((usage) => {
     const { day, calls } = usage;

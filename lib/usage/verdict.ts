@@ -5,9 +5,7 @@ import { lagOf, type LedgerTime, MINUTE_MS, type Session } from "./records.ts";
 
 /** Whether the routes that the verdict names can be removed. */
 export type Verdict =
-  /**
-   * There were no more calls than allowed, by the record and, where needed, the operator's word.
-   */
+  /** No more calls than allowed, by the record and, where needed, the operator's word. */
   | { readonly verdict: "clear"; readonly trusted: Trusted }
   | { readonly verdict: "called" }
   /** No more calls than allowed were counted, but calls may be missing. */
@@ -91,9 +89,7 @@ interface Words {
   readonly gone?: readonly string[];
 }
 
-/**
- * Returns the verdict on a period with no more calls than allowed. Without routes, it is unknown.
- */
+/** Returns the verdict on a period with no more calls than allowed; unknown without routes. */
 export function judge(
   evidence: Evidence,
   { routes, from, trustStops, hidden }: Pick<Words, "trustStops"> & {
