@@ -5,7 +5,7 @@ export class StorageError extends Error {
   override readonly name: string = "StorageError";
 
   /** @param driver The part of storage that failed, e.g. `sqlite`. */
-  constructor(readonly driver: string, readonly fault: string, options?: ErrorOptions) {
+  constructor(driver: string, readonly fault: string, options?: ErrorOptions) {
     super(`${driver}: ${fault}`, options);
   }
 }

@@ -128,6 +128,13 @@ function describeResponses(method: string, route: Route, policy: Policy) {
   );
 }
 
+/** The routes that serve no media: what each serves, and how. */
+const TEXTS = {
+  health: ["the health of storage", "200 if storage is available, 503 if not."],
+  notice: ["the retirement notice", "HTML or JSON, by Accept."],
+  description: ["this OpenAPI description", "OpenAPI 3.1, as JSON."],
+} as const;
+
 function textOf(method: string, { serves }: Route): { summary: string; description: string } {
   if (method === "OPTIONS") {
     return {
@@ -135,12 +142,8 @@ function textOf(method: string, { serves }: Route): { summary: string; descripti
       description: "Browsers send this as a CORS preflight.",
     };
   }
-  const [what, description] = serves === "health"
-    ? ["the health of storage", "200 if storage is available, 503 if not."]
-    : serves === "notice"
-    ? ["the retirement notice", "HTML or JSON, by Accept."]
-    : serves === "description"
-    ? ["this OpenAPI description", "OpenAPI 3.1, as JSON."]
+  const [what, description] = typeof serves === "string"
+    ? TEXTS[serves]
     : [`published ${serves.join(" or ")}`, "Supports preconditions and Range."];
   return method === "HEAD"
     ? {

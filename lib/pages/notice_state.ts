@@ -65,9 +65,10 @@ ${lines.join("\n")}
 export function dates(notice: Notice, now: number): string {
   const { brownoutStatus, afterSunset } = notice;
   const hasBrownouts = noticesOf(notice).some(({ brownouts }) => brownouts.length > 0);
-  const explanation =
-    `A brownout is a short outage before the removal, as a warning: the path answers
-<code>${brownoutStatus}</code>, with <code>Retry-After</code> set to the end of the brownout.`;
+  const explanation = hasBrownouts
+    ? `A brownout is a short outage before the removal, as a warning: the path answers
+<code>${brownoutStatus}</code>, with <code>Retry-After</code> set to the end of the brownout.`
+    : "";
   const [answer, effect] = afterSunset === "redirect"
     ? ["308", "which redirects to the item's new path at the cost of an extra request"]
     : ["410", "and clients that still use it fail"];
@@ -76,9 +77,7 @@ ${sayOnce(notice, deprecation)}
 ${sayOnce(notice, (each, paths) => removal(each, paths, now))}
 </dl>
 ${sayOnce(notice, (each, paths) => calendar(each, paths, now))}
-<p>${
-    hasBrownouts ? explanation : ""
-  } Once removed, a path answers <code>${answer}</code>, ${effect}.
+<p>${explanation} Once removed, a path answers <code>${answer}</code>, ${effect}.
 Eventually it will answer <code>404</code>, like any unknown path.</p>`;
 }
 

@@ -197,9 +197,8 @@ export class Ledger {
     await this.#database.transact([
       { text: "UPDATE ledger SET started = $1", values: [now] },
       {
-        text: `UPDATE session SET ${notAfter("began")}, ${
-          notAfter("reported")
-        } WHERE reported > $1`,
+        text: `UPDATE session SET ${notAfter("began")}, ${notAfter("reported")}
+               WHERE reported > $1`,
         values: [now],
       },
       {

@@ -47,6 +47,9 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
   const future = isRemoved.includes(true) ? "were or will be" : "will be";
   const page = URL.parse(first.policy.documentation ?? "/deprecation", publicUrl)?.href;
   const change = changes(notice);
+  const pictures = called.map((each) =>
+    `<h3>${code(pathText(each.route))}</h3>\n${picture(each, policies[each.route])}`
+  );
   return reportPage(
     `${name} still calls paths${host} that ${isRemoved.includes(false) ? future : "were"} removed`,
     PICTURE_STYLE,
@@ -59,11 +62,7 @@ ${contactText(contact)}
 ${calls(usage, report)}
 ${list(called.map(({ route }) => announcementText(route, sessions)))}
 ${releases(usage, report)}
-${
-      called.map((each) =>
-        `<h3>${code(pathText(each.route))}</h3>\n${picture(each, policies[each.route])}`
-      ).join("\n")
-    }
+${pictures.join("\n")}
 ${origin}`,
   );
 }

@@ -51,10 +51,9 @@ export function picture({ days }: RouteUsage, policy: Policy | undefined): strin
     const note = notes.length === 0 ? "" : ` (${notes.join("; ")})`;
     const text = `${day}: ${plural(calls, "call")}${note}`;
     if (calls > 0 || notes.length > 0) numbers.push(text);
+    const left = x + (1 - width) / 2;
     const rect = (kind: string, y: number, height: number) =>
-      `<rect class="${kind}" x="${
-        x + (1 - width) / 2
-      }" y="${y}" width="${width}" height="${height}"/>`;
+      `<rect class="${kind}" x="${left}" y="${y}" width="${width}" height="${height}"/>`;
     const bar = (kind: string, calls = 0) => {
       const height = Math.max(Math.round(calls / most * AXIS_Y), 1);
       return calls === 0 ? "" : rect(kind, AXIS_Y - height, height);
@@ -64,9 +63,8 @@ export function picture({ days }: RouteUsage, policy: Policy | undefined): strin
       return rect(kind, MARK_Y[kind] ?? AXIS_Y, 5);
     });
     const title = text.replaceAll(DATE, (date) => dateText(date));
-    return `<g><title>${escape(title)}</title>${bar("calls", calls)}${
-      bar("brownout", byPhase.brownout)
-    }${marks.join("")}</g>`;
+    const shapes = [bar("calls", calls), bar("brownout", byPhase.brownout), ...marks];
+    return `<g><title>${escape(title)}</title>${shapes.join("")}</g>`;
   });
   const legend = [
     `<span><i>■</i> calls; busiest day: ${plural(most, "call")}</span>`,

@@ -46,20 +46,17 @@ export function verdictText(report: UsageReport): string {
   switch (verdict.verdict) {
     case "clear": {
       const allowed = clients.length === 0 ? "" : `, at most ${count(atMost)} allowed,`;
-      return `Clear${
-        trustText(report)
-      }: ${calls}${to}${allowed} ${span}, and the record is complete.`;
+      const trust = trustText(report);
+      return `Clear${trust}: ${calls}${to}${allowed} ${span}, and the record is complete.`;
     }
     case "called": {
       const latest = clients.reduce((a, b) => b.last > a.last ? b : a);
       const called = judged.filter((route) => clients.some(({ routes }) => routes.includes(route)));
-      const [whose, last] = report.client === undefined
-        ? [` by ${plural(clients.length, "client")}`, ` by ${latest.client}`]
-        : ["", ""];
-      return `Still called: ${calls} to ${called.join(" and ")}${
-        byText(report)
-      }${whose} ${span}, ` +
-        `the last${last} recorded at ${formatInstant(latest.last)}.`;
+      const isOfOne = report.client !== undefined;
+      const by = isOfOne ? byText(report) : ` by ${plural(clients.length, "client")}`;
+      const lastBy = isOfOne ? "" : ` by ${latest.client}`;
+      return `Still called: ${calls} to ${called.join(" and ")}${by} ${span}, ` +
+        `the last${lastBy} recorded at ${formatInstant(latest.last)}.`;
     }
     case "unknown":
       return `Unknown: ${calls}${to} counted ${span}, but some may be missing.`;
@@ -71,17 +68,14 @@ function trustText({ verdict }: UsageReport): string {
   if (verdict.verdict !== "clear") return "";
   const { stops, gone } = verdict.trusted;
   const length = durationText(stops.reduce((sum, { start, end }) => sum + end - start, 0));
-  const words = [
-    ...stops.length > 0
-      ? [
-        `that during ${
-          plural(stops.length, "stop")
-        } (${length}) nothing else served, nothing was ` +
-        "restored and no clock was wrong",
-      ]
-      : [],
-    ...gone.length > 0 ? [`that ${plural(gone.length, "dead server")} took no more calls`] : [],
-  ];
+  const words: string[] = [];
+  if (stops.length > 0) {
+    words.push(
+      `that during ${plural(stops.length, "stop")} (${length}) nothing else served, ` +
+        "nothing was restored and no clock was wrong",
+    );
+  }
+  if (gone.length > 0) words.push(`that ${plural(gone.length, "dead server")} took no more calls`);
   return words.length === 0 ? "" : `, on your word ${words.join(", and ")}`;
 }
 
@@ -121,9 +115,8 @@ function coverageText({ probe, program }: UsageReport): string {
   if (hidden.length > 0 || probed.length === 0) {
     return `${covered}A cache in front may hide others.`;
   }
-  return `${covered}A probe of ${
-    probed.join(" and ")
-  } through ${url} found no cache that hides others.`;
+  const routes = probed.join(" and ");
+  return `${covered}A probe of ${routes} through ${url} found no cache that hides others.`;
 }
 
 /** Reports the requests of probes, if any, so that no caller can hide among them. */
@@ -196,7 +189,9 @@ export function doubtLines(report: UsageReport): string[] {
     );
   }
   if (left.length < doubts.length) {
-    const words = [...gone.length > 0 ? [declaration] : [], ...trustStops ? ["--trust-stops"] : []];
+    const words: string[] = [];
+    if (gone.length > 0) words.push(declaration);
+    if (trustStops) words.push("--trust-stops");
     const day = hidden.length > 0 ? undefined : recoveryFrom(left, report);
     const rest = day === undefined ? "would still be unknown" : `could be clear from ${day}`;
     const result = left.length + hidden.length === 0 ? "would be clear" : rest;
