@@ -56,7 +56,7 @@ export class ExitError extends Error {
   }
 }
 
-interface UsageOptions {
+interface CommandOptions {
   readonly days: number;
   readonly gate?: number;
   readonly client?: string;
@@ -125,12 +125,12 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
         ["html", "gone"],
       ),
     )
-    .action(async (options: UsageOptions & Options, command: Command) => {
+    .action(async (options: CommandOptions & Options, command: Command) => {
       if (options.gate === undefined && options.ignore !== undefined) {
         command.error("error: option '--ignore <client>' needs '--gate <days>'");
       }
       try {
-        await host.withRecord(options, (record) => runUsage(record, options, host));
+        await host.withRecord(options, (record) => runCommand(record, options, host));
       } catch (error) {
         if (options.gate === undefined || !(error instanceof StorageError)) throw error;
         host.printError(messageOf(error));
@@ -139,9 +139,9 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     });
 }
 
-async function runUsage(
+async function runCommand(
   record: UsageRecord,
-  { days, gate, gone, restart, html, json, ...options }: UsageOptions,
+  { days, gate, gone, restart, html, json, ...options }: CommandOptions,
   { print, printError }: UsageHost<never>,
 ): Promise<void> {
   const { ledger, program, retainDays: usageDays } = record;

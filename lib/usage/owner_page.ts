@@ -59,16 +59,16 @@ ${dates(notice, now)}
 ${page ? `<p>Read the notice at <a href="${escape(page)}">${escape(page)}</a>.</p>` : ""}
 ${contactText(contact)}
 <h2>Calls by ${escape(name)}</h2>
-${calls(usage, report)}
+${renderCalls(usage, report)}
 ${list(called.map(({ route }) => announcementText(route, sessions)))}
-${releases(usage, report)}
+${renderReleases(usage, report)}
 ${pictures.join("\n")}
 ${origin}`,
   );
 }
 
 /** Renders the number of calls, and the number that failed in each brownout. */
-function calls({ calls, last, brownouts }: ClientUsage, { from }: UsageReport): string {
+function renderCalls({ calls, last, brownouts }: ClientUsage, { from }: UsageReport): string {
   const total = `${plural(calls, "call")} since ${from}, the last recorded at ` +
     `${formatInstant(last)}. ${RULES[0]}`;
   const failed = brownouts.map(({ start, calls }) =>
@@ -89,7 +89,7 @@ function announcementText(route: string, sessions: readonly Session[]): string {
     `${formatInstant(since)}${sunset}.`;
 }
 
-function releases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {
+function renderReleases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {
   if (releases.length === 0) return "";
   const unnamed = calls - releases.reduce((sum, { calls }) => sum + calls, 0);
   const [title, one] = client.startsWith("app ") ? ["By release", "release"] : ["By app", "app"];

@@ -43,7 +43,7 @@ export async function runUsage(args: readonly string[]): Promise<number> {
             howNotToProbe: "omit --probe",
             retainSetting: "retainDays",
           },
-          probe: probeOf(options, judgedRoutes(await ledger.sessions())),
+          probe: probeThrough(options, judgedRoutes(await ledger.sessions())),
           writeFile: (name, page) => writePage(name, page, database),
         });
       } finally {
@@ -92,7 +92,7 @@ const headerArgument = argument('"NAME: VALUE"', (line): [string, string] | unde
 });
 
 /** Returns how to probe the routes through the given URLs; `undefined` if there are none. */
-function probeOf(
+function probeThrough(
   { probe: urls, header = [] }: Omit<ProgramOptions, "database">,
   routes: readonly string[],
 ): UsageRecord["probe"] {
