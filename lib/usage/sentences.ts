@@ -11,8 +11,14 @@ import {
 import { distanceText } from "../pages/html.ts";
 import { DAY_MS } from "./day.ts";
 import { formatInstant } from "../http/timestamp.ts";
-import { PHASES, type Policy } from "../lifecycle/policy.ts";
+import type { Phase, Policy } from "../lifecycle/policy.ts";
 import type { Doubt } from "./verdict.ts";
+
+/**
+ * In chronological order. The list is repeated here, because the packed record imports only what the
+ * library exports.
+ */
+const PHASES: readonly Phase[] = ["announced", "deprecated", "brownout", "removed"];
 
 /** The limit on lines in a list, or releases in a cell. The JSON has them all. */
 export const MAX_LISTED = 25;
