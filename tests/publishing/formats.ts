@@ -253,7 +253,7 @@ function withPicturesOfChapters(mp4: Uint8Array): Uint8Array {
 }
 
 /** Runs a program to its end, which must be a good one. */
-export async function run(
+async function run(
   command: string,
   args: readonly string[],
   cwd?: string,
