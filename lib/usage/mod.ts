@@ -115,10 +115,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     const onCount: typeof given.onCount = (call, request, ...rest) => {
       if (closing === undefined) {
         const { phase, status } = call;
-        // A refusal is sent at once: of the brownouts, the last to have started is its own.
-        const now = (given.clock ?? Date.now)();
-        const brownout = policy.brownouts.findLast(({ start }) => start <= now);
-        const until = phase === "brownout" ? brownout?.end ?? now : now;
+        const until = phase === "brownout" ? brownoutEnd(policy, given.clock) : 0;
         const impact = call.breaks ? "breaking" : "none";
         const { method, headers } = request;
         meter.counterOf({ route, method, moment: { phase, until }, status, impact }).count(headers);
@@ -146,6 +143,20 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     },
     close: () => closing ??= end(),
   };
+}
+
+/**
+ * Returns the end of the brownout that has just refused a call. A refusal is sent at once, so it is
+ * the last brownout to have started. If the route's clock fails, the system clock counts, as in the
+ * library.
+ */
+function brownoutEnd({ brownouts }: Policy, clock = Date.now): number {
+  let now = Date.now();
+  try {
+    now = clock();
+  } catch { // logged by the library
+  }
+  return brownouts.findLast(({ start }) => start <= now)?.end ?? 0;
 }
 
 const LATE = "calls were answered after close(), and are not on record";

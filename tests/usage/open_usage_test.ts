@@ -50,6 +50,24 @@ test("openUsage() records a call under the brownout that refused it, by the rout
     ]);
   }));
 
+test("openUsage() counts a call even if the route's clock fails", () =>
+  inFolder(async (folder) => {
+    const start = Date.parse("2020-02-01");
+    const policy = { ...POLICY, brownouts: [{ start, end: Date.now() + 86_400_000 }] };
+    const { usage, rows } = await opened(folder, { routes: { "/v1": policy } });
+    using _error = stub(console, "error");
+    let reads = 0;
+    const clock = () => {
+      if (++reads > 1) throw new Error("broken"); // the first is when the option is checked
+      return Date.now();
+    };
+    const handler = usage.withLifecycle(old, "/v1", { clock });
+    await (await handler(new Request("http://test/v1"))).body?.cancel();
+    await usage.close();
+    const seen = (await rows()).map(({ phase, brownout, calls }) => [phase, brownout, calls]);
+    assertEquals(seen, [["brownout", "2020-02-01T00:00:00Z", 1]]);
+  }));
+
 test("openUsage() counts whatever a request has, and calls the route's own onCount", () =>
   inFolder(async (folder) => {
     const { usage, rows, events } = await opened(folder, { clientField: "X-Client" });
