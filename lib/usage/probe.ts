@@ -55,8 +55,8 @@ export async function probe(
   const { now } = await ledger.time();
   const hidden: HiddenCalls[] = [];
   const hide = (route: string, reason: string) => hidden.push({ route, reason });
-  const hideAnswer = (route: string, answer: string) =>
-    hide(route, `${url} ${answer}. To leave the probe out, ${howNotToProbe}`);
+  const hideAnswer = (route: string, { text }: Answer) =>
+    hide(route, `${url} ${text}. To leave the probe out, ${howNotToProbe}`);
 
   const targets = new Map<string, string>();
   for (const route of routes) {
@@ -73,10 +73,10 @@ export async function probe(
     }
   }
 
-  const answers = await sendAll(["GET"], targets, headers);
+  const first = await sendAll(["GET"], targets, headers);
   if (targets.size > 0) await waitForReports(ledger, await ledger.time(), onWait);
   const counts = await countsOf(ledger, name, now);
-  for (const [route, answer] of answers) {
+  for (const [route, answer] of first) {
     if (counts.of(route, "GET") > 0) continue;
     targets.delete(route);
     if (counts.isFull(route)) hide(route, TOO_MANY);
@@ -89,38 +89,47 @@ export async function probe(
     for (const [route, answer] of later) {
       if (of(route, "GET") >= 3 && of(route, "HEAD") >= 2) continue;
       targets.delete(route);
-      if (UNCOUNTED.test(answer)) hideAnswer(route, answer);
+      if (isRefusal(answer)) hideAnswer(route, answer);
       else hide(route, cached);
     }
     return { url, probed: [...targets.keys()], hidden };
   };
 }
 
-/** Matches the texts that explain, without a cache, why a request was not counted. */
-const UNCOUNTED = /^(?:does not answer|asks for|limits)/;
+/** The answer to a request. */
+interface Answer {
+  /** The status; `undefined` if there was no response. */
+  readonly status?: number;
+  /** The explanation if no server counted the request. */
+  readonly text: string;
+}
+
+/** Returns whether an answer explains, without a cache, why the request was not counted. */
+function isRefusal({ status }: Answer): boolean {
+  return status === undefined || [401, 403, 429].includes(status);
+}
 
 const TOO_MANY = "too many probes were counted today, so this one has no line of its own: probe " +
   "again tomorrow (UTC)";
 
-/** Sends requests to each target in order. Returns a text on the last response, by route. */
+/** Sends requests to each target in order. Returns the last answer, by route. */
 async function sendAll(
   methods: readonly ("GET" | "HEAD")[],
   targets: ReadonlyMap<string, string>,
   headers: Headers,
-): Promise<Map<string, string>> {
-  const answers = await Promise.all([...targets].map(async ([route, url]) => {
-    let answer = "";
+): Promise<Map<string, Answer>> {
+  const answers = new Map<string, Answer>();
+  await Promise.all([...targets].map(async ([route, url]) => {
     for (const method of methods) {
-      answer = await send(method, url, headers);
-      if (UNCOUNTED.test(answer)) break;
+      const answer = await send(method, url, headers);
+      answers.set(route, answer);
+      if (isRefusal(answer)) break;
     }
-    return [route, answer] as const;
   }));
-  return new Map(answers);
+  return answers;
 }
 
-/** Sends a request. Returns a text on the response, in case no server counted the request. */
-async function send(method: "GET" | "HEAD", url: string, headers: Headers): Promise<string> {
+async function send(method: "GET" | "HEAD", url: string, headers: Headers): Promise<Answer> {
   try {
     const response = await fetch(url, {
       method,
@@ -129,10 +138,10 @@ async function send(method: "GET" | "HEAD", url: string, headers: Headers): Prom
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     for await (const _ of response.body ?? []); // a cache may store only what was read to its end
-    return meaningOf(response);
+    return { status: response.status, text: meaningOf(response) };
   } catch (error) {
     const { message, cause } = error as Error;
-    return `does not answer (${cause instanceof Error && cause.message || message})`;
+    return { text: `does not answer (${cause instanceof Error && cause.message || message})` };
   }
 }
 
