@@ -191,7 +191,8 @@ export function doubtLines(report: UsageReport): string[] {
   if (gone.length > 0) {
     lines.push(
       "A silent server may still be answering calls: check its log. If its process no longer runs, " +
-        `and answered nothing after its last report, run: ${command} ${declaration}`,
+        "and answered nothing after its last report (or a later --restart), run: " +
+        `${command} ${declaration}`,
     );
   }
   if (left.length < doubts.length) {
