@@ -39,23 +39,22 @@ const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 /** Captures the DNS name in an Origin or Referer (RFC 6454, RFC 9110 §10.1.3), and no path. */
 const SITE = /^https?:\/\/((?=[a-z0-9.-]*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
 
-/** Returns the name of the probe that sent a request; `undefined` if no probe did. */
-export function probeOf(fields: Headers): string | undefined {
-  const name = fields.get(PROBE_FIELD);
-  if (name !== null) return PROBE_NAME.test(name) ? `${PROBE_PREFIX}${name}` : OTHER_PROBES;
-  return fields.get("user-agent") === CHECKER ? CHECKS : undefined;
-}
-
 /**
- * Returns the client that sent a request: "id …" from the operator's field, "site …" for a browser,
- * or "app …" from User-Agent. Only the operator's field can put an address or token into the name.
+ * Returns the client that sent a request: "probe …" for a probe, "id …" from the operator's field,
+ * "site …" for a browser, or "app …" from User-Agent. Only the operator's field can put an address
+ * or token into the name.
  *
  * @param field The name of the request field that identifies clients to the operator, if any.
  * @returns The name and release of an app. For any other client, its name, and the app's name in
  *   place of a release.
  */
 export function callerOf(fields: Headers, field: string | undefined): Product {
+  const probe = fields.get(PROBE_FIELD);
+  if (probe !== null) {
+    return { name: PROBE_NAME.test(probe) ? `${PROBE_PREFIX}${probe}` : OTHER_PROBES };
+  }
   const userAgent = fields.get("user-agent");
+  if (userAgent === CHECKER) return { name: CHECKS };
   const id = field === undefined ? null : fields.get(field);
   if (id !== null) {
     return ID.test(id) ? { name: `id ${id}`, release: appIn(userAgent) } : OTHER_CLIENT;
@@ -128,8 +127,9 @@ export class ClientNames {
     return name;
   }
 
-  /** Returns the release to count a call under; empty beyond the limits. */
-  releaseFor(client: string, release: string): string {
+  /** Returns the release to count a call under; empty without one, and beyond the limits. */
+  releaseFor(client: string, release = ""): string {
+    if (release === "") return "";
     const releases = this.#releasesOf.get(client) ?? new Set();
     if (releases.has(release)) return release;
     if (releases.size >= MAX_RELEASES_OF_CLIENT || this.#releases >= MAX_RELEASES) return "";

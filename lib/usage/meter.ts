@@ -3,7 +3,7 @@
 import { OTHER } from "../http/user_agent.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Moment } from "../lifecycle/policy.ts";
-import { callerOf, ClientNames, probeOf } from "./client_names.ts";
+import { callerOf, ClientNames, PROBE_PREFIX } from "./client_names.ts";
 import { dayOf } from "./day.ts";
 import type { Impact, RoutePolicies, UsageCount } from "./records.ts";
 
@@ -30,10 +30,10 @@ export interface Counter {
 
 type Calls = UsageCount & { calls: number };
 
-/** A counter with its counts, by client and release. */
+/** A counter with its counts, by client and then by release. */
 interface ClientCounter extends Counter {
   readonly common: Omit<UsageCount, "client" | "release" | "calls">;
-  readonly counts: Map<string, Calls>;
+  readonly counts: Map<string, Map<string, Calls>>;
 }
 
 /**
@@ -94,24 +94,20 @@ export class UsageMeter {
   }
 
   #count({ common, counts }: ClientCounter, fields: Headers): void {
-    const probe = probeOf(fields);
-    const caller = probe === undefined
-      ? this.#callerOf(fields, common.impact)
-      : { client: this.#names.probeFor(probe), release: "" };
-    const key = `${caller.client}\0${caller.release}`;
-    const count = counts.get(key);
-    if (count !== undefined) count.calls++;
-    else {
-      const impact = probe === undefined ? common.impact : "none"; // a probe is no call
-      counts.set(key, { ...common, impact, ...caller, calls: 1 });
+    const caller = callerOf(fields, this.#field);
+    const isProbe = caller.name.startsWith(PROBE_PREFIX);
+    const impact = isProbe ? "none" : common.impact; // a probe is no call
+    const client = isProbe ? this.#names.probeFor(caller.name) : this.#names.nameFor(caller.name);
+    const hasRelease = client === caller.name && impact === "breaking";
+    const release = hasRelease ? this.#names.releaseFor(client, caller.release) : "";
+    const releases = counts.get(client) ?? new Map<string, Calls>();
+    const count = releases.get(release);
+    if (count === undefined) {
+      releases.set(release, { ...common, impact, client, release, calls: 1 });
+      counts.set(client, releases);
+    } else {
+      count.calls++;
     }
-  }
-
-  #callerOf(fields: Headers, impact: Impact): Pick<UsageCount, "client" | "release"> {
-    const { name, release } = callerOf(fields, this.#field);
-    const client = this.#names.nameFor(name);
-    const hasRelease = release !== undefined && client === name && impact === "breaking";
-    return { client, release: hasRelease ? this.#names.releaseFor(client, release) : "" };
   }
 
   /** Marks the name of a client as known, so that its calls keep their own rows. */
@@ -129,8 +125,8 @@ export class UsageMeter {
   take(now: number): UsageCount[] {
     this.#names.beginDay(dayOf(now));
     const counters = [...this.#counters.values()];
-    const counts = counters.flatMap(({ counts }) => [...counts.values()]);
+    const clients = counters.flatMap(({ counts }) => [...counts.values()]);
     for (const { counts } of counters) counts.clear();
-    return counts;
+    return clients.flatMap((releases) => [...releases.values()]);
   }
 }

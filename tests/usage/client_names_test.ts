@@ -8,7 +8,6 @@ import {
   MAX_RELEASES,
   MAX_RELEASES_OF_CLIENT,
   OTHER_PROBES,
-  probeOf,
 } from "../../lib/usage/client_names.ts";
 
 const [TODAY, TOMORROW] = ["2027-01-31", "2027-02-01"];
@@ -59,20 +58,20 @@ Deno.test("callerOf() prefers the operator's field, and for a browser the site, 
   assertEquals(callerOf(new Headers({ "X-Consumer": "a" }), undefined).name, "(no User-Agent)");
 });
 
-Deno.test("probeOf() knows the gate by its field, and the library's checker by its exact name", () => {
+Deno.test("callerOf() knows the gate by its field, and the library's checker by its exact name", () => {
   const name = "0123456789abcdef";
-  const rows: [fields: Record<string, string>, probe: string | undefined][] = [
+  const rows: [fields: Record<string, string>, client: string][] = [
     [{ "Lifecycle-Probe": name }, `probe ${name}`],
     [{ "Lifecycle-Probe": name, "User-Agent": "media-head-check" }, `probe ${name}`],
     [{ "Lifecycle-Probe": name.toUpperCase() }, OTHER_PROBES],
     [{ "Lifecycle-Probe": `${name}0` }, OTHER_PROBES],
     [{ "Lifecycle-Probe": "" }, OTHER_PROBES],
     [{ "User-Agent": "media-head-check" }, "probe media-head-check"],
-    [{ "User-Agent": "media-head-check/1" }, undefined],
-    [{}, undefined],
+    [{ "Lifecycle-Probe": name, "X-Consumer": "a" }, `probe ${name}`],
+    [{ "User-Agent": "media-head-check/1" }, "app media-head-check"],
   ];
-  for (const [fields, probe] of rows) {
-    assertEquals(probeOf(new Headers(fields)), probe, JSON.stringify(fields));
+  for (const [fields, client] of rows) {
+    assertEquals(callerOf(new Headers(fields), "x-consumer").name, client, JSON.stringify(fields));
   }
 });
 
