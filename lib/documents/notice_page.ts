@@ -88,19 +88,24 @@ ${dates(notice, now)}
 </section>
 <section>
 <h2>For programs</h2>
-<p>Every response from the old paths, errors included, has these fields:</p>
+<p>Every response from the old paths, errors included, has these fields, unless the request's
+${code("Host")} is invalid:</p>
 <ul>
 <li>${code("Deprecation: @SECONDS")} (${rfc(9745)}): the date from which the path is deprecated, in
 Unix seconds.</li>
 <li>${code("Sunset: DATE")} (${rfc(8594)}), once a date is set: the date on which the path is
 removed.</li>
-<li>${code("Link")} (${rfc(8288)}): ${code("successor-version")} leads to the item's replacement, if
-it has one; ${code("deprecation")} and ${code("sunset")} lead to this notice.</li>
+<li>${code("Link")} (${rfc(8288)}): ${code("successor-version")} leads to the item's replacement,
+unless it is known to have none; ${code("deprecation")} and ${code("sunset")} lead to this
+notice.</li>
 </ul>
 <p>A HEAD gets the same status and fields as a GET without ${code("Range")}; HEAD ignores ${
     code("Range")
   }.
-A date in ${code("Retry-After")} means a brownout, and seconds mean a fault.</p>
+A date in ${code("Retry-After")} means a brownout, and seconds mean a fault.
+A ${code("410")} without ${code("Retry-After")} means the removal if the ${code("Sunset")} date
+has passed, and an unpublished item if not. In a brownout and after the removal, items are not
+looked up: only the replacement tells whether an item exists.</p>
 <p>Request this page with ${code("Accept: application/json")} to get it as JSON.</p>
 </section>`;
 }

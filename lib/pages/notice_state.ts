@@ -35,12 +35,12 @@ function banner(notice: Notice, paths: string): string {
       (phaseEndsAt === null
         ? "No date is set for the removal yet. Move now, while there is no rush."
         : `Everything works until the ${change}, ${until}.`),
-    brownout: `Brownout: temporarily disabled.</strong> Requests for media get ${brownoutStatus} ` +
+    brownout: `Brownout: temporarily disabled.</strong> Requests get ${brownoutStatus} ` +
       `until ${until}. Afterwards, requests work again until the ${again}.`,
     removed: "Removed.</strong> " +
       (afterSunset === "redirect"
         ? "Requests are redirected to the replacement with 308."
-        : "Requests get 410, and no media."),
+        : "Requests get 410."),
   };
   return `<p class="banner ${phase}">${paths}<strong>${texts[phase]}</p>`;
 }

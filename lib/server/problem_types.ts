@@ -37,7 +37,7 @@ export const PROBLEM_TYPES = {
   "never-published": {
     status: 404,
     title: "Never published",
-    meaning: "Nothing was ever published under this token, or an item of the other kind was. " +
+    meaning: "Nothing was ever published under this token, or the path is for the other kind. " +
       "The successor serves both kinds.",
   },
   unpublished: {

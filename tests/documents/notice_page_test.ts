@@ -38,7 +38,7 @@ Deno.test("noticePage() describes every phase", () => {
       /A brownout is a short outage.* the path answers 503, with Retry-After/,
     ],
     removed: [
-      /were removed Removed\. Requests get 410, and no media/,
+      /were removed Removed\. Requests get 410\./,
       /Removed 12 hours ago 30 Jun 2027, 12:00 UTC/,
     ],
   };
