@@ -85,7 +85,7 @@ export function brownoutRefusal(
   until: number,
   facts: RefusalFacts,
 ): Refusal {
-  const detail = `Disabled by a brownout until ${formatInstant(until)}, ahead of its removal`;
+  const detail = `This path is disabled until ${formatInstant(until)}, ahead of its removal`;
   // A number of seconds would differ between a GET and a HEAD a second later; a date does not.
   const fields: Field[] = [NO_STORE, ["Retry-After", formatHttpDate(until)]];
   return problemOf("brownout", { status, detail, fields }, facts);
@@ -93,7 +93,7 @@ export function brownoutRefusal(
 
 /** Returns the outcome after the sunset. */
 export function removalRefusal(status: 410, maxAge: number, facts: RefusalFacts): Refusal {
-  const detail = `Removed at ${formatInstant(facts.policy.sunsetAt as number)}`;
+  const detail = `This path was removed at ${formatInstant(facts.policy.sunsetAt as number)}`;
   const fields: Field[] = [["Cache-Control", `max-age=${maxAge}`]];
   return problemOf("removed", { status, detail, fields }, facts);
 }
