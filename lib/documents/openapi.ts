@@ -154,7 +154,7 @@ function textOf(method: string, { serves }: Route): { summary: string; descripti
 }
 
 function deprecation(successor: string, { sunsetAt }: Policy) {
-  const removal = sunsetAt === undefined ? "" : ` Removed at ${formatInstant(sunsetAt)}.`;
+  const removal = sunsetAt === undefined ? "" : ` Removal: ${formatInstant(sunsetAt)}.`;
   return {
     deprecated: true,
     description: `Use \`${withToken(successor, "{token}")}\` instead.${removal}`,

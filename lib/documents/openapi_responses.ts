@@ -158,7 +158,7 @@ function itemResponses(
     ...representation("Published", content, ["ETag", "Last-Modified"], names),
     ...errors(problems, policy),
     307: {
-      description: "At a public URL, which handles preconditions and Range",
+      description: "The item is at the public URL in Location; preconditions and Range apply there",
       fields: ["Location"],
     },
     ...isRemoved && policy.afterSunset === "redirect" && {
