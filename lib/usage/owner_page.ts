@@ -8,7 +8,7 @@ import { list, picture, prose, reportPage } from "./page_html.ts";
 import { PICTURE_STYLE } from "./page_style.ts";
 import type { Session } from "./records.ts";
 import type { ClientUsage, UsageReport } from "./report.ts";
-import { plural, RULES } from "./sentences.ts";
+import { plural, RULES, sinceText } from "./sentences.ts";
 
 /** The facts on the page besides the report. Unknown ones are left out. */
 export interface OwnerPageOptions {
@@ -68,9 +68,9 @@ ${origin}`,
 }
 
 /** Renders the number of calls, and the number that failed in each brownout. */
-function renderCalls({ calls, last, brownouts }: ClientUsage, { from }: UsageReport): string {
-  const total = `${plural(calls, "call")} since ${from}, the last recorded at ` +
-    `${formatInstant(last)}. ${RULES[0]}`;
+function renderCalls({ calls, last, brownouts }: ClientUsage, report: UsageReport): string {
+  const total = `${plural(calls, "call")} since ${report.from}, the last recorded at ` +
+    `${formatInstant(last)}. ${RULES[0]} ${sinceText(report)}`;
   const failed = brownouts.map(({ start, calls }) =>
     `${plural(calls, "call")} failed in the brownout of ${formatInstant(Date.parse(start))}`
   );
@@ -84,8 +84,8 @@ function announcementText(route: string, sessions: readonly Session[]): string {
   const undated = announcing.filter(({ policies }) => policies[route]?.sunsetAt === undefined);
   const dated = Math.max(since, ...undated.map(({ reported }) => reported));
   const hasDate = announcing.at(-1)?.policies[route]?.sunsetAt !== undefined;
-  const sunset = hasDate ? `, and \`Sunset\` since ${formatInstant(dated)}` : "";
-  return `Every response to a call of ${route} has carried \`Deprecation\` and \`Link\` since ` +
+  const sunset = hasDate ? `, and with \`Sunset\` since ${formatInstant(dated)}` : "";
+  return `Every call to ${route} has been answered with \`Deprecation\` and \`Link\` since ` +
     `${formatInstant(since)}${sunset}.`;
 }
 

@@ -143,8 +143,9 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
     "Read the notice at https://media.example.com/deprecation.",
     "Contact the operator: ops@example.com",
     "Calls by Overcast 8,184 calls since 8 Jun 2027, the last recorded at 15 Jun 2027, 12:00 UTC.",
-    "Every response to a call of /audio/{token} has carried Deprecation and Link since 4 May 2027, " +
-    "20:00 UTC, and Sunset since 4 May 2027, 20:00 UTC.",
+    "The record is complete since 4 May 2027, 20:00 UTC; earlier calls may be missing.",
+    "Every call to /audio/{token} has been answered with Deprecation and Link since 4 May 2027, " +
+    "20:00 UTC, and with Sunset since 4 May 2027, 20:00 UTC.",
     "3.0.1: 30 calls, the last recorded at 8 Jun 2027, 12:00 UTC 2.9.4: 1 call, the last rec",
     "Since 8 Jun 2027, no other release was seen; 8,153 calls have no release on record.",
   ];
@@ -174,14 +175,14 @@ Deno.test("the owner's page says since when responses announced, and what failed
   const textFrom = async (sessions: Session[]) =>
     textOf(ownerPage(await report(rows, sessions, { client: APP }), { sessions }));
   const dated = await textFrom([began(300, first, 200), began(199, second)]);
-  const carried = "to a call of /audio/{token} has carried Deprecation and Link since";
+  const answered = "Every call to /audio/{token} has been answered with Deprecation and Link since";
   assertStringIncludes(
     dated,
-    `Every response ${carried} 3 Jun 2027, 00:00 UTC, and Sunset since 7 Jun 2027, 04:00 UTC.`,
+    `${answered} 3 Jun 2027, 00:00 UTC, and with Sunset since 7 Jun 2027, 04:00 UTC.`,
   );
   assertStringIncludes(dated, "2 calls failed in the brownout of 9 Jun 2027, 09:00 UTC");
   const open = await textFrom([began(300, first)]);
-  assertStringIncludes(open, `Every response ${carried} 3 Jun 2027, 00:00 UTC. `);
+  assertStringIncludes(open, `${answered} 3 Jun 2027, 00:00 UTC. `);
 });
 
 Deno.test("the owner's page leaves out what he never called, and addresses that are unknown", async () => {
