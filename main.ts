@@ -1,11 +1,11 @@
 /**
  * media-head: serves the deprecated HEAD /audio/{token} and HEAD /video/{token} until they are
- * removed, and promises that a HEAD says exactly what the GET would have said. (The GET without a
- * Range: HTTP defines Range for GET only.) This file is the HTTP surface: every route, and every
- * status that this server decides. `answer()` decides them in order of precedence, and `fail()`
- * those of errors.
+ * removed, and promises that a HEAD says exactly what the GET would have said. (That is the GET
+ * without a Range, because HTTP defines Range for GET only.) This file is the HTTP surface: every
+ * route, and every status that this server decides. `answer()` decides them in order of precedence,
+ * and `fail()` those of errors.
  *
- * The handler makes every response by the one `new Response` below. HEAD and GET are told apart
+ * The handler makes every response with the one `new Response` below. HEAD and GET are told apart
  * at the places marked (1), (2) and (3). The method also goes into the log, the counts of calls
  * and `limitFreshness()`, which treat HEAD and GET alike. Two wrappers sit between the handler and
  * the network:
@@ -162,7 +162,7 @@ function match(routes: readonly Route[], url: string) {
 /**
  * Returns the first outcome that applies. Every `problem()` has these fields, and those passed to
  * it: Content-Type: application/problem+json, Content-Length, X-Content-Type-Options: nosniff, and
- * Cache-Control: no-store.
+ * Cache-Control: no-store. It also passes on the successor, for Link.
  */
 async function answer(call: Call): Promise<Outcome> {
   const { request: { method, headers }, now, isBadHost, route, segment, token, successor } = call;
@@ -183,7 +183,7 @@ async function answer(call: Call): Promise<Outcome> {
 
   const { serves } = route;
   if (serves === "health") {
-    await storage.check();
+    await storage.check(); // throws a StorageError if storage is unavailable: 503
     const text = meter?.fault ? `ok, but ${meter.fault}\n` : "ok\n";
     return textOutcome(200, { type: "text/plain", text, fields: [NO_STORE] });
   }
@@ -237,7 +237,7 @@ async function answerItem(
   found: LookupResult,
   kinds: readonly Kind[],
 ): Promise<Outcome> {
-  // Only an item that is served has a successor, also if this route is for the other kind.
+  // Only an item that is served has a successor, even if this route is for the other kind.
   const isServed = found.state === "published" || found.state === "linked";
   const known = isServed ? call : { ...call, successor: undefined };
   if (found.state === "unknown" || !kinds.includes(found.kind)) {
@@ -291,7 +291,7 @@ function freshnessOf({ server: { config } }: Call): Field {
   return ["Cache-Control", `max-age=${config.cacheMaxAge}`];
 }
 
-/** Returns the outcome of an error. Its cause is logged under the id in the problem's content. */
+/** Returns an error's outcome. Its cause is logged under the id in the problem's `instance`. */
 function fail(call: Call, error: unknown): Outcome {
   const { server: { faults }, request: { method }, route } = call;
   if (error instanceof UnpublishedError) { // between lookup and opening, so it is no fault
@@ -325,8 +325,8 @@ function respond(call: Call, outcome: Outcome): MarkedResponse {
   ], { until, now: clock(), method: request.method, status, isAuthorized: false });
   const headers = Object.fromEntries(fields); // names are unique; an object saves 5 µs
   // (3) A HEAD gets the same status and fields, and no content. These are the fields of a HEAD of
-  // an item on a deprecated route before any refusal (200), and where each is made. A 304 has those
-  // from ETag on.
+  // an item (200) while its route is announced or deprecated, and where each is made. A 304 has
+  // those from ETag on.
   //   Content-Type: audio/mpeg                   representItem()
   //   Content-Language: en                       representItem(), if the item has a language
   //   Content-Disposition: inline; filename="…"  representItem(), if the item has a name
