@@ -6,9 +6,9 @@
  * and `fail()` those of errors.
  *
  * The handler makes every response with the one `new Response` below. HEAD and GET are told apart
- * at the places marked (1), (2) and (3). The method also goes into the log, the counts of calls
- * and `limitFreshness()`, which treat HEAD and GET alike. Two wrappers sit between the handler and
- * the network:
+ * at the places marked (1), (2) and (3). The method is also logged and counted, and passed to
+ * `limitFreshness()`, which treats HEAD and GET alike. Two wrappers sit between the handler and the
+ * network:
  * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
  *   HEADs, and clones one to a GET for later GETs.
  * - `closeWhenStopping()` (lib/server/listener.ts), while the server is stopping, makes a second

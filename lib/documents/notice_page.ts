@@ -81,6 +81,7 @@ function retirement(notice: Notice, now: number): string {
 <section>
 <h2>What to do</h2>
 ${changes(notice)}
+<p>To test a client, block its requests to the old paths: nothing should stop working.</p>
 </section>
 <section>
 <h2>Dates</h2>

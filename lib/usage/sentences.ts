@@ -170,7 +170,7 @@ const COLUMNS: readonly Column[] = [
   ["Client", ({ client }) => client],
   ["Calls", ({ calls }) => count(calls)],
   ["First call", ({ first }) => first],
-  ["Last recorded at", ({ last }) => formatInstant(last)],
+  ["Last recorded on", ({ last }) => formatInstant(last)],
   ["Routes", ({ routes }) => routes.map((route) => route.replace(/\/:\w+$/, "")).join(", ")],
   ["Phases", phasesText],
   ["Releases or apps", releasesText],

@@ -44,7 +44,7 @@ Deno.test("usageText() shows the calls per day, the clients, the sunset and the 
     "  2027-06-10   0  brownout of 2027-06-10T09:00:00Z\n  2027-06-11   0\n",
     "\n  2027-06-15   1  ██  so far\n",
     "\n/video/:token: 60 calls. Sunset: 2027",
-    "\nClient    Calls  First call  Last recorded at      Phases\n" +
+    "\nClient    Calls  First call  Last recorded on      Phases\n" +
     "curl         60  2027-06-10  2027-06-10T12:00:00Z  deprecated\n" +
     "Overcast     36  ",
     "\nStill called: 96 calls to /audio/:token and /video/:token by 2 clients since 2027-06-08 (7 whole" +
