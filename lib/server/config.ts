@@ -5,6 +5,7 @@ import { withoutPassword } from "../input/printable.ts";
 import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts";
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
+import { CLIENT_FIELD } from "../usage/client_names.ts";
 
 /** Thrown if settings are invalid. The message has one line for each invalid setting. */
 export class ConfigError extends Error {
@@ -75,8 +76,6 @@ const CONTACT = z.url({ protocol: /^(?:https|mailto)$/ }).transform((text) => ne
   .refine(({ protocol, pathname, username, password }) =>
     protocol === "mailto:" ? z.email().safeParse(pathname).success : username + password === ""
   ).transform(({ href }) => href);
-const CLIENT_FIELD = z.string()
-  .regex(/^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i);
 const POSTGRES_URL = z.string().regex(/^postgres(?:ql)?:\/\/.*\S$/s).refine((text) => {
   const url = URL.parse(text);
   // The only "@", if there is one, follows the user and password.
@@ -176,7 +175,7 @@ function readServer({ get, read }: Reader) {
     cacheMaxAge: read("CACHE_MAX_AGE", "seconds from 0 to 31536000", MAX_AGE.default(300)),
     usageDays: read("USAGE_DAYS", "days from 1 to 3650", DAYS.default(400)),
     /** The name of the request field by which the operator knows clients, if there is one. */
-    clientField: read("CLIENT_FIELD", field, CLIENT_FIELD.optional()),
+    clientField: read("CLIENT_FIELD", field, z.string().regex(CLIENT_FIELD).optional()),
     isTelemetryOn: ["true", "1"].includes(get("OTEL_DENO") ?? ""),
     isTracingOn: isTracingOn(get("OTEL_DENO"), get("OTEL_DENO_TRACING")),
   };

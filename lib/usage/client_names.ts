@@ -33,6 +33,9 @@ const PROBE_NAME = /^[\da-f]{16}$/;
 const CHECKER = "media-head-check";
 const CHECKS = `${PROBE_PREFIX}${CHECKER}`;
 
+/** Matches the name of a field that may identify clients: any but those of credentials. */
+export const CLIENT_FIELD = /^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i;
+
 /** Matches the value of the operator's field, e.g. a consumer's id that a gateway adds. */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 

@@ -16,6 +16,7 @@ import {
 } from "../lifecycle/retire.ts";
 import { withLifecycle } from "../lifecycle/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
+import { CLIENT_FIELD } from "./client_names.ts";
 import { NODE_FILES } from "./node_files.ts";
 import { openLedger } from "./open_ledger.ts";
 import { Recorder } from "./recorder.ts";
@@ -184,5 +185,10 @@ function requireOptions({ routes, clientField, retainDays = 1, ...others }: Usag
   if (!Number.isInteger(retainDays) || retainDays < 1) {
     throw new TypeError(`retainDays: expected whole days from 1, got ${retainDays}`);
   }
-  if (clientField !== undefined) new Headers().has(clientField); // throws for any but a field's name
+  if (clientField !== undefined && !CLIENT_FIELD.test(clientField)) {
+    throw new TypeError(
+      "clientField: expected the name of a request field that names the client, and is no " +
+        `credential, got "${clientField}"`,
+    );
+  }
 }

@@ -122,6 +122,9 @@ test("openUsage() goes on if the log throws", () =>
 
 test("openUsage() rejects what it cannot count by, or record in", () =>
   inFolder(async (folder) => {
+    const field =
+      "clientField: expected the name of a request field that names the client, and is " +
+      "no credential, got";
     const wrong: [options: object, message: string][] = [
       [{ retainDays: 0 }, "retainDays: expected whole days from 1, got 0"],
       [{ retainDays: "30" }, "retainDays: expected whole days from 1, got 30"],
@@ -129,7 +132,8 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
       [{ routes: {} }, "routes: expected a policy for a route"],
       [{ routes: undefined }, "routes: expected a policy for a route"],
       [{ routes: { "/v1": { deprecatedAt: "2026-11-21" } } }, "policy: expected the result of"],
-      [{ clientField: "X Client" }, ""],
+      [{ clientField: "X Client" }, `${field} "X Client"`],
+      [{ clientField: "Authorization" }, `${field} "Authorization"`],
     ];
     for (const [options, message] of wrong) {
       await assertRejects(() => opened(folder, options), TypeError, message);
