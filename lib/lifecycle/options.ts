@@ -1,7 +1,7 @@
 /** The options of `withLifecycle()` and `retire()`. */
 
 import type { Field } from "../http/outcome.ts";
-import { mismatch } from "./mismatch.ts";
+import { mismatch, requireNames } from "./mismatch.ts";
 import type { Phase } from "./policy.ts";
 
 /** A request as the options receive it: a `Request`, or these members for a Node request. */
@@ -77,8 +77,8 @@ const NAMES = [...FUNCTIONS, "successorOrigin", "maxAge"];
  *   9111 §1.2.2), or `clock` returns no instant.
  */
 export function requireOptions(options: Pick<LifecycleOptions, "clock" | "maxAge">): void {
+  requireNames(options, NAMES);
   for (const [name, value] of Object.entries(options)) {
-    if (!NAMES.includes(name)) throw new TypeError(`${name}: expected one of ${NAMES.join(", ")}`);
     if (!FUNCTIONS.includes(name) || value === undefined || typeof value === "function") continue;
     throw new TypeError(mismatch(name, value, "a function"));
   }

@@ -1,6 +1,6 @@
 /** Matching of the paths in a retired part of a site. */
 
-import { mismatch } from "./mismatch.ts";
+import { mismatch, requireNames } from "./mismatch.ts";
 
 /** Options for comparing paths. */
 export interface PathOptions {
@@ -23,7 +23,7 @@ export type Located = string | URL | { url?: string | undefined; originalUrl?: s
  * encoded slash separates nothing. The authority of an absolute URL does not matter.
  *
  * @throws {TypeError} If the path does not start with `/`, or is a pattern like `/v1/*`, `/v1/:id`
- *   or `/v1(.*)`.
+ *   or `/v1(.*)`, or an option is unknown.
  *
  * @example Paths under `/v1`
  * ```ts
@@ -40,6 +40,7 @@ export function pathsUnder(
   path: string,
   options: PathOptions = {},
 ): (request: Located) => boolean {
+  requireNames(options, ["caseSensitive", "collapse"]);
   const { caseSensitive = false, collapse = true } = options;
   if (typeof path !== "string" || !path.startsWith("/")) {
     throw new TypeError(mismatch("path", path, 'one that starts with "/"'));

@@ -33,7 +33,10 @@ export interface PolicySettings {
 
 /** An invalid setting. */
 export interface PolicyIssue {
-  /** The setting's name, like `sunsetAt` or `brownouts[0].start`; `settings` for the object. */
+  /**
+   * The setting's name, like `sunsetAt` or `brownouts[0].start`; `settings` if the value is no
+   * object, or the name of an unknown setting.
+   */
   readonly setting: string;
   /** The value given. */
   readonly value: unknown;
@@ -92,9 +95,9 @@ export function definePolicy(settings: PolicySettings): Policy {
   const issues: PolicyIssue[] = [];
   const refuse: Refuse = (setting, value, expected) =>
     void issues.push({ setting, value, expected });
-  for (const [name, value] of Object.entries(settings)) {
+  for (const name of Object.keys(settings)) {
     // Otherwise a misspelt setting would silently count as absent.
-    if (!SETTINGS.includes(name)) refuse(name, value, `one of ${SETTINGS.join(", ")}`);
+    if (!SETTINGS.includes(name)) refuse("settings", name, `only ${SETTINGS.join(", ")}`);
   }
   const { sunsetAt: sunset, afterSunset = "gone", brownoutStatus = 503, documentation } = settings;
   const deprecatedAt = instantIn("deprecatedAt", settings.deprecatedAt, refuse);

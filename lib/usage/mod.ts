@@ -177,7 +177,7 @@ function guarded(log: Log): Log {
 function requireOptions({ routes, clientField, retainDays = 1, ...others }: UsageOptions): void {
   const unknown = Object.keys(others).find((name) => !OPTION_NAMES.includes(name));
   if (unknown !== undefined) {
-    throw new TypeError(`${unknown}: expected one of ${OPTION_NAMES.join(", ")}`);
+    throw new TypeError(`options: expected only ${OPTION_NAMES.join(", ")}, got "${unknown}"`);
   }
   const policies = Object.values(routes ?? {});
   if (policies.length === 0) throw new TypeError("routes: expected a policy for a route");

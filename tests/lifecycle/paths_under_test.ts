@@ -91,6 +91,9 @@ Deno.test("pathsUnder() compares any path as requests spell it, and refuses what
     const compare = () => pathsUnder(path as string);
     assertThrows(compare, TypeError, 'expected one that starts with "/", got');
   }
+  const misspelt = { casesensitive: true } as PathOptions;
+  const expected = 'options: expected only caseSensitive, collapse, got "casesensitive"';
+  assertThrows(() => pathsUnder("/v1", misspelt), TypeError, expected);
   const patterns = [
     ...[["/v1/*", "/v1"], ["/v1/:id", "/v1"], ["/v1/:id/songs", "/v1"], ["/v1(.*)", "/v1"]],
     ...[["/v1/(.*)", "/v1"], ["/api/*/v1", "/api"], ["/*", "/"], ["/v1/*/", "/v1"]],

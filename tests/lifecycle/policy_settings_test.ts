@@ -180,7 +180,7 @@ Deno.test("definePolicy() rejects settings that are not an object, and unknown n
   }
   const names = "deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset, documentation";
   const misspelt = { ...VALID, sunset: "2027-06-30" };
-  assertEquals(expectedFor(misspelt, "sunset", '"2027-06-30"'), `one of ${names}`);
+  assertEquals(expectedFor(misspelt, "settings", '"sunset"'), `only ${names}`);
 });
 
 Deno.test("definePolicy() accepts instants as Date, Temporal.Instant or text", () => {

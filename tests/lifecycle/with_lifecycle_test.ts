@@ -376,7 +376,7 @@ Deno.test("withLifecycle() refuses options and policies that are not valid", () 
   const rows: [options: object, expected: string, policy?: object | undefined][] = [
     [{}, `${policy} [object Object]`, { deprecatedAt: "2027-01-01" }],
     [{}, `${policy} undefined`, undefined],
-    [{ sucessor: () => "/v2" }, "sucessor: expected one of successor, applies, refusalFields,"],
+    [{ sucessor: () => "/v2" }, "options: expected only successor, applies, refusalFields,"],
   ];
   for (const name of functions) {
     rows.push([{ [name]: true }, `${name}: expected a function, got true`]);

@@ -128,7 +128,7 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
     const wrong: [options: object, message: string][] = [
       [{ retainDays: 0 }, "retainDays: expected whole days from 1, got 0"],
       [{ retainDays: "30" }, "retainDays: expected whole days from 1, got 30"],
-      [{ retain: 30 }, "retain: expected one of routes, clientField, retainDays, log"],
+      [{ retain: 30 }, 'options: expected only routes, clientField, retainDays, log, got "retain"'],
       [{ routes: {} }, "routes: expected a policy for a route"],
       [{ routes: undefined }, "routes: expected a policy for a route"],
       [{ routes: { "/v1": { deprecatedAt: "2026-11-21" } } }, "policy: expected the result of"],
