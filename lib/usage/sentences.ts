@@ -195,11 +195,16 @@ export function doubtLines(report: UsageReport): string[] {
         `${command} ${declaration}`,
     );
   }
-  if (left.length < doubts.length) {
+  if (doubts.some((doubt) => doubt.reason === "silent" && !gone.includes(doubt.session))) {
+    lines.push(
+      "A server that has been silent for less than a minute may still report: ask again in a minute.",
+    );
+  }
+  const day = hidden.length > 0 ? undefined : recoveryFrom(left, report);
+  if (left.length < doubts.length && (day === undefined || day !== recovery)) {
     const words: string[] = [];
     if (gone.length > 0) words.push(declaration);
     if (trustStops) words.push("--trust-stops");
-    const day = hidden.length > 0 ? undefined : recoveryFrom(left, report);
     const rest = day === undefined ? "would still be unknown" : `could be clear from ${day}`;
     const result = left.length + hidden.length === 0 ? "would be clear" : rest;
     lines.push(`With \`${words.join(" ")}\`, if that is true, this ${result}.`);

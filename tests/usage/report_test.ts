@@ -247,11 +247,17 @@ Deno.test("an unknown verdict says what would help, and when it can be clear", a
       "With `--gone s`, if that is true, this could be clear from 2027-06-22.",
     ]],
     ["days deleted before they are asked for", stop, [trust], 6],
+    ["a stop on the first day of the record", [session(3, 2, stopped), running(1)], [
+      "The verdict cannot be clear before 2027-06-23.",
+    ]],
+    ["a server that has just fallen silent", [running(1000), session(9, 1 / 120)], [
+      "A server that has been silent for less than a minute may still report: ask again in a minute.",
+    ]],
   ];
   for (const [what, sessions, expected, usageDays = 7] of rows) {
     const text = gateText(await report([], sessions, { usageDays }));
     assertEquals(
-      text.match(/(?:With `|The verdict cannot).*/g) ?? [],
+      text.match(/(?:With `|The verdict cannot|A server that).*/g) ?? [],
       expected,
       `${what}: ${text}`,
     );
