@@ -22,7 +22,9 @@ export async function openLedger(
   options: OpenOptions & { readonly files: FileCalls },
 ): Promise<{ readonly ledger: Ledger; close(): Promise<void> }> {
   if (/^sqlite:./s.test(url)) {
-    const { SqliteDatabase } = await import("../database/sqlite/database.ts");
+    const { SqliteDatabase } = await import("../database/sqlite/database.ts").catch((cause) => {
+      throw new RefusedError("SQLite needs Node 22.13 or later, or Deno", { cause });
+    });
     const path = url.slice("sqlite:".length);
     const database = await SqliteDatabase.open(path, { ...options, ...LEDGER_OPTIONS });
     return { ledger: new Ledger(database), close: () => database.close() };

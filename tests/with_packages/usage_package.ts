@@ -131,9 +131,9 @@ for (const [name, runtime, isModule, open] of SCENES) {
 
       const processes = [await serve([...words, file], {}), await serve([...words, file], {})];
       const calls = processes.map(({ port }) => callUntilClosed(port, "/v1/songs"));
-      for (const { end } of processes) {
+      for (const [index, { end }] of processes.entries()) {
         await new Promise((resolve) => setTimeout(resolve, 200));
-        assertEquals(await end("SIGTERM"), 0);
+        assertEquals(await end(index === 0 ? "SIGINT" : "SIGTERM"), 0);
       }
       const answered = (await Promise.all(calls)).reduce((sum, count) => sum + count);
       assert(answered > 10);
@@ -193,3 +193,11 @@ needing(...NPM, program("python3"))(
     }
   },
 );
+
+needing(...NPM)("the command names the versions of Node that have SQLite", async () => {
+  const { folder, node22: [node = ""] } = installed();
+  const words = [COMMAND, "usage", "--database", "sqlite:./calls.sqlite", "--gate", "30"];
+  const { code, errors } = await run(folder, node, "--no-experimental-sqlite", ...words);
+  assertEquals(code, 1);
+  assertMatch(errors, /^lifecycle: SQLite needs Node 22.13 or later, or Deno \(No such built-in/);
+});
