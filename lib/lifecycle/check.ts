@@ -100,7 +100,9 @@ function readWords(args: readonly string[]) {
     return [name, value ?? ""];
   }));
   if (help || version) return { fields, isJson, version: !help };
-  if (command !== "check") throw new TypeError(`expected "check", got "${command ?? ""}"`);
+  if (command !== "check") {
+    throw new TypeError(`expected "check" or "usage", got "${command ?? ""}"`);
+  }
   if (urls.length === 0) throw new TypeError("expected a URL");
   const wrong = urls.find((url) => !/^https?:/i.test(url) || !URL.canParse(url));
   if (wrong === undefined) return { urls, fields, isJson };

@@ -85,7 +85,8 @@ export function brownoutRefusal(
   until: number,
   facts: RefusalFacts,
 ): Refusal {
-  const detail = `This path is disabled until ${formatInstant(until)}, ahead of its removal`;
+  const end = formatInstant(until);
+  const detail = `This path is disabled by a brownout until ${end}, ahead of its removal`;
   // A number of seconds would differ between a GET and a HEAD a second later; a date does not.
   const fields: Field[] = [NO_STORE, ["Retry-After", formatHttpDate(until)]];
   return problemOf("brownout", { status, detail, fields }, facts);

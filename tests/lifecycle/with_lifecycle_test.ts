@@ -97,7 +97,7 @@ Deno.test("withLifecycle() answers in place of the handler, HEAD like GET", asyn
       title: status === 503 ? "Service Unavailable" : "Gone",
       status,
       detail: isBrownout
-        ? "This path is disabled until 2027-03-01T10:00:00Z, ahead of its removal"
+        ? "This path is disabled by a brownout until 2027-03-01T10:00:00Z, ahead of its removal"
         : "This path was removed at 2027-06-30T00:00:00Z",
       ...options.successor && { successor: "/v2/things" },
       documentation: "https://example.com/why",
