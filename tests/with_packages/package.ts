@@ -71,6 +71,7 @@ console.log(isOld, handle, withLifecycle);
     ["server.mts", "import express, {"],
     ["on_count.ts", "import type { Request, Response }", before],
     ["fetch_handler.ts", "export default {", before],
+    ["inspect.ts", "inspect(await fetch("],
   ];
   for (const [name, text, before = ""] of files) {
     await write(name, before + (blocks().find((block) => block.includes(text)) ?? "missing"));
@@ -513,7 +514,7 @@ test("what README shows is strict TypeScript, and stands in the programs", async
     ...["--skipLibCheck", "--allowImportingTsExtensions", "--types", "node"],
     ...["--target", "es2023", "--lib", "es2023,dom,dom.iterable,dom.asynciterable"],
     ...["--module", "nodenext", "main.mts", "fetch.mts", "front.ts", "server.mts"],
-    ...["on_count.ts", "fetch_handler.ts"],
+    ...["on_count.ts", "fetch_handler.ts", "inspect.ts"],
   );
   assertEquals([code, text], [0, ""]);
   const squeezed = (text: string) => text.replaceAll(/\s+/g, "");
