@@ -45,7 +45,8 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
   const notice = noticeAt(first.policy, endpoints, { now });
   const isRemoved = noticesOf(notice).map(({ phase }) => phase === "removed");
   const future = isRemoved.includes(true) ? "were or will be" : "will be";
-  const page = URL.parse(first.policy.documentation ?? "/deprecation", publicUrl)?.href;
+  const { documentation } = first.policy;
+  const page = documentation && URL.parse(documentation, publicUrl)?.href;
   const change = changes(notice);
   const pictures = called.map((each) =>
     `<h3>${code(pathText(each.route))}</h3>\n${picture(each, policies[each.route])}`
@@ -85,8 +86,10 @@ function announcementText(route: string, sessions: readonly Session[]): string {
   const dated = Math.max(since, ...undated.map(({ reported }) => reported));
   const hasDate = announcing.at(-1)?.policies[route]?.sunsetAt !== undefined;
   const sunset = hasDate ? `, and with \`Sunset\` since ${formatInstant(dated)}` : "";
-  return `Every call to ${route} has been answered with \`Deprecation\` and \`Link\` since ` +
-    `${formatInstant(since)}${sunset}.`;
+  // Without documentation, only a response with a successor has a Link.
+  const hasLink = announcing.every(({ policies }) => policies[route]?.documentation !== undefined);
+  return `Every call to ${route} has been answered with \`Deprecation\`` +
+    `${hasLink ? " and `Link`" : ""} since ${formatInstant(since)}${sunset}.`;
 }
 
 function renderReleases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {

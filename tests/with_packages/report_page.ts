@@ -44,10 +44,11 @@ async function ownerPageOf(
 
 const LATER = definePolicy({
   ...DATES,
+  documentation: "/deprecation",
   ...{ sunsetAt: "2027-12-31", afterSunset: "redirect" },
   brownouts: ["2027-06-08/P1D", "2027-06-15T11:00Z/PT2H", "2027-09-06T09:00Z/PT1H"],
 });
-const OVER = definePolicy({ ...DATES, sunsetAt: "2027-06-14" });
+const OVER = definePolicy({ ...DATES, documentation: "/deprecation", sunsetAt: "2027-06-14" });
 const SOON = definePolicy({ ...DATES, deprecatedAt: "2027-06-20" });
 
 /** Pages, and what they show: client names that are not folded away, and bars of calls. */
@@ -169,13 +170,14 @@ Deno.test("the owner's page says since when responses announced, and what failed
   const undated = { deprecatedAt: DATES.deprecatedAt };
   const began = (hoursAgo: number, policy: Policy, reportedHoursAgo = 0) =>
     session(hoursAgo, reportedHoursAgo, { policies: { "/audio/:token": policy } });
-  const [first, second] = [definePolicy(undated), definePolicy(DATES)];
+  const first = definePolicy(undated);
+  const second = definePolicy(DATES);
   const failed = { phase: "brownout", brownout: "2027-06-09T09:00:00Z", status: "5xx" } as const;
   const rows = [row(7, APP, 1), row(6, APP, 2, failed)];
   const textFrom = async (sessions: Session[]) =>
     textOf(ownerPage(await report(rows, sessions, { client: APP }), { sessions }));
   const dated = await textFrom([began(300, first, 200), began(199, second)]);
-  const answered = "Every call to /audio/{token} has been answered with Deprecation and Link since";
+  const answered = "Every call to /audio/{token} has been answered with Deprecation since";
   assertStringIncludes(
     dated,
     `${answered} 3 Jun 2027, 00:00 UTC, and with Sunset since 7 Jun 2027, 04:00 UTC.`,
