@@ -68,6 +68,11 @@ function withOptions(command: Command): Command {
     .name("lifecycle usage")
     .showHelpAfterError("(run with --help for usage)")
     .exitOverride()
+    .hook("preAction", (command) => {
+      const { gate, probe } = command.opts();
+      if (gate !== undefined || probe === undefined) return;
+      command.error("error: option '--probe <url>' needs '--gate <days>'");
+    })
     .requiredOption("--database <url>", "the record: sqlite:PATH, or postgres://…")
     .option(
       "--probe <url>",
