@@ -3,7 +3,6 @@
 import { readable } from "../input/user_file.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { basename } from "node:path";
-import { TokenTakenError } from "../storage/catalogue/catalogue.ts";
 import type { Content, Step } from "../storage/content/content_store.ts";
 import { hashOf } from "../storage/content/hash.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
@@ -85,7 +84,7 @@ export async function publishFile(
   const published = reuse ? await storage.findByContent(found, name) : undefined;
   if (published !== undefined) return published; // before anything is written
   const item = { token, name, ...statedIn(options), ...found };
-  return await storage.publish(item, { read: file.read, signal }, reuse).catch(refuseTaken);
+  return await storage.publish(item, { read: file.read, signal }, reuse);
 }
 
 /** Returns the metadata to publish exactly as stated. */
@@ -149,11 +148,6 @@ export async function requireFree(storage: MediaStorage, token: Token): Promise<
   if (state === "unknown") return;
   const history = state !== "unpublished" ? "names a published item" : "named an item before";
   throw new RefusedError(`Token "${token}" ${history}; tokens are never reused`);
-}
-
-/** Refuses a token that another process has used meanwhile, and rethrows any other error. */
-export function refuseTaken(error: unknown): never {
-  throw error instanceof TokenTakenError ? new RefusedError(error.message) : error;
 }
 
 /**

@@ -2,7 +2,6 @@
 
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { LinkedItem, PublishedItem } from "../storage/item.ts";
-import { ObjectError } from "../storage/errors.ts";
 import { newToken } from "../storage/token.ts";
 import { isPublicUrl } from "./location.ts";
 import { publishFile, type PublishOptions } from "./publish.ts";
@@ -52,7 +51,7 @@ async function publishOne(
     const item = await publish(storage, source, { ...options, token });
     return { outcome: item.token === token ? "published" : "skipped", source, item };
   } catch (error) {
-    if (!(error instanceof RefusedError || error instanceof ObjectError)) throw error;
+    if (!(error instanceof RefusedError)) throw error;
     return { outcome: "refused", source, error };
   }
 }

@@ -11,7 +11,6 @@ import {
   describeContent,
   fileName,
   type PublishOptions,
-  refuseTaken,
   requireFree,
   statedIn,
 } from "./publish.ts";
@@ -27,8 +26,8 @@ export function isObject(text: string): boolean {
  *
  * @param location `s3://bucket/key`
  * @returns The item. If its token is not the given one, the item was already published.
- * @throws {RefusedError} When it is neither audio nor video, or the token is taken.
- * @throws {ObjectError} When the object does not exist, or cannot be published in place.
+ * @throws {RefusedError} When the object does not exist, cannot be published in place, or is
+ *   neither audio nor video, or the token is taken.
  * @throws {StorageError} When the object is replaced while it is read, or storage fails.
  */
 export async function publishObject(
@@ -43,8 +42,7 @@ export async function publishObject(
   signal?.throwIfAborted();
   const item = { token, name, ...statedIn(options), ...found };
   const { catalogue } = storage;
-  const adding = reuse ? catalogue.addUnlessPublished(item) : catalogue.add(item);
-  return await adding.catch(refuseTaken);
+  return await (reuse ? catalogue.addUnlessPublished(item) : catalogue.add(item));
 }
 
 /**

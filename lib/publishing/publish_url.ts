@@ -13,7 +13,7 @@ import { newToken } from "../storage/token.ts";
 import { detectMediaType, kindOf } from "./media_type.ts";
 import { parseLocation } from "./location.ts";
 import { quoted } from "../input/printable.ts";
-import { type PublishOptions, refuseTaken, requireFree } from "./publish.ts";
+import { type PublishOptions, requireFree } from "./publish.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { memoryBytes } from "./bytes.ts";
 
@@ -60,7 +60,7 @@ export async function publishUrl(
   const { kind, ...stated } = await examine(location, options);
   signal?.throwIfAborted();
   const item: LinkedItem = { token, kind, location, ...stated, publishedAt };
-  return await storage.catalogue.add(item).catch(refuseTaken);
+  return await storage.catalogue.add(item);
 }
 
 /** Examines a URL by HEAD and, if that is not enough, by GET. */

@@ -5,17 +5,12 @@ import { isPublicUrl } from "./location.ts";
 import { isWithin, refusalOfStoragePath } from "./storage_paths.ts";
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import type { ObjectError } from "../storage/errors.ts";
 import { isObject } from "./publish_object.ts";
 
 /** The outcome of a source that is not published. The first three are left out of a folder. */
 export type SourceOutcome =
   | { readonly outcome: "hidden" | "link" | "content"; readonly source: string }
-  | {
-    readonly outcome: "refused";
-    readonly source: string;
-    readonly error: RefusedError | ObjectError;
-  };
+  | { readonly outcome: "refused"; readonly source: string; readonly error: RefusedError };
 
 /**
  * Finds all sources in the order given, and the files of a folder ordered by name. Memory holds

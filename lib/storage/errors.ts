@@ -4,11 +4,6 @@ import { StorageError } from "../database/errors.ts";
 
 export { StorageError };
 
-/** Thrown when storage works, but an object cannot be published in place. */
-export class ObjectError extends StorageError {
-  override readonly name = "ObjectError";
-}
-
 /** Thrown when the content was replaced by other content. */
 export class ReplacedError extends StorageError {
   override readonly name = "ReplacedError";

@@ -179,7 +179,7 @@ test("media publish accepts files, folders and URLs in one command, and continue
     assertEquals(stderr.split("\n"), [
       `refused    "${gone}" answers GET with 404; expected 200 or 206`,
       `refused    There is no file "${standing}/nothing"`,
-      "refused    storage: CONTENT is not a bucket, so objects cannot be published in place",
+      "refused    CONTENT is not a bucket, so objects cannot be published in place",
       "",
     ]);
     const listed = parseLines((await media(folder, ["export"])).stdout);

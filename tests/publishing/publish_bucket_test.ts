@@ -105,14 +105,14 @@ test("media publish refuses objects that cannot be published, with one line each
     await file.truncate(5 * 2 ** 30 + 1);
     const own = `${prefix}/bc/${MP3_DIGEST}`;
     const refused: [source: string, reason: string][] = [
-      ["s3://media/none.mp3", "bucket: s3://media/none.mp3 does not exist"],
-      ["s3://other/a.mp3", "bucket: s3://other/a.mp3 is not an object in the bucket in CONTENT"],
-      ["s3://media/", "bucket: s3://media/ is not an object in the bucket in CONTENT"],
-      ["s3://media/a/../b", "bucket: s3://media/a/../b is not an object in the bucket in CONTENT"],
-      ["s3://media/empty.mp3", "bucket: s3://media/empty.mp3 is empty"],
+      ["s3://media/none.mp3", "s3://media/none.mp3 does not exist"],
+      ["s3://other/a.mp3", "s3://other/a.mp3 is not an object in the bucket in CONTENT"],
+      ["s3://media/", "s3://media/ is not an object in the bucket in CONTENT"],
+      ["s3://media/a/../b", "s3://media/a/../b is not an object in the bucket in CONTENT"],
+      ["s3://media/empty.mp3", "s3://media/empty.mp3 is empty"],
       [
         "s3://media/packed.mp3",
-        "bucket: s3://media/packed.mp3 is stored with Content-Encoding: gzip",
+        "s3://media/packed.mp3 is stored with Content-Encoding: gzip",
       ],
       [
         "s3://media/text.mp3",
@@ -120,7 +120,7 @@ test("media publish refuses objects that cannot be published, with one line each
       ],
       ...[own, `${prefix}/media-head`].map((key): [string, string] => [
         `s3://media/${key}`,
-        `bucket: s3://media/${key} is content that was copied here`,
+        `s3://media/${key} is content that was copied here`,
       ]),
       [
         large,

@@ -12,6 +12,7 @@ import {
   type LookupResult,
   type PublishedItem,
 } from "../item.ts";
+import { RefusedError } from "../../input/refused_error.ts";
 import type { Versioned } from "../generations.ts";
 import { type Token, tokenOf } from "../token.ts";
 import {
@@ -22,15 +23,6 @@ import {
   type Statement,
   type Value,
 } from "../../database/sql/database.ts";
-
-/** Thrown for a token that already names an item or tombstone, because tokens are never reused. */
-export class TokenTakenError extends Error {
-  override readonly name = "TokenTakenError";
-
-  constructor(token: Token) {
-    super(`Token "${token}" is taken`);
-  }
-}
 
 export type CatalogueRecord = readonly [Token, CatalogueEntry];
 
@@ -113,13 +105,13 @@ export class Catalogue implements Versioned {
   /**
    * Adds an item.
    *
-   * @throws {TokenTakenError} When its token was ever used.
+   * @throws {RefusedError} When its token was ever used.
    */
   async add<Item extends PublishedItem | LinkedItem>(item: Item): Promise<Item> {
     const { token } = item;
     const added = await this.addAll([[token, entryOf(item)]]);
     if (added.has(token)) return item;
-    throw new TokenTakenError(token);
+    throw new RefusedError(`Token "${token}" is taken`);
   }
 
   /**
@@ -140,7 +132,7 @@ export class Catalogue implements Versioned {
    * Adds an item, unless one with the same name and content is published in the same place.
    *
    * @returns The published item: this one, or the one that was there before.
-   * @throws {TokenTakenError} When its token was ever used.
+   * @throws {RefusedError} When its token was ever used.
    */
   async addUnlessPublished(item: PublishedItem): Promise<PublishedItem> {
     const { token, name = "" } = item;
@@ -152,7 +144,7 @@ export class Catalogue implements Versioned {
     const statements = [bumpVersion(), insert, itemWith(item, name)];
     const [, added = [], [published] = []] = await this.#database.transact(statements);
     if (added.length > 0) return item;
-    if (published === undefined) throw new TokenTakenError(token);
+    if (published === undefined) throw new RefusedError(`Token "${token}" is taken`);
     return (readEntry(published) as CatalogueEntry & { state: "published" }).item;
   }
 

@@ -101,7 +101,7 @@ export interface ObjectStore extends Store {
    * Returns the length and ETag of an existing object.
    *
    * @param location `s3://bucket/key`
-   * @throws {ObjectError} When it cannot be published in place.
+   * @throws {RefusedError} When it cannot be published in place.
    */
   statObject(location: string): Promise<ExistingContent>;
 }

@@ -11,7 +11,8 @@ import { fulfilledWithin } from "../../async/deadline.ts";
 import { forEach } from "../../async/for_each.ts";
 import type { Engine } from "./engine.ts";
 import type { Ledger } from "../../usage/ledger.ts";
-import { ObjectError, ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
+import { ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
+import { RefusedError } from "../../input/refused_error.ts";
 import type { ItemStorage, OnFault } from "../storage.ts";
 import type { Token } from "../token.ts";
 
@@ -24,7 +25,7 @@ const CONCURRENT_CHECKS = 16;
 /** The result of adding entries. The token of an entry in neither was taken. */
 export interface Added {
   readonly added: ReadonlySet<Token>;
-  readonly faults: ReadonlyMap<Token, StorageError>;
+  readonly faults: ReadonlyMap<Token, Error>;
 }
 
 export class MediaStorage implements ItemStorage {
@@ -104,7 +105,7 @@ export class MediaStorage implements ItemStorage {
    *
    * @param reuse Whether to publish nothing if an item with this name and content already is.
    * @returns The published item: this one, or the one that was there before.
-   * @throws {TokenTakenError} When the token was ever used.
+   * @throws {RefusedError} When the token was ever used.
    */
   async publish(item: PublishedItem, source: Source, reuse = false): Promise<PublishedItem> {
     await this.prepare();
@@ -139,14 +140,11 @@ export class MediaStorage implements ItemStorage {
    * Returns the length and ETag of an object to be published in place.
    *
    * @param location `s3://bucket/key`
-   * @throws {ObjectError} When it does not exist, or content is not stored in that bucket.
+   * @throws {RefusedError} When it does not exist, or content is not stored in that bucket.
    */
   async statObject(location: string): Promise<ExistingContent> {
     if (this.content.kind === "bucket") return await this.content.statObject(location);
-    throw new ObjectError(
-      "storage",
-      "CONTENT is not a bucket, so objects cannot be published in place",
-    );
+    throw new RefusedError("CONTENT is not a bucket, so objects cannot be published in place");
   }
 
   /**
@@ -176,8 +174,8 @@ export class MediaStorage implements ItemStorage {
     return await this.content.withoutRemovals(add);
   }
 
-  async #importFaults(items: readonly PublishedItem[]): Promise<Map<Token, StorageError>> {
-    const faults = new Map<Token, StorageError>();
+  async #importFaults(items: readonly PublishedItem[]): Promise<Map<Token, Error>> {
+    const faults = new Map<Token, Error>();
     const all = async function* () {
       yield* items;
     }();
@@ -188,7 +186,7 @@ export class MediaStorage implements ItemStorage {
     return faults;
   }
 
-  async #importFault(item: PublishedItem): Promise<StorageError | undefined> {
+  async #importFault(item: PublishedItem): Promise<Error | undefined> {
     const { location, length, validator } = item;
     try {
       if (location === undefined) return await this.#contentFault(item);
@@ -196,6 +194,7 @@ export class MediaStorage implements ItemStorage {
       if (found.length === length && found.validator === validator) return undefined;
       return new StorageError("content", `${location} is another object than was published`);
     } catch (error) {
+      if (error instanceof RefusedError) return error;
       if (!(error instanceof StorageError)) throw error;
       await this.content.id(); // throws if more than this item is at fault
       return error;

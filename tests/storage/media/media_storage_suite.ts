@@ -1,7 +1,8 @@
 /** The suite of storage made of any catalogue and any content store. */
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { type CatalogueRecord, TokenTakenError } from "../../../lib/storage/catalogue/catalogue.ts";
+import { RefusedError } from "../../../lib/input/refused_error.ts";
+import type { CatalogueRecord } from "../../../lib/storage/catalogue/catalogue.ts";
 import {
   type ContentReference,
   entryOf,
@@ -66,12 +67,12 @@ export function testMediaStorage(
       const before = await storage.find(token);
       for (const content of [CONTENT, new Uint8Array([1])]) {
         const again = { ...newMetadata("video"), token };
-        await assertRejects(() => publish(again, content), TokenTakenError);
+        await assertRejects(() => publish(again, content), RefusedError);
       }
-      await assertRejects(() => storage.catalogue.add({ ...linked, token }), TokenTakenError);
+      await assertRejects(() => storage.catalogue.add({ ...linked, token }), RefusedError);
       assertEquals(await storage.find(token), before);
       await storage.unpublish(token, 5000);
-      await assertRejects(() => storage.catalogue.add({ ...linked, token }), TokenTakenError);
+      await assertRejects(() => storage.catalogue.add({ ...linked, token }), RefusedError);
     }
     assertEquals((await digests()).length, left(subject, "CONTENT", "1").length);
   });
@@ -125,7 +126,7 @@ export function testMediaStorage(
     await storage.catalogue.add(item);
     const { token } = item;
     assertEquals(await storage.catalogue.find(token), { state: "published", kind: "video", item });
-    await assertRejects(() => storage.catalogue.add(item), TokenTakenError);
+    await assertRejects(() => storage.catalogue.add(item), RefusedError);
 
     assert(await storage.unpublish(copied, 5000)); // an object in place does not use the copy
     assertEquals(await subject.digests(), left(subject, digest));
@@ -195,7 +196,7 @@ export function testMediaStorage(
       assertEquals(await storage.catalogue.addUnlessPublished(again), added);
     }
     const taken = { ...object, digest, length, token: first.token, name: "other" };
-    await assertRejects(() => storage.catalogue.addUnlessPublished(taken), TokenTakenError);
+    await assertRejects(() => storage.catalogue.addUnlessPublished(taken), RefusedError);
     await storage.unpublish(first.token, 5000);
     assertEquals((await Array.fromAsync(storage.catalogue.list())).length, 9);
   });

@@ -23,7 +23,8 @@ import {
 } from "../content_store.ts";
 import type { BucketSettings } from "../content_place.ts";
 import { type ContentReference, MAX_LOCATION, MAX_STATED } from "../../item.ts";
-import { ObjectError, ReplacedError, StorageError } from "../../errors.ts";
+import { ReplacedError, StorageError } from "../../errors.ts";
+import { RefusedError } from "../../../input/refused_error.ts";
 import type { OnFault } from "../../storage.ts";
 import { locationOf, objectKeyIn } from "./address.ts";
 import {
@@ -89,7 +90,7 @@ export class BucketContent implements ObjectStore {
   }
 
   async statObject(location: string): Promise<ExistingContent> {
-    const refusal = (why: string) => new ObjectError("bucket", `${location} ${why}`);
+    const refusal = (why: string) => new RefusedError(`${location} ${why}`);
     const key = objectKeyIn(location, this.#settings);
     if (key === undefined || location.length > MAX_LOCATION) {
       throw refusal("is not an object in the bucket in CONTENT");
