@@ -5,7 +5,6 @@ import { Command } from "commander";
 import type { ContentOptions } from "../publishing/import/content.ts";
 import { type ImportCounts, importRecords } from "../publishing/import/import.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
-import type { RecordError } from "../publishing/import/imported_record.ts";
 import { printable, quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { readable } from "../input/user_file.ts";
@@ -44,11 +43,11 @@ export function importCommand(context: Context): Command {
         const rejected = rejects === undefined
           ? undefined
           : await openRejects(rejects, path, storagePaths);
-        const refuse = async ({ number, bytes }: ImportLine, reason: RecordError) => {
+        const refuse = async ({ number, bytes }: ImportLine, reason: string) => {
           const isEnded = bytes.at(-1) === NEWLINE; // the last line may lack a newline
           await rejected?.write(isEnded ? bytes : new Uint8Array([...bytes, NEWLINE]));
-          if (json) await print(JSON.stringify(toObject(number, reason)));
-          else printError(`media: line ${number}: ${printable(reason.message)}`);
+          if (json) await print(JSON.stringify({ line: number, outcome: "refused", reason }));
+          else printError(`media: line ${number}: ${printable(reason)}`);
         };
         let lines = 0;
         const onProgress = () => showProgress(`${(++lines).toLocaleString("en")} lines`);
@@ -67,11 +66,6 @@ export function importCommand(context: Context): Command {
         if (outcomes.refused > 0) throw new ExitError(1);
       });
     });
-}
-
-function toObject(line: number, { field, value, reason }: RecordError) {
-  const isPlain = typeof value !== "object" || value === null;
-  return { line, outcome: "refused", field, value: isPlain ? value : undefined, reason };
 }
 
 function toSummary(

@@ -132,13 +132,13 @@ function requireExpected(
   { digest, length, validator }: Expected = {},
 ): void {
   const rows = [
-    ["length", length, found.length, `has ${found.length} bytes`],
-    ["sha256", digest, found.digest, `has the SHA-256 ${found.digest}`],
-    ["validator", validator, found.validator, `has the ETag ${found.validator}`],
+    [length, found.length, `has ${found.length} bytes`],
+    [digest, found.digest, `has the SHA-256 ${found.digest}`],
+    [validator, found.validator, `has the ETag ${found.validator}`],
   ] as const;
-  for (const [field, expected, actual, fact] of rows) {
+  for (const [expected, actual, fact] of rows) {
     if (expected === undefined || expected === actual) continue;
-    throw new RefusedError(`${quoted(source)} ${fact}; expected ${expected}`, undefined, field);
+    throw new RefusedError(`${quoted(source)} ${fact}; expected ${expected}`);
   }
 }
 

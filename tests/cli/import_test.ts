@@ -82,11 +82,8 @@ test("media import adds valid lines, refuses the rest, and running servers see i
     const again = await media(folder, [...args, "--json"]);
     assertEquals(again.code, 1);
     assertEquals(again.stdout.trim().split("\n").map((line) => JSON.parse(line)), [
-      {
-        ...{ line: 4, outcome: "refused", field: "kind", value: "radio" },
-        reason: 'expected "audio" or "video"',
-      },
-      { line: 5, outcome: "refused", value: "nonsense", reason: "is not a JSON object" },
+      { line: 4, outcome: "refused", reason: '"kind" is "radio"; expected "audio" or "video"' },
+      { line: 5, outcome: "refused", reason: '"nonsense" is not a JSON object' },
       { added: 0, unchanged: 3, refused: 2, unpublished: 0, dryRun: false, complete: true },
     ]);
     assertEquals(await Deno.readTextFile(rejects), bad.join(""));

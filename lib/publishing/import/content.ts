@@ -4,9 +4,8 @@ import type { MediaStorage } from "../../storage/media/media_storage.ts";
 import { StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
 import { derivedToken, factsOf, requireSame } from "./facts.ts";
-import { type ImportRecord, RecordError } from "./imported_record.ts";
+import type { ImportRecord } from "./imported_record.ts";
 import { describeFile, fileName, type Found, publishFile } from "../publish.ts";
-import { messageOf } from "../../input/printable.ts";
 import { RefusedError } from "../../input/refused_error.ts";
 import { describeObject, publishObject } from "../publish_object.ts";
 
@@ -25,7 +24,7 @@ export type ContentRecord = ImportRecord & { readonly source: "file" | "object" 
  * Publishes the content of a record, unless it is already published.
  *
  * @param token Left out if it depends on the content.
- * @throws {RecordError} When it cannot be published, or another item has its token.
+ * @throws {RefusedError} When it cannot be published, or another item has its token.
  */
 export async function importContent(
   storage: MediaStorage,
@@ -36,15 +35,11 @@ export async function importContent(
   try {
     return await publishRecord(storage, record, token, options);
   } catch (error) {
-    if (error instanceof RefusedError) {
-      const wrong = error.field === undefined ? "" : "is wrong: ";
-      throw new RecordError(wrong + messageOf(error), error.field);
-    }
     if (!(error instanceof StorageError) || record.source === "file") throw error;
     // These throw if more than this object is at fault.
     await storage.catalogue.version();
     await storage.content.id();
-    throw new RecordError(error.message);
+    throw new RefusedError(error.message);
   }
 }
 

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { type CatalogueEntry, entryOf } from "../../storage/item.ts";
 import { type Token, tokenOf } from "../../storage/token.ts";
-import { type ImportRecord, RecordError } from "./imported_record.ts";
+import { type ImportRecord, refusalOfMember } from "./imported_record.ts";
 import { fileName } from "../publish.ts";
 import { toRecord } from "../exported_record.ts";
 
@@ -32,13 +32,13 @@ function isoOf(instant: Facts[string]): string | undefined {
 /**
  * Requires the facts of a record to match the entry of its token.
  *
- * @throws {RecordError} For the first difference.
+ * @throws {RefusedError} For the first difference.
  */
 export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): void {
   if (found.state === "unpublished" && facts["state"] !== "unpublished") {
     const at = new Date(found.unpublishedAt).toISOString();
     const reason = `it was unpublished at ${at}, and tokens are never reused`;
-    throw new RecordError(reason, "token", token);
+    throw refusalOfMember("token", token, reason);
   }
   const known: Facts = { ...NONE, ...toRecord(token, found) };
   for (const [name, value] of Object.entries(facts)) {
@@ -46,7 +46,7 @@ export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): 
     if (value === undefined || value === other) continue;
     const reason = `token ${token} has ${other === null ? "none" : JSON.stringify(other)}` +
       " on record, and items never change";
-    throw new RecordError(reason, name, value);
+    throw refusalOfMember(name, value, reason);
   }
 }
 

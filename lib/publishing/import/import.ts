@@ -16,7 +16,7 @@ import { unpublish } from "../unpublish.ts";
 import { type ContentOptions, type ContentRecord, importContent } from "./content.ts";
 import { derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
 import { type ImportLine, readLines } from "./lines.ts";
-import { type ImportRecord, parseLine, readRecord, RecordError } from "./imported_record.ts";
+import { type ImportRecord, parseLine, readRecord } from "./imported_record.ts";
 
 /** The number of records by outcome. */
 export interface ImportCounts {
@@ -31,7 +31,7 @@ interface ImportOptions extends ContentOptions {
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
   /** Called for each refused line. */
-  readonly refuse: (line: ImportLine, reason: RecordError) => Promise<void>;
+  readonly refuse: (line: ImportLine, reason: string) => Promise<void>;
   /** Called with each object of the bucket whose item is unpublished. */
   readonly report: (text: string) => void;
   /** Called after each line that is not blank. */
@@ -54,7 +54,7 @@ interface Unreadable {
   readonly record?: undefined;
   readonly token?: undefined;
   readonly entry?: undefined;
-  readonly refusal: RecordError;
+  readonly refusal: Error;
 }
 
 type ParsedLine = Candidate | Unreadable;
@@ -95,7 +95,7 @@ async function importLines(
       : await outcomeOf(storage, parsed, result, options);
     if (typeof outcome === "string") outcomes[outcome]++;
     else {
-      await refuse(parsed.line, outcome);
+      await refuse(parsed.line, messageOf(outcome));
       outcomes.refused++;
     }
     onProgress();
@@ -112,17 +112,17 @@ async function outcomeOf(
   candidate: Candidate,
   { known, added, faults }: Added & { readonly known: ReadonlyMap<Token, CatalogueEntry> },
   options: ImportOptions,
-): Promise<"added" | "unchanged" | RecordError> {
+): Promise<"added" | "unchanged" | Error> {
   const { token } = candidate;
   const fault = token && faults.get(token);
-  if (fault !== undefined) return refusalOf(fault);
+  if (fault !== undefined) return fault;
   if (token && added.has(token)) return "added";
   try {
     return await importRecord(storage, candidate, token && known.get(token), options);
   } catch (error) {
-    if (!(error instanceof RecordError)) options.signal.throwIfAborted();
+    options.signal.throwIfAborted();
     if (error instanceof StorageError) throw error;
-    return refusalOf(error);
+    return error as Error;
   }
 }
 
@@ -155,11 +155,6 @@ async function importRecord(
   return "unchanged";
 }
 
-/** Returns the refusal of a line after any error. */
-function refusalOf(error: unknown): RecordError {
-  return error instanceof RecordError ? error : new RecordError(messageOf(error as Error));
-}
-
 /** Returns whether an entry to import is the tombstone of an item that is still published. */
 function isUnpublishing(
   entry: CatalogueEntry,
@@ -174,7 +169,7 @@ function parse(line: ImportLine): ParsedLine {
     const token = record.token ?? derivedTokenOf(record);
     return { line, record, token, entry: token && entryFor(record, token, Date.now()) };
   } catch (error) {
-    return { line, refusal: refusalOf(error) };
+    return { line, refusal: error as Error };
   }
 }
 

@@ -15,48 +15,31 @@ import { FILE_NAME, parseFileName } from "../publish.ts";
 import { recordable } from "../publish_url.ts";
 import { RefusedError } from "../../input/refused_error.ts";
 
-/** Thrown for a record that is refused, with a message of one line. */
-export class RecordError extends Error {
-  override readonly name = "RecordError";
-
-  /**
-   * @param reason For the operator.
-   * @param field The member at fault, if any.
-   * @param value The value of that member, or else the line; left out if the reason contains it.
-   */
-  constructor(readonly reason: string, readonly field?: string, readonly value?: unknown) {
-    const name = field && `"${field}"`;
-    const subject = value === undefined
-      ? name
-      : name
-      ? `${name} is ${shown(value)};`
-      : shown(value);
-    super(subject === undefined ? reason : `${subject} ${reason}`);
-  }
+/** Returns the refusal of a record for the value of a member. */
+export function refusalOfMember(name: string, value: unknown, reason: string): RefusedError {
+  return new RefusedError(`"${name}" is ${shown(value)}; ${reason}`);
 }
 
+/** Describes a value, by its beginning if it is long. */
 function shown(value: unknown): string {
-  if (typeof value === "string") return quoted(beginning(value));
+  if (typeof value === "string") {
+    const line = value.trim();
+    return quoted(line.length > 64 ? `${line.slice(0, 64)}…` : line);
+  }
   return typeof value === "object" && value !== null
     ? Array.isArray(value) ? "an array" : "an object"
     : String(value);
 }
 
 /**
- * Returns a schema for strings that `parse` accepts. `parse` may throw the reason for a refusal.
+ * Returns a schema for strings that `parse` accepts. `parse` may throw a {@linkcode RefusedError}.
  */
 function read<T>(expected: string, parse: (text: string) => T | undefined) {
   const error = `expected ${expected}`;
   return z.string({ error }).transform((text, context) => {
-    try {
-      const value = parse(text);
-      if (value !== undefined) return value;
-      context.addIssue({ code: "custom", message: error });
-    } catch (refusal) {
-      if (!(refusal instanceof RefusedError)) throw refusal;
-      // Its message contains the value, without its secrets.
-      context.addIssue({ code: "custom", message: refusal.message, params: { showsValue: true } });
-    }
+    const value = parse(text);
+    if (value !== undefined) return value;
+    context.addIssue({ code: "custom", message: error });
     return z.NEVER;
   });
 }
@@ -136,14 +119,6 @@ export type ImportRecord =
   | RecordOf<"content"> & { readonly kind: Kind }
   | RecordOf<"tombstone">;
 
-const NAMES = {
-  file: "a file",
-  object: "an object of the bucket",
-  url: "a public URL",
-  content: "content that is in storage",
-  tombstone: "an unpublished item",
-};
-
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** A record before validation. */
@@ -166,7 +141,7 @@ export function readRecord(raw: RawRecord): ImportRecord {
   if (kind !== undefined) return record; // even if the type does not name it
   if (kindOfType !== undefined) return { ...record, kind: kindOfType } as ImportRecord;
   if (source !== "url") return record;
-  throw new RecordError('is missing; expected "audio" or "video"', "kind");
+  throw new RefusedError('"kind" is missing; expected "audio" or "video"');
 }
 
 export function parseLine(bytes: Uint8Array): RawRecord {
@@ -174,20 +149,14 @@ export function parseLine(bytes: Uint8Array): RawRecord {
   try {
     text = utf8.decode(bytes);
   } catch {
-    throw new RecordError("is not UTF-8", undefined, beginning(new TextDecoder().decode(bytes)));
+    throw new RefusedError(`${shown(new TextDecoder().decode(bytes))} is not UTF-8`);
   }
   try {
     const value = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   } catch { // refused like other values
   }
-  throw new RecordError("is not a JSON object", undefined, beginning(text));
-}
-
-/** Returns enough of a text to recognize it. */
-function beginning(text: string): string {
-  const line = text.trim();
-  return line.length > 64 ? `${line.slice(0, 64)}…` : line;
+  throw new RefusedError(`${shown(text)} is not a JSON object`);
 }
 
 function sourceOf(raw: RawRecord): ImportRecord["source"] {
@@ -203,20 +172,13 @@ function refusalOfIssue(
   raw: RawRecord,
   source: ImportRecord["source"],
   issue: z.core.$ZodIssue,
-): RecordError {
-  const more = source === "content" ? ", or a path or location" : "";
+): RefusedError {
+  const other = source === "content" ? ", or a path or location instead" : "";
   if (issue.code === "unrecognized_keys") {
-    const [field = ""] = issue.keys;
-    const known = Object.keys(SCHEMAS[source].shape).join(", ") + more;
-    return new RecordError(`is not a member of ${NAMES[source]}; expected ${known}`, field);
+    const known = Object.keys(SCHEMAS[source].shape).join(", ");
+    return new RefusedError(`"${issue.keys[0]}" is unknown here; expected ${known}${other}`);
   }
-  const field = String(issue.path[0]);
-  if (!Object.hasOwn(raw, field)) {
-    const what = NAMES[source] + more;
-    return new RecordError(`is missing; required for ${what}; ${issue.message}`, field);
-  }
-  const showsValue = issue.code === "custom" && issue.params?.["showsValue"] === true;
-  return showsValue
-    ? new RecordError(`cannot be used: ${issue.message}`, field)
-    : new RecordError(issue.message, field, raw[field]);
+  const name = String(issue.path[0]);
+  if (Object.hasOwn(raw, name)) return refusalOfMember(name, raw[name], issue.message);
+  return new RefusedError(`"${name}" is missing; ${issue.message}${other}`);
 }
