@@ -1,5 +1,6 @@
 /** Matching of the paths in a retired part of a site. */
 
+import { decodeUnreserved } from "../http/percent_encoding.ts";
 import { mismatch, requireNames } from "./mismatch.ts";
 
 /** Options for comparing paths. */
@@ -51,8 +52,9 @@ export function pathsUnder(
   }
   const normal = (url: string) => {
     const path = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/\\?#]*/i, "").replace(/[?#].*/s, "");
-    const decoded = (collapse ? resolve(path) : path).replace(/%[\da-f]{2}/gi, decodeUnreserved);
-    return `${caseSensitive ? decoded : decoded.toLowerCase()}/`;
+    const decoded = decodeUnreserved(collapse ? resolve(path) : path);
+    const escaped = decoded.replace(/%[\da-f]{2}/gi, (escape) => escape.toUpperCase());
+    return `${caseSensitive ? escaped : escaped.toLowerCase()}/`;
   };
   const prefix = normal(path.replace(/[^!-~]+/g, encodeURIComponent)).replace(/\/+$/, "/");
   return (request) => normal(urlOf(request)).startsWith(prefix);
@@ -66,10 +68,4 @@ function urlOf(request: Located): string {
 /** Resolves empty segments, and then `.` and `..`, encoded or not. */
 function resolve(path: string): string {
   return new URL(`/${path}`.replace(/[\\/]+/g, "/"), "http://localhost").pathname;
-}
-
-/** Decodes a percent-encoded character if it is unreserved (RFC 3986 §2.3). */
-function decodeUnreserved(escape: string): string {
-  const character = String.fromCharCode(parseInt(escape.slice(1), 16));
-  return /[\w.~-]/.test(character) ? character : escape.toUpperCase();
 }
