@@ -30,7 +30,6 @@ export const NOTICE = Dates.extend({
     path: z.string().describe("A deprecated path"),
     methods: z.array(z.string()),
     successor: z.string().describe("The path to use instead"),
-    ...Dates.partial().shape, // if they differ from the common ones
-    phase: Dates.shape.phase, // always
+    ...Dates.shape,
   })),
 }) satisfies z.ZodType<Notice>;

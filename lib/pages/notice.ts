@@ -28,18 +28,14 @@ interface RetiredEndpoint {
   readonly successor?: string;
 }
 
-type OptionalDates = { readonly [Name in keyof NoticeDates]: NoticeDates[Name] | undefined };
-
 export interface Notice extends NoticeDates {
   /** Left out if there are no endpoints, like the next member. */
   readonly brownoutStatus?: BrownoutStatus;
   readonly afterSunset?: AfterSunset;
   /** A `mailto:` or `https:` URL. */
   readonly contact: string | null;
-  /** Each endpoint, with its phase, and with its dates if its policy is not the common one. */
-  readonly endpoints: readonly (RetiredEndpoint & Partial<OptionalDates> & {
-    readonly phase: Phase;
-  })[];
+  /** Each endpoint, with its own dates. */
+  readonly endpoints: readonly (RetiredEndpoint & NoticeDates)[];
 }
 
 /**
@@ -64,15 +60,14 @@ export function noticeAt(
     ...isOver ? {} : { brownoutStatus: policy.brownoutStatus, afterSunset: policy.afterSunset },
     contact: contact ?? null,
     endpoints: endpoints.map(({ policy: endpointPolicy = policy, ...endpoint }) => {
-      const dates = datesOf(endpointPolicy, momentAt(endpointPolicy, now));
-      return { ...endpoint, ...endpointPolicy === common ? { phase: dates.phase } : dates };
+      return { ...endpoint, ...datesOf(endpointPolicy, momentAt(endpointPolicy, now)) };
     }),
   };
 }
 
 /** Splits a notice into a notice for each endpoint, with the endpoint's dates. */
 export function noticesOf({ endpoints, ...common }: Notice): Notice[] {
-  return endpoints.map((endpoint) => ({ ...common, ...endpoint, endpoints: [endpoint] }) as Notice);
+  return endpoints.map((endpoint) => ({ ...common, ...endpoint, endpoints: [endpoint] }));
 }
 
 function datesOf(
