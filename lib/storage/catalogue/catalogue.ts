@@ -43,6 +43,10 @@ const COLUMNS = [
 
 export const ITEM_COLUMNS = COLUMNS.map(([column]) => column).join(", ");
 
+/** The columns that a tombstone lacks. */
+export const ITEM_FACTS = COLUMNS.map(([column]) => column)
+  .filter((column) => !["token", "kind", "unpublished_at"].includes(column));
+
 /** Sorts before every token. */
 const NO_TOKEN = "00000000-0000-0000-0000-000000000000";
 
@@ -167,8 +171,7 @@ export class Catalogue implements Versioned {
    */
   async unpublish(token: Token, unpublishedAt: number): Promise<boolean> {
     const [, unpublished] = await this.#database.transact([bumpVersion(), {
-      text: `UPDATE item SET unpublished_at = $2, type = NULL, length = NULL, digest = NULL,
-               published_at = NULL, name = NULL, language = NULL, location = NULL, validator = NULL
+      text: `UPDATE item SET unpublished_at = $2, ${ITEM_FACTS.join(" = NULL, ")} = NULL
              WHERE token = $1 AND unpublished_at IS NULL RETURNING token`,
       values: [token, unpublishedAt],
     }]);

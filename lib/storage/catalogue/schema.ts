@@ -9,6 +9,7 @@ import {
   type Schema,
 } from "../../database/sql/schema.ts";
 import { MAX_LOCATION, MAX_STATED } from "../item.ts";
+import { ITEM_FACTS } from "./catalogue.ts";
 
 export const CATALOGUE: Schema = {
   name: "catalogue",
@@ -21,18 +22,6 @@ export const CATALOGUE: Schema = {
 
 const areNull = (columns: readonly string[]) =>
   columns.map((column) => `${column} IS NULL`).join(" AND ");
-
-/** The columns that a tombstone lacks. */
-const FACTS = [
-  "type",
-  "length",
-  "digest",
-  "published_at",
-  "name",
-  "language",
-  "location",
-  "validator",
-];
 
 function itemTable(dialect: Dialect): string {
   const { uuidKey, text, integer, options, hasOnly } = dialect;
@@ -54,7 +43,7 @@ function itemTable(dialect: Dialect): string {
           AND location LIKE '%://_%' AND ${hasOnly("location", "!-~")} END),
       validator ${text} CHECK (${isPrintable(dialect, "validator", MAX_STATED)}),
       CHECK (CASE
-        WHEN unpublished_at IS NOT NULL THEN ${areNull(FACTS)}
+        WHEN unpublished_at IS NOT NULL THEN ${areNull(ITEM_FACTS)}
         WHEN published_at IS NULL THEN FALSE
         WHEN digest IS NULL
           THEN location IS NOT NULL AND NOT ${isObject} AND ${areNull(["name", "language"])}
