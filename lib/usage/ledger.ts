@@ -91,7 +91,7 @@ export class Ledger {
     };
     const results = await this.#database.transact([...ending, restart, beginning], {
       isConditional: lapsed !== undefined,
-      sync: "with commit",
+      isSynced: true,
     });
     return results[ending.length + 1]?.[0]?.["began"] as number | undefined;
   }
@@ -125,7 +125,7 @@ export class Ledger {
     const additions = chunksOf(rows, this.#database.batch).map((rows) => this.#additionOf(rows));
     const [extended] = await this.#database.transact([extension, ...additions], {
       isConditional: true,
-      sync: isStopped ? "with commit" : reported === undefined ? undefined : "after commit",
+      isSynced: reported !== undefined,
     });
     return extended?.length === 1;
   }
@@ -179,7 +179,7 @@ export class Ledger {
   async end(ids: readonly string[]): Promise<void> {
     const text = "UPDATE session SET ended = 'gone' WHERE id = $1 AND ended IS NULL";
     const statements = ids.map((id) => ({ text, values: [id] }));
-    await this.#database.transact(statements, { sync: "with commit" });
+    await this.#database.transact(statements, { isSynced: true });
   }
 
   /**
@@ -211,7 +211,7 @@ export class Ledger {
       },
       { text: "DELETE FROM usage WHERE day > $1", values: [today] },
       { text: "UPDATE usage SET last = $1 WHERE last > $1", values: [now] },
-    ], { sync: "with commit" });
+    ], { isSynced: true });
     return now;
   }
 

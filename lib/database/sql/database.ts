@@ -19,11 +19,10 @@ export interface TransactionOptions {
   /** Whether to skip the other statements if the first one returns no row. */
   readonly isConditional?: boolean;
   /**
-   * When SQLite writes the transaction to disk: with the commit, while the thread waits, or after
-   * the commit, before the promise resolves. By default, the database's options decide. PostgreSQL
-   * ignores this.
+   * Whether SQLite writes the transaction to disk before the promise resolves, whatever the
+   * database's options are. PostgreSQL always does.
    */
-  readonly sync?: "with commit" | "after commit" | undefined;
+  readonly isSynced?: boolean;
 }
 
 /** The type of a column, for engines that require it. */

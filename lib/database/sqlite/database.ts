@@ -115,27 +115,20 @@ export class SqliteDatabase implements Database {
 
   async transact(
     statements: readonly Statement[],
-    { isConditional = false, sync }: TransactionOptions = {},
+    { isConditional = false, isSynced = false }: TransactionOptions = {},
   ): Promise<readonly (readonly Row[])[]> {
     await this.#checkFile(); // a write to a file that is gone would be lost
-    const commit = (connection: DatabaseSync) => {
-      const synchronous = (mode: string) => connection.exec(`PRAGMA synchronous = ${mode}`);
-      if (sync === "with commit") synchronous("FULL");
-      try {
-        return inTransaction(connection, () => {
-          const results: Row[][] = [];
-          for (const statement of statements) {
-            if (isConditional && results[0]?.length === 0) break;
-            results.push(this.#rowsFrom(connection, statement));
-          }
-          return results;
-        });
-      } finally {
-        if (sync === "with commit") synchronous(this.#options.synchronous);
-      }
-    };
+    const commit = (connection: DatabaseSync) =>
+      inTransaction(connection, () => {
+        const results: Row[][] = [];
+        for (const statement of statements) {
+          if (isConditional && results[0]?.length === 0) break;
+          results.push(this.#rowsFrom(connection, statement));
+        }
+        return results;
+      });
     const results = await this.#retry(this.#options.timeout, () => this.#run("written", commit));
-    if (sync === "after commit") await this.#syncLog();
+    if (isSynced) await this.#syncLog();
     return results;
   }
 
