@@ -25,7 +25,7 @@ export async function reportPublishing(
   outcomes: AsyncIterable<PublishOutcome>,
   { urlsOf, isOne, json }: PublishReportOptions,
 ): Promise<void> {
-  const counts: Counts = { published: 0, skipped: 0, refused: 0, hidden: 0, link: 0, content: 0 };
+  const counts: Counts = { published: 0, skipped: 0, refused: 0, omitted: 0 };
   let isComplete = false;
   try {
     for await (const outcome of outcomes) {
@@ -50,13 +50,9 @@ export async function reportPublishing(
 
 type Counts = Record<PublishOutcome["outcome"], number>;
 
-/** Returns the counts on one line, and those of files left out on a second. */
-function summaryOf(counts: Counts): string {
-  const { published, skipped, refused } = counts;
-  const ignored = (["hidden", "link", "content"] as const).filter((what) => counts[what] > 0);
-  const left = ignored.map((what) => `${counts[what]} ${what}`);
-  return `Published ${published}, skipped ${skipped} (already published), refused ${refused}` +
-    (left.length === 0 ? "" : `\nLeft out: ${left.join(", ")}`);
+function summaryOf({ published, skipped, refused, omitted }: Counts): string {
+  const left = omitted === 0 ? "" : `, left out ${omitted} (hidden, links, or storage)`;
+  return `Published ${published}, skipped ${skipped} (already published), refused ${refused}${left}`;
 }
 
 type Done = Extract<PublishOutcome, { outcome: "published" | "skipped" }>;

@@ -7,9 +7,9 @@ import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { isObject } from "./publish_object.ts";
 
-/** The outcome of a source that is not published. The first three are left out of a folder. */
+/** The outcome of a source that is not published. */
 export type SourceOutcome =
-  | { readonly outcome: "hidden" | "link" | "content"; readonly source: string }
+  | { readonly outcome: "omitted"; readonly source: string }
   | { readonly outcome: "refused"; readonly source: string; readonly error: RefusedError };
 
 /**
@@ -50,9 +50,9 @@ async function* filesIn(
   const names: string[] = [];
   try {
     for await (const { name, isDirectory, isSymlink } of Deno.readDir(folder)) {
-      if (name.startsWith(".")) yield { outcome: "hidden", source: join(folder, name) };
-      else if (isSymlink) yield { outcome: "link", source: join(folder, name) };
-      else names.push(isDirectory ? `${name}/` : name);
+      if (name.startsWith(".") || isSymlink) {
+        yield { outcome: "omitted", source: join(folder, name) };
+      } else names.push(isDirectory ? `${name}/` : name);
     }
   } catch (cause) {
     const error = new RefusedError(`${quoted(folder)} cannot be read`, { cause });
@@ -60,7 +60,7 @@ async function* filesIn(
   }
   for (const name of names.sort()) {
     const source = join(folder, name.replace(/\/$/, ""));
-    if (await isWithin(source, storagePaths)) yield { outcome: "content", source };
+    if (await isWithin(source, storagePaths)) yield { outcome: "omitted", source };
     else if (name.endsWith("/")) yield* filesIn(source, storagePaths);
     else yield source;
   }

@@ -39,20 +39,20 @@ test("findSources() leaves out hidden files and links, unless they are named", (
     for (const [name, to] of Object.entries(links)) await Deno.symlink(to, `${folder}/m/${name}`);
     const found = await find(folder, [`${folder}/m`]);
     assertEquals(found.toSorted(), [
-      "hidden: m/.b",
-      "hidden: m/.h",
-      "link: m/none",
-      "link: m/self",
-      "link: m/up",
-      "link: m/x",
       "m/a",
+      "omitted: m/.b",
+      "omitted: m/.h",
+      "omitted: m/none",
+      "omitted: m/self",
+      "omitted: m/up",
+      "omitted: m/x",
     ]);
     const named = ["x", ".b", "none", "self"].map((name) => `${folder}/m/${name}`);
     assertEquals(await find(folder, named), ["m/x", "m/.b", "m/none", "m/self"]);
     assertEquals(await find(folder, [`${folder}/m/.h`]), ["m/.h/c"]);
     await Deno.symlink("m", `${folder}/l`);
     const through = await find(folder, [`${folder}/l`]);
-    assertEquals(through.filter((path) => !/^(hidden|link):/.test(path)), ["l/a"]);
+    assertEquals(through.filter((path) => !/^omitted:/.test(path)), ["l/a"]);
   }));
 
 test("findSources() never returns published content as sources, by any path", () =>
@@ -66,7 +66,7 @@ test("findSources() never returns published content as sources, by any path", ()
     for (const content of [`${folder}/data/files`, `${folder}/link`, `${folder}/data/../link/`]) {
       assertEquals(
         await find(folder, [`${folder}/data`], content),
-        ["data/b", "content: data/files", "data/files2/a"],
+        ["data/b", "omitted: data/files", "data/files2/a"],
       );
       for (const source of ["data/files", "data/files/ab", "link"]) {
         const found = await find(folder, [`${folder}/${source}`], content);
