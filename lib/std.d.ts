@@ -18,9 +18,7 @@ declare module "@std/async/delay" {
 }
 
 declare module "@std/html/entities" {
-  /** A text made safe in the content and in the attributes of an element. */
-  export function escape(str: string): string;
-  /** A text as it was before that. */
+  /** A text whose character references are decoded. */
   export function unescape(
     str: string,
     options?: Partial<{ entityList: Record<string, string> }>,

@@ -119,7 +119,7 @@ Deno.test("noticePage() says how to contact the operator, if the operator said s
       "mailto:ops@example.com?subject=media",
       '<a href="mailto:ops@example.com?subject=media">ops@example.com</a>',
     ],
-    ["https://a.test/?a&b", '<a href="https://a.test/?a&amp;b">https://a.test/?a&amp;b</a>'],
+    ["https://a.test/?a&b", '<a href="https://a.test/?a&#38;b">https://a.test/?a&#38;b</a>'],
   ];
   for (const [contact, link] of rows) {
     assertEquals(linkOf(contact), `<p>Contact the operator: ${link}</p>`);
