@@ -2,7 +2,8 @@
 
 import { z } from "zod";
 import project from "../../deno.json" with { type: "json" };
-import { formatInstant, type Policy } from "../lifecycle/policy.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import type { Policy } from "../lifecycle/policy.ts";
 import {
   COMMON_FIELDS,
   type FieldName,

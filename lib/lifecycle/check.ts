@@ -3,9 +3,9 @@
 import { parseArgs } from "node:util";
 import { parseHttpDate } from "../http/http_date.ts";
 import type { Field } from "../http/outcome.ts";
+import { formatInstant } from "../http/timestamp.ts";
 import { isCacheControl } from "./cache_control.ts";
 import { type Fault, inspect, type Inspection, RELATIONS } from "./inspect.ts";
-import { formatInstant } from "./instant.ts";
 import { CHECK_CLIENT } from "./options.ts";
 
 const USAGE = `Usage: lifecycle check [--json] [--header "NAME: VALUE"]... URL...

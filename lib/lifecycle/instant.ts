@@ -2,8 +2,6 @@
 
 import { isDay } from "../http/http_date.ts";
 
-export { formatInstant } from "../http/timestamp.ts";
-
 /**
  * An instant: an ISO 8601 date (midnight UTC) or date-time with its offset, a `Date`, or a
  * `Temporal.Instant`. The runtime need not have Temporal.

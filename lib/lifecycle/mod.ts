@@ -7,14 +7,12 @@
 export {
   type AfterSunset,
   type BrownoutStatus,
-  type InstantSetting,
-  type Interval,
-  type IntervalSetting,
   type Moment,
   momentAt,
   type Phase,
   type Policy,
 } from "./policy.ts";
+export type { InstantSetting, Interval, IntervalSetting } from "./instant.ts";
 export {
   definePolicy,
   PolicyError,

@@ -2,13 +2,6 @@
 
 import type { Interval } from "./instant.ts";
 
-export {
-  formatInstant,
-  type InstantSetting,
-  type Interval,
-  type IntervalSetting,
-} from "./instant.ts";
-
 /** The response after the sunset: `gone` is 410, `redirect` is 308 to the successor. */
 export type AfterSunset = "gone" | "redirect";
 

@@ -1,7 +1,7 @@
 /** Validation of policy settings. */
 
+import { formatInstant } from "../http/timestamp.ts";
 import {
-  formatInstant,
   type InstantSetting,
   type Interval,
   type IntervalSetting,

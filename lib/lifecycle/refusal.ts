@@ -3,7 +3,8 @@
 import { formatHttpDate } from "../http/http_date.ts";
 import { type Field, NO_STORE, type Outcome } from "../http/outcome.ts";
 import { problemDetails, type ProblemType } from "../http/problem.ts";
-import { type BrownoutStatus, formatInstant, momentAt, type Policy } from "./policy.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import { type BrownoutStatus, momentAt, type Policy } from "./policy.ts";
 
 /** The problem types of refusals, by name. */
 export const REFUSAL_TYPES = {

@@ -1,6 +1,7 @@
 /** The lines that a server logs at its start. */
 
-import { formatInstant, momentAt, type Policy } from "../lifecycle/policy.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import { momentAt, type Policy } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
 import type { Recorder } from "../usage/recorder.ts";
 import type { RoutePolicies } from "../usage/records.ts";

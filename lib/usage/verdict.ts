@@ -1,6 +1,6 @@
 /** The verdict on removing deprecated routes, and the evidence that the record is complete. */
 
-import type { Interval } from "../lifecycle/policy.ts";
+import type { Interval } from "../lifecycle/instant.ts";
 import { lagOf, type LedgerTime, MINUTE_MS, type Session } from "./records.ts";
 
 /** Whether the routes that the verdict names can be removed. */

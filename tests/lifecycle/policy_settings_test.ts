@@ -1,5 +1,5 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { formatInstant } from "../../lib/lifecycle/policy.ts";
+import { formatInstant } from "../../lib/http/timestamp.ts";
 import {
   definePolicy,
   PolicyError,
