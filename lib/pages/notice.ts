@@ -70,7 +70,8 @@ export function noticesOf({ endpoints, ...common }: Notice): Notice[] {
   return endpoints.map((endpoint) => ({ ...common, ...endpoint, endpoints: [endpoint] }));
 }
 
-function datesOf(
+/** Returns the dates of a policy, as the notice has them, at a moment. */
+export function datesOf(
   { deprecatedAt, sunsetAt, brownouts }: Policy,
   { phase, until }: Moment,
 ): NoticeDates {

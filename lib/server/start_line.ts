@@ -1,8 +1,8 @@
 /** The lines that a server logs at its start. */
 
-import { formatInstant } from "../http/timestamp.ts";
-import { momentAt, type Policy } from "../lifecycle/policy.ts";
+import { momentAt } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
+import { datesOf } from "../pages/notice.ts";
 import type { Recorder } from "../usage/recorder.ts";
 import type { RoutePolicies } from "../usage/records.ts";
 import { type Config, SAMPLES_DEPRECATED_AT } from "./config.ts";
@@ -39,7 +39,9 @@ export function logStart(
   const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
   const machine = state === "granted" ? Deno.hostname() : undefined;
   const routes = Object.fromEntries(
-    Object.entries(policies).map(([path, policy]) => [path, describePolicy(policy, now)]),
+    Object.entries(policies).map((
+      [path, policy],
+    ) => [path, datesOf(policy, momentAt(policy, now))]),
   );
   log({ event: "start", session, machine, hostname, port, deno, routes, ...placesOf(config) });
   const removed = Object.keys(routes).filter((path) => routes[path]?.phase === "removed");
@@ -76,22 +78,5 @@ export function placesOf({ databaseUrl, content }: Pick<Config, "databaseUrl" | 
       : content.kind === "none"
       ? "none: public URLs only"
       : `s3://${content.bucket}/${content.prefix}`,
-  };
-}
-
-/**
- * Describes the retirement of a deprecated route at an instant (milliseconds since the epoch): the
- * phase, the dates and the next brownout.
- */
-export function describePolicy(policy: Policy, now: number) {
-  const { deprecatedAt, sunsetAt, brownouts } = policy;
-  const brownout = brownouts.find(({ end }) => now < end);
-  return {
-    phase: momentAt(policy, now).phase,
-    deprecation: formatInstant(deprecatedAt),
-    sunset: sunsetAt === undefined ? "no sunset" : formatInstant(sunsetAt),
-    brownout: brownout === undefined
-      ? "no brownout"
-      : `${formatInstant(brownout.start)}/${formatInstant(brownout.end)}`,
   };
 }
