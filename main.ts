@@ -15,7 +15,7 @@
  *   Response from the first to add `Connection: close`. It sends nothing once the final flush of
  *   the counts has begun.
  *
- * Deno adds `Date`, and answers malformed HTTP with a bare 400.
+ * Deno adds `Date`, and answers malformed or oversized requests with a bare 400.
  *
  * At startup, the server checks the Deno version, reads the settings (lib/server/config.ts), checks
  * that Deno's permissions allow storage, opens storage (lib/storage/), checks that its content
@@ -120,7 +120,7 @@ export function createHandler(server: Server): Handler {
   return async (request, now) => {
     let call: Call = { server, request, now };
     try {
-      call = readCall(call); // kept for the catch: an error is announced and counted, too
+      call = readCall(call); // assigned, so that an error is announced and counted, too
       return respond(call, await answer(call));
     } catch (error) {
       return respond(call, fail(call, error));
@@ -195,9 +195,10 @@ async function answer(call: Call): Promise<Outcome> {
     return problem(call, 400, "malformed-token", detail, { isReusable: true });
   }
   // The lookup also compares the stored content with what was published, by its length or ETag: a
-  // HEAD reads no content, but must fail where its GET does (502, 503). Lookups, and responses made
-  // from them, are reused for one generation: until a change of the catalogue is detected, and for
-  // five seconds at most. Content that is lost in that time fails on GET first.
+  // HEAD reads no content, but must fail where its GET does: 502 if an object was replaced, 503 if
+  // content is missing or incomplete. Lookups, and responses made from them, are reused until a
+  // change of the catalogue is detected, and for five seconds at most: a generation. Content that
+  // is lost in that time fails on GET first.
   return await answerItem(call, await storage.find(token, now), serves);
 }
 
@@ -210,7 +211,8 @@ async function answer(call: Call): Promise<Outcome> {
  * - 410 removed: Content-Type, Content-Length, X-Content-Type-Options, Cache-Control
  *
  * Content-Type is application/problem+json. Retry-After is a date, the end of the brownout.
- * Cache-Control is no-store in a brownout, and max-age=CACHE_MAX_AGE after the sunset.
+ * Cache-Control is no-store in a brownout, and max-age=CACHE_MAX_AGE after the sunset. Where 308 is
+ * the answer, a malformed token still gets 410.
  */
 function refusalOf({ retired, successor, server: { config } }: Call): Refusal | undefined {
   if (retired === undefined) return undefined;
@@ -237,7 +239,7 @@ async function answerItem(
   found: LookupResult,
   kinds: readonly Kind[],
 ): Promise<Outcome> {
-  // Only an item that is served has a successor, even if this route is for the other kind.
+  // An item that is served has a successor, even if this route is for the other kind (404).
   const isServed = found.state === "published" || found.state === "linked";
   const known = isServed ? call : { ...call, successor: undefined };
   if (found.state === "unknown" || !kinds.includes(found.kind)) {
@@ -336,8 +338,8 @@ function respond(call: Call, outcome: Outcome): MarkedResponse {
   //   Content-Length: 1000                       lengthFields()
   //   ETag: "…"                                  representItem()
   //   Last-Modified: Fri, 06 Mar 2026 …          representItem()
-  //   Cache-Control: max-age=300                 freshnessOf(); while a change of phase is pending,
-  //     limitFreshness() shortens it, and adds must-revalidate, stale-while-revalidate=0
+  //   Cache-Control: max-age=300                 freshnessOf(); while any later change of phase is
+  //     scheduled, limitFreshness() adds must-revalidate, stale-while-revalidate=0, and shortens it
   //   Access-Control-Allow-Origin: *             CORS_FIELDS
   //   Access-Control-Expose-Headers: *           CORS_FIELDS
   //   Deprecation: @1795219200                   announcementFields()
@@ -372,7 +374,7 @@ function counterOf(
  * Assembles the server in the order given at the top. `runServer()` then registers it and listens.
  */
 async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<App> {
-  requireHonestHead(Deno.version.deno);
+  requireHonestHead(Deno.version.deno); // some versions send a HEAD with Content-Length: 0
   const clock = Date.now;
   const log = lineLog(clock);
   const variables = readVariables();

@@ -77,11 +77,16 @@ function headline(notice: Notice): string {
 }
 
 function retirement(notice: Notice, now: number): string {
+  const isOver = notice.endpoints.every(({ phase }) => phase === "removed");
+  const test = isOver
+    ? ""
+    : `<p>To check that a client has moved, make its requests to the old paths
+fail: everything should still work.</p>`;
   return `${state(notice)}
 <section>
 <h2>What to do</h2>
 ${changes(notice)}
-<p>To test a client, block its requests to the old paths: nothing should stop working.</p>
+${test}
 </section>
 <section>
 <h2>Dates</h2>
@@ -97,16 +102,23 @@ Unix seconds.</li>
 <li>${code("Sunset: DATE")} (${rfc(8594)}), once a date is set: the date on which the path is
 removed.</li>
 <li>${code("Link")} (${rfc(8288)}): ${code("successor-version")} leads to the item's replacement,
-unless it is known to have none; ${code("deprecation")} and ${code("sunset")} lead to this
+unless the item is known to have none, or the token is malformed; ${code("deprecation")} and ${
+    code("sunset")
+  } lead to this
 notice.</li>
 </ul>
 <p>A HEAD gets the same status and fields as a GET without ${code("Range")}; HEAD ignores ${
     code("Range")
   }.
-A date in ${code("Retry-After")} means a brownout, and seconds mean a fault.
-A ${code("410")} without ${code("Retry-After")} means the removal if the ${code("Sunset")} date
-has passed, and an unpublished item if not. In a brownout and after the removal, items are not
-looked up: only the replacement tells whether an item exists.</p>
+On the old paths:</p>
+<ul>
+<li>A date in ${code("Retry-After")} means a brownout.</li>
+<li>Seconds in ${code("Retry-After")} mean a fault.</li>
+<li>A ${code("410")} without ${code("Retry-After")} means the removal if the ${code("Sunset")} date
+has passed, and an unpublished item if not.</li>
+<li>In a brownout and after the removal, items are not looked up: only the replacement tells whether
+an item exists.</li>
+</ul>
 <p>Request this page with ${code("Accept: application/json")} to get it as JSON.</p>
 </section>`;
 }
@@ -123,9 +135,12 @@ function errors(
   );
   return `<section>
 <h2>Errors</h2>
-<p>Errors on GET are problem details (${rfc(9457)}), whose ${code("type")} links to an entry in this
-list. On the old paths, ${code("successor")} links to the item's replacement, and
-${code("documentation")} to an explanation of the retirement.</p>
+<p>Errors are problem details (${rfc(9457)}), whose ${
+    code("type")
+  } links to an entry in this list. A
+HEAD gets only their fields. On the old paths, ${code("successor")} links to the item's replacement,
+unless the item is known to have none, and ${code("documentation")} to an explanation of the
+retirement.</p>
 <dl class="errors">
 ${rows.join("\n")}
 </dl>

@@ -21,7 +21,8 @@ const INFO = {
   title: "media-head",
   version: project.version,
   summary: "Serves published audio and video",
-  description: "Serves published media. A HEAD says exactly what the GET would have said. " +
+  description:
+    "Serves published media. A HEAD says exactly what a GET without Range would have said. " +
     COMMON_FIELDS,
   license: { name: "MIT", identifier: "MIT" },
 };

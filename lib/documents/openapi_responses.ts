@@ -87,7 +87,7 @@ function errors(names: readonly ProblemName[], policy?: Policy): Responses {
     name === "brownout" && policy?.brownoutStatus || PROBLEM_TYPES[name].status;
   const content = { "application/problem+json": reference("Problem") };
   const responses = [...Map.groupBy(names, statusOf)].map(([status, names]) => {
-    const description = names.map((name) => PROBLEM_TYPES[name].title).join("; or: ");
+    const description = names.map((name) => PROBLEM_TYPES[name].title).join(", or: ");
     const fields = new Set(names.flatMap((name) => PROBLEM_FIELDS[name] ?? []));
     return [status, { description, fields: [...fields], content }];
   });

@@ -51,7 +51,10 @@ export function changes({ endpoints }: Notice): string {
     successor === undefined ? [] : [`<li>${code(path)} becomes ${code(successor)}</li>`]
   );
   if (lines.length === 0) return "";
-  return `<p>Change only the path. The token stays the same, and so does everything else:</p>
+  return `<p>Change only the path. The token, the content and its ${
+    code("ETag")
+  } stay the same, and so
+do ranges and conditional requests:</p>
 <ul>
 ${lines.join("\n")}
 </ul>`;
@@ -66,8 +69,8 @@ export function dates(notice: Notice, now: number): string {
   const { brownoutStatus, afterSunset } = notice;
   const hasBrownouts = noticesOf(notice).some(({ brownouts }) => brownouts.length > 0);
   const explanation = hasBrownouts
-    ? `A brownout is a short outage before the removal, as a warning: the path answers
-<code>${brownoutStatus}</code>, with <code>Retry-After</code> set to the end of the brownout.`
+    ? `A brownout is a short planned outage that warns of the removal: the path answers
+<code>${brownoutStatus}</code>, with <code>Retry-After</code> set to the end of the brownout. `
     : "";
   const [answer, effect] = afterSunset === "redirect"
     ? ["308", "which redirects to the item's new path at the cost of an extra request"]
@@ -77,7 +80,7 @@ ${sayOnce(notice, deprecation)}
 ${sayOnce(notice, (each, paths) => removal(each, paths, now))}
 </dl>
 ${sayOnce(notice, (each, paths) => calendar(each, paths, now))}
-<p>${explanation} Once removed, a path answers <code>${answer}</code>, ${effect}.
+<p>${explanation}Once removed, a path answers <code>${answer}</code>, ${effect}.
 Eventually it will answer <code>404</code>, like any unknown path.</p>`;
 }
 

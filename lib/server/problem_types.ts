@@ -59,12 +59,15 @@ export const PROBLEM_TYPES = {
   "content-replaced": {
     status: 502,
     title: "Content replaced",
-    meaning: "The stored content is no longer what was published. Retrying does not help.",
+    meaning:
+      "The object in the bucket is no longer the one that was published. Retrying does not help.",
   },
   "storage-unavailable": {
     status: 503,
     title: "Storage unavailable",
-    meaning: "The server cannot read storage. Retry after the seconds in the Retry-After field.",
+    meaning:
+      "The server cannot read storage, or the content is missing or incomplete. Retry after the " +
+      "seconds in the Retry-After field.",
   },
   "server-fault": {
     status: 500,

@@ -1,6 +1,6 @@
 /** The page for a client's owner: what to change, by when, and the evidence. */
 
-import { code, contactText, escape, pathText } from "../pages/html.ts";
+import { code, contactText, escape, listOf, pathText } from "../pages/html.ts";
 import { noticeAt, noticesOf } from "../pages/notice.ts";
 import { changes, dates } from "../pages/notice_state.ts";
 import { formatInstant } from "../http/timestamp.ts";
@@ -40,7 +40,7 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
   const [first] = endpoints;
   if (usage === undefined || first === undefined) {
     const text = `<p>${prose(`No call was recorded since ${from}.`)}</p>`;
-    return reportPage(`${name} called no deprecated paths${host}`, "", `${text}\n${origin}`);
+    return reportPage(`${name} called no deprecated paths${host}`, "", `${origin}\n${text}`);
   }
   const notice = noticeAt(first.policy, endpoints, { now });
   const isRemoved = noticesOf(notice).map(({ phase }) => phase === "removed");
@@ -54,7 +54,8 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
   return reportPage(
     `${name} still calls paths${host} that ${isRemoved.includes(false) ? future : "were"} removed`,
     PICTURE_STYLE,
-    `${change && `<h2>What to change</h2>\n${change}`}
+    `${origin}
+${change && `<h2>What to change</h2>\n${change}`}
 <h2>By when</h2>
 ${dates(notice, now)}
 ${page ? `<p>Read the notice at <a href="${escape(page)}">${escape(page)}</a>.</p>` : ""}
@@ -63,8 +64,7 @@ ${contactText(contact)}
 ${renderCalls(usage, report)}
 ${list(called.map(({ route }) => announcementText(route, sessions)))}
 ${renderReleases(usage, report)}
-${pictures.join("\n")}
-${origin}`,
+${pictures.join("\n")}`,
   );
 }
 
@@ -85,11 +85,16 @@ function announcementText(route: string, sessions: readonly Session[]): string {
   const undated = announcing.filter(({ policies }) => policies[route]?.sunsetAt === undefined);
   const dated = Math.max(since, ...undated.map(({ reported }) => reported));
   const hasDate = announcing.at(-1)?.policies[route]?.sunsetAt !== undefined;
-  const sunset = hasDate ? `, and with \`Sunset\` since ${formatInstant(dated)}` : "";
   // Without documentation, only a response with a successor has a Link.
   const hasLink = announcing.every(({ policies }) => policies[route]?.documentation !== undefined);
-  return `Every call to ${route} has been answered with \`Deprecation\`` +
-    `${hasLink ? " and `Link`" : ""} since ${formatInstant(since)}${sunset}.`;
+  const fields = ["`Deprecation`"];
+  if (hasDate && dated === since) fields.push("`Sunset`");
+  if (hasLink) fields.push("`Link`");
+  const later = hasDate && dated > since
+    ? `, and with \`Sunset\` since ${formatInstant(dated)}`
+    : "";
+  return `Every call to ${route} has been answered with ${listOf(fields)} since ` +
+    `${formatInstant(since)}${later}.`;
 }
 
 function renderReleases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {
@@ -103,6 +108,8 @@ function renderReleases({ client, calls, releases }: ClientUsage, { from }: Usag
   );
   return `<h3>${title}</h3>
 ${list(lines)}
-<p>${prose(`Since ${from}, no other ${one} was seen${limit}.`)} Name and release are what a client
+<p>${
+    prose(`No other ${one} is on record since ${from}${limit}.`)
+  } Name and release are what a client
 says in <code>User-Agent</code>.</p>`;
 }

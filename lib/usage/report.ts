@@ -248,9 +248,11 @@ export function recoveryFrom(
   return last && dayOf((Math.ceil(last.until / DAY_MS) + days) * DAY_MS);
 }
 
-/** Returns the policy of each route from the session that announced it and began last. */
+/** Returns the policy of each route from the session that began last, preferring open sessions. */
 export function announcedPolicies(sessions: readonly Session[]): RoutePolicies {
-  return Object.assign({}, ...sessions.map(({ policies }) => policies));
+  const ended = sessions.filter((session) => session.ended !== undefined);
+  const open = sessions.filter((session) => session.ended === undefined);
+  return Object.assign({}, ...[...ended, ...open].map(({ policies }) => policies));
 }
 
 /** Returns the routes of open sessions; if none is open, those of the session that ended last. */

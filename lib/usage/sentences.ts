@@ -281,10 +281,10 @@ export function notesOf(
 
 /** The sentences that explain what is counted. */
 export const RULES = [
-  "A call is a request that will fail once the path is removed. Calls answered by a cache are not" +
+  "A call is a request that the removal of its path affects. Calls answered by a cache are not" +
   " counted.",
   "Other requests fail anyway, like those for something that is not there, or are OPTIONS.",
-  "A brownout is a short outage before the removal, as a warning to clients.",
+  "A brownout is a short planned outage that warns clients of the removal.",
 ];
 
 /** Formats a number with separators, regardless of the locale. */

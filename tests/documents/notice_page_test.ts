@@ -35,7 +35,7 @@ Deno.test("noticePage() describes every phase", () => {
     ],
     brownout: [
       /temporarily disabled\. .*get 503 until 3 May 2027, 17:30 UTC\. Afterwards, requests work again until the next brownout on 10 Jun 2027/,
-      /A brownout is a short outage.* the path answers 503, with Retry-After/,
+      /A brownout is a short planned outage.* the path answers 503, with Retry-After/,
     ],
     removed: [
       /were removed Removed\. Requests get 410\./,
@@ -145,7 +145,11 @@ Deno.test("noticePage() lists the brownouts that are not over", () => {
     ["2027-06-20", []],
   ];
   for (const [instant, days] of rows) {
-    assertMatch(textOf(pageAt(instant).html), /A brownout is a short outage/, "also of past ones");
+    assertMatch(
+      textOf(pageAt(instant).html),
+      /A brownout is a short planned outage/,
+      "also of past ones",
+    );
     const found = textOf(pageAt(instant).html).matchAll(
       /Brownout from (\d+ \w+)[^(]*?UTC to [^(]*?UTC( \(on)?/g,
     );

@@ -89,7 +89,7 @@ Deno.test("the OpenAPI description marks deprecated operations, with removal dat
 
 Deno.test("the OpenAPI description explains 503 and 410 by the policy", () => {
   const [unavailable, unpublished] = ["Storage unavailable", "Unpublished"];
-  const [disabled, removed] = ["; or: Brownout", "; or: Removed"];
+  const [disabled, removed] = [", or: Brownout", ", or: Removed"];
   const rows: [path: string, policy: Policy, expected: [string, string]][] = [
     ["/audio/{token}", PLAIN, [unavailable, unpublished]],
     ["/audio/{token}", SUNSET, [unavailable, unpublished + removed]],

@@ -137,8 +137,8 @@ Deno.test("the report takes the dates from the record, and lists others beside t
   const other = definePolicy({ deprecatedAt: "2027-01-01" });
   const servers = [
     running(1000, { id: "b", policies: { ...POLICIES, "/video/:token": other } }),
-    session(990, 980, { id: "c", policies: { "/audio/:token": other }, ended: "stopped" }),
     running(900),
+    session(800, 700, { id: "c", policies: { "/audio/:token": other }, ended: "stopped" }),
   ];
   assertEquals(gateText(await report([], servers)).split("\n").slice(1), [
     "/video/:token announces deprecation 2027-01-01T00:00:00Z, sunset 2027-06-17T00:00:00Z, brownout " +
@@ -148,6 +148,7 @@ Deno.test("the report takes the dates from the record, and lists others beside t
   ]);
   const { policies } = await report([], servers);
   assertEquals(policies["/video/:token"]?.sunsetAt, POLICY.sunsetAt);
+  assertEquals(policies["/audio/:token"]?.sunsetAt, POLICY.sunsetAt, "of a server that runs");
 });
 
 Deno.test("a verdict is on the routes that servers announce, or on those given, and names them", async () => {
