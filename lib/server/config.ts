@@ -42,28 +42,6 @@ const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
   documentation: "DEPRECATION_DOC",
 };
 
-/** The names of all settings that may be in `.env`. */
-export const SETTINGS: readonly string[] = [
-  "HOST",
-  "PORT",
-  "REUSE_PORT",
-  "PUBLIC_URL",
-  "DATABASE_URL",
-  "CONTENT",
-  "CACHE_MAX_AGE",
-  "USAGE_DAYS",
-  "CLIENT_FIELD",
-  "CONTACT",
-  "AWS_ACCESS_KEY_ID",
-  "AWS_SECRET_ACCESS_KEY",
-  "AWS_SESSION_TOKEN",
-  "AWS_REGION",
-  "AWS_DEFAULT_REGION",
-  "AWS_ENDPOINT_URL_S3",
-  "AWS_ENDPOINT_URL",
-  ...Object.values(POLICY_VARIABLES),
-];
-
 const HOST = z.string().regex(/^[\w.:-]+$/);
 const SWITCH = z.enum(["true", "false"]).transform((text) => text === "true");
 const WEB_URL = z.url({ protocol: /^https?$/ }).transform((text) => new URL(text));
@@ -255,10 +233,7 @@ const OVERRIDE_NAME = /(?:^|,)\s*([a-z][\w-]*)\s*=/i;
 /** Names that overrides may still have after their routes were deleted, so that a server starts. */
 const FORMER_NAMES = ["audio", "video"];
 
-/**
- * Reads the common policy, and the policies of routes that override it. Also names the settings
- * that have no effect, because their routes are not deprecated.
- */
+/** Reads the common policy, and the policies of routes that override it. */
 function readPolicies(reader: Reader, paths: readonly string[]) {
   const { get, expect } = reader;
   const pathsByName = new Map(
@@ -287,10 +262,6 @@ function readPolicies(reader: Reader, paths: readonly string[]) {
       overrides.set(name, values.set(setting, parse(value)));
     }
   }
-  const ineffective = paths.length === 0
-    ? Object.values(POLICY_VARIABLES).filter((variable) => get(variable) !== undefined)
-    : [...overrides.keys()].filter((name) => !pathsByName.has(name))
-      .map((name) => `the dates of "${name}"`);
   const policy = readPolicy(reader, common);
   const ownPolicies = new Map<string, Policy>();
   for (const [name, values] of overrides) {
@@ -298,7 +269,7 @@ function readPolicies(reader: Reader, paths: readonly string[]) {
     const ownPolicy = path && readPolicy(reader, new Map([...common, ...values]), name);
     if (ownPolicy) ownPolicies.set(path, ownPolicy);
   }
-  return policy && { policy, ownPolicies, ineffective };
+  return policy && { policy, ownPolicies };
 }
 
 /** @param route The name of the route for errors; left out for the common policy. */

@@ -2,7 +2,8 @@
 
 import { join } from "node:path";
 import { parseEnv } from "node:util";
-import { ConfigError, SETTINGS } from "./config.ts";
+import project from "../../deno.json" with { type: "json" };
+import { ConfigError } from "./config.ts";
 import type { Log } from "../log/log.ts";
 
 export interface Variables {
@@ -25,7 +26,8 @@ const OF_DENO = /^(?:DENO|OTEL)_/;
 export function readVariables(path = ENV_FILE): Variables {
   const file = readFile(path);
   const get = (name: string) => Deno.env.get(name) ?? (OF_DENO.test(name) ? undefined : file[name]);
-  return { get, unknown: Object.keys(file).filter((name) => !SETTINGS.includes(name)) };
+  const known = project.permissions.default.env.allow.filter((name) => !OF_DENO.test(name));
+  return { get, unknown: Object.keys(file).filter((name) => !known.includes(name)) };
 }
 
 /** Logs a warning about names in the file that are no settings, because they may be mistyped. */

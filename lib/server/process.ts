@@ -89,7 +89,7 @@ export async function runServer(
   Deno.exit(0);
 }
 
-/** @throws {StartError} If it cannot listen, with the reason and a remedy. */
+/** @throws {StartError} If it cannot listen. */
 async function listen(app: App): Promise<Listener> {
   const { host, port, reusePort } = app;
   try {
@@ -101,20 +101,12 @@ async function listen(app: App): Promise<Listener> {
     // Otherwise the gate would wait for a report of this server.
     await fulfilledWithin(TIME_LIMITS.closeMs, app.close());
     if (error instanceof StartError) throw error;
-    const reason = REASONS.find(([type]) => error instanceof type)?.[1] ?? (error as Error).message;
-    throw new StartError(`Cannot listen on ${host}:${port}: ${reason}`);
+    const remedy = "choose another HOST or PORT, or set REUSE_PORT=true to share a port";
+    throw new StartError(
+      `Cannot listen on ${host}:${port}: ${(error as Error).message}; ${remedy}`,
+    );
   }
 }
-
-/** The reasons for a failure to listen, each with a remedy. */
-const REASONS: readonly (readonly [new (message: string) => Error, string])[] = [
-  [
-    Deno.errors.AddrInUse,
-    "address already in use (choose another PORT, or set REUSE_PORT=true for both processes)",
-  ],
-  [Deno.errors.AddrNotAvailable, "address not available on this machine (choose another HOST)"],
-  [Deno.errors.PermissionDenied, "permission denied (choose a PORT of 1024 or higher)"],
-];
 
 /** Prints why the start failed, and exits. A bug is rethrown with its stack. */
 function refuse(error: unknown): never {

@@ -15,7 +15,6 @@ type StartSettings = Pick<
   | "publicUrl"
   | "isDeprecationUnset"
   | "isTracingOn"
-  | "ineffective"
 >;
 
 /**
@@ -56,10 +55,6 @@ export function logStart(
   if (config.isTracingOn) {
     const remedy = "set OTEL_DENO_TRACING=false to stop that";
     warn(`Deno exports traces, with the tokens and queries of all requests: ${remedy}`);
-  }
-  if (config.ineffective.length > 0) {
-    const names = config.ineffective.join(", ");
-    warn(`These have no effect, because no such route is deprecated: ${names}`);
   }
   const origin = config.publicUrl ?? `http://localhost:${port}`;
   for (const path of samples) console.log(`curl -I ${origin}${path}`);

@@ -1,12 +1,11 @@
 /** The file `.env`: what it says reaches the server and the commands, or stops them. */
 
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
-import { ConfigError, SETTINGS } from "../../lib/server/config.ts";
+import { ConfigError } from "../../lib/server/config.ts";
 import { readVariables } from "../../lib/server/environment.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { copyProject } from "../support/copy.ts";
 import { inFolder } from "../support/media_cli.ts";
-import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
@@ -41,12 +40,6 @@ needing("files")(
       assertEquals(unknown, ["PATH", "OTEL_DENO", "A"]);
     }),
 );
-
-needing("files")("a file may have every variable that the permissions name, but for four", () => {
-  const { permissions } = JSON.parse(Deno.readTextFileSync(fromRoot("deno.json")));
-  const outside = ["OTEL_DENO", "OTEL_DENO_TRACING", "DENO_DEPLOY", "INIT_CWD"];
-  assertEquals([...SETTINGS, ...outside].sort(), permissions.default.env.allow.sort());
-});
 
 needing("files")(
   "readVariables() refuses a file that cannot be used, with the reason",

@@ -131,7 +131,7 @@ const EVENTS: readonly Event[] = [
     async ({ start }) => {
       const server = await start();
       const taken = start({ PORT: String(server.port) });
-      assertMatch(String(await taken.catch((error) => error)), /address already in use/);
+      assertMatch(String(await taken.catch((error) => error)), /Address already in use/);
       return [server];
     },
     [CLEAR, CLEAR],

@@ -93,7 +93,7 @@ test("a server process refuses to start with a reason", async () => {
   const refusals: [environment: Record<string, string>, reason: RegExp][] = [
     [
       { PORT: String(taken.addr.port) },
-      /: Cannot listen on 127\.0\.0\.1:\d+: address already in use/,
+      /: Cannot listen on 127\.0\.0\.1:\d+: Address already in use/,
     ],
     [{ REUSE_PORT: "true" }, /: REUSE_PORT=true needs .*--unstable-net/],
     [{ USAGE_DAYS: "0", PORT: "70000" }, /: PORT: .*, got "70000"\nUSAGE_DAYS: .*, got "0"\n$/],
