@@ -80,7 +80,7 @@ test("on Deno Deploy, a server serves public URLs, and content, too, once it has
     assertEquals([one.code, other.code], [0, 0]);
     const created = 'created the catalogue in "postgres://';
     assertEquals(String(one.log[0]?.["message"]).slice(0, created.length), created);
-    assertEquals([one.log[2]?.["content"], other.log[0]?.["content"]], [
+    assertEquals([one.log[1]?.["content"], other.log[0]?.["content"]], [
       "none: public URLs only",
       bucket["CONTENT"],
     ]);

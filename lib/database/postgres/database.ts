@@ -83,7 +83,7 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * Creates the tables that are missing, and calls `onCreate` for each schema.
+   * Creates the tables that are missing. If it creates those of the first schema, calls `onCreate`.
    *
    * @throws {StorageError} If the database fails, belongs to another release, is not in UTF-8, or
    *   lacks tables that must exist.
@@ -96,11 +96,16 @@ export class PostgresDatabase implements Database {
       const fault = `${this.name} has the encoding "${encoding}"; expected "UTF8"`;
       throw new StorageError("postgres", fault);
     }
-    for (const schema of schemas) await this.#createMissing(schema);
+    const [first] = schemas;
+    for (const schema of schemas) {
+      const name = await this.#createMissing(schema);
+      if (schema === first && name !== undefined) this.#options.onCreate?.(name);
+    }
   }
 
-  /** Creates the tables of a schema if they are missing. */
-  async #createMissing(schema: Schema): Promise<void> {
+  /** Creates the tables of a schema if they are missing. Returns their name if it created them. */
+  async #createMissing(schema: Schema): Promise<string | undefined> {
+    let created: string | undefined;
     // Not `to_regclass`, because such functions can return stale results.
     const table = `SELECT 1 FROM pg_tables
       WHERE schemaname = current_schema() AND tablename = '${schema.name}'`;
@@ -115,11 +120,11 @@ export class PostgresDatabase implements Database {
         await run(creationOf(schema, DIALECT));
         return true;
       });
-      if (isCreated) this.#options.onCreate?.(name);
+      if (isCreated) created = name;
     }
     const [made] = await this.query({ text: `SELECT schema FROM ${schema.name}` });
     const version = made?.["schema"] as number;
-    if (version === schema.version) return;
+    if (version === schema.version) return created;
     const remedy = version > schema.version ? "run a later one" : schema.upgrade;
     throw new StorageError(
       "postgres",
