@@ -1,23 +1,17 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import { publishObject } from "../../lib/publishing/publish_object.ts";
 import { type Verification, verify, type VerifyOptions } from "../../lib/publishing/verify.ts";
 import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import type { LinkedItem } from "../../lib/storage/item.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { newPrefix, openBucket } from "../support/bucket_storage.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { Origin } from "../support/origin.ts";
-import { SAMPLE_MP3 } from "../support/paths.ts";
-import { needing, shared } from "../support/permissions.ts";
-import { BUCKET, S3_STORE, S3Store } from "../support/s3_store.ts";
+import { needing } from "../support/permissions.ts";
 
 const test = needing("environment", "files", "network");
-
-const store = shared(S3_STORE, () => S3Store.start());
 
 const CONTENT = new TextEncoder().encode("content");
 const { signal } = new AbortController();
@@ -70,31 +64,6 @@ test("verify() skips items that are unpublished meanwhile", async () => {
   });
   await storage.catalogue.add({ ...linkTo(origin.url("/")), token });
   assertEquals(await linesOf(storage), []);
-});
-
-needing(...S3_STORE)("verify() reports what differs in a bucket", async () => {
-  const prefix = newPrefix();
-  await using subject = await openBucket(store(), undefined, prefix);
-  const { storage } = subject;
-  const mp3 = await Deno.readFile(SAMPLE_MP3);
-  const tokens: string[] = [];
-  for (const name of ["kept", "deleted", "replaced"]) {
-    await store().request("PUT", `shows/${name}.mp3`, mp3);
-    const { token } = await publishObject(storage, `s3://${BUCKET}/shows/${name}.mp3`);
-    tokens.push(token);
-  }
-  const [kept, deleted, replaced] = tokens;
-  const copied = await subject.publish(newMetadata(), mp3);
-  const same = [`same ${kept}`, `same ${copied.token}`];
-  await store().request("DELETE", "shows/deleted.mp3");
-  await store().request("PUT", "shows/replaced.mp3", mp3.with(100, 1));
-  await subject.damage(copied, mp3.with(20_000, mp3[20_000] as number ^ 1)); // of the same length
-  const stray = "ab".repeat(32);
-  await store().request("PUT", encodeURI(`${prefix}/ab/${stray}`), CONTENT);
-  const others = [`different ${replaced}`, `missing ${deleted}`, `unused ${stray}`];
-  assertEquals(await linesOf(storage), [...others, ...same].sort());
-  const read = [`same ${kept}`, `different ${copied.token}`];
-  assertEquals(await linesOf(storage, { withContent: true }), [...others, ...read].sort());
 });
 
 test("verify() rejects when storage as a whole fails, in any way", async () => {

@@ -41,7 +41,9 @@ export type { Browser, BrowserContextOptions, Page };
 export async function checkAccessibility(page: Page) {
   const { default: axe } = await import("npm:axe-core@4.14.1");
   await page.evaluate(axe.source);
-  const [violations, undecided, passes] = await page.evaluate(`axe.run().then((results) =>
+  // Selectors are not shown, and take most of the time.
+  const options = `{ resultTypes: ["violations", "incomplete"], selectors: false }`;
+  const [violations, undecided, passes] = await page.evaluate(`axe.run(${options}).then((results) =>
     [results.violations, results.incomplete, results.passes].map((rules) =>
       rules.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).join(" "))
     )

@@ -3,26 +3,19 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
-import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { Recorder } from "../../lib/usage/recorder.ts";
-import { newMetadata } from "../storage/storage_suite.ts";
-import { newPrefix, settingsOf } from "../support/bucket_storage.ts";
 import { ANSWER, countOne } from "../support/counted_call.ts";
 import { inFolder, media } from "../support/media_cli.ts";
-import { publishTo } from "../support/media_subject.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { openEngine } from "../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
-import { requestHead, requestRaw } from "../support/raw_http.ts";
+import { requestRaw } from "../support/raw_http.ts";
 import { Relay } from "../support/relay.ts";
-import { S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
 import { until } from "../support/within.ts";
 
 const postgres = shared(POSTGRES, () => PostgresServer.start());
-const store = shared(S3_STORE, () => S3Store.start());
 
 /** After the removal every valid token counts as a call, though nothing is published. */
 const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
@@ -143,52 +136,6 @@ for (const end of [undefined, "gone"] as const) {
     },
   );
 }
-
-needing(...POSTGRES, ...S3_STORE)(
-  "no response leaves after the last flush, however early its request came",
-  () =>
-    inFolder(async (folder) => {
-      const prefix = newPrefix();
-      const DATABASE_URL = postgres().urlOf(await postgres().createDatabase());
-      const engine = await openEngine(DATABASE_URL);
-      const storage = new MediaStorage(
-        engine,
-        new BucketContent(settingsOf(store(), prefix)),
-      );
-      await storage.prepare();
-      const item = await publishTo(storage, newMetadata(), new Uint8Array(1000));
-      await storage.close();
-
-      await using database = new Relay(postgres().port);
-      await using relay = new Relay(store().port);
-      const asked = Promise.withResolvers<void>();
-      relay.onSent = async (text) => {
-        if (!text.startsWith("GET /")) return;
-        asked.resolve();
-        await new Promise((resolve) => setTimeout(resolve, 3_400)); // longer than Deno Deploy waits
-      };
-      const bucket = store().environment(prefix);
-      await using server = await ServerProcess.start(
-        {
-          ...{ DENO_DEPLOY: "true", ...bucket },
-          DATABASE_URL: DATABASE_URL.replace(`:${postgres().port}/`, `:${database.port}/`),
-          AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${relay.port}`,
-        },
-        folder,
-        { flags: ["--no-prompt", "--allow-all"] },
-      );
-      using client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
-      await client.write(requestHead("GET", `/audio/${item.token}`));
-      await asked.promise;
-      database.onSent = async (text) => { // the last flush takes until the bucket has answered
-        if (text.includes("COMMIT")) await new Promise((resolve) => setTimeout(resolve, 1_000));
-      };
-      const received = new Response(client.readable).text().catch(() => "");
-      const { code, log } = await server.stop("SIGINT");
-      assertEquals([code, await received], [0, ""]);
-      assertEquals([log.at(-1)?.event, log.at(-1)?.["lost"]], ["stop", undefined]);
-    }),
-);
 
 needing("processes", program("strace"))(
   "what counts as evidence is synced to disk on SQLite",

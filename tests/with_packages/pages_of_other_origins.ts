@@ -1,13 +1,23 @@
+/**
+ * What pages of other origins can play and read, and under which names clients are counted. Only a
+ * browser decides that.
+ */
+
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { definePolicy, type LifecycleOptions, withLifecycle } from "../../lib/lifecycle/mod.ts";
+import { publishFile } from "../../lib/publishing/publish.ts";
+import { publishUrl } from "../../lib/publishing/publish_url.ts";
+import { newToken } from "../../lib/storage/token.ts";
 import { BROWSER, launchBrowser, type Page, testInBrowser } from "../support/browser.ts";
 import { Cdn } from "../support/cdn.ts";
 import { openLocal } from "../support/local_storage.ts";
+import { Origin } from "../support/origin.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
-import { needing, program } from "../support/permissions.ts";
-import { publishFile } from "../../lib/publishing/publish.ts";
-import { publishUrl } from "../../lib/publishing/publish_url.ts";
+import { needing, program, shared } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+
+const browser = shared(BROWSER, launchBrowser);
 
 /** Dates that make every field of a retirement appear. */
 const POLICY = { DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2999-01-01" };
@@ -31,10 +41,9 @@ testWithCdn("a page of another origin plays media and seeks in it", async (t) =>
   ] as const;
   await using server = await ServerProcess.start(POLICY, subject.folder);
   await using site = serveSite();
-  await using browser = await launchBrowser();
   for (const [element, path, target] of rows) {
     await t.step(`${element} ${path}`, async () => {
-      const page = await browser.newPage();
+      await using page = await browser().newPage();
       const ranges: string[] = [];
       page.on("response", (response) => {
         ranges.push(response.headers()["content-range"] ?? "");
@@ -64,8 +73,7 @@ testWithCdn("a page of another origin reads content at a public URL that allows 
   const closed = await publishUrl(subject.storage, cdn.url("/a.mp3"));
   await using server = await ServerProcess.start(POLICY, subject.folder);
   await using site = serveSite();
-  await using browser = await launchBrowser();
-  const page = await browser.newPage();
+  await using page = await browser().newPage();
   await page.goto(pageOf(site, ""));
   const hidden = `${server.origin}/media/${closed.token}`;
   const etag = open.validator ?? "";
@@ -117,8 +125,7 @@ testInBrowser("a page of another origin reads all fields, and sets conditions", 
     ["GET", `${server.origin}/deprecation`, {}, 200],
   ];
   await using site = serveSite();
-  await using browser = await launchBrowser();
-  const page = await browser.newPage();
+  await using page = await browser().newPage();
   await page.goto(pageOf(site, ""));
   for (const [method, url, send, status] of rows) {
     await t.step([status, method, ...Object.keys(send)].join(" "), async () => {
@@ -224,3 +231,108 @@ function silentWav(seconds: number): Uint8Array<ArrayBuffer> {
   view.setUint32(40, length, true);
   return bytes;
 }
+
+type Handler = (request: Request) => Response | Promise<Response>;
+
+/** Adds a field that lets any page read a response, as a middleware does. */
+function open(handler: Handler, add: "set" | "append" = "set"): Handler {
+  return async (request) => {
+    const response = await handler(request);
+    response.headers[add]("Access-Control-Allow-Origin", "*");
+    return response;
+  };
+}
+
+testInBrowser("a page of another origin reads the announcement and the refusal", async (t) => {
+  const policy = definePolicy({
+    deprecatedAt: "2027-01-01",
+    sunsetAt: "2027-06-30",
+    brownouts: ["2027-03-01T09:00Z/PT1H"],
+  });
+  let now = 0;
+  const plain = () => new Response("old");
+  const retired = (handler: Handler, options: LifecycleOptions = {}) =>
+    withLifecycle(handler, policy, { ...options, clock: () => now, successor: () => "/v2" });
+  const allow = "https://a.example";
+  const setUps: Record<string, Handler> = {
+    "CORS inside": retired(open(plain)),
+    "CORS outside": open(retired(plain)),
+    "CORS appended outside": open(retired(plain, { refusalFields: () => [] }), "append"),
+    "CORS for one origin": retired(open(plain), {
+      refusalFields: () => [["Access-Control-Allow-Origin", allow]],
+    }),
+  };
+  await using site = new Origin(() => new Response("a page"));
+  await using page = await browser().newPage();
+  await page.goto(site.url("/"));
+  for (const [name, handler] of Object.entries(setUps)) {
+    await t.step(name, async () => {
+      await using origin = new Origin(handler);
+      const read = async (instant: string) => {
+        now = Date.parse(instant);
+        return await page.evaluate(async (url: string) => {
+          const { status, headers } = await fetch(url, { cache: "no-store" });
+          const names = ["deprecation", "sunset", "link", "retry-after"];
+          return [status, ...names.map((name) => headers.get(name))];
+        }, origin.url("/v1")).catch(() => "hidden");
+      };
+      const said = [
+        "@1798761600",
+        "Wed, 30 Jun 2027 00:00:00 GMT",
+        '</v2>; rel="successor-version"',
+      ];
+      assertEquals(await read("2027-02-01"), [200, ...said, null]);
+      const isHidden = name === "CORS for one origin";
+      const until = "Mon, 01 Mar 2027 10:00:00 GMT";
+      const refused = isHidden ? "hidden" : [503, ...said, until];
+      assertEquals(await read("2027-03-01T09:30:00Z"), refused);
+      assertEquals(await read("2027-07-01"), isHidden ? "hidden" : [410, ...said, null]);
+    });
+  }
+});
+
+/** After the removal every valid token counts as a call, though nothing is published. */
+const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
+
+needing(...BROWSER, program("curl"))(
+  "a browser is counted under the site that it is on, and a program under its own name",
+  async () => {
+    await using subject = await openLocal();
+    const server = await ServerProcess.start(REMOVED, subject.folder);
+    const source = `${server.origin}/audio/${newToken()}`;
+    await using site = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen() {} },
+      () =>
+        new Response(`<!DOCTYPE html><audio preload="auto" src="${source}"></audio>`, {
+          headers: { "Content-Type": "text/html" },
+        }),
+    );
+    await using page = await browser().newPage();
+    await page.goto(`http://localhost:${site.addr.port}/private/page?user=jane`);
+    await page.evaluate(`new Promise((resolve) => {
+      const audio = document.querySelector("audio");
+      if (audio.error !== null) resolve();
+      else audio.addEventListener("error", resolve); // 410
+    })`);
+    await new Deno.Command("curl", { args: ["-sI", source] }).output();
+    await server.stop();
+    const rows = await Array.fromAsync(subject.storage.ledger.usage(""));
+    assertEquals(rows.map(({ client }) => client).sort(), ["app curl", "site localhost"]);
+  },
+);
+
+needing("processes")("CLIENT_FIELD names the clients that send it", async () => {
+  await using subject = await openLocal();
+  const settings = { ...REMOVED, CLIENT_FIELD: "X-Consumer" };
+  const server = await ServerProcess.start(settings, subject.folder);
+  const consumers = ["team 7", newToken(), "x".repeat(65), "\u00fc", "", undefined];
+  for (const consumer of consumers) {
+    const fields = consumer === undefined ? {} : { "X-Consumer": consumer };
+    const agent = { "User-Agent": "okhttp/4" };
+    await requestRaw(server.port, "HEAD", `/audio/${newToken()}`, { ...fields, ...agent });
+  }
+  await server.stop();
+  const rows = await Array.fromAsync(subject.storage.ledger.usage(""));
+  const counts = rows.map(({ client, calls }) => `${client}: ${calls}`);
+  assertEquals(counts, ["(other): 3", "app okhttp: 1", `id ${consumers[1]}: 1`, "id team 7: 1"]);
+});

@@ -1,14 +1,15 @@
-/** Publishing into a bucket, and publishing objects that are already there. */
+/** Publishing into a bucket and from it, importing from it, and the access that these need. */
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
-import { publishFile } from "../../lib/publishing/publish.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
+import { publishFile } from "../../lib/publishing/publish.ts";
 import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
 import type { Step } from "../../lib/storage/content/content_store.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
+import { newToken } from "../../lib/storage/token.ts";
 import { newPrefix, openBucket, settingsOf } from "../support/bucket_storage.ts";
 import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
@@ -16,7 +17,8 @@ import { needing, shared } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
-import { BUCKET, S3_STORE, S3Store } from "../support/s3_store.ts";
+import { Relay } from "../support/relay.ts";
+import { BUCKET, READER_KEY, S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
 import { until } from "../support/within.ts";
 
@@ -172,6 +174,30 @@ test("media says which bucket cannot be used, and what the store answered", () =
     }
   }));
 
+test("media verify reports what differs in a bucket", () =>
+  inFolder(async (folder) => {
+    const { prefix, run } = bucketFor(folder);
+    const mp3 = await Deno.readFile(SAMPLE_MP3);
+    const keys = ["kept", "deleted", "replaced"].map((name) => `shows/${name}.mp3`);
+    for (const key of keys) await store().request("PUT", key, mp3);
+    const sources = [...keys.map((key) => `s3://${BUCKET}/${key}`), SAMPLE_MP3];
+    const { stdout } = await run("publish", "--json", ...sources);
+    const tokens = stdout.trimEnd().split("\n").map((line) => JSON.parse(line).token);
+    const [kept, deleted, replaced, copied] = tokens;
+    await store().request("DELETE", "shows/deleted.mp3");
+    await store().request("PUT", "shows/replaced.mp3", mp3.with(100, 1));
+    const other = mp3.with(20_000, mp3[20_000] as number ^ 1); // of the same length
+    await store().request("PUT", encodeURI(`${prefix}/bc/${MP3_DIGEST}`), other);
+    const stray = "ab".repeat(32);
+    await store().request("PUT", encodeURI(`${prefix}/ab/${stray}`), other);
+    for (const [options, mark] of [[[], "="], [["--content"], "*"]] as const) {
+      const { code, stdout } = await run("verify", "--verbose", ...options);
+      const marks = stdout.match(/^[=*+-] \S+/gm)?.toSorted();
+      const expected = [`= ${kept}`, `- ${deleted}`, `* ${replaced}`, `${mark} ${copied}`];
+      assertEquals([code, marks], [1, [...expected, `+ ${stray}`].toSorted()]);
+    }
+  }));
+
 test("publishFile() refuses a file that changes while it is published, and leaves nothing behind", () =>
   inFolder(async (folder) => {
     await using subject = await openBucket(store());
@@ -292,3 +318,137 @@ async function isHeld(database: string): Promise<boolean> {
     WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
   return (await postgres().query(waiting)).length > 0;
 }
+
+test("media import publishes objects in place, and restores an export of a bucket", () =>
+  inFolder(async (folder) => {
+    const prefix = newPrefix();
+    const environment = store().environment(prefix);
+    const run = (args: string[], more = {}) => media(folder, args, { ...environment, ...more });
+    const content = await Deno.readFile(SAMPLE_MP4);
+    const key = `shows/${"ü".repeat(300)}a.mp4`;
+    await store().request("PUT", encodeURI(key), content);
+    const location = `s3://${BUCKET}/${key}`;
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    const validator = `"${createHash("md5").update(content).digest("hex")}"`;
+    const facts = { location, sha256, validator, length: content.length, type: "video/mp4" };
+    const [inPlace, stated] = [newToken(), newToken()];
+    const records = [
+      { path: SAMPLE_MP3, name: "a.mp3" },
+      { sha256: MP3_DIGEST, length: 26186, type: "audio/mpeg", token: newToken() },
+      { location, token: inPlace, language: "de" },
+      { ...facts, token: stated, name: "b.mp4" },
+      { ...facts, token: newToken(), validator: '"x"' },
+      { ...facts, token: newToken(), length: 5 },
+      { location, token: newToken(), sha256: MP3_DIGEST },
+      { location: `s3://${BUCKET}/none.mp4`, token: newToken() },
+      { location: `s3://${BUCKET}/${prefix}/bc/${MP3_DIGEST}`, token: newToken() },
+      { sha256: "ab".repeat(32), length: 5, type: "audio/mpeg", token: newToken() },
+    ];
+    await Deno.writeTextFile(
+      `${folder}/in`,
+      records.map((record) => JSON.stringify(record)).join("\n"),
+    );
+    const first = await run(["import", `${folder}/in`]);
+    assertEquals(first.stdout, "Added: 4; unchanged: 0; refused: 6\n");
+    const expected = [
+      /^media: line 5: .* is another object than was published$/m,
+      /^media: line 6: .* is another object than was published$/m,
+      /^media: line 7: ".*a.mp4" has the SHA-256 .*; expected bcd2/m,
+      /^media: line 8: .*none.mp4 does not exist$/m,
+      /^media: line 9: .* is content that was copied here$/m,
+      /^media: line 10: .*content (ab){32} is missing/m,
+    ];
+    for (const pattern of expected) assertMatch(first.stderr, pattern);
+    assertEquals(
+      (await run(["import", `${folder}/in`])).stdout,
+      "Added: 0; unchanged: 4; refused: 6\n",
+    );
+
+    const exported = (await run(["export"])).stdout;
+    const listed = exported.trim().split("\n").map((line) => JSON.parse(line));
+    for (const token of [inPlace, stated]) {
+      const record = listed.find((record) => record.token === token);
+      const { token: _, publishedAt: _at, name: _name, language: _language, ...rest } = record;
+      assertEquals(rest, { state: "published", kind: "video", ...facts });
+    }
+    await Deno.writeTextFile(`${folder}/exported`, exported);
+    // Moved as documented: the content is copied to another place, which nothing has claimed yet.
+    const moved = newPrefix();
+    const place = encodeURI(`${moved}/bc/${MP3_DIGEST}`);
+    await store().request("PUT", place, await Deno.readFile(SAMPLE_MP3));
+    const url = `sqlite:${folder}/other.sqlite`;
+    const other = { ...store().environment(moved), DATABASE_URL: url };
+    const { code, stderr } = await run(["import", `${folder}/exported`], other);
+    assertEquals([code, stderr], [0, ""]);
+    assertEquals((await run(["export"], other)).stdout, exported);
+    await using server = await ServerProcess.start({ ...environment, ...other }, folder);
+    for (const { token } of listed) {
+      assertEquals((await requestRaw(server.port, "GET", `/media/${token}`)).status, 200);
+    }
+  }));
+
+test("media import ends when the store is down, and blames no record", () =>
+  inFolder(async (folder) => {
+    const environment = store().environment(newPrefix());
+    assertEquals((await media(folder, ["publish", SAMPLE_MP3], environment)).code, 0);
+    const records = [
+      { location: `s3://${BUCKET}/a.mp4`, token: newToken() },
+      { sha256: MP3_DIGEST, length: 26186, type: "audio/mpeg", token: newToken() },
+    ];
+    for (const record of records) {
+      await Deno.writeTextFile(`${folder}/in`, JSON.stringify(record));
+      const down = { ...environment, AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${freePort()}` };
+      const { code, stdout, stderr } = await media(folder, ["import", `${folder}/in`], down);
+      assertEquals([code, stdout], [
+        1,
+        "Added: 0; unchanged: 0; refused: 0; stopped before the end: import again to continue\n",
+      ]);
+      assert(!stderr.includes("line 1"), stderr);
+      assertMatch(stderr, /^media: bucket: the store cannot be reached/);
+    }
+  }));
+
+needing(...S3_STORE)(
+  "a server reads and lists only, and no command deletes an object",
+  () =>
+    inFolder(async (folder) => {
+      await store().request("PUT", "?acl", undefined, { "x-amz-acl": "public-read" });
+      const methods = new Set<string>();
+      await using relay = new Relay(store().port);
+      relay.onSent = (text) => {
+        for (const [, method = ""] of text.matchAll(/^([A-Z]+) \/media\S* HTTP\/1\.1\r$/gm)) {
+          methods.add(method);
+        }
+      };
+      const publisher = {
+        ...store().environment(newPrefix()),
+        AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${relay.port}`,
+      };
+      const reader = { ...publisher, AWS_ACCESS_KEY_ID: READER_KEY };
+      const run = (environment: Record<string, string>, ...args: string[]) =>
+        media(folder, args, environment);
+
+      const { token } = JSON.parse((await run(publisher, "publish", SAMPLE_MP3, "--json")).stdout);
+      assertEquals((await run(publisher, "publish", SAMPLE_MP3, "--again")).code, 0);
+      await using server = await ServerProcess.start(reader, folder);
+      assertEquals((await requestRaw(server.port, "GET", `/media/${token}`)).status, 200);
+      assertEquals((await run(reader, "verify", "--content")).code, 0);
+      const refused = await run(reader, "publish", SAMPLE_MP4);
+      assertEquals(refused.code, 1);
+      assertMatch(refused.stderr, /rejects content \w+: the store answers 403 \(AccessDenied\)\n$/);
+
+      const tombstone = { token, state: "unpublished", kind: "audio" };
+      await Deno.writeTextFile(`${folder}/in`, JSON.stringify(tombstone));
+      const imported = await run(reader, "import", `${folder}/in`);
+      assertEquals(imported.stdout, "Added: 1 (1 of them unpublished); unchanged: 0; refused: 0\n");
+      assertMatch(
+        imported.stderr,
+        /^media: unpublishing .* s3:.*\nmedia: another item uses s3:.*\n$/,
+      );
+      const [other = ""] =
+        /\S{36}(?= +audio +published)/.exec((await run(reader, "list")).stdout) ??
+          [];
+      assertEquals((await run(reader, "unpublish", other)).code, 0);
+      assertEquals([...methods].sort(), ["GET", "HEAD", "PUT"]);
+    }),
+);
