@@ -10,7 +10,7 @@ import { entryOf } from "../../lib/storage/item.ts";
 import { linkedItem } from "../storage/media/media_storage_suite.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
+import { inFolder, media, mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { LINUX, needing, program, shared, type Test } from "../support/permissions.ts";
@@ -53,7 +53,7 @@ test("media publish, show, list and unpublish agree, also with --json", () =>
   inFolder(async (folder) => {
     const token = newToken();
     const options = ["--token", token.toUpperCase(), "--name", 'für "dich" 🎧.mp4'];
-    const published = await media(folder, [
+    const published = await mediaHere(folder, [
       ...["publish", SAMPLE_MP4, "--json", "--language", "en-GB", "--kind", "audio"],
       ...options,
     ]);
@@ -72,9 +72,9 @@ test("media publish, show, list and unpublish agree, also with --json", () =>
     });
     assertEquals(urls, [`/media/${token}`, `/audio/${token}`]);
 
-    const listed = await media(folder, ["export"]);
+    const listed = await mediaHere(folder, ["export"]);
     assertEquals(listed.stdout.trimEnd().split("\n").map((line) => JSON.parse(line)), [record]);
-    const shown = JSON.parse((await media(folder, ["show", token, "--json"])).stdout);
+    const shown = JSON.parse((await mediaHere(folder, ["show", token, "--json"])).stdout);
     const { heads, faults, ...shownRecord } = shown;
     assertEquals([shownRecord, faults], [record, []]);
     assertEquals(
@@ -86,18 +86,18 @@ test("media publish, show, list and unpublish agree, also with --json", () =>
     );
     assertEquals(heads[1].fields.link.split(",")[0], `</media/${token}>; rel="successor-version"`);
 
-    const unpublished = await media(folder, ["unpublish", token]);
+    const unpublished = await mediaHere(folder, ["unpublish", token]);
     assertEquals(
       [unpublished.code, unpublished.stdout],
       [0, `Unpublished ${token}; running servers answer 410 within 0.1 s\n`],
     );
-    const again = await media(folder, ["unpublish", token, "--json"]);
+    const again = await mediaHere(folder, ["unpublish", token, "--json"]);
     assertEquals([again.code, again.stdout], [1, ""]);
     assertEquals(again.stderr, `media: Token "${token}" is already unpublished\n`);
-    const after = await media(folder, ["list"]);
+    const after = await mediaHere(folder, ["list"]);
     assertMatch(after.stdout, new RegExp(`^${token}  audio  unpublished  \\d{4}-.*Z\n$`));
     assertEquals(
-      JSON.parse((await media(folder, ["show", token, "--json"])).stdout).heads[0].status,
+      JSON.parse((await mediaHere(folder, ["show", token, "--json"])).stdout).heads[0].status,
       410,
     );
   }));
@@ -111,7 +111,7 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
         : new Response(new Blob(["x"]).stream()) // without type or length
     );
     const location = origin.url("/a.mp3");
-    const published = await media(folder, ["publish", location], {
+    const published = await mediaHere(folder, ["publish", location], {
       PUBLIC_URL: "http://a.test:81",
     });
     const [first, ...lines] = published.stdout.trimEnd().split("\n");
@@ -125,17 +125,17 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
       `Try: curl -IL http://a.test:81/media/${token}`,
     ]);
 
-    const listed = await media(folder, ["export"]);
+    const listed = await mediaHere(folder, ["export"]);
     const { publishedAt, ...record } = JSON.parse(listed.stdout);
     assertEquals(record, {
       ...{ state: "published", token, kind: "audio", location, type: "audio/mpeg", length: 7 },
       validator: '"a"',
     });
     assertEquals(
-      (await media(folder, ["list"])).stdout,
+      (await mediaHere(folder, ["list"])).stdout,
       `${token}  audio  published    ${publishedAt}             7  audio/mpeg  ${location}\n`,
     );
-    const shown = JSON.parse((await media(folder, ["show", token, "--json"])).stdout);
+    const shown = JSON.parse((await mediaHere(folder, ["show", token, "--json"])).stdout);
     const { heads, faults, ...shownRecord } = shown;
     assertEquals([shownRecord, faults], [{ ...record, publishedAt }, []]);
     assertEquals(
@@ -147,14 +147,20 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
         [`/audio/${token}`, 307, location, `</media/${token}>; rel="successor-version"`],
       ],
     );
-    assertMatch((await media(folder, ["show", token])).stdout, /\nlocation {6}http:.*\n/);
+    assertMatch((await mediaHere(folder, ["show", token])).stdout, /\nlocation {6}http:.*\n/);
     assertEquals(origin.requests, ["HEAD /a.mp3"]);
 
-    const bare = await media(folder, ["publish", origin.url("/b"), "--kind", "video", "--json"]);
+    const bare = await mediaHere(folder, [
+      "publish",
+      origin.url("/b"),
+      "--kind",
+      "video",
+      "--json",
+    ]);
     const { source: _, outcome: __, urls, ...added } = JSON.parse(bare.stdout);
     assertEquals(Object.keys(added), ["state", "token", "kind", "location", "publishedAt"]);
     assertEquals(urls[1], `/video/${added.token}`);
-    const line = (await media(folder, ["list"])).stdout.split("\n")
+    const line = (await mediaHere(folder, ["list"])).stdout.split("\n")
       .find((line) => line.startsWith(added.token));
     assertMatch(line ?? "", / {13}- {2}- {2}http:[^ ]*\/b$/);
   }));
@@ -164,7 +170,7 @@ type Fields = Readonly<Record<string, string>>;
 test("media show prints exactly the fields that a HEAD returns", async () => {
   await using subject = await openLocal();
   const item = await subject.publish(newMetadata(), new TextEncoder().encode("content"));
-  const { stdout } = await media(subject.folder, ["show", item.token], {
+  const { stdout } = await mediaHere(subject.folder, ["show", item.token], {
     DEPRECATED_AT: "2026-01-01",
     SUNSET_AT: "2100-01-01",
   });
@@ -185,7 +191,7 @@ test("media show prints exactly the fields that a HEAD returns", async () => {
     assert(stdout.includes(`\nHEAD ${path}\n200\n${fields}`), stdout);
   }
   await subject.damage(item, undefined);
-  const damaged = await media(subject.folder, ["show", item.token]);
+  const damaged = await mediaHere(subject.folder, ["show", item.token]);
   assertMatch(damaged.stdout, new RegExp(`\n503\n[^]*content ${item.digest} is missing`));
 });
 
@@ -195,7 +201,7 @@ test("media exits with 1 on refusal and 2 on wrong usage, naming the value", () 
     await Deno.writeTextFile(text, "Dear diary,\n");
     await Deno.writeTextFile(empty, "");
     const [taken, unknown] = [newToken(), newToken()];
-    assertEquals((await media(folder, ["publish", SAMPLE_MP3, "--token", taken])).code, 0);
+    assertEquals((await mediaHere(folder, ["publish", SAMPLE_MP3, "--token", taken])).code, 0);
 
     const refused: [args: string[], stderr: RegExp][] = [
       [["publish", `${folder}/nothing.mp3`], /^media: There is no file ".*nothing\.mp3"\n$/],
@@ -245,7 +251,7 @@ test("media exits with 1 on refusal and 2 on wrong usage, naming the value", () 
       [["publish", folder, "--name", "x"], /'--name' is for one file, URL or object/],
     ];
     for (const [args, stderr] of refused) {
-      const result = await media(folder, args);
+      const result = await mediaHere(folder, args);
       assertEquals(result.code, 1, `${args}: ${result.stderr}`);
       assertMatch(result.stderr, stderr);
     }
@@ -254,13 +260,13 @@ test("media exits with 1 on refusal and 2 on wrong usage, naming the value", () 
       assertEquals(await runMedia(args, { routes: ROUTES, createHandler }), 2);
       assertMatch(printed.calls.map((call) => call.args[0]).join("\n"), stderr);
     }
-    const misconfigured = await media(folder, ["list"], { PORT: "x" });
+    const misconfigured = await mediaHere(folder, ["list"], { PORT: "x" });
     assertEquals([misconfigured.code, misconfigured.stdout], [2, ""]);
     assertMatch(misconfigured.stderr, /^PORT: expected .*, got "x"\n$/);
     const help = await media(folder, ["publish", "--help"]);
     assertEquals([help.code, help.stderr], [0, ""]);
     assertMatch(help.stdout, /--language <tag>/);
-    const listed = await media(folder, ["export"]);
+    const listed = await mediaHere(folder, ["export"]);
     assertEquals(listed.stdout.trimEnd().split("\n").length, 1); // none of these left a trace
   }));
 
@@ -269,7 +275,7 @@ needing("processes", LINUX, program("sh"))(
   () =>
     inFolder(async (folder) => {
       assertEquals(
-        (await media(folder, ["publish", SAMPLE_MP3, "--type", "AUDIO/X-Mpeg"])).code,
+        (await mediaHere(folder, ["publish", SAMPLE_MP3, "--type", "AUDIO/X-Mpeg"])).code,
         0,
       );
       const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", "list"];
@@ -282,7 +288,7 @@ needing("processes", LINUX, program("sh"))(
         new TextDecoder().decode(stderr),
         /^media: The output cannot be written \(No space left on device[^\n]*\)\n$/,
       );
-      assertMatch((await media(folder, ["list"])).stdout, / audio\/x-mpeg /);
+      assertMatch((await mediaHere(folder, ["list"])).stdout, / audio\/x-mpeg /);
     }),
 );
 
@@ -321,7 +327,8 @@ for (const [name, register, urlIn] of EMPTY) {
         // Whether a command creates one does not depend on the engine.
         for (const command of name === "SQLite" ? READING : ["list"]) {
           const args = [command, ...rest[command] ?? []];
-          const { code, stdout, stderr } = await media(folder, args, { DATABASE_URL: url });
+          const run = command === "import" ? media : mediaHere; // it leaves its input open
+          const { code, stdout, stderr } = await run(folder, args, { DATABASE_URL: url });
           assertEquals([code, stdout], [1, ""], command);
           assert(
             stderr.includes(`"${shown}" (DATABASE_URL) cannot be opened (It does not exist yet`),
@@ -345,7 +352,7 @@ for (const [name, register, urlIn] of EMPTY) {
 test("media refuses an empty file as a catalogue to read, and leaves it empty", () =>
   inFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/catalogue.sqlite`, "");
-    const { code, stderr } = await media(folder, ["list"]);
+    const { code, stderr } = await mediaHere(folder, ["list"]);
     assertEquals(code, 1);
     assertMatch(
       stderr,
@@ -356,7 +363,7 @@ test("media refuses an empty file as a catalogue to read, and leaves it empty", 
 
 test("media says what it waits for, and ends at once on Ctrl-C", () =>
   inFolder(async (folder) => {
-    assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0);
+    assertEquals((await mediaHere(folder, ["publish", SAMPLE_MP3])).code, 0);
     assert((await new Deno.Command("mkfifo", { args: [`${folder}/fifo`] }).output()).success);
     /** Interrupts a command once it says what it waits for. */
     const interrupt = async (args: string[], waiting: RegExp) => {

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import { inFolder, makeCatalogue, media, mediaCommand } from "../support/media_cli.ts";
+import { inFolder, makeCatalogue, media, mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
@@ -38,7 +38,7 @@ function recordsOf(count: number): object[] {
 
 /** Exports a catalogue. */
 async function exported(folder: string, environment: Environment = {}): Promise<string> {
-  const { code, stdout, stderr } = await media(folder, ["export"], environment);
+  const { code, stdout, stderr } = await mediaHere(folder, ["export"], environment);
   assertEquals([code, stderr], [0, ""]);
   return stdout;
 }
@@ -62,12 +62,12 @@ test("media import adds valid lines, refuses the rest, and running servers see i
       rejects,
       "of an earlier run, and longer than what comes now".repeat(9),
     );
-    const dry = await media(folder, ["import", "--dry-run", input]);
+    const dry = await mediaHere(folder, ["import", "--dry-run", input]);
     assertEquals(dry.stdout, "Dry run. Would be added: 3; unchanged: 0; refused: 2\n");
     assertEquals([dry.code, await exported(folder)], [1, ""]);
     const args = ["import", input, "--rejects", rejects];
     assertEquals([await head(file), await head(url)], [404, 404]);
-    const first = await media(folder, args);
+    const first = await mediaHere(folder, args);
     assertEquals(first.code, 1);
     assertEquals(first.stdout, "Added: 3; unchanged: 0; refused: 2\n");
     assertEquals(first.stderr.split("\n"), [
@@ -79,7 +79,7 @@ test("media import adds valid lines, refuses the rest, and running servers see i
     await new Promise((resolve) => setTimeout(resolve, 100)); // until the server sees it
     assertEquals([await head(file), await head(url), await head(gone)], [200, 307, 410]);
 
-    const again = await media(folder, [...args, "--json"]);
+    const again = await mediaHere(folder, [...args, "--json"]);
     assertEquals(again.code, 1);
     assertEquals(again.stdout.trim().split("\n").map((line) => JSON.parse(line)), [
       { line: 4, outcome: "refused", reason: '"kind" is "radio"; expected "audio" or "video"' },
@@ -110,12 +110,12 @@ test("media import refuses unusable files, and does not change them", () =>
 
 test("media refuses the files of storage as input and output, by whatever name", () =>
   inFolder(async (folder) => {
-    assertEquals((await media(folder, ["publish", SAMPLE_MP3])).code, 0);
+    assertEquals((await mediaHere(folder, ["publish", SAMPLE_MP3])).code, 0);
     const [catalogue, stored] = [`${folder}/catalogue.sqlite`, `${folder}/files/bc/${MP3.sha256}`];
     const paths = [catalogue, `${catalogue}-ledger`, stored];
     const [input, rejects] = [`${folder}/in`, `${folder}/rejects`];
     await Deno.writeTextFile(input, toLines(paths.map((path) => ({ path, type: "audio/mpeg" }))));
-    const refused = await media(folder, ["import", input, "--json", "--rejects", rejects]);
+    const refused = await mediaHere(folder, ["import", input, "--json", "--rejects", rejects]);
     for (const [index, line] of refused.stdout.split("\n").slice(0, 3).entries()) {
       assertEquals(
         JSON.parse(line).reason,
@@ -126,7 +126,13 @@ test("media refuses the files of storage as input and output, by whatever name",
     const [link, hardLink] = [`${folder}/link`, `${folder}/hard-link`];
     await Deno.symlink(`${folder}/files/lock`, link);
     await Deno.link(catalogue, hardLink);
-    const { stderr } = await media(folder, ["publish", ...paths, hardLink, "--type", "audio/mpeg"]);
+    const { stderr } = await mediaHere(folder, [
+      "publish",
+      ...paths,
+      hardLink,
+      "--type",
+      "audio/mpeg",
+    ]);
     assertMatch(stderr, /^(refused .* is part of storage .*\n){4}$/);
     const rows = [
       ["usage", "--html", `${folder}/files/new`],
@@ -190,7 +196,7 @@ test("media import says which line is too long, and what to do", () =>
     const records = toLines(recordsOf(30).filter((record) => !("sha256" in record)));
     const count = records.split("\n").length - 1;
     await Deno.writeTextFile(input, `${records}{"name":"${"x".repeat(70_000)}"}\n${records}`);
-    const { code, stdout, stderr } = await media(folder, ["import", input, "--json"]);
+    const { code, stdout, stderr } = await mediaHere(folder, ["import", input, "--json"]);
     const { added, complete } = JSON.parse(stdout);
     assertEquals([code, added, complete], [1, count, false]);
     const limit = "longer than 65536 bytes; expected one JSON object per line";
@@ -224,13 +230,13 @@ onPostgres(
   () =>
     inFolder(async (folder) => {
       for (const path of [SAMPLE_MP3, SAMPLE_MP4]) {
-        assertEquals((await media(folder, ["publish", path, "--name", 'ü "🎧".mp3'])).code, 0);
+        assertEquals((await mediaHere(folder, ["publish", path, "--name", 'ü "🎧".mp3'])).code, 0);
       }
-      const { stdout } = await media(folder, ["publish", SAMPLE_MP3, "--json"]);
+      const { stdout } = await mediaHere(folder, ["publish", SAMPLE_MP3, "--json"]);
       const { token } = JSON.parse(stdout);
-      assertEquals((await media(folder, ["unpublish", token])).code, 0);
+      assertEquals((await mediaHere(folder, ["unpublish", token])).code, 0);
       await Deno.writeTextFile(`${folder}/more`, toLines(recordsOf(2_500)));
-      assertEquals((await media(folder, ["import", `${folder}/more`])).code, 0);
+      assertEquals((await mediaHere(folder, ["import", `${folder}/more`])).code, 0);
       const first = await exported(folder);
       assertEquals(first.split("\n").length, 2_504);
       const tokens = first.trim().split("\n").map((line) => JSON.parse(line).token);
@@ -241,7 +247,11 @@ onPostgres(
       for (const url of [postgres().urlOf(database), `sqlite:${folder}/again.sqlite`]) {
         const environment = { DATABASE_URL: url };
         await Deno.writeTextFile(`${folder}/exported`, previous);
-        const { code, stderr } = await media(folder, ["import", `${folder}/exported`], environment);
+        const { code, stderr } = await mediaHere(
+          folder,
+          ["import", `${folder}/exported`],
+          environment,
+        );
         assertEquals([code, stderr], [0, ""]);
         previous = await exported(folder, environment);
         assertEquals(previous, first);
@@ -252,7 +262,7 @@ onPostgres(
           .find(({ sha256 }) => sha256 === MP3.sha256);
         const { status } = await requestRaw(server.port, "GET", `/media/${item.token}`);
         assertEquals(status, 200);
-        assertEquals((await media(folder, ["publish", SAMPLE_MP4], environment)).code, 0);
+        assertEquals((await mediaHere(folder, ["publish", SAMPLE_MP4], environment)).code, 0);
       }
     }),
 );

@@ -7,8 +7,8 @@ import { newToken } from "../../lib/storage/token.ts";
 import {
   inFolder,
   makeCatalogue,
-  media,
   mediaCommand,
+  mediaHere,
   mediaTask,
   operatorEnvironment,
   taskArguments,
@@ -65,7 +65,7 @@ test("media publish publishes media files in folders, refuses others, and skips 
   inFolder(async (folder) => {
     const files = makeFiles(`${folder}/media`);
     const options = ["--published-at", "2020-02-29T12:00:00.789+01:00", "--language", "de"];
-    const first = await media(folder, ["publish", ...options, `${folder}/media`, "--json"]);
+    const first = await mediaHere(folder, ["publish", ...options, `${folder}/media`, "--json"]);
     assertEquals(first.code, 1);
     const summary = "Published 19, skipped 0 (already published), refused 7\n";
     assert(first.stderr.endsWith(summary), first.stderr);
@@ -91,7 +91,7 @@ test("media publish publishes media files in folders, refuses others, and skips 
     }
 
     const before = await stateOf(`${folder}/files`);
-    const again = await media(folder, ["publish", `${folder}/media`]);
+    const again = await mediaHere(folder, ["publish", `${folder}/media`]);
     assertEquals([again.code, again.stderr.split("\n").length - 1], [1, 7]);
     const lines = again.stdout.trimEnd().split("\n");
     assertEquals(lines.pop(), "Published 0, skipped 19 (already published), refused 7");
@@ -109,7 +109,7 @@ test("media publish skips a source with the same content and name, and restores 
     await Deno.copyFile(SAMPLE_MP3, a);
     await Deno.copyFile(SAMPLE_MP3, b);
     const publish = async (...args: string[]) => {
-      const { code, stdout, stderr } = await media(folder, ["publish", "--json", ...args]);
+      const { code, stdout, stderr } = await mediaHere(folder, ["publish", "--json", ...args]);
       assertEquals([code, stderr], [0, ""]);
       const { outcome, token, sha256: digest } = JSON.parse(stdout);
       return { outcome, token, digest };
@@ -119,7 +119,7 @@ test("media publish skips a source with the same content and name, and restores 
     const skipped = { ...first, outcome: "skipped" };
     assertEquals(await publish(a), skipped);
     assertEquals(await publish(b), skipped);
-    const { stdout } = await media(folder, ["publish", a]);
+    const { stdout } = await mediaHere(folder, ["publish", a]);
     assertMatch(
       stdout,
       new RegExp(`^Skipped: already published as audio ${first.token}\n  /media/`),
@@ -131,13 +131,13 @@ test("media publish skips a source with the same content and name, and restores 
 
     await Deno.remove(`${folder}/files/${first.digest.slice(0, 2)}/${first.digest}`);
     assertEquals((await publish(a)).outcome, "skipped"); // one of three such items is named
-    const { heads } = JSON.parse((await media(folder, ["show", first.token, "--json"])).stdout);
+    const { heads } = JSON.parse((await mediaHere(folder, ["show", first.token, "--json"])).stdout);
     assertEquals(heads[0].status, 200);
 
     await Deno.writeFile(a, wav(1)); // other content
     assertEquals((await publish(a)).outcome, "published");
-    for (const { token } of parseLines((await media(folder, ["export"])).stdout)) {
-      assertEquals((await media(folder, ["unpublish", token])).code, 0);
+    for (const { token } of parseLines((await mediaHere(folder, ["export"])).stdout)) {
+      assertEquals((await mediaHere(folder, ["unpublish", token])).code, 0);
     }
     assertEquals((await publish(b)).outcome, "published");
   }));
@@ -181,13 +181,13 @@ test("media publish accepts files, folders and URLs in one command, and continue
       "refused    CONTENT is not a bucket, so objects cannot be published in place",
       "",
     ]);
-    const listed = parseLines((await media(folder, ["export"])).stdout);
+    const listed = parseLines((await mediaHere(folder, ["export"])).stdout);
     assertEquals(
       listed.map(({ publishedAt }) => publishedAt),
       Array(3).fill("2020-01-01T00:00:00.000Z"),
     );
 
-    const nothing = await media(folder, ["publish", `${standing}/sub/.git`]);
+    const nothing = await mediaHere(folder, ["publish", `${standing}/sub/.git`]);
     assertEquals([nothing.code, nothing.stdout], [
       0,
       "Published 0, skipped 0 (already published), refused 0\n",
@@ -232,7 +232,7 @@ test("media publish stops on a signal, even twice, reports what it has published
       ]);
       assertEquals(await Array.fromAsync(Deno.readDir(`${folder}/files/staged`)), []);
     }
-    assertEquals(parseLines((await media(folder, ["export"])).stdout).length, 1);
+    assertEquals(parseLines((await mediaHere(folder, ["export"])).stdout).length, 1);
   }));
 
 needing("processes", LINUX, program("sh"))(
@@ -277,7 +277,7 @@ needing("processes", LINUX, program("sh"))(
         await messages,
         /^Published 1, [^\n]*\nmedia: The output cannot be written \(Broken pipe[^\n]*\)\n$/,
       );
-      assertEquals(parseLines((await media(folder, ["export"])).stdout).length, 2);
+      assertEquals(parseLines((await mediaHere(folder, ["export"])).stdout).length, 2);
     }),
 );
 
@@ -291,7 +291,7 @@ needing("processes", LINUX, program("script"))(
       for (const name of ["a", "c", "d"]) {
         await Deno.copyFile(SAMPLE_MP3, `${folder}/media/${name}`);
       }
-      await media(folder, ["publish", `${folder}/media/a`]);
+      await mediaHere(folder, ["publish", `${folder}/media/a`]);
       const args = ["publish", "--language", "en", `${folder}/media`];
       const command = [Deno.execPath(), ...taskArguments(args, ["--quiet"])];
       const { code, stdout } = await new Deno.Command("script", {

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { Session, UsageRow } from "../../lib/usage/records.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { media, mediaCommand } from "../support/media_cli.ts";
+import { mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 import { DAY, HOUR, row } from "../support/usage_report.ts";
 
@@ -31,7 +31,7 @@ function write(folder: string, sessions: Partial<Session>[], rows: UsageRow[] = 
 test("media usage --gate returns each verdict from a real ledger", async () => {
   await using subject = await openLocal();
   const { folder } = subject;
-  const usage = (...args: string[]) => media(folder, ["usage", ...args]);
+  const usage = (...args: string[]) => mediaHere(folder, ["usage", ...args]);
   const gate = async (...more: string[]) => {
     const { code, stdout, stderr } = await usage("--gate", "2", ...more);
     return [code, stdout || stderr] as const;
@@ -146,7 +146,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
 
 test("media usage reports one period as text, JSON and a page", async () => {
   await using subject = await openLocal();
-  const usage = (...args: string[]) => media(subject.folder, ["usage", ...args]);
+  const usage = (...args: string[]) => mediaHere(subject.folder, ["usage", ...args]);
   const now = Date.now();
   const began = now - 9 * DAY;
   const rows = [0, 3, 4].map((daysAgo) => {
@@ -174,6 +174,6 @@ test("media usage reports one period as text, JSON and a page", async () => {
   assertEquals(nowhere.code, 1);
   assertStringIncludes(nowhere.stderr, 'no/where.html" cannot be written');
   const here = { INIT_CWD: subject.folder };
-  await media(subject.folder, ["usage", "--html", "here.html"], here);
+  await mediaHere(subject.folder, ["usage", "--html", "here.html"], here);
   assert((await Deno.stat(`${subject.folder}/here.html`)).isFile);
 });

@@ -3,7 +3,7 @@ import type { LinkedItem } from "../../lib/storage/item.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openIn, openLocal } from "../support/local_storage.ts";
-import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
+import { inFolder, mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
 
@@ -19,7 +19,7 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
   await put("same");
   const [missing, corrupted] = [await put("missing"), await put("corrupted")];
   const left = await put("left");
-  const clean = await media(folder, ["verify", "--content"]);
+  const clean = await mediaHere(folder, ["verify", "--content"]);
   assertEquals([clean.code, clean.stderr, clean.stdout], [
     0,
     "",
@@ -34,7 +34,7 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
   await damage(left, bytes("left"));
   await damage(missing, undefined);
   await damage(corrupted, bytes("corRupted"));
-  const quick = await media(folder, ["verify"]);
+  const quick = await mediaHere(folder, ["verify"]);
   const lines = quick.stdout.trimEnd().split("\n");
   const summary = lines.pop();
   assertEquals([quick.code, quick.stderr], [1, ""]);
@@ -52,7 +52,7 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
       " 1 unused",
   );
 
-  const json = await media(folder, ["verify", "--content", "--json", "--verbose"]);
+  const json = await mediaHere(folder, ["verify", "--content", "--json", "--verbose"]);
   const objects = json.stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
   assertEquals(objects.pop(), {
     summary: { same: 1, missing: 2, different: 1, failed: 0, unused: 1, isComplete: true },
@@ -62,7 +62,7 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
   assertEquals(found("+"), [{ mark: "+", sha256: left.digest }]);
   const { reason, ...record } = found("*")[0];
   assertMatch(reason, /has the SHA-256/);
-  const listed = (await media(folder, ["export"])).stdout.trimEnd().split("\n");
+  const listed = (await mediaHere(folder, ["export"])).stdout.trimEnd().split("\n");
   const recorded = listed.map((line) => JSON.parse(line))
     .find((object) => object.token === corrupted.token);
   assertEquals(record, { mark: "*", ...recorded });
@@ -119,7 +119,7 @@ test("media verify without content checks public URLs, and reports content as no
   await using origin = new Origin(() => new Response());
   await using subject = await openLocal();
   const location = origin.url("/");
-  const run = () => media(subject.folder, ["verify"], { CONTENT: "none" });
+  const run = () => mediaHere(subject.folder, ["verify"], { CONTENT: "none" });
   const item: LinkedItem = { token: newToken(), kind: "audio", location, publishedAt: 0 };
   await subject.storage.catalogue.add(item);
   const links = await run();

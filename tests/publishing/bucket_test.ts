@@ -11,7 +11,7 @@ import type { Step } from "../../lib/storage/content/content_store.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { newPrefix, openBucket, settingsOf } from "../support/bucket_storage.ts";
-import { inFolder, media, mediaCommand } from "../support/media_cli.ts";
+import { inFolder, mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing, shared } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
@@ -32,7 +32,7 @@ const MP3_DIGEST = "bcd2c425712305cb5a42907f052ad401059f989b82db02585d6036244250
 function bucketFor(folder: string) {
   const prefix = newPrefix();
   const environment = store().environment(prefix);
-  const run = (...args: string[]) => media(folder, args, environment);
+  const run = (...args: string[]) => mediaHere(folder, args, environment);
   return { prefix, environment, run };
 }
 
@@ -132,7 +132,7 @@ test("media publish refuses objects that cannot be published, with one line each
     const { code, stderr } = await run("publish", ...refused.map(([source]) => source));
     const reasons = refused.map(([, reason]) => `refused    ${reason}\n`);
     assertEquals([code, stderr], [1, reasons.join("")]);
-    const local = await media(folder, ["publish", "s3://media/text.mp3"], { CONTENT: folder });
+    const local = await mediaHere(folder, ["publish", "s3://media/text.mp3"], { CONTENT: folder });
     assertEquals(local.code, 1);
     assertMatch(local.stderr, /^media: files: .* is not the folder with the content|CONTENT is no/);
     assertEquals((await run("list")).stdout.trimEnd().split("\n").length, 1);
@@ -165,7 +165,7 @@ test("media says which bucket cannot be used, and what the store answered", () =
     }
     for (const [changes, reason] of rows) {
       const all = { ...environment, ...changes };
-      const { code, stderr } = await media(folder, ["publish", SAMPLE_MP3], all);
+      const { code, stderr } = await mediaHere(folder, ["publish", SAMPLE_MP3], all);
       assertEquals(code, 1, stderr);
       assertMatch(stderr, /^media: bucket: [^\n]*\n$/);
       assertMatch(stderr.trimEnd(), reason);
@@ -273,7 +273,7 @@ for (const [step, trigger, state] of STEPS) {
           ? postgres().urlOf(database)
           : `sqlite:${folder}/catalogue.sqlite`;
         const settings = { ...environment, DATABASE_URL };
-        const run = (...args: string[]) => media(folder, args, settings);
+        const run = (...args: string[]) => mediaHere(folder, args, settings);
         const { token } = JSON.parse((await run("publish", SAMPLE_MP3, "--json")).stdout);
         const release = database
           ? await postgres().hold(database, trigger ?? "")
@@ -323,7 +323,7 @@ test("media import publishes objects in place, and restores an export of a bucke
   inFolder(async (folder) => {
     const prefix = newPrefix();
     const environment = store().environment(prefix);
-    const run = (args: string[], more = {}) => media(folder, args, { ...environment, ...more });
+    const run = (args: string[], more = {}) => mediaHere(folder, args, { ...environment, ...more });
     const content = await Deno.readFile(SAMPLE_MP4);
     const key = `shows/${"ü".repeat(300)}a.mp4`;
     await store().request("PUT", encodeURI(key), content);
@@ -390,7 +390,7 @@ test("media import publishes objects in place, and restores an export of a bucke
 test("media import ends when the store is down, and blames no record", () =>
   inFolder(async (folder) => {
     const environment = store().environment(newPrefix());
-    assertEquals((await media(folder, ["publish", SAMPLE_MP3], environment)).code, 0);
+    assertEquals((await mediaHere(folder, ["publish", SAMPLE_MP3], environment)).code, 0);
     const records = [
       { location: `s3://${BUCKET}/a.mp4`, token: newToken() },
       { sha256: MP3_DIGEST, length: 26186, type: "audio/mpeg", token: newToken() },
@@ -398,7 +398,7 @@ test("media import ends when the store is down, and blames no record", () =>
     for (const record of records) {
       await Deno.writeTextFile(`${folder}/in`, JSON.stringify(record));
       const down = { ...environment, AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${freePort()}` };
-      const { code, stdout, stderr } = await media(folder, ["import", `${folder}/in`], down);
+      const { code, stdout, stderr } = await mediaHere(folder, ["import", `${folder}/in`], down);
       assertEquals([code, stdout], [
         1,
         "Added: 0; unchanged: 0; refused: 0; stopped before the end: import again to continue\n",
@@ -426,7 +426,7 @@ needing(...S3_STORE)(
       };
       const reader = { ...publisher, AWS_ACCESS_KEY_ID: READER_KEY };
       const run = (environment: Record<string, string>, ...args: string[]) =>
-        media(folder, args, environment);
+        mediaHere(folder, args, environment);
 
       const { token } = JSON.parse((await run(publisher, "publish", SAMPLE_MP3, "--json")).stdout);
       assertEquals((await run(publisher, "publish", SAMPLE_MP3, "--again")).code, 0);

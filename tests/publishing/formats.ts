@@ -275,19 +275,8 @@ export async function prepare(folder: string): Promise<void> {
   const video = (seconds: number, rate: string) => [
     ...lavfi(`testsrc2=size=320x240:rate=10:duration=${seconds}`),
     ...lavfi(`sine=duration=${seconds}`),
-    ...[
-      "-c:v",
-      "mpeg4",
-      "-b:v",
-      rate,
-      "-minrate",
-      rate,
-      "-maxrate",
-      rate,
-      "-bufsize",
-      "4M",
-      ...AAC,
-    ],
+    ...["-c:v", "mpeg4", "-b:v", rate, "-minrate", rate, "-maxrate", rate],
+    ...["-bufsize", "4M", ...AAC],
   ];
   const files = [
     ["minute.mp4", ...video(60, "150k")],
@@ -299,15 +288,30 @@ export async function prepare(folder: string): Promise<void> {
   }
 }
 
+/** Returns the arguments of a format that name its inputs. */
+function inputsOf([, args]: Format): readonly string[] {
+  const last = args.lastIndexOf("-i");
+  return args.slice(0, last + 2);
+}
+
 /**
- * Makes a file of a format in a folder.
+ * Makes a file of each format in a folder. Those that are made of the same are made by one process,
+ * because starting it costs more than encoding a second.
  *
  * @param source The folder that `prepare()` has filled.
  */
-export async function make([name, args]: Format, folder: string, source: string): Promise<string> {
-  const path = `${folder}/${name}`;
-  await run("ffmpeg", ["-v", "error", "-y", ...args, path], source);
-  const change = CHANGES[name];
-  if (change !== undefined) await Deno.writeFile(path, change(await Deno.readFile(path)));
-  return path;
+export async function makeAll(folder: string, source: string): Promise<void> {
+  const alike = Map.groupBy(FORMATS, (format) => inputsOf(format).join(" "));
+  for (const formats of alike.values()) {
+    const inputs = inputsOf(formats[0] as Format);
+    const outputs = formats.flatMap(([name, args]) => [
+      ...args.slice(inputs.length),
+      `${folder}/${name}`,
+    ]);
+    await run("ffmpeg", ["-v", "error", "-y", ...inputs, ...outputs], source);
+  }
+  for (const [name, change] of Object.entries(CHANGES)) {
+    const path = `${folder}/${name}`;
+    await Deno.writeFile(path, change(await Deno.readFile(path)));
+  }
 }

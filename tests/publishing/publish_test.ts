@@ -5,7 +5,13 @@ import { newToken } from "../../lib/storage/token.ts";
 import { isPrintable } from "../../lib/input/printable.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { inFolder, media, mediaTask, operatorEnvironment } from "../support/media_cli.ts";
+import {
+  inFolder,
+  media,
+  mediaHere,
+  mediaTask,
+  operatorEnvironment,
+} from "../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 
@@ -54,7 +60,7 @@ needing("processes", program("mkfifo"))(
       assert((await new Deno.Command("mkfifo", { args: [fifo] }).output()).success);
       using _listener = Deno.listen({ transport: "unix", path: socket });
       for (const path of [fifo, socket, "/dev/zero"]) {
-        const { code, stderr } = await media(folder, ["publish", path]);
+        const { code, stderr } = await mediaHere(folder, ["publish", path]);
         assertEquals([code, stderr], [1, `media: "${path}" is not a file\n`]);
       }
       const { code, stderr } = await media(folder, ["publish", "/dev/stdin"]);
@@ -73,16 +79,16 @@ Deno.test("fileName() cuts a name after 255 bytes, between two characters", () =
 test("media publish removes terminal controls from names, and prints none", () =>
   inFolder(async (folder) => {
     const path = `${folder}/a\u202egpj\x1b[31m\n\\.mp3`;
-    const missing = await media(folder, ["publish", path]);
+    const missing = await mediaHere(folder, ["publish", path]);
     const shown = `"${folder}/a\\u202egpj\\u001b[31m\\u000a\\.mp3"`;
     assertEquals(missing.stderr, `media: There is no file ${shown}\n`);
     await Deno.copyFile(SAMPLE_MP3, path);
-    const published = await media(folder, ["publish", path, "--json"]);
+    const published = await mediaHere(folder, ["publish", path, "--json"]);
     assertEquals(JSON.parse(published.stdout).name, "a_gpj_[31m__.mp3");
-    const below = await media(folder, ["publish", `${path}/b`]); // the system's message contains it, too
+    const below = await mediaHere(folder, ["publish", `${path}/b`]); // the system's message contains it, too
     assertMatch(below.stderr, /^media: "[^\n]*" cannot be read \(Not a directory/);
     assert(isPrintable(below.stderr.trimEnd()));
-    const wrong = await media(folder, ["publish", path, "--kind", "\x1b[31m\u202e"]);
+    const wrong = await mediaHere(folder, ["publish", path, "--kind", "\x1b[31m\u202e"]);
     assertMatch(wrong.stderr, /argument '\\u001b\[31m\\u202e' is invalid/);
   }));
 
@@ -91,12 +97,12 @@ test("media list and show escape terminal controls in records", async () => {
   const token = newToken();
   const name = "a\u202e\x9b\nb";
   await subject.publish({ ...newMetadata(), token, name }, new Uint8Array([1]));
-  const listed = await media(subject.folder, ["list"]);
+  const listed = await mediaHere(subject.folder, ["list"]);
   assertMatch(listed.stdout, / {2}a\\u202e\\u009b\\u000ab\n$/);
-  const json = await media(subject.folder, ["export"]);
+  const json = await mediaHere(subject.folder, ["export"]);
   assertMatch(json.stdout, /a\\u202e\\u009b\\nb/);
   assertEquals(JSON.parse(json.stdout).name, name);
-  const shown = await media(subject.folder, ["show", token]);
+  const shown = await mediaHere(subject.folder, ["show", token]);
   assertMatch(shown.stdout, /\nname {10}a\\u202e\\u009b\\u000ab\n/);
 });
 

@@ -1,7 +1,10 @@
 /** Running the command line as a process. */
 
+import { stub } from "@std/testing/mock";
+import { runMedia } from "../../lib/cli/media.ts";
+import { createHandler } from "../../main.ts";
 import { fromRoot } from "./paths.ts";
-import { MAIN } from "./routes.ts";
+import { MAIN, ROUTES } from "./routes.ts";
 import { storageIn, taskFlags } from "./server.ts";
 import { within } from "./within.ts";
 
@@ -35,6 +38,29 @@ export function media(
   environment: Record<string, string> = {},
 ): Promise<CommandResult> {
   return result(mediaCommand(folder, args, environment));
+}
+
+/**
+ * Runs a command in this process, because another one takes half a second to start: for tests of
+ * what a command does and prints. One at a time, since it replaces what belongs to the process. An
+ * import that is refused leaves its input open, so it needs a process.
+ */
+export async function mediaHere(
+  folder: string,
+  args: string[],
+  environment: Record<string, string> = {},
+): Promise<CommandResult> {
+  const variables: Record<string, string> = { ...storageIn(folder), ...environment };
+  let [stdout, stderr] = ["", ""];
+  using _env = stub(Deno.env, "get", (name) => variables[name] ?? ""); // and nothing of .env
+  using _stdout = stub(Deno.stdout, "write", (bytes) => {
+    stdout += new TextDecoder().decode(bytes);
+    return Promise.resolve(bytes.length);
+  });
+  using _stderr = stub(console, "error", (text) => stderr += `${text}\n`);
+  using _signals = stub(Deno, "addSignalListener");
+  const code = await runMedia(args, { routes: ROUTES, createHandler });
+  return { code, stdout, stderr: withoutCreation(stderr) };
 }
 
 /**
@@ -85,7 +111,7 @@ export async function makeCatalogue(
   folder: string,
   environment?: Record<string, string>,
 ): Promise<void> {
-  await media(folder, ["import", "/dev/null"], environment);
+  await mediaHere(folder, ["import", "/dev/null"], environment);
 }
 
 /** Removes the line that tells of a new catalogue, which every first command prints. */

@@ -6,7 +6,7 @@ import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { Recorder } from "../../lib/usage/recorder.ts";
 import { ANSWER, countOne } from "../support/counted_call.ts";
-import { inFolder, media } from "../support/media_cli.ts";
+import { inFolder, mediaHere } from "../support/media_cli.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { openEngine } from "../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
@@ -33,7 +33,7 @@ async function onPostgres(
     readonly relay: Relay;
     readonly server: ServerProcess;
     readonly query: (sql: string) => Promise<string[]>;
-    readonly gate: (...args: string[]) => ReturnType<typeof media>;
+    readonly gate: (...args: string[]) => ReturnType<typeof mediaHere>;
   }) => Promise<void>,
 ): Promise<void> {
   await inFolder(async (folder) => {
@@ -48,7 +48,7 @@ async function onPostgres(
       relay,
       server,
       query,
-      gate: (...args) => media(folder, ["usage", "--gate", "1", ...args], direct),
+      gate: (...args) => mediaHere(folder, ["usage", "--gate", "1", ...args], direct),
     });
   });
 }

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import { inFolder, media } from "../support/media_cli.ts";
+import { inFolder, mediaHere } from "../support/media_cli.ts";
 import { needing, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
@@ -54,7 +54,7 @@ for (const [name, needs, urlOf] of ENGINES) {
         });
         await server.stop();
 
-        const usage = (...args: string[]) => media(folder, ["usage", ...args], environment);
+        const usage = (...args: string[]) => mediaHere(folder, ["usage", ...args], environment);
         const { clients } = JSON.parse((await usage("--json")).stdout);
         const found = clients.map((
           { client, calls, releases }: {
@@ -87,7 +87,7 @@ for (const [name, needs, urlOf] of ENGINES) {
         );
         assert(!/https?:\/\/|<a /.test(await Deno.readTextFile(file)), "an address");
         const PUBLIC_URL = "https://media.example.com";
-        const named = await media(
+        const named = await mediaHere(
           folder,
           ["usage", "--client", "app Overcast", "--html", file, "--json"],
           { ...environment, PUBLIC_URL },

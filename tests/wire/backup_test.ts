@@ -7,7 +7,7 @@ import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import type { Token } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openIn } from "../support/local_storage.ts";
-import { inFolder, media } from "../support/media_cli.ts";
+import { inFolder, mediaHere } from "../support/media_cli.ts";
 import { publishTo } from "../support/media_subject.ts";
 import { fromRoot } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
@@ -112,7 +112,7 @@ class Load implements AsyncDisposable {
 /** Checks that a backup is complete, and returns its number of items. */
 async function verifyBackup(folder: string, databaseUrl: string): Promise<number> {
   const environment = { DATABASE_URL: databaseUrl, CONTENT: `${folder}/backup/files` };
-  const { code, stdout, stderr } = await media(
+  const { code, stdout, stderr } = await mediaHere(
     folder,
     ["verify", "--content", "--json"],
     environment,
@@ -160,7 +160,7 @@ needing(...NEEDS)(
       const server = await ServerProcess.start(environment, folder);
       const statusOf = async (token: string, { port } = server) =>
         (await requestRaw(port, "HEAD", `/media/${token}`)).status;
-      const listed = await media(folder, ["export"], {
+      const listed = await mediaHere(folder, ["export"], {
         ...environment,
         DATABASE_URL: `sqlite:${folder}/backup/catalogue.sqlite`,
       });
@@ -180,7 +180,7 @@ needing(...NEEDS)(
       assertEquals(await statusOf(lost.token, restored), 200);
       assertEquals(await statusOf(later, restored), 404);
       assertEquals(
-        (await media(folder, ["verify"], environment)).code,
+        (await mediaHere(folder, ["verify"], environment)).code,
         1,
         "content of later items",
       );

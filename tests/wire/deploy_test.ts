@@ -15,7 +15,7 @@ import {
 import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix, openBucket } from "../support/bucket_storage.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { inFolder, media } from "../support/media_cli.ts";
+import { inFolder, mediaHere } from "../support/media_cli.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 import { Origin } from "../support/origin.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
@@ -63,7 +63,7 @@ test("on Deno Deploy, a server serves public URLs, and content, too, once it has
     const bucket: Record<string, string> = { DATABASE_URL, ...store().environment(newPrefix()) };
     const linksOnly = { DATABASE_URL, CONTENT: "none" };
     const publish = async (source: string, environment: Record<string, string>) => {
-      const result = await media(folder, ["publish", "--json", source], environment);
+      const result = await mediaHere(folder, ["publish", "--json", source], environment);
       assertEquals(result.code, 0, result.stderr);
       return JSON.parse(result.stdout).token as string;
     };
@@ -74,7 +74,7 @@ test("on Deno Deploy, a server serves public URLs, and content, too, once it has
 
     await using first = await start({ DATABASE_URL }, folder);
     const linked = await publish(origin.url("/a.mp3"), linksOnly);
-    const refused = await media(folder, ["publish", SAMPLE_MP3], linksOnly);
+    const refused = await mediaHere(folder, ["publish", SAMPLE_MP3], linksOnly);
     assertEquals(refused.code, 1);
     assertStringIncludes(refused.stderr, 'CONTENT is "none"');
     // Adds a bucket to a catalogue that already has items.
@@ -101,7 +101,7 @@ test("on Deno Deploy, a server serves public URLs, and content, too, once it has
       "none: public URLs only",
       bucket["CONTENT"],
     ]);
-    const usage = await media(folder, ["usage", "--days", "1", "--json"], linksOnly);
+    const usage = await mediaHere(folder, ["usage", "--days", "1", "--json"], linksOnly);
     const { routes } = JSON.parse(usage.stdout);
     assertEquals(routes[0].calls, 8, usage.stdout);
     assertEquals(await Array.fromAsync(Deno.readDir(folder)), []);
@@ -120,7 +120,7 @@ test("on Deno Deploy, a server stops in time during a download, and flushes its 
     const seconds = (performance.now() - began) / 1_000;
     assertEquals([code, log.at(-1)?.event], [0, "stop"]);
     assert(seconds < 10, `${seconds} s`); // elsewhere, a server waits for so long
-    const usage = await media(folder, ["usage", "--days", "1", "--json"], {
+    const usage = await mediaHere(folder, ["usage", "--days", "1", "--json"], {
       ...{ DATABASE_URL, CONTENT: "none" },
     });
     assertEquals(JSON.parse(usage.stdout).routes[0].calls, 1, usage.stdout);
@@ -128,9 +128,9 @@ test("on Deno Deploy, a server stops in time during a download, and flushes its 
 
 test("on Deno Deploy, no response leaves after the last flush, however early its request came", () =>
   inFolder(async (folder) => {
-    const DATABASE_URL = await newDatabase();
-    const { token, bucket } = await publishIntoBucket(DATABASE_URL, 1000);
-    await using database = new Relay(bouncer().port);
+    const name = await postgres().createDatabase();
+    const { token, bucket } = await publishIntoBucket(postgres().urlOf(name), 1000);
+    await using database = new Relay(postgres().port);
     await using relay = new Relay(store().port);
     const asked = Promise.withResolvers<void>();
     relay.onSent = async (text) => {
@@ -140,7 +140,7 @@ test("on Deno Deploy, no response leaves after the last flush, however early its
     };
     await using server = await start({
       ...bucket,
-      DATABASE_URL: DATABASE_URL.replace(`:${bouncer().port}/`, `:${database.port}/`),
+      DATABASE_URL: postgres().urlOf(name, database.port),
       AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${relay.port}`,
     }, folder);
     using client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { openEngine } from "../../lib/storage/media/sqlite.ts";
-import { inFolder, media } from "../support/media_cli.ts";
+import { inFolder, mediaHere } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
@@ -12,7 +12,7 @@ test("an item at a URL is redirected to, counted and unpublished, and the server
   inFolder(async (folder) => {
     await using origin = new Origin(() => new Response(null, { headers: FIELDS }));
     const publish = async () => {
-      const { stdout } = await media(folder, ["publish", origin.url("/a.mp3"), "--json"]);
+      const { stdout } = await mediaHere(folder, ["publish", origin.url("/a.mp3"), "--json"]);
       return JSON.parse(stdout);
     };
     const { token, location } = await publish();
@@ -31,7 +31,7 @@ test("an item at a URL is redirected to, counted and unpublished, and the server
     assertEquals((await requestRaw(server.port, "GET", `/video/${token}`)).status, 404);
     assertEquals((await requestRaw(server.port, "GET", "/healthz")).status, 200);
 
-    assertEquals((await media(folder, ["unpublish", token])).code, 0);
+    assertEquals((await mediaHere(folder, ["unpublish", token])).code, 0);
     await new Promise((resolve) => setTimeout(resolve, 200)); // it shows within 100 ms
     for (const path of [`/media/${token}`, `/audio/${token}`]) {
       for (const method of ["HEAD", "GET"]) {
