@@ -114,10 +114,7 @@ needing("processes")(
           }
         }
       })();
-      const ended = within("the end after a signal", stopped.status, {
-        timeout: 10_000,
-        process: stopped,
-      });
+      const ended = within("the end after a signal", stopped.status, { process: stopped });
       const [status] = await Promise.all([ended, new Response(stopped.stdout).text(), errors]);
       assertEquals(status.code, 130);
     }),

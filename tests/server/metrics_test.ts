@@ -69,7 +69,7 @@ function startCollector() {
   });
   /** Waits for an export that meets a condition. */
   async function until(isTrue: (values: Map<string, number>) => boolean): Promise<void> {
-    const deadline = performance.now() + 30_000;
+    const deadline = performance.now() + 60_000;
     while (!exports.some(isTrue)) {
       if (performance.now() > deadline) throw new Error(`Only ${JSON.stringify(exports)}`);
       await new Promise((resolve) => setTimeout(resolve, 50));

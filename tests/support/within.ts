@@ -36,6 +36,6 @@ export async function until(
     if (performance.now() > end) {
       throw new Error(`Waited in vain for ${what}, for ${timeout / 1_000} seconds`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, 50)); // asking can cost a process
   }
 }

@@ -45,8 +45,8 @@ async function observe(): Promise<Observations> {
   }
   await first.stop();
 
-  const brownout = Math.ceil(Date.now() / 1000) * 1000 + 7000; // by then, all caches are filled
-  const [end, sunset] = [brownout + 3000, brownout + 7000];
+  const brownout = Math.ceil(Date.now() / 1000) * 1000 + 9000; // by then, all caches are filled
+  const [end, sunset] = [brownout + 3000, brownout + 11_000];
   const seconds = (instant: number) => new Date(instant).toISOString().slice(0, 19) + "Z";
   const variables = {
     SUNSET_AT: seconds(sunset),
@@ -76,7 +76,7 @@ async function observe(): Promise<Observations> {
       if (isStill && status === 200) observation.held++;
     }));
     try {
-      await Promise.race([answers, until(Date.now() + 1000)]);
+      await Promise.race([answers, until(Date.now() + 4000)]); // a busy machine is slow
     } finally {
       isStill = false;
       Deno.kill(server.pid, "SIGCONT");

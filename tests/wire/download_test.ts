@@ -98,7 +98,7 @@ async function checkAborts(server: ServerProcess, path: string, storePort?: numb
 const SIDE_BY_SIDE = 4;
 
 /** Milliseconds to close what clients left. Idle connections to the store stay for 20 to 40 s. */
-const TIMEOUT = 45_000;
+const TIMEOUT = 120_000;
 
 /** What a process holds after closing what its clients left, at the latest after the timeout. */
 async function settled(pid: number, storePort?: number): Promise<Held> {

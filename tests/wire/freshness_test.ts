@@ -18,7 +18,7 @@ const bouncer = shared(PGBOUNCER, () => startPgBouncer(postgres()));
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Milliseconds between requests of one loop. */
-const PACE = 2;
+const PACE = 10;
 
 /** Requests an item from servers repeatedly. */
 class Callers {

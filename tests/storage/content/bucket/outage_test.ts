@@ -12,11 +12,14 @@ import { BUCKET, S3_STORE, S3Store, SECRET_KEY } from "../../../support/s3_store
 import { ServerProcess } from "../../../support/server.ts";
 import { newMetadata } from "../../storage_suite.ts";
 
-/** Milliseconds until a response. The aim is 5,000 on an idle machine. */
-const ANSWERED = 6_500;
+/** Milliseconds until a response: 5,000 on an idle machine, and without a limit never. */
+const ANSWERED = 30_000;
 
-/** Milliseconds from the end of a failure until everything is served again: a lookup is reused for half of it. */
-const BACK = 10_000;
+/**
+ * Milliseconds from the end of a failure until everything is served again: on an idle machine the
+ * 5,000 for which a lookup is reused.
+ */
+const BACK = 60_000;
 
 const CONTENT = Uint8Array.from({ length: 100_000 }, (_, index) => index % 251);
 
@@ -93,6 +96,7 @@ async function isBack(server: ServerProcess, targets: string[]): Promise<void> {
     while ((await send(server, "HEAD", target)).status !== 200) {
       const waited = performance.now() - since;
       assert(waited < BACK, `${target} is not back after ${waited} ms`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
   assertEquals(await statusesOf(server, targets), targets.map(() => 200));
