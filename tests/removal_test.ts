@@ -38,8 +38,8 @@ needing("processes")(
       const linted = await deno(["lint", "main.ts"], { cwd: folder });
       assertEquals(linted.code, 0, linted.err);
 
-      await using server = await ServerProcess.start(
-        { SUNSET_AT: "2999-01-01", BROWNOUTS: "2026-11-22/2998-01-01" },
+      const server = await ServerProcess.start(
+        { SUNSET_AT: "2999-01-01,video=2999-02-01", BROWNOUTS: "2026-11-22/2998-01-01" },
         subject.folder,
         { main },
       );
@@ -80,50 +80,7 @@ needing("processes")(
       const shown = await media("show", token);
       assertMatch(shown.out, new RegExp(`\nHEAD /media/${token}\n200\n`));
       assert(!shown.out.includes("/audio/"), shown.out);
-    }),
-);
-
-needing("processes")(
-  "with one or both lines deleted, servers start with the settings of the day before, beside old ones",
-  () =>
-    inFolder(async (folder) => {
-      await using subject = await openLocal();
-      await subject.storage.close();
-      const settings = {
-        DEPRECATED_AT: "",
-        SUNSET_AT: "2998-01-01,video=2999-01-01",
-        BROWNOUTS: "video=2997-01-01/P1D",
-      };
-      const old = await ServerProcess.start(
-        { ...settings, DEPRECATED_AT: "2026-11-21" },
-        subject.folder,
-      );
-      const verdicts: string[] = [];
-      for (const left of [["audio"], []]) {
-        const root = join(folder, String(left.length));
-        copyProject(root, left);
-        const main = join(root, "main.ts");
-        const date = left.length > 0 ? { DEPRECATED_AT: "2026-11-21" } : {};
-        const server = await ServerProcess.start({ ...settings, ...date }, subject.folder, {
-          main,
-        });
-        const gate = await deno(
-          ["run", ...taskFlags(main), main, "media", "usage", "--gate", "1"],
-          {
-            env: { ...storageIn(subject.folder), ...settings, ...date, NO_COLOR: "1" },
-          },
-        );
-        verdicts.push(`${gate.code} ${gate.out}`);
-        const { log } = await server.stop();
-        assertEquals(log.filter(({ event }) => event === "warning"), []);
-      }
-      await old.stop();
-      for (const verdict of verdicts) { // the old server still counts both
-        assertMatch(verdict, /^3 Unknown: no calls to \/audio\/:token and \/video\/:token counted/);
-        assertMatch(
-          verdict,
-          /does not count \/video\/:token: deprecate it on every server, or delete it/,
-        );
-      }
+      const { log } = await server.stop();
+      assertEquals(log.filter(({ event }) => event === "warning"), []);
     }),
 );

@@ -54,7 +54,7 @@ test("media publish, show, list and unpublish agree, also with --json", () =>
     const token = newToken();
     const options = ["--token", token.toUpperCase(), "--name", 'für "dich" 🎧.mp4'];
     const published = await mediaHere(folder, [
-      ...["publish", SAMPLE_MP4, "--json", "--language", "en-GB", "--kind", "audio"],
+      ...["publish", SAMPLE_MP4, "--json", "--language", "EN-gb", "--kind", "audio"],
       ...options,
     ]);
     const { source, outcome, urls, ...record } = JSON.parse(published.stdout);

@@ -16,6 +16,7 @@ import {
 import { Origin } from "../support/origin.ts";
 import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
+import { wav } from "../support/wav.ts";
 
 const test = needing("processes");
 
@@ -38,18 +39,11 @@ function makeFiles(folder: string) {
     const path = `${folder}/${AWKWARD[number % 7]}/${name}`;
     const isMedia = number % 4 > 0;
     const text = new TextEncoder().encode(`Dear diary no. ${number}\n`);
-    const content = isMedia ? number % 4 > 1 ? wav(number) : [...mp3, number] : text;
+    const content = isMedia ? number % 4 > 1 ? wav(number, 2_000) : [...mp3, number] : text;
     Deno.mkdirSync(dirname(path), { recursive: true });
     Deno.writeFileSync(path, new Uint8Array(content));
     return { path, name: name.replaceAll(/[\n\t\u202e\\]/g, "_"), content, isMedia };
   });
-}
-
-/** Makes a second of silence, or less. */
-function wav(number: number): Uint8Array {
-  const content = new Uint8Array(2_000 + number);
-  content.set(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
-  return content;
 }
 
 /** Lists every file in a folder, with what changes when it is written. */
@@ -134,7 +128,7 @@ test("media publish skips a source with the same content and name, and restores 
     const { heads } = JSON.parse((await mediaHere(folder, ["show", first.token, "--json"])).stdout);
     assertEquals(heads[0].status, 200);
 
-    await Deno.writeFile(a, wav(1)); // other content
+    await Deno.writeFile(a, wav(1, 2_000)); // other content
     assertEquals((await publish(a)).outcome, "published");
     for (const { token } of parseLines((await mediaHere(folder, ["export"])).stdout)) {
       assertEquals((await mediaHere(folder, ["unpublish", token])).code, 0);
@@ -199,7 +193,7 @@ async function makeFour(folder: string, length: number): Promise<string> {
   await Deno.mkdir(`${folder}/media`);
   await Deno.copyFile(SAMPLE_MP3, `${folder}/media/a.mp3`);
   await Deno.writeTextFile(`${folder}/media/b.txt`, "Dear diary,\n");
-  await Deno.writeFile(`${folder}/media/c.wav`, wav(0));
+  await Deno.writeFile(`${folder}/media/c.wav`, wav(0, 2_000));
   await Deno.truncate(`${folder}/media/c.wav`, length); // sparse, so it takes no disk space
   await Deno.copyFile(SAMPLE_MP3, `${folder}/media/d.mp3`);
   return `${folder}/media`;
@@ -286,7 +280,7 @@ needing("processes", LINUX, program("script"))(
   () =>
     inFolder(async (folder) => {
       await Deno.mkdir(`${folder}/media`);
-      await Deno.writeFile(`${folder}/media/b.wav`, wav(0));
+      await Deno.writeFile(`${folder}/media/b.wav`, wav(0, 2_000));
       await Deno.truncate(`${folder}/media/b.wav`, 8e8); // more than a second of work
       for (const name of ["a", "c", "d"]) {
         await Deno.copyFile(SAMPLE_MP3, `${folder}/media/${name}`);

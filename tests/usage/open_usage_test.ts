@@ -1,4 +1,4 @@
-/** The record that an application keeps. Its package is tested in `tests/lifecycle/package_test.ts`. */
+/** The record that an application keeps. Its package is tested in `tests/with_packages/usage_package.ts`. */
 
 import { stub } from "@std/testing/mock";
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";

@@ -93,6 +93,11 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
       " PUBLIC_URL, and the gate checks for one.",
     ].join("\n"),
   );
+  const other = running(9, { id: "b", policies: { "/audio/:token": POLICY } });
+  assertMatch(
+    gateText(await report([], [running(1000), other])),
+    /Session b does not count \/video\/:token: deprecate it on every server, or delete it/,
+  );
   const ahead = gateText(await report([], ALWAYS, { lag: 3 * 24 * HOUR }));
   assertMatch(
     ahead,

@@ -28,7 +28,6 @@ const installed = shared(NPM, async () => {
     folder,
     node22: [`${folder}/node_modules/node22/bin/node`],
     node24: [`${folder}/node_modules/node24/bin/node`],
-    deno: [Deno.execPath(), "run", "--allow-all"],
     [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
   };
 });
@@ -101,11 +100,10 @@ async function expressProgram(database: string): Promise<string> {
   return program.replace("sqlite:./calls.sqlite", database);
 }
 
-type Runtime = "node22" | "node24" | "deno";
+type Runtime = "node22" | "node24";
 
 const SCENES: [name: string, runtime: Runtime, isModule: boolean, open: () => unknown][] = [
   ["SQLite, Node 22 and CommonJS", "node22", false, () => sqliteRecord("commonjs")],
-  ["SQLite and Deno", "deno", true, () => sqliteRecord("deno")],
   ["PostgreSQL and Node 24", "node24", true, postgresRecord],
 ];
 
