@@ -80,8 +80,8 @@ function retirement(notice: Notice, now: number): string {
   const isOver = notice.endpoints.every(({ phase }) => phase === "removed");
   const test = isOver
     ? ""
-    : `<p>To check that a client has moved, make its requests to the old paths
-fail: everything should still work.</p>`;
+    : `<p>To check that a client has moved, block the old paths in a test, with
+a mock or a debugging proxy: the client should work as before.</p>`;
   return `${state(notice)}
 <section>
 <h2>What to do</h2>

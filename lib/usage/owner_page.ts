@@ -93,7 +93,7 @@ function announcementText(route: string, sessions: readonly Session[]): string {
   const later = hasDate && dated > since
     ? `, and with \`Sunset\` since ${formatInstant(dated)}`
     : "";
-  return `Every call to ${route} has been answered with ${listOf(fields)} since ` +
+  return `By the record, every call to ${route} has been answered with ${listOf(fields)} since ` +
     `${formatInstant(since)}${later}.`;
 }
 

@@ -302,7 +302,7 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
     "Contact the operator: ops@example.com",
     "Calls by Overcast 8,184 calls since 8 Jun 2027, the last recorded at 15 Jun 2027, 12:00 UTC.",
     "The record is complete since 4 May 2027, 20:00 UTC; earlier calls may be missing.",
-    "Every call to /audio/{token} has been answered with Deprecation, Sunset, and Link since 4 May " +
+    "By the record, every call to /audio/{token} has been answered with Deprecation, Sunset, and Link since 4 May " +
     "2027, 20:00 UTC.",
     "3.0.1: 30 calls, the last recorded at 8 Jun 2027, 12:00 UTC 2.9.4: 1 call, the last rec",
     "No other release is on record since 8 Jun 2027; 8,153 calls have no release on record.",
@@ -334,7 +334,8 @@ Deno.test("the owner's page says since when responses announced, and what failed
   const textFrom = async (sessions: Session[]) =>
     textOf(ownerPage(await report(rows, sessions, { client: APP }), { sessions }));
   const dated = await textFrom([began(300, first, 200), began(199, second)]);
-  const answered = "Every call to /audio/{token} has been answered with Deprecation since";
+  const answered =
+    "By the record, every call to /audio/{token} has been answered with Deprecation since";
   assertStringIncludes(
     dated,
     `${answered} 3 Jun 2027, 00:00 UTC, and with Sunset since 7 Jun 2027, 04:00 UTC.`,
