@@ -194,8 +194,7 @@ export class MediaStorage implements ItemStorage {
       if (found.length === length && found.validator === validator) return undefined;
       return new StorageError("content", `${location} is another object than was published`);
     } catch (error) {
-      if (error instanceof RefusedError) return error;
-      if (!(error instanceof StorageError)) throw error;
+      if (!(error instanceof StorageError || error instanceof RefusedError)) throw error;
       await this.content.id(); // throws if more than this item is at fault
       return error;
     }

@@ -3,6 +3,7 @@ import { resolvesNext, stub } from "@std/testing/mock";
 import { BucketContent } from "../../../lib/storage/content/bucket/content.ts";
 import { Files } from "../../../lib/storage/content/folder/files.ts";
 import { StorageError } from "../../../lib/storage/errors.ts";
+import { entryOf } from "../../../lib/storage/item.ts";
 import { MediaStorage } from "../../../lib/storage/media/media_storage.ts";
 import { openBucket } from "../../support/bucket_storage.ts";
 import { openLocal } from "../../support/local_storage.ts";
@@ -41,6 +42,31 @@ needing("network")(
     store.script = (head) => head.startsWith("PUT") ? response(200, {}) : refusal(404, "NoSuchKey");
     const storage = new MediaStorage(await openMemoryEngine(), new BucketContent(store.settings));
     await storage.prepare();
+    await storage.close();
+  },
+);
+
+needing("network")(
+  "addAll() fails, and blames no item, when the whole bucket is refused from an item on",
+  async () => {
+    await using store = new ScriptedStore();
+    let isRefused = false;
+    store.script = (head) => {
+      isRefused ||= head.startsWith("HEAD");
+      return isRefused ? refusal(403, "ExpiredToken") : refusal(404, "NoSuchKey");
+    };
+    const content = new BucketContent(store.settings);
+    const storage = new MediaStorage(await openMemoryEngine(), content);
+    const location = "s3://media/a.mp4";
+    const item = {
+      ...newMetadata(),
+      digest: "ab".repeat(32),
+      length: 7,
+      location,
+      validator: '"v"',
+    };
+    const adding = storage.addAll([[item.token, entryOf(item)]]);
+    await assertRejects(() => adding, StorageError, "ExpiredToken");
     await storage.close();
   },
 );
