@@ -62,7 +62,7 @@ ${page ? `<p>Read the notice at <a href="${escape(page)}">${escape(page)}</a>.</
 ${contactText(contact)}
 <h2>Calls by ${escape(name)}</h2>
 ${renderCalls(usage, report)}
-${list(called.map(({ route }) => announcementText(route, sessions)))}
+${list(called.map(({ route }) => announcementText(route, report, sessions)))}
 ${renderReleases(usage, report)}
 ${pictures.join("\n")}`,
   );
@@ -79,12 +79,16 @@ function renderCalls({ calls, last, brownouts }: ClientUsage, report: UsageRepor
 }
 
 /** Says since when a route's responses have announced its retirement, by the policies on record. */
-function announcementText(route: string, sessions: readonly Session[]): string {
+function announcementText(
+  route: string,
+  { policies }: UsageReport,
+  sessions: readonly Session[],
+): string {
   const announcing = sessions.filter(({ policies }) => Object.hasOwn(policies, route));
   const since = Math.min(...announcing.map(({ began }) => began));
   const undated = announcing.filter(({ policies }) => policies[route]?.sunsetAt === undefined);
   const dated = Math.max(since, ...undated.map(({ reported }) => reported));
-  const hasDate = announcing.at(-1)?.policies[route]?.sunsetAt !== undefined;
+  const hasDate = policies[route]?.sunsetAt !== undefined;
   // Without documentation, only a response with a successor has a Link.
   const hasLink = announcing.every(({ policies }) => policies[route]?.documentation !== undefined);
   const fields = ["`Deprecation`"];

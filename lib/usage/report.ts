@@ -248,11 +248,14 @@ export function recoveryFrom(
   return last && dayOf((Math.ceil(last.until / DAY_MS) + days) * DAY_MS);
 }
 
-/** Returns the policy of each route from the session that began last, preferring open sessions. */
+/** Returns the policy of each route from the session that began last, preferring running servers. */
 export function announcedPolicies(sessions: readonly Session[]): RoutePolicies {
-  const ended = sessions.filter((session) => session.ended !== undefined);
-  const open = sessions.filter((session) => session.ended === undefined);
-  return Object.assign({}, ...[...ended, ...open].map(({ policies }) => policies));
+  const latest = Math.max(...sessions.map(({ reported }) => reported));
+  const isRunning = ({ ended, reported }: Session) =>
+    ended === undefined && latest - reported < MINUTE_MS;
+  const others = sessions.filter((session) => !isRunning(session));
+  const running = sessions.filter(isRunning);
+  return Object.assign({}, ...[...others, ...running].map(({ policies }) => policies));
 }
 
 /** Returns the routes of open sessions; if none is open, those of the session that ended last. */

@@ -139,6 +139,7 @@ Deno.test("the report takes the dates from the record, and lists others beside t
     running(1000, { id: "b", policies: { ...POLICIES, "/video/:token": other } }),
     running(900),
     session(800, 700, { id: "c", policies: { "/audio/:token": other }, ended: "stopped" }),
+    session(700, 600, { id: "d", policies: { "/audio/:token": other }, ended: "gone" }),
   ];
   assertEquals(gateText(await report([], servers)).split("\n").slice(1), [
     "/video/:token announces deprecation 2027-01-01T00:00:00Z, sunset 2027-06-17T00:00:00Z, brownout " +
