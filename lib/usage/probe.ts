@@ -118,15 +118,15 @@ async function sendAll(
   targets: ReadonlyMap<string, string>,
   headers: Headers,
 ): Promise<Map<string, Answer>> {
-  const answers = new Map<string, Answer>();
-  await Promise.all([...targets].map(async ([route, url]) => {
+  const answers = await Promise.all([...targets].map(async ([route, url]) => {
+    let answer: Answer = { text: "" };
     for (const method of methods) {
-      const answer = await send(method, url, headers);
-      answers.set(route, answer);
+      answer = await send(method, url, headers);
       if (isRefusal(answer)) break;
     }
+    return [route, answer] as const;
   }));
-  return answers;
+  return new Map(answers);
 }
 
 async function send(method: "GET" | "HEAD", url: string, headers: Headers): Promise<Answer> {
