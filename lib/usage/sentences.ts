@@ -191,7 +191,7 @@ export function doubtLines(report: UsageReport): string[] {
   if (gone.length > 0) {
     lines.push(
       "A silent server may still be answering calls: check its log. If its process no longer runs, " +
-        "and answered nothing after its last report (or a later --restart), run: " +
+        "and answered nothing after its last report, or after a later --restart, run: " +
         `${command} ${declaration}`,
     );
   }

@@ -87,7 +87,7 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
       "Unknown: no calls to /audio/:token and /video/:token counted since 2027-06-13 (2 whole days and today, UTC), but some may be missing.",
       "  Session b has not reported since 2027-06-15T11:00:00Z",
       "  A silent server may still be answering calls: check its log. If its process no longer runs, and" +
-      " answered nothing after its last report (or a later --restart), run: media usage --gone b",
+      " answered nothing after its last report, or after a later --restart, run: media usage --gone b",
       "  With `--gone b`, if that is true, this would be clear.",
       "The verdict covers the calls that reached the servers. A cache in front may hide others: set" +
       " PUBLIC_URL, and the gate checks for one.",
