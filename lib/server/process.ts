@@ -51,7 +51,7 @@ export interface App extends Pick<Config, "host" | "port" | "reusePort" | "isOnD
 const TIME_LIMITS = { requestsMs: 10_000, closeMs: 5_000 };
 
 /** The same on Deno Deploy, where a process is killed five seconds after the signal. */
-const DEPLOY_TIME_LIMITS = { requestsMs: 3_000, closeMs: 1_500 };
+export const DEPLOY_TIME_LIMITS = { requestsMs: 3_000, closeMs: 1_500 };
 
 /**
  * Assembles an app, registers it, and serves it until a signal to stop. Then stops listening,

@@ -1,4 +1,5 @@
 import { assertEquals, assertThrows } from "@std/assert";
+import project from "../../deno.json" with { type: "json" };
 import { type Config, ConfigError, readConfig } from "../../lib/server/config.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
 
@@ -426,4 +427,20 @@ Deno.test("readConfig() requires DEPRECATED_AT of a server beyond a trial, and n
   }
   const { policy, isDeprecationUnset } = read({ CONTENT: "/srv/files" }, "server");
   assertEquals([policy.deprecatedAt, isDeprecationUnset], [Date.parse("2026-11-21"), true]);
+});
+
+Deno.test("the permissions name each variable that readConfig() reads, and one more", () => {
+  const read = new Set<string>();
+  for (const CONTENT of ["/srv/files", "s3://bucket"]) {
+    const variable = (name: string) => {
+      read.add(name);
+      return name === "CONTENT" ? CONTENT : undefined;
+    };
+    try {
+      readConfig(variable, "command", PATHS);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error; // the bucket lacks its keys
+    }
+  }
+  assertEquals([...read, "INIT_CWD"].sort(), project.permissions.default.env.allow.toSorted());
 });
