@@ -102,10 +102,8 @@ Unix seconds.</li>
 <li>${code("Sunset: DATE")} (${rfc(8594)}), once a date is set: the date on which the path is
 removed.</li>
 <li>${code("Link")} (${rfc(8288)}): ${code("successor-version")} leads to the item's replacement,
-unless the item is known to have none, or the token is malformed; ${code("deprecation")} and ${
-    code("sunset")
-  } lead to this
-notice.</li>
+unless the item is known to have none, or the token is malformed; ${code("deprecation")} and
+${code("sunset")} lead to this notice.</li>
 </ul>
 <p>A HEAD gets the same status and fields as a GET without ${code("Range")}; HEAD ignores ${
     code("Range")
@@ -135,12 +133,10 @@ function errors(
   );
   return `<section>
 <h2>Errors</h2>
-<p>Errors are problem details (${rfc(9457)}), whose ${
-    code("type")
-  } links to an entry in this list. A
-HEAD gets only their fields. On the old paths, ${code("successor")} links to the item's replacement,
-unless the item is known to have none, and ${code("documentation")} to an explanation of the
-retirement.</p>
+<p>Errors are problem details (${rfc(9457)}), whose ${code("type")} links to an entry in this list.
+A HEAD gets only their fields. On the old paths, ${code("successor")} links to the item's
+replacement, unless the item is known to have none, and ${code("documentation")} to an
+explanation of the retirement.</p>
 <dl class="errors">
 ${rows.join("\n")}
 </dl>

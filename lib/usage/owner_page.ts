@@ -81,14 +81,14 @@ function renderCalls({ calls, last, brownouts }: ClientUsage, report: UsageRepor
 /** Says since when a route's responses have announced its retirement, by the policies on record. */
 function announcementText(
   route: string,
-  { policies }: UsageReport,
+  report: UsageReport,
   sessions: readonly Session[],
 ): string {
   const announcing = sessions.filter(({ policies }) => Object.hasOwn(policies, route));
   const since = Math.min(...announcing.map(({ began }) => began));
   const undated = announcing.filter(({ policies }) => policies[route]?.sunsetAt === undefined);
   const dated = Math.max(since, ...undated.map(({ reported }) => reported));
-  const hasDate = policies[route]?.sunsetAt !== undefined;
+  const hasDate = report.policies[route]?.sunsetAt !== undefined;
   // Without documentation, only a response with a successor has a Link.
   const hasLink = announcing.every(({ policies }) => policies[route]?.documentation !== undefined);
   const fields = ["`Deprecation`"];
@@ -112,8 +112,6 @@ function renderReleases({ client, calls, releases }: ClientUsage, { from }: Usag
   );
   return `<h3>${title}</h3>
 ${list(lines)}
-<p>${
-    prose(`No other ${one} is on record since ${from}${limit}.`)
-  } Name and release are what a client
-says in <code>User-Agent</code>.</p>`;
+<p>${prose(`No other ${one} is on record since ${from}${limit}.`)}
+Name and release are what a client says in <code>User-Agent</code>.</p>`;
 }

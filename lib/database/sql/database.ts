@@ -20,7 +20,7 @@ export interface TransactionOptions {
   readonly isConditional?: boolean;
   /**
    * Whether SQLite writes the transaction to disk before the promise resolves, whatever the
-   * database's options are. PostgreSQL always does.
+   * database's options are. PostgreSQL does what its own settings say.
    */
   readonly isSynced?: boolean;
 }
