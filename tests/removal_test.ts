@@ -52,7 +52,9 @@ needing("processes")(
       assertMatch(await text(`/audio/${token}`), /"type":"\/deprecation#no-such-route"/);
       assertEquals((await get("/healthz")).status, 200);
       const page = await text("/deprecation", { Accept: "text/html" });
-      assertMatch(page, /<h1>The deprecated paths were removed<\/h1>/);
+      assertMatch(page, /<h1>The older paths were removed<\/h1>/);
+      assertMatch(page, /<li><code>\/media\/\{token\}<\/code>: published audio or video<\/li>/);
+      assert(!page.includes('id="brownout"'), page);
       assert(!page.includes("audio/") && page.includes('id="removed"'), page);
       const notice = JSON.parse(await text("/deprecation", { Accept: "application/json" }));
       assertEquals([notice.phase, notice.afterSunset, notice.endpoints], [

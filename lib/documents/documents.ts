@@ -46,12 +46,23 @@ export async function representDocument(
     }];
   });
   const notice = noticeAt(policy, endpoints, { now, contact });
+  const items = routes.flatMap((route) => {
+    const path = withToken(pathOf(route), "{token}");
+    const state = route.successor === undefined ? "" : ", deprecated";
+    return typeof route.serves === "string"
+      ? []
+      : [{ path, serves: `published ${route.serves.join(" or ")}${state}` }];
+  });
   const validatorFields: Field[] = [["Vary", "Accept"]];
   if (accepts({ headers }, "text/html", "application/json") === "application/json") {
     const text = JSON.stringify(notice, null, 2) + "\n";
     return await representText("application/json", text, { validatorFields });
   }
-  const { html, contentSecurityPolicy } = noticePage(notice, PROBLEM_TYPES, now);
+  const { html, contentSecurityPolicy } = noticePage(notice, {
+    items,
+    types: PROBLEM_TYPES,
+    now,
+  });
   return await representText("text/html; charset=utf-8", html, {
     validatorFields,
     contentFields: [["Content-Language", "en"], ["Content-Security-Policy", contentSecurityPolicy]],

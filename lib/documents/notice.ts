@@ -6,8 +6,8 @@ import type { Notice } from "../pages/notice.ts";
 
 const instant = z.iso.datetime();
 
-/** The dates of an endpoint's retirement. */
-const Dates = z.object({
+/** What an endpoint's policy announces. */
+const Announced = z.object({
   phase: z.enum(PHASES).describe("The current phase"),
   phaseEndsAt: instant.nullable().describe("When the next phase begins; null if none follows"),
   deprecatedAt: instant.describe("When the deprecation starts"),
@@ -15,12 +15,16 @@ const Dates = z.object({
     .describe("When the endpoints are removed; null while no date is set"),
   brownouts: z.array(z.object({ start: instant, end: instant }))
     .describe("When the endpoints are temporarily disabled, ahead of the removal"),
+  brownoutStatus: z.union([z.literal(503), z.literal(410)]).describe("The status in a brownout"),
+  afterSunset: z.enum(["gone", "redirect"])
+    .describe("The answer after the sunset: 410, or 308 to the successor"),
 });
+const { brownoutStatus, afterSunset } = Announced.shape;
 
-export const NOTICE = Dates.extend({
-  brownoutStatus: z.union([z.literal(503), z.literal(410)]).exactOptional()
+export const NOTICE = Announced.extend({
+  brownoutStatus: brownoutStatus.exactOptional()
     .describe("The status in a brownout; left out without endpoints"),
-  afterSunset: z.enum(["gone", "redirect"]).exactOptional()
+  afterSunset: afterSunset.exactOptional()
     .describe(
       "The answer after the sunset: 410, or 308 to the successor; left out without endpoints",
     ),
@@ -30,6 +34,6 @@ export const NOTICE = Dates.extend({
     path: z.string().describe("A deprecated path"),
     methods: z.array(z.string()),
     successor: z.string().describe("The path to use instead"),
-    ...Dates.shape,
+    ...Announced.shape,
   })),
 }) satisfies z.ZodType<Notice>;

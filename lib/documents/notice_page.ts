@@ -40,31 +40,38 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/**
- * Renders the page.
- *
- * @param types The problem types to explain, by id.
- * @param now Milliseconds since the epoch.
- */
+/** The facts on the page besides the notice. */
+interface NoticePageOptions {
+  /** The paths at which items are served, and what each serves. */
+  readonly items: readonly { readonly path: string; readonly serves: string }[];
+  /** The problem types to explain, by id. */
+  readonly types: Readonly<Record<string, ProblemType>>;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Renders the page. */
 export function noticePage(
   notice: Notice,
-  types: Readonly<Record<string, ProblemType>>,
-  now: number,
+  { items, types, now }: NoticePageOptions,
 ): { html: string; contentSecurityPolicy: string } {
-  const { endpoints } = notice;
-  const title = listOf(endpoints.map(({ path }) => path)) || "the deprecated paths";
+  const { endpoints, contact } = notice;
+  const isOver = endpoints.length === 0;
   const html = htmlPage(
-    `Retirement of ${title}`,
+    isOver ? OVER : `Retirement of ${listOf(endpoints.map(({ path }) => path))}`,
     `<link rel="icon" href="${ICON}">`,
     `<h1>${headline(notice)}</h1>
-${endpoints.length === 0 ? "" : retirement(notice, now)}
-<p>The OpenAPI description of all paths is at <a href="/openapi.json">/openapi.json</a>.</p>
-${contactText(notice.contact)}
+${isOver ? "" : retirement(notice, now)}
+${paths(items)}
+${contactText(contact)}
 ${errors(types, notice)}
 <script>${PAGE_SCRIPT}</script>`,
   );
   return { html, contentSecurityPolicy: CONTENT_SECURITY_POLICY };
 }
+
+/** The headline once the deprecated routes are deleted. */
+const OVER = "The older paths were removed";
 
 /** Says which paths are going away and which were removed. */
 function headline(notice: Notice): string {
@@ -73,7 +80,21 @@ function headline(notice: Notice): string {
     const [is, what] = isRemoved ? [["was", "were"], "removed"] : [["is", "are"], "going away"];
     return `${pathsOf(notices)} ${is[notices.length === 1 ? 0 : 1]} ${what}`;
   });
-  return parts.join(", ") || "The deprecated paths were removed";
+  return parts.join(", ") || OVER;
+}
+
+/** Says where items are, for clients that use a path which is no longer listed, too. */
+function paths(items: NoticePageOptions["items"]): string {
+  const rows = items.map(({ path, serves }) => `<li>${code(path)}: ${escape(serves)}</li>`);
+  return `<section>
+<h2>Where items are</h2>
+<ul>
+${rows.join("\n")}
+</ul>
+<p>Any other path of an item answers ${code("404")}, even if it worked earlier. Change such a path
+to one of these, and keep the token: the content and its ${code("ETag")} are the same. The OpenAPI
+description of all paths is at <a href="/openapi.json">/openapi.json</a>.</p>
+</section>`;
 }
 
 function retirement(notice: Notice, now: number): string {
@@ -82,6 +103,14 @@ function retirement(notice: Notice, now: number): string {
     ? ""
     : `<p>To check that a client has moved, block the old paths in a test, with
 a mock or a debugging proxy: the client should work as before.</p>`;
+  const signs = isOver ? [] : [
+    `A date in ${code("Retry-After")} means a brownout.`,
+    `Seconds in ${code("Retry-After")} mean a fault.`,
+    `A ${code("410")} without ${code("Retry-After")} means the removal if the ${code("Sunset")} ` +
+    "date has passed, and an unpublished item if not.",
+  ];
+  const lookup = `${isOver ? "Items" : "In a brownout and after the removal, items"} are not ` +
+    "looked up: only the replacement tells whether an item exists.";
   return `${state(notice)}
 <section>
 <h2>What to do</h2>
@@ -110,33 +139,37 @@ ${code("sunset")} lead to this notice.</li>
   }.
 On the old paths:</p>
 <ul>
-<li>A date in ${code("Retry-After")} means a brownout.</li>
-<li>Seconds in ${code("Retry-After")} mean a fault.</li>
-<li>A ${code("410")} without ${code("Retry-After")} means the removal if the ${code("Sunset")} date
-has passed, and an unpublished item if not.</li>
-<li>In a brownout and after the removal, items are not looked up: only the replacement tells whether
-an item exists.</li>
+${[...signs, lookup].map((sign) => `<li>${sign}</li>`).join("\n")}
 </ul>
 <p>Request this page with ${code("Accept: application/json")} to get it as JSON.</p>
 </section>`;
 }
 
-/** Renders each problem type. Its id is the fragment of its URI. */
-function errors(
-  types: Readonly<Record<string, ProblemType>>,
-  { brownoutStatus }: Notice,
-): string {
-  const rows = Object.entries(types).map(([name, { status, title, meaning }]) =>
-    `<div id="${escape(name)}"><dt><a href="#${escape(name)}">${escape(title)}</a> ` +
-    `${code(String(name === "brownout" && brownoutStatus || status))}</dt>\n` +
-    `<dd>${escape(meaning)}</dd></div>`
-  );
+/**
+ * Renders each problem type that can occur, and the removal, to which earlier errors link. Its id
+ * is the fragment of its URI.
+ */
+function errors(types: NoticePageOptions["types"], { endpoints }: Notice): string {
+  const left = endpoints.filter(({ phase }) => phase !== "removed");
+  const rows = Object.entries(types).flatMap(([name, { status, title, meaning }]) => {
+    const statuses = name === "brownout"
+      ? [...new Set(left.map(({ brownoutStatus }) => brownoutStatus))]
+      : [status];
+    if (statuses.length === 0) return [];
+    return `<div id="${escape(name)}"><dt><a href="#${escape(name)}">${escape(title)}</a> ` +
+      `${statuses.map((each) => code(String(each))).join(" or ")}</dt>\n` +
+      `<dd>${escape(meaning)}</dd></div>`;
+  });
+  const members = endpoints.length === 0
+    ? ""
+    : ` On the old paths, ${code("successor")} links to the item's
+replacement, unless the item is known to have none, and ${code("documentation")} to an
+explanation of the retirement. An old path for one kind answers ${code("404")} for an item of the
+other kind, which its replacement serves.`;
   return `<section>
 <h2>Errors</h2>
 <p>Errors are problem details (${rfc(9457)}), whose ${code("type")} links to an entry in this list.
-A HEAD gets only their fields. On the old paths, ${code("successor")} links to the item's
-replacement, unless the item is known to have none, and ${code("documentation")} to an
-explanation of the retirement.</p>
+A HEAD gets only their fields.${members}</p>
 <dl class="errors">
 ${rows.join("\n")}
 </dl>

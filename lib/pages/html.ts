@@ -60,15 +60,6 @@ export function time(instant: string): string {
   return `<time datetime="${escape(instant)}">${dateText(instant)}</time>`;
 }
 
-/** Formats the time until an instant, or since it if negative, e.g. "in 219 days". */
-export function distanceText(milliseconds: number): string {
-  const format = (value: number, unit: "minute" | "hour" | "day") =>
-    new Intl.RelativeTimeFormat("en").format(value, unit);
-  const hours = Math.trunc(milliseconds / 3_600_000);
-  if (hours === 0) return format(Math.trunc(milliseconds / 60_000), "minute");
-  return Math.abs(hours) < 48 ? format(hours, "hour") : format(Math.trunc(hours / 24), "day");
-}
-
 export function listOf(words: readonly string[]): string {
   return new Intl.ListFormat("en").format(words); // made here, because the first one takes 25 ms
 }

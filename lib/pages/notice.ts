@@ -1,4 +1,4 @@
-/** The facts of a retirement: the endpoints, their dates, and their replacements. */
+/** The facts of a retirement: the endpoints, their policies, and their replacements. */
 
 import { formatInstant } from "../http/timestamp.ts";
 import {
@@ -10,8 +10,8 @@ import {
   type Policy,
 } from "../lifecycle/policy.ts";
 
-/** The dates of an endpoint's retirement, in ISO 8601. */
-interface NoticeDates {
+/** What a policy announces, with dates in ISO 8601. */
+interface Announced {
   readonly phase: Phase;
   /** When the next phase begins; null if this one is the last. */
   readonly phaseEndsAt: string | null;
@@ -19,6 +19,8 @@ interface NoticeDates {
   /** When the endpoint is removed; null while no date is set. */
   readonly sunsetAt: string | null;
   readonly brownouts: readonly { readonly start: string; readonly end: string }[];
+  readonly brownoutStatus: BrownoutStatus;
+  readonly afterSunset: AfterSunset;
 }
 
 /** A retired endpoint, with its replacement, if any. */
@@ -28,14 +30,15 @@ interface RetiredEndpoint {
   readonly successor?: string;
 }
 
-export interface Notice extends NoticeDates {
-  /** Left out if there are no endpoints, like the next member. */
-  readonly brownoutStatus?: BrownoutStatus;
-  readonly afterSunset?: AfterSunset;
+/** The members that are left out if there are no endpoints. */
+type EndpointMembers = "brownoutStatus" | "afterSunset";
+
+export interface Notice
+  extends Omit<Announced, EndpointMembers>, Partial<Pick<Announced, EndpointMembers>> {
   /** A `mailto:` or `https:` URL. */
   readonly contact: string | null;
-  /** Each endpoint, with its own dates. */
-  readonly endpoints: readonly (RetiredEndpoint & NoticeDates)[];
+  /** Each endpoint, with what its own policy announces. */
+  readonly endpoints: readonly (RetiredEndpoint & Announced)[];
 }
 
 /**
@@ -55,26 +58,27 @@ export function noticeAt(
   const common = policies.includes(policy) ? policy : policies[0] ?? policy;
   const isOver = endpoints.length === 0; // the routes were deleted
   const moment: Moment = isOver ? { phase: "removed", until: Infinity } : momentAt(common, now);
+  const { brownoutStatus, afterSunset, ...dates } = announcedBy(common, moment);
   return {
-    ...datesOf(common, moment),
-    ...isOver ? {} : { brownoutStatus: policy.brownoutStatus, afterSunset: policy.afterSunset },
+    ...dates,
+    ...isOver ? {} : { brownoutStatus, afterSunset },
     contact: contact ?? null,
     endpoints: endpoints.map(({ policy: endpointPolicy = policy, ...endpoint }) => {
-      return { ...endpoint, ...datesOf(endpointPolicy, momentAt(endpointPolicy, now)) };
+      return { ...endpoint, ...announcedBy(endpointPolicy, momentAt(endpointPolicy, now)) };
     }),
   };
 }
 
-/** Splits a notice into a notice for each endpoint, with the endpoint's dates. */
+/** Splits a notice into a notice for each endpoint, with what the endpoint's policy announces. */
 export function noticesOf({ endpoints, ...common }: Notice): Notice[] {
   return endpoints.map((endpoint) => ({ ...common, ...endpoint, endpoints: [endpoint] }));
 }
 
-/** Returns the dates of a policy, as the notice has them, at a moment. */
-export function datesOf(
-  { deprecatedAt, sunsetAt, brownouts }: Policy,
+/** Returns what a policy announces at a moment. */
+export function announcedBy(
+  { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset }: Policy,
   { phase, until }: Moment,
-): NoticeDates {
+): Announced {
   return {
     phase,
     phaseEndsAt: until === Infinity ? null : formatInstant(until),
@@ -84,5 +88,7 @@ export function datesOf(
       start: formatInstant(start),
       end: formatInstant(end),
     })),
+    brownoutStatus,
+    afterSunset,
   };
 }

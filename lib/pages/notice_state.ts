@@ -1,7 +1,7 @@
 /** The parts of a notice that concern the removal: its state, its dates, and what to change. */
 
 import { type Notice, noticesOf } from "./notice.ts";
-import { code, distanceText, listOf, time } from "./html.ts";
+import { code, listOf, time } from "./html.ts";
 
 /** Lists the paths of notices in a sentence. */
 export function pathsOf(notices: readonly Notice[]): string {
@@ -29,20 +29,28 @@ function banner(notice: Notice, paths: string): string {
   const again = next === undefined
     ? `removal on ${time(sunsetAt ?? "")}`
     : `next brownout on ${time(next)}`;
-  const texts: Readonly<Record<Notice["phase"], string>> = {
-    announced: `Announced.</strong> Everything works as usual. The deprecation starts ${until}.`,
-    deprecated: "Deprecated, and still working.</strong> " +
-      (phaseEndsAt === null
+  const texts: Readonly<Record<Notice["phase"], readonly [state: string, meaning: string]>> = {
+    announced: ["Announced.", `Everything works as usual. The deprecation starts ${until}.`],
+    deprecated: [
+      "Deprecated, and still working.",
+      phaseEndsAt === null
         ? "No date is set for the removal yet. Move now, while there is no rush."
-        : `Everything works until the ${change}, ${until}.`),
-    brownout: `Brownout: temporarily disabled.</strong> Requests get ${brownoutStatus} ` +
-      `until ${until}. Afterwards, requests work again until the ${again}.`,
-    removed: "Removed.</strong> " +
-      (afterSunset === "redirect"
+        : `Everything works until the ${change}, ${until}.`,
+    ],
+    brownout: [
+      "Brownout: temporarily disabled.",
+      `Requests get ${brownoutStatus} until ${until}. Afterwards, requests work again until the ` +
+      `${again}.`,
+    ],
+    removed: [
+      "Removed.",
+      afterSunset === "redirect"
         ? "Requests are redirected to the replacement with 308."
-        : "Requests get 410."),
+        : "Requests get 410.",
+    ],
   };
-  return `<p class="banner ${phase}">${paths}<strong>${texts[phase]}</p>`;
+  const [state, meaning] = texts[phase];
+  return `<p class="banner ${phase}">${paths}<strong>${state}</strong> ${meaning}</p>`;
 }
 
 /** Renders the changes to a request; empty if no endpoint has a successor. */
@@ -59,48 +67,51 @@ ${lines.join("\n")}
 }
 
 /**
- * Renders the dates, and the effects of brownouts and of the removal.
+ * Renders the dates, and what brownouts and the removal do. None of it expires: a page may be kept.
  *
- * @param now Milliseconds since the epoch.
+ * @param now Milliseconds since the epoch. Brownouts that have ended by then are left out.
  */
 export function dates(notice: Notice, now: number): string {
-  const { brownoutStatus, afterSunset } = notice;
-  const hasBrownouts = noticesOf(notice).some(({ brownouts }) => brownouts.length > 0);
-  const explanation = hasBrownouts
-    ? `A brownout is a short planned outage that warns of the removal: the path answers
-<code>${brownoutStatus}</code>, with <code>Retry-After</code> set to the end of the brownout. `
-    : "";
-  const [answer, effect] = afterSunset === "redirect"
-    ? ["308", "which redirects to the item's new path at the cost of an extra request"]
-    : ["410", "and clients that still use it fail"];
   return `<dl class="facts">
 ${sayOnce(notice, deprecation)}
-${sayOnce(notice, (each, paths) => removal(each, paths, now))}
+${sayOnce(notice, removal)}
 </dl>
 ${sayOnce(notice, (each, paths) => calendar(each, paths, now))}
-<p>${explanation}Once removed, a path answers <code>${answer}</code>, ${effect}.
-Eventually it will answer <code>404</code>, like any unknown path.</p>`;
+${sayOnce(notice, (each, paths) => effects(each, paths, now))}`;
 }
 
-function deprecation({ deprecatedAt, phase }: Notice, paths: string): string {
-  return `<div><dt>${paths}Deprecated ${phase === "announced" ? "from" : "since"}</dt>
+function deprecation({ deprecatedAt }: Notice, paths: string): string {
+  return `<div><dt>${paths}Deprecated from</dt>
 <dd>${time(deprecatedAt)}</dd></div>`;
 }
 
-function removal({ sunsetAt, phase }: Notice, paths: string, now: number): string {
-  const title = phase === "removed" ? "Removed" : "To be removed";
-  const distance = sunsetAt === null ? "" : ` ${distanceText(Date.parse(sunsetAt) - now)}`;
-  return `<div><dt>${paths}${title}${distance}</dt>
+function removal({ sunsetAt }: Notice, paths: string): string {
+  return `<div><dt>${paths}Removal</dt>
 <dd>${sunsetAt === null ? "No date set yet" : time(sunsetAt)}</dd></div>`;
 }
 
-/** Lists the brownouts that have not ended. */
-function calendar({ brownouts }: Notice, paths: string, now: number): string {
-  const rows = brownouts.filter(({ end }) => now < Date.parse(end)).map(({ start, end }) => {
-    const isOn = now >= Date.parse(start);
-    return `<li${isOn ? ' class="on"' : ""}>${paths}Brownout from ${time(start)} to ${time(end)}${
-      isOn ? " (on now)" : ""
-    }</li>`;
-  });
+function brownoutsAfter(now: number, { brownouts }: Notice): Notice["brownouts"] {
+  return brownouts.filter(({ end }) => now < Date.parse(end));
+}
+
+function calendar(notice: Notice, paths: string, now: number): string {
+  const rows = brownoutsAfter(now, notice).map(({ start, end }) =>
+    `<li>${paths}Brownout from ${time(start)} to ${time(end)}</li>`
+  );
   return rows.length === 0 ? "" : `<ul>\n${rows.join("\n")}\n</ul>`;
+}
+
+/** Says what the path answers in the brownouts that are listed, and after the removal. */
+function effects(notice: Notice, paths: string, now: number): string {
+  const { brownoutStatus, afterSunset } = notice;
+  const brownouts = brownoutsAfter(now, notice).length === 0
+    ? ""
+    : "A brownout is a short planned outage that warns of the removal: the path answers " +
+      `${code(String(brownoutStatus))}, with ${code("Retry-After")} set to the end of the ` +
+      "brownout. ";
+  const [answer, effect] = afterSunset === "redirect"
+    ? ["308", "which redirects to the item's new path at the cost of an extra request"]
+    : ["410", "and clients that still use it fail"];
+  return `<p>${paths}${brownouts}Once removed, the path answers ${code(answer)}, ${effect}.
+Eventually it will answer ${code("404")}, like any unknown path.</p>`;
 }

@@ -43,7 +43,6 @@ li { margin: .35rem 0; }
 .errors dt a { color: inherit; font-weight: 600; }
 .errors dt code { margin-left: .25rem; color: var(--soft); }
 .errors dd { margin: 0; color: var(--soft); font-size: .95rem; }
-.on { color: var(--brownout); font-weight: 600; }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 @media print {
   :root { color-scheme: light; }

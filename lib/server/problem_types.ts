@@ -37,8 +37,7 @@ export const PROBLEM_TYPES = {
   "never-published": {
     status: 404,
     title: "Never published",
-    meaning: "Nothing was ever published under this token, or the path is for the other kind. " +
-      "The successor serves both kinds.",
+    meaning: "Nothing of the kind that the path serves was ever published under this token.",
   },
   unpublished: {
     status: 410,

@@ -2,7 +2,7 @@
 
 import { momentAt } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
-import { datesOf } from "../pages/notice.ts";
+import { announcedBy } from "../pages/notice.ts";
 import type { Recorder } from "../usage/recorder.ts";
 import type { RoutePolicies } from "../usage/records.ts";
 import { type Config, SAMPLES_DEPRECATED_AT } from "./config.ts";
@@ -38,9 +38,8 @@ export function logStart(
   const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
   const machine = state === "granted" ? Deno.hostname() : undefined;
   const routes = Object.fromEntries(
-    Object.entries(policies).map((
-      [path, policy],
-    ) => [path, datesOf(policy, momentAt(policy, now))]),
+    Object.entries(policies)
+      .map(([path, policy]) => [path, announcedBy(policy, momentAt(policy, now))]),
   );
   log({ event: "start", session, machine, hostname, port, deno, routes, ...placesOf(config) });
   const removed = Object.keys(routes).filter((path) => routes[path]?.phase === "removed");

@@ -63,11 +63,11 @@ function clientTable(clients: readonly ClientUsage[]): string {
 <tbody>${rows.join("\n")}</tbody></table>`;
 }
 
-function routeSection(usage: RouteUsage, { policies, now }: UsageReport): string {
+function routeSection(usage: RouteUsage, { policies }: UsageReport): string {
   const { route, calls } = usage;
   return `<section>
 <h2><code>${escape(pathText(route))}</code></h2>
-<p>${requestsText(usage)}. ${prose(sunsetText(policies[route], now))}</p>
+<p>${requestsText(usage)}. ${prose(sunsetText(policies[route]))}</p>
 ${calls === 0 ? "" : picture(usage, policies[route])}
 </section>`;
 }

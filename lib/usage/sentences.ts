@@ -8,7 +8,6 @@ import {
   type RouteUsage,
   type UsageReport,
 } from "./report.ts";
-import { distanceText } from "../pages/html.ts";
 import { DAY_MS } from "./day.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Phase, Policy } from "../lifecycle/policy.ts";
@@ -243,10 +242,8 @@ function intervalText(start: number, end: number): string {
   return `${formatInstant(start)} to ${formatInstant(end)} (${durationText(end - start)})`;
 }
 
-/** Formats the sunset, and the time until or since it. */
-export function sunsetText({ sunsetAt }: Partial<Policy> = {}, now: number): string {
-  if (sunsetAt === undefined) return "Sunset: no date set.";
-  return `Sunset: ${formatInstant(sunsetAt)}, ${distanceText(sunsetAt - now)}.`;
+export function sunsetText({ sunsetAt }: Partial<Policy> = {}): string {
+  return `Sunset: ${sunsetAt === undefined ? "no date set" : formatInstant(sunsetAt)}.`;
 }
 
 /** Formats a duration to the minute, e.g. "3 h 10 min". */

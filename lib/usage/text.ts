@@ -56,7 +56,7 @@ function judgement(report: UsageReport, callers: readonly string[] = []): string
 }
 
 function routeText(usage: RouteUsage, report: UsageReport): string {
-  const { today, now } = report;
+  const { today } = report;
   const { route, days } = usage;
   const policy = report.policies[route];
   const most = Math.max(...days.map(({ calls }) => calls), 1);
@@ -69,7 +69,7 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
     const notes = [...(day === today ? ["so far"] : []), ...notesOf(usage, policy)];
     return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...notes].join("  ");
   });
-  return [`${route}: ${requestsText(usage)}. ${sunsetText(policy, now)}`, ...lines].join("\n");
+  return [`${route}: ${requestsText(usage)}. ${sunsetText(policy)}`, ...lines].join("\n");
 }
 
 function clientsText(clients: readonly ClientUsage[]): string {

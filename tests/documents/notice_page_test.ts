@@ -8,6 +8,7 @@ import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import {
   ENDPOINTS,
   INSTANTS,
+  ITEMS,
   OPEN,
   pageAt,
   POLICY,
@@ -26,12 +27,12 @@ Deno.test("noticePage() describes every phase", () => {
   const texts: Record<typeof PHASES[number], RegExp[]> = {
     announced: [
       /are going away Announced\. Everything works as usual/,
-      /Deprecated from 1 Jan 2027, 00:00 UTC To be removed in 221 days 30 Jun 2027, 12:00 UTC/,
-      /Once removed, a path answers 410, .* Eventually it will answer 404/,
+      /Deprecated from 1 Jan 2027, 00:00 UTC Removal 30 Jun 2027, 12:00 UTC/,
+      /Once removed, the path answers 410, .* Eventually it will answer 404/,
     ],
     deprecated: [
       /still working\. Everything works until the next brownout, 3 May 2027, 09:00 UTC/,
-      /Deprecated since 1 Jan 2027, 00:00 UTC To be removed in 90 days /,
+      /Deprecated from 1 Jan 2027, 00:00 UTC Removal 30 Jun /,
     ],
     brownout: [
       /temporarily disabled\. .*get 503 until 3 May 2027, 17:30 UTC\. Afterwards, requests work again until the next brownout on 10 Jun 2027/,
@@ -39,7 +40,7 @@ Deno.test("noticePage() describes every phase", () => {
     ],
     removed: [
       /were removed Removed\. Requests get 410\./,
-      /Removed 12 hours ago 30 Jun 2027, 12:00 UTC/,
+      /Removal 30 Jun 2027, 12:00 UTC/,
     ],
   };
   for (const phase of PHASES) {
@@ -66,7 +67,7 @@ Deno.test("noticePage() says what to do right below the headline and the state",
 
 Deno.test("noticePage() states the answer after the removal", () => {
   const deprecated = textOf(pageAt(INSTANTS.deprecated, REDIRECTING).html);
-  assertMatch(deprecated, /Once removed, a path answers 308, which redirects/);
+  assertMatch(deprecated, /Once removed, the path answers 308, which redirects/);
   const removed = textOf(pageAt(INSTANTS.removed, REDIRECTING).html);
   assertMatch(removed, /Removed\. Requests are redirected to the replacement with 308/);
   assert(!/answers 410/.test(removed));
@@ -80,20 +81,20 @@ Deno.test("noticePage() names the paths where they differ, and says the rest onc
     /\/audio\/\{token\} was removed, \/video\/\{token\} is going away/,
     / \/audio\/\{token\}: Removed\. Requests get 410/,
     / \/video\/\{token\}: Deprecated, and still working/,
-    / Deprecated since 1 Jan 2027/,
-    / \/audio\/\{token\}: Removed 12 hours ago 30 Jun 2027, 12:00 UTC/,
-    / \/video\/\{token\}: To be removed in 183 days 31 Dec 2027, 00:00 UTC/,
+    / Deprecated from 1 Jan 2027/,
+    / \/audio\/\{token\}: Removal 30 Jun 2027, 12:00 UTC/,
+    / \/video\/\{token\}: Removal 31 Dec 2027, 00:00 UTC/,
     / \/video\/\{token\}: Brownout from 6 Sep 2027, 09:00 UTC to 6 Sep 2027, 10:00 UTC/,
   ];
   for (const expected of parts) assertMatch(text, expected);
-  for (const once of [/Deprecated since/g, /A brownout is/g, /Once removed/g]) {
+  for (const once of [/Deprecated from/g, /A brownout is/g]) {
     assertEquals(text.match(once)?.length, 1, String(once));
   }
   const later = definePolicy({ ...SETTINGS, deprecatedAt: "2027-02-01" });
   const both = textOf(pageAt(INSTANTS.deprecated, POLICY, later).html);
   assertMatch(
     both,
-    /\/audio\/\{token\}: Deprecated since 1 Jan .* \/video\/\{token\}: Deprecated since 1 Feb/,
+    /\/audio\/\{token\}: Deprecated from 1 Jan .* \/video\/\{token\}: Deprecated from 1 Feb/,
   );
   assertMatch(both, /\/audio\/\{token\} and \/video\/\{token\} are going away/);
 });
@@ -104,7 +105,7 @@ Deno.test("noticePage() says of one path that it is going away, or was removed",
     const now = Date.parse(instant);
     const notice = noticeAt(POLICY, ENDPOINTS.slice(1), { now });
     assertStringIncludes(
-      noticePage(notice, PROBLEM_TYPES, now).html,
+      noticePage(notice, { items: ITEMS, types: PROBLEM_TYPES, now }).html,
       `<h1><code>/video/{token}</code> ${expected}</h1>`,
     );
   }
@@ -131,40 +132,82 @@ Deno.test("noticePage() says how to contact the operator, if the operator said s
 Deno.test("noticePage() works without a sunset", () => {
   const { html } = pageAt(INSTANTS.deprecated, OPEN);
   const text = textOf(html);
-  assertMatch(text, /To be removed No date set yet/);
-  assertMatch(text, /Once removed, a path answers 410/);
+  assertMatch(text, /Removal No date set yet/);
+  assertMatch(text, /Once removed, the path answers 410/);
   assert(!/A brownout|undefined|NaN|Invalid/.test(text));
 });
 
 Deno.test("noticePage() lists the brownouts that are not over", () => {
   const rows: [instant: string, days: string[]][] = [
     ["2026-11-21", ["1 Mar", "3 May", "10 Jun"]],
-    ["2027-03-01T09:00Z", ["1 Mar on", "3 May", "10 Jun"]],
+    ["2027-03-01T09:00Z", ["1 Mar", "3 May", "10 Jun"]],
     ["2027-03-01T10:00Z", ["3 May", "10 Jun"]],
-    ["2027-06-10T12:00Z", ["10 Jun on"]],
+    ["2027-06-10T12:00Z", ["10 Jun"]],
     ["2027-06-20", []],
   ];
   for (const [instant, days] of rows) {
+    const text = textOf(pageAt(instant).html);
+    assertEquals(/A brownout is a short planned outage/.test(text), days.length > 0, instant);
+    const found = text.matchAll(/Brownout from (\d+ \w+).*? UTC to /g);
+    assertEquals([...found].map(([, day]) => day), days, instant);
+  }
+});
+
+Deno.test("noticePage() says of each endpoint what its own policy does", () => {
+  const own = definePolicy({
+    deprecatedAt: "2027-02-01",
+    sunsetAt: "2027-12-31",
+    brownouts: ["2027-09-06T09:00Z/PT1H"],
+    brownoutStatus: 410,
+    afterSunset: "redirect",
+  });
+  const before = textOf(pageAt(INSTANTS.deprecated, POLICY, own).html);
+  for (
+    const [path, status, answer] of [["audio", 503, 410], ["video", 410, 308]] as const
+  ) {
     assertMatch(
-      textOf(pageAt(instant).html),
-      /A brownout is a short planned outage/,
-      "also of past ones",
+      before,
+      new RegExp(
+        ` /${path}/\\{token\\}: A brownout is .*? the path answers ${status}, ` +
+          `.*? Once removed, the path answers ${answer}, `,
+      ),
     );
-    const found = textOf(pageAt(instant).html).matchAll(
-      /Brownout from (\d+ \w+)[^(]*?UTC to [^(]*?UTC( \(on)?/g,
+  }
+  assertMatch(before, / Brownout 503 or 410 The path is temporarily disabled/);
+  const during = textOf(pageAt("2027-09-06T09:30Z", POLICY, own).html);
+  assertMatch(during, / \/audio\/\{token\}: Removed\. Requests get 410/);
+  assertMatch(during, / \/video\/\{token\}: Brownout: .*? Requests get 410 until 6 Sep 2027/);
+  assertMatch(during, / Brownout 410 The path is temporarily disabled/);
+  const after = textOf(pageAt("2028-01-01", POLICY, own).html);
+  assertMatch(after, / \/video\/\{token\}: Removed\. Requests are redirected .* with 308/);
+});
+
+Deno.test("noticePage() does not mention brownouts once every path is removed", () => {
+  assert(!/brownout|Retry-After means/i.test(textOf(pageAt(INSTANTS.removed).html)));
+});
+
+Deno.test("noticePage() says where items are, whatever is left of the deprecated routes", () => {
+  const now = Date.parse(INSTANTS.removed);
+  for (const endpoints of [ENDPOINTS, ENDPOINTS.slice(1), []]) {
+    const notice = noticeAt(POLICY, endpoints, { now });
+    const { html } = noticePage(notice, { items: ITEMS, types: PROBLEM_TYPES, now });
+    const text = textOf(html);
+    assertMatch(
+      text,
+      / Where items are \/media\/\{token\}: published audio or video Any other path of an item answers 404, even if it worked earlier\./,
     );
-    assertEquals(
-      [...found].map(([, day, on = ""]) => `${day}${on.replace("(", "")}`),
-      days,
-      instant,
-    );
+    assertStringIncludes(html, '<div id="removed">'); // earlier errors link to it
+    assertEquals(unbalanced(html), []);
+    if (endpoints.length > 0) continue;
+    assertMatch(html, /<title>The older paths were removed<\/title>/);
+    assert(!/old path|brownout|deprecat/i.test(text), text);
   }
 });
 
 Deno.test("noticePage() states the status of a brownout once", () => {
   for (const brownoutStatus of [503, 410] as const) {
     const { html } = pageAt("2027-04-01", definePolicy({ ...SETTINGS, brownoutStatus }));
-    const stated = textOf(html).match(/(?<=the path answers |Brownout )\d{3}/g);
+    const stated = textOf(html).match(/(?<=removal: the path answers |Brownout )\d{3}/g);
     assertEquals(stated, [String(brownoutStatus), String(brownoutStatus)]);
   }
 });
@@ -183,10 +226,14 @@ Deno.test("noticePage() escapes all of its input", () => {
   const hostile = (name: string) => `"><b id='${name}'>&amp;</b>`;
   const endpoint = { path: hostile("path"), methods: ["GET"], successor: hostile("successor") };
   const { html } = noticePage(noticeAt(POLICY, [endpoint], { now: 0 }), {
-    [hostile("name")]: { status: 400, title: hostile("title"), meaning: hostile("meaning") },
-  }, 0);
+    items: [{ path: hostile("item"), serves: hostile("kinds") }],
+    types: {
+      [hostile("name")]: { status: 400, title: hostile("title"), meaning: hostile("meaning") },
+    },
+    now: 0,
+  });
   assert(!html.includes(hostile("name")));
-  for (const name of ["path", "successor", "title", "meaning"]) {
+  for (const name of ["path", "successor", "item", "kinds", "title", "meaning"]) {
     assert(!html.includes(hostile(name)), name);
     assertStringIncludes(textOf(html), hostile(name));
   }

@@ -2,9 +2,10 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { NOTICE } from "../../lib/documents/notice.ts";
 import { noticeAt } from "../../lib/pages/notice.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { plainHandler } from "../support/handlers.ts";
 import { checkParity, seen, valueOf } from "../server/request_table.ts";
-import { ENDPOINTS, OPEN, POLICY, REDIRECTING } from "../support/notice_pages.ts";
+import { ENDPOINTS, POLICY, REDIRECTING } from "../support/notice_pages.ts";
 import { failing } from "../support/one_item.ts";
 
 const ORIGIN = "https://media.test";
@@ -36,35 +37,42 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
       { start: "2027-05-03T09:00:00Z", end: "2027-05-03T17:30:00Z" },
       { start: "2027-06-10T00:00:00Z", end: "2027-06-11T00:00:00Z" },
     ],
+    brownoutStatus: 503,
+    afterSunset: "redirect",
   };
   assertEquals(notice, {
     ...dates,
-    brownoutStatus: 503,
-    afterSunset: "redirect",
     contact: "mailto:ops@example.com",
     endpoints: ENDPOINTS.map((endpoint) => ({ ...endpoint, ...dates })),
   });
   const now = Date.parse("2028-01-01");
+  const open = definePolicy({
+    deprecatedAt: "2027-01-01",
+    brownoutStatus: 410,
+    afterSunset: "redirect",
+  });
   const [audio, video] = ENDPOINTS as [typeof ENDPOINTS[0], typeof ENDPOINTS[0]];
   const staggered = noticeAt(
     POLICY,
-    [{ ...audio, policy: POLICY }, { ...video, policy: OPEN }],
+    [{ ...audio, policy: POLICY }, { ...video, policy: open }],
     { now },
   );
   assertEquals(NOTICE.parse(staggered).phase, "removed");
-  const open = {
+  const announced = {
     phase: "deprecated",
     phaseEndsAt: null,
     deprecatedAt: "2027-01-01T00:00:00Z",
     sunsetAt: null,
     brownouts: [],
+    brownoutStatus: 410,
+    afterSunset: "redirect",
   } as const;
   assertEquals(staggered.endpoints.map(({ phase }) => phase), ["removed", "deprecated"]);
-  assertEquals(staggered.endpoints[1], { ...video, ...open });
+  assertEquals(staggered.endpoints[1], { ...video, ...announced });
   // With a route deleted, the notice speaks of the one that is left.
-  const left = noticeAt(POLICY, [{ ...video, policy: OPEN }], { now });
-  assertEquals([left.phase, left.sunsetAt], ["deprecated", null]);
-  assertEquals(left.endpoints, [{ ...video, ...open }]);
+  const left = noticeAt(POLICY, [{ ...video, policy: open }], { now });
+  assertEquals([left.phase, left.sunsetAt, left.brownoutStatus], ["deprecated", null, 410]);
+  assertEquals(left.endpoints, [{ ...video, ...announced }]);
   assertEquals(left.contact, null);
   // With all routes deleted, nothing has an answer in a brownout or after the sunset.
   const { brownoutStatus, afterSunset, ...over } = NOTICE.parse(noticeAt(POLICY, [], { now }));

@@ -38,7 +38,7 @@ needing("processes")(
       const mistyped = await start({ SUNSET_DATE: "2999-01-01", SUNSET_AT: "video=2998-01-01" });
       const retirement = {
         ...{ phase: "deprecated", phaseEndsAt: null, deprecatedAt: "2026-11-21T00:00:00Z" },
-        ...{ sunsetAt: null, brownouts: [] },
+        ...{ sunsetAt: null, brownouts: [], brownoutStatus: 503, afterSunset: "gone" },
       };
       assertEquals(mistyped.first?.["routes"], {
         "/audio/:token": retirement,

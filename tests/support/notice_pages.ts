@@ -30,11 +30,15 @@ export const ENDPOINTS = ["/audio/{token}", "/video/{token}"].map((path) => ({
   successor: "/media/{token}",
 }));
 
+/** Where items are. */
+export const ITEMS = [{ path: "/media/{token}", serves: "published audio or video" }];
+
 export function pageAt(instant: string, policy = POLICY, video = policy, contact?: string) {
   const endpoints = ENDPOINTS.map((endpoint) => ({
     ...endpoint,
     policy: endpoint.path.startsWith("/video") ? video : policy,
   }));
   const now = Date.parse(instant);
-  return noticePage(noticeAt(policy, endpoints, { now, contact }), PROBLEM_TYPES, now);
+  const notice = noticeAt(policy, endpoints, { now, contact });
+  return noticePage(notice, { items: ITEMS, types: PROBLEM_TYPES, now });
 }
