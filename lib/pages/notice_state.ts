@@ -59,8 +59,9 @@ export function changes({ endpoints }: Notice): string {
     successor === undefined ? [] : [`<li>${code(path)} becomes ${code(successor)}</li>`]
   );
   if (lines.length === 0) return "";
-  return `<p>Change only the path. The token, the content and its <code>ETag</code> stay the same, and
-so do ranges and conditional requests:</p>
+  return `<p>Change only the path, in the URLs that you have stored, too: in feeds, download queues and
+databases. The token, the content and its <code>ETag</code> stay the same, and so do ranges and
+conditional requests:</p>
 <ul>
 ${lines.join("\n")}
 </ul>`;
