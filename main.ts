@@ -20,8 +20,9 @@
  * At startup, the server checks the Deno version, reads the settings (lib/server/config.ts), checks
  * that Deno's permissions allow storage, opens storage (lib/storage/), checks that its content
  * belongs to its catalogue, publishes the samples if storage is the default and empty, registers in
- * the ledger of calls (lib/usage/), and listens. With `media` as the first argument, it runs a
- * command instead (lib/cli/).
+ * the ledger of calls (lib/usage/), and listens. With `--check`, it only says what it would do
+ * (lib/server/start_check.ts). With `media` as the first argument, it runs a command instead
+ * (lib/cli/).
  *
  * The permissions (deno.json) are:
  * - net, to listen, to reach PostgreSQL and the bucket, and to publish and verify public URLs;
@@ -53,12 +54,18 @@ import { openStorage } from "./lib/storage/media/open_storage.ts";
 import { nextChange, policyOf } from "./lib/server/policies.ts";
 import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problem_types.ts";
-import { type App, requireHonestHead, runServer } from "./lib/server/process.ts";
+import {
+  type App,
+  requireHonestHead,
+  requireListenAccess,
+  runServer,
+} from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
 import { deprecatedPaths, METHODS, normalizeUrl, pathOf, withToken } from "./lib/server/route.ts";
 import type { RetiredRoute, Route } from "./lib/server/route.ts";
 import type { Handler, Outcome, Server } from "./lib/server/server.ts";
 import { requireStorageAccess } from "./lib/server/storage_access.ts";
+import { VERSION } from "./lib/server/version.ts";
 import { CachedStorage } from "./lib/storage/cache.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/errors.ts";
 import type { Kind, LookupResult } from "./lib/storage/item.ts";
@@ -381,6 +388,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   warnOfUnknown(variables, log); // first, because a mistyped name may be why the start fails
   const deprecated = deprecatedPaths(routes);
   const config = readConfig(variables.get, "server", deprecated);
+  requireListenAccess(config);
   requireStorageAccess(config);
   const media = await openMedia(config, log);
   const samples = config.isDefaultStorage
@@ -433,16 +441,22 @@ async function createRecorder(
   return new Recorder({ ...options, retainDays, clientField, metrics });
 }
 
-/** Runs the server, or a command, with these routes. */
+/** Runs the server, a check of its start, or a command, with these routes. */
 export async function main(routes: readonly Route[]): Promise<void> {
   const [command, ...args] = Deno.args;
   if (command === undefined) return await runServer((shutdown) => assemble(routes, shutdown));
-  if (command !== "media") {
-    console.error(`media-head: expected no argument, or "media", got "${command}"`);
-    Deno.exit(2);
+  if (command === "media") {
+    const { runMedia } = await import("./lib/cli/media.ts");
+    Deno.exit(await runMedia(args, { routes, createHandler }));
   }
-  const { runMedia } = await import("./lib/cli/media.ts");
-  Deno.exit(await runMedia(args, { routes, createHandler }));
+  if (command === "--check" && args.length === 0) {
+    const { checkStart } = await import("./lib/server/start_check.ts");
+    Deno.exit(await checkStart(routes));
+  }
+  if (command === "--version" && args.length === 0) return console.log(`media-head ${VERSION}`);
+  const got = Deno.args.join(" ");
+  console.error(`media-head: expected no argument, --check, --version or "media", got "${got}"`);
+  Deno.exit(2);
 }
 
 if (import.meta.main) await main(ROUTES);

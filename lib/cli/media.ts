@@ -9,6 +9,7 @@ import { ConfigError, readConfig } from "../server/config.ts";
 import { readVariables } from "../server/environment.ts";
 import { deprecatedPaths } from "../server/route.ts";
 import { exitStatusOf } from "../server/stop_signal.ts";
+import { VERSION } from "../server/version.ts";
 import { StorageError } from "../storage/errors.ts";
 import { messageOf } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
@@ -35,6 +36,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
   };
   const media = new Command("media")
     .description("Publish and manage media.")
+    .version(`media-head ${VERSION}`)
     .showHelpAfterError("(run with --help for usage)")
     .configureOutput({ writeErr: (text) => printError(text.trimEnd()) })
     .exitOverride();

@@ -12,8 +12,14 @@ export interface OpenOptions extends Patience {
   readonly onCreate?: (name: string) => void;
 }
 
-/** Why a database that must exist is refused. */
-export const NOT_CREATED_YET = "It does not exist yet; start the server to create it";
+/** The cause of the fault of a database that must exist, but does not. */
+export class NotCreatedError extends Error {
+  override readonly name = "NotCreatedError";
+
+  constructor() {
+    super("It does not exist yet; start the server to create it");
+  }
+}
 
 export function settingOf({ setting = "DATABASE_URL" }: OpenOptions): string {
   return setting;

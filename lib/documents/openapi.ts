@@ -1,7 +1,6 @@
 /** Generates the OpenAPI description (OpenAPI 3.1) from the route table and the policies. */
 
 import { z } from "zod";
-import project from "../../deno.json" with { type: "json" };
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import {
@@ -16,10 +15,11 @@ import {
 import type { ServerConfig } from "../server/server.ts";
 import { policyOf } from "../server/policies.ts";
 import { METHODS, pathOf, type Route, withToken } from "../server/route.ts";
+import { VERSION } from "../server/version.ts";
 
 const INFO = {
   title: "media-head",
-  version: project.version,
+  version: VERSION,
   summary: "Serves published audio and video",
   description:
     "Serves published media. A HEAD says exactly what a GET without Range would have said. " +

@@ -32,10 +32,12 @@ export function readVariables(path = ENV_FILE): Variables {
 
 /** Logs a warning about names in the file that are no settings, because they may be mistyped. */
 export function warnOfUnknown({ unknown }: Variables, log: Log): void {
-  if (unknown.length === 0) return;
-  const message = `Nothing reads ${unknown.join(", ")} in .env: is it a mistyped setting? ` +
+  if (unknown.length > 0) log({ event: "warning", message: unknownText(unknown) });
+}
+
+export function unknownText(names: readonly string[]): string {
+  return `Nothing reads ${names.join(", ")} in .env: is it a mistyped setting? ` +
     "Variables for Deno, such as OTEL_…, belong in the process's environment";
-  log({ event: "warning", message });
 }
 
 function readFile(path: string): Record<string, string | undefined> {

@@ -89,19 +89,37 @@ export async function runServer(
   Deno.exit(0);
 }
 
+/**
+ * Ensures that Deno's permissions and flags allow listening.
+ *
+ * @throws {StartError} If they do not.
+ */
+export function requireListenAccess(
+  { host, port, reusePort }: Pick<Config, "host" | "port" | "reusePort">,
+): void {
+  const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  if (Deno.permissions.querySync({ name: "net", host: address }).state !== "granted") {
+    throw new StartError(
+      `Deno's permissions do not allow listening on ${address}; add it to --allow-net`,
+    );
+  }
+  // Without --unstable-net, reusePort makes Deno 2.9.6 end the process (no issue was found).
+  // Deno.listenDatagram exists only with that flag.
+  if (!reusePort || "listenDatagram" in Deno) return;
+  throw new StartError("REUSE_PORT=true needs Deno's flag --unstable-net before main.ts");
+}
+
 /** @throws {StartError} If it cannot listen. */
 async function listen(app: App): Promise<Listener> {
-  const { host, port, reusePort } = app;
   try {
-    // Without --unstable-net, reusePort makes Deno 2.9.6 end the process (no issue was found).
-    // Deno.listenDatagram exists only with that flag.
-    if (!reusePort || "listenDatagram" in Deno) return new Listener(app);
-    throw new StartError("REUSE_PORT=true needs Deno's flag --unstable-net before main.ts");
+    return new Listener(app);
   } catch (error) {
     // Otherwise the gate would wait for a report of this server.
     await fulfilledWithin(TIME_LIMITS.closeMs, app.close());
-    if (error instanceof StartError) throw error;
-    const remedy = "choose another HOST or PORT, or set REUSE_PORT=true to share a port";
+    const { host, port, reusePort } = app;
+    const remedy = error instanceof Deno.errors.AddrInUse && !reusePort
+      ? "choose another PORT, or set REUSE_PORT=true in every process that shares this one"
+      : "choose another HOST or PORT";
     throw new StartError(
       `Cannot listen on ${host}:${port}: ${(error as Error).message}; ${remedy}`,
     );
@@ -110,8 +128,13 @@ async function listen(app: App): Promise<Listener> {
 
 /** Prints why the start failed, and exits. A bug is rethrown with its stack. */
 function refuse(error: unknown): never {
+  console.error(`media-head cannot start: ${reasonOf(error)}`);
+  Deno.exit(1);
+}
+
+/** Returns why the start failed, for the operator. Rethrows a bug. */
+export function reasonOf(error: unknown): string {
   const expected = [StartError, ConfigError, StorageError];
   if (!expected.some((type) => error instanceof type)) throw error;
-  console.error(`media-head cannot start: ${messageOf(error as Error)}`);
-  Deno.exit(1);
+  return messageOf(error as Error);
 }

@@ -6,6 +6,7 @@ import { announcedBy } from "../pages/notice.ts";
 import type { Recorder } from "../usage/recorder.ts";
 import type { RoutePolicies } from "../usage/records.ts";
 import { type Config, SAMPLES_DEPRECATED_AT } from "./config.ts";
+import { VERSION } from "./version.ts";
 
 /** The settings that the lines depend on. */
 type StartSettings = Pick<
@@ -32,7 +33,6 @@ export function logStart(
     readonly log: Log;
   },
 ): void {
-  const warn = (message: string, facts = {}) => log({ event: "warning", message, ...facts });
   const now = Date.now();
   const { deno } = Deno.version;
   const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
@@ -41,22 +41,48 @@ export function logStart(
     Object.entries(policies)
       .map(([path, policy]) => [path, announcedBy(policy, momentAt(policy, now))]),
   );
-  log({ event: "start", session, machine, hostname, port, deno, routes, ...placesOf(config) });
-  const removed = Object.keys(routes).filter((path) => routes[path]?.phase === "removed");
-  if (removed.length > 0) {
-    const remedy = "these paths now answer as removed; delete their routes when ready";
-    warn(`The sunset has passed: ${remedy}`, { routes: removed });
-  }
-  if (config.isDeprecationUnset && Object.keys(routes).length > 0) {
-    const date = `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
-    warn(`DEPRECATED_AT is not set, so the old paths announce ${date}`);
-  }
-  if (config.isTracingOn) {
-    const remedy = "set OTEL_DENO_TRACING=false to stop that";
-    warn(`Deno exports traces, with the tokens and queries of all requests: ${remedy}`);
-  }
+  log({
+    event: "start",
+    version: VERSION,
+    deno,
+    session,
+    machine,
+    hostname,
+    port,
+    routes,
+    ...placesOf(config),
+  });
+  for (const message of warningsOf(config, policies, now)) log({ event: "warning", message });
   const origin = config.publicUrl ?? `http://localhost:${port}`;
   for (const path of samples) console.log(`curl -I ${origin}${path}`);
+}
+
+/** Returns warnings about settings that are valid, but hardly meant. */
+export function warningsOf(
+  { isDeprecationUnset, isTracingOn }: StartSettings,
+  policies: RoutePolicies,
+  now: number,
+): string[] {
+  const warnings: string[] = [];
+  const removed = Object.keys(policies).filter((path) => {
+    const policy = policies[path];
+    return policy !== undefined && momentAt(policy, now).phase === "removed";
+  });
+  if (removed.length > 0) {
+    const routes = removed.join(" and ");
+    warnings.push(
+      `The sunset has passed, so these routes answer as removed: ${routes}. Delete them when ready`,
+    );
+  }
+  if (isDeprecationUnset && Object.keys(policies).length > 0) {
+    const date = `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
+    warnings.push(`DEPRECATED_AT is not set, so the old paths announce ${date}`);
+  }
+  if (isTracingOn) {
+    const remedy = "set OTEL_DENO_TRACING=false to stop that";
+    warnings.push(`Deno exports traces, with the tokens and queries of all requests: ${remedy}`);
+  }
+  return warnings;
 }
 
 /**

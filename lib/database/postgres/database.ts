@@ -15,7 +15,7 @@ import type {
   Value,
 } from "../sql/database.ts";
 import { StorageError } from "../errors.ts";
-import { NOT_CREATED_YET, type OpenOptions, settingOf } from "../open_options.ts";
+import { NotCreatedError, type OpenOptions, settingOf } from "../open_options.ts";
 import { waitFor } from "../../async/abort.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { creationOf, type Schema } from "../sql/schema.ts";
@@ -113,7 +113,7 @@ export class PostgresDatabase implements Database {
       const { host, pathname } = new URL(this.#url);
       const place = `"postgres://${host}${pathname}" (${settingOf(this.#options)})`;
       const name = `the ${schema.name} in ${place}`;
-      if (this.#options.mustExist) throw this.#faultOf("opened", new Error(NOT_CREATED_YET), name);
+      if (this.#options.mustExist) throw this.#faultOf("opened", new NotCreatedError(), name);
       const isCreated = await this.#transaction(async (run) => {
         await run("SELECT pg_advisory_xact_lock($1)", [TABLES_LOCK]);
         if ((await run(table)).length > 0) return false; // another process created them

@@ -1,7 +1,7 @@
 /** Creates the tables of a file, and recognizes the files of other programs and releases. */
 
 import type { DatabaseSync } from "node:sqlite";
-import { NOT_CREATED_YET, type OpenOptions } from "../open_options.ts";
+import { NotCreatedError, type OpenOptions } from "../open_options.ts";
 import { isBusy } from "./lock.ts";
 import { creationOf, type Schema } from "../sql/schema.ts";
 import { DIALECT } from "./dialect.ts";
@@ -23,7 +23,7 @@ export function createTables(
 ): void {
   const { name, applicationId, version } = schema;
   if (!hasTables(database, schema)) {
-    if (mustExist) throw new Error(NOT_CREATED_YET);
+    if (mustExist) throw new NotCreatedError();
     const isCreated = inTransaction(database, () => {
       if (hasTables(database, schema)) return false; // another process created them
       database.exec(creationOf(schema, DIALECT));

@@ -19,7 +19,7 @@ import type {
 } from "../sql/database.ts";
 import { waitFor } from "../../async/abort.ts";
 import { StorageError } from "../errors.ts";
-import { NOT_CREATED_YET, type OpenOptions, settingOf } from "../open_options.ts";
+import { NotCreatedError, type OpenOptions, settingOf } from "../open_options.ts";
 import { createTables, inTransaction } from "./creation.ts";
 import { type FileCalls, isMissing } from "./files.ts";
 import { retryWhileBusy } from "./lock.ts";
@@ -230,6 +230,6 @@ async function requirePlace(path: string, { mustExist, files }: SqliteOptions): 
     return;
   }
   await files.stat(path).catch((error) => {
-    throw isMissing(error) ? new Error(NOT_CREATED_YET) : error;
+    throw isMissing(error) ? new NotCreatedError() : error;
   });
 }

@@ -84,6 +84,14 @@ export class MediaStorage implements ItemStorage {
     this.#contentId = id;
   }
 
+  /** Fails if `prepare()` would, but changes nothing. */
+  async checkPreparation(): Promise<void> {
+    const found = await this.content.id();
+    const id = await this.catalogue.contentId();
+    if (id === null || found === id || found === "") return;
+    if (found !== undefined || await this.catalogue.uses()) await this.content.check(id);
+  }
+
   /**
    * Checks that the content store is the one that the catalogue's items use, if it has one on
    * record. Changes nothing.

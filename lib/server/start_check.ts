@@ -1,0 +1,105 @@
+/** `--check`: what a start would do, without doing it. */
+
+import { NotCreatedError } from "../database/open_options.ts";
+import { formatInstant } from "../http/timestamp.ts";
+import type { Policy } from "../lifecycle/policy.ts";
+import { openStorage } from "../storage/media/open_storage.ts";
+import type { RoutePolicies } from "../usage/records.ts";
+import { type Config, readConfig } from "./config.ts";
+import { readVariables, unknownText } from "./environment.ts";
+import { policyOf } from "./policies.ts";
+import { reasonOf, requireListenAccess } from "./process.ts";
+import { deprecatedPaths, type Route } from "./route.ts";
+import { placesOf, warningsOf } from "./start_line.ts";
+import { requireStorageAccess } from "./storage_access.ts";
+import { VERSION } from "./version.ts";
+
+/**
+ * Checks the settings, Deno's permissions and the storage as a start does, and prints what it would
+ * announce. Creates and changes nothing.
+ *
+ * @returns The exit status: 0 if a server would start; 1 if not, after printing every reason.
+ */
+export async function checkStart(routes: readonly Route[]): Promise<number> {
+  const faults: string[] = [];
+  /** Runs a step. If it fails as a start would, keeps the reason, and returns `undefined`. */
+  const attempt = async <T>(step: () => T | Promise<T>): Promise<T | undefined> => {
+    try {
+      return await step();
+    } catch (error) {
+      faults.push(reasonOf(error));
+    }
+  };
+  const lines: string[] = [];
+  const config = await attempt(() => {
+    const { get, unknown } = readVariables();
+    if (unknown.length > 0) lines.push(`Warning: ${unknownText(unknown)}`);
+    return readConfig(get, "server", deprecatedPaths(routes));
+  });
+  if (config !== undefined) {
+    await attempt(() => requireListenAccess(config));
+    const { isCreated } = await checkStorage(config, attempt);
+    lines.unshift(...announcementOf(config, routes, isCreated));
+  }
+  for (const line of lines) console.log(line);
+  for (const fault of faults) console.error(`media-head cannot start: ${fault}`);
+  return faults.length === 0 ? 0 : 1;
+}
+
+type Attempt = <T>(step: () => T | Promise<T>) => Promise<T | undefined>;
+
+/** Opens what the start opens, for reading. Returns whether the database exists already. */
+async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreated: boolean }> {
+  const hasAccess = await attempt(() => {
+    requireStorageAccess(config);
+    return true;
+  });
+  let isCreated = true;
+  const media = hasAccess || config.engine === "postgres"
+    ? await attempt(() =>
+      openStorage(config, { mustExist: true }).catch((error) => {
+        if (!(error.cause instanceof NotCreatedError)) throw error;
+        isCreated = false;
+      })
+    )
+    : undefined;
+  const { content } = config;
+  if (media !== undefined) {
+    if (content.kind !== "none") await attempt(() => media.checkPreparation());
+    await media.close();
+  } else if (content.kind === "bucket") {
+    const { BucketContent } = await import("../storage/content/bucket/content.ts");
+    const bucket = new BucketContent(content);
+    await attempt(() => bucket.id());
+    await bucket.close();
+  }
+  return { isCreated };
+}
+
+/** Says what a server with these settings would announce, and where its data are. */
+function announcementOf(config: Config, routes: readonly Route[], isCreated: boolean): string[] {
+  const { host, port } = config;
+  const { catalogue, content } = placesOf(config);
+  const policies: RoutePolicies = Object.fromEntries(
+    deprecatedPaths(routes).map((path) => [path, policyOf(config, path)]),
+  );
+  return [
+    `media-head ${VERSION} with Deno ${Deno.version.deno}, on ${host}:${port}`,
+    `Database: ${catalogue}${isCreated ? "" : " (does not exist yet; a start creates it)"}`,
+    `Content: ${content}`,
+    ...Object.entries(policies).map(([path, policy]) => `${path}: ${policyText(policy)}`),
+    ...warningsOf(config, policies, Date.now()).map((warning) => `Warning: ${warning}`),
+  ];
+}
+
+/** Formats a policy, e.g. "deprecated from …; brownout from … to … (503); removed at … (410)". */
+function policyText(policy: Policy): string {
+  const { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = policy;
+  const outages = brownouts.map(({ start, end }) =>
+    `brownout from ${formatInstant(start)} to ${formatInstant(end)} (${brownoutStatus})`
+  );
+  const removal = sunsetAt === undefined
+    ? "no date of removal"
+    : `removed at ${formatInstant(sunsetAt)} (${afterSunset === "redirect" ? 308 : 410})`;
+  return [`deprecated from ${formatInstant(deprecatedAt)}`, ...outages, removal].join("; ");
+}

@@ -1,0 +1,111 @@
+import { assertEquals, assertMatch } from "@std/assert";
+import { dirname } from "node:path";
+import { openLocal } from "../support/local_storage.ts";
+import { inFolder } from "../support/media_cli.ts";
+import { needing } from "../support/permissions.ts";
+import { MAIN } from "../support/routes.ts";
+import { storageIn, taskFlags } from "../support/server.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
+
+const test = needing("processes");
+
+/** Runs `main.ts` with arguments, on storage in a folder. */
+async function run(args: string[], folder: string, environment: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", ...taskFlags(MAIN, dirname(folder)), MAIN, ...args],
+    env: { ...storageIn(folder), NO_COLOR: "1", ...environment },
+  }).output();
+  const [out = "", err = ""] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  return { code, out, err };
+}
+
+const check = (folder: string, environment?: Record<string, string>) =>
+  run(["--check"], folder, environment);
+
+/** Returns the names of all files in a folder, with their contents. */
+function filesIn(folder: string): [string, string][] {
+  return [...Deno.readDirSync(folder)].flatMap(({ name, isDirectory }): [string, string][] => {
+    const path = `${folder}/${name}`;
+    return isDirectory ? filesIn(path) : [[path, Deno.readTextFileSync(path)]];
+  }).toSorted();
+}
+
+test("--check says what a start would announce, and creates nothing", () =>
+  inFolder(async (folder) => {
+    const { code, out, err } = await check(folder, {
+      SUNSET_AT: "2998-01-01,video=2999-01-01",
+      BROWNOUTS: "2997-05-03T09:00Z/PT1H",
+      AFTER_SUNSET: "redirect",
+    });
+    assertEquals([code, err, filesIn(folder)], [0, "", []]);
+    const brownout = "brownout from 2997-05-03T09:00:00Z to 2997-05-03T10:00:00Z (503)";
+    assertEquals(out.split("\n").slice(1), [
+      `Database: sqlite:${folder}/catalogue.sqlite (does not exist yet; a start creates it)`,
+      `Content: ${folder}/files`,
+      `/audio/:token: deprecated from 2026-11-21T00:00:00Z; ${brownout}; removed at 2998-01-01T00:00:00Z (308)`,
+      `/video/:token: deprecated from 2026-11-21T00:00:00Z; ${brownout}; removed at 2999-01-01T00:00:00Z (308)`,
+      "",
+    ]);
+    assertMatch(out, /^media-head \d+\.\d+\.\d+ with Deno \d+\.\d+\.\d+, on 0\.0\.0\.0:8000\n/);
+  }));
+
+test("--check registers nothing in storage that exists, and notices the content of another catalogue", async () => {
+  await using subject = await openLocal();
+  await using other = await openLocal();
+  await subject.publish(newMetadata(), new Uint8Array(10));
+  await other.publish(newMetadata(), new Uint8Array(20));
+  const fine = await check(subject.folder);
+  assertEquals([fine.code, fine.err], [0, ""]);
+  assertEquals((await subject.storage.ledger.sessions()).length, 0);
+  const mixed = await check(subject.folder, { CONTENT: `${other.folder}/files` });
+  assertEquals(mixed.code, 1);
+  assertMatch(mixed.err, /is not the folder with the content of this catalogue/);
+});
+
+test("--check prints every reason why a server would not start", () =>
+  inFolder(async (folder) => {
+    const bucket = {
+      CONTENT: "s3://bucket",
+      AWS_ACCESS_KEY_ID: "id",
+      AWS_SECRET_ACCESS_KEY: "SECRET",
+      AWS_REGION: "eu",
+      AWS_ENDPOINT_URL_S3: "http://127.0.0.1:2",
+    };
+    const rows: [environment: Record<string, string>, reasons: RegExp[]][] = [
+      [{ PORT: "x", SUNSET_AT: "y" }, [/PORT: expected/, /SUNSET_AT: expected/]],
+      [{ REUSE_PORT: "true", CONTENT: "/elsewhere/files" }, [
+        /REUSE_PORT=true needs Deno's flag --unstable-net/,
+        /permissions do not allow \/elsewhere\/files/,
+      ]],
+      [{ DATABASE_URL: "postgres://user:SECRET@127.0.0.1:1/db", ...bucket }, [
+        /postgres: .* cannot be reached/,
+        /bucket: the store cannot be reached/,
+      ]],
+      [bucket, [/bucket: the store cannot be reached/]], // there is no catalogue yet
+    ];
+    for (const [environment, reasons] of rows) {
+      const { code, out, err } = await check(folder, environment);
+      assertEquals(code, 1, err);
+      for (const reason of reasons) assertMatch(err, reason);
+      assertEquals(/SECRET/.test(out + err), false);
+    }
+    assertEquals(filesIn(folder), []);
+  }));
+
+test("--version prints the version, and other arguments are wrong usage", () =>
+  inFolder(async (folder) => {
+    const { version } = JSON.parse(Deno.readTextFileSync("deno.json"));
+    for (const args of [["--version"], ["media", "--version"]]) {
+      const { code, out } = await run(args, folder);
+      assertEquals([code, out], [0, `media-head ${version}\n`]);
+    }
+    for (const args of [["--chekc"], ["--check", "now"], ["serve"]]) {
+      const { code, err } = await run(args, folder);
+      assertEquals(code, 2);
+      const got = args.join(" ");
+      assertEquals(
+        err,
+        `media-head: expected no argument, --check, --version or "media", got "${got}"\n`,
+      );
+    }
+  }));
