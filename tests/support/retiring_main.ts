@@ -1,5 +1,5 @@
 /**
- * The server with the routes of the tests, which runs in place of `main.ts` once that has lost its
+ * The server with the routes of the tests, which runs in place of `main.ts` once that has other
  * deprecated routes.
  */
 
