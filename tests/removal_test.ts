@@ -28,7 +28,9 @@ needing("processes")(
       await using subject = await openLocal();
       const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1000));
       const before = await ServerProcess.start({ SUNSET_AT: "2998-01-01" }, subject.folder);
-      assertEquals((await requestRaw(before.port, "HEAD", `/audio/${token}`)).status, 200);
+      const caller = { "User-Agent": "Overcast/3.0" };
+      const called = await requestRaw(before.port, "HEAD", `/audio/${token}`, caller);
+      assertEquals(called.status, 200);
       await before.stop();
 
       copyProject(folder, []);
@@ -82,6 +84,17 @@ needing("processes")(
       const shown = await media("show", token);
       assertMatch(shown.out, new RegExp(`\nHEAD /media/${token}\n200\n`));
       assert(!shown.out.includes("/audio/"), shown.out);
+      const file = join(folder, "page.html");
+      const owner = await media("usage", "--client", "app Overcast", "--html", file);
+      assertEquals(owner.code, 0, owner.err);
+      const mailed = await Deno.readTextFile(file);
+      assertMatch(mailed, /paths that were removed<\/h1>/);
+      assertMatch(
+        mailed,
+        /<code>\/audio\/\{token\}<\/code> becomes <code>\/media\/\{token\}<\/code>/,
+      );
+      assertMatch(mailed, /The path is gone: it answers <code>404<\/code>/);
+      assert(!/[Ee]ventually|brownout that|Once removed/.test(mailed), mailed);
       const { log } = await server.stop();
       assertEquals(log.filter(({ event }) => event === "warning"), []);
     }),

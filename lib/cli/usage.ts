@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { storagePathsOf } from "../publishing/storage_paths.ts";
 import type { Config } from "../server/config.ts";
-import { pathOf, withToken } from "../server/route.ts";
+import { pathOf, type Route, withToken } from "../server/route.ts";
 import type { Kind } from "../storage/item.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { newToken } from "../storage/token.ts";
@@ -34,6 +34,13 @@ export function mediaUsageCommand(context: Context): Command {
   });
 }
 
+/** Returns the path of items to which clients of a deleted route should move. */
+function successorOfDeleted(routes: readonly Route[]): string | undefined {
+  const items = routes.filter(({ serves }) => typeof serves !== "string");
+  const found = items.find(({ successor }) => successor === undefined);
+  return found && pathOf(found);
+}
+
 function recordOf(
   { ledger, catalogue }: MediaStorage,
   config: Config,
@@ -60,7 +67,10 @@ function recordOf(
     probe,
     publicUrl: url,
     contact,
-    successorOf: (path) => routeOf(path)?.successor,
+    successorOf: (path) => {
+      const route = routeOf(path);
+      return route === undefined ? successorOfDeleted(routes) : route.successor;
+    },
     async writeFile(name, page) {
       const output = await openOutput(name, storagePathsOf(config));
       await output.write(new TextEncoder().encode(page)).finally(output.close);

@@ -119,7 +119,7 @@ ${test}
 </section>
 <section>
 <h2>Dates</h2>
-${dates(notice, now)}
+${dates(notice, { now })}
 </section>
 <section>
 <h2>For programs</h2>

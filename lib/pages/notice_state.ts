@@ -67,18 +67,22 @@ ${lines.join("\n")}
 </ul>`;
 }
 
-/**
- * Renders the dates, and what brownouts and the removal do. None of it expires: a page may be kept.
- *
- * @param now Milliseconds since the epoch. Brownouts that have ended by then are left out.
- */
-export function dates(notice: Notice, now: number): string {
+/** What the dates of a notice depend on. */
+interface DatesOptions {
+  /** Milliseconds since the epoch. Brownouts that have ended by then are left out. */
+  readonly now: number;
+  /** The paths that no server has any more. */
+  readonly gone?: readonly string[];
+}
+
+/** Renders the dates, and what brownouts and the removal do. None of it expires. */
+export function dates(notice: Notice, options: DatesOptions): string {
   return `<dl class="facts">
 ${sayOnce(notice, deprecation)}
 ${sayOnce(notice, removal)}
 </dl>
-${sayOnce(notice, (each, paths) => calendar(each, paths, now))}
-${sayOnce(notice, (each, paths) => effects(each, paths, now))}`;
+${sayOnce(notice, (each, paths) => calendar(each, paths, options))}
+${sayOnce(notice, (each, paths) => effects(each, paths, options))}`;
 }
 
 function deprecation({ deprecatedAt }: Notice, paths: string): string {
@@ -91,21 +95,29 @@ function removal({ sunsetAt }: Notice, paths: string): string {
 <dd>${sunsetAt === null ? "No date set yet" : time(sunsetAt)}</dd></div>`;
 }
 
-function brownoutsAfter(now: number, { brownouts }: Notice): Notice["brownouts"] {
-  return brownouts.filter(({ end }) => now < Date.parse(end));
+function isGone({ endpoints }: Notice, { gone = [] }: DatesOptions): boolean {
+  return endpoints.every(({ path }) => gone.includes(path));
 }
 
-function calendar(notice: Notice, paths: string, now: number): string {
-  const rows = brownoutsAfter(now, notice).map(({ start, end }) =>
+function brownoutsLeft(notice: Notice, options: DatesOptions): Notice["brownouts"] {
+  if (isGone(notice, options)) return [];
+  return notice.brownouts.filter(({ end }) => options.now < Date.parse(end));
+}
+
+function calendar(notice: Notice, paths: string, options: DatesOptions): string {
+  const rows = brownoutsLeft(notice, options).map(({ start, end }) =>
     `<li>${paths}Brownout from ${time(start)} to ${time(end)}</li>`
   );
   return rows.length === 0 ? "" : `<ul>\n${rows.join("\n")}\n</ul>`;
 }
 
 /** Says what the path answers in the brownouts that are listed, and after the removal. */
-function effects(notice: Notice, paths: string, now: number): string {
+function effects(notice: Notice, paths: string, options: DatesOptions): string {
   const { brownoutStatus, afterSunset } = notice;
-  const brownouts = brownoutsAfter(now, notice).length === 0
+  if (isGone(notice, options)) {
+    return `<p>${paths}The path is gone: it answers ${code("404")}, like any unknown path.</p>`;
+  }
+  const brownouts = brownoutsLeft(notice, options).length === 0
     ? ""
     : "A brownout is a short planned outage that warns of the removal: the path answers " +
       `${code(String(brownoutStatus))}, with ${code("Retry-After")} set to the end of the ` +

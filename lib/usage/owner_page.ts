@@ -1,13 +1,13 @@
 /** The page for a client's owner: what to change, by when, and the evidence. */
 
 import { code, contactText, escape, listOf, pathText } from "../pages/html.ts";
-import { noticeAt, noticesOf } from "../pages/notice.ts";
+import { noticeAt } from "../pages/notice.ts";
 import { changes, dates } from "../pages/notice_state.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import { list, picture, prose, reportPage } from "./page_html.ts";
 import { PICTURE_STYLE } from "./page_style.ts";
 import type { Session } from "./records.ts";
-import type { ClientUsage, UsageReport } from "./report.ts";
+import { type ClientUsage, judgedRoutes, type UsageReport } from "./report.ts";
 import { plural, RULES, sinceText } from "./sentences.ts";
 
 /** The facts on the page besides the report. Unknown ones are left out. */
@@ -43,7 +43,10 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
     return reportPage(`${name} called no deprecated paths${host}`, "", `${origin}\n${text}`);
   }
   const notice = noticeAt(first.policy, endpoints, { now });
-  const isRemoved = noticesOf(notice).map(({ phase }) => phase === "removed");
+  const announced = judgedRoutes(sessions).map(pathText);
+  const gone = endpoints.flatMap(({ path }) => announced.includes(path) ? [] : [path]);
+  const isRemoved = notice.endpoints
+    .map(({ phase, path }) => phase === "removed" || gone.includes(path));
   const future = isRemoved.includes(true) ? "were or will be" : "will be";
   const { documentation } = first.policy;
   const page = documentation && URL.parse(documentation, publicUrl)?.href;
@@ -57,7 +60,7 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
     `${origin}
 ${change && `<h2>What to change</h2>\n${change}`}
 <h2>By when</h2>
-${dates(notice, now)}
+${dates(notice, { now, gone })}
 ${page ? `<p>Read the notice at <a href="${escape(page)}">${escape(page)}</a>.</p>` : ""}
 ${contactText(contact)}
 <h2>Calls by ${escape(name)}</h2>

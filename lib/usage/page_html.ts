@@ -76,8 +76,10 @@ export function picture({ days }: RouteUsage, policy: Policy | undefined): strin
 ${bars.join("\n")}
 <rect class="axis" y="${AXIS_Y}" width="100%" height="1"/>
 </svg>
-<p class="axis"><span>${time(days[0]?.day ?? "")}</span><span>today</span></p>
+<p class="axis"><span>${time(days[0]?.day ?? "")}</span><span>${
+    time(days.at(-1)?.day ?? "")
+  }</span></p>
 <figcaption>${legend.join("\n").trim()}</figcaption>
-${details("In numbers", list(numbers))}
-</figure>`;
+</figure>
+${details("In numbers", list(numbers))}`;
 }
