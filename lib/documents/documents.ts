@@ -47,11 +47,9 @@ export async function representDocument(
   });
   const notice = noticeAt(policy, endpoints, { now, contact });
   const items = routes.flatMap((route) => {
+    if (typeof route.serves === "string" || route.successor !== undefined) return [];
     const path = withToken(pathOf(route), "{token}");
-    const state = route.successor === undefined ? "" : ", deprecated";
-    return typeof route.serves === "string"
-      ? []
-      : [{ path, serves: `published ${route.serves.join(" or ")}${state}` }];
+    return [{ path, serves: `published ${route.serves.join(" or ")}` }];
   });
   const validatorFields: Field[] = [["Vary", "Accept"]];
   if (accepts({ headers }, "text/html", "application/json") === "application/json") {

@@ -42,7 +42,7 @@ const CONTENT_SECURITY_POLICY = [
 
 /** The facts on the page besides the notice. */
 interface NoticePageOptions {
-  /** The paths at which items are served, and what each serves. */
+  /** The paths at which items stay, and what each serves. */
   readonly items: readonly { readonly path: string; readonly serves: string }[];
   /** The problem types to explain, by id. */
   readonly types: Readonly<Record<string, ProblemType>>;
@@ -91,9 +91,9 @@ function paths(items: NoticePageOptions["items"]): string {
 <ul>
 ${rows.join("\n")}
 </ul>
-<p>Any other path of an item answers ${code("404")}, even if it worked earlier. Change such a path
-to one of these, and keep the token: the content and its ${code("ETag")} are the same. The OpenAPI
-description of all paths is at <a href="/openapi.json">/openapi.json</a>.</p>
+<p>A path that this page does not name answers ${code("404")}, even if it worked earlier. In such a
+URL, change the path and keep the token: the content and its ${code("ETag")} are the same. The
+OpenAPI description of all paths is at <a href="/openapi.json">/openapi.json</a>.</p>
 </section>`;
 }
 

@@ -194,7 +194,7 @@ Deno.test("noticePage() says where items are, whatever is left of the deprecated
     const text = textOf(html);
     assertMatch(
       text,
-      / Where items are \/media\/\{token\}: published audio or video Any other path of an item answers 404, even if it worked earlier\./,
+      / Where items are \/media\/\{token\}: published audio or video A path that this page does not name answers 404, even if it worked earlier\./,
     );
     assertStringIncludes(html, '<div id="removed">'); // earlier errors link to it
     assertEquals(unbalanced(html), []);
