@@ -48,6 +48,7 @@ const MAX_READS = 10_000;
  */
 export class WindowedBlob extends Blob {
   readonly #content: Bytes;
+  #skipped = 0;
   #windows = 0;
   #reads = 0;
   #start = 0;
@@ -59,7 +60,13 @@ export class WindowedBlob extends Blob {
   }
 
   override get size(): number {
-    return this.#content.size;
+    return this.#content.size - this.#skipped;
+  }
+
+  /** Leaves out bytes at the beginning, for good. */
+  skip(length: number): void {
+    this.#skipped += length;
+    this.#start -= length;
   }
 
   override slice(start: number, end: number): Blob {
@@ -80,7 +87,10 @@ export class WindowedBlob extends Blob {
     if (start < this.#start || end > this.#start + this.#window.length) {
       this.#windows += Math.ceil((end - start) / WINDOW_BYTES);
       if (this.#windows > MAX_WINDOWS) throw new RangeError("Too long to be read");
-      this.#window = await this.#content.read(start, Math.max(end - start, WINDOW_BYTES));
+      this.#window = await this.#content.read(
+        this.#skipped + start,
+        Math.max(end - start, WINDOW_BYTES),
+      );
       this.#start = start;
     }
     return this.#window.subarray(start - this.#start, end - this.#start);

@@ -8,6 +8,8 @@ import { RefusedError } from "../input/refused_error.ts";
 import { type Kind, MAX_STATED } from "../storage/item.ts";
 import { StorageError } from "../storage/errors.ts";
 import { type Bytes, WindowedBlob } from "./bytes.ts";
+import { consistsOfFrames, detectFrames, searchFrames } from "./frames.ts";
+import { isCutTag, skipTags } from "./tags.ts";
 import { findTracks } from "./tracks.ts";
 
 /** One name for each format: the registered one that clients know best. */
@@ -66,13 +68,14 @@ export async function detectMediaType(
   content: Bytes,
   stated: Stated,
 ): Promise<MediaType> {
-  const type = stated.type ?? await detectFormat(content);
+  const blob = new WindowedBlob(content);
+  const type = stated.type ?? await detectFormat(blob);
   if (type === undefined) {
     throw new RefusedError(
       `${quoted(source)} has an unknown format; state its media type with --type`,
     );
   }
-  const tracks = stated.type === undefined ? await findTracks(content, type) : undefined;
+  const tracks = stated.type === undefined ? await findTracks(blob, type) : undefined;
   if (tracks === undefined) {
     const kind = kindOf(type);
     if (kind !== undefined) return { kind: stated.kind ?? kind, type };
@@ -89,11 +92,16 @@ export async function detectMediaType(
   return { kind, type: type.replace("video", "audio") + (tracks.isOpus ? "; codecs=opus" : "") };
 }
 
-async function detectFormat(content: Bytes): Promise<string | undefined> {
-  const { fileTypeFromBlob } = await import("file-type"); // not needed for URLs and records
+async function detectFormat(content: WindowedBlob): Promise<string | undefined> {
   try {
-    const type: string | undefined = (await fileTypeFromBlob(new WindowedBlob(content)))?.mime;
-    return type === undefined ? undefined : FORMATS[type] ?? type;
+    await skipTags(content);
+    const frames = await detectFrames(content);
+    if (frames !== undefined) return frames;
+
+    const { fileTypeFromBlob } = await import("file-type"); // not needed for URLs and records
+    const type: string | undefined = (await fileTypeFromBlob(content))?.mime;
+    if (type !== undefined && !consistsOfFrames(type)) return FORMATS[type] ?? type;
+    return await searchFrames(content) ?? (await isCutTag(content) ? "audio/mpeg" : undefined);
   } catch (error) {
     if (error instanceof RefusedError || error instanceof StorageError) throw error;
     return undefined; // it throws errors of any kind for damaged content

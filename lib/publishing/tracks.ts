@@ -5,7 +5,7 @@
  */
 
 import { Buffer } from "node:buffer";
-import { type Bytes, WindowedBlob } from "./bytes.ts";
+import type { WindowedBlob } from "./bytes.ts";
 
 /** The kind of a track. Opus is audio, too. */
 type TrackKind = "audio" | "opus" | "video" | "other";
@@ -24,13 +24,13 @@ const READERS = [
  * @param type The media type of the content.
  * @returns `undefined` if the type is not that of a container; the type itself then names the kind.
  */
-export async function findTracks(content: Bytes, type: string) {
+export async function findTracks(content: WindowedBlob, type: string) {
   const reader = READERS.find(({ types }) => types.test(type));
   if (reader === undefined) return undefined;
   const found: TrackKind[] = [];
   let isComplete = true; // whether all tracks were found
   try {
-    for await (const kind of reader.read(new WindowedBlob(content))) found.push(kind);
+    for await (const kind of reader.read(content)) found.push(kind);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     isComplete = false;

@@ -5,6 +5,7 @@ import { type Bytes, memoryBytes } from "../../lib/publishing/bytes.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
+import { frames } from "./frames.ts";
 
 // The package that detects formats reads the environment when it is loaded.
 const test = needing("environment");
@@ -13,7 +14,7 @@ const ascii = (text: string) => Uint8Array.from(text, (char) => char.charCodeAt(
 const detect = (content: Uint8Array<ArrayBuffer>, stated: Stated = {}) =>
   detectMediaType("it", memoryBytes(content), stated);
 
-const MP3 = `\xff\xfb\x90\x64${"\0".repeat(60)}`;
+const MP3 = frames("MP3", 2).toString("latin1");
 const FLAC = "fLaC\0\0\0\x22";
 const WAV = ascii("RIFF\x24\0\0\0WAVEfmt \x10\0\0\0");
 const MP4_WITHOUT_TRACKS = ascii("\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41");
