@@ -3,6 +3,7 @@
  * because they prove nothing.
  */
 
+import { Buffer } from "node:buffer";
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { type Kind, MAX_STATED } from "../storage/item.ts";
@@ -27,6 +28,21 @@ const FORMATS: Readonly<Record<string, string>> = {
   "application/ogg": "video/ogg",
   "audio/x-ms-asf": "video/x-ms-asf", // named after its first stream
   "application/vnd.ms-asf": "video/x-ms-asf",
+};
+
+/** Formats that `file-type` does not know, or takes for others, by their first bytes. */
+const SIGNATURES: readonly { readonly pattern: RegExp; readonly type: string | undefined }[] = [
+  { pattern: /^(?:RF64|BW64).{4}WAVE/s, type: "audio/wav" }, // ITU-R BS.2088: WAV of any length
+  { pattern: /^\.snd\0\0.{6}\0\0\0/s, type: "audio/basic" }, // AU
+  { pattern: /^riff.{20}wave/s, type: "Wave64" },
+  { pattern: /^FORM.{4}(?!AIF[FC])/s, type: undefined }, // IFF has pictures and more; not AIFF
+];
+
+/** The names of formats of which neither an audio nor a video type is registered. */
+const UNREGISTERED: Readonly<Record<string, string>> = {
+  "Wave64": "Wave64",
+  "application/mxf": "MXF",
+  "application/vnd.rn-realmedia": "RealMedia",
 };
 
 const MEDIA_TYPE =
@@ -79,7 +95,12 @@ export async function detectMediaType(
   if (tracks === undefined) {
     const kind = kindOf(type);
     if (kind !== undefined) return { kind: stated.kind ?? kind, type };
-    throw new RefusedError(`${quoted(source)} is ${type}, which is neither audio nor video`);
+    const name = UNREGISTERED[type];
+    throw new RefusedError(
+      name === undefined
+        ? `${quoted(source)} is ${type}, which is neither audio nor video`
+        : `${quoted(source)} is ${name}, which has no audio or video type; state one with --type`,
+    );
   }
 
   const { kind = tracks.kind } = stated;
@@ -92,11 +113,16 @@ export async function detectMediaType(
   return { kind, type: type.replace("video", "audio") + (tracks.isOpus ? "; codecs=opus" : "") };
 }
 
+/** Returns the media type of content, or the name of its format if it has none. */
 async function detectFormat(content: WindowedBlob): Promise<string | undefined> {
   try {
     await skipTags(content);
     const frames = await detectFrames(content);
     if (frames !== undefined) return frames;
+
+    const start = Buffer.from(await content.read(0, 28)).toString("latin1");
+    const signature = SIGNATURES.find(({ pattern }) => pattern.test(start));
+    if (signature !== undefined) return signature.type;
 
     const { fileTypeFromBlob } = await import("file-type"); // not needed for URLs and records
     const type: string | undefined = (await fileTypeFromBlob(content))?.mime;

@@ -17,6 +17,10 @@ const detect = (content: Uint8Array<ArrayBuffer>, stated: Stated = {}) =>
 const MP3 = frames("MP3", 2).toString("latin1");
 const FLAC = "fLaC\0\0\0\x22";
 const WAV = ascii("RIFF\x24\0\0\0WAVEfmt \x10\0\0\0");
+const WAVE64 = Uint8Array.fromHex(
+  "726966662e91cf11a5d628db04c10000e02200000000000077617665f3acd3118cd100c04f8edb8a",
+);
+const MXF = Uint8Array.fromHex("060e2b34020501010d0102010102");
 const MP4_WITHOUT_TRACKS = ascii("\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41");
 /** Puts an ID3v2 tag in front of something; its size has seven bits per byte. */
 const tagged = (size: string, length: number, rest: string) =>
@@ -40,14 +44,15 @@ test("detectMediaType() rethrows errors of reading", async () => {
 });
 
 // The formats themselves have a test of their own, which makes files of each.
-test("detectMediaType() knows formats after tags", async () => {
+test("detectMediaType() knows formats after tags, and some that file-type does not know", async () => {
   const rows: [what: string, head: string, type: string][] = [
+    ["WAV beyond 4 GB", "RF64\xff\xff\xff\xffWAVEds64", "audio/wav"],
+    ["WAV beyond 4 GB with more metadata", "BW64\xff\xff\xff\xffWAVEds64", "audio/wav"],
+    ["AU", ".snd\0\0\0\x20\xff\xff\xff\xff\0\0\0\x01\0\0\x1f\x40", "audio/basic"],
     ["MP3", MP3, "audio/mpeg"],
     ["MP3 with a tag", tagged("\0\0\0\0", 0, MP3), "audio/mpeg"],
     ["FLAC with a tag", tagged("\0\0\x01\x02", 130, FLAC), "audio/flac"],
     ["FLAC with two tags", tagged("\0\0\0\x02", 2, tagged("\0\0\0\x06", 6, FLAC)), "audio/flac"],
-    ["MPEG-1 program stream", "\0\0\x01\xba\x21\0\x01\0\x01", "video/mpeg"],
-    ["MPEG-2 program stream", "\0\0\x01\xba\x44\0\x04\0\x04", "video/mpeg"],
   ];
   for (const [what, text, type] of rows) {
     const kind = type.split("/")[0] as "audio" | "video";
@@ -92,6 +97,15 @@ test("detectMediaType() refuses content that is not recognizably audio or video"
       ascii("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0"),
       {},
       "is image/png, which is neither audio nor video",
+    ],
+    [ascii("FORM\0\0\0\x04ILBM"), {}, unknown], // a picture
+    [ascii("FORM\0\0\0\x04ANIM"), { kind: "video" }, unknown],
+    [ascii(".snd files are sound"), {}, unknown],
+    [WAVE64, {}, "is Wave64, which has no audio or video type; state one with --type"],
+    [
+      MXF,
+      { kind: "audio" },
+      "is MXF, which has no audio or video type; state one with --type",
     ],
     [
       MP4_WITHOUT_TRACKS,
