@@ -28,6 +28,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   "application/ogg": "video/ogg",
   "audio/x-ms-asf": "video/x-ms-asf", // named after its first stream
   "application/vnd.ms-asf": "video/x-ms-asf",
+  "image/mj2": "video/mj2",
 };
 
 /** Formats that `file-type` does not know, or takes for others, by their first bytes. */
@@ -44,6 +45,9 @@ const UNREGISTERED: Readonly<Record<string, string>> = {
   "application/mxf": "MXF",
   "application/vnd.rn-realmedia": "RealMedia",
 };
+
+/** Containers whose audio has a type of its own, which differs in its first word only. */
+const HAS_AUDIO_TYPE = /^video\/(?:mp4|3gpp2?|webm|x-matroska|ogg|x-ms-asf)$/;
 
 const MEDIA_TYPE =
   /^(audio|video)\/[\w.+-]+(; ?[\w-]+=([\w.+-]+|"[\x20-\x21\x23-\x5b\x5d-\x7e]*"))*$/i;
@@ -108,8 +112,7 @@ export async function detectMediaType(
     const remedy = "it is unknown whether it is audio or video; state it with --kind";
     throw new RefusedError(`${quoted(source)} is ${type}, but ${remedy}`);
   }
-  // For QuickTime, no audio type is registered.
-  if (kind === "video" || type === "video/quicktime") return { kind, type };
+  if (kind === "video" || !HAS_AUDIO_TYPE.test(type)) return { kind, type };
   return { kind, type: type.replace("video", "audio") + (tracks.isOpus ? "; codecs=opus" : "") };
 }
 

@@ -1,7 +1,7 @@
 /**
- * The tracks of containers: MP4, 3GP and QuickTime; Matroska and WebM; Ogg; ASF (WMV and WMA). Only
- * the few bytes that describe them are read, because parsing a whole file takes as much time and
- * memory as its author wants.
+ * The tracks of containers: MP4, 3GP and QuickTime; Matroska and WebM; Ogg; ASF (WMV and WMA); AVI;
+ * FLV; MPEG program streams (VOB). Only the few bytes that describe them are read, because parsing
+ * a whole file takes as much time and memory as its author wants.
  */
 
 import { Buffer } from "node:buffer";
@@ -12,10 +12,13 @@ type TrackKind = "audio" | "opus" | "video" | "other";
 
 /** The readers of tracks. They throw a `RangeError` when they may have missed some. */
 const READERS = [
-  { types: /^video\/(?:mp4|3gpp2?|quicktime)$/, read: isoTracks },
+  { types: /^video\/(?:mp4|3gpp2?|quicktime|mj2)$/, read: isoTracks },
   { types: /^video\/(?:webm|x-matroska)$/, read: matroskaTracks },
   { types: /^video\/ogg$/, read: oggTracks },
   { types: /^video\/x-ms-asf$/, read: asfTracks },
+  { types: /^video\/vnd\.avi$/, read: aviTracks },
+  { types: /^video\/x-flv$/, read: flvTracks },
+  { types: /^video\/mpeg$/, read: mpegTracks },
 ];
 
 /**
@@ -195,4 +198,146 @@ async function* oggTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
     else yield isOneOf(OGG_AUDIO) ? "audio" : isOneOf(OGG_VIDEO) ? "video" : "other";
     at += segments.reduce((sum, length) => sum + length, start);
   }
+}
+
+/** The nesting of chunks in AVI. A list goes by its type. The header lists all streams. */
+const CHUNKS: typeof BOXES = {
+  list: "hdrl",
+  entered: ["AVI ", "hdrl", "strl"],
+  parse(bytes, rest) {
+    const isList = /^(?:RIFF|LIST)/.test(bytes.toString("latin1"));
+    const headerLength = isList ? 12 : 8;
+    if (rest < headerLength) throw new RangeError("Not a chunk");
+    const length = bytes.readUInt32LE(4);
+    const end = 8 + length + length % 2; // padded
+    const idAt = isList ? 8 : 0;
+    return {
+      id: bytes.toString("latin1", idAt, idAt + 4),
+      headerLength,
+      length: end - headerLength,
+    };
+  },
+};
+
+/** The kind of a stream for each type of its header. `iavs` is DV, with its sound. */
+const AVI_STREAM_TYPES: Readonly<Record<string, TrackKind>> = {
+  auds: "audio",
+  vids: "video",
+  iavs: "video",
+};
+
+async function* aviTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
+  for await (const { id, start } of partsOf(content, CHUNKS)) {
+    if (id !== "strh") continue;
+    const type = Buffer.from(await content.read(start, 4)).toString("latin1");
+    yield AVI_STREAM_TYPES[type] ?? "other";
+  }
+}
+
+/** The bytes in which to look for a picture where the list of tracks may be wrong. */
+const SEARCHED_BYTES = 256 * 1024;
+
+/**
+ * Yields the tracks of FLV (Adobe Flash Video File Format 10.1, annex E). Flags name them, but many
+ * programs that record live streams set both, so video counts only if it is there.
+ *
+ * @throws {RangeError} When the flags name video that is not there, or no sound.
+ */
+async function* flvTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
+  const header = Buffer.from(await content.read(0, 9));
+  for (let at = header.readUInt32BE(5) + 4; at < SEARCHED_BYTES;) {
+    const tag = Buffer.from(await content.read(at, 11));
+    if (tag.length < 11) break;
+    const type = tag.readUInt8(0) & 0x1f; // without the flag of encryption
+    if (type === 9) {
+      yield "video";
+      return;
+    }
+    if (type !== 8 && type !== 18) throw new RangeError("Not a tag");
+    at += tag.length + tag.readUIntBE(1, 3) + 4;
+  }
+  const isAudioOnly = (header.readUInt8(4) & 5) === 4;
+  if (!isAudioOnly) throw new RangeError("The picture may come later");
+  yield "audio";
+}
+
+/** Start codes of MPEG (ISO/IEC 13818-1 table 2-22, 13818-2 table 6-1). */
+const VIDEO_SEQUENCE = 0xb3;
+const PROGRAM_END = 0xb9;
+const PACK_HEADER = 0xba;
+const SYSTEM_HEADER = 0xbb;
+const ALL_AUDIO = 0xb8;
+const ALL_VIDEO = 0xb9;
+const PRIVATE_STREAM_1 = 0xbd; // AC-3 and the like, or subtitles
+
+/** The bytes of a sector of a Video CD, whose rest may be zeros. */
+const SECTOR_BYTES = 2324;
+
+/**
+ * Yields the tracks of an MPEG program stream (ISO/IEC 13818-1 §2.5.3, 11172-1), or that of a video
+ * stream alone. A system header lists the tracks, but on a Video CD each has a header of its own.
+ *
+ * @throws {RangeError} When there may be video that is not listed.
+ */
+async function* mpegTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
+  const listed: TrackKind[] = [];
+  const end = Math.min(content.size, SEARCHED_BYTES);
+  for (let at = 0; at < end;) {
+    const bytes = Buffer.alloc(14); // as long as a pack header, with zeros after the end of the file
+    bytes.set(await content.read(at, bytes.length));
+    const code = bytes.readUIntBE(0, 3) === 1 ? bytes.readUInt8(3) : 0;
+    if (code === VIDEO_SEQUENCE || streamKind(code) === "video") {
+      yield "video";
+      return;
+    }
+    const isPart = code >= PROGRAM_END;
+    const length = isPart ? mpegLength(code, bytes) : await zerosAt(content, at);
+    if (code === SYSTEM_HEADER) {
+      listed.push(...listedTracks(Buffer.from(await content.read(at, length))));
+    }
+    const isDamaged = length === 0;
+    if (isDamaged || streamKind(code) === "other") listed.push("other");
+    if (isDamaged) break;
+    at += length;
+  }
+  yield* listed;
+  if (listed.includes("other")) throw new RangeError("There may be video");
+}
+
+/** Returns the length of what a start code begins. */
+function mpegLength(code: number, bytes: Buffer): number {
+  if (code === PROGRAM_END) return 4;
+  if (code !== PACK_HEADER) return 6 + bytes.readUInt16BE(4);
+  const isMpeg1 = bytes.readUInt8(4) >> 4 === 2;
+  return isMpeg1 ? 12 : 14 + (bytes.readUInt8(13) & 7);
+}
+
+/** Returns the number of zeros up to the next start code, or 0 if something else is here. */
+async function zerosAt(content: WindowedBlob, at: number): Promise<number> {
+  const bytes = await content.read(at, SECTOR_BYTES);
+  const zeros = bytes.findIndex((byte) => byte !== 0);
+  if (zeros === -1) return bytes.length;
+  return bytes[zeros] === 1 ? Math.max(0, zeros - 2) : 0;
+}
+
+/** Returns the kind of a stream by its code, if that names one: `other` may be VC-1 or MPEG-4. */
+function streamKind(code: number): TrackKind | undefined {
+  return code >= 0xf0 ? "other" : code >= 0xe0 ? "video" : code >= 0xc0 ? "audio" : undefined;
+}
+
+/** Returns the tracks that a system header lists (ISO/IEC 13818-1 §2.5.3.5). */
+function listedTracks(header: Buffer): TrackKind[] {
+  const tracks: TrackKind[] = [];
+  const hasAudio = (header.readUInt8(9) >> 2) > 0;
+  const hasVideo = (header.readUInt8(10) & 0x1f) > 0;
+  for (let at = 12; (header[at] ?? 0) >= 0x80; at += 3) {
+    const code = header.readUInt8(at);
+    const kind = streamKind(code);
+    if (kind !== undefined) tracks.push(kind);
+    // A DVD lists these whether it has any or not.
+    else if (code === ALL_VIDEO && hasVideo) tracks.push("video");
+    else if ((code === ALL_AUDIO || code === PRIVATE_STREAM_1) && hasAudio) tracks.push("audio");
+  }
+  const isComplete = !hasVideo || tracks.includes("video");
+  return isComplete ? tracks : [...tracks, "other"];
 }

@@ -30,6 +30,7 @@ const HEVC = ["-c:v", "libx265", "-x265-params", "log-level=error"];
 const THEORA = ["-c:v", "libtheora"];
 const VORBIS = ["-c:a", "libvorbis"];
 const FRAGMENTS = ["-movflags", "+frag_keyframe+empty_moov+default_base_moof"];
+const VCD = ["-ar", "44100", "-f", "vcd"];
 const MIXED = ["-map", "0", "-map", "1", "-c:a:0", "libvorbis", "-c:a:1", "libopus"];
 
 const SOUNDS: readonly Format[] = [
@@ -40,11 +41,16 @@ const SOUNDS: readonly Format[] = [
   ["old-tag.mp3", [...SOUND, "-write_id3v1", "1", "-metadata", "title=A"], "audio/mpeg"],
   ["cover.mp3", [...SOUND, ...COVER, "-id3v2_version", "3"], "audio/mpeg"],
   ["tagged.mp3", [...SOUND], "audio/mpeg"],
+  ["stray.mp3", [...SOUND], "audio/mpeg"],
+  ["cut.mp3", [...SPEECH, "-id3v2_version", "0"], "audio/mpeg"],
+  ["padded.mp3", [...SPEECH, "-id3v2_version", "0"], "audio/mpeg"],
   ["a.mp2", [...SOUND], "audio/mpeg"],
   ["lame.mp2", [...SPEECH, "-c:a", "libtwolame"], "audio/mpeg"],
   ["a.aac", [...SOUND, ...AAC], "audio/aac"],
   ["speech.aac", [...SPEECH, ...AAC], "audio/aac"],
   ["tagged.aac", [...SOUND, ...AAC], "audio/aac"],
+  ["stray.aac", [...SOUND, ...AAC], "audio/aac"],
+  ["cut.aac", [...SPEECH, ...AAC], "audio/aac"],
   ["a.flac", [...SOUND], "audio/flac"],
   ["speech.flac", [...SPEECH, "-sample_fmt", "s32"], "audio/flac"],
   ["tagged.flac", [...SOUND], "audio/flac"],
@@ -54,6 +60,8 @@ const SOUNDS: readonly Format[] = [
   ["surround.wav", [...SOUND, "-ac", "6", "-c:a", "pcm_s24le"], "audio/wav"],
   ["mulaw.wav", [...SPEECH, "-c:a", "pcm_mulaw"], "audio/wav"],
   ["adpcm.wav", [...SPEECH, "-c:a", "adpcm_ms"], "audio/wav"],
+  ["rf64.wav", [...SOUND, "-rf64", "always"], "audio/wav"],
+  ["a.au", [...SPEECH], "audio/basic"],
   ["a.aiff", [...SOUND], "audio/aiff"],
   ["float.aifc", [...SOUND, "-c:a", "pcm_f32be", "-f", "aiff"], "audio/aiff"],
   ["a.caf", [...SOUND], "audio/x-caf"],
@@ -163,14 +171,21 @@ const PICTURES: readonly Format[] = [
   ["a.vob", [...VIDEO], "video/mpeg"],
   ["mpeg2.mpg", [...VIDEO, "-c:v", "mpeg2video", "-f", "svcd"], "video/mpeg"],
   ["a.m2v", [...PICTURE, "-f", "mpeg2video"], "video/mpeg"],
+  ["sound.vob", [...SOUND], "video/mpeg"],
+  ["ac3.vob", [...SPEECH, "-c:a", "ac3"], "video/mpeg"],
+  ["dvd.vob", [...SOUND, "-ar", "48000", "-f", "dvd"], "video/mpeg"],
+  ["sound-first.vob", [...VIDEO, "-map", "1", "-map", "0"], "video/mpeg"],
+  ["sound-first.mpg", [...VIDEO, ...VCD, "-map", "1", "-map", "0"], "video/mpeg"],
   ["a.ts", [...VIDEO, ...H264], "video/mp2t"],
   ["mpeg2.ts", [...VIDEO, "-c:v", "mpeg2video"], "video/mp2t"],
   ["a.m2ts", [...VIDEO, ...H264], "video/mp2t"],
   ["a.avi", [...VIDEO], "video/vnd.avi"],
   ["mjpeg.avi", [...PICTURE, "-c:v", "mjpeg"], "video/vnd.avi"],
+  ["sound.avi", [...SOUND, "-c:a", "libmp3lame"], "video/vnd.avi"],
   ["h264.avi", [...VIDEO, ...H264, "-c:a", "libmp3lame"], "video/vnd.avi"],
   ["a.flv", [...VIDEO, ...AAC], "video/x-flv"],
   ["h264.flv", [...VIDEO, ...H264], "video/x-flv"],
+  ["sound.flv", [...SOUND, ...AAC], "video/x-flv"],
   ["a.wmv", [...VIDEO, "-c:v", "wmv2", "-c:a", "wmav2"], "video/x-ms-asf"],
   ["sound-first.wmv", [...VIDEO, "-map", "1", "-map", "0"], "video/x-ms-asf"],
   ["silent.wmv", [...PICTURE], "video/x-ms-asf"],
@@ -204,8 +219,11 @@ export const FORMATS: readonly Format[] = [
 ];
 
 /** An ID3v2.4 tag longer than what is read to detect a format; its size has seven bits per byte. */
-const LONG_TAG = new Uint8Array(10 + (6 << 14));
+export const LONG_TAG = new Uint8Array(10 + (6 << 14));
 LONG_TAG.set([0x49, 0x44, 0x33, 4, 0, 0, 0, 6, 0, 0]);
+
+/** Bytes that do not belong to the sound before which they stand. */
+const STRAY = new TextEncoder().encode("Ten bytes\n");
 
 /** What follows the sound in files of many old programs: an ID3v1 tag. */
 const OLD_TAG = new TextEncoder().encode(`TAG${"A title of thirty characters!!".padEnd(125)}`);
@@ -215,6 +233,11 @@ const CHANGES: Readonly<Record<string, (file: Uint8Array) => Uint8Array>> = {
   "tagged.mp3": (file) => joined(LONG_TAG, file),
   "tagged.aac": (file) => joined(LONG_TAG, file),
   "tagged.flac": (file) => joined(LONG_TAG, file),
+  "stray.mp3": (file) => joined(STRAY, file),
+  "stray.aac": (file) => joined(STRAY, file),
+  "cut.mp3": (file) => file.subarray(50),
+  "cut.aac": (file) => file.subarray(50),
+  "padded.mp3": (file) => joined(new Uint8Array(9_000), file),
   "old-tag.m4a": (file) => joined(file, OLD_TAG),
   "celt.ogg": (file) => replaced(file, "Speex   ", "CELT    "),
   "disabled.mp4": withoutFlags,

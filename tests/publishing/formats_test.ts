@@ -20,11 +20,13 @@ const files = shared(NEEDS, async () => {
   return { folder, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
 });
 
-/** QuickTime has no type for sound. */
-const SOUND_OF_QUICKTIME = ["sound.mov", "pcm.mov"];
+/** Sound in containers that have no type for it. */
+const SOUND_IN_VIDEO = [
+  ...["sound.mov", "pcm.mov", "sound.avi", "sound.flv", "sound.vob", "ac3.vob", "dvd.vob"],
+];
 
 function kindOf(name: string, type: string): Kind {
-  return SOUND_OF_QUICKTIME.includes(name) ? "audio" : type.split("/")[0] as Kind;
+  return SOUND_IN_VIDEO.includes(name) ? "audio" : type.split("/")[0] as Kind;
 }
 
 /**
@@ -94,6 +96,18 @@ test("the publisher's kind overrides what was detected, with the container's typ
   for (const [name, kind, type] of rows) {
     const content = memoryBytes(await Deno.readFile(`${files().folder}/${name}`));
     assertEquals(await detectMediaType(name, content, { kind }), { kind, type }, name);
+  }
+});
+
+test("a film that lacks its first ten bytes never becomes sound", async () => {
+  for (const [name, , type] of FORMATS) {
+    if (kindOf(name, type) !== "video") continue;
+    const content = (await Deno.readFile(`${files().folder}/${name}`)).subarray(10);
+    try {
+      assertEquals((await detectMediaType(name, memoryBytes(content), {})).kind, "video", name);
+    } catch (error) {
+      assertInstanceOf(error, RefusedError, name);
+    }
   }
 });
 

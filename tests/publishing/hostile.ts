@@ -2,20 +2,22 @@
 
 import { Buffer } from "node:buffer";
 import { gzipSync } from "node:zlib";
+import {
+  ascii,
+  box,
+  element,
+  ENTRY,
+  flv,
+  MPEG2_PACK,
+  packet,
+  page,
+  SEGMENT,
+  TRACKS,
+  uint32,
+} from "./containers.ts";
 
-const ascii = (text: string) => Buffer.from(text, "latin1");
-const uint32 = (value: number) => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
-};
 const times = (count: number, part: Buffer) => Buffer.concat(Array(count).fill(part));
 
-/** A box of MP4. */
-const box = (type: string, ...parts: Buffer[]) => {
-  const content = Buffer.concat(parts);
-  return Buffer.concat([uint32(8 + content.length), ascii(type), content]);
-};
 const FTYP = box("ftyp", ascii("isom\0\0\0\x01isom"));
 const mp4 = (...parts: Buffer[]) => Buffer.concat([FTYP, ...parts]);
 /** Samples without fields: as many as one wants, in no bytes. */
@@ -27,21 +29,9 @@ const nested = (type: string, depth: number) =>
     Array.from({ length: depth }, (_, at) => [uint32(8 * (depth - at)), ascii(type)]).flat(),
   );
 
-/** An element of Matroska with a length of eight bytes. */
-const element = (id: string, ...parts: Buffer[]) => {
-  const content = Buffer.concat(parts);
-  return Buffer.concat([ascii(id), ascii("\x01\0\0\0"), uint32(content.length), content]);
-};
 const EBML = ascii("\x1a\x45\xdf\xa3\x87\x42\x82\x84webm");
-const [SEGMENT, TRACKS, ENTRY] = ["\x18\x53\x80\x67", "\x16\x54\xae\x6b", "\xae"];
 const UNKNOWN_LENGTH = "\x01\xff\xff\xff\xff\xff\xff\xff";
 
-/** A page of Ogg. */
-const page = (flags: number, stream: number, content: Buffer) => {
-  const head = ascii(`OggS\0${String.fromCharCode(flags)}${"\0".repeat(20)}\x01`);
-  head.writeUInt32LE(stream, 14);
-  return Buffer.concat([head, Buffer.from([content.length]), content]);
-};
 const VORBIS = ascii("\x01vorbis");
 
 /** An entry of a ZIP file. */
@@ -114,6 +104,21 @@ export const HOSTILE: Readonly<Record<string, () => Buffer>> = {
       times(300, Buffer.concat([object, Buffer.alloc(99_976)])),
     ]);
   },
+  "chunks.avi": () =>
+    Buffer.concat([
+      ascii("RIFF\xff\xff\xff\xffAVI LIST\xff\xff\xff\xffhdrl"),
+      times(300_000, ascii("JUNK\0\0\0\0")),
+    ]),
+  "nested.avi": () =>
+    Buffer.concat([ascii("RIFF\0\0\0\0AVI "), times(200_000, ascii("LIST\0\0\0\0strl"))]),
+  "tags.flv": () => flv(5, ...Array(100_000).fill(8)),
+  "packets.mpg": () => Buffer.concat([MPEG2_PACK, times(300_000, packet(0xc0))]),
+  "zeros.mpg": () => Buffer.concat([MPEG2_PACK, Buffer.alloc(20_000_000)]),
+  "headers.mpg": () =>
+    times(300, Buffer.concat([MPEG2_PACK, packet(0xbb, Buffer.alloc(65_000, 0xbf))])),
+  "free.mp3": () => Buffer.concat([times(4_000, ascii("\xff\xfb\0")), Buffer.alloc(10_000)]),
+  "frames.aac": () =>
+    Buffer.concat([times(2_300, ascii("\xff\xf1\x50\x80\0\xff\xfc")), Buffer.alloc(10_000)]),
   "pickle.bin": () =>
     Buffer.concat([ascii("\x04\0\0\0\0\0\0\0\0\0\0\0\x00\x0f\0\0"), Buffer.alloc(5_000, "[")]),
 };

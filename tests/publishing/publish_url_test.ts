@@ -8,6 +8,8 @@ import { openMemory } from "../support/memory_storage.ts";
 import { type Answer, Origin } from "../support/origin.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
+import { flv } from "./containers.ts";
+import { LONG_TAG } from "./formats.ts";
 
 const test = needing("environment", "files", "network");
 
@@ -35,6 +37,10 @@ function describedAtItsEnd(): Uint8Array<ArrayBuffer> {
   return content;
 }
 
+const SOUND = new Uint8Array(flv(4, 8));
+/** Its header names video, too. */
+const SOUND_OR_FILM = new Uint8Array(flv(5, 8));
+const CUT_TAG = LONG_TAG.subarray(0, 65_536);
 const NO_TYPE = { "Content-Type": "" };
 const OCTETS = { "Content-Type": "application/octet-stream" };
 const SEVEN_BYTES = { "Content-Type": "audio/mpeg", "Content-Length": "7" };
@@ -111,6 +117,16 @@ test("publishUrl() records what HEAD states, or else what GET states or begins w
       withContent(mp4, OCTETS),
       { kind: "video", type: "application/octet-stream", length: mp4.length },
     ],
+    [
+      "sound in a container for either",
+      withContent(SOUND, OCTETS),
+      { kind: "audio", type: "application/octet-stream", length: SOUND.length },
+    ],
+    [
+      "a tag of which only the beginning is read",
+      withContent(CUT_TAG, NO_TYPE),
+      { kind: "audio", length: CUT_TAG.length },
+    ],
     ...[403, 404, 405, 501].map((status): Row => [
       `HEAD refused with ${status}`,
       withContent(mp3, { "Content-Type": "audio/mpeg" }, status),
@@ -183,6 +199,11 @@ test("publishUrl() refuses a URL without audio or video, and reports its respons
       withContent(describedAtItsEnd(), OCTETS),
       {},
       /^"URL" is video\/mp4, but it is unknown .* --kind$/,
+    ],
+    [
+      withContent(SOUND_OR_FILM, OCTETS),
+      {},
+      /^"URL" is video\/x-flv, but it is unknown .* --kind$/,
     ],
     [withContent(new Uint8Array(), { "Content-Type": "audio/mpeg" }), {}, /^"URL" is empty$/],
     [withContent(new Uint8Array(), OCTETS), { kind: "audio" }, /^"URL" is empty$/],

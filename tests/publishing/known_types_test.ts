@@ -1,0 +1,169 @@
+/** Every audio and video type that `file-type` knows: what is published, and what is refused. */
+
+import { assertEquals } from "@std/assert";
+import { Buffer } from "node:buffer";
+import { fileTypeFromBuffer, supportedMimeTypes } from "file-type";
+import { RefusedError } from "../../lib/input/refused_error.ts";
+import { memoryBytes } from "../../lib/publishing/bytes.ts";
+import { detectMediaType } from "../../lib/publishing/media_type.ts";
+import { needing } from "../support/permissions.ts";
+import {
+  ascii,
+  asf,
+  avi,
+  flv,
+  iso,
+  matroska,
+  MPEG1_PACK,
+  MPEG2_PACK,
+  page,
+  systemHeader,
+} from "./containers.ts";
+import { frames } from "./frames.ts";
+
+// The package that detects formats reads the environment when it is loaded.
+const test = needing("environment");
+
+/**
+ * What `file-type` says of content, and what becomes of it: its kind and type, or the option with
+ * which the refusal asks for what is missing.
+ */
+type Row = readonly [named: string, content: Buffer, outcome: string];
+
+/** Formats that hold nothing but sound. */
+const SOUNDS: readonly Row[] = [
+  ["audio/mpeg", frames("MP3", 2), "audio audio/mpeg"],
+  ["audio/aac", frames("AAC", 2), "audio audio/aac"],
+  ["audio/vnd.dolby.dd-raw", frames("AC-3", 2), "audio audio/vnd.dolby.dd-raw"],
+  ...([
+    ["audio/flac", "fLaC"],
+    ["audio/wav", "RIFF\x24\0\0\0WAVEfmt "],
+    ["audio/qcelp", "RIFF\x24\0\0\0QLCMfmt "],
+    ["audio/aiff", "FORM\0\0\0\x04AIFF"],
+    ["audio/aiff", "FORM\0\0\0\x04AIFC"],
+    ["audio/x-caf", "caff\0\x01\0\0desc"],
+    ["audio/x-musepack", "MP+\x07"],
+    ["audio/x-musepack", "MPCK"],
+    ["audio/midi", "MThd"],
+    ["audio/x-dsf", "DSD "],
+    ["audio/x-dff", "FRM8\0\0\0\0\0\0\0\0DSD "],
+    ["audio/wavpack", "wvpk"],
+    ["audio/ape", "MAC "],
+    ["audio/amr", "#!AMR\n"],
+    ["audio/x-it", "IMPM"],
+    ["audio/x-s3m", `${"\0".repeat(44)}SCRM`],
+    ["audio/x-xm", "Extended Module:"],
+    ["audio/x-voc", "Creative Voice File"],
+  ] as const).map(([type, text]) => [type, ascii(text), `audio ${type}`] as const),
+];
+
+/** Rows of a container: without tracks, with sound only, and with a picture. */
+function container<Track>(
+  named: string,
+  make: (...tracks: Track[]) => Buffer,
+  [sound, picture]: readonly [sound: Track, picture: Track],
+  [audio, video]: readonly [audio: string, video: string],
+): Row[] {
+  return [
+    [named, make(), "--kind"],
+    [named, make(sound), `audio ${audio}`],
+    [named, make(sound, picture), `video ${video}`],
+  ];
+}
+
+/** Rows of MP4 and its kin, by brand. */
+const isoContainer = (named: string, brand: string, audio: string, video: string) =>
+  container(named, (...tracks: string[]) => iso(brand, ...tracks), ["soun", "vide"], [
+    audio,
+    video,
+  ]);
+
+const matroskaContainer = (named: string, docType: string, audio: string, video: string) =>
+  container(named, (...tracks: number[]) => matroska(docType, ...tracks), [2, 1], [audio, video]);
+
+const programContainer = (named: string, pack: Buffer) => {
+  const make = (...codes: number[]) =>
+    Buffer.concat([
+      pack,
+      ...codes.length > 0 ? [systemHeader(1, codes.length - 1, ...codes)] : [],
+    ]);
+  return container(named, make, [0xc0, 0xe0], ["video/mpeg", "video/mpeg"]);
+};
+
+const ogg = (codec: string) => page(2, 1, ascii(codec));
+const MJ2 = (...tracks: string[]) =>
+  Buffer.concat([ascii("\0\0\0\x0cjP  \r\n\x87\n"), iso("mjp2", ...tracks)]);
+
+/** Formats that may hold sound only. None is published by its name. */
+const CONTAINERS: readonly Row[] = [
+  ...isoContainer("video/mp4", "isom", "audio/mp4", "video/mp4"),
+  ...isoContainer("video/x-m4v", "M4V ", "audio/mp4", "video/mp4"),
+  ...isoContainer("audio/x-m4a", "M4A ", "audio/mp4", "video/mp4"),
+  ...isoContainer("audio/mp4", "M4B ", "audio/mp4", "video/mp4"),
+  ...isoContainer("video/3gpp", "3gp4", "audio/3gpp", "video/3gpp"),
+  ...isoContainer("video/3gpp2", "3g2a", "audio/3gpp2", "video/3gpp2"),
+  ...isoContainer("video/quicktime", "qt  ", "video/quicktime", "video/quicktime"),
+  ...container("image/mj2", MJ2, ["soun", "vide"], ["video/mj2", "video/mj2"]),
+  ...matroskaContainer("video/webm", "webm", "audio/webm", "video/webm"),
+  ...matroskaContainer("video/matroska", "matroska", "audio/x-matroska", "video/x-matroska"),
+  ...container("video/vnd.avi", avi, ["auds", "vids"], ["video/vnd.avi", "video/vnd.avi"]),
+  ["video/x-flv", flv(0), "--kind"],
+  ["video/x-flv", flv(4, 18, 8, 8), "audio video/x-flv"],
+  ["video/x-flv", flv(5, 18, 8, 9), "video video/x-flv"],
+  ...programContainer("video/MP1S", MPEG1_PACK),
+  ...programContainer("video/MP2P", MPEG2_PACK),
+  ["video/mpeg", ascii("\0\0\x01\xba\0\0\0\0"), "--kind"], // a damaged pack
+  ["video/mpeg", ascii("\0\0\x01\xb3\x08\0\x60\x13"), "video video/mpeg"], // video alone
+  ["application/ogg", ogg("fishead\0"), "--kind"],
+  ["audio/ogg", ogg("\x01vorbis\0"), "audio audio/ogg"],
+  ["audio/ogg; codecs=opus", ogg("OpusHead"), "audio audio/ogg; codecs=opus"],
+  ["audio/ogg", Buffer.concat([ogg("\x01vorbis\0"), ogg("\x80theora\0")]), "video video/ogg"],
+  ["video/ogg", ogg("\x80theora\0"), "video video/ogg"],
+  ["application/vnd.ms-asf", asf(), "--kind"],
+  ["audio/x-ms-asf", asf("audio"), "audio audio/x-ms-asf"],
+  ["audio/x-ms-asf", asf("audio", "video"), "video video/x-ms-asf"],
+  ["video/x-ms-asf", asf("video", "audio"), "video video/x-ms-asf"],
+];
+
+/** Transport streams list their tracks again and again, and they may change. */
+const BY_NAME: readonly Row[] = [
+  ["video/mp2t", ascii(`G${"\0".repeat(187)}G${"\0".repeat(187)}`), "video video/mp2t"],
+];
+
+/** Formats without an audio or video type to publish them with. */
+const WITHOUT_TYPE: readonly Row[] = [
+  ["application/mxf", Buffer.from("060e2b34020501010d0102010102", "hex"), "--type"],
+  ["application/vnd.rn-realmedia", ascii(".RMF\0\0\0\x12"), "--type"],
+];
+
+const ROWS = [...SOUNDS, ...CONTAINERS, ...BY_NAME, ...WITHOUT_TYPE];
+
+/** Types that `file-type` names otherwise, although they hold sound or pictures that move. */
+const OTHERWISE_NAMED = [
+  "application/ogg",
+  "application/vnd.ms-asf",
+  "application/mxf",
+  "application/vnd.rn-realmedia",
+  "image/mj2",
+];
+
+async function outcomeOf(content: Buffer): Promise<string> {
+  try {
+    const detected = await detectMediaType("it", memoryBytes(new Uint8Array(content)), {});
+    return `${detected.kind} ${detected.type}`;
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    return /--\w+$/.exec(error.message)?.[0] ?? error.message;
+  }
+}
+
+test("every audio and video type that is known is published by its tracks, or refused", async () => {
+  const known = [...supportedMimeTypes].filter((type) =>
+    /^(?:audio|video)\//.test(type) || OTHERWISE_NAMED.includes(type)
+  );
+  assertEquals([...new Set(ROWS.map(([named]) => named))].sort(), known.sort());
+  for (const [named, content, outcome] of ROWS) {
+    assertEquals((await fileTypeFromBuffer(content))?.mime, named);
+    assertEquals(await outcomeOf(content), outcome, named);
+  }
+});
