@@ -27,7 +27,7 @@
  * The permissions (deno.json) are:
  * - net, to listen, to reach PostgreSQL and the bucket, and to publish and verify public URLs;
  * - env, for the settings, and for INIT_CWD, the folder in which `deno task media` was typed;
- * - sys, for the machine's name;
+ * - sys, for the machine's name, and to refuse root in another user's folder;
  * - read and write, for ./data; and read, for `.env` and the samples. The media task may read and
  *   write any file.
  */

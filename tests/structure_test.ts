@@ -2,10 +2,10 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { dirname, join } from "node:path";
-import { copy } from "./support/copy.ts";
+import { copyPackages } from "./support/copy.ts";
 import { inFolder } from "./support/media_cli.ts";
 import { fromRoot } from "./support/paths.ts";
-import { isFile, needing } from "./support/permissions.ts";
+import { needing } from "./support/permissions.ts";
 import { ServerProcess, taskFlags } from "./support/server.ts";
 
 /** Every folder, each of which uses only those in lines before its own. */
@@ -129,34 +129,14 @@ needing("processes")(
   "a start, and a command as documented, need none of the tests' packages",
   () =>
     inFolder(async (folder) => {
-      const info = async (...args: string[]) => {
-        const command = new Deno.Command(Deno.execPath(), { args: ["info", "--json", ...args] });
-        return JSON.parse(new TextDecoder().decode((await command.output()).stdout));
-      };
-      const main = fromRoot("main.ts");
-      const { modules, npmPackages } = await info(`--config=${fromRoot("deno.json")}`, main);
-      const needed = new Set<string>(
-        modules.flatMap(({ npmPackage }: { npmPackage?: string }) => npmPackage ?? []),
-      );
-      // A cache of the packages that the server's own modules name, and of no others.
-      const { npmCache } = await info();
-      const [registry] = [...Deno.readDirSync(npmCache)].filter(({ isDirectory }) => isDirectory);
-      for (const id of needed) { // which grows on the way
-        const { name, version, dependencies } = npmPackages[id];
-        for (const dependency of dependencies) needed.add(dependency);
-        const [from = "", to = ""] = [npmCache, `${folder}/npm`]
-          .map((cache) => join(cache, registry?.name ?? "", name));
-        copy(join(from, version), join(to, version));
-        const answer = join(from, "registry.json"); // of the registry, where one was needed
-        if (isFile(answer)) Deno.copyFileSync(answer, join(to, "registry.json"));
-      }
+      const needed = await copyPackages(`${folder}/npm`);
       // `deno task` downloads what is in deno.lock.
       const [locked, all] = ["deno.lock", "tests/deno.lock"].map((lock) =>
         new Set(Object.keys(JSON.parse(Deno.readTextFileSync(fromRoot(lock))).npm))
       ) as [Set<string>, Set<string>];
       assertEquals(locked, needed);
       assertEquals(locked.difference(all).size, 0);
-      const flags = [...taskFlags(main, folder), "--frozen"];
+      const flags = [...taskFlags(fromRoot("main.ts"), folder), "--frozen"];
       const environment = { DENO_DIR: folder, HTTPS_PROXY: "http://127.0.0.1:1" }; // no way out
       await using _server = await ServerProcess.start(environment, folder, { flags });
 

@@ -11,6 +11,7 @@ import type { Handler, Server } from "../server/server.ts";
 import type { Route } from "../server/route.ts";
 import { clearProgress } from "./progress.ts";
 import type { OpenOptions } from "../database/open_options.ts";
+import { requireOwner } from "../storage/content/folder/owner.ts";
 import { openStorage } from "../storage/media/open_storage.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 
@@ -25,6 +26,16 @@ export interface Context extends Program {
    * Reads the settings. Commands call this only when they need settings, so help works without any.
    */
   readonly settings: () => Config;
+}
+
+/**
+ * Refuses to change a folder with content as root if it is another user's. The commands that may
+ * change it call this before they open storage, because that can create a catalogue.
+ *
+ * @throws {OwnerError}
+ */
+export async function requireContentOwner({ content }: Config): Promise<void> {
+  if (content.kind === "folder") await requireOwner(content.path);
 }
 
 /** Opens storage that must already exist. */

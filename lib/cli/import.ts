@@ -9,7 +9,15 @@ import { printable, quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { readable } from "../input/user_file.ts";
 import { isWithin, refusalOfStoragePath, storagePathsOf } from "../publishing/storage_paths.ts";
-import { type Context, fromUser, print, printError, reportWait, withStorage } from "./command.ts";
+import {
+  type Context,
+  fromUser,
+  print,
+  printError,
+  reportWait,
+  requireContentOwner,
+  withStorage,
+} from "./command.ts";
 import { ExitError } from "../usage/command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { openOutput } from "./output.ts";
@@ -32,6 +40,7 @@ export function importCommand(context: Context): Command {
     .option("--json", "print one JSON object for each refused line, and the counts at the end")
     .action(async (path: string, { dryRun: isDryRun = false, rejects, json }: Options) => {
       const config = context.settings();
+      if (!isDryRun) await requireContentOwner(config);
       const signal = interruptionSignal();
       const storagePaths = storagePathsOf(config);
       const resolve = async (path: string) => {

@@ -10,9 +10,11 @@ import { readVariables } from "../server/environment.ts";
 import { deprecatedPaths } from "../server/route.ts";
 import { exitStatusOf } from "../server/stop_signal.ts";
 import { VERSION } from "../server/version.ts";
+import { OwnerError } from "../storage/content/folder/owner.ts";
 import { StorageError } from "../storage/errors.ts";
 import { messageOf } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
+import { shellWord } from "../input/shell_word.ts";
 import { printError, type Program } from "./command.ts";
 import { ExitError } from "../usage/command.ts";
 import { exportCommand } from "./export.ts";
@@ -67,6 +69,14 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     if (error instanceof InterruptedError) {
       printError(`media: ${error.message}`);
       return exitStatusOf(error.signal);
+    }
+    if (error instanceof OwnerError) {
+      const user = shellWord(`#${error.uid}`);
+      const words = args.map(shellWord).join(" ");
+      printError(
+        `media: ${error.message}:\n  sudo -u ${user} --preserve-env deno task media ${words}`,
+      );
+      return 1;
     }
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
     // A reader that closes the pipe, such as `head`, has read enough.

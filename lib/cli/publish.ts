@@ -22,6 +22,7 @@ import {
   fromUser,
   printError,
   reportWait,
+  requireContentOwner,
   tokenArgument,
   withStorage,
 } from "./command.ts";
@@ -98,6 +99,7 @@ export function publishCommand(context: Context): Command {
         fail(`option '--${name}' is for one file, URL or object`);
       }
       const config = context.settings();
+      await requireContentOwner(config);
       const storagePaths = storagePathsOf(config);
       const signal = interruptionSignal();
       await withStorage(config, { signal }, async (storage) => {

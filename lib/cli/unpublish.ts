@@ -10,6 +10,7 @@ import {
   EXISTING,
   print,
   printError,
+  requireContentOwner,
   tokenArgument,
   withStorage,
 } from "./command.ts";
@@ -21,6 +22,7 @@ export function unpublishCommand(context: Context): Command {
     .option("--json", "print the record as JSON")
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
+      await requireContentOwner(config);
       await withStorage(config, EXISTING, async (storage) => {
         const report = (text: string) => printError(`media: ${text}`);
         const isNew = await unpublish(storage, token, Date.now(), report);

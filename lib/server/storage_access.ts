@@ -1,5 +1,6 @@
 /** The permissions that storage needs, checked before it is opened. */
 
+import { shellWord } from "../input/shell_word.ts";
 import type { Config } from "./config.ts";
 import { StartError } from "./process.ts";
 
@@ -28,11 +29,6 @@ export function requireStorageAccess({ databaseUrl, content, reusePort }: Config
   ];
   throw new StartError(
     `Deno's permissions do not allow ${[...refused].join(" and ")} (DATABASE_URL, CONTENT); ` +
-      `run:\n  deno run --quiet --no-prompt ${flags.map(quoted).join(" ")} main.ts`,
+      `run:\n  deno run --quiet --no-prompt ${flags.map(shellWord).join(" ")} main.ts`,
   );
-}
-
-/** Quotes an argument for a shell, where that is needed. */
-function quoted(argument: string): string {
-  return /^[\w./,=:@%+-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
 }

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { fromRoot } from "./paths.ts";
+import { isFile } from "./permissions.ts";
 
 /** Copies a file, or a folder with everything in it. */
 export function copy(from: string, to: string): void {
@@ -30,4 +31,33 @@ export function copyProject(to: string, deprecated: readonly string[] = ["audio"
   );
   lines.splice(lines.findIndex((line) => line.startsWith("export const ROUTES")) + 1, 0, ...routes);
   Deno.writeTextFileSync(join(to, "main.ts"), lines.join("\n"));
+}
+
+/**
+ * Copies Deno's cache of the packages that the server's own modules name, and of no others.
+ *
+ * @returns The packages.
+ */
+export async function copyPackages(to: string): Promise<Set<string>> {
+  const info = async (...args: string[]) => {
+    const command = new Deno.Command(Deno.execPath(), { args: ["info", "--json", ...args] });
+    return JSON.parse(new TextDecoder().decode((await command.output()).stdout));
+  };
+  const config = `--config=${fromRoot("deno.json")}`;
+  const { modules, npmPackages } = await info(config, fromRoot("main.ts"));
+  const needed = new Set<string>(
+    modules.flatMap(({ npmPackage }: { npmPackage?: string }) => npmPackage ?? []),
+  );
+  const { npmCache } = await info();
+  const [registry] = [...Deno.readDirSync(npmCache)].filter(({ isDirectory }) => isDirectory);
+  for (const id of needed) { // which grows on the way
+    const { name, version, dependencies } = npmPackages[id];
+    for (const dependency of dependencies) needed.add(dependency);
+    const [source = "", target = ""] = [npmCache, to]
+      .map((cache) => join(cache, registry?.name ?? "", name));
+    copy(join(source, version), join(target, version));
+    const answer = join(source, "registry.json"); // of the registry, where one was needed
+    if (isFile(answer)) Deno.copyFileSync(answer, join(target, "registry.json"));
+  }
+  return needed;
 }

@@ -67,8 +67,12 @@ export async function mediaHere(
  * Returns the command line of `deno task media` for any working directory, with options of `deno
  * task`.
  */
-export function taskArguments(args: string[], options: string[] = []): string[] {
-  return ["task", "--config", fromRoot("deno.json"), ...options, "media", ...args];
+export function taskArguments(
+  args: string[],
+  options: string[] = [],
+  config = fromRoot("deno.json"),
+): string[] {
+  return ["task", "--config", config, ...options, "media", ...args];
 }
 
 /** Runs a command as operators do: by its task, with the task's permissions. */
@@ -119,7 +123,8 @@ export function withoutCreation(stderr: string): string {
   return stderr.replace(/^media: created the catalogue .*\n/m, "");
 }
 
-async function result(command: Deno.Command): Promise<CommandResult> {
+/** Waits for the end of a command. */
+export async function result(command: Deno.Command): Promise<CommandResult> {
   const process = command.spawn();
   const output = within("the end of a command", process.output(), { timeout: 300_000, process });
   const { code, stdout, stderr } = await output;

@@ -7,17 +7,22 @@
  *     <folder>/lock        locked while any of the above changes; contains the store's identifier
  *
  * Locks are the operating system's (flock), so a killed process holds none, and the next writer
- * recognises and removes its leftovers. Everything in <folder> gets the owner, group and mode of
- * <folder>, as far as the publisher may set them, because servers must be able to read the content,
- * whoever published it with whatever umask.
+ * recognises and removes its leftovers. Everything in <folder> gets the mode of <folder>, because
+ * servers must be able to read the content, whoever published it with whatever umask.
+ *
+ * Whoever may write in <folder> can put anything there, so only names like the above are removed,
+ * and links in their place are refused (own_entries.ts).
  */
 
+import { dirname } from "node:path";
 import { type Patience, waitFor } from "../../../async/abort.ts";
 import type { Body } from "../../../http/outcome.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import { writeAll } from "../../../input/write_all.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { readAtOnce, streamPart } from "./file_part.ts";
+import { requireOwner } from "./owner.ts";
+import { createOwn, ifPresent, makeOwnFolder, openOwn, statOwn } from "./own_entries.ts";
 import {
   type Comparison,
   type Content,
@@ -28,6 +33,9 @@ import {
 import type { ContentReference } from "../../item.ts";
 import { StorageError } from "../../errors.ts";
 import type { OnFault } from "../../storage.ts";
+
+const IS_DIGEST = /^[0-9a-f]{64}$/;
+const IS_STAGED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export class Files implements PlainStore {
   readonly kind = "folder";
@@ -47,18 +55,25 @@ export class Files implements PlainStore {
   }
 
   id(): Promise<string | undefined> {
-    return this.#attempt("read", () => ifPresent(Deno.readTextFile(this.#lock)));
+    return this.#attempt("read", async () => {
+      const isThere = await statOwn(this.#lock, "file") !== undefined;
+      return isThere ? await ifPresent(Deno.readTextFile(this.#lock)) : undefined;
+    });
   }
 
   create(id: string): Promise<void> {
     return this.#attempt("write to", async () => {
+      await requireOwner(this.#folder);
       await Deno.mkdir(this.#folder, { recursive: true });
-      const createIfNone = { write: true, create: true };
-      await this.#withLock(async () => {
+      (await createOwn(this.#lock, await this.#modeOfFiles()))?.close();
+      await this.#withLock(async (file) => {
         if (await this.id() !== "") return;
-        await this.#share(this.#lock);
-        await Deno.writeTextFile(this.#lock, id);
-      }, createIfNone);
+        if (((await file.stat()).nlink ?? 1) > 1) {
+          const fault = "is empty, and has another name, so it may be another file; delete it";
+          throw new StorageError("files", `${JSON.stringify(this.#lock)} ${fault}`);
+        }
+        await writeAll(file, new TextEncoder().encode(id));
+      }, { read: true, write: true });
       await this.check(id);
     });
   }
@@ -119,14 +134,14 @@ export class Files implements PlainStore {
     const folder = `${this.#folder}/staged`;
     const path = `${folder}/${crypto.randomUUID()}`;
     const file = await this.#exclusively(async () => {
-      await this.#makeFolder(folder);
+      await makeOwnFolder(folder, await this.#mode());
       if (!this.#isSwept) await sweep(folder);
       this.#isSwept = true;
-      const file = await Deno.open(path, { write: true, createNew: true });
-      await file.lock(true);
-      await this.#share(path);
+      const file = await createOwn(path, await this.#modeOfFiles());
+      await file?.lock(true);
       return file;
     });
+    if (file === undefined) throw new StorageError("files", `${path} is there already`);
 
     const discard = async () => {
       await ifPresent(Deno.remove(path));
@@ -152,33 +167,43 @@ export class Files implements PlainStore {
   async change<T>(content: Content, commit: () => Promise<T>, source?: Source): Promise<T> {
     const { digest } = content;
     await using staged = source && await this.#stage(content, source);
-    const unsettled = `${this.#folder}/unsettled`;
-    const settle = async (digest: string) => {
-      if (!await this.#catalogue.usesAfterChanges(digest)) {
-        await ifPresent(Deno.remove(this.#path(digest)));
-      }
-      await Deno.remove(`${unsettled}/${digest}`);
-    };
     return await this.#exclusively(async () => {
-      await this.#makeFolder(unsettled);
-      for await (const left of Deno.readDir(unsettled)) await settle(left.name);
-      await Deno.writeFile(`${unsettled}/${digest}`, new Uint8Array());
+      await makeOwnFolder(this.#unsettled, await this.#mode());
+      for (const each of await this.#unsettledDigests()) await this.#settle(each);
+      await statOwn(dirname(this.#path(digest)), "folder"); // refused before anything is recorded
+      (await createOwn(this.#mark(digest), await this.#modeOfFiles()))?.close(); // one may be left
       try {
         if (staged !== undefined) await this.#place(digest, staged.path);
         return await commit();
       } finally {
-        await settle(digest);
+        await this.#settle(digest);
       }
     });
   }
 
+  /** Returns the digests whose content may have to be removed. */
+  async #unsettledDigests(): Promise<string[]> {
+    if (await statOwn(this.#unsettled, "folder") === undefined) return [];
+    const names = await Array.fromAsync(Deno.readDir(this.#unsettled), ({ name }) => name);
+    return names.filter((name) => IS_DIGEST.test(name));
+  }
+
+  /** Removes content if no item uses it, and then its mark in `unsettled`. */
+  async #settle(digest: string): Promise<void> {
+    const content = this.#path(digest);
+    if (!await this.#catalogue.usesAfterChanges(digest)) {
+      await statOwn(dirname(content), "folder");
+      await ifPresent(Deno.remove(content));
+    }
+    await ifPresent(Deno.remove(this.#mark(digest)));
+  }
+
   async *list(): AsyncGenerator<string> {
-    const isContent = /^[0-9a-f]{64}$/;
     for (let number = 0; number < 256; number++) {
       const shard = number.toString(16).padStart(2, "0");
       const read = () => Array.fromAsync(Deno.readDir(`${this.#folder}/${shard}`));
       for (const { name } of await this.#attempt("read", () => ifPresent(read())) ?? []) {
-        if (isContent.test(name) && name.startsWith(shard)) yield name;
+        if (IS_DIGEST.test(name) && name.startsWith(shard)) yield name;
       }
     }
   }
@@ -194,15 +219,16 @@ export class Files implements PlainStore {
    * Waits as long as it takes, because another program may hold the lock, too, such as a backup.
    */
   async #withLock<T>(
-    action: () => Promise<T>,
+    action: (file: Deno.FsFile) => Promise<T>,
     options: Deno.OpenOptions = { read: true },
   ): Promise<T> {
     const name = `the lock of ${this.#location}`;
-    using file = await Deno.open(this.#lock, options).catch((cause) => {
+    using file = await openOwn(this.#lock, options).catch((cause) => {
+      if (cause instanceof StorageError) throw cause;
       throw new StorageError("files", `${name} cannot be opened`, { cause });
     });
     await waitFor(`${name}, which another process holds`, file.lock(true), this.#patience);
-    return await action();
+    return await action(file);
   }
 
   #openFile(digest: string): { file: Deno.FsFile; size: number } {
@@ -215,34 +241,27 @@ export class Files implements PlainStore {
 
   /** Moves content to its place, and replaces any file there, because that may be damaged. */
   async #place(digest: string, path: string): Promise<void> {
-    const shard = `${this.#folder}/${digest.slice(0, 2)}`;
-    await this.#makeFolder(shard);
+    const shard = dirname(this.#path(digest));
+    await makeOwnFolder(shard, await this.#mode());
     await Deno.rename(path, this.#path(digest));
     await syncFolder(shard);
     await syncFolder(this.#folder);
   }
 
-  async #makeFolder(path: string): Promise<void> {
-    const isThere = await Deno.stat(path).then(() => true, () => false);
-    await Deno.mkdir(path, { recursive: true });
-    if (!isThere) await this.#share(path);
+  /** Returns the mode of the folder, for the folders in it. */
+  async #mode(): Promise<number> {
+    return ((await Deno.stat(this.#folder)).mode ?? 0o755) & 0o7777;
   }
 
-  /**
-   * Gives a new file or folder the mode and, as far as allowed, the group and owner of the folder
-   * with the content.
-   */
-  async #share(path: string): Promise<void> {
-    if (Deno.build.os === "windows") return;
-    const { mode, uid, gid } = await Deno.stat(this.#folder);
-    const { isFile } = await Deno.stat(path);
-    await Deno.chmod(path, (mode ?? 0o755) & (isFile ? 0o666 : 0o7777));
-    await Deno.chown(path, null, gid).catch(() => {}); // to a group that the publisher is in
-    await Deno.chown(path, uid, null).catch(() => {}); // only root may
+  async #modeOfFiles(): Promise<number> {
+    return await this.#mode() & 0o666;
   }
 
   #exclusively<T>(action: () => Promise<T>): Promise<T> {
-    return this.#attempt("write to", () => this.#withLock(action));
+    return this.#attempt("write to", async () => {
+      await requireOwner(this.#folder);
+      return await this.#withLock(action);
+    });
   }
 
   /** Runs an operation. If the system refuses it, the error names the folder. */
@@ -264,17 +283,30 @@ export class Files implements PlainStore {
     return `${this.#folder}/lock`;
   }
 
+  get #unsettled(): string {
+    return `${this.#folder}/unsettled`;
+  }
+
+  #mark(digest: string): string {
+    return `${this.#unsettled}/${digest}`;
+  }
+
   #path(digest: string): string {
     return `${this.#folder}/${digest.slice(0, 2)}/${digest}`;
   }
 }
 
-/** Removes the staged files that no living process is writing. */
+/** Removes the staged files that no living process is writing, as far as that is allowed. */
 async function sweep(folder: string): Promise<void> {
-  for await (const { name } of Deno.readDir(folder)) {
+  for await (const { name, isFile } of Deno.readDir(folder)) {
+    if (!isFile || !IS_STAGED.test(name)) continue;
     const path = `${folder}/${name}`;
-    using file = await ifPresent(Deno.open(path, { write: true })); // its writer may have finished
-    if (await file?.tryLock(true)) await ifPresent(Deno.remove(path));
+    try {
+      using file = await openOwn(path, { write: true });
+      if (await file.tryLock(true)) await Deno.remove(path);
+    } catch (error) {
+      if (!isSystemError(error)) throw error; // its writer may have finished
+    }
   }
 }
 
@@ -291,16 +323,6 @@ function isSystemError(error: unknown): boolean {
   const code = "code" in error ? error.code : undefined; // e.g. "ENOSPC"; Deno does not name all
   return typeof code === "string" || /\(os error \d+\)$/.test(error.message) ||
     error instanceof Deno.errors.NotCapable;
-}
-
-/** Returns the result of an operation on a file; `undefined` if there is no such file. */
-async function ifPresent<T>(operation: Promise<T>): Promise<T | undefined> {
-  try {
-    return await operation;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
 }
 
 function lengthFault(digest: string, actual: number, expected: number): string {
