@@ -62,7 +62,13 @@ export function importCommand(context: Context): Command {
         const onProgress = () => showProgress(`${(++lines).toLocaleString("en")} lines`);
         const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
         const report = (text: string) => printError(`media: ${text}`);
-        const options = { outcomes, isDryRun, signal, resolve, refuse, report, onProgress };
+        let isLeft = false;
+        const reportLeft = (text: string) => {
+          isLeft = true;
+          report(text);
+        };
+        const reports = { refuse, report, reportLeft, onProgress };
+        const options = { outcomes, isDryRun, signal, resolve, ...reports };
         let isComplete = false;
         try {
           await importRecords(storage, input, options);
@@ -72,7 +78,7 @@ export function importCommand(context: Context): Command {
           const summary = { ...outcomes, dryRun: isDryRun, complete: isComplete };
           await print(json ? JSON.stringify(summary) : toSummary(outcomes, isDryRun, isComplete));
         }
-        if (outcomes.refused > 0) throw new ExitError(1);
+        if (outcomes.refused > 0 || isLeft) throw new ExitError(1);
       });
     });
 }

@@ -14,6 +14,7 @@ import {
   tokenArgument,
   withStorage,
 } from "./command.ts";
+import { ExitError } from "../usage/command.ts";
 
 export function unpublishCommand(context: Context): Command {
   return new Command("unpublish")
@@ -24,16 +25,28 @@ export function unpublishCommand(context: Context): Command {
       const config = context.settings();
       await requireContentOwner(config);
       await withStorage(config, EXISTING, async (storage) => {
+        let isLeft = false;
         const report = (text: string) => printError(`media: ${text}`);
-        const isNew = await unpublish(storage, token, Date.now(), report);
+        const reportLeft = (text: string) => {
+          isLeft = true;
+          report(text);
+        };
+        const options = { report, reportLeft };
+        const { isNew, deleted } = await unpublish(storage, token, Date.now(), options);
         const result = await storage.catalogue.find(token);
         if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);
         }
-        if (!isNew) throw new RefusedError(`Token "${token}" is already unpublished`);
-        if (json) return await print(JSON.stringify(toRecord(token, result)));
+        if (!isNew && deleted.length === 0) {
+          throw new RefusedError(`Token "${token}" is already unpublished`);
+        }
         const seconds = storage.catalogue.versionTtlMs / 1000;
-        await print(`Unpublished ${token}; running servers answer 410 within ${seconds} s`);
+        const text = isNew
+          ? `Unpublished ${token}; running servers answer 410 within ${seconds} s`
+          : [`Token "${token}" is already unpublished; deleted what was left:`, ...deleted]
+            .join("\n  ");
+        await print(json ? JSON.stringify(toRecord(token, result)) : text);
+        if (isLeft) throw new ExitError(1);
       });
     });
 }

@@ -102,3 +102,91 @@ for (const [script, refusal] of ATTACKS) {
     assertMatch(stderr, refusal ?? /^$/);
   });
 }
+
+/** What keeps the content or its mark from being deleted, and from then on does not. */
+interface Hindrance {
+  readonly what: string;
+  /** Scripts of root in the folder, with the content's path in `$content` and its mark's in `$mark`. */
+  readonly before: string;
+  readonly after: string;
+  readonly unpublisher: User;
+  /** Who then can delete what is left. */
+  readonly finisher: User;
+  readonly left: "content" | "mark";
+  readonly commands: readonly ("unpublish" | "import")[];
+}
+
+const HINDRANCES: Hindrance[] = [
+  {
+    what: "a read-only shard",
+    before: 'chmod a-w "$(dirname "$content")"',
+    after: 'chmod u+w "$(dirname "$content")"',
+    unpublisher: "nobody",
+    finisher: "nobody",
+    left: "content",
+    commands: ["unpublish", "import"],
+  },
+  {
+    what: "a sticky folder with content of another user",
+    before: "chmod 1777 files files/*/",
+    after: "",
+    unpublisher: "daemon",
+    finisher: "nobody",
+    left: "content",
+    commands: ["unpublish"],
+  },
+  {
+    what: "a sticky folder with a mark of another user",
+    before:
+      'chown root files/unsettled; chmod 1777 files/unsettled; : > "$mark"; chown daemon "$mark"',
+    after: "",
+    unpublisher: "nobody",
+    finisher: "daemon",
+    left: "mark",
+    commands: ["unpublish"],
+  },
+];
+
+for (const { what, before, after, unpublisher, finisher, left, commands } of HINDRANCES) {
+  for (const command of commands) {
+    test(`media ${command} says what ${what} leaves, and unpublish finishes it`, async (place) => {
+      const { folder, media } = place;
+      const { token, ...paths } = await publish(place, "nobody");
+      const asRoot = (script: string) =>
+        place.script("root", `content=${paths.content} mark=${paths.mark}\n${script}`);
+      await asRoot(before);
+      const tombstone = { token, state: "unpublished", kind: "audio" };
+      await Deno.writeTextFile(`${folder}/list`, `${JSON.stringify(tombstone)}\n`);
+      const first = await media(unpublisher, command, command === "import" ? "list" : token);
+      const path = paths[left];
+      const report = `media: ${token} is unpublished, but "${path}" cannot be deleted (`;
+      assertEquals(first.stderr.slice(0, report.length), report);
+      assertMatch(
+        `${first.code} ${first.stdout}`,
+        command === "import" ? /^1 Added: 1 \(1 of them unpublished\)/ : /^1 Unpublished /,
+      );
+      assertMatch((await media("nobody", "list")).stdout, / unpublished {2}/);
+      const files = await filesIn(`${folder}/real`);
+      assertEquals(
+        files.filter((file) => file.endsWith(path.slice(-64))).length,
+        left === "mark" ? 1 : 2,
+      );
+
+      assertEquals((await media(unpublisher, "publish", "b.mp4")).code, 0);
+      const still = await media(unpublisher, "unpublish", token);
+      assertEquals(still.code, 1);
+      assertEquals(still.stderr.slice(0, report.length), report);
+      assertEquals(still.stderr.split("\n")[1], `media: Token "${token}" is already unpublished`);
+
+      await asRoot(after);
+      const last = await media(finisher, "unpublish", token);
+      const done = `Token "${token}" is already unpublished; deleted what was left:\n  ${path}\n`;
+      assertEquals([last.code, last.stdout, last.stderr], [0, done, ""]);
+      const rest = await filesIn(`${folder}/real`);
+      assertEquals(rest.filter((file) => file.endsWith(path.slice(-64))), []);
+      assertEquals((await media(finisher, "unpublish", token)).code, 1);
+      const verified = await media("nobody", "verify", "--content");
+      assertMatch(verified.stdout, /^1 item verified: 1 as published, .* 0 unused\n$/);
+    });
+  }
+}

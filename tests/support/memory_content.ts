@@ -73,5 +73,9 @@ export class MemoryContent implements PlainStore {
     });
   }
 
+  deleteLeftovers(): Promise<[]> {
+    return Promise.resolve([]);
+  }
+
   async close(): Promise<void> {}
 }

@@ -12,7 +12,7 @@ import { StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
 import { messageOf } from "../../input/printable.ts";
 import { readContent } from "../publish_object.ts";
-import { unpublish } from "../unpublish.ts";
+import { unpublish, type UnpublishOptions } from "../unpublish.ts";
 import { type ContentOptions, type ContentRecord, importContent } from "./content.ts";
 import { derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
 import { type ImportLine, readLines } from "./lines.ts";
@@ -27,13 +27,11 @@ export interface ImportCounts {
   unpublished: number;
 }
 
-interface ImportOptions extends ContentOptions {
+interface ImportOptions extends ContentOptions, UnpublishOptions {
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
   /** Called for each refused line. */
   readonly refuse: (line: ImportLine, reason: string) => Promise<void>;
-  /** Called with each object of the bucket whose item is unpublished. */
-  readonly report: (text: string) => void;
   /** Called after each line that is not blank. */
   readonly onProgress: () => void;
 }
@@ -145,7 +143,8 @@ async function importRecord(
   let found = known ?? await find(); // added by another process meanwhile
   if (isUnpublishing(entry, found)) {
     requireSame({ kind: entry.kind }, token, found);
-    if (options.isDryRun || await unpublish(storage, token, entry.unpublishedAt, options.report)) {
+    const { isDryRun } = options;
+    if (isDryRun || (await unpublish(storage, token, entry.unpublishedAt, options)).isNew) {
       options.outcomes.unpublished++;
       return "added";
     }

@@ -36,6 +36,13 @@ export type Comparison =
   | { readonly state: "same" }
   | { readonly state: "missing" | "different"; readonly reason: string };
 
+/** A file that a change has left behind. */
+export interface Leftover {
+  readonly path: string;
+  /** Why it could not be deleted; left out if it is deleted now. */
+  readonly cause?: unknown;
+}
+
 /**
  * The operations of every content store. They throw {@linkcode StorageError} when the store fails.
  */
@@ -85,6 +92,13 @@ interface Store {
 /** A content store in which no objects can be published in place. */
 export interface PlainStore extends Store {
   readonly kind: "folder" | "none";
+
+  /**
+   * Deletes what earlier changes have left behind, because they were killed or could not delete it.
+   *
+   * @param digest The digest of the only content to delete; all of it if left out.
+   */
+  deleteLeftovers(digest?: string): Promise<Leftover[]>;
 }
 
 /** A bucket as a content store. Its objects can be published in place. */

@@ -5,7 +5,7 @@
 import type { Body } from "../../http/outcome.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
 import type { Catalogue, CatalogueRecord } from "../catalogue/catalogue.ts";
-import type { ContentStore, ExistingContent, Source } from "../content/content_store.ts";
+import type { ContentStore, ExistingContent, Leftover, Source } from "../content/content_store.ts";
 import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { forEach } from "../../async/for_each.ts";
@@ -232,5 +232,17 @@ export class MediaStorage implements ItemStorage {
     }
     await this.prepare(); // otherwise a folder could lose content of another catalogue
     return await this.content.change(result.item, unpublish);
+  }
+
+  /**
+   * Deletes what earlier changes have left in a folder, because they were killed or could not delete
+   * it.
+   *
+   * @param digest The digest of the only content to delete; all of it if left out.
+   */
+  async deleteLeftovers(digest?: string): Promise<Leftover[]> {
+    if (this.content.kind !== "folder" || await this.catalogue.contentId() === null) return [];
+    await this.checkContent();
+    return await this.content.deleteLeftovers(digest);
   }
 }

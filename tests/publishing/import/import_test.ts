@@ -49,6 +49,7 @@ async function importAll(
       refusals.push(`${number}: ${message}`);
     },
     report() {},
+    reportLeft() {},
     onProgress() {},
   });
   return {

@@ -26,6 +26,7 @@ import { createOwn, ifPresent, makeOwnFolder, openOwn, statOwn } from "./own_ent
 import {
   type Comparison,
   type Content,
+  type Leftover,
   MAX_AT_ONCE_BYTES,
   type PlainStore,
   type Source,
@@ -163,7 +164,9 @@ export class Files implements PlainStore {
     }
   }
 
-  /** If the process is killed meanwhile, the next change cleans up after it. */
+  /**
+   * If the process is killed meanwhile, or content cannot be removed, the next change tries again.
+   */
   async change<T>(content: Content, commit: () => Promise<T>, source?: Source): Promise<T> {
     const { digest } = content;
     await using staged = source && await this.#stage(content, source);
@@ -176,8 +179,22 @@ export class Files implements PlainStore {
         if (staged !== undefined) await this.#place(digest, staged.path);
         return await commit();
       } finally {
-        await this.#settle(digest);
+        await this.#settle(digest).catch((error) => {
+          if (!(error instanceof StorageError)) throw error; // what was committed stays so
+        });
       }
+    });
+  }
+
+  async deleteLeftovers(digest?: string): Promise<Leftover[]> {
+    const left = async () =>
+      (await this.#unsettledDigests()).filter((each) => digest === undefined || each === digest);
+    const isAnyLeft = (await this.#attempt("read", left)).length > 0;
+    if (!isAnyLeft) return []; // without waiting for the lock
+    return await this.#exclusively(async () => {
+      const leftovers: Leftover[] = [];
+      for (const each of await left()) leftovers.push(await this.#settle(each));
+      return leftovers;
     });
   }
 
@@ -189,13 +206,22 @@ export class Files implements PlainStore {
   }
 
   /** Removes content if no item uses it, and then its mark in `unsettled`. */
-  async #settle(digest: string): Promise<void> {
+  async #settle(digest: string): Promise<Leftover> {
     const content = this.#path(digest);
-    if (!await this.#catalogue.usesAfterChanges(digest)) {
-      await statOwn(dirname(content), "folder");
-      await ifPresent(Deno.remove(content));
+    const mark = this.#mark(digest);
+    let [path, isRemoved] = [content, false];
+    try {
+      if (!await this.#catalogue.usesAfterChanges(digest)) {
+        await statOwn(dirname(content), "folder");
+        isRemoved = await ifPresent(Deno.remove(content).then(() => true)) ?? false;
+      }
+      path = mark;
+      await ifPresent(Deno.remove(mark));
+      return { path: isRemoved ? content : mark };
+    } catch (cause) {
+      if (!isSystemError(cause)) throw cause;
+      return { path, cause };
     }
-    await ifPresent(Deno.remove(this.#mark(digest)));
   }
 
   async *list(): AsyncGenerator<string> {

@@ -19,6 +19,7 @@ export const NO_CONTENT: ContentStore = {
   compare: refuse,
   open: refuse,
   change: refuse,
+  deleteLeftovers: refuse,
   withoutRemovals: (action) => action(),
   async *list() {},
   async close() {},

@@ -3,10 +3,12 @@ import { readAtOnce } from "../../../../lib/storage/content/folder/file_part.ts"
 import { StorageError } from "../../../../lib/storage/errors.ts";
 import type { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
 import { streamOf } from "../../../support/body.ts";
+import { openMemoryEngine } from "../../../support/memory_storage.ts";
 import { openIn, openLocal } from "../../../support/local_storage.ts";
 import { publishTo } from "../../../support/media_subject.ts";
 import { LINUX, needing, program } from "../../../support/permissions.ts";
 import { newMetadata } from "../../storage_suite.ts";
+import { stub } from "@std/testing/mock";
 
 const test = needing("files");
 
@@ -92,4 +94,21 @@ test("publishing the same content again repairs a damaged file", async () => {
     await publishText(storage, "content");
     assertEquals(await Deno.readTextFile(path), "content");
   }
+});
+
+test("a change that is committed stays so if the database fails right after it", async () => {
+  const engine = await openMemoryEngine();
+  await using subject = await openLocal(Promise.resolve(engine));
+  const { storage, publish, digests } = subject;
+  const [kept, removed] = [new Uint8Array([1]), new Uint8Array([2])];
+  const { token, digest } = await publish(newMetadata(), removed);
+  {
+    const failure = () => Promise.reject(new StorageError("test", "down"));
+    using _failure = stub(engine.catalogue, "usesAfterChanges", failure);
+    assertEquals(await storage.unpublish(token, 5000), true);
+    await assertRejects(() => storage.deleteLeftovers(digest), StorageError, "down");
+    await assertRejects(() => publish(newMetadata(), kept), StorageError, "down"); // nothing is done
+  }
+  const item = await publish(newMetadata(), kept);
+  assertEquals(await digests(), [item.digest], "what was left is deleted");
 });

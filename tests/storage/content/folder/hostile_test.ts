@@ -70,6 +70,10 @@ const ROWS: Row[] = [
   ["a mark is a link to nothing", `ln -s $other/none unsettled/${DIGEST}`],
   ["a mark is another file, too", `ln $other/diary unsettled/${DIGEST}`],
   [
+    "marks are neither files nor links",
+    `mkfifo unsettled/${OTHER}; mkdir -p unsettled/${"ab".repeat(32)}/full`,
+  ],
+  [
     "links lead to a device",
     `ln -s /dev/zero unsettled/${DIGEST}; ln -s /dev/zero unsettled/${OTHER};
      ln -s /dev/zero staged/${STAGED}; mkdir ${SHARD}; ln -s /dev/zero ${SHARD}/${DIGEST}`,
