@@ -13,14 +13,20 @@ export interface LifecycleCall {
   readonly route: string | undefined;
   /** The phase that determined the response. */
   readonly phase: Phase;
-  /** The status of the response; 0 if the client disconnected before the response was sent. */
+  /**
+   * The status of the response; 0 if the client disconnected before the response was sent, and 500
+   * if the handler failed.
+   */
   readonly status: number;
   /**
    * The product in User-Agent, like "curl"; "(no User-Agent)" without the field, and "(other)" if
    * it names no usable product.
    */
   readonly client: string;
-  /** Whether the removal breaks the call: it was refused, or would not fail anyway. */
+  /**
+   * Whether the removal breaks the call: it was refused, or it is no OPTIONS and was not answered
+   * 400, 401, 403, 404, 405, 407 or 410. The removal breaks no call of `lifecycle check`.
+   */
   readonly breaks: boolean;
 }
 
@@ -43,9 +49,9 @@ export interface LifecycleOptions<
   /** An origin allowed for successors besides the request's own, like `https://example.com`. */
   readonly successorOrigin?: string | undefined;
   /**
-   * Returns whether brownouts and the removal apply to a request. If not, the request is handled,
-   * and its response carries the announcement. Default: they apply to all methods but OPTIONS, so
-   * that CORS preflights succeed and pages can read refusals.
+   * Returns whether a request may be refused in brownouts and after the removal. If not, the request
+   * is handled, its response carries the announcement, and it counts like any other. Default: all
+   * methods but OPTIONS may be refused, so that CORS preflights succeed and pages can read refusals.
    */
   readonly applies?: ((request: Incoming) => boolean) | undefined;
   /**
@@ -58,7 +64,7 @@ export interface LifecycleOptions<
   readonly maxAge?: number | undefined;
   /** Names the route of a request, for `onCount`. */
   readonly route?: ((request: Incoming) => string) | undefined;
-  /** Called for each response, with the handler's arguments, to count who still calls. */
+  /** Called once for each call, with the handler's arguments, to count who still calls. */
   readonly onCount?: ((call: LifecycleCall, request: Incoming, ...rest: Rest) => void) | undefined;
   /** Returns the time in milliseconds since the epoch. Default: the system clock. */
   readonly clock?: (() => number) | undefined;

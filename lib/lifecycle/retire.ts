@@ -95,12 +95,7 @@ export function retire<
     if (response.headersSent) return next();
     const { refused, announce, count } = apply(headOf(request), request, response);
     const { writeHead } = response;
-    let isCounted = false;
-    const countOnce = (status: number) => {
-      if (!isCounted) count(status);
-      isCounted = true;
-    };
-    response.once("close", () => countOnce(0)); // if no head was sent
+    if (count !== undefined) response.once("close", () => count(0)); // if no head was sent
     response.writeHead = (status: number, reason?: unknown, fields?: unknown) => {
       const args = typeof reason === "string" ? [status, reason] : [status];
       if (!response.headersSent) { // otherwise setting fields would throw
@@ -108,7 +103,7 @@ export function retire<
         setFields(response, announce(fieldsOf(response), Number(status)));
       }
       const result: unknown = Reflect.apply(writeHead, response, args);
-      countOnce(response.statusCode);
+      count?.(response.statusCode);
       return result;
     };
     if (refused === undefined) return next();

@@ -24,8 +24,11 @@ interface Retirement {
    * @param status The status of the response.
    */
   announce(fields: readonly Field[], status: number): Field[];
-  /** Counts the call. The status is that of its response, or 0 if the client disconnected first. */
-  count(status: number): void;
+  /**
+   * Counts the call, once. The status is that of its response, or 0 if the client disconnected
+   * first; `undefined` if nobody counts.
+   */
+  readonly count: ((status: number) => void) | undefined;
 }
 
 /** Fields to expose to pages in addition to the handler's own (Fetch standard §3.3.3). */
@@ -53,16 +56,18 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     const start = readClock();
     const { phase, until } = momentAt(policy, start);
     const successor = nameSuccessor(request);
-    const isSubject = attempt("applies", () => applies(request)) ?? false;
-    const refused = isSubject ? refusal(policy, { now: start, successor, maxAge }) : undefined;
+    const mayRefuse = attempt("applies", () => applies(request)) ?? false;
+    const refused = mayRefuse ? refusal(policy, { now: start, successor, maxAge }) : undefined;
     // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.
-    const { method } = request;
-    const isAuthorized = until !== Infinity && request.headers.has("authorization");
+    const { method, headers } = request;
+    const isAuthorized = until !== Infinity && headers.has("authorization");
     const caller = onCount && {
       route: attempt("route", () => route?.(request)),
-      client: clientOf(request.headers.get("user-agent")),
+      client: clientOf(headers.get("user-agent")),
     };
+    if (caller && headers.has("upgrade")) Array.from(headers); // Deno keeps what was read, for onCount
     const given = refused && attempt("refusalFields", () => refusalFields(request));
+    let isCounted = false;
     return {
       refused: refused && withFields(refused, given),
       announce: (fields, status) => [
@@ -70,13 +75,14 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
         ...limitFreshness(fields, { until, now: readClock(), method, status, isAuthorized }).fields
           .filter(([, value], index) => value !== fields[index]?.[1]),
       ],
-      count(status) {
-        if (!caller) return;
-        const breaks = isSubject && caller.client !== CHECK_CLIENT &&
-          isBreaking({ status, isRefused: refused !== undefined });
+      count: caller && ((status) => {
+        if (isCounted) return;
+        isCounted = true;
+        const breaks = caller.client !== CHECK_CLIENT &&
+          isBreaking({ method, status, isRefused: refused !== undefined });
         const call = { ...caller, phase, status, breaks };
         attempt("onCount", () => onCount?.(call, request, ...rest));
-      },
+      }),
     };
   };
 }

@@ -15,7 +15,7 @@ export function impactOf({ method, phase, status, hasToken }: {
   /** Whether the path has a well-formed token. */
   readonly hasToken: boolean;
 }): Impact {
-  if (!hasToken || (method !== "GET" && method !== "HEAD")) return "none";
-  const isRefused = phase === "brownout" || phase === "removed";
-  return isBreaking({ status, isRefused }) ? "breaking" : "none";
+  const isRefusable = method === "GET" || method === "HEAD";
+  const isRefused = isRefusable && (phase === "brownout" || phase === "removed");
+  return hasToken && isBreaking({ method, status, isRefused }) ? "breaking" : "none";
 }

@@ -71,14 +71,14 @@ ${pictures.join("\n")}`,
   );
 }
 
-/** Renders the number of calls, and the number that failed in each brownout. */
+/** Renders the number of calls, and the number in each brownout. */
 function renderCalls({ calls, last, brownouts }: ClientUsage, report: UsageReport): string {
   const total = `${plural(calls, "call")} since ${report.from}, the last recorded at ` +
     `${formatInstant(last)}. ${RULES[0]} ${sinceText(report)}`;
-  const failed = brownouts.map(({ start, calls }) =>
-    `${plural(calls, "call")} failed in the brownout of ${formatInstant(Date.parse(start))}`
+  const inBrownouts = brownouts.map(({ start, calls }) =>
+    `${plural(calls, "call")} in the brownout of ${formatInstant(Date.parse(start))}`
   );
-  return `<p>${prose(total)}</p>\n${list(failed)}`;
+  return `<p>${prose(total)}</p>\n${list(inBrownouts)}`;
 }
 
 /** Says since when a route's responses have announced its retirement, by the policies on record. */

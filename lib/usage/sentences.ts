@@ -280,7 +280,8 @@ export function notesOf(
 export const RULES = [
   "A call is a request that the removal of its path affects. Calls answered by a cache are not" +
   " counted.",
-  "Other requests fail anyway, like those for something that is not there, or are OPTIONS.",
+  "Other requests fail anyway, like those for something that is not there, or are OPTIONS that were" +
+  " not refused.",
   "A brownout is a short planned outage that warns clients of the removal.",
 ];
 

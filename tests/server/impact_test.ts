@@ -23,6 +23,7 @@ Deno.test("impactOf() is breaking exactly for calls that the removal breaks", ()
     [{ phase: "removed", status: 308 }, "breaking"],
     [{ phase: "removed", status: 410, hasToken: false }, "none"],
     [{ phase: "removed", status: 405, method: "POST" }, "none"],
+    [{ phase: "removed", status: 204, method: "OPTIONS" }, "none"],
   ];
   for (const [change, impact] of rows) {
     assertEquals(impactOf({ ...CALL, ...change }), impact, JSON.stringify(change));

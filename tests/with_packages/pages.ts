@@ -340,7 +340,7 @@ Deno.test("the owner's page says since when responses announced, and what failed
     dated,
     `${answered} 3 Jun 2027, 00:00 UTC, and with Sunset since 7 Jun 2027, 04:00 UTC.`,
   );
-  assertStringIncludes(dated, "2 calls failed in the brownout of 9 Jun 2027, 09:00 UTC");
+  assertStringIncludes(dated, "2 calls in the brownout of 9 Jun 2027, 09:00 UTC");
   const open = await textFrom([began(300, first)]);
   assertStringIncludes(open, `${answered} 3 Jun 2027, 00:00 UTC. `);
 });
