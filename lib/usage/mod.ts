@@ -20,14 +20,16 @@ import { CLIENT_FIELD } from "./client_names.ts";
 import { NODE_FILES } from "./node_files.ts";
 import { openLedger } from "./open_ledger.ts";
 import { Recorder } from "./recorder.ts";
+import { requireRouteNames } from "./records.ts";
 
 export type { LogEvent } from "../log/log.ts";
 
 /** The options of {@linkcode openUsage}. */
 export interface UsageOptions {
   /**
-   * The policy of each route, from `definePolicy()`, by the route's name, e.g. `/v1`. All processes
-   * with the same database count the same routes.
+   * The policy of each route, from `definePolicy()`, by the route's name, e.g. `/v1`. Names are
+   * well-formed Unicode without control characters. All processes with the same database count the
+   * same routes.
    */
   readonly routes: Readonly<Record<string, Policy>>;
   /** The name of the request field that identifies clients, e.g. one that a gateway sets. */
@@ -147,9 +149,8 @@ export async function openUsage(database: string, options: UsageOptions): Promis
 }
 
 /**
- * Returns the end of the brownout that has just refused a call. A refusal is sent at once, so it is
- * the last brownout to have started. If the route's clock fails, the system clock counts, as in the
- * library.
+ * Returns the end of the brownout in which a call that has just ended was made: the last one to
+ * have started. If the route's clock fails, the system clock counts, as in the library.
  */
 function brownoutEnd({ brownouts }: Policy, clock = Date.now): number {
   let now = Date.now();
@@ -181,6 +182,7 @@ function requireOptions({ routes, clientField, retainDays = 1, ...others }: Usag
   }
   const policies = Object.values(routes ?? {});
   if (policies.length === 0) throw new TypeError("routes: expected a policy for a route");
+  requireRouteNames(routes);
   for (const policy of policies) retire(policy); // throws for any that is not from definePolicy()
   if (!Number.isInteger(retainDays) || retainDays < 1) {
     throw new TypeError(`retainDays: expected whole days from 1, got ${retainDays}`);

@@ -17,6 +17,7 @@ import {
   type LedgerTime,
   MAX_PART_ROWS,
   MINUTE_MS,
+  requireRouteNames,
   type RoutePolicies,
   type Session,
   type UsageCount,
@@ -83,6 +84,7 @@ export class Recorder {
 
   constructor(options: RecorderOptions) {
     const { policies, clientField, log, clock, lifetime = () => performance.now() } = options;
+    requireRouteNames(policies);
     this.meter = new UsageMeter(policies, clientField);
     this.#options = options;
     this.#lifetime = lifetime;

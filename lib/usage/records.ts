@@ -1,5 +1,6 @@
 /** The records of a ledger: calls to deprecated routes, and the processes that counted them. */
 
+import { isPrintable, quoted } from "../input/printable.ts";
 import type { Phase, Policy } from "../lifecycle/policy.ts";
 
 /**
@@ -57,6 +58,20 @@ export function keyOf(count: UsageCount): string {
 
 /** The policy of each deprecated route, by the route's path. */
 export type RoutePolicies = Readonly<Record<string, Policy>>;
+
+/**
+ * Checks that every route has a name that can be recorded, read back and printed as it is.
+ *
+ * @throws {TypeError} If a name has control characters, lone surrogates or the like.
+ */
+export function requireRouteNames(policies: RoutePolicies): void {
+  const wrong = Object.keys(policies).find((route) => !isPrintable(route));
+  if (wrong === undefined) return;
+  throw new TypeError(
+    `routes: ${quoted(wrong)} has characters that cannot be printed, ` +
+      "expected names in well-formed Unicode without control characters",
+  );
+}
 
 /** The ways in which a session ends: see {@linkcode Session}. */
 export const ENDS = ["stopped", "gone", "lapsed"] as const;

@@ -255,7 +255,9 @@ export function announcedPolicies(sessions: readonly Session[]): RoutePolicies {
     ended === undefined && latest - reported < MINUTE_MS;
   const others = sessions.filter((session) => !isRunning(session));
   const running = sessions.filter(isRunning);
-  return Object.assign({}, ...[...others, ...running].map(({ policies }) => policies));
+  // Object.assign() would take the name "__proto__" for a prototype.
+  const all = [...others, ...running].flatMap(({ policies }) => Object.entries(policies));
+  return Object.fromEntries(all);
 }
 
 /** Returns the routes of open sessions; if none is open, those of the session that ended last. */

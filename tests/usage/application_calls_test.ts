@@ -1,6 +1,6 @@
 /** Every call that the removal breaks reaches the gate, from an application's request to the verdict. */
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { DatabaseSync } from "node:sqlite";
 import process from "node:process";
@@ -30,18 +30,20 @@ const byFetch: Make = (usage, route, call) =>
 const byNode: Make = (usage, route, call) =>
   callNode(call, (options) => usage.retire(route, options));
 
-/** Returns the gate's exit status for a route: 0 if nobody called, 1 if somebody did. */
-async function gate(database: string, route: string): Promise<number> {
-  const write = ((_: string, done?: () => void) => {
+/** Returns the gate's exit status, 0 if nobody called and 1 if somebody did, and what it prints. */
+async function gate(database: string, ...args: string[]): Promise<[status: number, text: string]> {
+  let text = "";
+  const write = ((part: string, done?: () => void) => {
+    text += part;
     done?.();
     return true;
   }) as typeof process.stdout.write;
   using _stdout = stub(process.stdout, "write", write);
-  return await runUsage(["--database", database, "--gate", "1", "--route", route]);
+  return [await runUsage(["--database", database, "--gate", "1", ...args]), text];
 }
 
 /** Makes each call in turn, and asks the gate about each, as if each had a route of its own. */
-async function judge(database: string, age: () => Promise<unknown>): Promise<void> {
+async function judgeCalls(database: string, age: () => Promise<unknown>): Promise<void> {
   const made: [make: Make, call: ApplicationCall][] = [
     ...[...CALLS, ...FETCH_CALLS].map((call): [Make, ApplicationCall] => [byFetch, call]),
     ...CALLS.map((call): [Make, ApplicationCall] => [byNode, call]),
@@ -57,28 +59,65 @@ async function judge(database: string, age: () => Promise<unknown>): Promise<voi
   await age();
   const verdicts: unknown[] = [];
   for (const [index, [make, { what }]] of made.entries()) {
-    verdicts.push([what, make === byNode, await gate(database, routeOf(index))]);
+    const [status] = await gate(database, "--route", routeOf(index));
+    verdicts.push([what, make === byNode, status]);
   }
   const expected = made.map(([make, { what, breaks }]) => [what, make === byNode, Number(breaks)]);
   assertEquals(verdicts, expected);
 }
 
-needing("files", "network", "environment")(
-  "the gate on SQLite knows every call that the removal breaks, whoever is refused",
-  () =>
+/** A record on one of the engines, and what makes it begin before the period of the gate. */
+type Judge = (database: string, age: () => Promise<unknown>) => Promise<void>;
+
+/** Registers a test on both engines. */
+function onBoth(what: string, judge: Judge): void {
+  needing("files", "network", "environment")(`on SQLite ${what}`, () =>
     inFolder(async (folder) => {
       const path = `${folder}/calls.sqlite`;
       await judge(`sqlite:${path}`, () => {
         using database = new DatabaseSync(path);
         return Promise.resolve(database.exec(AGED));
       });
-    }),
-);
-
-needing(...POSTGRES)(
-  "the gate on PostgreSQL knows every call that the removal breaks, whoever is refused",
-  async () => {
+    }));
+  needing(...POSTGRES)(`on PostgreSQL ${what}`, async () => {
     const name = await postgres().createDatabase();
     await judge(postgres().urlOf(name), () => postgres().query(AGED, name));
-  },
-);
+  });
+}
+
+onBoth("the gate knows every call that the removal breaks, whoever is refused", judgeCalls);
+
+/** Names that a route may have. */
+const NAMES = ["__proto__", "constructor", "/播客/é", "a b", '"; DROP TABLE usage; --', "𝒳"];
+
+onBoth("the gate knows routes by the names that they were given", async (database, age) => {
+  const routes = Object.fromEntries(NAMES.map((name) => [name, POLICY]));
+  const usage = await openUsage(database, { routes });
+  const [call] = CALLS as [ApplicationCall];
+  await byFetch(usage, "__proto__", call);
+  await usage.close();
+  await age();
+  const [status, text] = await gate(database, "--json");
+  assertEquals([status, JSON.parse(text).judged.toSorted()], [1, NAMES.toSorted()]);
+  for (const name of NAMES) {
+    const [status] = await gate(database, "--route", name);
+    assertEquals(status, name === "__proto__" ? 1 : 0, name);
+  }
+});
+
+/** Names that cannot be recorded, read back or printed, and how errors show them. */
+const WRONG_NAMES = [
+  ["a\ud800", "a\\ud800"],
+  ["\udc00b", "\\udc00b"],
+  ["\0", "\\u0000"],
+  ["/v1\n", "/v1\\u000a"],
+  ["\x7f", "\\u007f"],
+  ["\x85", "\\u0085"],
+];
+
+onBoth("a route's name that could not be read back is refused", async (database) => {
+  for (const [name = "", shown] of WRONG_NAMES) {
+    const routes = { "/v1": POLICY, [name]: POLICY };
+    await assertRejects(() => openUsage(database, { routes }), TypeError, `routes: "${shown}" has`);
+  }
+});

@@ -150,6 +150,15 @@ Deno.test("Recorder does not end its session while calls are not on record, and 
   assertEquals(events.length, 1);
 });
 
+Deno.test("Recorder refuses a route whose name could not be read back", async () => {
+  await using scene = await openScene();
+  const { pathname } = new URLPattern({ pathname: "/(a\u0001)/:token" }); // as a media server's
+  for (const name of [pathname, "\0", "a\ud800"]) {
+    const policies = { [name]: definePolicy({ deprecatedAt: "2027-01-01" }) };
+    await assertRejects(() => scene.start({ policies }), TypeError, "well-formed Unicode");
+  }
+});
+
 Deno.test("Recorder.start() rejects if it cannot register", async () => {
   await using scene = await openScene();
   const ledger = scene.open();
