@@ -67,7 +67,7 @@ export class Ledger {
    *   number or has ended. In that case, nothing is recorded.
    */
   async begin(
-    { id, policies }: Pick<Session, "id" | "policies">,
+    { id, policies, sequence }: Pick<Session, "id" | "policies" | "sequence">,
     { lapsed, lost }: BeginOptions = {},
   ): Promise<number | undefined> {
     const lapse = "UPDATE session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
@@ -84,10 +84,10 @@ export class Ledger {
     };
     const beginning: Statement = {
       text: `INSERT INTO session (id, policies, began, reported, sequence)
-             SELECT $1, $2, now, now, 0 FROM (SELECT ${this.#now} AS now) AS time WHERE true
+             SELECT $1, $2, now, now, $3 FROM (SELECT ${this.#now} AS now) AS time WHERE true
              ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported
              RETURNING began`,
-      values: [id, JSON.stringify(policies)],
+      values: [id, JSON.stringify(policies), sequence],
     };
     const results = await this.#database.transact([...ending, restart, beginning], {
       isConditional: lapsed !== undefined,
@@ -105,8 +105,8 @@ export class Ledger {
    *   sequence number, has ended, or had its last report set back by a restart of the record.
    */
   async add({ counts, at, reported, isStopped }: FlushPart, session: Session): Promise<boolean> {
-    // A report never moves back, and never past the ledger's time: the database's clock may have
-    // been set back since that time was read.
+    // A report never moves back, and never past the ledger's time: if the database's clock was set
+    // back since that time was read, a gate that was asked meanwhile has yet to hear of later calls.
     const extension: Statement = {
       text: `UPDATE session SET sequence = sequence + 1, ended = $5,
              reported = CASE WHEN $4 BETWEEN reported AND ${this.#now} THEN $4 ELSE reported END

@@ -88,7 +88,7 @@ export class Recorder {
     this.meter = new UsageMeter(policies, clientField);
     this.#options = options;
     this.#lifetime = lifetime;
-    this.#session = newSession(policies);
+    this.#session = this.#next = newSession(policies, 0);
     this.#faults = new FaultLog(log);
     this.#lastTick = clock();
   }
@@ -260,7 +260,8 @@ export class Recorder {
 
   async #begin(options: BeginOptions = {}): Promise<void> {
     const { ledger, policies } = this.#options;
-    this.#next ??= newSession(policies);
+    // A session that continues an earlier one vouches for what the process counted before, too.
+    this.#next ??= newSession(policies, 1);
     const began = await ledger.begin(this.#next, options);
     if (began === undefined) return await this.#beginAgain(await ledger.session(this.session));
     this.#session = { ...this.#next, reported: began };
@@ -306,8 +307,8 @@ export class Recorder {
   }
 }
 
-function newSession(policies: RoutePolicies): Session {
-  return { id: crypto.randomUUID(), policies, began: 0, reported: 0, sequence: 0 };
+function newSession(policies: RoutePolicies, sequence: number): Session {
+  return { id: crypto.randomUUID(), policies, began: 0, reported: 0, sequence };
 }
 
 const LOST = "The ledger does not have this process's last report, as if it had been " +

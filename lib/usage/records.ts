@@ -84,7 +84,10 @@ export interface Session {
   readonly began: number;
   /** When the session last reported: every call that the process answered before is on record. */
   readonly reported: number;
-  /** The number of transactions that have extended the session. */
+  /**
+   * The number of transactions that have extended the session, and one more if it continues an
+   * earlier session of its process.
+   */
   readonly sequence: number;
   /**
    * How the session ended, if it did: the process stopped, the operator declared it gone, or the

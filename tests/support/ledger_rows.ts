@@ -9,7 +9,7 @@ export async function begin(
   id: string = crypto.randomUUID(),
   options: BeginOptions = {},
 ): Promise<Session> {
-  const began = await ledger.begin({ id, policies: {} }, options) ?? NaN;
+  const began = await ledger.begin({ id, policies: {}, sequence: 0 }, options) ?? NaN;
   return { id, policies: {}, began, reported: began, sequence: 0, ended: undefined };
 }
 

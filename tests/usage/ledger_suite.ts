@@ -2,7 +2,10 @@
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Impact, Session, UsageRow } from "../../lib/usage/records.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { Ledger } from "../../lib/usage/ledger.ts";
+import { Recorder } from "../../lib/usage/recorder.ts";
+import { judge } from "../../lib/usage/verdict.ts";
 import type { Database } from "../../lib/database/sql/database.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { callerOf } from "../../lib/usage/client_names.ts";
@@ -14,6 +17,7 @@ import type { Test } from "../support/permissions.ts";
 
 const MINUTE = 60_000;
 const CALLS = { ...COUNT, client: "curl", release: "8", calls: 3 };
+const POLICY = definePolicy({ deprecatedAt: "2027-01-01" });
 const ROW: UsageRow = { ...CALLS, day: "2027-02-01", last: NOON };
 
 /** A ledger, and the clock of its database, which begins at noon. */
@@ -121,6 +125,21 @@ export function testLedger(
     assertEquals(await report(other, 1, NOON + 5), NOON + 5, "the latest report");
   });
 
+  test("add() reports nothing that a gate asked meanwhile would take for an answer", async ({ ledger, clock }) => {
+    const session = await begin(ledger);
+    clock.now += 30_000;
+    const { now: reported } = await ledger.time(); // then the server takes its counts
+    clock.now -= 20_000; // the clock is set back
+    const { now: judgedAt } = await ledger.time(); // the gate is asked, just after another call
+    await ledger.add({ counts: [], at: reported, reported }, session); // the server is killed
+    const policies = { [ROW.route]: POLICY };
+    const sessions = (await ledger.sessions()).map((each) => ({ ...each, policies }));
+    const [started, time] = [await ledger.started(), await ledger.time()];
+    const question = { routes: [ROW.route], from: NOON, trustStops: false, hidden: [] };
+    const { verdict } = judge({ sessions, started, judgedAt, time }, question);
+    assertEquals(verdict, "unknown");
+  });
+
   test("add() records nothing where a restart has set the report back", async ({ ledger, clock }) => {
     const session = await begin(ledger);
     clock.now -= DAY;
@@ -175,13 +194,15 @@ export function testLedger(
     const [own, other] = [await begin(ledger, "a"), await begin(ledger, "b")];
     clock.now += DAY;
     const lapse = (lapsed: Session) =>
-      ledger.begin({ id: crypto.randomUUID(), policies: {} }, { lapsed });
+      ledger.begin({ id: crypto.randomUUID(), policies: {}, sequence: 1 }, { lapsed });
     assertEquals(await lapse({ ...own, sequence: 1 }), undefined);
     assertEquals(await lapse({ ...own, id: "missing" }), undefined);
     assertEquals(await ledger.sessions(), [own, other]);
     assertEquals(await lapse(own), NOON + DAY);
     assertEquals(await lapse(own), undefined, "once");
-    assertEquals((await ledger.sessions()).slice(0, 2), [{ ...own, ended: "lapsed" }, other]);
+    const [first, second, third] = await ledger.sessions();
+    assertEquals([first, second], [{ ...own, ended: "lapsed" }, other]);
+    assertEquals([third?.sequence, third?.ended], [1, undefined], "as it was given");
     assertEquals([(await ledger.sessions()).length, await ledger.started()], [3, NOON]);
   });
 
@@ -196,6 +217,43 @@ export function testLedger(
       assertEquals(await ledger.session("b"), other, "nobody else's session ends");
     }
     assertEquals(await rows(), [ROW], "calls stay");
+  });
+
+  test("a process that did not count a route, lapsed and was killed leaves a doubt", async ({ ledger, clock }) => {
+    const [other, counted] = ["/video/:token", ROW.route];
+    const routes = { [counted]: POLICY };
+    const recorder = new Recorder({
+      ledger,
+      policies: routes,
+      retainDays: 30,
+      clock: () => clock.now,
+      lifetime: () => 0,
+      log() {},
+    });
+    const covering = await begin(ledger);
+    await recorder.start();
+    const first = recorder.session;
+    clock.now += 60 * MINUTE; // it is cut off, answers calls to the other route, and sleeps
+    ledger.add = () => Promise.reject(new StorageError("sqlite", "down")); // it is killed
+    await recorder.stop();
+    await ledger.end([recorder.session]);
+    const ends = (await ledger.sessions()).map(({ id, ended }) => [id, ended]);
+    assertEquals(
+      ends.slice(1).toSorted(),
+      [[first, "lapsed"], [recorder.session, "gone"]].toSorted(),
+    );
+    const sessions = (await ledger.sessions()).map((each) =>
+      each.id === covering.id
+        ? { ...each, policies: { ...routes, [other]: POLICY }, reported: clock.now + 1 }
+        : each
+    );
+    const time = await ledger.time();
+    const evidence = { sessions, started: await ledger.started(), judgedAt: clock.now, time };
+    const verdicts = [counted, other].map((route) => {
+      const question = { routes: [route], from: NOON, trustStops: false, hidden: [] };
+      return judge(evidence, question).verdict;
+    });
+    assertEquals(verdicts, ["clear", "unknown"]);
   });
 
   test("begin() registers a session once, however often it is sent", async ({ ledger, clock }) => {

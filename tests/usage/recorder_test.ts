@@ -8,7 +8,7 @@ import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { Recorder, type RecorderOptions } from "../../lib/usage/recorder.ts";
 import { COUNT, countOne, DAY, NOON } from "../support/counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "../support/ledger_at.ts";
-import { addRows } from "../support/ledger_rows.ts";
+import { addRows, begin } from "../support/ledger_rows.ts";
 
 const ROUTE = "/audio/:token";
 const MINUTE = 60_000;
@@ -320,7 +320,7 @@ for (const [what, message, sessions, calls] of LOSSES) {
   Deno.test(`Recorder finds its session otherwise: ${what}`, async () => {
     await using scene = await openScene();
     const { clocks, ledger, pass } = scene;
-    await ledger.begin({ id: "0", policies: {} });
+    await begin(ledger, "0");
     let restore = what.includes("before it started") ? await scene.copy() : undefined;
     const { recorder, events, call } = await scene.start();
     const { session: id } = recorder;
