@@ -5,6 +5,7 @@
 
 import { PROGRAM } from "./usage_report.ts";
 import { assert, assertEquals } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { RefusedError } from "../../lib/input/refused_error.ts";
 import { declareGone } from "../../lib/usage/declarations.ts";
@@ -19,6 +20,8 @@ import { countOne, NOON } from "./counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];
+/** Within so many milliseconds, the first call of a client is flushed. */
+const AT_ONCE = 100;
 const TABLES = ["usage", "session", "ledger"];
 const POLICY = definePolicy({ deprecatedAt: "2027-01-01" });
 export const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"] as const;
@@ -27,6 +30,8 @@ interface Call {
   readonly at: number;
   readonly route: string;
   readonly client: string;
+  /** Tells the call from the client's others. */
+  readonly release: string;
 }
 
 type State = "runs" | "is suspended" | "sleeps" | "is gone";
@@ -42,6 +47,8 @@ class Server {
   /** The flushes of which it knows the outcome. */
   contacts = 0;
   readonly calls: Call[] = [];
+  /** Runs the timer of a first call, which flushes. */
+  asked: (() => void) | undefined;
 
   /** @param routes Those that it counts. It answers the others, too. */
   constructor(readonly routes: readonly string[], public node: Node, public link: Link) {}
@@ -83,15 +90,26 @@ export class World {
   readonly #jumps: { readonly at: number; readonly by: number }[] = [];
   /** The server that answers while it flushes: a call between any two statements. */
   #busy = -1;
+  /** The server that counts a call. */
+  #counting: Server | undefined;
+  #timers!: Disposable;
 
   static async open(): Promise<World> {
     const world = new World();
+    const { setTimeout } = globalThis;
+    const start = (run: () => void, delay = 0) => {
+      if (world.#counting === undefined) return setTimeout(run, delay);
+      world.#counting.asked = run;
+      return { unref() {} };
+    };
+    world.#timers = stub(globalThis, "setTimeout", start as typeof setTimeout);
     world.#node = await world.#newNode(0);
     await world.copy();
     return world;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#timers[Symbol.dispose]();
     for (const { database } of this.#nodes) await database[Symbol.asyncDispose]();
   }
 
@@ -131,20 +149,47 @@ export class World {
     }
   }
 
-  call(slot: number, route: string = AUDIO): void {
+  /** Has a server answer a call: by a client that has not called before, or by one of a few. */
+  call(slot: number, route: string = AUDIO, isNew = true): void {
     const server = this.#running(slot);
     if (server === undefined) return;
     const number = this.#servers.reduce((sum, { calls }) => sum + calls.length, 0);
-    const client = `${number}`.replaceAll(/\d/g, (digit) => "abcdefghij"[Number(digit)] as string);
-    server.calls.push({ at: this.#now, route, client: `app App-${client}` });
-    if (server.routes.includes(route)) {
-      countOne(server.recorder.meter, { userAgent: `App-${client}`, route });
-    }
+    // The releases of one client that are recorded in a day are few, too.
+    const name = isNew ? `New-${lettersOf(number)}` : `Old-${lettersOf(Math.floor(number / 10))}`;
+    server.calls.push({ at: this.#now, route, client: `app ${name}`, release: `${number}` });
+    if (!server.routes.includes(route)) return;
+    this.#counting = server;
+    countOne(server.recorder.meter, { userAgent: `${name}/${number}`, route });
+    this.#counting = undefined;
+    if (isNew) assert(server.asked !== undefined, "a first call asks for a flush");
   }
 
-  /** Lets time pass; from five seconds on, every server that runs flushes. */
+  /**
+   * Lets time pass. Every server that runs flushes for its first calls, and from five seconds on,
+   * in any case.
+   *
+   * @throws {AssertionError} If a client that called first is not on record then.
+   */
   async pass(time: number): Promise<void> {
-    this.#advance(time);
+    this.#advance(Math.min(time, AT_ONCE));
+    for (const slot of this.#slots.keys()) {
+      const server = this.#running(slot);
+      const ask = server?.asked;
+      if (server === undefined || ask === undefined) continue;
+      server.asked = undefined;
+      const [isReached, { node: { ledger } }, called] = [server.link === "up", server, [
+        ...server.calls,
+      ]];
+      await this.#flush(server, () => {
+        ask();
+        return server.recorder.flush(); // which is the same
+      });
+      for (const { client, route } of isReached ? called.slice(-1) : []) {
+        if (!server.routes.includes(route)) continue;
+        assert(await ledger.hasClient(client), `a crash can hide ${client}`);
+      }
+    }
+    this.#advance(time - Math.min(time, AT_ONCE));
     for (const slot of time < 5_000 ? [] : [...this.#slots.keys()]) {
       const server = this.#running(slot);
       if (server !== undefined) await this.#flush(server, () => server.recorder.flush());
@@ -159,7 +204,9 @@ export class World {
     if (server !== undefined) this.crash(slot);
   }
 
-  crash(slot: number): void {
+  /** Kills a server, if wished just after it has answered a call. */
+  crash(slot: number, hasJustAnswered = false): void {
+    if (hasJustAnswered) this.call(slot);
     const server = this.#slots.get(slot);
     if (server !== undefined) server.state = "is gone";
     this.#slots.delete(slot);
@@ -276,16 +323,19 @@ export class World {
     if (atMost === Infinity) assertEquals(verdict === "clear", isClear);
     // On record are the calls of any period for which the record is complete.
     const start = Math.max(from, completeSince);
-    const recorded = new Set(clients.filter(({ last }) => last >= start).map((row) => row.client));
-    assert(clients.every(({ calls }) => calls === 1), "a call is on record twice");
+    const releases = clients.flatMap((each) => each.releases);
+    const recorded = new Set(
+      releases.filter(({ last }) => last >= start).map(({ release }) => release),
+    );
+    assert(releases.every(({ calls }) => calls === 1), "a call is on record twice");
     for (const server of this.#servers) {
       // No record can know a process whose registration it does not have.
       const isKnown = truth.contacts.has(server) || truth.undone.servers.has(server);
       const calls = isKnown ? server.calls : server.calls.slice(0, truth.settled.get(server) ?? 0);
       for (const call of calls) {
-        if (call.at > at || recorded.has(call.client) || !judged.includes(call.route)) continue;
+        if (call.at > at || recorded.has(call.release) || !judged.includes(call.route)) continue;
         const age = at - call.at + this.#unseenSince(call.at);
-        assert(now - age <= start, `${call.client} is missing, of ${age / 1000} seconds ago`);
+        assert(now - age <= start, `call ${call.release} is missing, of ${age / 1000} seconds ago`);
       }
     }
     return verdict;
@@ -337,7 +387,7 @@ export class World {
       if (server.link === "down") throw new StorageError("sqlite", "down");
       if (this.#busy === slot) {
         this.#advance(1_000);
-        this.call(slot);
+        this.call(slot, AUDIO, false);
       }
       const result = await action(server.node.database);
       if (!isCommit || server.link === "up") return result;
@@ -393,6 +443,11 @@ export class World {
     return this.#jumps.filter((jump) => jump.at >= at && jump.by > 0)
       .reduce((sum, { by }) => sum + Math.min(by, MINUTE), 0);
   }
+}
+
+/** A name for a number: a digit in a name could be taken for a person's. */
+function lettersOf(number: number): string {
+  return `${number}`.replaceAll(/\d/g, (digit) => "abcdefghij"[Number(digit)] as string);
 }
 
 function copyOf({ contacts, settled, undone: { servers, since }, isDoubtful }: Truth): Truth {

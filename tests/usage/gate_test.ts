@@ -138,16 +138,35 @@ const EVENTS: readonly Event[] = [
     /Clear/,
   ],
   [
-    "a power cut after a call",
-    async ({ start, pass }) => {
+    "a power cut after a call, while the ledger is locked",
+    async ({ start, pass, url }) => {
       const server = await start();
-      await call(server);
-      await server.stop("SIGKILL");
+      {
+        using ledger = new DatabaseSync(url.replace("sqlite:", ""), { timeout: 5_000 });
+        ledger.exec("BEGIN IMMEDIATE");
+        await call(server);
+        await server.stop("SIGKILL");
+      }
       await pass(10);
       return [await start()];
     },
     [UNKNOWN, UNKNOWN],
     /Session \S+ has not reported since/,
+  ],
+  [
+    "a power cut after a rare client's call",
+    async ({ start, pass, report, execute }) => {
+      const server = await start();
+      await report(); // the next one is due in five seconds
+      await call(server, "audio", "Rare/1");
+      const isRecorded = async () => (await execute("SELECT client FROM usage")).includes("Rare");
+      await until("the call to be on record", isRecorded, 3_000);
+      await server.stop("SIGKILL");
+      await pass(10);
+      return [await start()];
+    },
+    [CALLED, CALLED],
+    /\n {2}app Rare, 1 call, /,
   ],
   [
     "a power cut, and the operator's word",
@@ -271,12 +290,15 @@ const EVENTS: readonly Event[] = [
   ],
 ];
 
-/** The scene that concerns the engine: what a restore does under a running server. */
-const OF_ENGINE = "a backup restored, which lacks a call";
+/** The scenes that concern the engine: what a restore does under a running server, and a crash. */
+const OF_ENGINE = [
+  "a backup restored, which lacks a call",
+  "a power cut after a rare client's call",
+];
 
 for (const [engine, open] of Object.entries({ SQLite: onSqlite, PostgreSQL: onPostgres })) {
   const needs = engine === "SQLite" ? [program("python3")] : [...POSTGRES, ...dumps];
-  const scenes = EVENTS.filter(([what]) => engine === "SQLite" || what === OF_ENGINE);
+  const scenes = EVENTS.filter(([what]) => engine === "SQLite" || OF_ENGINE.includes(what));
   needing("processes", ...needs)(
     `the gate on ${engine} is clear only where every call is on record, or by the operator's word`,
     () => sideBySide(scenes, (event) => inFolder((folder) => play(event, open, folder))),

@@ -67,13 +67,14 @@ function randomSteps(seed: number): Step[] {
     pick([MINUTE / 2, MINUTE - 1_000, MINUTE + 1_000, 10 * MINUTE, HOUR, DAY, DAY, 3 * DAY]);
   const usual: [weight: number, make: () => Step][] = [
     [4, () => ["start", slot(), pick([BOTH, BOTH, [AUDIO]])]],
-    [8, () => ["call", slot(), pick(BOTH)]],
+    [4, () => ["call", slot(), pick(BOTH)]],
+    [6, () => ["call", slot(), pick(BOTH), false]],
     [8, () => ["pass", pick([5_000, 5_000, 5_000, long()])]],
     [8, () => ["gate", pick([1, 1, 1, 4]), pick([undefined, BOTH, [AUDIO], [VIDEO]])]],
     [2, () => ["stop", slot()]],
   ];
   const faults: [weight: number, make: () => Step][] = [
-    [2, () => ["crash", slot()]],
+    [2, () => ["crash", slot(), pick([false, true])]],
     [1, () => ["start", slot(), BOTH, "unheard"]],
     [2, () => ["set", slot(), { state: pick(["sleeps", "is suspended", "runs", "runs"]) }]],
     [2, () => ["set", slot(), { link: pick(["unheard", "unheard", "down", "up", "up", "up"]) }]],
@@ -204,6 +205,13 @@ const SEQUENCES: [what: string, steps: Step[], verdicts: Verdict["verdict"][]][]
     ["pass", 5_000],
     ["jump", 10 * MINUTE],
   ], ["unknown"]],
+  ["a client calls once, and a second later the server is killed", [
+    ["start", 0],
+    ["pass", 5_000],
+    ["call", 0],
+    ["crash", 0],
+    ["gate", 1, undefined, { atMost: 0 }],
+  ], ["called"]],
   ["a server that does not count a route reports only while the ledger's time stands still", [
     ["start", 0],
     ["pass", 2 * DAY],

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { LogEvent } from "../../lib/log/log.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
@@ -539,3 +540,133 @@ Deno.test("Recorder deletes expired days, once a day", async () => {
   assertEquals(forgotten, ["2027-01-03", "2027-01-04"]);
   assertEquals(await Array.fromAsync(scene.ledger.usage(""), ({ day }) => day), ["2027-02-01"]);
 });
+
+/** Timers, and the clock by which they run, in place of the runtime's. */
+function fakeTimers() {
+  const turn = globalThis.setTimeout;
+  const timers = new Map<object, { at: number; run: () => void }>();
+  let now = 0;
+  const start = (run: () => void, delay: number) => {
+    const timer = { unref() {} };
+    timers.set(timer, { at: now + delay, run });
+    return timer;
+  };
+  const stop = (timer: object) => void timers.delete(timer);
+  const stubs: Disposable[] = [
+    stub(globalThis, "setTimeout", start as unknown as typeof setTimeout),
+    stub(globalThis, "clearTimeout", stop as typeof clearTimeout),
+    stub(performance, "now", () => now),
+  ];
+  return {
+    now: () => now,
+    /** Lets milliseconds pass, and what begins in them end. */
+    async pass(time: number) {
+      for (const end = now + time;; now++) {
+        for (const [timer, { at, run }] of timers) {
+          if (at > now || !timers.delete(timer)) continue;
+          run();
+          await new Promise((resolve) => turn(resolve));
+        }
+        if (now === end) return;
+      }
+    },
+    [Symbol.dispose]: () => stubs.forEach((stub) => stub[Symbol.dispose]()),
+  };
+}
+
+Deno.test("Recorder flushes at once for the first call of a client to a route on a day, and for no other", async () => {
+  await using scene = await openScene();
+  using timers = fakeTimers();
+  const policies = Object.fromEntries(
+    [ROUTE, "/video/:token"].map((route) => [route, definePolicy({ deprecatedAt: "2027-01-01" })]),
+  );
+  const { recorder, meter } = await scene.start({ policies });
+  const midnight = DAY / 2; // after noon
+  const steps: [
+    what: string,
+    call: Parameters<typeof countOne>[1],
+    passed: number,
+    calls: number,
+  ][] = [
+    ["a client", { userAgent: "a" }, 0, 1],
+    ["again", { userAgent: "a" }, 0, 1],
+    ["by another method", { userAgent: "a", method: "GET" }, 0, 1],
+    ["another route", { userAgent: "a", route: "/video/:token" }, 0, 4],
+    ["another client's other request", { userAgent: "b", status: 404, impact: "none" }, 0, 4],
+    ["its first call", { userAgent: "b" }, 0, 6],
+    ["the day goes on", { userAgent: "b" }, midnight - 1, 6],
+    ["the next day", { userAgent: "a" }, 1, 8],
+    ["the next day goes on", { userAgent: "a" }, 1, 8],
+  ];
+  for (const [what, call, passed, calls] of steps) {
+    scene.pass(passed);
+    await timers.pass(100);
+    countOne(meter, call);
+    await timers.pass(0);
+    assertEquals(await scene.calls(), calls, what);
+  }
+  scene.clocks.here += DAY; // which does not date calls
+  countOne(meter, { userAgent: "a" });
+  await timers.pass(100);
+  assertEquals(await scene.calls(), 8, "the day is the ledger's");
+  await recorder.stop();
+  assertEquals(await scene.calls(), 10);
+});
+
+Deno.test("Recorder flushes the first calls of many clients within 100 ms each, at most ten times a second", async () => {
+  await using scene = await openScene();
+  using timers = fakeTimers();
+  const ledger = scene.open();
+  const time = ledger.time.bind(ledger);
+  let readings = -1; // the start reads the time once, and each flush twice
+  ledger.time = () => {
+    readings++;
+    return time();
+  };
+  const { recorder, call } = await scene.start({ ledger });
+  for (let made = 0; made < 399; made++) {
+    call(`App-${nameOf(made)}`);
+    await timers.pass(5);
+    const due = Math.max(0, made + 1 - 20); // those that are 100 ms old
+    assert(await scene.calls() >= due, `${await scene.calls()} of ${due} calls`);
+  }
+  assertEquals(timers.now(), 1_995);
+  const flushes = readings / 2;
+  assert(flushes > 10 && flushes <= 20, `${flushes} flushes in two seconds`);
+  await recorder.stop();
+  assertEquals(await scene.calls(), 399);
+});
+
+for (const outcome of ["is slow", "fails"]) {
+  Deno.test(`Recorder has one flush wait, and a stop wait for no other, where the ledger ${outcome}`, async () => {
+    await using scene = await openScene();
+    using timers = fakeTimers();
+    const ledger = scene.open();
+    const { recorder, call } = await scene.start({ ledger });
+    const time = ledger.time.bind(ledger);
+    const underWay = Promise.withResolvers<void>();
+    let readings = 0;
+    ledger.time = async () => {
+      readings++;
+      await underWay.promise;
+      return await time();
+    };
+    for (let made = 0; made < 100; made++) {
+      call(`App-${nameOf(made)}`);
+      if (made % 10 === 0) recorder.flush(); // as every five seconds
+      await timers.pass(50);
+    }
+    assertEquals(readings, 1);
+    const stopped = recorder.stop();
+    if (outcome === "fails") underWay.reject(new StorageError("sqlite", "down"));
+    else underWay.resolve();
+    ledger.time = () => {
+      readings++;
+      return time();
+    };
+    await stopped;
+    assertEquals(readings, outcome === "fails" ? 3 : 4, "the flush under way, and the last one");
+    assertEquals([await scene.calls(), recorder.unrecorded()], [100, 0]);
+    assertEquals((await scene.sessions())[0]?.[2], "stopped");
+  });
+}
