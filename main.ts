@@ -17,12 +17,12 @@
  *
  * Deno adds `Date`, and answers malformed or oversized requests with a bare 400.
  *
- * At startup, the server checks the Deno version, reads the settings (lib/server/config.ts), checks
- * that Deno's permissions allow storage, opens storage (lib/storage/), checks that its content
- * belongs to its catalogue, publishes the samples if storage is the default and empty, registers in
- * the ledger of calls (lib/usage/), and listens. With `--check`, it only says what it would do
- * (lib/server/start_check.ts). With `media` as the first argument, it runs a command instead
- * (lib/cli/).
+ * First of all, the version of Deno is checked (lib/server/runtime.ts). At startup, the server reads
+ * the settings (lib/server/config.ts), checks that Deno's permissions allow storage, opens storage
+ * (lib/storage/), checks that its content belongs to its catalogue, publishes the samples if
+ * storage is the default and empty, registers in the ledger of calls (lib/usage/), and listens.
+ * With `--check`, it only says what it would do (lib/server/start_check.ts). With `media` as the
+ * first argument, it runs a command instead (lib/cli/).
  *
  * The permissions (deno.json) are:
  * - net, to listen, to reach PostgreSQL and the bucket, and to publish and verify public URLs;
@@ -32,6 +32,7 @@
  *   write any file.
  */
 
+import "./lib/server/runtime.ts"; // first: ends the process if this release of Deno is too old
 import { validate } from "@std/uuid/v4"; // npm:deno-std, a third party's copy (lib/README.md)
 import { CORS_FIELDS, PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
@@ -54,12 +55,7 @@ import { openStorage } from "./lib/storage/media/open_storage.ts";
 import { nextChange, policyOf } from "./lib/server/policies.ts";
 import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problem_types.ts";
-import {
-  type App,
-  requireHonestHead,
-  requireListenAccess,
-  runServer,
-} from "./lib/server/process.ts";
+import { type App, requireListenAccess, runServer } from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
 import { deprecatedPaths, METHODS, normalizeUrl, pathOf, withToken } from "./lib/server/route.ts";
 import type { RetiredRoute, Route } from "./lib/server/route.ts";
@@ -381,7 +377,6 @@ function counterOf(
  * Assembles the server in the order given at the top. `runServer()` then registers it and listens.
  */
 async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<App> {
-  requireHonestHead(Deno.version.deno); // some versions send a HEAD with Content-Length: 0
   const clock = Date.now;
   const log = lineLog(clock);
   const variables = readVariables();

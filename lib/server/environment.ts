@@ -1,7 +1,7 @@
 /** The variables of the environment, and of the file `.env` beside main.ts. */
 
 import { join } from "node:path";
-import { parseEnv } from "node:util";
+import * as util from "node:util"; // parseEnv is missing in Deno 2.6: see runtime.ts
 import project from "../../deno.json" with { type: "json" };
 import { ConfigError } from "./config.ts";
 import type { Log } from "../log/log.ts";
@@ -60,5 +60,5 @@ function readLine(line: string, index: number): Record<string, string | undefine
   if (!/^\s*(?:#|$)|=/.test(line)) throw new Error(`line ${index + 1} is not NAME=VALUE`);
   const isOpen = /^(?!\s*#)[^=]*=\s*(["'`])(?![^]*\1)/.test(line);
   if (isOpen) throw new Error(`line ${index + 1}: a quote is not closed`);
-  return parseEnv(line);
+  return util.parseEnv(line);
 }

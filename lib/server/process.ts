@@ -9,29 +9,9 @@ import { onStopSignal } from "./stop_signal.ts";
 import { StorageError } from "../storage/errors.ts";
 import type { Recorder } from "../usage/recorder.ts";
 
-/**
- * Matches releases that send `content-length: 0` on every HEAD, whatever the handler sets: 2.8.3 to
- * 2.9.1. denoland/deno#35728 fixed it.
- */
-const HEAD_LENGTH_BUG = /^2\.(?:8\.(?:[3-9]|\d\d)|9\.[01](?!\d))/;
-
 /** Thrown when the server cannot start. Its message is for the operator. */
 export class StartError extends Error {
   override readonly name = "StartError";
-}
-
-/**
- * Ensures that this release of Deno sends the Content-Length that is set on a HEAD.
- *
- * @param version e.g. `2.9.6`.
- * @throws {StartError} On a release that sends a wrong Content-Length on every HEAD.
- */
-export function requireHonestHead(version: string): void {
-  if (!HEAD_LENGTH_BUG.test(version)) return;
-  throw new StartError(
-    `Deno ${version} answers every HEAD with "content-length: 0", as do all releases from ` +
-      "2.8.3 to 2.9.1; run 2.9.2 or later",
-  );
 }
 
 /** An assembled server, ready to register and to listen. */

@@ -33,17 +33,18 @@ export class ServerProcess implements AsyncDisposable {
    * @param environment Variables besides those that set its port and folder.
    * @param givenFolder Where to keep data, not removed at the end; a temporary folder if left out.
    * @param options `limits` for `ulimit`, e.g. `-n 64`; the `main` module to run instead; `flags`
-   *   of `deno run` instead of the task's for that folder; and the `runner`, a program with arguments that runs it,
-   *   e.g. with fewer privileges.
+   *   of `deno run` instead of the task's for that folder; the `runner`, a program with arguments
+   *   that runs it, e.g. with fewer privileges; and `deno`, the program of another release.
    */
   static async start(
     environment: Record<string, string> = {},
     givenFolder?: string,
-    { limits, main = MAIN, flags, runner = [] }: {
+    { limits, main = MAIN, flags, runner = [], deno = Deno.execPath() }: {
       limits?: string;
       main?: string;
       flags?: readonly string[];
       runner?: readonly string[];
+      deno?: string | undefined;
     } = {},
   ): Promise<ServerProcess> {
     const folder = givenFolder ?? await Deno.makeTempDir({ prefix: "media-head-" });
@@ -51,7 +52,7 @@ export class ServerProcess implements AsyncDisposable {
     const [program = "", ...args] = [
       ...runner,
       ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
-      ...[Deno.execPath(), "run", ...(flags ?? taskFlags(main, folder)), ...shared, main],
+      ...[deno, "run", ...(flags ?? taskFlags(main, folder)), ...shared, main],
     ];
     const child = new Deno.Command(program, {
       args,

@@ -1,23 +1,16 @@
 /**
  * A server on Deno Deploy, as documented: a database in DATABASE_URL, behind a pooler; no
- * persistent disk; SIGINT, then SIGKILL five seconds later. And the whole request table on the wire,
+ * persistent disk; started by a request, such as the `GET /` that a new build is sent, and stopped
+ * when idle; SIGINT, then SIGKILL five seconds later. And the whole request table on the wire,
  * there and on files.
  */
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { DEPLOY_TIME_LIMITS } from "../../lib/server/process.ts";
-import {
-  DEPRECATED_AT,
-  publishTableItems,
-  requestTable,
-  runRow,
-  type Send,
-} from "../server/request_table.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix, openBucket } from "../support/bucket_storage.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder, mediaHere } from "../support/media_cli.ts";
-import type { MediaSubject } from "../support/media_subject.ts";
 import { Origin } from "../support/origin.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
 import { needing, shared } from "../support/permissions.ts";
@@ -28,6 +21,7 @@ import { field, requestHead, requestRaw } from "../support/raw_http.ts";
 import { Relay } from "../support/relay.ts";
 import { S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
+import { runTable } from "../support/table_on_server.ts";
 
 const NEEDS = [...PGBOUNCER, ...S3_STORE];
 const postgres = shared(NEEDS, () => PostgresServer.start());
@@ -109,6 +103,37 @@ test("on Deno Deploy, a server serves public URLs, and content, too, once it has
     assertEquals(await Array.fromAsync(Deno.readDir(folder)), []);
   }));
 
+test("on Deno Deploy, each idle stop is one to the gate, which only --trust-stops makes clear", () =>
+  inFolder(async (folder) => {
+    const name = await postgres().createDatabase();
+    const DATABASE_URL = postgres().urlOf(name, bouncer().port);
+    /** Starts a server by a request, and stops it when idle. */
+    const serve = async () => {
+      await using server = await start({ DATABASE_URL }, folder);
+      assertEquals((await requestRaw(server.port, "GET", "/")).status, 404);
+      assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
+      assertEquals((await server.stop("SIGINT")).code, 0);
+    };
+    /** Lets time pass. */
+    const pass = async (minutes: number) => {
+      const [instants, times] = [["began", "reported"], ["started"]].map((columns) =>
+        columns.map((column) => `${column} = ${column} - ${minutes * 60_000}`).join()
+      );
+      await postgres().query(`UPDATE session SET ${instants}`, name);
+      await postgres().query(`UPDATE ledger SET ${times}`, name);
+    };
+    for (const minutes of [3 * 24 * 60, 10, 2]) { // asleep, and asked while it sleeps
+      await serve();
+      await pass(minutes);
+    }
+    const gate = (...args: string[]) =>
+      mediaHere(folder, ["usage", "--gate", "1", ...args], { DATABASE_URL, CONTENT: "none" });
+    const [plain, trusting] = [await gate(), await gate("--trust-stops")];
+    assertEquals([plain.code, trusting.code], [3, 0], plain.stdout);
+    assertMatch(plain.stdout, /: no server was running \(see --trust-stops\)$/m);
+    assertMatch(trusting.stdout, /^Clear, on your word that during 3 stops /);
+  }));
+
 test("on Deno Deploy, a server stops in time during a download, and flushes its counts", () =>
   inFolder(async (folder) => {
     const DATABASE_URL = await newDatabase();
@@ -159,25 +184,6 @@ test("on Deno Deploy, no response leaves after the last flush, however early its
     assertEquals([log.at(-1)?.event, log.at(-1)?.["lost"]], ["stop", undefined]);
   }));
 
-/** Sends every row to a server on this storage until its responses are prepared. */
-async function runTable(
-  t: Deno.TestContext,
-  subject: MediaSubject,
-  folder: string,
-  environment: Record<string, string> = {},
-): Promise<void> {
-  const rows = requestTable(await publishTableItems(subject));
-  await using server = await ServerProcess.start({ DEPRECATED_AT, ...environment }, folder);
-  const send: Send = async (method, target, fields) => {
-    const seen = await requestRaw(server.port, method, target, fields);
-    assertMatch(field(seen, "date") ?? "", /^\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT$/);
-    return seen;
-  };
-  for (const time of ["first", "second", "prepared"]) {
-    for (const row of rows) await t.step(`${row.what}, ${time}`, () => runRow(row, send));
-  }
-}
-
 needing("processes")("a server with content in a folder answers the whole table", async (t) => {
   await using subject = await openLocal();
   await runTable(t, subject, subject.folder);
@@ -188,5 +194,6 @@ test("a server on PostgreSQL behind a pooler, with content in a bucket, answers 
     const prefix = newPrefix();
     const DATABASE_URL = await newDatabase();
     await using subject = await openBucket(store(), await openEngine(DATABASE_URL), prefix);
-    await runTable(t, subject, folder, { DATABASE_URL, ...store().environment(prefix) });
+    const environment = { DATABASE_URL, ...store().environment(prefix) };
+    await runTable(t, subject, folder, { environment });
   }));
