@@ -1,13 +1,14 @@
 /** A HEAD says what the GET would say of content that is there and cannot be read. */
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { createHash } from "node:crypto";
 import { openEngine } from "../../../lib/storage/media/sqlite.ts";
 import type { PublishedItem } from "../../../lib/storage/item.ts";
 import { openLocal } from "../../support/local_storage.ts";
-import { inFolder } from "../../support/media_cli.ts";
+import { inFolder, mediaHere } from "../../support/media_cli.ts";
 import { LINUX, needing, program } from "../../support/permissions.ts";
 import { requestRaw } from "../../support/raw_http.ts";
-import { response, ScriptedStore } from "../../support/scripted_store.ts";
+import { refusal, response, ScriptedStore } from "../../support/scripted_store.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { newMetadata } from "../storage_suite.ts";
 
@@ -45,29 +46,90 @@ needing("processes", LINUX, program("setpriv"))(
   },
 );
 
+/** Adds an item to a new catalogue in a folder, whose content is in a scripted store. */
+async function addItem(folder: string, item: PublishedItem): Promise<void> {
+  const engine = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
+  await engine.catalogue.claimContent("name");
+  await engine.catalogue.add(item);
+  await engine.close();
+}
+
+/** Returns the variables that put content into a scripted store. */
+function environmentOf({ settings }: ScriptedStore): Record<string, string> {
+  const { endpoint = "", accessKeyId, secretAccessKey, region } = settings;
+  return {
+    CONTENT: "s3://media/p",
+    AWS_ENDPOINT_URL_S3: endpoint,
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    AWS_REGION: region,
+  };
+}
+
 needing("processes")(
   "a HEAD is 503 after a GET was, even if the store finds the object sound",
   () =>
     inFolder(async (folder) => {
       const item = { ...newMetadata(), digest: "ab".repeat(32), length: 7 };
-      const engine = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
-      await engine.catalogue.claimContent("name");
-      await engine.catalogue.add(item);
-      await engine.close();
+      await addItem(folder, item);
       await using store = new ScriptedStore();
       store.script = (head) => {
         if (head.startsWith("GET /media/p/media-head ")) return response(200, {}, "name");
         const content = head.startsWith("GET") ? "con" : ""; // which ends early
         return response(200, { "Content-Length": "7" }, content);
       };
-      const { endpoint = "", accessKeyId, secretAccessKey, region } = store.settings;
-      await using server = await ServerProcess.start({
-        CONTENT: "s3://media/p",
-        AWS_ENDPOINT_URL_S3: endpoint,
-        AWS_ACCESS_KEY_ID: accessKeyId,
-        AWS_SECRET_ACCESS_KEY: secretAccessKey,
-        AWS_REGION: region,
-      }, folder);
+      await using server = await ServerProcess.start(environmentOf(store), folder);
       assertEquals(await statusesOf(server, item, METHODS), [200, 503, 503, 503, 503]);
+    }),
+);
+
+needing("processes")(
+  "an archived object is the same fault to HEAD, GET, publish and verify, until it is restored",
+  () =>
+    inFolder(async (folder) => {
+      const [text, path] = ["content", `${folder}/a.mp3`];
+      await Deno.writeTextFile(path, text);
+      const digest = createHash("sha256").update(text).digest("hex");
+      const item = { ...newMetadata(), digest, length: text.length };
+      await addItem(folder, item);
+      await using store = new ScriptedStore();
+      let restored = "";
+      store.script = (head) => {
+        if (head.startsWith("GET /media/p/media-head ")) return response(200, {}, "name");
+        if (head.startsWith("GET /media/?")) return response(200, {}, "</ListBucketResult>");
+        const isHead = head.startsWith("HEAD");
+        if (!isHead && restored === "") return refusal(403, "InvalidObjectState");
+        const range = /^range: bytes=(\d+)-(\d+)\r$/im.exec(head);
+        const [first, last] = range?.slice(1).map(Number) ?? [0, text.length - 1];
+        const part = text.slice(first, last as number + 1);
+        return response(range === null ? 200 : 206, {
+          ETag: '"v1"',
+          "Content-Length": String(part.length),
+          ...range && { "Content-Range": `bytes ${first}-${last}/${text.length}` },
+          "x-amz-storage-class": "GLACIER",
+          ...restored === "" ? {} : { "x-amz-restore": restored },
+        }, isHead ? "" : part);
+      };
+      const environment = environmentOf(store);
+      const run = (...args: string[]) => mediaHere(folder, args, environment);
+      const fault = "cannot be read: the store answers 403 (InvalidObjectState)";
+
+      await using server = await ServerProcess.start(environment, folder);
+      assertEquals(await statusesOf(server, item, METHODS), [503, 503, 503, 503, 503]);
+      const verified = await run("verify");
+      assertEquals(verified.code, 1, verified.stderr);
+      assertStringIncludes(verified.stdout, `content ${digest} ${fault}`);
+      const publish = (source: string) => run("publish", "--type", "audio/mpeg", source);
+      const [copied, inPlace] = [await publish(path), await publish("s3://media/a.mp3")];
+      assertEquals([copied.code, inPlace.code], [1, 1]);
+      assertStringIncludes(copied.stderr, `content ${digest} ${fault}`);
+      assertEquals(inPlace.stderr, `media: s3://media/a.mp3 ${fault}\n`);
+
+      restored = 'ongoing-request="false", expiry-date="Fri, 01 Jan 2027 00:00:00 GMT"';
+      assertEquals(await statusesOf(server, item, METHODS), [200, 200, 200, 200, 200]);
+      assertEquals((await run("verify")).code, 0);
+      for (const source of [path, "s3://media/a.mp3"]) {
+        assertEquals((await publish(source)).code, 0, source);
+      }
     }),
 );

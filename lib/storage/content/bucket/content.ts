@@ -32,6 +32,7 @@ import {
   conditionOf,
   type ExpectedContent,
   faultIn,
+  mayBeArchived,
   nameOf,
   readFault,
   reasonIn,
@@ -112,6 +113,8 @@ export class BucketContent implements ObjectStore {
       throw refusal("has no strong ETag, without which a replacement would go unnoticed");
     }
     const object = { location, length, validator };
+    const fault = await this.#archiveFault(response, object);
+    if (fault !== undefined) throw new RefusedError(fault.fault);
     const open = async (range?: ByteRange) => {
       return contentOf(await this.#download(object, range), { length: lengthOf(object, range) });
     };
@@ -129,7 +132,7 @@ export class BucketContent implements ObjectStore {
     if (response.status === 404) {
       return { state: "missing", reason: `${nameOf(content)} is missing` };
     }
-    const fault = faultIn(response, content);
+    const fault = faultIn(response, content) ?? await this.#archiveFault(response, content);
     if (fault === undefined) return { state: "same" };
     if (fault instanceof ReplacedError) return { state: "different", reason: fault.fault };
     throw fault;
@@ -164,6 +167,20 @@ export class BucketContent implements ObjectStore {
     if (fault === undefined) return response;
     response.end();
     throw fault;
+  }
+
+  /** Returns the fault of a GET for an object that a HEAD found sound, but possibly archived. */
+  async #archiveFault(
+    found: StoreResponse,
+    content: ExpectedContent,
+  ): Promise<StorageError | undefined> {
+    if (!mayBeArchived(found)) return undefined;
+    const fields = { ...conditionOf(content), Range: "bytes=0-0" };
+    const download = await this.#client.download(this.#objectKeyOf(content), fields);
+    const fault = faultIn(download, content, { first: 0, last: 0 });
+    if (fault === undefined) await readAtOnce(download, 1); // so that the connection can be reused
+    else download.end();
+    return fault;
   }
 
   /** Uploads content, unless it is already stored. */

@@ -57,6 +57,23 @@ export function faultIn(
   return new StorageError("bucket", `the store does not send the requested range of ${name}`);
 }
 
+/** Storage classes of Amazon S3 whose objects can be read at once, unless a field says otherwise. */
+const READABLE_CLASSES = new Set([
+  ...["STANDARD", "STANDARD_IA", "ONEZONE_IA", "REDUCED_REDUNDANCY"],
+  ...["EXPRESS_ONEZONE", "INTELLIGENT_TIERING"],
+]);
+
+/**
+ * Returns whether a response to HEAD leaves open whether the object can be read, because it names
+ * an archive, or a storage class of another store. Some archives can be read at once; in the others
+ * a HEAD is 200 as well, and only a GET fails.
+ */
+export function mayBeArchived({ headers }: Pick<StoreResponse, "headers">): boolean {
+  const storageClass = headers.get("x-amz-storage-class") ?? "STANDARD"; // which Amazon leaves out
+  return !READABLE_CLASSES.has(storageClass) || headers.has("x-amz-archive-status") ||
+    headers.has("x-amz-restore");
+}
+
 export function readFault(name: string, response: StoreResponse): StorageError {
   return new StorageError("bucket", `${name} cannot be read${reasonIn(response)}`);
 }

@@ -1,6 +1,13 @@
 /** How storage handles answers that no sound store gives. */
 
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
+import { RefusedError } from "../../../../lib/input/refused_error.ts";
 import type { ByteRange } from "../../../../lib/http/byte_range.ts";
 import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts";
 import type { ContentReference } from "../../../../lib/storage/item.ts";
@@ -155,4 +162,55 @@ test("open() reuses the connection of a download that was read to its end", asyn
   }
   assert(clients.size <= 4, `${clients.size} connections`);
   await content.close();
+});
+
+/** What a HEAD says of an object, and whether a GET is sent, because it may be archived. */
+const CLASSES: [fields: Record<string, string>, isAsked: boolean][] = [
+  [{}, false],
+  ...["STANDARD", "STANDARD_IA", "ONEZONE_IA", "REDUCED_REDUNDANCY", "INTELLIGENT_TIERING"]
+    .map((name): [Record<string, string>, boolean] => [{ "x-amz-storage-class": name }, false]),
+  ...["GLACIER", "DEEP_ARCHIVE", "GLACIER_IR", "ARCHIVE", "COLD"]
+    .map((name): [Record<string, string>, boolean] => [{ "x-amz-storage-class": name }, true]),
+  [
+    { "x-amz-storage-class": "INTELLIGENT_TIERING", "x-amz-archive-status": "ARCHIVE_ACCESS" },
+    true,
+  ],
+  [{ "x-amz-restore": 'ongoing-request="true"' }, true],
+];
+
+test("of an object that may be archived, the first byte decides, as published", async () => {
+  const archived = "cannot be read: the store answers 403 (InvalidObjectState)";
+  const rows: [answer: string, fault: string | undefined][] = [
+    [part("bytes 0-0/7", {}, "c"), undefined],
+    [refusal(403, "InvalidObjectState"), archived],
+    [refusal(412, "PreconditionFailed"), "was replaced"],
+  ];
+  for (const [fields, isAsked] of CLASSES) {
+    for (const [answer, fault] of isAsked ? rows : [["", undefined] as const]) {
+      await withStore(
+        (head) => head.startsWith("HEAD") ? whole(fields) : answer,
+        async (content, store) => {
+          const note = JSON.stringify([fields, answer]);
+          const comparing = () => content.compare(IN_PLACE);
+          const finding = () => content.statObject(IN_PLACE.location);
+          if (fault === undefined) {
+            assertEquals(await comparing(), { state: "same" }, note);
+            assertEquals((await finding()).length, 7, note);
+          } else if (fault === archived) {
+            await assertRejects(comparing, StorageError, fault);
+            await assertRejects(finding, RefusedError, fault);
+          } else {
+            assertEquals((await comparing()).state, "different", note);
+            await assertRejects(finding, RefusedError, fault);
+          }
+          const bytes = store.heads.filter((head) => head.startsWith("GET"));
+          assertEquals(bytes.length, isAsked ? 2 : 0, note);
+          for (const head of bytes) {
+            assertMatch(head, /^range: bytes=0-0\r$/im);
+            assertMatch(head, /^if-match: "v1"\r$/im);
+          }
+        },
+      );
+    }
+  }
 });
