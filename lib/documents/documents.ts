@@ -1,9 +1,9 @@
 /** The documents that the server generates: the retirement notice and the OpenAPI description. */
 
-import { accepts } from "@std/http/negotiation";
 import { describeApi } from "./openapi.ts";
 import { noticeAt } from "../pages/notice.ts";
 import { noticePage } from "./notice_page.ts";
+import { prefersJson } from "../http/accept.ts";
 import type { Field } from "../http/outcome.ts";
 import { PROBLEM_TYPES } from "../server/problem_types.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
@@ -52,7 +52,7 @@ export async function representDocument(
     return [{ path, serves: `published ${route.serves.join(" or ")}` }];
   });
   const validatorFields: Field[] = [["Vary", "Accept"]];
-  if (accepts({ headers }, "text/html", "application/json") === "application/json") {
+  if (prefersJson(headers)) {
     const text = JSON.stringify(notice, null, 2) + "\n";
     return await representText("application/json", text, { validatorFields });
   }
