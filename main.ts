@@ -36,7 +36,7 @@ import "./lib/server/runtime.ts"; // first: ends the process if this release of 
 import { validate } from "@std/uuid/v4"; // npm:deno-std, a third party's copy (lib/README.md)
 import { CORS_FIELDS, PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
-import { type Field, NO_STORE, textOutcome } from "./lib/http/outcome.ts";
+import { type Field, NO_STORE, NO_TRANSFORM, textOutcome } from "./lib/http/outcome.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import { representDocument } from "./lib/documents/documents.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
@@ -165,7 +165,7 @@ function match(routes: readonly Route[], url: string) {
 /**
  * Returns the first outcome that applies. Every `problem()` has these fields, and those passed to
  * it: Content-Type: application/problem+json, Content-Length, X-Content-Type-Options: nosniff, and
- * Cache-Control: no-store. It also passes on the successor, for Link.
+ * Cache-Control: no-store, no-transform. It also passes on the successor, for Link.
  */
 async function answer(call: Call): Promise<Outcome> {
   const { request: { method, headers }, now, isBadHost, route, segment, token, successor } = call;
@@ -214,8 +214,8 @@ async function answer(call: Call): Promise<Outcome> {
  * - 410 removed: Content-Type, Content-Length, X-Content-Type-Options, Cache-Control
  *
  * Content-Type is application/problem+json. Retry-After is a date, the end of the brownout.
- * Cache-Control is no-store in a brownout, and max-age=CACHE_MAX_AGE after the sunset. Where 308 is
- * the answer, a malformed token still gets 410.
+ * Cache-Control is no-store in a brownout, and max-age=CACHE_MAX_AGE after the sunset; for 503 and
+ * 410 also no-transform. Where 308 is the answer, a malformed token still gets 410.
  */
 function refusalOf({ retired, successor, server: { config } }: Call): Refusal | undefined {
   if (retired === undefined) return undefined;
@@ -291,9 +291,13 @@ async function serve(call: Call, selected: Representation): Promise<Outcome> {
   return { status: 200, fields, body, successor };
 }
 
-/** Returns the field that says how long caches may store what was found. */
-function freshnessOf({ server: { config } }: Call): Field {
-  return ["Cache-Control", `max-age=${config.cacheMaxAge}`];
+/**
+ * Returns the field that says how long caches may store what was found, and for a document, which
+ * is text, that they must not compress it.
+ */
+function freshnessOf({ route, server: { config } }: Call): Field {
+  const maxAge = `max-age=${config.cacheMaxAge}`;
+  return ["Cache-Control", Array.isArray(route?.serves) ? maxAge : `${maxAge}, ${NO_TRANSFORM}`];
 }
 
 /** Returns an error's outcome. Its cause is logged under the id in the problem's `instance`. */

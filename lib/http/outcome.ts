@@ -5,8 +5,14 @@
 
 export type Field = [name: string, value: string];
 
-/** Keeps a response out of every cache. */
-export const NO_STORE: Field = ["Cache-Control", "no-store"];
+/**
+ * Keeps caches from changing a response (RFC 9111 §5.2.2.6): a GET that is compressed on the way no
+ * longer has the length of its HEAD.
+ */
+export const NO_TRANSFORM = "no-transform";
+
+/** Keeps a response out of every cache, and as it is. */
+export const NO_STORE: Field = ["Cache-Control", `no-store, ${NO_TRANSFORM}`];
 
 /**
  * Bytes to send: short content at once, longer content as a stream. TypeScript before 5.7 does not

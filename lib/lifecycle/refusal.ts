@@ -1,7 +1,7 @@
 /** The outcomes in a brownout and after the sunset. */
 
 import { formatHttpDate } from "../http/http_date.ts";
-import { type Field, NO_STORE, type Outcome } from "../http/outcome.ts";
+import { type Field, NO_STORE, NO_TRANSFORM, type Outcome } from "../http/outcome.ts";
 import { problemDetails, type ProblemType } from "../http/problem.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import { type BrownoutStatus, momentAt, type Policy } from "./policy.ts";
@@ -96,7 +96,7 @@ export function brownoutRefusal(
 /** Returns the outcome after the sunset. */
 export function removalRefusal(status: 410, maxAge: number, facts: RefusalFacts): Refusal {
   const detail = `This path was removed at ${formatInstant(facts.policy.sunsetAt as number)}`;
-  const fields: Field[] = [["Cache-Control", `max-age=${maxAge}`]];
+  const fields: Field[] = [["Cache-Control", `max-age=${maxAge}, ${NO_TRANSFORM}`]];
   return problemOf("removed", { status, detail, fields }, facts);
 }
 

@@ -104,7 +104,7 @@ Deno.test("/deprecation is negotiated, conditional, and the same for HEAD", asyn
     assertEquals(valueOf(get, "vary"), "Accept");
     assertEquals(
       valueOf(get, "cache-control"),
-      "max-age=59, must-revalidate, stale-while-revalidate=0",
+      "max-age=59, no-transform, must-revalidate, stale-while-revalidate=0",
     );
     assertEquals(valueOf(get, "deprecation"), undefined);
 

@@ -86,7 +86,11 @@ Deno.test("withLifecycle() answers in place of the handler, HEAD like GET", asyn
     assertEquals([get.status, valueOf(get, "location")], [status, location]);
     assertEquals(valueOf(get, "deprecation"), "@1798761600");
     const isBrownout = instant === BROWNOUT;
-    assertEquals(valueOf(get, "cache-control"), isBrownout ? "no-store" : "max-age=300");
+    const [kept, text] = [
+      isBrownout ? "no-store" : "max-age=300",
+      status === 308 ? "" : ", no-transform",
+    ];
+    assertEquals(valueOf(get, "cache-control"), kept + text);
     const end = isBrownout ? "Mon, 01 Mar 2027 10:00:00 GMT" : undefined;
     assertEquals(valueOf(get, "retry-after"), end);
     for (const method of ["POST", "DELETE"]) {
@@ -104,7 +108,7 @@ Deno.test("withLifecycle() answers in place of the handler, HEAD like GET", asyn
     });
   }
   const shorter = await answerAt(REMOVED, fail, { maxAge: 7 });
-  assertEquals(valueOf(shorter, "cache-control"), "max-age=7");
+  assertEquals(valueOf(shorter, "cache-control"), "max-age=7, no-transform");
 });
 
 Deno.test("withLifecycle() handles requests that the retirement does not apply to", async () => {

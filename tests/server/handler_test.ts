@@ -67,7 +67,7 @@ Deno.test("createHandler() distinguishes storage faults from bugs, and logs each
     const get = await send("GET", target, {});
     assertEquals(get.status, status);
     assertEquals(valueOf(get, "retry-after"), status === 503 ? "5" : undefined);
-    assertEquals(valueOf(get, "cache-control"), "no-store");
+    assertEquals(valueOf(get, "cache-control"), "no-store, no-transform");
     checkProblem(target, get, problem);
     const body = new TextDecoder().decode(get.content);
     assert(!body.includes("fire") && !body.includes("sqlite"), "the cause is revealed");
@@ -159,7 +159,7 @@ Deno.test("createHandler() answers a preflight", async () => {
       "access-control-expose-headers": "*",
       "access-control-max-age": "86400",
       allow: "GET, HEAD, OPTIONS",
-      "cache-control": "no-store",
+      "cache-control": "no-store, no-transform",
     });
   }
 });

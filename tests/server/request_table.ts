@@ -114,6 +114,21 @@ export async function publishTableItems(subject: MediaSubject): Promise<TableIte
   };
 }
 
+/** The fields of every response, by which pages of any origin may read it. */
+const PAGES: Expectation = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "*",
+};
+
+/** Cache-Control of documents, which a compression on the way would change. */
+const DOCUMENT = "max-age=300, no-transform";
+
+/** The response to a request for a text. */
+function text(type: string, cacheControl: string): Outcome {
+  const expect = { "content-type": type, "cache-control": cacheControl, ...PAGES };
+  return { status: 200, expect };
+}
+
 /** Fields that describe content, or a range of it. */
 const DESCRIBING = [
   ...["content-type", "content-range", "content-language", "content-disposition"],
@@ -141,8 +156,7 @@ export function requestTable(items: TableItems): Row[] {
     "cache-control": "max-age=300",
     "repr-digest": `sha-256=:${Uint8Array.fromHex(audio.digest).toBase64()}:`,
     "x-content-type-options": "nosniff",
-    "access-control-allow-origin": "*",
-    "access-control-expose-headers": "*",
+    ...PAGES,
     deprecation: null,
     link: null,
     "transfer-encoding": null,
@@ -151,7 +165,7 @@ export function requestTable(items: TableItems): Row[] {
     etag,
     "last-modified": LAST_MODIFIED,
     "cache-control": "max-age=300",
-    "access-control-allow-origin": "*",
+    ...PAGES,
     "content-type": null,
     "content-length": null,
     "content-disposition": null,
@@ -162,8 +176,8 @@ export function requestTable(items: TableItems): Row[] {
   };
   const error: Expectation = {
     "content-type": "application/problem+json",
-    "cache-control": "no-store",
-    "access-control-allow-origin": "*",
+    "cache-control": "no-store, no-transform",
+    ...PAGES,
     etag: null,
     "last-modified": null,
     location: null,
@@ -197,8 +211,7 @@ export function requestTable(items: TableItems): Row[] {
       location,
       "cache-control": "max-age=300",
       "content-length": "0",
-      "access-control-allow-origin": "*",
-      "access-control-expose-headers": "*",
+      ...PAGES,
       ...Object.fromEntries(DESCRIBING.map((name) => [name, null])),
       deprecation: null,
       link: null,
@@ -242,7 +255,12 @@ export function requestTable(items: TableItems): Row[] {
     ["an absolute target", `http://elsewhere.test${media}`, all],
     ["dots in the path", `/x/..${media}`, all],
     ["percent-encoded", `/%6dedia/${audio.token.replaceAll("-", "%2D")}`, all],
-    ["health", "/healthz", { status: 200, expect: { "cache-control": "no-store" } }],
+    ["health", "/healthz", text("text/plain", "no-store, no-transform")],
+    ["the notice", "/deprecation", text("text/html; charset=utf-8", DOCUMENT)],
+    ["the notice as JSON", "/deprecation", text("application/json", DOCUMENT), {
+      Accept: "application/problem+json, text/html;q=0",
+    }],
+    ["the description", "/openapi.json", text("application/json", DOCUMENT)],
 
     ["another route", "/image/x", nowhere],
     ["a trailing slash", `${media}/`, nowhere],

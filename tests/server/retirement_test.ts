@@ -198,9 +198,10 @@ Deno.test("the notice's freshness depends on the policies that routes have, not 
     assertEquals([phase, sunsetAt], ["deprecated", "2027-12-31T00:00:00Z"]);
     return response.headers.get("cache-control");
   };
-  assertEquals(await getNotice(), "max-age=300, must-revalidate, stale-while-revalidate=0");
+  const strict = "no-transform, must-revalidate, stale-while-revalidate=0";
+  assertEquals(await getNotice(), `max-age=300, ${strict}`);
   now = at("2027-12-30T23:59:00Z"); // a minute before their sunset
-  assertEquals(await getNotice(), "max-age=59, must-revalidate, stale-while-revalidate=0");
+  assertEquals(await getNotice(), `max-age=59, ${strict}`);
 });
 
 interface ExpectedPhase {
@@ -220,19 +221,20 @@ function checkPhase(get: Seen, expected: ExpectedPhase, note: string): void {
   const retryAfter = field(get, "retry-after");
   const location = field(get, "location");
   if (phase === "brownout") {
-    assertEquals([get.status, cacheControl], [503, "no-store"], note);
+    assertEquals([get.status, cacheControl], [503, "no-store, no-transform"], note);
     assertEquals(at(retryAfter ?? ""), at(until ?? ""), note);
     return;
   }
   if (phase === "removed") {
     const isRedirect = afterSunset === "redirect" && successor !== undefined;
     assertEquals([get.status, location], isRedirect ? [308, successor] : [410, undefined], note);
-    assertEquals([cacheControl, retryAfter], ["max-age=300", undefined], note);
+    const kept = isRedirect ? "max-age=300" : "max-age=300, no-transform";
+    assertEquals([cacheControl, retryAfter], [kept, undefined], note);
     return;
   }
   const { status } = expected;
   assertEquals([get.status, location], [status, expected.location], note);
-  if (status >= 400) return assertEquals(cacheControl, "no-store", note);
+  if (status >= 400) return assertEquals(cacheControl, "no-store, no-transform", note);
   const left = Math.floor((at(until ?? "") - now) / 1000);
   const maxAge = Math.min(300, Math.max(0, left - 1)); // a second for transit
   const limited = `max-age=${maxAge}, must-revalidate, stale-while-revalidate=0`;

@@ -245,8 +245,8 @@ test("README's program for Express runs as it is pasted, and counts routes witho
 const PHASES: [phase: string, now: string, refused: number | undefined, cacheControl: RegExp][] = [
   ["announced", "2026-11-20T23:59:00Z", undefined, /\bmax-age=59, .*must-revalidate/],
   ["deprecated", "2027-05-03T08:59:00Z", undefined, /\bmax-age=59, .*must-revalidate/],
-  ["brownout", "2027-05-03T09:30:00Z", 503, /^no-store$/],
-  ["removed", "2027-06-30T00:00:00Z", 410, /^max-age=300$/],
+  ["brownout", "2027-05-03T09:30:00Z", 503, /^no-store, no-transform$/],
+  ["removed", "2027-06-30T00:00:00Z", 410, /^max-age=300, no-transform$/],
 ];
 
 /** A program that runs. */
