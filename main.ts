@@ -86,6 +86,8 @@ export const ROUTES: readonly Route[] = [
 const ALLOWED = METHODS.join(", ");
 const ALLOW: Field = ["Allow", ALLOWED];
 const NO_CONTENT: Field = ["Content-Length", "0"];
+/** Lets pages that isolate themselves with COEP embed the media (Fetch standard §3.7). */
+const EMBEDDABLE: Field = ["Cross-Origin-Resource-Policy", "cross-origin"];
 /** Keeps deprecated routes out of the CDN of Deno Deploy, which would hide calls (RFC 9213). */
 const CDN_NO_STORE: Field = ["Deno-CDN-Cache-Control", "no-store"];
 const UNPUBLISHED = "This item was permanently unpublished";
@@ -171,15 +173,16 @@ async function answer(call: Call): Promise<Outcome> {
   const { request: { method, headers }, now, isBadHost, route, segment, token, successor } = call;
   const { routes, storage, config, meter } = call.server;
   if (isBadHost) return problem(call, 400, "bad-host", "The Host field is not a valid host");
+  if (method === "OPTIONS") { // on any path, so that a page sees the 404 of its request
+    const allow = route === undefined ? [] : [ALLOW];
+    return { status: 204, fields: [...allow, ...PREFLIGHT_FIELDS, NO_STORE], successor };
+  }
   if (route === undefined) {
     return problem(call, 404, "no-such-route", "No such route", { isReusable: true });
   }
   if (!METHODS.includes(method)) {
     const detail = `This route accepts ${ALLOWED}`;
     return problem(call, 405, "method-not-allowed", detail, { fields: [ALLOW] });
-  }
-  if (method === "OPTIONS") {
-    return { status: 204, fields: [ALLOW, ...PREFLIGHT_FIELDS, NO_STORE], successor };
   }
   const refusal = refusalOf(call); // in a brownout and after the sunset, nothing is looked up
   if (refusal !== undefined) return { ...refusal, successor, isReusable: true };
@@ -329,6 +332,7 @@ function respond(call: Call, outcome: Outcome): MarkedResponse {
   const { fields, unchangedUntil } = limitFreshness([
     ...outcome.fields,
     ...CORS_FIELDS,
+    EMBEDDABLE,
     ...(retired ? announcementFields(retired.policy, successor) : []),
     ...(retired && config.isOnDeploy ? [CDN_NO_STORE] : []),
   ], { until, now: clock(), method: request.method, status, isAuthorized: false });
@@ -336,25 +340,26 @@ function respond(call: Call, outcome: Outcome): MarkedResponse {
   // (3) A HEAD gets the same status and fields, and no content. These are the fields of a HEAD of
   // an item (200) while its route is announced or deprecated, and where each is made. A 304 has
   // those from ETag on.
-  //   Content-Type: audio/mpeg                   representItem()
-  //   Content-Language: en                       representItem(), if the item has a language
-  //   Content-Disposition: inline; filename="…"  representItem(), if the item has a name
-  //   Accept-Ranges: bytes                       representItem()
-  //   Repr-Digest: sha-256=:…:                   representItem()
-  //   X-Content-Type-Options: nosniff            representItem()
-  //   Content-Length: 1000                       lengthFields()
-  //   ETag: "…"                                  representItem()
-  //   Last-Modified: Fri, 06 Mar 2026 …          representItem()
-  //   Cache-Control: max-age=300                 freshnessOf(); while any later change of phase is
+  //   Content-Type: audio/mpeg                    representItem()
+  //   Content-Language: en                        representItem(), if the item has a language
+  //   Content-Disposition: inline; filename="…"   representItem(), if the item has a name
+  //   Accept-Ranges: bytes                        representItem()
+  //   Repr-Digest: sha-256=:…:                    representItem()
+  //   X-Content-Type-Options: nosniff             representItem()
+  //   Content-Length: 1000                        lengthFields()
+  //   ETag: "…"                                   representItem()
+  //   Last-Modified: Fri, 06 Mar 2026 …           representItem()
+  //   Cache-Control: max-age=300                  freshnessOf(); while any later change of phase is
   //     scheduled, limitFreshness() adds must-revalidate, stale-while-revalidate=0, and shortens it
-  //   Access-Control-Allow-Origin: *             CORS_FIELDS
-  //   Access-Control-Expose-Headers: *           CORS_FIELDS
-  //   Deprecation: @1795219200                   announcementFields()
-  //   Sunset: Wed, 30 Jun 2027 …                 announcementFields(), if there is a date
-  //   Link: </media/…>; rel="successor-version"  announcementFields(), if there is a successor,
-  //     </deprecation>; rel="deprecation"          always,
-  //     </deprecation>; rel="sunset"               and if there is a date
-  //   Deno-CDN-Cache-Control: no-store           CDN_NO_STORE, on Deno Deploy
+  //   Access-Control-Allow-Origin: *              CORS_FIELDS
+  //   Access-Control-Expose-Headers: *            CORS_FIELDS
+  //   Cross-Origin-Resource-Policy: cross-origin  EMBEDDABLE
+  //   Deprecation: @1795219200                    announcementFields()
+  //   Sunset: Wed, 30 Jun 2027 …                  announcementFields(), if there is a date
+  //   Link: </media/…>; rel="successor-version"   announcementFields(), if there is a successor,
+  //     </deprecation>; rel="deprecation"           always,
+  //     </deprecation>; rel="sunset"                and if there is a date
+  //   Deno-CDN-Cache-Control: no-store            CDN_NO_STORE, on Deno Deploy
   const response = new Response(request.method === "HEAD" ? null : body, { status, headers });
 
   const counter = counterOf(call, status);

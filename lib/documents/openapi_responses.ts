@@ -33,11 +33,11 @@ function reference(schema: keyof typeof SCHEMAS) {
 
 /** The description of the fields that many responses have. */
 export const COMMON_FIELDS = "Every response has Access-Control-Allow-Origin, " +
-  "Access-Control-Expose-Headers and Cache-Control. All but 204 and 304 have Content-Length. " +
-  "Responses with content, and HEAD responses to the same requests, have X-Content-Type-Options. OPTIONS " +
-  "responses have Access-Control-Allow-Methods, Access-Control-Allow-Headers and " +
-  "Access-Control-Max-Age. On deprecated paths, errors and OPTIONS responses also have " +
-  "Deprecation, Link and, once a date is set, Sunset, unless Host is invalid.";
+  "Access-Control-Expose-Headers, Cross-Origin-Resource-Policy and Cache-Control. All but 204 and " +
+  "304 have Content-Length. Responses with content, and HEAD responses to the same requests, have " +
+  "X-Content-Type-Options. OPTIONS responses have Access-Control-Allow-Methods, " +
+  "Access-Control-Allow-Headers and Access-Control-Max-Age. On deprecated paths, errors and OPTIONS " +
+  "responses also have Deprecation, Link and, once a date is set, Sunset, unless Host is invalid.";
 
 /** The fields to describe for each response. OpenAPI puts Content-Type with the content. */
 export const FIELDS = {

@@ -14,8 +14,12 @@ export const CORS_FIELDS: readonly Field[] = [
   ["Access-Control-Expose-Headers", "*"],
 ];
 
-/** The request fields that a page may set in addition to the CORS-safelisted ones. */
-const REQUEST_FIELDS =
+/**
+ * The request fields that a page may set in addition to the CORS-safelisted ones: all of them. The
+ * wildcard never covers Authorization (§2.2.2). Browsers that do not know it need those that have a
+ * meaning here by name.
+ */
+const REQUEST_FIELDS = "*, Authorization, " +
   "If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
 
 /** The fields for every response to OPTIONS. */

@@ -248,7 +248,8 @@ function commonFields(
   const [method, path = "", status] = key.split(" ");
   const isLeftToRest = hasHost && (method === "OPTIONS" || Number(status) >= 400);
   return new Set([
-    ...["access-control-allow-origin", "access-control-expose-headers", "cache-control"],
+    ...["access-control-allow-origin", "access-control-expose-headers"],
+    ...["cross-origin-resource-policy", "cache-control"],
     ...(status === "204" || status === "304" ? [] : ["content-length"]),
     ...(type === "" ? [] : ["x-content-type-options"]),
     ...(method === "OPTIONS" && status === "204"

@@ -142,24 +142,25 @@ Deno.test("createHandler() answers 405 with Allow to other methods", async () =>
 Deno.test("createHandler() answers a preflight", async () => {
   const { send } = handlerOn(failing(new Error("Not needed")));
   const items = [`/audio/${newToken()}`, `/media/${newToken()}`, "/media/x"];
-  for (const target of [...items, "/deprecation", "/openapi.json", "/healthz"]) {
+  for (const target of [...items, "/deprecation", "/openapi.json", "/healthz", "/nowhere"]) {
     const { status, fields, content } = await send("OPTIONS", target, {
       Origin: "https://player.test",
       "Access-Control-Request-Method": "HEAD",
       "Access-Control-Request-Headers": "if-none-match, range",
     });
-    const { deprecation, link: _, ...values } = Object.fromEntries(fields);
+    const { deprecation, link: _, allow, ...values } = Object.fromEntries(fields);
     assertEquals([status, content.length], [204, 0]);
     assertEquals(deprecation !== undefined, target.startsWith("/audio"));
+    assertEquals(allow, target === "/nowhere" ? undefined : "GET, HEAD, OPTIONS");
     assertEquals(values, {
       "access-control-allow-origin": "*",
       "access-control-allow-methods": "GET, HEAD",
-      "access-control-allow-headers":
+      "access-control-allow-headers": "*, Authorization, " +
         "If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range",
       "access-control-expose-headers": "*",
       "access-control-max-age": "86400",
-      allow: "GET, HEAD, OPTIONS",
       "cache-control": "no-store, no-transform",
+      "cross-origin-resource-policy": "cross-origin",
     });
   }
 });

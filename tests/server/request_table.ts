@@ -114,10 +114,11 @@ export async function publishTableItems(subject: MediaSubject): Promise<TableIte
   };
 }
 
-/** The fields of every response, by which pages of any origin may read it. */
+/** The fields of every response, by which pages of any origin may read it, and embed media. */
 const PAGES: Expectation = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "*",
+  "cross-origin-resource-policy": "cross-origin",
 };
 
 /** Cache-Control of documents, which a compression on the way would change. */

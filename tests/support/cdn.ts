@@ -9,8 +9,8 @@ export class Cdn implements AsyncDisposable {
   /**
    * Starts it, and waits until it accepts connections.
    *
-   * @param files The content, by name. Pages of any origin may read it and set any field at
-   *   `/open/NAME`, but not at `/NAME`.
+   * @param files The content, by name. Pages of any origin may read it, set any field and embed it
+   *   at `/open/NAME`, but not at `/NAME`.
    */
   static async start(files: Readonly<Record<string, Uint8Array>>): Promise<Cdn> {
     const daemon = await Daemon.start("nginx", ({ port, folder }) => {
@@ -26,6 +26,7 @@ export class Cdn implements AsyncDisposable {
             alias ${folder}/;
             add_header Access-Control-Allow-Origin * always;
             add_header Access-Control-Expose-Headers * always;
+            add_header Cross-Origin-Resource-Policy cross-origin always;
             if ($request_method = OPTIONS) {
               add_header Access-Control-Allow-Origin *;
               add_header Access-Control-Allow-Headers *;

@@ -3,7 +3,7 @@
  * browser decides that.
  */
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { definePolicy, type LifecycleOptions, withLifecycle } from "../../lib/lifecycle/mod.ts";
 import { publishFile } from "../../lib/publishing/publish.ts";
 import { publishUrl } from "../../lib/publishing/publish_url.ts";
@@ -21,6 +21,12 @@ const browser = shared(BROWSER, launchBrowser);
 
 /** Dates that make every field of a retirement appear. */
 const POLICY = { DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2999-01-01" };
+
+/** After the removal every valid token counts as a call, though nothing is published. */
+const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
+
+/** A removal that redirects. */
+const REDIRECTING = { ...REMOVED, AFTER_SUNSET: "redirect" };
 
 const testWithCdn = needing(...BROWSER, program("nginx"));
 
@@ -139,6 +145,101 @@ testInBrowser("a page of another origin reads all fields, and sets conditions", 
   }
 });
 
+/** What pages send besides what they need: tracing, players' reports, and a gateway's field. */
+const UNASKED: Record<string, string> = {
+  traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+  "sentry-trace": "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-1",
+  baggage: "sentry-environment=production",
+  "CMCD-Request": 'bl=21300,cid="a"',
+  "X-Requested-With": "XMLHttpRequest",
+  "Cache-Control": "no-cache",
+  "X-Consumer": "team 7",
+};
+
+// Only a browser sends a preflight, and hides the response if it fails.
+testWithCdn("a page of another origin sends any field, with and without a redirect", async (t) => {
+  await using cdn = await Cdn.start({ "a.mp3": await Deno.readFile(SAMPLE_MP3) });
+  await using subject = await openLocal();
+  const { token } = await publishFile(subject.storage, SAMPLE_MP3);
+  const linked = await publishUrl(subject.storage, cdn.url("/open/a.mp3"));
+  const settings = { ...POLICY, CLIENT_FIELD: "X-Consumer" };
+  await using server = await ServerProcess.start(settings, subject.folder);
+  await using removed = await ServerProcess.start(REDIRECTING, subject.folder);
+  await using site = serveSite();
+  await using page = await browser().newPage();
+  await page.goto(pageOf(site, ""));
+  const rows: [url: string, status: number][] = [
+    [`${server.origin}/media/${token}`, 200],
+    [`${server.origin}/audio/${token}`, 200],
+    [`${server.origin}/audio/${linked.token}`, 200], // 307
+    [`${removed.origin}/audio/${token}`, 200], // 308
+    [`${removed.origin}/audio/x`, 410],
+    [`${server.origin}/audio/${newToken()}`, 404],
+    [`${server.origin}/nowhere`, 404],
+    [`${server.origin}/deprecation`, 200],
+  ];
+  for (const [url, status] of rows) {
+    await t.step(`${status} ${new URL(url).pathname}`, async () => {
+      for (const method of ["HEAD", "GET"]) {
+        for (const [name, value] of Object.entries(UNASKED)) {
+          const seen = await fetchFrom(page, method, url, { [name]: value });
+          assertEquals([method, name, seen.status], [method, name, status]);
+        }
+        assertEquals((await fetchFrom(page, method, url, UNASKED)).status, status);
+        if (url.endsWith(linked.token)) continue; // whose server does not allow Authorization
+        const seen = await fetchFrom(page, method, url, { ...UNASKED, Authorization: "Bearer a" });
+        assertEquals(seen.status, status);
+      }
+    });
+  }
+});
+
+// Only a browser refuses to embed.
+testWithCdn(
+  "an isolated page of another site plays media, with and without a redirect",
+  async (t) => {
+    const [mp3, mp4] = [await Deno.readFile(SAMPLE_MP3), await Deno.readFile(SAMPLE_MP4)];
+    await using cdn = await Cdn.start({ "a.mp3": mp3, "b.mp4": mp4 });
+    await using subject = await openLocal();
+    const { storage } = subject;
+    const [audio, video] = [
+      await publishFile(storage, SAMPLE_MP3),
+      await publishFile(storage, SAMPLE_MP4),
+    ];
+    const open = [
+      await publishUrl(storage, cdn.url("/open/a.mp3")),
+      await publishUrl(storage, cdn.url("/open/b.mp4")),
+    ];
+    const closed = await publishUrl(storage, cdn.url("/a.mp3"));
+    await using server = await ServerProcess.start(POLICY, subject.folder);
+    await using removed = await ServerProcess.start(REDIRECTING, subject.folder);
+    await using site = serveSite({
+      "Cross-Origin-Opener-Policy": "same-origin",
+      "Cross-Origin-Embedder-Policy": "require-corp",
+    });
+    const rows: [element: "audio" | "video", url: string, plays?: false][] = [
+      ["audio", `${server.origin}/media/${audio.token}`],
+      ["audio", `${server.origin}/audio/${audio.token}`],
+      ["video", `${server.origin}/video/${video.token}`],
+      ["audio", `${server.origin}/audio/${open[0]?.token}`], // 307
+      ["video", `${server.origin}/media/${open[1]?.token}`],
+      ["audio", `${removed.origin}/audio/${audio.token}`], // 308
+      ["video", `${removed.origin}/video/${open[1]?.token}`], // 308, then 307
+      ["audio", `${server.origin}/media/${closed.token}`, false], // the other server allows nothing
+    ];
+    for (const [element, url, plays = true] of rows) {
+      await t.step(`${element} ${new URL(url).pathname}`, async () => {
+        await using page = await browser().newPage();
+        const html = pageOf(site, `<${element} autoplay src="${url}">`);
+        await page.goto(html.replace("127.0.0.1", "localhost"));
+        assert(await page.evaluate("crossOriginIsolated"), "the page is not isolated");
+        if (plays) return await playsPast(page, 0);
+        await assertRejects(() => playsPast(page, 0), Error, "Media error 4");
+      });
+    }
+  },
+);
+
 /** The part of media elements used here; Deno's types have no DOM. */
 interface Media {
   currentTime: number;
@@ -202,11 +303,12 @@ async function fetchFrom(
   }, { method, url, send });
 }
 
-/** A site whose pages are given in their URLs. */
-function serveSite(): Deno.HttpServer<Deno.NetAddr> {
+/** A site whose pages are given in their URLs, and have these fields. */
+function serveSite(fields: Record<string, string> = {}): Deno.HttpServer<Deno.NetAddr> {
   return Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ url }) => {
     const html = decodeURIComponent(new URL(url).search.slice(1));
-    return new Response(html, { headers: { "Content-Type": "text/html; charset=utf-8" } });
+    const headers = { "Content-Type": "text/html; charset=utf-8", ...fields };
+    return new Response(html, { headers });
   });
 }
 
@@ -290,9 +392,6 @@ testInBrowser("a page of another origin reads the announcement and the refusal",
     });
   }
 });
-
-/** After the removal every valid token counts as a call, though nothing is published. */
-const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
 
 needing(...BROWSER, program("curl"))(
   "a browser is counted under the site that it is on, and a program under its own name",
