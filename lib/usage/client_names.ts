@@ -4,6 +4,7 @@
  */
 
 import { IDENTIFYING, NO_USER_AGENT, OTHER, type Product, productOf } from "../http/user_agent.ts";
+import { CHECK_CLIENT } from "../lifecycle/options.ts";
 
 /** New names that one server admits per UTC day: 182,500 a year if it is never restarted. */
 export const MAX_NEW_NAMES_A_DAY = 500;
@@ -29,9 +30,8 @@ export const OTHER_PROBES = `${PROBE_PREFIX}${OTHER}`;
 /** Matches the name of a probe. */
 const PROBE_NAME = /^[\da-f]{16}$/;
 
-/** The User-Agent of the library's `lifecycle check`. Its requests count as a probe's, too. */
-const CHECKER = "media-head-check";
-const CHECKS = `${PROBE_PREFIX}${CHECKER}`;
+/** The name for requests of the library's `lifecycle check`, which count as a probe's, too. */
+const CHECKS = `${PROBE_PREFIX}${CHECK_CLIENT}`;
 
 /** Matches the name of a field that may identify clients: any but those of credentials. */
 export const CLIENT_FIELD = /^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i;
@@ -57,7 +57,7 @@ export function callerOf(fields: Headers, field: string | undefined): Product {
     return { name: PROBE_NAME.test(probe) ? `${PROBE_PREFIX}${probe}` : OTHER_PROBES };
   }
   const userAgent = fields.get("user-agent");
-  if (userAgent === CHECKER) return { name: CHECKS };
+  if (userAgent === CHECK_CLIENT) return { name: CHECKS };
   const id = field === undefined ? null : fields.get(field);
   if (id !== null) {
     return ID.test(id) ? { name: `id ${id}`, release: appIn(userAgent) } : OTHER_CLIENT;

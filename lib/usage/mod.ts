@@ -6,6 +6,7 @@
  */
 
 import { StorageError } from "../database/errors.ts";
+import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
 import type { LifecycleOptions, RequestHead } from "../lifecycle/options.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import {
@@ -175,22 +176,18 @@ function guarded(log: Log): Log {
 }
 
 /** Checks the options, because callers may not use TypeScript. */
-function requireOptions({ routes, clientField, retainDays = 1, ...others }: UsageOptions): void {
-  const unknown = Object.keys(others).find((name) => !OPTION_NAMES.includes(name));
-  if (unknown !== undefined) {
-    throw new TypeError(`options: expected only ${OPTION_NAMES.join(", ")}, got "${unknown}"`);
-  }
+function requireOptions(options: UsageOptions): void {
+  requireNames(options, OPTION_NAMES);
+  const { routes, clientField, retainDays = 1 } = options;
   const policies = Object.values(routes ?? {});
   if (policies.length === 0) throw new TypeError("routes: expected a policy for a route");
   requireRouteNames(routes);
   for (const policy of policies) retire(policy); // throws for any that is not from definePolicy()
   if (!Number.isInteger(retainDays) || retainDays < 1) {
-    throw new TypeError(`retainDays: expected whole days from 1, got ${retainDays}`);
+    throw new TypeError(mismatch("retainDays", retainDays, "whole days from 1"));
   }
   if (clientField !== undefined && !CLIENT_FIELD.test(clientField)) {
-    throw new TypeError(
-      "clientField: expected the name of a request field that names the client, and is no " +
-        `credential, got "${clientField}"`,
-    );
+    const expected = "the name of a request field that names the client, and is no credential";
+    throw new TypeError(mismatch("clientField", clientField, expected));
   }
 }

@@ -10,14 +10,8 @@ import {
 } from "./report.ts";
 import { DAY_MS } from "./day.ts";
 import { formatInstant } from "../http/timestamp.ts";
-import type { Phase, Policy } from "../lifecycle/policy.ts";
+import { PHASES, type Policy } from "../lifecycle/policy.ts";
 import type { Doubt } from "./verdict.ts";
-
-/**
- * In chronological order. The list is repeated here, because the packed record imports only what the
- * library exports.
- */
-const PHASES: readonly Phase[] = ["announced", "deprecated", "brownout", "removed"];
 
 /** The limit on lines in a list, or releases in a cell. The JSON has them all. */
 export const MAX_LISTED = 25;

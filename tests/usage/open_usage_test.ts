@@ -4,11 +4,14 @@ import { stub } from "@std/testing/mock";
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import process from "node:process";
 import { definePolicy } from "@media-head/lifecycle";
+import { runLifecycle } from "../../lib/lifecycle/check.ts";
+import { CHECK_CLIENT } from "../../lib/lifecycle/options.ts";
 import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
 import { NODE_FILES } from "../../lib/usage/node_files.ts";
 import { openLedger } from "../../lib/usage/open_ledger.ts";
 import { runUsage } from "../../lib/usage/program.ts";
 import { inFolder } from "../support/media_cli.ts";
+import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
 
 const test = needing("files");
@@ -91,6 +94,21 @@ test("openUsage() counts whatever a request has, and calls the route's own onCou
     assertEquals(events, []);
   }));
 
+needing("files", "network")(
+  "lifecycle check sends requests that are no calls",
+  () =>
+    inFolder(async (folder) => {
+      const { usage, rows } = await opened(folder);
+      await using origin = new Origin(usage.withLifecycle(old, "/v1"));
+      const { exitStatus, text } = await runLifecycle(["check", origin.url("/v1")]);
+      assertEquals(exitStatus, 0, text);
+      await usage.close();
+      const seen = (await rows()).map(({ method, client, impact }) => [method, client, impact]);
+      const client = `probe ${CHECK_CLIENT}`;
+      assertEquals(seen, [["GET", client, "none"], ["HEAD", client, "none"]]);
+    }),
+);
+
 test("close() ends the record once, and later calls are a fault that is logged once", () =>
   inFolder(async (folder) => {
     const { usage, rows, events } = await opened(folder);
@@ -127,7 +145,7 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
       "no credential, got";
     const wrong: [options: object, message: string][] = [
       [{ retainDays: 0 }, "retainDays: expected whole days from 1, got 0"],
-      [{ retainDays: "30" }, "retainDays: expected whole days from 1, got 30"],
+      [{ retainDays: "30" }, 'retainDays: expected whole days from 1, got "30"'],
       [{ retain: 30 }, 'options: expected only routes, clientField, retainDays, log, got "retain"'],
       [{ routes: {} }, "routes: expected a policy for a route"],
       [{ routes: undefined }, "routes: expected a policy for a route"],
