@@ -1,13 +1,14 @@
 /**
  * Packs the lifecycle library into `dist/`, or the folder that is given: for npm as one tarball, and
  * for JSR as the folder `jsr`, in which `deno publish` runs. The tarball also has the record of calls,
- * `usage`, as ES modules.
+ * `usage`. Its modules are CommonJS, each there once; an ES module beside each entry wraps it.
  */
 
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import project from "../deno.json" with { type: "json" };
 import * as library from "../lib/lifecycle/mod.ts";
+import * as usage from "../lib/usage/mod.ts";
 
 /** The compiler, which keeps comments; `deno bundle` removes them. */
 const TYPESCRIPT = "npm:typescript@7.0.2/tsc";
@@ -20,18 +21,11 @@ const KEYWORDS = [
   ...["express", "koa", "fastify", "nestjs", "hono", "deno", "cloudflare-workers"],
 ];
 
-/** The program `lifecycle`. */
-const COMMAND = `#!/usr/bin/env node
-import process from "node:process";
+/** The modules that users load, and what each exports to a program. */
+const ENTRIES = { lifecycle: Object.keys(library), usage: Object.keys(usage) };
 
-const [command, ...args] = process.argv.slice(2);
-if (command === "usage") {
-  const { runUsage } = await import("./usage/program.mjs");
-  process.exitCode = await runUsage(args);
-} else {
-  await import("./lifecycle/command.js");
-}
-`;
+/** The program `lifecycle`. */
+const PROGRAM = "usage/lifecycle";
 
 const root = join(import.meta.dirname ?? "", "..");
 const folder = resolve(root, Deno.args[0] ?? "dist");
@@ -39,62 +33,32 @@ const stage = await Deno.makeTempDir();
 try {
   const { version, license } = project;
   const name = "@media-head/lifecycle";
-  const sources = join(folder, "jsr");
-  await Deno.mkdir(sources, { recursive: true });
-  await Deno.remove(sources, { recursive: true }); // of an earlier version
-  const modules = new Set(["lifecycle/mod.ts"]);
-  for (const path of modules) { // which grows on the way
-    const text = await Deno.readTextFile(join(root, "lib", path));
-    await Deno.mkdir(join(sources, dirname(path)), { recursive: true });
-    await Deno.writeTextFile(join(sources, path), text);
-    for (const [, other = ""] of text.matchAll(/^(?:im|ex)port [^;]*?from "(\..+?)";$/gm)) {
-      modules.add(join(dirname(path), other));
-    }
-  }
+  const jsr = join(folder, "jsr");
+  await Deno.mkdir(jsr, { recursive: true });
+  await Deno.remove(jsr, { recursive: true }); // of an earlier version
+  await copyModules(jsr, "lifecycle/mod.ts");
   const config = { name, version, license, exports: "./lifecycle/mod.ts" };
-  await Deno.writeTextFile(join(sources, "deno.json"), JSON.stringify(config));
-  await Deno.copyFile(join(root, "lib/lifecycle/README.md"), join(sources, "README.md"));
-  await Deno.copyFile(join(root, "LICENSE"), join(sources, "LICENSE"));
-  const target = join(stage, "npm/package");
-  await compile("commonjs", target, "lib/lifecycle/mod.ts", "lib/lifecycle/command.ts");
-  // The type declarations of `deno pack` are those of the interface, without what modules share.
-  const output = join(stage, "deno.tgz");
-  await run(sources, Deno.execPath(), "pack", "--no-source-maps", `--output=${output}`);
-  await run(stage, "tar", "-xzf", output);
-  for (const path of modules) {
-    // Examples stand beside the types, where editors show them.
-    const module = join(target, path.replace(/ts$/, "js"));
-    const source = await Deno.readTextFile(module);
-    await Deno.writeTextFile(module, source.replaceAll(/ \*\n \* @example[^]*?(?= \*\/)/g, ""));
-    const types = path.replace(/ts$/, "d.ts");
-    const text = await Deno.readTextFile(join(stage, "package", types)).catch(() => undefined);
-    if (text === undefined) continue; // an internal module
-    await Deno.writeTextFile(join(target, types), text.replaceAll("*/ ", "*/\n"));
-  }
-  const wrapper =
-    `// An ES module of what require() loads. A second implementation would not know the first one's
-// announced responses, and its PolicyError would be another class.
-import lifecycle from "./lifecycle/mod.js";
-export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
-  await Deno.writeTextFile(join(target, "mod.mjs"), wrapper);
-  await Deno.writeTextFile(join(target, "mod.d.mts"), 'export * from "./lifecycle/mod.js";');
-  await addUsage(target);
-  await Deno.writeTextFile(join(target, "command.mjs"), COMMAND);
-  await run(
-    target,
-    Deno.execPath(),
-    "fmt",
-    "--quiet",
-    "--no-config",
-    "--use-tabs",
-    "--line-width=100",
-    ".",
-  );
+  await Deno.writeTextFile(join(jsr, "deno.json"), JSON.stringify(config));
+  await copyDocuments(jsr);
 
-  await Deno.copyFile(join(root, "lib/lifecycle/README.md"), join(target, "README.md"));
-  await Deno.copyFile(join(root, "LICENSE"), join(target, "LICENSE"));
-  const required = { types: "./lifecycle/mod.d.ts", default: "./lifecycle/mod.js" };
-  const imported = { types: "./mod.d.mts", default: "./mod.mjs" };
+  const [sources, target] = [join(stage, "sources"), join(stage, "npm/package")];
+  const mains = [...Object.keys(ENTRIES).map((entry) => `${entry}/mod.ts`), `${PROGRAM}.ts`];
+  const packages = await copyModules(sources, ...mains);
+  const ofStandardLibrary = packages.filter((name) => name.startsWith("@std/")).map(copyOf);
+  await compile(sources, target, [...mains, ...ofStandardLibrary]);
+  await addTypes(sources, target, packages);
+  for (const [entry, names] of Object.entries(ENTRIES)) {
+    const wrapper =
+      `// An ES module of what require() loads. A second implementation would not know the first one's
+// announced responses, and its PolicyError would be another class.
+import entry from "./mod.js";
+export const { ${names.join(", ")} } = entry;`;
+    await Deno.writeTextFile(join(target, entry, "mod.mjs"), wrapper);
+    await Deno.writeTextFile(join(target, entry, "mod.d.mts"), 'export * from "./mod.js";');
+  }
+  const format = ["fmt", "--quiet", "--no-config", "--use-tabs", "--line-width=100", "."];
+  await run(target, Deno.execPath(), ...format);
+  await copyDocuments(target);
   const words = ["config", "--get", "remote.origin.url"];
   const remote = await new Deno.Command("git", { args: words, cwd: root }).output();
   // Without the password that a remote may have.
@@ -111,20 +75,23 @@ export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
     ...remote.success && /^https:|^git@/.test(url) ? { repository: { type: "git", url } } : {},
     type: "commonjs",
     engines: { node: ">=20" },
-    main: required.default,
-    types: required.types,
+    main: "./lifecycle/mod.js",
+    types: "./lifecycle/mod.d.ts",
     exports: {
-      ".": { import: imported, require: required },
-      "./usage": { types: "./usage/mod.d.mts", default: "./usage/mod.mjs" },
+      ".": waysInto("lifecycle"),
+      "./usage": waysInto("usage"),
       "./package.json": "./package.json",
     },
-    bin: { lifecycle: "command.mjs" },
+    bin: { lifecycle: `${PROGRAM}.js` },
     sideEffects: false,
     dependencies: { commander: COMMANDER },
     peerDependencies: { pg: PG },
     peerDependenciesMeta: { pg: { optional: true } },
   };
   await Deno.writeTextFile(join(target, "package.json"), JSON.stringify(manifest, undefined, 2));
+  // Where `exports` is not read, as with TypeScript's `node10`, the folder is the entry.
+  const older = { type: "commonjs", main: "mod.js", types: "mod.d.ts" };
+  await Deno.writeTextFile(join(target, "usage/package.json"), JSON.stringify(older, undefined, 2));
   const tarball = join(folder, `media-head-lifecycle-${version}.tgz`);
   await run(dirname(target), "tar", "-czf", tarball, "package");
   console.log(/[^\w@%+=:,./-]/.test(tarball) ? `'${tarball.replaceAll("'", "'\\''")}'` : tarball);
@@ -132,54 +99,98 @@ export const { ${Object.keys(library).join(", ")} } = lifecycle;`;
   await Deno.remove(stage, { recursive: true });
 }
 
-/** Compiles modules and all that they import. */
-async function compile(module: string, folder: string, ...words: string[]): Promise<void> {
-  await run(
-    root,
-    ...[Deno.execPath(), "run", "--quiet", "--no-lock", "--allow-all", TYPESCRIPT],
-    ...["--ignoreConfig", "--noCheck", "--rewriteRelativeImportExtensions"],
-    ...["--target", "es2022", "--module", module, "--moduleResolution", "bundler"],
-    ...["--esModuleInterop", "--rootDir", "lib", "--outDir", folder, ...words],
-  );
+/** Returns the files that `import` and `require` load for an entry. */
+function waysInto(entry: keyof typeof ENTRIES) {
+  const path = `./${entry}/mod`;
+  return {
+    import: { types: `${path}.d.mts`, default: `${path}.mjs` },
+    require: { types: `${path}.d.ts`, default: `${path}.js` },
+  };
 }
 
 /**
- * Adds the record of calls as ES modules. They import the library by its name, and its other modules
- * where they are, so that nothing of it is there twice.
+ * Copies modules of `lib/` and all that they import, also of the standard library. Where a module has
+ * a variant for CommonJS, that is copied in its place.
+ *
+ * @returns The packages that they import.
  */
-async function addUsage(target: string): Promise<void> {
-  const all = join(stage, "usage");
-  await compile("es2022", all, "--declaration", "lib/usage/mod.ts", "lib/usage/program.ts");
-  const isOfLibrary = (path: string) => Deno.stat(join(target, path)).then(() => true, () => false);
-  const standard = new Set<string>();
-  const modules = new Set(["usage/mod.d.ts", "usage/mod.js", "usage/program.js"]);
+async function copyModules(target: string, ...mains: string[]): Promise<string[]> {
+  const [modules, packages] = [new Set(mains), new Set<string>()];
   for (const path of modules) { // which grows on the way
-    let text = await Deno.readTextFile(join(all, path));
-    for (const [found, before, name = ""] of text.matchAll(/(from |import\()"([.@][^"]+)"/g)) {
-      let to = name;
-      if (name.startsWith("@std/")) {
-        standard.add(name);
-        to = `${relative(dirname(path), name.replace("@", ""))}.mjs`;
-      } else {
-        const other = join(dirname(path), name);
-        if (other.startsWith("lifecycle/")) to = "@media-head/lifecycle";
-        else if (!await isOfLibrary(other)) {
-          modules.add(path.endsWith(".d.ts") ? other.replace(/[jt]s$/, "d.ts") : other);
-          to = name.replace(/[jt]s$/, "mjs");
-        }
-      }
-      text = text.replaceAll(found, `${before}"${to}"`);
+    const source = join(root, "lib", path);
+    const variant = source.replace(/ts$/, "cts");
+    const text = await Deno.readTextFile(variant).catch(() => Deno.readTextFile(source));
+    await Deno.mkdir(join(target, dirname(path)), { recursive: true });
+    await Deno.writeTextFile(join(target, path), text);
+    for (const [, name = ""] of text.matchAll(/(?:^(?:im|ex)port [^;]*?|\bimport\()"(.+?)"/gm)) {
+      if (name.startsWith(".")) modules.add(join(dirname(path), name));
+      else if (!name.startsWith("node:")) packages.add(name);
     }
-    const name = path.replace(/([jt]s)$/, "m$1");
-    await Deno.mkdir(dirname(join(target, name)), { recursive: true });
-    await Deno.writeTextFile(join(target, name), text);
   }
-  for (const name of standard) {
+  for (const name of packages) {
+    if (!name.startsWith("@std/")) continue;
     await import(name); // has Deno download it
-    const copy = join(target, name.replace("@", ""));
+    const copy = join(target, copyOf(name));
     await Deno.mkdir(dirname(copy), { recursive: true });
-    await Deno.copyFile(fileURLToPath(import.meta.resolve(name)), `${copy}.mjs`);
+    await Deno.copyFile(fileURLToPath(import.meta.resolve(name)), copy);
   }
+  return [...packages];
+}
+
+/** Returns the place of a module of the standard library, e.g. of `@std/async/delay`. */
+function copyOf(name: string): string {
+  return `${name.replace("@", "")}.js`;
+}
+
+async function copyDocuments(target: string): Promise<void> {
+  await Deno.copyFile(join(root, "lib/lifecycle/README.md"), join(target, "README.md"));
+  await Deno.copyFile(join(root, "LICENSE"), join(target, "LICENSE"));
+}
+
+/** Compiles modules, and all that they import, to CommonJS. */
+async function compile(sources: string, target: string, mains: string[]): Promise<void> {
+  await run(
+    sources,
+    ...[Deno.execPath(), "run", "--quiet", "--no-lock", "--no-config", "--allow-all", TYPESCRIPT],
+    ...["--ignoreConfig", "--noCheck", "--rewriteRelativeImportExtensions", "--allowJs"],
+    ...["--target", "es2022", "--module", "commonjs", "--moduleResolution", "bundler"],
+    ...["--esModuleInterop", "--rootDir", ".", "--outDir", target, ...mains],
+  );
+  for (const path of filesIn(target)) {
+    const text = await Deno.readTextFile(join(target, path));
+    const compiled = text
+      .replaceAll(/"(@std\/.+?)"/g, (_, name) => `"${relative(dirname(path), copyOf(name))}"`)
+      .replaceAll(/ \*\n \* @example[^]*?(?= \*\/)/g, ""); // editors show those of the types
+    await Deno.writeTextFile(join(target, path), compiled);
+  }
+}
+
+/** Adds the type declarations of the interface, without what modules share: those of `deno pack`. */
+async function addTypes(sources: string, target: string, packages: string[]): Promise<void> {
+  const imports: Record<string, string> = project.imports;
+  const config = {
+    ...{ name: "@media-head/types", version: project.version },
+    exports: { ".": "./lifecycle/mod.ts", "./usage": "./usage/mod.ts" },
+    imports: Object.fromEntries(packages.map((name) => [name, imports[name]])),
+    compilerOptions: { types: ["./std.d.ts"] },
+  };
+  await Deno.writeTextFile(join(sources, "deno.json"), JSON.stringify(config));
+  await Deno.copyFile(join(root, "lib/std.d.ts"), join(sources, "std.d.ts"));
+  const output = join(stage, "deno.tgz");
+  await run(sources, Deno.execPath(), "pack", "--no-source-maps", `--output=${output}`);
+  await run(stage, "tar", "-xzf", output);
+  for (const path of filesIn(join(stage, "package"))) {
+    if (!path.endsWith(".d.ts") || path === "std.d.ts") continue;
+    const text = await Deno.readTextFile(join(stage, "package", path));
+    await Deno.writeTextFile(join(target, path), text.replaceAll("*/ ", "*/\n"));
+  }
+}
+
+/** Lists the files in a folder and its folders. */
+function filesIn(folder: string): string[] {
+  return [...Deno.readDirSync(folder)].flatMap(({ name, isDirectory }) =>
+    isDirectory ? filesIn(join(folder, name)).map((path) => join(name, path)) : [name]
+  );
 }
 
 /** Runs a program in a folder, and prints what it says only if it fails. */

@@ -18,7 +18,7 @@ import {
 import { withLifecycle } from "../lifecycle/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
 import { CLIENT_FIELD } from "./client_names.ts";
-import { NODE_FILES } from "./node_files.ts";
+import { nodeRuntime } from "./node_runtime.ts";
 import { openLedger } from "./open_ledger.ts";
 import { Recorder } from "./recorder.ts";
 import { requireRouteNames } from "./records.ts";
@@ -91,7 +91,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   requireOptions(options);
   const { routes: policies, clientField, retainDays = 400 } = options;
   const log = guarded(options.log ?? lineLog(Date.now));
-  const opening = { setting: "openUsage()", files: NODE_FILES };
+  const opening = { setting: "openUsage()", runtime: nodeRuntime };
   const { ledger, close } = await openLedger(database, opening);
   const settings = { ledger, policies, retainDays, clientField, clock: Date.now, log };
   const recorder = new Recorder(settings);

@@ -9,7 +9,7 @@ import { argument } from "../input/arguments.ts";
 import { messageOf, printableLines, quoted, withoutPassword } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { ExitError, usageCommand, type UsageRecord } from "./command.ts";
-import { NODE_FILES } from "./node_files.ts";
+import { nodeRuntime } from "./node_runtime.ts";
 import { openLedger } from "./open_ledger.ts";
 import { judgedRoutes } from "./report.ts";
 
@@ -32,7 +32,7 @@ export async function runUsage(args: readonly string[]): Promise<number> {
     printError,
     async withRecord({ database, ...options }, action) {
       const shown = database.startsWith("sqlite:") ? database : withoutPassword(database);
-      const opening = { setting: "--database", files: NODE_FILES, mustExist: true };
+      const opening = { setting: "--database", runtime: nodeRuntime, mustExist: true };
       const { ledger, close } = await openLedger(database, opening);
       try {
         await action({

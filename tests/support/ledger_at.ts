@@ -2,7 +2,7 @@
 
 import type { Database, Statement } from "../../lib/database/sql/database.ts";
 import { SqliteDatabase } from "../../lib/database/sqlite/database.ts";
-import { DENO_FILES } from "../../lib/database/sqlite/files.ts";
+import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
 import { LEDGER_OPTIONS } from "../../lib/usage/open_ledger.ts";
 import { Ledger } from "../../lib/usage/ledger.ts";
 
@@ -26,7 +26,7 @@ export function ledgerAt(database: Database, clock: () => number): Ledger {
 
 /** Opens an empty database in memory, for ledgers. */
 export async function openLedgerDatabase(): Promise<Database & AsyncDisposable> {
-  const options = { ...LEDGER_OPTIONS, files: DENO_FILES, timeout: 0 };
+  const options = { ...LEDGER_OPTIONS, runtime: DENO_RUNTIME, timeout: 0 };
   const database = await SqliteDatabase.open(":memory:", options);
   return Object.assign(database, { [Symbol.asyncDispose]: () => database.close() });
 }

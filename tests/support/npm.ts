@@ -25,8 +25,8 @@ export async function run(cwd: string, program: string, ...args: string[]) {
   return { code, text: text ?? "", errors: errors ?? "" };
 }
 
-/** Installs the tarball beside other packages in a new folder. */
-export async function installTarball(packages: readonly string[]) {
+/** Installs the tarball beside other packages in a new folder; its code is as `type` says. */
+export async function installTarball(packages: readonly string[], type = "module") {
   const folder = await Deno.makeTempDir({ prefix: "it's $1 " });
   // As in a checkout of a remote, with a password.
   const settings = { COUNT: 1, KEY_0: "remote.origin.url", VALUE_0: "https://a:b@example.com/c" };
@@ -34,7 +34,7 @@ export async function installTarball(packages: readonly string[]) {
   const words = [Deno.execPath(), "task", "--quiet", "pack", folder];
   const packed = await run(fromRoot("."), "env", ...env, ...words);
   assertEquals(packed.code, 0, packed.errors);
-  await Deno.writeTextFile(`${folder}/package.json`, '{ "type": "module" }');
+  await Deno.writeTextFile(`${folder}/package.json`, JSON.stringify({ type }));
   const options = ["--prefer-offline", "--no-audit", "--no-fund"];
   const install = ["npm", "install", ...options, packed.text.trim(), ...packages];
   const npm = await run(folder, "sh", "-c", install.join(" ")); // pastes the path as it was printed

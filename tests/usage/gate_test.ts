@@ -5,7 +5,7 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { DENO_FILES } from "../../lib/database/sqlite/files.ts";
+import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
 import { RefusedError } from "../../lib/input/refused_error.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { ExitError, usageCommand } from "../../lib/usage/command.ts";
@@ -307,7 +307,7 @@ for (const [engine, open] of Object.entries({ SQLite: onSqlite, PostgreSQL: onPo
 
 /** Runs the command on a ledger, in this process. */
 async function usage(url: string, ...args: string[]): Promise<CommandResult> {
-  const { ledger, close } = await openLedger(url, { setting: "url", files: DENO_FILES });
+  const { ledger, close } = await openLedger(url, { setting: "url", runtime: () => DENO_RUNTIME });
   let [stdout, stderr] = ["", ""];
   const command = usageCommand({
     print: (text) => Promise.resolve(void (stdout += `${text}\n`)),

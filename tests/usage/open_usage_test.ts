@@ -7,7 +7,7 @@ import { definePolicy } from "@media-head/lifecycle";
 import { runLifecycle } from "../../lib/lifecycle/check.ts";
 import { CHECK_CLIENT } from "../../lib/lifecycle/options.ts";
 import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
-import { NODE_FILES } from "../../lib/usage/node_files.ts";
+import { nodeRuntime } from "../../lib/usage/node_runtime.ts";
 import { openLedger } from "../../lib/usage/open_ledger.ts";
 import { runUsage } from "../../lib/usage/program.ts";
 import { inFolder } from "../support/media_cli.ts";
@@ -29,7 +29,7 @@ async function opened(folder: string, options: Partial<UsageOptions> = {}) {
   const log = (event: LogEvent) => void events.push(event);
   const usage = await openUsage(database, { routes: { "/v1": POLICY }, log, ...options });
   const rows = async () => {
-    const { ledger, close } = await openLedger(database, { files: NODE_FILES });
+    const { ledger, close } = await openLedger(database, { runtime: nodeRuntime });
     return await Array.fromAsync(ledger.usage("")).finally(close);
   };
   return { usage, events, rows };

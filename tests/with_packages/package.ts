@@ -123,7 +123,7 @@ test("the package works on the oldest Node and the newest, and on Deno", async (
   const url = origin.url("/v1");
   const expected = `200 ${url}: deprecated (deprecation 2026-01-01T00:00:00Z)\n` +
     `  successor-version: ${origin.url("/v2")}\n  no faults\n`;
-  const command = "node_modules/@media-head/lifecycle/lifecycle/command.js";
+  const command = "node_modules/@media-head/lifecycle/usage/lifecycle.js";
   for (const [program = "", ...args] of [["node"], [node], [Deno.execPath(), "run", "-A"]]) {
     for (const name of ["retire.mjs", "require.cjs"]) {
       const { text, errors } = await run(folder, program, ...args, name);
@@ -176,7 +176,9 @@ test("the package is small, and the library in it needs nothing else", async () 
   const size = files.reduce((sum, [, , size]) => sum + Number(size), 0);
   assert(size <= 320_000, `${size} bytes`);
   const names = files.map((words) => words.at(-1)?.replace("package/", "") ?? "");
-  for (const name of ["README.md", "LICENSE", "package.json", "mod.mjs", "lifecycle/retire.js"]) {
+  for (
+    const name of ["README.md", "LICENSE", "package.json", "lifecycle/mod.mjs", "usage/mod.mjs"]
+  ) {
     assert(names.includes(name), name);
   }
   const path = `${folder}/node_modules/@media-head/lifecycle`;
@@ -192,12 +194,12 @@ test("the package is small, and the library in it needs nothing else", async () 
     const code = await Deno.readTextFile(`${path}/${name}`);
     const imports = [...code.matchAll(/^[^*]*\b(?:from |require\()"([^"]+)"/gm)]
       .map(([, from = ""]) => from);
-    const isCommand = ["lifecycle/command.js", "lifecycle/check.js"].includes(name);
-    const isUsage = name.endsWith(".mjs") && name !== "mod.mjs";
+    const isLibrary = /^(?:lifecycle|http)\//.test(name);
     const isAllowed = (from: string) =>
-      isUsage
-        ? /^(?:\.\.?\/.*|node:.*|@media-head\/lifecycle|commander|pg)$/.test(from)
-        : /^\.\.?\/.*\.js$/.test(from) || isCommand && /^node:(?:process|util)$/.test(from);
+      isLibrary
+        ? /^(?:\.|\.\.\/lifecycle|\.\.\/http)\/\w+\.js$/.test(from) ||
+          name === "lifecycle/check.js" && from === "node:util"
+        : /^(?:\.\.?\/.*\.js|node:.*|commander|pg)$/.test(from);
     assert(!/\b(?:audio|video|catalogue|Kind|Token)\b/.test(code), `${name} speaks of media`);
     assertEquals(imports.filter((from) => !isAllowed(from)), [], name);
     const longest = Math.max(...code.split("\n").map((line) => line.length));

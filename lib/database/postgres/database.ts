@@ -4,8 +4,6 @@
  */
 
 import { delay } from "@std/async/delay";
-// @ts-types="npm:@types/pg@8.20.0"
-import { Pool, type PoolClient } from "pg";
 import type {
   ColumnType,
   Database,
@@ -20,6 +18,7 @@ import { waitFor } from "../../async/abort.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { creationOf, type Schema } from "../sql/schema.ts";
 import { DIALECT } from "./dialect.ts";
+import { loadPool, type Pool, type PoolClient } from "./driver.ts";
 
 /** The timeout for connecting, and for a statement that a request waits for, in milliseconds. */
 const READ_TIMEOUT_MS = 1_500;
@@ -65,6 +64,7 @@ export class PostgresDatabase implements Database {
     this.#url = url;
     this.#options = options;
     this.name = `the database (${settingOf(options)})`;
+    const Pool = loadPool();
     this.#pool = new Pool({
       application_name: "media-head",
       // pg checks the certificate in all these modes, and warns that this will change.

@@ -7,8 +7,7 @@
  * system releases all locks (fcntl) that the process holds on the file.
  */
 
-import { dirname } from "node:path";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type {
   ColumnType,
   Database,
@@ -21,8 +20,8 @@ import { waitFor } from "../../async/abort.ts";
 import { StorageError } from "../errors.ts";
 import { NotCreatedError, type OpenOptions, settingOf } from "../open_options.ts";
 import { createTables, inTransaction } from "./creation.ts";
-import { type FileCalls, isMissing } from "./files.ts";
 import { retryWhileBusy } from "./lock.ts";
+import { isMissing, type SqliteRuntime } from "./runtime.ts";
 import type { Schema } from "../sql/schema.ts";
 
 /** Milliseconds to wait for a lock on opening, e.g. while another process creates the tables. */
@@ -42,7 +41,7 @@ const abandoned: DatabaseSync[] = [];
 
 export interface SqliteOptions extends OpenOptions {
   readonly schema: Schema;
-  readonly files: FileCalls;
+  readonly runtime: SqliteRuntime;
   /** With `NORMAL`, a power failure can lose the last transactions; with `FULL`, none. */
   readonly synchronous: "FULL" | "NORMAL";
   /** Milliseconds to retry while another process holds the lock. */
@@ -57,7 +56,7 @@ export class SqliteDatabase implements Database {
   readonly #statements = new Map<string, StatementSync>();
   #connection: DatabaseSync | undefined;
   /** The identity of the file that was opened; `undefined` in memory. */
-  #file: Awaited<ReturnType<FileCalls["stat"]>> | undefined;
+  #file: Awaited<ReturnType<SqliteRuntime["stat"]>> | undefined;
   /** The path of the log (WAL). It lies beside the file, even if `#path` is a symbolic link. */
   #log = "";
   #isGone = false;
@@ -80,7 +79,7 @@ export class SqliteDatabase implements Database {
     try {
       if (path !== MEMORY) await requirePlace(path, options);
       database.#connection = await database.#retry(OPEN_TIMEOUT_MS, () => connect(path, options));
-      if (path !== MEMORY) database.#file = await options.files.stat(path);
+      if (path !== MEMORY) database.#file = await options.runtime.stat(path);
       const [main] = await database.query({ text: "SELECT file FROM pragma_database_list" });
       database.#log = `${main?.["file"]}-wal`;
     } catch (cause) {
@@ -163,7 +162,7 @@ export class SqliteDatabase implements Database {
   async #syncLog(): Promise<void> {
     if (this.#file === undefined) return;
     try {
-      await this.#options.files.sync(this.#log);
+      await this.#options.runtime.sync(this.#log);
     } catch (cause) {
       if (!isMissing(cause)) throw this.#faultOf("synced to disk", cause);
     }
@@ -194,7 +193,7 @@ export class SqliteDatabase implements Database {
   async #compareFiles(): Promise<void> {
     if (this.#file === undefined || this.#isGone) return;
     try {
-      const { dev, ino } = await this.#options.files.stat(this.#path);
+      const { dev, ino } = await this.#options.runtime.stat(this.#path);
       this.#isGone = dev !== this.#file.dev || ino !== this.#file.ino;
     } catch (error) { // any other error proves nothing
       this.#isGone = isMissing(error);
@@ -210,8 +209,11 @@ export class SqliteDatabase implements Database {
 }
 
 /** @throws {Error} If the file cannot be opened, or belongs to another program or release. */
-function connect(path: string, { schema, synchronous, ...options }: SqliteOptions): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: 0 });
+function connect(
+  path: string,
+  { schema, synchronous, runtime, ...options }: SqliteOptions,
+): DatabaseSync {
+  const database = new runtime.DatabaseSync(path, { timeout: 0 });
   try {
     database.exec(`PRAGMA synchronous = ${synchronous}`);
     database.exec("PRAGMA cache_size = -16384"); // in kB; the default slows imports down
@@ -224,12 +226,12 @@ function connect(path: string, { schema, synchronous, ...options }: SqliteOption
 }
 
 /** Makes sure that a file that must exist does, or that the folder of any other exists. */
-async function requirePlace(path: string, { mustExist, files }: SqliteOptions): Promise<void> {
+async function requirePlace(path: string, { mustExist, runtime }: SqliteOptions): Promise<void> {
   if (!mustExist) {
-    await files.mkdir(dirname(path));
+    await runtime.createFolderOf(path);
     return;
   }
-  await files.stat(path).catch((error) => {
+  await runtime.stat(path).catch((error) => {
     throw isMissing(error) ? new NotCreatedError() : error;
   });
 }

