@@ -10,9 +10,13 @@ export function pathsOf(notices: readonly Notice[]): string {
 
 /** Renders a part for each endpoint. Equal parts are rendered once, with their paths. */
 function sayOnce(notice: Notice, render: (notice: Notice, paths: string) => string): string {
-  const groups = [...Map.groupBy(noticesOf(notice), (each) => render(each, "")).values()];
-  return groups.map((group) =>
-    render(group[0] as Notice, groups.length === 1 ? "" : `${pathsOf(group)}: `)
+  const groups = new Map<string, Notice[]>();
+  for (const each of noticesOf(notice)) {
+    const part = render(each, "");
+    groups.set(part, [...groups.get(part) ?? [], each]);
+  }
+  return [...groups.values()].map((group) =>
+    render(group[0] as Notice, groups.size === 1 ? "" : `${pathsOf(group)}: `)
   ).join("\n");
 }
 

