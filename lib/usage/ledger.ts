@@ -35,8 +35,8 @@ export interface BeginOptions {
 }
 
 /**
- * A ledger in the tables `ledger`, `usage` and `session`. Every method throws
- * {@linkcode StorageError} if the engine fails.
+ * A ledger in the tables `media_head_ledger`, `media_head_usage` and `media_head_session`. Every
+ * method throws {@linkcode StorageError} if the engine fails.
  */
 export class Ledger {
   readonly #database: Database;
@@ -47,12 +47,13 @@ export class Ledger {
   constructor(database: Database) {
     this.#database = database;
     const { clock } = database;
-    this.#now =
-      `(SELECT CASE WHEN max(reported) > ${clock} THEN max(reported) ELSE ${clock} END FROM session)`;
+    this.#now = `(SELECT CASE WHEN max(reported) > ${clock} THEN max(reported) ELSE ${clock} END
+        FROM media_head_session)`;
   }
 
   async time(): Promise<LedgerTime> {
-    const text = `SELECT ${this.#database.clock} AS clock, max(reported) AS latest FROM session`;
+    const { clock: now } = this.#database;
+    const text = `SELECT ${now} AS clock, max(reported) AS latest FROM media_head_session`;
     const [row] = await this.#database.query({ text });
     const clock = row?.["clock"] as number;
     return { clock, now: Math.max(clock, row?.["latest"] as number | null ?? 0) };
@@ -70,7 +71,7 @@ export class Ledger {
     { id, policies, sequence }: Pick<Session, "id" | "policies" | "sequence">,
     { lapsed, lost }: BeginOptions = {},
   ): Promise<number | undefined> {
-    const lapse = "UPDATE session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
+    const lapse = "UPDATE media_head_session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
     const ending: Statement[] = [];
     if (lapsed !== undefined) {
       const text = `${lapse} AND sequence = $2 RETURNING id`;
@@ -78,12 +79,12 @@ export class Ledger {
     }
     if (lost !== undefined) ending.push({ text: lapse, values: [lost.id] });
     const restart: Statement = {
-      text: `UPDATE ledger SET started = ${this.#now} WHERE started IS NULL OR $1 = 1
+      text: `UPDATE media_head_ledger SET started = ${this.#now} WHERE started IS NULL OR $1 = 1
              OR ${this.#now} - ${this.#database.clock} >= ${MINUTE_MS}`,
       values: [lost === undefined ? 0 : 1],
     };
     const beginning: Statement = {
-      text: `INSERT INTO session (id, policies, began, reported, sequence)
+      text: `INSERT INTO media_head_session (id, policies, began, reported, sequence)
              SELECT $1, $2, now, now, $3 FROM (SELECT ${this.#now} AS now) AS time WHERE true
              ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported
              RETURNING began`,
@@ -108,7 +109,7 @@ export class Ledger {
     // A report never moves back, and never past the ledger's time: if the database's clock was set
     // back since that time was read, a gate that was asked meanwhile has yet to hear of later calls.
     const extension: Statement = {
-      text: `UPDATE session SET sequence = sequence + 1, ended = $5,
+      text: `UPDATE media_head_session SET sequence = sequence + 1, ended = $5,
              reported = CASE WHEN $4 BETWEEN reported AND ${this.#now} THEN $4 ELSE reported END
              WHERE id = $1 AND sequence = $2 AND ended IS NULL AND reported >= $3 RETURNING id`,
       values: [
@@ -140,7 +141,7 @@ export class Ledger {
         ? "day >= $1"
         : `(${KEY_COLUMNS}) > (${USAGE_KEY.map((_, at) => `$${at + 1}`).join(", ")})`;
       return {
-        text: `SELECT ${KEY_COLUMNS}, calls, last FROM usage
+        text: `SELECT ${KEY_COLUMNS}, calls, last FROM media_head_usage
                WHERE ${condition} ORDER BY ${KEY_COLUMNS} LIMIT $${start.length + 1}`,
         values: [...start, limit],
       };
@@ -150,18 +151,18 @@ export class Ledger {
 
   /** Returns whether a client is on record, on any day. */
   async hasClient(client: string): Promise<boolean> {
-    const text = "SELECT client FROM usage WHERE client = $1 LIMIT 1";
+    const text = "SELECT client FROM media_head_usage WHERE client = $1 LIMIT 1";
     return (await this.#database.query({ text, values: [client] })).length > 0;
   }
 
   /** Returns all sessions, in the order in which they began. */
   async sessions(): Promise<Session[]> {
-    const text = `SELECT ${SESSION_COLUMNS} FROM session ORDER BY began, id`;
+    const text = `SELECT ${SESSION_COLUMNS} FROM media_head_session ORDER BY began, id`;
     return (await this.#database.query({ text })).map(sessionOf);
   }
 
   async session(id: string): Promise<Session | undefined> {
-    const text = `SELECT ${SESSION_COLUMNS} FROM session WHERE id = $1`;
+    const text = `SELECT ${SESSION_COLUMNS} FROM media_head_session WHERE id = $1`;
     return (await this.#database.query({ text, values: [id] })).map(sessionOf)[0];
   }
 
@@ -171,13 +172,13 @@ export class Ledger {
    * the start has moved, so read it after the rows.
    */
   async started(): Promise<number | undefined> {
-    const [row] = await this.#database.query({ text: "SELECT started FROM ledger" });
+    const [row] = await this.#database.query({ text: "SELECT started FROM media_head_ledger" });
     return row?.["started"] as number | null ?? undefined;
   }
 
   /** Ends sessions at their last report, as gone. A session that has ended stays as it is. */
   async end(ids: readonly string[]): Promise<void> {
-    const text = "UPDATE session SET ended = 'gone' WHERE id = $1 AND ended IS NULL";
+    const text = "UPDATE media_head_session SET ended = 'gone' WHERE id = $1 AND ended IS NULL";
     const statements = ids.map((id) => ({ text, values: [id] }));
     await this.#database.transact(statements, { isSynced: true });
   }
@@ -195,22 +196,22 @@ export class Ledger {
     const notAfter = (column: string) =>
       `${column} = CASE WHEN ${column} > $1 THEN $1 ELSE ${column} END`;
     await this.#database.transact([
-      { text: "UPDATE ledger SET started = $1", values: [now] },
+      { text: "UPDATE media_head_ledger SET started = $1", values: [now] },
       {
-        text: `UPDATE session SET ${notAfter("began")}, ${notAfter("reported")}
+        text: `UPDATE media_head_session SET ${notAfter("began")}, ${notAfter("reported")}
                WHERE reported > $1`,
         values: [now],
       },
       {
-        text: `INSERT INTO usage (${KEY_COLUMNS}, calls, last)
-               SELECT ${key}, sum(calls), $2 FROM usage WHERE day > $1
+        text: `INSERT INTO media_head_usage AS usage (${KEY_COLUMNS}, calls, last)
+               SELECT ${key}, sum(calls), $2 FROM media_head_usage WHERE day > $1
                GROUP BY ${KEY_COLUMNS.replace("day, ", "")}
                ON CONFLICT (${KEY_COLUMNS}) DO UPDATE SET calls = usage.calls + excluded.calls,
                last = excluded.last`,
         values: [today, now],
       },
-      { text: "DELETE FROM usage WHERE day > $1", values: [today] },
-      { text: "UPDATE usage SET last = $1 WHERE last > $1", values: [now] },
+      { text: "DELETE FROM media_head_usage WHERE day > $1", values: [today] },
+      { text: "UPDATE media_head_usage SET last = $1 WHERE last > $1", values: [now] },
     ], { isSynced: true });
     return now;
   }
@@ -225,23 +226,23 @@ export class Ledger {
    */
   async forget(beforeDay: string, now: number): Promise<boolean> {
     const counted = await this.#database.query({
-      text: "SELECT id FROM session WHERE began <= $1 AND reported >= $2 LIMIT 1",
+      text: "SELECT id FROM media_head_session WHERE began <= $1 AND reported >= $2 LIMIT 1",
       values: [now - DAY_MS, now - 2 * DAY_MS],
     });
     if (counted.length === 0) return false;
     const before = Date.parse(beforeDay);
-    const start = "UPDATE ledger SET started = $1 WHERE started < $1";
+    const start = "UPDATE media_head_ledger SET started = $1 WHERE started < $1";
     await this.#database.transact([{ text: start, values: [before] }]);
     const deletion = {
-      text: `DELETE FROM usage WHERE (${KEY_COLUMNS}) IN (
-               SELECT ${KEY_COLUMNS} FROM usage WHERE day < $1
+      text: `DELETE FROM media_head_usage WHERE (${KEY_COLUMNS}) IN (
+               SELECT ${KEY_COLUMNS} FROM media_head_usage WHERE day < $1
                ORDER BY ${KEY_COLUMNS} LIMIT $2) RETURNING day`,
       values: [beforeDay, MAX_PART_ROWS],
     };
     while ((await this.#database.transact([deletion]))[0]?.length === MAX_PART_ROWS) {
       await yieldToRequests();
     }
-    const ended = "DELETE FROM session WHERE ended IS NOT NULL AND reported < $1";
+    const ended = "DELETE FROM media_head_session WHERE ended IS NOT NULL AND reported < $1";
     await this.#database.transact([{ text: ended, values: [before] }]);
     return true;
   }
@@ -253,7 +254,7 @@ export class Ledger {
     const all = rows.map((row) => columns.map((column) => row[column]));
     const { text, values } = this.#database.rowsOf(types, all);
     return {
-      text: `INSERT INTO usage (${columns.join(", ")}) ${text}
+      text: `INSERT INTO media_head_usage AS usage (${columns.join(", ")}) ${text}
              ON CONFLICT (${KEY_COLUMNS}) DO UPDATE SET calls = usage.calls + excluded.calls,
              last = CASE WHEN excluded.last > usage.last THEN excluded.last ELSE usage.last END`,
       values,

@@ -12,8 +12,9 @@ import { ENDS, IMPACTS, USAGE_KEY } from "./records.ts";
 
 export const LEDGER: Schema = {
   name: "ledger",
+  oldColumns: ["id", "schema", "started"],
   applicationId: 0x6d68_6c65,
-  version: 8,
+  version: 9,
   upgrade: "stop the servers, and move it away to start counting afresh",
   tables: usageTables,
   columns: ({ integer }) => `started ${integer} CHECK (${isInstant("started")})`,
@@ -24,7 +25,7 @@ function usageTables(dialect: Dialect): string {
   // Names have no CHECK, because clients choose them: a name that could not be recorded would keep
   // all others from being recorded.
   return `
-    CREATE TABLE usage (
+    CREATE TABLE media_head_usage (
       day ${text} CHECK (${isDay("day")}),
       route ${text} NOT NULL,
       method ${text} NOT NULL,
@@ -38,7 +39,7 @@ function usageTables(dialect: Dialect): string {
       last ${integer} NOT NULL CHECK (${isInstant("last")}),
       PRIMARY KEY (${USAGE_KEY.join(", ")})
     )${options};
-    CREATE TABLE session (
+    CREATE TABLE media_head_session (
       id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
       ${json("policies")},
       began ${integer} NOT NULL CHECK (${isInstant("began")}),

@@ -74,7 +74,7 @@ function copyRecords(path: string, items: readonly PublishedItem[], count: numbe
   using database = new DatabaseSync(path);
   database.exec("BEGIN IMMEDIATE");
   const copy = database.prepare(
-    `INSERT INTO item (token, ${ITEM_COLUMNS}) SELECT ?, ${ITEM_COLUMNS} FROM item WHERE token = ?`,
+    `INSERT INTO media_head_item (token, ${ITEM_COLUMNS}) SELECT ?, ${ITEM_COLUMNS} FROM media_head_item WHERE token = ?`,
   );
   for (let index = 0; index < count; index++) {
     copy.run(coldToken(index), (items[index % items.length] as PublishedItem).token);

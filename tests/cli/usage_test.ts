@@ -15,17 +15,19 @@ const day = (instant: number) => new Date(instant).toISOString().slice(0, 10);
 /** Writes sessions and rows into the ledger of a folder, and the start of its record. */
 function write(folder: string, sessions: Partial<Session>[], rows: UsageRow[] = []): void {
   using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
-  const session = ledger.prepare("INSERT INTO session VALUES (?, ?, ?, ?, 1, ?)");
+  const session = ledger.prepare("INSERT INTO media_head_session VALUES (?, ?, ?, ?, 1, ?)");
   for (const { id = "", began = 0, reported = 0, ended = null } of sessions) {
     session.run(id, JSON.stringify(policies), began, reported, ended);
   }
-  const usage = ledger.prepare(`INSERT INTO usage VALUES (${Array(11).fill("?").join(", ")})`);
+  const usage = ledger.prepare(
+    `INSERT INTO media_head_usage VALUES (${Array(11).fill("?").join(", ")})`,
+  );
   for (const { day, route, method, phase, brownout, status, impact, ...row } of rows) {
     const { client, release, calls, last } = row;
     usage.run(day, route, method, phase, brownout, status, impact, client, release, calls, last);
   }
   if (sessions.length === 0) return;
-  ledger.exec("UPDATE ledger SET started = (SELECT min(began) FROM session)");
+  ledger.exec("UPDATE media_head_ledger SET started = (SELECT min(began) FROM media_head_session)");
 }
 
 test("media usage --gate returns each verdict from a real ledger", async () => {
@@ -91,7 +93,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals(json, { session: "other", ended: "gone", reported });
   {
     using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
-    ledger.exec("UPDATE session SET ended = 'stopped' WHERE id = 'alive'");
+    ledger.exec("UPDATE media_head_session SET ended = 'stopped' WHERE id = 'alive'");
   }
   const restarted = JSON.parse((await usage("--restart", "--json")).stdout);
   assertMatch(restarted.started, /^20.*Z$/);

@@ -254,10 +254,10 @@ test("publishFile() leaves nothing behind when aborted at any step", () =>
 /** The steps at which a takedown is killed, and the trigger that holds it there on PostgreSQL. */
 const STEPS: [step: string, trigger: string | undefined, state: string][] = [
   ["before its commit on SQLite", undefined, "published"],
-  ["before its commit on PostgreSQL", "TRIGGER hold BEFORE UPDATE ON item", "published"],
+  ["before its commit on PostgreSQL", "TRIGGER hold BEFORE UPDATE ON media_head_item", "published"],
   [
     "in its commit on PostgreSQL",
-    "CONSTRAINT TRIGGER hold AFTER UPDATE ON item DEFERRABLE INITIALLY DEFERRED",
+    "CONSTRAINT TRIGGER hold AFTER UPDATE ON media_head_item DEFERRABLE INITIALLY DEFERRED",
     "unpublished",
   ],
 ];

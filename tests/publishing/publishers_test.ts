@@ -284,7 +284,8 @@ onPostgres(
       const settings = { DATABASE_URL: postgres().urlOf(database) };
       const publish = (file: string) => mediaCommand(folder, ["publish", file], settings).spawn();
       await makeCatalogue(folder, settings);
-      const trigger = "CONSTRAINT TRIGGER hold AFTER INSERT ON item DEFERRABLE INITIALLY DEFERRED";
+      const trigger =
+        "CONSTRAINT TRIGGER hold AFTER INSERT ON media_head_item DEFERRABLE INITIALLY DEFERRED";
       const release = await postgres().hold(database, trigger);
       const waiting = async (count: number) => {
         const text = `SELECT 1 FROM pg_stat_activity

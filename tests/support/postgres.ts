@@ -97,7 +97,7 @@ export class PostgresServer implements AsyncDisposable {
   /**
    * Blocks statements that fire a trigger.
    *
-   * @param event The trigger's event, e.g. `TRIGGER hold BEFORE INSERT ON usage`.
+   * @param event The trigger's event, e.g. `TRIGGER hold BEFORE INSERT ON media_head_usage`.
    * @returns A function that unblocks them for good. Ending the server does, too.
    */
   async hold(database: string, event: string): Promise<() => Promise<void>> {

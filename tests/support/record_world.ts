@@ -22,7 +22,7 @@ import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 /** Within so many milliseconds, the first call of a client is flushed. */
 const AT_ONCE = 100;
-const TABLES = ["usage", "session", "ledger"];
+const TABLES = ["media_head_usage", "media_head_session", "media_head_ledger"];
 const POLICY = definePolicy({ deprecatedAt: "2027-01-01" });
 export const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"] as const;
 

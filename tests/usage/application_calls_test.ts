@@ -21,7 +21,7 @@ import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 
 /** The record began before the period of the gate. */
-const AGED = "UPDATE session SET began = 0; UPDATE ledger SET started = 0";
+const AGED = "UPDATE media_head_session SET began = 0; UPDATE media_head_ledger SET started = 0";
 
 type Make = (usage: Usage, route: string, call: ApplicationCall) => Promise<void>;
 

@@ -42,7 +42,9 @@ async function onPostgres(
     const environment = { ...REMOVED, DATABASE_URL: postgres().urlOf(name, relay.port) };
     await using server = await ServerProcess.start(environment, folder);
     const query = (sql: string) => postgres().query(sql, name);
-    await query("UPDATE session SET began = 0; UPDATE ledger SET started = 0");
+    await query(
+      "UPDATE media_head_session SET began = 0; UPDATE media_head_ledger SET started = 0",
+    );
     const direct = { ...REMOVED, DATABASE_URL: postgres().urlOf(name) };
     await body({
       relay,
@@ -53,20 +55,20 @@ async function onPostgres(
   });
 }
 
-const CALLS = "SELECT coalesce(sum(calls), 0) FROM usage";
+const CALLS = "SELECT coalesce(sum(calls), 0) FROM media_head_usage";
 
 needing(...POSTGRES)(
   "a failover between two parts of a flush starts the record again",
   () =>
     onPostgres(async ({ relay, server, query, gate }) => {
       const copy = (from: string, to: string) => `INSERT INTO ${to} SELECT * FROM ${from};`;
-      const tables = ["usage", "session", "ledger"];
+      const tables = ["media_head_usage", "media_head_session", "media_head_ledger"];
       await callByMany(server);
       await until("their first calls", async () => (await query(CALLS))[0] === "150");
       let inserts = 0;
       const isOver = Promise.withResolvers<void>();
       relay.onSent = async (text) => {
-        if (!text.includes("INSERT INTO usage")) return;
+        if (!text.includes("INSERT INTO media_head_usage")) return;
         inserts++;
         if (inserts === 1) { // the replica does not get what follows
           for (const table of tables) await query(`CREATE TABLE copy_${table} AS TABLE ${table}`);
@@ -92,7 +94,10 @@ needing(...POSTGRES)(
       assertMatch(stdout, /\n {2}The record starts at \d/);
       const { log } = await server.stop();
       assertMatch(JSON.stringify(log), /does not have this process's last report/);
-      assertEquals(await query("SELECT ended FROM session ORDER BY began"), ["lapsed", "stopped"]);
+      assertEquals(await query("SELECT ended FROM media_head_session ORDER BY began"), [
+        "lapsed",
+        "stopped",
+      ]);
     }),
 );
 
@@ -118,7 +123,7 @@ for (const end of [undefined, "gone"] as const) {
         countOne(recorder.meter, { userAgent: `App-${index}` });
       }
       let isAdding = false;
-      relay.onSent = (text) => void (isAdding ||= text.includes("INSERT INTO usage"));
+      relay.onSent = (text) => void (isAdding ||= text.includes("INSERT INTO media_head_usage"));
       relay.onReceived = (text) => {
         if (isAdding && text.includes("COMMIT")) relay.lead(1); // nothing listens there
       };
@@ -132,7 +137,7 @@ for (const end of [undefined, "gone"] as const) {
       if (end !== undefined) await ledger.end([recorder.session]);
       await recorder.stop();
       assertEquals([await query(CALLS), recorder.unrecorded()], [["150"], 0]);
-      const ended = await query("SELECT ended FROM session ORDER BY began");
+      const ended = await query("SELECT ended FROM media_head_session ORDER BY began");
       assertEquals(ended, [...end === undefined ? [] : [end], "stopped"]);
       await close();
     },

@@ -78,9 +78,9 @@ async function onPostgres(folder: string): Promise<Place> {
 
 /** The record of a server that ran for three days, like the first, and stopped when it started. */
 const BEFORE = [
-  `INSERT INTO session (id, policies, began, reported, sequence, ended)
-   SELECT 'before', policies, began - ${3 * DAY}, began, 1, 'stopped' FROM session`,
-  `UPDATE ledger SET started = started - ${3 * DAY}`,
+  `INSERT INTO media_head_session (id, policies, began, reported, sequence, ended)
+   SELECT 'before', policies, began - ${3 * DAY}, began, 1, 'stopped' FROM media_head_session`,
+  `UPDATE media_head_ledger SET started = started - ${3 * DAY}`,
 ];
 
 /** What servers do. */
@@ -159,7 +159,8 @@ const EVENTS: readonly Event[] = [
       const server = await start();
       await report(); // the next one is due in five seconds
       await call(server, "audio", "Rare/1");
-      const isRecorded = async () => (await execute("SELECT client FROM usage")).includes("Rare");
+      const isRecorded = async () =>
+        (await execute("SELECT client FROM media_head_usage")).includes("Rare");
       await until("the call to be on record", isRecorded, 3_000);
       await server.stop("SIGKILL");
       await pass(10);
@@ -260,7 +261,9 @@ const EVENTS: readonly Event[] = [
     async ({ start, report, execute, usage }) => {
       const server = await start();
       await report();
-      await execute(`UPDATE session SET reported = reported + ${3 * DAY} WHERE ended IS NULL`);
+      await execute(
+        `UPDATE media_head_session SET reported = reported + ${3 * DAY} WHERE ended IS NULL`,
+      );
       const { code, stdout } = await usage("--gate", "1", "--trust-stops");
       assertEquals(code, UNKNOWN);
       assertMatch(
@@ -335,7 +338,7 @@ async function play(
 ): Promise<void> {
   const place = await open(folder);
   const back = (column: string, minutes: number) => `${column} = ${column} - ${minutes}*60000`;
-  const last = () => place.execute("SELECT max(reported) FROM session");
+  const last = () => place.execute("SELECT max(reported) FROM media_head_session");
   let hasBegun = false;
   const servers = await happen({
     ...place,
@@ -348,9 +351,9 @@ async function play(
     },
     async pass(minutes) {
       await place.execute(
-        `UPDATE session SET ${back("began", minutes)}, ${back("reported", minutes)}`,
+        `UPDATE media_head_session SET ${back("began", minutes)}, ${back("reported", minutes)}`,
       );
-      await place.execute(`UPDATE ledger SET ${back("started", minutes)}`);
+      await place.execute(`UPDATE media_head_ledger SET ${back("started", minutes)}`);
     },
     async report() {
       const before = await last();

@@ -65,7 +65,7 @@ export function testLedger(
   });
 
   test("add() accepts any number of rows, with every name", async ({ ledger, rows }) => {
-    const ids = ["!", "~".repeat(64), "'; DROP TABLE usage; --"];
+    const ids = ["!", "~".repeat(64), "'; DROP TABLE media_head_usage; --"];
     const callers = [
       ...NAMED_USER_AGENTS.map(([, userAgent]) => new Headers({ "User-Agent": userAgent })),
       ...ids.map((id) => new Headers({ "X-Id": id })),

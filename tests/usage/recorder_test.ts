@@ -66,7 +66,7 @@ async function openScene() {
       (await Array.fromAsync(ledger.usage(""))).reduce((sum, { calls }) => sum + calls, 0),
     /** Copies the tables, and returns a function that puts them back. */
     async copy() {
-      const tables = ["usage", "session", "ledger"];
+      const tables = ["media_head_usage", "media_head_session", "media_head_ledger"];
       const run = (...texts: string[]) => database.transact(texts.map((text) => ({ text })));
       await run(...tables.map((name) => `CREATE TABLE copy_${name} AS SELECT * FROM ${name}`));
       return () =>

@@ -119,8 +119,8 @@ test("on Deno Deploy, each idle stop is one to the gate, which only --trust-stop
       const [instants, times] = [["began", "reported"], ["started"]].map((columns) =>
         columns.map((column) => `${column} = ${column} - ${minutes * 60_000}`).join()
       );
-      await postgres().query(`UPDATE session SET ${instants}`, name);
-      await postgres().query(`UPDATE ledger SET ${times}`, name);
+      await postgres().query(`UPDATE media_head_session SET ${instants}`, name);
+      await postgres().query(`UPDATE media_head_ledger SET ${times}`, name);
     };
     for (const minutes of [3 * 24 * 60, 10, 2]) { // asleep, and asked while it sleeps
       await serve();

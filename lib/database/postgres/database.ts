@@ -16,7 +16,7 @@ import { StorageError } from "../errors.ts";
 import { NotCreatedError, type OpenOptions, settingOf } from "../open_options.ts";
 import { waitFor } from "../../async/abort.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
-import { creationOf, type Schema } from "../sql/schema.ts";
+import { creationOf, type Schema, tableOf } from "../sql/schema.ts";
 import { DIALECT } from "./dialect.ts";
 import { loadPool, type Pool, type PoolClient } from "./driver.ts";
 
@@ -108,8 +108,9 @@ export class PostgresDatabase implements Database {
     let created: string | undefined;
     // Not `to_regclass`, because such functions can return stale results.
     const table = `SELECT 1 FROM pg_tables
-      WHERE schemaname = current_schema() AND tablename = '${schema.name}'`;
+      WHERE schemaname = current_schema() AND tablename = '${tableOf(schema)}'`;
     if ((await this.query({ text: table })).length === 0) {
+      await this.#refuseOld(schema);
       const { host, pathname } = new URL(this.#url);
       const place = `"postgres://${host}${pathname}" (${settingOf(this.#options)})`;
       const name = `the ${schema.name} in ${place}`;
@@ -122,7 +123,7 @@ export class PostgresDatabase implements Database {
       });
       if (isCreated) created = name;
     }
-    const [made] = await this.query({ text: `SELECT schema FROM ${schema.name}` });
+    const [made] = await this.query({ text: `SELECT schema FROM ${tableOf(schema)}` });
     const version = made?.["schema"] as number;
     if (version === schema.version) return created;
     const remedy = version > schema.version ? "run a later one" : schema.upgrade;
@@ -131,6 +132,18 @@ export class PostgresDatabase implements Database {
       `${this.name} has version ${version} of the ${schema.name}'s schema, but this release ` +
         `supports only ${schema.version}: ${remedy}`,
     );
+  }
+
+  /** Throws if the tables of an earlier release are there. Others may use their names, too. */
+  async #refuseOld({ name, oldColumns, upgrade }: Schema): Promise<void> {
+    const text = `SELECT attname AS name FROM pg_attribute
+      JOIN pg_class ON pg_class.oid = attrelid
+      JOIN pg_namespace ON pg_namespace.oid = relnamespace
+      WHERE nspname = current_schema() AND relname = $1 AND attnum > 0 AND NOT attisdropped`;
+    const columns = (await this.query({ text, values: [name] })).map((row) => row["name"]);
+    if (columns.toSorted().join() !== oldColumns.join()) return;
+    const fault = `${this.name} has the ${name} of an earlier release, in the table "${name}"`;
+    throw new StorageError("postgres", `${fault}: ${upgrade}`);
   }
 
   rowsOf(

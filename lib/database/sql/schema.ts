@@ -1,9 +1,11 @@
 /** The schemas of tables, in the SQL that all engines share. */
 
-/** A group of tables. One of them, the group's namesake, has a single row. */
+/** A group of tables. One of them, {@linkcode tableOf} the group, has a single row. */
 export interface Schema {
-  /** The name of that table, and of the group in messages. */
+  /** The name of the group in messages. */
   readonly name: "catalogue" | "ledger";
+  /** The columns of the table that was named like the group until version 8, in sorted order. */
+  readonly oldColumns: readonly string[];
   /** The only version that this release supports. */
   readonly version: number;
   /** How to upgrade tables of an earlier version. */
@@ -16,15 +18,22 @@ export interface Schema {
   readonly columns: (dialect: Dialect) => string;
 }
 
+/** Returns the name of the table with a single row. No other program uses names like it. */
+export function tableOf({ name }: Pick<Schema, "name">): string {
+  return `media_head_${name}`;
+}
+
 /** Returns the statements that create all tables of a schema. */
-export function creationOf({ name, version, tables, columns }: Schema, dialect: Dialect): string {
+export function creationOf(schema: Schema, dialect: Dialect): string {
+  const { version, tables, columns } = schema;
+  const table = tableOf(schema);
   return `
-    CREATE TABLE ${name} (
+    CREATE TABLE ${table} (
       id ${dialect.integer} PRIMARY KEY CHECK (id = 1),
       schema ${dialect.integer} NOT NULL,
       ${columns(dialect)}
     )${dialect.options};
-    INSERT INTO ${name} (id, schema) VALUES (1, ${version});
+    INSERT INTO ${table} (id, schema) VALUES (1, ${version});
     ${tables(dialect)}
   `;
 }

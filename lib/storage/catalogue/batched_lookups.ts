@@ -12,7 +12,8 @@ import type { PostgresDatabase } from "../../database/postgres/database.ts";
 
 /** Selects the state of the catalogue with each requested item; a single row if none is found. */
 const FIND = `SELECT catalogue.version, current_setting('transaction_read_only') AS read_only,
-     ${ITEM_COLUMNS} FROM catalogue LEFT JOIN item ON token = ANY($1::uuid[])`;
+     ${ITEM_COLUMNS}
+   FROM media_head_catalogue AS catalogue LEFT JOIN media_head_item ON token = ANY($1::uuid[])`;
 
 /**
  * Milliseconds for which a fault is reused, so that a request that has waited for the timeout of

@@ -56,7 +56,7 @@ const NO_TOKEN = "00000000-0000-0000-0000-000000000000";
  * version is random, because a counter would reuse numbers after a backup is restored.
  */
 const bumpVersion = (): Statement => ({
-  text: "UPDATE catalogue SET version = $1",
+  text: "UPDATE media_head_catalogue SET version = $1",
   values: [Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)],
 });
 
@@ -67,7 +67,7 @@ export interface Lookups extends Versioned {
 }
 
 /**
- * A catalogue in the tables `catalogue` and `item`. Every method throws {@linkcode StorageError}
+ * A catalogue in the tables `media_head_catalogue` and `media_head_item`. Every method throws {@linkcode StorageError}
  * when the engine fails. Publishing and unpublishing change its version in the same transaction.
  */
 export class Catalogue implements Versioned {
@@ -98,7 +98,7 @@ export class Catalogue implements Versioned {
     const found = new Map<Token, CatalogueEntry>();
     for (const part of chunksOf(tokens, this.#database.batch)) {
       const rows = this.#database.rowsOf(["uuid"], part.map((token) => [token]));
-      const text = `SELECT ${ITEM_COLUMNS} FROM item WHERE token IN (${rows.text})`;
+      const text = `SELECT ${ITEM_COLUMNS} FROM media_head_item WHERE token IN (${rows.text})`;
       for (const row of await this.#database.query({ text, values: rows.values })) {
         found.set(tokenIn(row), readEntry(row));
       }
@@ -141,7 +141,7 @@ export class Catalogue implements Versioned {
   async addUnlessPublished(item: PublishedItem): Promise<PublishedItem> {
     const { token, name = "" } = item;
     const isNew = `NOT EXISTS (
-      SELECT 1 FROM item WHERE item.digest = new.digest AND item.name = new.name
+      SELECT 1 FROM media_head_item AS item WHERE item.digest = new.digest AND item.name = new.name
         AND coalesce(item.location, '') = coalesce(new.location, '')
         AND coalesce(item.validator, '') = coalesce(new.validator, ''))`;
     const insert = this.#insert([[token, entryOf(item)]], isNew);
@@ -157,7 +157,7 @@ export class Catalogue implements Versioned {
     const types = COLUMNS.map(([, type]) => type);
     const { text, values } = this.#database.rowsOf(types, entries.map(itemValuesOf));
     return {
-      text: `INSERT INTO item (${ITEM_COLUMNS}) WITH new (${ITEM_COLUMNS}) AS (${text})
+      text: `INSERT INTO media_head_item (${ITEM_COLUMNS}) WITH new (${ITEM_COLUMNS}) AS (${text})
              SELECT * FROM new WHERE ${condition} ON CONFLICT (token) DO NOTHING RETURNING token`,
       values,
     };
@@ -171,7 +171,7 @@ export class Catalogue implements Versioned {
    */
   async unpublish(token: Token, unpublishedAt: number): Promise<boolean> {
     const [, unpublished] = await this.#database.transact([bumpVersion(), {
-      text: `UPDATE item SET unpublished_at = $2, ${ITEM_FACTS.join(" = NULL, ")} = NULL
+      text: `UPDATE media_head_item SET unpublished_at = $2, ${ITEM_FACTS.join(" = NULL, ")} = NULL
              WHERE token = $1 AND unpublished_at IS NULL RETURNING token`,
       values: [token, unpublishedAt],
     }]);
@@ -187,7 +187,7 @@ export class Catalogue implements Versioned {
     const [condition, values] = digest === undefined
       ? ["digest IS NOT NULL AND location IS NULL", []]
       : ["digest = $1 AND coalesce(location, '') = $2", [digest, location]];
-    const text = `SELECT token FROM item WHERE ${condition} LIMIT 1`;
+    const text = `SELECT token FROM media_head_item WHERE ${condition} LIMIT 1`;
     return (await this.#database.query({ text, values })).length > 0;
   }
 
@@ -196,8 +196,11 @@ export class Catalogue implements Versioned {
    * in progress.
    */
   async usesAfterChanges(digest: string): Promise<boolean> {
-    const text = "SELECT token FROM item WHERE digest = $1 AND location IS NULL LIMIT 1";
-    return (await this.#database.queryAfterChanges({ text, values: [digest] }, "catalogue"))
+    const text = "SELECT token FROM media_head_item WHERE digest = $1 AND location IS NULL LIMIT 1";
+    return (await this.#database.queryAfterChanges(
+      { text, values: [digest] },
+      "media_head_catalogue",
+    ))
       .length > 0;
   }
 
@@ -214,7 +217,7 @@ export class Catalogue implements Versioned {
   /** Returns the token of the shortest published item of these kinds. */
   async shortestPublished(kinds: readonly Kind[]): Promise<Token | undefined> {
     const list = kinds.map((_, at) => `$${at + 1}`).join(", ");
-    const text = `SELECT token FROM item
+    const text = `SELECT token FROM media_head_item
                   WHERE kind IN (${list}) AND unpublished_at IS NULL
                   ORDER BY CASE WHEN length IS NULL THEN 1 ELSE 0 END, length LIMIT 1`;
     const [row] = await this.#database.query({ text, values: kinds });
@@ -222,12 +225,13 @@ export class Catalogue implements Versioned {
   }
 
   async isEmpty(): Promise<boolean> {
-    return (await this.#database.query({ text: "SELECT token FROM item LIMIT 1" })).length === 0;
+    const text = "SELECT token FROM media_head_item LIMIT 1";
+    return (await this.#database.query({ text })).length === 0;
   }
 
   /** Lists everything ever published, ordered by token, reading incrementally. */
   async *list(): AsyncGenerator<[Token, CatalogueEntry]> {
-    const text = `SELECT ${ITEM_COLUMNS} FROM item
+    const text = `SELECT ${ITEM_COLUMNS} FROM media_head_item
                   WHERE token > $1 ORDER BY token LIMIT $2`;
     const rows = pages(this.#database, (last, limit) => ({
       text,
@@ -240,14 +244,15 @@ export class Catalogue implements Versioned {
   async claimContent(id: string): Promise<string> {
     const known = await this.contentId();
     if (known !== null) return known;
-    const text = "UPDATE catalogue SET content = $1 WHERE content IS NULL"; // the first process wins
+    // The first process wins.
+    const text = "UPDATE media_head_catalogue SET content = $1 WHERE content IS NULL";
     await this.#database.transact([{ text, values: [id] }]);
     return await this.contentId() ?? id;
   }
 
   /** Returns the identifier of the content store on record; `null` if there is none. */
   async contentId(): Promise<string | null> {
-    const [row] = await this.#database.query({ text: "SELECT content FROM catalogue" });
+    const [row] = await this.#database.query({ text: "SELECT content FROM media_head_catalogue" });
     return row?.["content"] as string | null;
   }
 }
@@ -257,7 +262,7 @@ function itemWith(
   { digest, location = "", validator = "" }: Omit<ContentReference, "length">,
   name: string,
 ): Statement {
-  const text = `SELECT ${ITEM_COLUMNS} FROM item
+  const text = `SELECT ${ITEM_COLUMNS} FROM media_head_item
                 WHERE digest = $1 AND name = $2
                   AND coalesce(location, '') = $3 AND coalesce(validator, '') = $4 LIMIT 1`;
   return { text, values: [digest, name, location, validator] };

@@ -13,8 +13,9 @@ import { ITEM_FACTS } from "./catalogue.ts";
 
 export const CATALOGUE: Schema = {
   name: "catalogue",
+  oldColumns: ["content", "id", "schema", "version"],
   applicationId: 0x6d68_6361,
-  version: 8,
+  version: 9,
   upgrade: "export it with the earlier release, then import that into a new database",
   tables: itemTable,
   columns: ({ text, integer }) => `version ${integer} NOT NULL DEFAULT 0, content ${text}`,
@@ -27,7 +28,7 @@ function itemTable(dialect: Dialect): string {
   const { uuidKey, text, integer, options, hasOnly } = dialect;
   const isObject = `substr(location, 1, 5) = 's3://'`;
   return `
-    CREATE TABLE item (
+    CREATE TABLE media_head_item (
       token ${uuidKey("token")},
       kind ${text} NOT NULL CHECK (${isOneOf("kind", ["audio", "video"])}),
       type ${text} CHECK (${isPrintable(dialect, "type", MAX_STATED)}),
@@ -53,6 +54,6 @@ function itemTable(dialect: Dialect): string {
             ELSE ${isObject} AND validator IS NOT NULL END
         END)
     )${options};
-    CREATE INDEX item_by_digest ON item (digest) WHERE digest IS NOT NULL;
+    CREATE INDEX media_head_item_by_digest ON media_head_item (digest) WHERE digest IS NOT NULL;
   `;
 }

@@ -9,8 +9,8 @@ import { MEMORY, SqliteDatabase } from "../../database/sqlite/database.ts";
 import { LEDGER_OPTIONS } from "../../usage/open_ledger.ts";
 import { CATALOGUE } from "../catalogue/schema.ts";
 
-const FIND = `SELECT ${ITEM_COLUMNS} FROM item WHERE token = $1`;
-const VERSION = "SELECT version FROM catalogue";
+const FIND = `SELECT ${ITEM_COLUMNS} FROM media_head_item WHERE token = $1`;
+const VERSION = "SELECT version FROM media_head_catalogue";
 
 /**
  * Opens the database at a `sqlite:PATH` URL.

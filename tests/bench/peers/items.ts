@@ -22,7 +22,8 @@ interface Item {
 type Find = (token: string) => Item | undefined;
 
 const V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-const QUERY = "SELECT token, type, length, digest, published_at AS publishedAt, name FROM item";
+const QUERY = "SELECT token, type, length, digest, published_at AS publishedAt, name " +
+  "FROM media_head_item";
 const PROBLEM = { "content-type": "application/problem+json", "cache-control": "no-store" };
 
 /** Keeps the last 100,000 items of a catalogue in memory, in the order of their tokens. */

@@ -1,4 +1,7 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import type { Schema } from "../../../lib/database/sql/schema.ts";
+import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
+import { LEDGER } from "../../../lib/usage/schema.ts";
 import type { Engine } from "../../../lib/storage/media/engine.ts";
 import { COUNT } from "../../support/counted_call.ts";
 import type { CatalogueRecord } from "../../../lib/storage/catalogue/catalogue.ts";
@@ -75,7 +78,7 @@ test("two processes that add the same items in opposite orders do not deadlock",
 test("lookups of requests fail within 2 s; starts and commands wait longer", async () => {
   await using subject = await open();
   const { catalogue } = subject.engine;
-  const lock = "LOCK TABLE item, catalogue IN ACCESS EXCLUSIVE MODE";
+  const lock = "LOCK TABLE media_head_item, media_head_catalogue IN ACCESS EXCLUSIVE MODE";
   const release = await server().keep(subject.database, lock);
   const opening = openEngine(server().urlOf(subject.database));
   await subject.until(1, "wait_event_type = 'Lock'");
@@ -102,7 +105,7 @@ test("a database whose encoding is not UTF8 is refused, and nothing is created i
   await server().query(`CREATE DATABASE latin OWNER ${USER} ENCODING LATIN1 TEMPLATE template0`);
   const opening = () => openEngine(server().urlOf("latin"));
   await assertRejects(opening, StorageError, 'has the encoding "LATIN1"; expected "UTF8"');
-  const tables = "SELECT 1 FROM pg_tables WHERE tablename = 'item'";
+  const tables = "SELECT 1 FROM pg_tables WHERE tablename LIKE 'media_head_%'";
   assertEquals(await server().query(tables, "latin"), []);
 });
 
@@ -110,10 +113,51 @@ test("a later release's schema is refused", async () => {
   const database = await server().createDatabase();
   const open = () => openEngine(server().urlOf(database));
   await (await open()).close();
-  await server().query("UPDATE catalogue SET schema = 9", database);
+  await server().query("UPDATE media_head_catalogue SET schema = 10", database);
   const message =
-    "(DATABASE_URL) has version 9 of the catalogue's schema, but this release supports only 8: run";
+    "(DATABASE_URL) has version 10 of the catalogue's schema, but this release supports only 9: run";
   await assertRejects(open, StorageError, message);
+});
+
+test("tables of an earlier release are refused by name, and nothing is created", async () => {
+  const rows: [schema: Schema, columns: string, advice: string][] = [
+    [CATALOGUE, "version bigint, content text", "export it with the earlier release"],
+    [LEDGER, "started bigint", "stop the servers, and move it away"],
+  ];
+  const { PostgresDatabase } = await import("../../../lib/database/postgres/database.ts");
+  for (const [schema, columns, advice] of rows) {
+    const { name: table } = schema;
+    const database = await server().createDatabase();
+    await server().query(`CREATE TABLE ${table} (id bigint, schema bigint, ${columns})`, database);
+    const message = `has the ${table} of an earlier release, in the table "${table}": ${advice}`;
+    for (const mustExist of [false, true]) {
+      const opened = new PostgresDatabase(server().urlOf(database), { mustExist });
+      const opening = () => opened.createTables([schema]).finally(() => opened.close());
+      await assertRejects(opening, StorageError, message);
+    }
+    const found = await server().query("SELECT tablename FROM pg_tables", database);
+    assertEquals(found.filter((name) => name.includes(table)), [table]);
+  }
+});
+
+test("tables of other programs are left alone, whatever their names", async () => {
+  const names = ["session", "usage", "ledger", "catalogue", "item"];
+  const database = await server().createDatabase();
+  for (const name of names) {
+    await server().query(
+      `CREATE TABLE ${name} (id bigint, sess json); INSERT INTO ${name} VALUES (7, '{}');
+       CREATE INDEX ${name}_by_digest ON ${name} (id)`,
+      database,
+    );
+  }
+  const engine = await openEngine(server().urlOf(database));
+  await addRows(engine.ledger, [ROW]);
+  assertEquals(await Array.fromAsync(engine.ledger.usage(""), ({ calls }) => calls), [ROW.calls]);
+  assert(await engine.catalogue.isEmpty());
+  await engine.close();
+  for (const name of names) {
+    assertEquals(await server().query(`SELECT * FROM ${name}`, database), ["7|{}"]);
+  }
 });
 
 test("a start waits for a PostgreSQL that is slow to accept connections", async () => {
@@ -128,9 +172,10 @@ test("a start waits for a PostgreSQL that is slow to accept connections", async 
   await (await opening).close();
 });
 
-const DEFERRED = "CONSTRAINT TRIGGER hold AFTER INSERT ON usage DEFERRABLE INITIALLY DEFERRED";
+const DEFERRED =
+  "CONSTRAINT TRIGGER hold AFTER INSERT ON media_head_usage DEFERRABLE INITIALLY DEFERRED";
 const BREAKS: [what: string, trigger: string, query: string, isAborted: boolean][] = [
-  ["its last statement", "TRIGGER hold BEFORE INSERT ON usage", "INSERT", false],
+  ["its last statement", "TRIGGER hold BEFORE INSERT ON media_head_usage", "INSERT", false],
   ["its COMMIT", DEFERRED, "COMMIT", false],
   ["a COMMIT that fails", DEFERRED, "COMMIT", true],
 ];
@@ -168,7 +213,7 @@ for (const [what, trigger, query, isAborted] of BREAKS) {
 test("a transaction whose connection breaks silently does not block others", async () => {
   await using subject = await open();
   const { database, relay, engine: { ledger } } = subject;
-  const release = await server().hold(database, "TRIGGER hold BEFORE INSERT ON usage");
+  const release = await server().hold(database, "TRIGGER hold BEFORE INSERT ON media_head_usage");
   const adding = addRows(ledger, [ROW]).catch(() => {});
   await subject.until(1, "query ~ '^INSERT' AND state = 'active'");
   relay.lose();
@@ -187,12 +232,12 @@ test("PostgreSQL itself rejects malformed items at URLs", async () => {
   await using database = await openDatabase(server().urlOf(await server().createDatabase()));
   for (const [what, record, isSound] of LINKED_RECORDS) {
     const values = Object.values(record);
-    const text = `INSERT INTO item (${Object.keys(record)})
+    const text = `INSERT INTO media_head_item (${Object.keys(record)})
       VALUES (${values.map((_, index) => `$${index + 1}`)})`;
     const said = await database.query({ text, values })
       .then(() => "taken", ({ cause }) => String(cause));
     assertMatch(said, isSound ? /^taken$/ : /violates check constraint/, what);
-    if (isSound) await database.query({ text: "DELETE FROM item" });
+    if (isSound) await database.query({ text: "DELETE FROM media_head_item" });
   }
 });
 

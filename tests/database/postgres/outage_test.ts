@@ -207,7 +207,8 @@ async function observe(world: World, { begin }: Failure): Promise<Outage> {
   await meanwhile;
   const seen = await Promise.all(rounds);
   const stopped = await server.stop();
-  const sums = "SELECT route, method, status, sum(calls) FROM usage GROUP BY route, method, status";
+  const sums =
+    "SELECT route, method, status, sum(calls) FROM media_head_usage GROUP BY route, method, status";
   const ledger = await world.postgres.query(sums, database);
   return { rounds: seen, begun, ending, ended, back, end: stopped, ledger };
 }

@@ -86,7 +86,7 @@ test("a server with the README's permissions works on PostgreSQL with TLS, ignor
   const { code, log, stderr } = await server.stop();
   assertEquals([code, log.map(({ event }) => event)], [0, ["start", "stop"]]);
   assertEquals(stderr.trimEnd().split("\n").length, 2, stderr); // no warning of pg
-  const calls = "SELECT sum(calls) FROM usage";
+  const calls = "SELECT sum(calls) FROM media_head_usage";
   assertEquals(await here().query(calls, new URL(url).pathname.slice(1)), ["2"]);
 });
 
@@ -115,14 +115,14 @@ test("a server does not start with a role that cannot write, and does with the d
   const role = "server_role";
   await here().query(`CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`, database);
   await here().query(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`, database);
-  await here().query(`GRANT INSERT, UPDATE ON catalogue TO ${role}`, database);
+  await here().query(`GRANT INSERT, UPDATE ON media_head_catalogue TO ${role}`, database);
   const limited = new URL(url);
   limited.username = role;
   const environment = { DATABASE_URL: encrypted(limited.href, here().certificate) };
   const { message } = await assertRejects(() => start(environment), Error);
   assertMatch(
     message,
-    /cannot start: postgres: the database \(DATABASE_URL\) cannot be written \(permission denied for table ledger\)/,
+    /cannot start: postgres: the database \(DATABASE_URL\) cannot be written \(permission denied for table media_head_ledger\)/,
   );
   const page = await Deno.readTextFile(fromRoot("lib/server/README.md"));
   const [grant = ""] = /GRANT [^;`]*/.exec(page) ?? [];

@@ -22,7 +22,7 @@ const OPTIONS: SqliteOptions = {
 function verify(path: string): void {
   using database = new DatabaseSync(path);
   const values = (sql: string) => database.prepare(sql).all().map((row) => Object.values(row)[0]);
-  assertEquals(values("SELECT version FROM catalogue"), [0]);
+  assertEquals(values("SELECT version FROM media_head_catalogue"), [0]);
   assertEquals(values("PRAGMA journal_mode"), ["wal"]);
   assertEquals(values("PRAGMA integrity_check"), ["ok"]);
 }
@@ -71,14 +71,14 @@ const OBSTACLES: [what: string, make: (path: string) => void | Promise<void>, ca
     async (path) => {
       await (await SqliteDatabase.open(path, { ...OPTIONS, schema: later(1) })).close();
     },
-    /^It has version 9 of the catalogue's schema, but this release supports only 8: run a later one$/,
+    /^It has version 10 of the catalogue's schema, but this release supports only 9: run a later one$/,
   ],
   [
     "the catalogue of an earlier release",
     async (path) => {
       await (await SqliteDatabase.open(path, { ...OPTIONS, schema: later(-1) })).close();
     },
-    /^It has version 7 .* supports only 8: export it with the earlier release, then import that into a new/,
+    /^It has version 8 .* supports only 9: export it with the earlier release, then import that into a new/,
   ],
   [
     "a file that is not a database",
@@ -129,7 +129,7 @@ onFiles(
       for (const isReplaced of [false, true]) {
         const [path, other] = [`${folder}/${isReplaced}.sqlite`, `${folder}/other.sqlite`];
         const database = await SqliteDatabase.open(path, OPTIONS);
-        const write = { text: "UPDATE catalogue SET version = 7" };
+        const write = { text: "UPDATE media_head_catalogue SET version = 7" };
         await database.transact([write]);
         if (isReplaced) await (await SqliteDatabase.open(other, OPTIONS)).close();
         await (isReplaced ? Deno.rename(other, path) : Deno.remove(path));

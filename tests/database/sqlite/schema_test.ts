@@ -92,7 +92,7 @@ function isRefused(schema: Schema, table: string, record: Record): boolean {
   database.exec(creationOf(schema, DIALECT));
   const columns = Object.keys(record);
   const insert = database.prepare(
-    `INSERT INTO ${table} (${columns}) VALUES (${columns.map(() => "?")})`,
+    `INSERT INTO media_head_${table} (${columns}) VALUES (${columns.map(() => "?")})`,
   );
   try {
     insert.run(...Object.values(record) as SQLInputValue[]);
