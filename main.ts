@@ -203,8 +203,9 @@ async function answer(call: Call): Promise<Outcome> {
   // The lookup also compares the stored content with what was published, by its length or ETag: a
   // HEAD reads no content, but must fail where its GET does: 502 if an object was replaced, 503 if
   // content is missing or incomplete. Lookups, and responses made from them, are reused until a
-  // change of the catalogue is detected, and for five seconds at most: a generation. Content that
-  // is lost in that time fails on GET first.
+  // change of the catalogue is detected, and for five seconds at most: a generation. An object in a
+  // bucket is compared once a minute, and any one of them every five seconds, to see whether the
+  // store answers. Content that is lost in that time fails on GET first, and then on HEAD, too.
   return await answerItem(call, await storage.find(token, now), serves);
 }
 

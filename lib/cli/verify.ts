@@ -1,7 +1,8 @@
 /** `media verify` */
 
 import { Command } from "commander";
-import { type CheckOutcome, type Verification, verify } from "../publishing/verify.ts";
+import { type Verification, verify } from "../publishing/verify.ts";
+import type { Comparison } from "../storage/content/content_store.ts";
 import { toRecord } from "../publishing/exported_record.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
 import { type Context, EXISTING, print, reportWait, withStorage } from "./command.ts";
@@ -19,7 +20,7 @@ interface Options {
   readonly json?: true;
 }
 
-type Counts = Record<CheckOutcome["state"] | "unused", number>;
+type Counts = Record<Comparison["state"] | "unused", number>;
 
 export function verifyCommand(context: Context): Command {
   return new Command("verify")

@@ -19,12 +19,9 @@ const CONCURRENCY = 16;
 /** The number of consecutive failures after which a host gets no more requests. */
 const MAX_FAILURES = 50;
 
-/** The result of comparing an item with storage; "failed" if the item could not be checked. */
-export type CheckOutcome = Comparison | { readonly state: "failed"; readonly reason: string };
-
 /** The outcome of an item, or the digest of unused content. */
 export type Verification =
-  | { readonly token: Token; readonly entry: PublishedEntry; readonly outcome: CheckOutcome }
+  | { readonly token: Token; readonly entry: PublishedEntry; readonly outcome: Comparison }
   | { readonly unused: string };
 
 /** The entry of a published item. */
@@ -79,7 +76,7 @@ async function check(
   token: Token,
   entry: PublishedEntry,
   options: VerifyOptions,
-): Promise<CheckOutcome | undefined> {
+): Promise<Comparison | undefined> {
   const outcome = await compare(storage, entry, options);
   if (outcome.state === "same") return outcome;
   const { state } = await storage.catalogue.find(token);
@@ -93,7 +90,7 @@ async function compare(
   storage: MediaStorage,
   entry: PublishedEntry,
   { withContent = false, signal, onWait }: VerifyOptions,
-): Promise<CheckOutcome> {
+): Promise<Comparison> {
   try {
     if (entry.state === "linked") return await compareUrl(entry.item, { signal, onWait });
     const { item } = entry;

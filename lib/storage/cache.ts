@@ -4,6 +4,7 @@ import type { Body } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import { Generations, type Versioned } from "./generations.ts";
 import { StorageError } from "./errors.ts";
+import { ObjectChecks } from "./object_checks.ts";
 import type { Token } from "./token.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
 import type { ItemStorage, OnFault } from "./storage.ts";
@@ -17,11 +18,13 @@ const MAX_LOOKUPS = 10_000;
 /**
  * Caches each lookup for its generation, and shares it while it is in flight. Failed lookups are
  * not cached. If a GET cannot open content in which the lookup found no fault, the fault is cached
- * in place of the lookup, because later HEADs must report it as well.
+ * in place of the lookup, because later HEADs must report it as well. Checks of objects in a bucket
+ * are cached apart from lookups, and for longer.
  */
 export class CachedStorage implements ItemStorage {
   readonly generations: Generations;
   readonly #storage: ItemStorage;
+  readonly #checks: ObjectChecks;
   /** Lookups in flight, or their results. */
   readonly #lookups = new Map<Token, Promise<LookupResult>>();
   /** The generation of all these lookups. */
@@ -31,6 +34,7 @@ export class CachedStorage implements ItemStorage {
   constructor(storage: ItemStorage, source: Versioned) {
     this.#storage = storage;
     this.generations = new Generations(source);
+    this.#checks = new ObjectChecks(this.generations);
   }
 
   async find(token: Token, now: number): Promise<LookupResult> {
@@ -38,7 +42,7 @@ export class CachedStorage implements ItemStorage {
     this.#forgetStale();
     const known = this.#lookups.get(token);
     if (known !== undefined) return await known;
-    const lookup = this.#storage.find(token, now);
+    const lookup = this.#storage.find(token, now, this.#checks);
     this.#cache(token, lookup);
     lookup.catch(() => {
       if (this.#lookups.get(token) === lookup) this.#lookups.delete(token);
@@ -47,10 +51,15 @@ export class CachedStorage implements ItemStorage {
   }
 
   async open(item: PublishedItem, range?: ByteRange, onFault?: OnFault): Promise<Body> {
+    const onLateFault = (fault: unknown) => {
+      this.#checks.discard(item);
+      onFault?.(fault);
+    };
     try {
-      return await this.#storage.open(item, range, onFault);
+      return await this.#storage.open(item, range, onFault && onLateFault);
     } catch (error) {
-      this.generations.end(); // lookups of other items with this content are wrong, too
+      this.#checks.discard(item);
+      this.generations.endPeriod(); // lookups of other items with this content are wrong, too
       if (error instanceof StorageError) {
         const fault = Promise.reject(error);
         fault.catch(() => {}); // reported where it is found
@@ -64,7 +73,7 @@ export class CachedStorage implements ItemStorage {
     try {
       await this.#storage.check();
     } catch (error) {
-      this.generations.end();
+      this.generations.endPeriod();
       throw error;
     }
   }

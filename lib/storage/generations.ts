@@ -1,7 +1,8 @@
 /**
  * Generations limit how long lookups are reused. Other processes publish and unpublish at any time,
- * and content can be lost, so a lookup may be reused only within its generation, and generations
- * are short. Everything cached from storage has the same generations.
+ * so a lookup may be reused only within its generation, which ends with every change. Content can
+ * be lost without any change, so a generation also ends with its period, and periods are short.
+ * Everything cached from storage has the same generations and periods.
  */
 
 /** A source whose version changes when other processes write to it. */
@@ -14,19 +15,21 @@ export interface Versioned {
 }
 
 /**
- * Milliseconds after which a generation ends even if the catalogue has not changed, because content
- * may have been lost meanwhile. Clients are asked to retry after the same time, when a cached fault
- * has expired.
+ * Milliseconds after which a period ends, whatever is published meanwhile. Clients are asked to
+ * retry after the same time, when a cached fault has expired.
  */
-export const GENERATION_MS = 5_000;
+export const PERIOD_MS = 5_000;
 
 /**
- * Numbers the generations of lookups. A generation ends when a change is detected, when the clock
- * is set back, and after {@linkcode GENERATION_MS}, even if the version cannot be read.
+ * Numbers the generations of lookups, and the periods. A generation ends when a change is detected,
+ * and with its period. A period ends when storage proves to have failed, when the clock is set
+ * back, and after {@linkcode PERIOD_MS}, even if the version cannot be read.
  */
 export class Generations {
   readonly #source: Versioned;
   #generation = 0;
+  #period = 0;
+  /** When the period began. */
   #begunAt = -Infinity;
   /** The instant of the latest request. */
   #now = -Infinity;
@@ -44,8 +47,13 @@ export class Generations {
     return this.#generation;
   }
 
+  /** The current period. What content was found to be in an earlier one may be wrong by now. */
+  get period(): number {
+    return this.#period;
+  }
+
   /**
-   * Ends a generation that is due, and checks the version when that is due.
+   * Ends a period that is due, and checks the version when that is due.
    *
    * @param now Milliseconds since the epoch.
    * @returns A promise to await before reusing a lookup; `undefined` if there is none.
@@ -54,7 +62,7 @@ export class Generations {
     this.#now = now;
     const isSetBack = now < this.#checkedAt; // a clock set back must not extend anything
     if (isSetBack) this.#checkedAt = -Infinity;
-    if (isSetBack || now - this.#begunAt >= GENERATION_MS) this.end();
+    if (isSetBack || now - this.#begunAt >= PERIOD_MS) this.endPeriod();
     const age = now - this.#checkedAt;
     const ttl = this.#source.versionTtlMs;
     if (age < ttl / 2) return undefined;
@@ -67,9 +75,15 @@ export class Generations {
     return this.refresh(now) === undefined && generation === this.#generation;
   }
 
-  /** Ends the generation, because a lookup proved wrong. */
+  /** Ends the generation. */
   end(): void {
     this.#generation++;
+  }
+
+  /** Ends the period, because storage proved to have failed, and the generation. */
+  endPeriod(): void {
+    this.end();
+    this.#period++;
     this.#begunAt = this.#now;
   }
 

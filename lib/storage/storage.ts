@@ -3,6 +3,7 @@
 import type { Body } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
+import type { ObjectChecks } from "./object_checks.ts";
 import type { Token } from "./token.ts";
 
 /** Called with the reason when a stream of content ends early. */
@@ -16,9 +17,10 @@ export interface ItemStorage {
    * Looks up a token, and checks that the content of a published item is there and complete.
    *
    * @param now The instant of the request, in milliseconds since the epoch.
+   * @param checks Earlier checks of objects in a bucket, to reuse. Without them, the store is asked.
    * @throws {StorageError} For faults only. An unknown token is a result.
    */
-  find(token: Token, now: number): Promise<LookupResult>;
+  find(token: Token, now: number, checks?: ObjectChecks): Promise<LookupResult>;
 
   /**
    * Opens the content of an item, or a range of it. A stream reads only as fast as it is consumed,

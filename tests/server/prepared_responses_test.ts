@@ -4,7 +4,7 @@ import { prepareResponses } from "../../lib/server/prepared_responses.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
-import { GENERATION_MS, Generations } from "../../lib/storage/generations.ts";
+import { Generations, PERIOD_MS } from "../../lib/storage/generations.ts";
 import type { LookupResult } from "../../lib/storage/item.ts";
 import type { Versioned } from "../../lib/storage/generations.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
@@ -71,7 +71,7 @@ Deno.test("a prepared response ends with the generation of its lookup", async ()
   assertEquals(await status("HEAD", media), 200);
   storage.result = { state: "unpublished", kind: "audio", unpublishedAt: NOW };
 
-  clock.now += GENERATION_MS - 1;
+  clock.now += PERIOD_MS - 1;
   assertEquals(await status("HEAD", media), 200);
   assertEquals(await status("HEAD", audio), 200); // just prepared, from the same lookup
   assertSpyCalls(storage.find, 1);
@@ -224,7 +224,7 @@ Deno.test("prepareResponses() reuses nothing for more than five seconds, nor whi
   for (const _ of ["first", "second", "prepared"]) await head();
   assertEquals(runs.count, 2);
   source.version = () => Promise.reject(new StorageError("test", "down"));
-  clock.now += GENERATION_MS - 1;
+  clock.now += PERIOD_MS - 1;
   await head(); // waits for the version in vain
   assertEquals(runs.count, 2);
   clock.now += 1;

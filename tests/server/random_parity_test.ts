@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { CachedStorage } from "../../lib/storage/cache.ts";
-import { GENERATION_MS } from "../../lib/storage/generations.ts";
+import { PERIOD_MS } from "../../lib/storage/generations.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { randomFrom } from "../support/random.ts";
@@ -66,7 +66,7 @@ for (const seed of [1, 2, 3]) {
     let compared = 0;
     for (let step = 0; step < STEPS; step++) {
       if (random() < 0.1) await change(pick(truths));
-      clock.now += pick([0, 0, 0, 1, 20, 100, 1_000, GENERATION_MS]);
+      clock.now += pick([0, 0, 0, 1, 20, 100, 1_000, PERIOD_MS]);
       if (random() < 0.005) clock.now -= 60_000;
       const { metadata: { token, kind }, status } = pick(truths);
       const url = `http://test/${pick(["media", kind])}/${token}`;
@@ -90,7 +90,7 @@ for (const seed of [1, 2, 3]) {
       if (isSame) assertEquals(last?.answer, first?.answer, what);
       if (isSame && methods.length > 1) compared++;
       const isSettled = clock.now - catalogueChangedAt >= storage.catalogue.versionTtlMs &&
-        clock.now - contentChangedAt >= GENERATION_MS;
+        clock.now - contentChangedAt >= PERIOD_MS;
       if (isSettled) assertEquals(last?.status, status, what);
     }
     assert(compared > STEPS / 3, `only ${compared} pairs are compared`);

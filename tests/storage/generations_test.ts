@@ -48,11 +48,11 @@ const TABLE: [rule: string, steps: Step[]][] = [
     { at: 21_999, looks: 6, ends: false, waits: false },
     { at: 22_000, looks: 6, ends: "at once", waits: false },
   ]],
-  ["lasts five seconds from the last change on", [
+  ["ends every five seconds, whatever is published meanwhile", [
     { at: 0, looks: 1, ends: "at once", waits: true },
     { at: 4_000, version: 2, looks: 2, ends: true, waits: true },
-    { at: 8_999, looks: 3, ends: false, waits: true },
-    { at: 9_000, looks: 3, ends: "at once", waits: false },
+    { at: 4_999, looks: 3, ends: false, waits: true },
+    { at: 5_000, looks: 3, ends: "at once", waits: false },
   ]],
   ["reads the version before anything is cached", [
     { at: 0, looks: 1, ends: true, waits: true },
@@ -119,6 +119,26 @@ for (const [rule, steps] of TABLE) {
     }
   });
 }
+
+Deno.test("Generations ends a period every five seconds and with a fault, not with a change", async () => {
+  const source = new Source();
+  const generations = new Generations(source);
+  const rows: [at: number, change: () => void, hasEnded: boolean][] = [
+    [0, () => {}, true],
+    [1_000, () => source.now = 2, false],
+    [2_000, () => generations.end(), false],
+    [3_000, () => generations.endPeriod(), true],
+    [6_999, () => source.now = 3, false],
+    [7_000, () => {}, true],
+    [6_000, () => {}, true], // the clock was set back
+  ];
+  for (const [at, change, hasEnded] of rows) {
+    const { period } = generations;
+    change();
+    await generations.refresh(at);
+    assertEquals(generations.period !== period, hasEnded, `at ${at}`);
+  }
+});
 
 Deno.test("Generations reads the version once for simultaneous callers", async () => {
   const source = new Source();

@@ -7,7 +7,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { createHash } from "node:crypto";
 import { newToken, type Token } from "../../lib/storage/token.ts";
 import type { ContentReference, PublishedItem } from "../../lib/storage/item.ts";
-import { GENERATION_MS } from "../../lib/storage/generations.ts";
+import { PERIOD_MS } from "../../lib/storage/generations.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
 import { StorageError, UnpublishedError } from "../../lib/storage/errors.ts";
 import { bytesOf, streamOf } from "../support/body.ts";
@@ -33,7 +33,7 @@ const CONTENT = Uint8Array.from(
 
 /** A clock that advances with every reading. */
 let time = 0;
-const later = () => time += GENERATION_MS;
+const later = () => time += PERIOD_MS;
 
 /** Runs the suite on a driver; every test opens its own storage. */
 export function testStorage(

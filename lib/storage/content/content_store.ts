@@ -31,10 +31,13 @@ export interface ExistingContent extends Required<Omit<ContentReference, "digest
 /** Content that is stored under its digest. */
 export type Content = Pick<ContentReference, "digest" | "length">;
 
-/** The result of comparing stored content with the published content. */
+/**
+ * The result of comparing stored content with the published content; "failed" if the store answers,
+ * but refuses this content.
+ */
 export type Comparison =
   | { readonly state: "same" }
-  | { readonly state: "missing" | "different"; readonly reason: string };
+  | { readonly state: "missing" | "different" | "failed"; readonly reason: string };
 
 /** A file that a change has left behind. */
 export interface Leftover {

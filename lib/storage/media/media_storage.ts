@@ -13,6 +13,7 @@ import type { Engine } from "./engine.ts";
 import type { Ledger } from "../../usage/ledger.ts";
 import { ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
 import { RefusedError } from "../../input/refused_error.ts";
+import type { ObjectChecks } from "../object_checks.ts";
 import type { ItemStorage, OnFault } from "../storage.ts";
 import type { Token } from "../token.ts";
 
@@ -41,10 +42,14 @@ export class MediaStorage implements ItemStorage {
     this.#close = close;
   }
 
-  async find(token: Token): Promise<LookupResult> {
+  async find(token: Token, now = Date.now(), checks?: ObjectChecks): Promise<LookupResult> {
     const result = await this.catalogue.find(token);
     if (result.state !== "published") return result;
-    const fault = await this.#contentFault(result.item).catch((error: unknown) => error);
+    const { item } = result;
+    const ask = () => this.#contentFault(item);
+    const isBilled = this.content.kind === "bucket"; // a look at a file costs microseconds
+    const asking = checks && isBilled ? checks.faultOf(item, now, ask) : ask();
+    const fault = await asking.catch((error: unknown) => error);
     if (fault === undefined) return result;
     const current = await this.catalogue.find(token);
     if (current.state !== "published") return current; // unpublished meanwhile

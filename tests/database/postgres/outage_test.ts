@@ -4,7 +4,7 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
-import { GENERATION_MS } from "../../../lib/storage/generations.ts";
+import { PERIOD_MS } from "../../../lib/storage/generations.ts";
 import type { PublishedItem } from "../../../lib/storage/item.ts";
 import { checkParity } from "../../server/request_table.ts";
 import { openLocal } from "../../support/local_storage.ts";
@@ -228,7 +228,7 @@ function checkAnswers({ rounds, begun, ending, ended, back }: Outage): void {
     const isKnown = path === "/audio/";
     let expected: number | undefined; // while it changes, either is fine
     if (answered < begun - 500 || sent >= back) expected = 200;
-    if (sent >= begun + (isKnown ? GENERATION_MS : 0) && answered < ending) expected = 503;
+    if (sent >= begun + (isKnown ? PERIOD_MS : 0) && answered < ending) expected = 503;
     if (expected === undefined) continue;
     // On a machine this slow, a working database may not answer in time, either.
     if (expected === 200 && slack(rounds, sent, answered) > LIMIT / 2) continue;

@@ -1,6 +1,6 @@
 /** A HEAD says what the GET would say of content that is there and cannot be read. */
 
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
 import { openEngine } from "../../../lib/storage/media/sqlite.ts";
 import type { PublishedItem } from "../../../lib/storage/item.ts";
@@ -8,8 +8,9 @@ import { openLocal } from "../../support/local_storage.ts";
 import { inFolder, mediaHere } from "../../support/media_cli.ts";
 import { LINUX, needing, program } from "../../support/permissions.ts";
 import { requestRaw } from "../../support/raw_http.ts";
-import { refusal, response, ScriptedStore } from "../../support/scripted_store.ts";
+import { refusal, response, type Script, ScriptedStore } from "../../support/scripted_store.ts";
 import { ServerProcess } from "../../support/server.ts";
+import { until } from "../../support/within.ts";
 import { newMetadata } from "../storage_suite.ts";
 
 /** Returns the statuses of requests sent one after the other. */
@@ -66,19 +67,30 @@ function environmentOf({ settings }: ScriptedStore): Record<string, string> {
   };
 }
 
+/** Serves an item from a store that has the right identifier, and else follows a script. */
+async function withScript(
+  script: Script,
+  body: (server: ServerProcess, item: PublishedItem, store: ScriptedStore) => Promise<void>,
+): Promise<void> {
+  await inFolder(async (folder) => {
+    const item = { ...newMetadata(), digest: "ab".repeat(32), length: 7 };
+    await addItem(folder, item);
+    await using store = new ScriptedStore();
+    store.script = (head) =>
+      head.startsWith("GET /media/p/media-head ") ? response(200, {}, "name") : script(head);
+    await using server = await ServerProcess.start(environmentOf(store), folder);
+    await body(server, item, store);
+  });
+}
+
+/** A sound object, whose content ends early. */
+const CUT_OFF: Script = (head) =>
+  response(200, { "Content-Length": "7" }, head.startsWith("GET") ? "con" : "");
+
 needing("processes")(
   "a HEAD is 503 after a GET was, even if the store finds the object sound",
   () =>
-    inFolder(async (folder) => {
-      const item = { ...newMetadata(), digest: "ab".repeat(32), length: 7 };
-      await addItem(folder, item);
-      await using store = new ScriptedStore();
-      store.script = (head) => {
-        if (head.startsWith("GET /media/p/media-head ")) return response(200, {}, "name");
-        const content = head.startsWith("GET") ? "con" : ""; // which ends early
-        return response(200, { "Content-Length": "7" }, content);
-      };
-      await using server = await ServerProcess.start(environmentOf(store), folder);
+    withScript(CUT_OFF, async (server, item) => {
       assertEquals(await statusesOf(server, item, METHODS), [200, 503, 503, 503, 503]);
     }),
 );
@@ -126,10 +138,26 @@ needing("processes")(
       assertEquals(inPlace.stderr, `media: s3://media/a.mp3 ${fault}\n`);
 
       restored = 'ongoing-request="false", expiry-date="Fri, 01 Jan 2027 00:00:00 GMT"';
+      const isServed = async () => (await statusesOf(server, item, ["HEAD"]))[0] === 200;
+      await until("the restored object", isServed); // a fault is known for five seconds
       assertEquals(await statusesOf(server, item, METHODS), [200, 200, 200, 200, 200]);
       assertEquals((await run("verify")).code, 0);
       for (const source of [path, "s3://media/a.mp3"]) {
         assertEquals((await publish(source)).code, 0, source);
       }
+    }),
+);
+
+needing("processes")(
+  "the log says why a store refuses all requests, even if only HEADs came",
+  () =>
+    withScript(CUT_OFF, async (server, item, store) => {
+      // A HEAD's answer has no content to say so.
+      store.script = (head) =>
+        head.startsWith("HEAD") ? response(400, {}) : refusal(400, "ExpiredToken");
+      assertEquals(await statusesOf(server, item, ["HEAD", "HEAD"]), [503, 503]);
+      const { log } = await server.stop();
+      const [cause] = log.filter(({ event }) => event === "error").map(({ cause }) => cause);
+      assertMatch(String(cause), /the store answers 400 \(ExpiredToken\)/);
     }),
 );

@@ -132,10 +132,12 @@ export class BucketContent implements ObjectStore {
     if (response.status === 404) {
       return { state: "missing", reason: `${nameOf(content)} is missing` };
     }
+    // If the store refuses everything, reading the identifier throws, and says why, such as expired
+    // credentials. The answer to a HEAD has no content to say it.
+    if (response.status !== 200 && response.status !== 412) await this.id();
     const fault = faultIn(response, content) ?? await this.#archiveFault(response, content);
     if (fault === undefined) return { state: "same" };
-    if (fault instanceof ReplacedError) return { state: "different", reason: fault.fault };
-    throw fault;
+    return { state: fault instanceof ReplacedError ? "different" : "failed", reason: fault.fault };
   }
 
   async *list(): AsyncGenerator<string> {
@@ -185,7 +187,9 @@ export class BucketContent implements ObjectStore {
 
   /** Uploads content, unless it is already stored. */
   async #put({ digest, length }: Content, source: Source): Promise<void> {
-    if ((await this.compare({ digest, length })).state === "same") return;
+    const stored = await this.compare({ digest, length });
+    if (stored.state === "same") return;
+    if (stored.state === "failed") throw new StorageError("bucket", stored.reason);
     const key = this.#objectKeyOf({ digest });
     const { url, headers } = await this.#client.sign("PUT", key, {
       "X-Amz-Content-Sha256": digest,

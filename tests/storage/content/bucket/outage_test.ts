@@ -29,6 +29,8 @@ const test = needing(...S3_STORE);
 /** What a failure affects. */
 interface World {
   readonly server: ServerProcess;
+  /** Another process on the same storage. */
+  readonly second: ServerProcess;
   /** Where the objects are. */
   readonly prefix: string;
   /** Items: one that was copied, one in place, and one that no GET asks for. */
@@ -55,8 +57,10 @@ async function withServer(body: (world: World) => Promise<void>): Promise<void> 
     const digest = new Uint8Array(hash).toHex();
     const inPlace = { ...newMetadata("video"), location, length, validator, digest };
     await subject.storage.catalogue.add(inPlace);
-    await using server = await ServerProcess.start(store().environment(prefix), folder);
-    await body({ server, prefix, copied, inPlace, other });
+    const start = () => ServerProcess.start(store().environment(prefix), folder);
+    await using server = await start();
+    await using second = await start();
+    await body({ server, second, prefix, copied, inPlace, other });
   });
 }
 
@@ -89,16 +93,21 @@ async function statusesOf(server: ServerProcess, targets: string[]): Promise<num
   });
 }
 
-/** Waits until everything is served again. */
-async function isBack(server: ServerProcess, targets: string[]): Promise<void> {
+/** Waits until HEADs have a status. */
+async function untilHeads(server: ServerProcess, targets: string[], status: number): Promise<void> {
   const since = performance.now();
   for (const target of targets) {
-    while ((await send(server, "HEAD", target)).status !== 200) {
+    while ((await send(server, "HEAD", target)).status !== status) {
       const waited = performance.now() - since;
-      assert(waited < BACK, `${target} is not back after ${waited} ms`);
+      assert(waited < BACK, `${target} is not ${status} after ${waited} ms`);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
+}
+
+/** Waits until everything is served again. */
+async function isBack(server: ServerProcess, targets: string[]): Promise<void> {
+  await untilHeads(server, targets, 200);
   assertEquals(await statusesOf(server, targets), targets.map(() => 200));
 }
 
@@ -128,18 +137,22 @@ const FAILURES: Failure[] = [
 
 for (const { what, logged, begin, end } of FAILURES) {
   test(`a server answers 503 while the store ${what}, and recovers`, () =>
-    withServer(async ({ server, copied, inPlace, other }) => {
+    withServer(async ({ server, second, copied, inPlace, other }) => {
       const asked = [targetOf(copied), targetOf(inPlace), "/healthz"];
       const unasked = targetOf(other);
       assertEquals(await statusesOf(server, asked), [200, 200, 200]);
       assertEquals((await send(server, "HEAD", unasked)).status, 200);
+      assertEquals((await send(second, "HEAD", unasked)).status, 200);
 
       await begin();
       assertEquals(await statusesOf(server, asked), [503, 503, 503]);
       assertEquals((await send(server, "HEAD", unasked)).status, 503);
+      await untilHeads(second, [unasked], 503); // without any GET
+      assertEquals(await statusesOf(second, asked), [503, 503, 503]);
 
       await end();
       await isBack(server, [...asked, unasked]);
+      await isBack(second, [...asked, unasked]);
       const { log } = await server.stop();
       const text = JSON.stringify(log);
       assertMatch(text, logged);
@@ -150,21 +163,25 @@ for (const { what, logged, begin, end } of FAILURES) {
 }
 
 test("a server distinguishes missing from replaced content, until it is restored", () =>
-  withServer(async ({ server, prefix, copied, inPlace, other }) => {
+  withServer(async ({ server, second, prefix, copied, inPlace, other }) => {
     const key = encodeURI(`${prefix}/${copied.digest.slice(0, 2)}/${copied.digest}`);
-    const [first, second] = [targetOf(copied), targetOf(inPlace)];
+    const [copy, own] = [targetOf(copied), targetOf(inPlace)];
     const putCopy = (content: Uint8Array) => store().request("PUT", key, new Uint8Array(content));
     const changes: [what: string, () => Promise<unknown>, target: string, status: number][] = [
-      ["gone", () => store().request("DELETE", key), first, 503],
-      ["shorter", () => putCopy(CONTENT.subarray(1)), first, 502],
-      ["longer", () => putCopy(new Uint8Array(CONTENT.length + 1)), first, 502],
-      ["another of the same length", () => putOwn(CONTENT.slice(2).reverse()), second, 502],
-      ["another of another length", () => putOwn(CONTENT), second, 502],
+      ["gone", () => store().request("DELETE", key), copy, 503],
+      ["shorter", () => putCopy(CONTENT.subarray(1)), copy, 502],
+      ["longer", () => putCopy(new Uint8Array(CONTENT.length + 1)), copy, 502],
+      ["another of the same length", () => putOwn(CONTENT.slice(2).reverse()), own, 502],
+      ["another of another length", () => putOwn(CONTENT), own, 502],
     ];
     for (const [what, change, target, status] of changes) {
-      assertEquals(await statusesOf(server, [target]), [200], what);
+      for (const each of [server, second]) {
+        assertEquals(await statusesOf(each, [target]), [200], what);
+      }
       await change();
-      assertEquals(await statusesOf(server, [target]), [status], what);
+      for (const each of [server, second]) {
+        assertEquals(await statusesOf(each, [target]), [status], what);
+      }
       const range = { Range: `bytes=${CONTENT.length - 10}-` };
       const ranged = await requestRaw(server.port, "GET", target, range);
       assertEquals(ranged.status, status, what);
@@ -172,6 +189,6 @@ test("a server distinguishes missing from replaced content, until it is restored
       assertEquals(others, [200, 200], "everything else is served");
       await putCopy(CONTENT);
       await putOwn(CONTENT.subarray(2));
-      await isBack(server, [target]);
+      await Promise.all([server, second].map((each) => isBack(each, [target])));
     }
   }));
