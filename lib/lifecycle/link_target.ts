@@ -23,5 +23,12 @@ export function isPathAt(origin: string | undefined, text: string): boolean {
 /** Returns whether a value is an absolute path, or an `https:` URL, and not too long. */
 export function isPathOrSecureUrl(value: unknown): boolean {
   return typeof value === "string" && value.length <= MAX_TARGET_LENGTH && CHARACTERS.test(value) &&
-    (isPath(value) || value.startsWith("https://") && URL.canParse(value));
+    (isPath(value) || isSecureUrl(value));
+}
+
+/** Returns whether a text is an `https:` URL that tells everybody no user or password. */
+function isSecureUrl(text: string): boolean {
+  if (!text.startsWith("https://") || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username + password === "";
 }

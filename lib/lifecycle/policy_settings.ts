@@ -113,9 +113,10 @@ export function definePolicy(settings: PolicySettings): Policy {
     refuse("brownoutStatus", brownoutStatus, "503 or 410");
   }
   if (documentation !== undefined && !isPathOrSecureUrl(documentation)) {
-    const expected =
-      `a path that starts with "/", or an "https:" URL, of at most ${MAX_TARGET_LENGTH} characters`;
-    refuse("documentation", documentation, expected);
+    const expected = 'a path that starts with "/", or an "https:" URL without a password, of at ' +
+      `most ${MAX_TARGET_LENGTH} characters`;
+    const shown = String(documentation).replace(/^(https?:\/\/)?.*@/is, "$1…@");
+    refuse("documentation", typeof documentation === "string" ? shown : documentation, expected);
   }
 
   const brownouts = brownoutsIn(settings, { deprecatedAt, sunsetAt }, refuse);

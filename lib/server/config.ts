@@ -1,11 +1,12 @@
 /** The settings, read and validated once at startup. */
 
 import { z } from "zod";
+import { SQLITE_URL } from "../database/sqlite_url.ts";
 import { withoutPassword } from "../input/printable.ts";
 import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts";
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
-import { CLIENT_FIELD } from "../usage/client_names.ts";
+import { CLIENT_FIELD, withoutValue } from "../usage/client_names.ts";
 
 /** Thrown if settings are invalid. The message has one line for each invalid setting. */
 export class ConfigError extends Error {
@@ -59,7 +60,7 @@ const POSTGRES_URL = z.string().regex(/^postgres(?:ql)?:\/\/.*\S$/s).refine((tex
   // The only "@", if there is one, follows the user and password.
   return url && text.split("@").length === (url.username + url.password === "" ? 1 : 2);
 });
-const SQLITE_URL = z.string().regex(/^sqlite:.*\S$/s);
+const SQLITE = z.string().regex(SQLITE_URL).regex(/\S$/);
 const ENCODED = ', with "@" in a password as "%40", "/" as "%2F", and "#" as "%23"';
 const DATABASE =
   `"sqlite:PATH", or the "postgres://…" URL of a database, with no space around it${ENCODED}`;
@@ -87,7 +88,11 @@ function createReader(variable: (name: string) => string | undefined) {
   const get = (name: string) => variable(name) || undefined;
   const expect = (name: string, expected: string, value: unknown, route?: string) => {
     const shown = typeof value !== "string" ? String(value ?? "nothing") : JSON.stringify(
-      SECRETS.includes(name) ? "…" : withoutPassword(value.replace(LATER_LINES, "…")),
+      SECRETS.includes(name)
+        ? "…"
+        : name === "CLIENT_FIELD"
+        ? withoutValue(value)
+        : withoutPassword(value.replace(LATER_LINES, "…")),
     );
     const fault = `: expected ${expected}, got ${shown}`;
     if (faults.includes(name + fault)) return; // it is the same for all routes
@@ -170,7 +175,7 @@ function readStorage(reader: Reader, timeoutMs: number) {
   const isOnDeploy = get("DENO_DEPLOY") !== undefined; // files do not outlive an instance there
   const databaseUrl = isOnDeploy
     ? read("DATABASE_URL", DEPLOYED_DATABASE, POSTGRES_URL)
-    : read("DATABASE_URL", DATABASE, POSTGRES_URL.or(SQLITE_URL).optional());
+    : read("DATABASE_URL", DATABASE, POSTGRES_URL.or(SQLITE).optional());
   const content = readContent(reader, { isOnDeploy, timeoutMs });
   return {
     engine: databaseUrl?.startsWith("postgres") ? "postgres" as const : "sqlite" as const,

@@ -36,6 +36,11 @@ const CHECKS = `${PROBE_PREFIX}${CHECK_CLIENT}`;
 /** Matches the name of a field that may identify clients: any but those of credentials. */
 export const CLIENT_FIELD = /^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i;
 
+/** Returns an invalid name without what follows it, which may be a value, and a secret. */
+export function withoutValue(name: string): string {
+  return name.replace(/[^\w-].*/s, "…");
+}
+
 /** Matches the value of the operator's field, e.g. a consumer's id that a gateway adds. */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 

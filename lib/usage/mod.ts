@@ -17,7 +17,7 @@ import {
 } from "../lifecycle/retire.ts";
 import { withLifecycle } from "../lifecycle/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
-import { CLIENT_FIELD } from "./client_names.ts";
+import { CLIENT_FIELD, withoutValue } from "./client_names.ts";
 import { nodeRuntime } from "./node_runtime.ts";
 import { openLedger } from "./open_ledger.ts";
 import { Recorder } from "./recorder.ts";
@@ -188,6 +188,6 @@ function requireOptions(options: UsageOptions): void {
   }
   if (clientField !== undefined && !CLIENT_FIELD.test(clientField)) {
     const expected = "the name of a request field that names the client, and is no credential";
-    throw new TypeError(mismatch("clientField", clientField, expected));
+    throw new TypeError(mismatch("clientField", withoutValue(String(clientField)), expected));
   }
 }

@@ -2,6 +2,7 @@
 
 import type { OpenOptions } from "../database/open_options.ts";
 import type { SqliteRuntime } from "../database/sqlite/runtime.ts";
+import { SQLITE_URL } from "../database/sqlite_url.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { withoutPassword } from "../input/printable.ts";
 import { Ledger } from "./ledger.ts";
@@ -23,7 +24,7 @@ export async function openLedger(
   url: string,
   { runtime, ...options }: OpenOptions & { readonly runtime: () => SqliteRuntime },
 ): Promise<{ readonly ledger: Ledger; close(): Promise<void> }> {
-  if (/^sqlite:./s.test(url)) {
+  if (SQLITE_URL.test(url)) {
     const { SqliteDatabase } = await import("../database/sqlite/database.ts");
     const path = url.slice("sqlite:".length);
     const opening = { ...options, ...LEDGER_OPTIONS, runtime: runtime() };

@@ -57,7 +57,8 @@ const INSTANT = "an ISO 8601 date or instant";
 const ANY_INSTANT =
   "a Date, a Temporal.Instant, or an ISO 8601 date or instant from 1970 to 9999, " +
   'like "2027-06-30" or "2027-06-30T12:00:00Z"';
-const LINK = 'a path that starts with "/", or an "https:" URL, of at most 1024 characters';
+const LINK =
+  'a path that starts with "/", or an "https:" URL without a password, of at most 1024 characters';
 
 /** What is wrong with a value, part of what is expected, and how the message shows the value. */
 type Invalid = [what: string, value: unknown, expected: string, got?: string];
@@ -98,6 +99,8 @@ const INVALID_VALUES: Readonly<Partial<Record<keyof PolicySettings, readonly Inv
     ["not secure", "http://example.com/", LINK],
     ["another host without a scheme", "//example.com/", LINK],
     ["relative", "deprecation", LINK],
+    ["a password", "https://user:secret@example.com/", LINK, '"https://…@example.com/"'],
+    ["a user", "https://user@example.com/", LINK, '"https://…@example.com/"'],
     ["with a space", "/a b", LINK],
     ["what would close its brackets", "/a>;rel=x", LINK],
     ["not ASCII", "/für", LINK],
