@@ -15,7 +15,7 @@ import { StorageError } from "../storage/errors.ts";
 import { messageOf } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { shellWord } from "../input/shell_word.ts";
-import { printError, type Program } from "./command.ts";
+import { print, printError, type Program } from "./command.ts";
 import { ExitError } from "../usage/command.ts";
 import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
@@ -36,11 +36,15 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     ...program,
     settings: () => readConfig(readVariables().get, "command", deprecatedPaths(program.routes)),
   };
+  let help = "";
   const media = new Command("media")
     .description("Publish and manage media.")
     .version(`media-head ${VERSION}`)
     .showHelpAfterError("(run with --help for usage)")
-    .configureOutput({ writeErr: (text) => printError(text.trimEnd()) })
+    .configureOutput({
+      writeOut: (text) => help += text,
+      writeErr: (text) => printError(text.trimEnd()),
+    })
     .exitOverride();
   const commands = [
     publishCommand,
@@ -56,11 +60,13 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     media.addCommand(command(context).copyInheritedSettings(media));
   }
   try {
-    await media.parseAsync(args, { from: "user" });
+    await media.parseAsync(args, { from: "user" }).catch(async (error: unknown) => {
+      if (help === "") throw error;
+      await print(help.trimEnd());
+    });
     return 0;
   } catch (error) {
-    // Commander has already printed the usage error or the help.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) return 2; // and it has printed what is wrong
     if (error instanceof ExitError) return error.status;
     if (error instanceof ConfigError) {
       printError(error.message);
@@ -80,9 +86,8 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     }
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
     // A reader that closes the pipe, such as `head`, has read enough.
-    if (
-      error.cause instanceof Deno.errors.BrokenPipe && PRINTING_COMMANDS.includes(args[0] ?? "")
-    ) return 0;
+    const onlyPrints = help !== "" || PRINTING_COMMANDS.includes(args[0] ?? "");
+    if (error.cause instanceof Deno.errors.BrokenPipe && onlyPrints) return 0;
     printError(`media: ${messageOf(error)}`);
     return 1;
   }

@@ -51,11 +51,16 @@ export async function runUsage(args: readonly string[]): Promise<number> {
       }
     },
   });
+  let help = "";
+  command.configureOutput({ writeOut: (text) => help += text });
   try {
-    await withOptions(command).parseAsync(args, { from: "user" });
+    await withOptions(command).parseAsync(args, { from: "user" }).catch(async (error: unknown) => {
+      if (help === "") throw error;
+      await print(help.trimEnd());
+    });
     return 0;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) return 2; // and it has printed what is wrong
     if (error instanceof ExitError) return error.status;
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
     printError(messageOf(error));

@@ -278,19 +278,33 @@ needing("processes", LINUX, program("sh"))(
         (await mediaHere(folder, ["publish", SAMPLE_MP3, "--type", "AUDIO/X-Mpeg"])).code,
         0,
       );
-      const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", "list"];
-      const { code, stderr } = await new Deno.Command("sh", {
-        args: ["-c", '"$0" "$@" >/dev/full', Deno.execPath(), ...run],
-        env: { ...storageIn(folder), NO_COLOR: "1" },
-      }).output();
-      assertEquals(code, 1);
-      assertMatch(
-        new TextDecoder().decode(stderr),
-        /^media: The output cannot be written \(No space left on device[^\n]*\)\n$/,
-      );
+      for (const args of [["list"], ["--help"], ["publish", "--help"]]) {
+        const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", ...args];
+        const { code, stderr } = await new Deno.Command("sh", {
+          args: ["-c", '"$0" "$@" >/dev/full', Deno.execPath(), ...run],
+          env: { ...storageIn(folder), NO_COLOR: "1" },
+        }).output();
+        assertEquals(code, 1, args.join(" "));
+        assertMatch(
+          new TextDecoder().decode(stderr),
+          /^media: The output cannot be written \(No space left on device[^\n]*\)\n$/,
+        );
+      }
       assertMatch((await mediaHere(folder, ["list"])).stdout, / audio\/x-mpeg /);
     }),
 );
+
+test("media and each command report that their help cannot be written", async () => {
+  using _stdout = stub(Deno.stdout, "write", () => Promise.reject(new Error("full")));
+  for (const command of ["", "publish", "unpublish", "verify", "import", ...READING]) {
+    using printed = stub(console, "error");
+    const args = [command, "--help"].filter((word) => word !== "");
+    assertEquals(await runMedia(args, { routes: ROUTES, createHandler }), 1, command);
+    assertEquals(printed.calls.map((call) => call.args[0]), [
+      "media: The output cannot be written (full)",
+    ]);
+  }
+});
 
 test("media list exits quietly when its reader closes the pipe", async () => {
   await using subject = await openLocal();

@@ -150,14 +150,17 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
       [{ routes: {} }, "routes: expected a policy for a route"],
       [{ routes: undefined }, "routes: expected a policy for a route"],
       [{ routes: { "/v1": { deprecatedAt: "2026-11-21" } } }, "policy: expected the result of"],
-      [{ clientField: "X Client" }, `${field} "X Client"`],
+      [{ clientField: "X Client" }, `${field} "X…"`],
+      [{ clientField: "X-Key: secret" }, `${field} "X-Key…"`],
       [{ clientField: "Authorization" }, `${field} "Authorization"`],
     ];
     for (const [options, message] of wrong) {
       await assertRejects(() => opened(folder, options), TypeError, message);
     }
     const routes = { "/v1": POLICY };
-    for (const database of ["calls.sqlite", "sqlite:", "mysql://u:secret@h/d"]) {
+    for (
+      const database of ["calls.sqlite", "sqlite:", "mysql://u:secret@h/d", "sqlite://u:secret@h/d"]
+    ) {
       const error = await assertRejects(() => openUsage(database, { routes }), Error, "expected");
       assert(!String(error).includes("secret"));
     }
@@ -174,7 +177,9 @@ test("lifecycle usage refuses wrong words, and probes a route only by a URL unde
     const { usage } = await opened(folder, { routes });
     await usage.close();
     let text = "";
+    let isFull = false;
     const write = ((part: string, done?: () => void) => {
+      if (isFull) return process.stdout.emit("error", new Error("full"));
       text += part;
       done?.();
       return true;
@@ -208,6 +213,10 @@ test("lifecycle usage refuses wrong words, and probes a route only by a URL unde
       assertEquals(await runUsage(words), status, words.join(" "));
       assertMatch(text, message);
     }
+    isFull = true;
+    text = "";
+    assertEquals(await runUsage(["--help"]), 1);
+    assertMatch(text, /lifecycle: The output cannot be written \(full\)$/);
     assert(Deno.statSync("/dev/null").isCharDevice);
     const names = Array.from(Deno.readDirSync(folder), ({ name }) => name);
     assertEquals(names.toSorted(), ["calls.sqlite", "page.html"]);
