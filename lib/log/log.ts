@@ -88,7 +88,8 @@ export class FaultLog {
     for (const [key, { lastAt }] of this.#faults) {
       if (now - lastAt >= LOG_INTERVAL_MS) this.#faults.delete(key);
     }
-    const kind = summary.replaceAll(/[0-9a-f]{16,}|\d+/g, "…"); // without digests and times
+    // Without digests and times, but with the status that a store answers.
+    const kind = summary.replaceAll(/[0-9a-f]{16,}|(?<!answers \d*)\d+/g, "…");
     const key = this.#faults.has(kind) || this.#faults.size < MAX_FAULTS ? kind : "others";
     const known = this.#faults.get(key);
     if (known === undefined) {

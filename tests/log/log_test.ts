@@ -38,6 +38,19 @@ Deno.test("FaultLog logs a fault once, then how often it occurred, and bounds wh
   assert(time.calls.length > 0);
 });
 
+Deno.test("FaultLog tells faults apart by what a store answers, but not by digests and times", () => {
+  const ids = ["403", "503", "403 (ExpiredToken)"].map((answer) => {
+    const events: LogEvent[] = [];
+    const faults = new FaultLog((event) => events.push(event));
+    const report = (said: string, object: number) =>
+      faults.report(new StorageError("bucket", `content ${object}: the store answers ${said}`));
+    assertEquals(report(answer, 10), report(answer, 11));
+    assert(report(answer, 12) !== report("404", 12), answer);
+    return events.map(({ cause }) => cause);
+  });
+  assert(ids.flat().length === 6);
+});
+
 Deno.test("describeError() includes every cause, but no token", () => {
   const token = newToken();
   const innermost = new TypeError(`cannot open /media/${token.toUpperCase()}`);
