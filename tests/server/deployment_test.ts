@@ -1,14 +1,36 @@
-/** The files in `lib/server/deploy/` with which others run the server: nginx's configuration. */
+/**
+ * The files in `lib/server/deploy/` with which others run the server: nginx's configuration, and
+ * systemd's unit.
+ */
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { openLocal } from "../support/local_storage.ts";
 import { Daemon, nginx } from "../support/daemon.ts";
+import { inFolder } from "../support/media_cli.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { checkParity } from "./request_table.ts";
+
+needing("processes", program("systemd-analyze"))(
+  "systemd finds no fault in the unit",
+  () =>
+    inFolder(async (folder) => {
+      const unit = Deno.readTextFileSync(fromRoot("lib/server/deploy/media-head@.service"))
+        .replace("/usr/local/bin/deno", Deno.execPath());
+      const verify = async (text: string) => {
+        Deno.writeTextFileSync(`${folder}/media-head@.service`, text);
+        const args = ["verify", `${folder}/media-head@1.service`];
+        return await new Deno.Command("systemd-analyze", { args }).output();
+      };
+      const { code, stderr } = await verify(unit);
+      assertEquals([code, new TextDecoder().decode(stderr)], [0, ""]);
+      const wrong = await verify(unit.replace("UMask=0077", "UMask=everybody"));
+      assertStringIncludes(new TextDecoder().decode(wrong.stderr), "UMask=");
+    }),
+);
 
 needing("processes", program("nginx"))("nginx passes on what the server says", async () => {
   await using subject = await openLocal();

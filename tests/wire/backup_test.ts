@@ -187,6 +187,17 @@ needing(...NEEDS)(
     }),
 );
 
+/** Describes a database as the service `media`, and returns the variables that say where. */
+async function serviceOf(url: string, folder: string): Promise<Record<string, string>> {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  const [service, passwords] = [`${folder}/service.conf`, `${folder}/passwords`];
+  const place = `host=${hostname}\nport=${port}\ndbname=${pathname.slice(1)}\nuser=${username}\n`;
+  await Deno.writeTextFile(service, `[media]\n${place}`);
+  await Deno.writeTextFile(passwords, `${hostname}:${port}:*:${username}:${password}\n`);
+  await Deno.chmod(passwords, 0o600); // libpq ignores one that others can read
+  return { PGSERVICEFILE: service, PGPASSFILE: passwords };
+}
+
 needing(...NEEDS, ...POSTGRES, program("pg_dump"), program("pg_restore"))(
   "a backup of PostgreSQL and a folder taken while items change is complete",
   () =>
@@ -198,14 +209,13 @@ needing(...NEEDS, ...POSTGRES, program("pg_dump"), program("pg_restore"))(
       const command = (await commandWith("VACUUM INTO"))
         .replace(/ {2}for .*\n {2}done\n/s, `  ${dump} || exit\n`);
       assert(!command.includes("VACUUM"));
-      await using _load = await backUpUnderLoad(folder, openPostgres(url), command, {
-        DATABASE_URL: url,
-      });
+      const dumping = await serviceOf(url, folder);
+      await using _load = await backUpUnderLoad(folder, openPostgres(url), command, dumping);
       const restored = postgres.urlOf(await postgres.createDatabase());
       const away = "cp -r --preserve=mode backup away && rm -r backup && mv away backup"; // breaks hard links
       assertEquals(await shell(away, folder), { code: 0, said: "" });
       const [restore = ""] = /pg_restore [^`]*/.exec(page) ?? [];
-      const done = await shell(restore, folder, { DATABASE_URL: restored });
+      const done = await shell(restore, folder, await serviceOf(restored, folder));
       assertEquals(done, { code: 0, said: "" });
       const count = await verifyBackup(folder, restored);
       assert(count > ITEMS / 2, `${count} items`);
