@@ -15,6 +15,7 @@ import { inTurn, type Load, prepareRequest } from "./load.ts";
 import { LATENCIES, measure, measureLatency, quantile, ratio, spread } from "./measurement.ts";
 import { launchServer, type Nginx, type Peer, peer, prepareNginx } from "./peers.ts";
 import { GET_FIELDS } from "./peers/serve.ts";
+import { measureMachines } from "./many_machines.ts";
 import { coldToken, contentPath, publishAll, type Published } from "./published.ts";
 import { measureMemory, measureStart } from "./whole_process.ts";
 
@@ -203,6 +204,7 @@ try {
       .map((each) => [`latency of ${each.name}`, () => measureCaseLatency(each)] as const),
     ["start", () => measureStart(storage, ROUNDS)],
     ["memory", () => measureMemory(storage, EXTENT.cold)],
+    ["PostgreSQL and a bucket", () => measureMachines(ROUNDS, quick)],
   ]);
   const chosen = choose([...measurements.keys()]);
   console.log(

@@ -17,7 +17,7 @@ export type Peer = (expected: Expected) => Launch;
 export type Nginx = { readonly nginx?: Peer };
 
 /** Everything enabled: announcements with a sunset and a brownout ahead, usage, CORS. */
-const EVERYTHING = {
+export const EVERYTHING = {
   DEPRECATED_AT: "2026-01-01",
   SUNSET_AT: "2999-01-01",
   BROWNOUTS: "2998-01-01/P1D",

@@ -28,7 +28,7 @@ needing("processes", program("systemd-analyze"))(
       const { code, stderr } = await verify(unit);
       assertEquals([code, new TextDecoder().decode(stderr)], [0, ""]);
       const wrong = await verify(unit.replace("UMask=0077", "UMask=everybody"));
-      assertStringIncludes(new TextDecoder().decode(wrong.stderr), "UMask=");
+      assertStringIncludes(new TextDecoder().decode(wrong.stderr), "Failed to parse mode value");
     }),
 );
 

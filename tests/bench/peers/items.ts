@@ -8,7 +8,7 @@ import { Buffer } from "node:buffer";
 import { DatabaseSync } from "node:sqlite";
 
 /** An item, with its digest in base64, too. */
-interface Item {
+export interface Item {
   readonly token: string;
   readonly type: string;
   readonly length: number;
@@ -22,8 +22,8 @@ interface Item {
 type Find = (token: string) => Item | undefined;
 
 const V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-const QUERY = "SELECT token, type, length, digest, published_at AS publishedAt, name " +
-  "FROM media_head_item";
+export const QUERY =
+  'SELECT token, type, length, digest, published_at AS "publishedAt", name FROM media_head_item';
 const PROBLEM = { "content-type": "application/problem+json", "cache-control": "no-store" };
 
 /** Keeps the last 100,000 items of a catalogue in memory, in the order of their tokens. */
@@ -43,7 +43,7 @@ export function findInSqlite(catalogue: string): Find {
   };
 }
 
-function readItem(row: Record<string, unknown>): Item {
+export function readItem(row: Record<string, unknown>): Item {
   const base64 = Buffer.from(row["digest"] as string, "hex").toString("base64");
   return { ...row, base64 } as Item;
 }
